@@ -1,0 +1,226 @@
+// What every engine is: a descriptor (data) and an `acquire` that yields a loaded engine inside a Scope.
+// Unloading is closing that scope. Called by engineMain alone; engines never see HTTP, accounts or the gateway.
+//
+// One verb a kind. A verb is an Effect that lives as long as its request: interrupting it is cancelling the
+// request, and the units it produces (text deltas, PCM chunks, segments) leave through an Outlet, a plain
+// function call, because a fiber wake-up per token costs more than the token's way to the socket.
+import type { Effect, Scope } from "effect"
+import { Schema } from "effect"
+
+/** What an engine can do, and therefore which verb it has. */
+export type EngineKind = "text" | "speech" | "transcription"
+
+/** A failure inside an engine, with facts. `InvalidInput` is the caller's fault, the others are not. */
+export class EngineError extends Schema.TaggedError<EngineError>()("EngineError", {
+  reason: Schema.Literals(["LoadFailed", "InvalidInput", "PromptTooLong", "Failed"]),
+  /** `InvalidInput`: the request field at fault. `PromptTooLong`: "messages" or "prompt". Else empty. */
+  field: Schema.String,
+  detail: Schema.String,
+  /** `PromptTooLong` only. */
+  promptTokens: Schema.optionalKey(Schema.Int),
+  contextTokens: Schema.optionalKey(Schema.Int),
+}) {}
+
+/** What the catalog says about one model, resolved to absolute paths, as an engine receives it. Plain data. */
+export interface EngineSpec {
+  readonly modelId: string
+  readonly adapter: string
+  /** Role → absolute path, e.g. `{ weights: "/…/model.gguf" }`. Roles are the adapter's own words. */
+  readonly files: Readonly<Record<string, string>>
+  /** Adapter options from the catalog (context size, sequences, fake timings, …). Each adapter decodes its own. */
+  readonly options: Readonly<Record<string, unknown>>
+  /** CPU threads granted by the node's ledger. */
+  readonly threads: number
+}
+
+/**
+ * Where a verb's units go. `push` is synchronous and never blocks; a unit pushed while `paused` is still
+ * delivered, so a verb looks at `paused` between units and waits on `resumed`.
+ */
+export interface Outlet<Started, Unit> {
+  /** Once, before the first unit: the request was understood and has begun. */
+  readonly started: (facts: Started) => void
+  readonly push: (unit: Unit) => void
+  readonly paused: () => boolean
+  /** Completes when the reader caught up; at once when not paused. */
+  readonly resumed: Effect.Effect<void>
+}
+
+// ---------------------------------------------------------------- text
+
+export interface ChatTurn {
+  readonly role: "system" | "user" | "assistant"
+  readonly content: string
+}
+
+/** Sampling in the specification's terms; ranges are checked at the edge. */
+export interface Sampling {
+  /** 0 is greedy. */
+  readonly temperature: number
+  readonly topP: number
+  /** 0 means the whole vocabulary. */
+  readonly topK: number
+  readonly frequencyPenalty: number
+  readonly presencePenalty: number
+  /** 32-bit; equal seeds give equal text, whatever runs beside it. */
+  readonly seed: number
+}
+
+export interface GenerateRequest {
+  readonly prompt: { readonly turns: ReadonlyArray<ChatTurn> } | { readonly text: string }
+  /** Upper bound; the engine clamps it to what the context has left. */
+  readonly maxTokens: number
+  readonly sampling: Sampling
+  /** Up to 4; never part of the output. */
+  readonly stop: ReadonlyArray<string>
+}
+
+export interface GenerateStarted {
+  readonly promptTokens: number
+  /** Prompt tokens whose state was still there from an earlier request. */
+  readonly cachedTokens: number
+}
+
+/** Text that is final: whole UTF-8 characters, outside any possible stop sequence. */
+export interface TextDelta {
+  readonly text: string
+  /** Completion tokens generated so far, this delta's included. */
+  readonly completionTokens: number
+}
+
+export interface GenerateEnd {
+  readonly finishReason: "stop" | "length"
+  readonly promptTokens: number
+  readonly completionTokens: number
+}
+
+export interface TextEngine {
+  readonly kind: "text"
+  readonly facts: {
+    readonly contextTokens: number
+    /** Sequences that decode side by side. */
+    readonly slots: number
+    /** For the start log and `/docs`, e.g. "llama, 1.0 M parameters". */
+    readonly summary: string
+  }
+  readonly generate: (
+    request: GenerateRequest,
+    out: Outlet<GenerateStarted, TextDelta>,
+  ) => Effect.Effect<GenerateEnd, EngineError>
+}
+
+// ---------------------------------------------------------------- speech
+
+export interface SynthesizeRequest {
+  readonly text: string
+  /** A preset voice id, or a reference clip as 16-bit mono samples with its exact transcript. */
+  readonly voice:
+    | { readonly preset: string }
+    | { readonly clip: Int16Array; readonly rateHz: number; readonly transcript: string }
+  /** ISO-639-1. */
+  readonly language: string
+  /** 0.25 to 4; duration is divided by it. */
+  readonly speed: number
+}
+
+export interface SynthesizeStarted {
+  /** Pieces the text was cut into. */
+  readonly pieces: number
+}
+
+/** Mono PCM, s16, 24 kHz. `samples` is never reused by the engine after `push`. */
+export interface PcmChunk {
+  readonly samples: Int16Array
+}
+
+export interface SynthesizeEnd {
+  readonly samples: number
+}
+
+export interface SpeechEngine {
+  readonly kind: "speech"
+  readonly facts: {
+    readonly slots: number
+    readonly rateHz: number
+    readonly voices: ReadonlyArray<string>
+    readonly languages: ReadonlyArray<string>
+    readonly cloning: boolean
+    readonly summary: string
+  }
+  readonly synthesize: (
+    request: SynthesizeRequest,
+    out: Outlet<SynthesizeStarted, PcmChunk>,
+  ) => Effect.Effect<SynthesizeEnd, EngineError>
+}
+
+// ---------------------------------------------------------------- transcription
+
+/** One decoding window. Long audio is many windows, so that short requests slip in between. */
+export interface TranscribeRequest {
+  /** 16 kHz mono in [-1, 1]; at most the engine's window. */
+  readonly samples: Float32Array
+  /** ISO-639-1, or undefined to detect where the model can. */
+  readonly language: string | undefined
+  /** Context hint of the request. */
+  readonly prompt: string
+  /** Tokens of earlier windows of the same file, for conditioning; empty at the start. */
+  readonly previousTokens: ReadonlyArray<number>
+  readonly temperature: number
+  /** Force (true), forbid (false), or leave to the model (undefined). */
+  readonly punctuation: boolean | undefined
+  /** Whether per-word times are wanted. */
+  readonly words: boolean
+  /** True when no audio follows this window. */
+  readonly last: boolean
+}
+
+export interface TranscribeStarted {
+  readonly language: string
+}
+
+/** Times are seconds from the start of the window. */
+export interface Segment {
+  readonly start: number
+  readonly end: number
+  readonly text: string
+  readonly tokens: ReadonlyArray<number>
+  readonly temperature: number
+  readonly avgLogprob: number
+  readonly compressionRatio: number
+  readonly noSpeechProb: number
+  readonly words?: ReadonlyArray<{ readonly word: string; readonly start: number; readonly end: number }>
+}
+
+export interface TranscribeEnd {
+  readonly language: string
+  /** Samples that are finished with; the next window starts there. */
+  readonly consumedSamples: number
+  /** Conditioning for the next window; empty after a reset. */
+  readonly previousTokens: ReadonlyArray<number>
+}
+
+export interface TranscriptionEngine {
+  readonly kind: "transcription"
+  readonly facts: {
+    readonly slots: number
+    /** Longest window, seconds. */
+    readonly windowSeconds: number
+    readonly languages: ReadonlyArray<string>
+    readonly detectsLanguage: boolean
+    readonly summary: string
+  }
+  readonly transcribe: (
+    request: TranscribeRequest,
+    out: Outlet<TranscribeStarted, Segment>,
+  ) => Effect.Effect<TranscribeEnd, EngineError>
+}
+
+export type Engine = TextEngine | SpeechEngine | TranscriptionEngine
+export type EngineFacts = Engine["facts"]
+
+/** A room of the house: what is known without loading anything, and how to load. */
+export interface EngineDescriptor {
+  readonly adapter: string
+  readonly kind: EngineKind
+  readonly acquire: (spec: EngineSpec) => Effect.Effect<Engine, EngineError, Scope.Scope>
+}

@@ -1,0 +1,45 @@
+// The messages between a host (gateway side, actors/EngineHost) and an engine process or thread (engineMain).
+// Plain structured-clone data: the same objects travel over child-process IPC and over a MessagePort.
+// One channel in each direction, in order, so a cancel can never overtake the request it cancels.
+import type { EngineFacts, EngineKind, EngineSpec } from "./Engine.ts"
+
+/** Request ids are chosen by the host, unique for the life of the engine process. */
+export type RequestId = number
+
+export type ToEngine =
+  | { readonly t: "load"; readonly spec: EngineSpec }
+  | { readonly t: "open"; readonly id: RequestId; readonly request: unknown }
+  /** Answered by the request's end (or error) like any other finish; unknown ids are ignored. */
+  | { readonly t: "cancel"; readonly id: RequestId }
+  | { readonly t: "pause"; readonly id: RequestId }
+  | { readonly t: "resume"; readonly id: RequestId }
+  | { readonly t: "ping"; readonly n: number }
+  /** Close the scope and exit; the host kills what has not exited by its deadline. */
+  | { readonly t: "stop" }
+
+export interface WireError {
+  readonly reason: "LoadFailed" | "InvalidInput" | "PromptTooLong" | "Failed" | "Cancelled"
+  readonly field: string
+  readonly detail: string
+  readonly promptTokens?: number
+  readonly contextTokens?: number
+}
+
+/** What happened to one request. `at` is the verb's own data (see Engine.ts). */
+export const EventKind = { started: 0, unit: 1, end: 2, error: 3 } as const
+export type EventKind = (typeof EventKind)[keyof typeof EventKind]
+
+export type FromEngine =
+  | {
+      readonly t: "loaded"
+      readonly kind: EngineKind
+      readonly facts: EngineFacts
+      readonly residentBytes: number
+    }
+  | { readonly t: "load-failed"; readonly error: WireError }
+  /**
+   * One decode step (or one turn of the engine's event loop) for all requests:
+   * a flat list of id, kind, data; id, kind, data; …
+   */
+  | { readonly t: "step"; readonly events: ReadonlyArray<unknown> }
+  | { readonly t: "pong"; readonly n: number; readonly residentBytes: number; readonly open: number }

@@ -1,0 +1,45 @@
+// The hot path's body: a handler that returns one is handed a sink by the transport and writes to it straight
+// from engine callbacks, without a fiber hop a token. The Effect owns lifetime, cancellation and errors only.
+// Defined here and not in transport because a handler describes its reply and never calls forward.
+import type { Effect } from "effect"
+import { HttpServerResponse } from "effect/http"
+
+export interface Sink {
+  /** True once the response has ended or the client is gone; writes are then ignored. */
+  readonly closed: () => boolean
+  /**
+   * Writes one chunk. Returns false when the socket's buffer is full: the chunk is kept, but the producer should
+   * pause until `onDrain`. The transport cuts a reader that lets it stay full too long or makes it grow too large.
+   */
+  readonly write: (chunk: string | Uint8Array) => boolean
+  /** Registers the one listener that is told when the socket accepts data again. */
+  readonly onDrain: (listener: () => void) => void
+}
+
+/** Runs until the body is complete. Success ends the response; failure closes the connection without ending it. */
+export type SinkBody = (sink: Sink) => Effect.Effect<void, unknown>
+
+export const SinkBodyId = "~edgewise/api/SinkBody"
+
+/** A response whose body is written by `body` as it runs. */
+export const sinkResponse = (
+  body: SinkBody,
+  options: {
+    readonly status?: number
+    readonly headers?: Record<string, string>
+    readonly contentType: string
+  },
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.raw(
+    { [SinkBodyId]: body },
+    {
+      status: options.status ?? 200,
+      headers: { ...options.headers, "content-type": options.contentType },
+    },
+  )
+
+/** The sink body inside a response body, if it is one. */
+export const sinkBodyOf = (body: unknown): SinkBody | undefined =>
+  typeof body === "object" && body !== null && SinkBodyId in body
+    ? ((body as Record<string, unknown>)[SinkBodyId] as SinkBody)
+    : undefined

@@ -1,0 +1,65 @@
+// Every expected failure of the product, on one page. Errors carry facts; how a fact reads on the wire
+// (status, headers, body) is decided in api/ErrorBody alone, and nobody branches on message text.
+import { Schema } from "effect"
+
+/** A request that cannot be served as written. `field` names the parameter, `problem` what is wrong with it. */
+export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("InvalidRequest", {
+  field: Schema.String,
+  problem: Schema.String,
+}) {}
+
+/** The request body exceeds its cap, in bytes. */
+export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLarge", {
+  limitBytes: Schema.Int,
+}) {}
+
+/** The prompt does not fit the model's context window. Both counts are tokens of the model's own tokenizer. */
+export class PromptTooLong extends Schema.TaggedError<PromptTooLong>()("PromptTooLong", {
+  promptTokens: Schema.Int,
+  contextTokens: Schema.Int,
+}) {}
+
+/** No bearer credential, or one that is not a known live key or a valid session token. */
+export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", {
+  reason: Schema.Literals(["missing", "invalid-key", "malformed-token", "invalid-token", "expired-token"]),
+}) {}
+
+/** The organization has neither a payment method nor enough credit for the request. */
+export class PaymentRequired extends Schema.TaggedError<PaymentRequired>()("PaymentRequired", {}) {}
+
+/** The credential lacks the scope that the endpoint asks for. */
+export class Forbidden extends Schema.TaggedError<Forbidden>()("Forbidden", {
+  scope: Schema.String,
+}) {}
+
+/** The user passed the node's rate limit; `retryAfterMs` until the next request would be admitted. */
+export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited", {
+  retryAfterMs: Schema.Finite,
+}) {}
+
+/** The model is not deployed on this node, or an operator has unloaded it. */
+export class ModelNotLoaded extends Schema.TaggedError<ModelNotLoaded>()("ModelNotLoaded", {
+  model: Schema.String,
+}) {}
+
+/** The model's waiting line is full. */
+export class AtCapacity extends Schema.TaggedError<AtCapacity>()("AtCapacity", {
+  model: Schema.String,
+  retryAfterMs: Schema.Finite,
+}) {}
+
+/** The model is deployed but cannot answer at present: its engine failed to load or crashed too often. */
+export class ModelUnavailable extends Schema.TaggedError<ModelUnavailable>()("ModelUnavailable", {
+  model: Schema.String,
+  retryAfterMs: Schema.Finite,
+}) {}
+
+/** The node is draining and takes no new work. */
+export class Draining extends Schema.TaggedError<Draining>()("Draining", {}) {}
+
+/** The engine that was serving the request failed, died or stopped answering. */
+export class EngineFailed extends Schema.TaggedError<EngineFailed>()("EngineFailed", {
+  model: Schema.String,
+  reason: Schema.Literals(["failed", "crashed", "hung", "unloaded", "protocol"]),
+  detail: Schema.String,
+}) {}
