@@ -121,10 +121,12 @@ export interface SynthesizeRequest {
   readonly language: string
   /** 0.25 to 4; duration is divided by it. */
   readonly speed: number
+  /** A stream's pieces go ahead of a batch reply's while its listener could run dry. Default "stream". */
+  readonly priority?: "stream" | "batch"
 }
 
 export interface SynthesizeStarted {
-  /** Pieces the text was cut into. */
+  /** Pieces cut so far, at least 1: later ones are cut while the first ones sound. */
   readonly pieces: number
 }
 
@@ -172,6 +174,16 @@ export interface TranscribeRequest {
   readonly words: boolean
   /** True when no audio follows this window. */
   readonly last: boolean
+  /**
+   * False decodes the window as one segment without times and consumes all of it: for one short utterance whose
+   * times nobody asked for. Absent means true.
+   */
+  readonly timestamps?: boolean
+  /**
+   * Tokens of an earlier hypothesis for the start of the same window (`TranscribeEnd.tokens`). They are checked in
+   * one decoder pass and only kept where a fresh decoding chooses them too. Engines may ignore it.
+   */
+  readonly draft?: ReadonlyArray<number>
 }
 
 export interface TranscribeStarted {
@@ -197,6 +209,8 @@ export interface TranscribeEnd {
   readonly consumedSamples: number
   /** Conditioning for the next window; empty after a reset. */
   readonly previousTokens: ReadonlyArray<number>
+  /** All tokens of this window as the decoder chose them: the next request's `draft`. */
+  readonly tokens?: ReadonlyArray<number>
 }
 
 export interface TranscriptionEngine {

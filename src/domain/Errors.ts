@@ -15,6 +15,8 @@ export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLar
 
 /** The prompt does not fit the model's context window. Both counts are tokens of the model's own tokenizer. */
 export class PromptTooLong extends Schema.TaggedError<PromptTooLong>()("PromptTooLong", {
+  /** `messages` or `prompt`. */
+  field: Schema.String,
   promptTokens: Schema.Int,
   contextTokens: Schema.Int,
 }) {}
@@ -61,5 +63,17 @@ export class Draining extends Schema.TaggedError<Draining>()("Draining", {}) {}
 export class EngineFailed extends Schema.TaggedError<EngineFailed>()("EngineFailed", {
   model: Schema.String,
   reason: Schema.Literals(["failed", "crashed", "hung", "unloaded", "protocol"]),
+  detail: Schema.String,
+}) {}
+
+/** The text to speak is longer than the model takes, after clean-up; `maxCharacters` in Unicode code points. */
+export class InputTooLong extends Schema.TaggedError<InputTooLong>()("InputTooLong", {
+  model: Schema.String,
+  maxCharacters: Schema.Int,
+}) {}
+
+/** Synthesis failed before its first audio: an unknown voice, nothing to pronounce, or the engine's own failure. */
+export class SynthesisFailed extends Schema.TaggedError<SynthesisFailed>()("SynthesisFailed", {
+  model: Schema.String,
   detail: Schema.String,
 }) {}

@@ -1,0 +1,45 @@
+// The admission switch of the whole node: open until the node is told to stop, then closed for good.
+// The api asks before it takes new work; whoever stops the node closes it and waits until the work in flight is done.
+
+import { Context, Deferred, Effect, Layer } from "effect"
+import { Draining } from "#domain/Errors.ts"
+
+export class Drain extends Context.Service<
+  Drain,
+  {
+    /** Runs work that draining must wait for; refused once the switch is closed. */
+    readonly admit: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Draining, R>
+    readonly isClosed: () => boolean
+    readonly inFlight: () => number
+    /** Closes the switch and completes when nothing is in flight any more. */
+    readonly close: Effect.Effect<void>
+  }
+>()("edgewise/actors/Drain") {
+  static readonly layer = Layer.sync(Drain, () => {
+    let closed = false
+    let inFlight = 0
+    const idle = Deferred.makeUnsafe<void>()
+    const settle = () => {
+      if (closed && inFlight === 0) Deferred.doneUnsafe(idle, Effect.void)
+    }
+    const leave = Effect.sync(() => {
+      inFlight--
+      settle()
+    })
+    return Drain.of({
+      admit: (work) =>
+        Effect.gen(function* () {
+          if (closed) return yield* new Draining()
+          inFlight++
+          return yield* Effect.ensuring(work, leave)
+        }),
+      isClosed: () => closed,
+      inFlight: () => inFlight,
+      close: Effect.suspend(() => {
+        closed = true
+        settle()
+        return Deferred.await(idle)
+      }),
+    })
+  })
+}

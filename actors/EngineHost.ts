@@ -1,0 +1,322 @@
+// Owns one model's engine: starts its process, hands it requests, notices its death, starts it again.
+// Requests enter through `run`, from any fiber; what an engine sends is passed on by plain calls on the event loop.
+// Knows nothing of HTTP or accounts. The Model actor makes one host per load and closes its scope to unload.
+
+import { Deferred, Effect, Schema, type Scope } from "effect"
+import { AtCapacity, EngineFailed, InvalidRequest, ModelUnavailable, PromptTooLong } from "#domain/Errors.ts"
+import type { ModelEntry } from "#domain/Model.ts"
+import type { EngineFacts, EngineKind, EngineSpec } from "#engines/Engine.ts"
+import { EventKind, type FromEngine, type RequestId, type WireError } from "#engines/Wire.ts"
+import * as EngineProcess from "./EngineProcess.ts"
+import { supervise } from "./Supervisor.ts"
+import * as Tree from "./Tree.ts"
+import { WaitingLine } from "./WaitingLine.ts"
+
+/** Lets a slow reader hold its own producer, and nobody else's. */
+export interface Flow {
+  readonly pause: () => void
+  readonly resume: () => void
+}
+
+/** Called on the event loop as the engine's messages arrive; must be quick and must not throw. */
+export interface Listener<Started, Unit> {
+  readonly started: (facts: Started, flow: Flow) => void
+  readonly unit: (unit: Unit) => void
+}
+
+export type RunError = AtCapacity | EngineFailed | InvalidRequest | ModelUnavailable | PromptTooLong
+
+/** What the host tells its Model actor; never awaited, so a busy actor cannot hold up an engine. */
+export type HostEvent = { readonly event: "ready" | "crashed" | "gave-up"; readonly detail: string }
+
+export interface HostGauges {
+  readonly open: number
+  readonly waiting: number
+  readonly slots: number
+  readonly restarts: number
+  readonly residentBytes: number
+  readonly pid: number | undefined
+  /** Longest time between a request's cancelling and its slot being free, milliseconds. */
+  readonly slowestCancelMs: number
+}
+
+class EngineDied extends Schema.TaggedError<EngineDied>()("EngineDied", {
+  reason: Schema.Literals(["crashed", "hung"]),
+  detail: Schema.String,
+}) {}
+
+interface Job {
+  readonly request: unknown
+  readonly listener: Listener<unknown, unknown>
+  readonly resume: (exit: Effect.Effect<unknown, RunError>) => void
+  /** Set while the engine has it. */
+  id: RequestId | undefined
+  openedAtMs: number
+  /** Set once nobody listens any more. */
+  cancelledAtMs: number | undefined
+}
+
+export class EngineHost {
+  private readonly entry: ModelEntry
+  private readonly spec: EngineSpec
+  private readonly onEvent: (event: HostEvent) => void
+  private readonly line: WaitingLine<Job>
+  private readonly open = new Map<RequestId, Job>()
+  private readonly firstAnswer = Deferred.makeUnsafe<EngineFacts, ModelUnavailable>()
+  private nextId: RequestId = 1
+  private process: EngineProcess.EngineProcess | undefined
+  private ready = false
+  private finished = false
+  private lastHeardMs = 0
+  private restarts = 0
+  private residentBytes = 0
+  private slowestCancelMs = 0
+  kind: EngineKind | undefined
+  facts: EngineFacts | undefined
+
+  private constructor(entry: ModelEntry, spec: EngineSpec, onEvent: (event: HostEvent) => void) {
+    this.entry = entry
+    this.spec = spec
+    this.onEvent = onEvent
+    this.line = new WaitingLine(entry.runtime.waitingLine)
+  }
+
+  /** Starts loading at once; `loaded` tells how that went. Closing the scope unloads and frees the memory. */
+  static make(
+    entry: ModelEntry,
+    spec: EngineSpec,
+    onEvent: (event: HostEvent) => void,
+  ): Effect.Effect<EngineHost, never, Scope.Scope> {
+    const host = new EngineHost(entry, spec, onEvent)
+    return Effect.gen(function* () {
+      yield* Effect.forkScoped(host.life)
+      // Registered last, so it runs first: those who wait are told before the process is stopped.
+      yield* Effect.addFinalizer(() => Effect.sync(() => host.finish("unloaded", "the model was unloaded")))
+      return host
+    })
+  }
+
+  /** The engine's facts once it has loaded, or why it has not. */
+  get loaded(): Effect.Effect<EngineFacts, ModelUnavailable> {
+    return Deferred.await(this.firstAnswer)
+  }
+
+  gauges(): HostGauges {
+    return {
+      open: this.open.size,
+      waiting: this.line.length,
+      slots: this.facts?.slots ?? 0,
+      restarts: this.restarts,
+      residentBytes: this.residentBytes,
+      pid: this.process?.pid,
+      slowestCancelMs: this.slowestCancelMs,
+    }
+  }
+
+  /**
+   * Runs one request to its end. Waits for a slot in the model's bounded line; interruption leaves the line, or
+   * cancels in the engine and returns at once, the slot being free when the engine has confirmed.
+   */
+  run<Started, Unit, End>(request: unknown, listener: Listener<Started, Unit>): Effect.Effect<End, RunError> {
+    return Effect.callback<unknown, RunError>((resume) => {
+      if (this.finished) return resume(Effect.fail(this.unavailable()))
+      const job: Job = {
+        request,
+        listener: listener as Listener<unknown, unknown>,
+        resume,
+        id: undefined,
+        openedAtMs: 0,
+        cancelledAtMs: undefined,
+      }
+      if (this.canOpen()) this.start(job)
+      else if (!this.line.join(job)) {
+        const retryAfterMs = this.line.retryAfterMs(this.facts?.slots ?? 1)
+        return resume(Effect.fail(new AtCapacity({ model: this.entry.id, retryAfterMs })))
+      }
+      return Effect.sync(() => this.abandon(job))
+    }) as Effect.Effect<End, RunError>
+  }
+
+  private unavailable(): ModelUnavailable {
+    return new ModelUnavailable({ model: this.entry.id, retryAfterMs: Tree.reviveAfterMs })
+  }
+
+  private canOpen(): boolean {
+    return this.ready && this.open.size < (this.facts?.slots ?? 0)
+  }
+
+  private start(job: Job): void {
+    const id = this.nextId++
+    job.id = id
+    job.openedAtMs = performance.now()
+    this.open.set(id, job)
+    this.process?.send({ t: "open", id, request: job.request })
+  }
+
+  private pump(): void {
+    while (this.canOpen()) {
+      const job = this.line.shift()
+      if (job === undefined) return
+      this.start(job)
+    }
+  }
+
+  private abandon(job: Job): void {
+    if (this.line.leave(job) || job.id === undefined || !this.open.has(job.id)) return
+    job.cancelledAtMs = performance.now()
+    this.process?.send({ t: "cancel", id: job.id })
+  }
+
+  /** One event of one request. A request that was cancelled here keeps its slot until its end arrives. */
+  private onRequestEvent(id: RequestId, kind: EventKind, data: unknown): void {
+    const job = this.open.get(id)
+    if (job === undefined) return
+    const wanted = job.cancelledAtMs === undefined
+    if (kind === EventKind.unit) {
+      if (wanted) job.listener.unit(data)
+      return
+    }
+    if (kind === EventKind.started) {
+      if (!wanted) return
+      const flow: Flow = {
+        pause: () => this.process?.send({ t: "pause", id }),
+        resume: () => this.process?.send({ t: "resume", id }),
+      }
+      job.listener.started(data, flow)
+      return
+    }
+    this.open.delete(id)
+    const nowMs = performance.now()
+    this.line.observe(nowMs - job.openedAtMs)
+    if (job.cancelledAtMs !== undefined) {
+      this.slowestCancelMs = Math.max(this.slowestCancelMs, nowMs - job.cancelledAtMs)
+    } else if (kind === EventKind.end) {
+      job.resume(Effect.succeed(data))
+    } else {
+      job.resume(Effect.fail(this.toRunError(data as WireError)))
+    }
+    this.pump()
+  }
+
+  private toRunError(error: WireError): RunError {
+    switch (error.reason) {
+      case "InvalidInput":
+        return new InvalidRequest({ field: error.field, problem: error.detail })
+      case "PromptTooLong":
+        return new PromptTooLong({
+          field: error.field,
+          promptTokens: error.promptTokens ?? 0,
+          contextTokens: error.contextTokens ?? 0,
+        })
+      default:
+        return new EngineFailed({ model: this.entry.id, reason: "failed", detail: error.detail })
+    }
+  }
+
+  private failOpen(reason: EngineFailed["reason"], detail: string): void {
+    const jobs = [...this.open.values()]
+    this.open.clear()
+    for (const job of jobs) {
+      if (job.cancelledAtMs !== undefined) continue
+      job.resume(Effect.fail(new EngineFailed({ model: this.entry.id, reason, detail })))
+    }
+  }
+
+  private finish(reason: EngineFailed["reason"], detail: string): void {
+    if (this.finished) return
+    this.finished = true
+    this.ready = false
+    this.failOpen(reason, detail)
+    for (const job of this.line.clear()) job.resume(Effect.fail(this.unavailable()))
+    Deferred.doneUnsafe(this.firstAnswer, Effect.fail(this.unavailable()))
+  }
+
+  private onMessage(message: FromEngine, loadFailed: (error: WireError) => void): void {
+    this.lastHeardMs = performance.now()
+    switch (message.t) {
+      case "step": {
+        const { events } = message
+        for (let i = 0; i + 2 < events.length; i += 3) {
+          this.onRequestEvent(events[i] as RequestId, events[i + 1] as EventKind, events[i + 2])
+        }
+        return
+      }
+      case "loaded":
+        this.kind = message.kind
+        this.facts = message.facts
+        this.residentBytes = message.residentBytes
+        this.ready = true
+        this.onEvent({ event: "ready", detail: message.facts.summary })
+        Deferred.doneUnsafe(this.firstAnswer, Effect.succeed(message.facts))
+        return this.pump()
+      case "load-failed":
+        return loadFailed(message.error)
+      case "pong":
+        this.residentBytes = message.residentBytes
+        return
+    }
+  }
+
+  /** Pings on a quarter of the deadline and ends when the engine has been silent for all of it. */
+  private readonly heartbeat: Effect.Effect<EngineDied> = Effect.gen({ self: this }, function* () {
+    const deadlineMs = this.entry.runtime.hangDeadlineMs
+    this.lastHeardMs = performance.now()
+    for (let n = 0; ; n++) {
+      this.process?.send({ t: "ping", n })
+      yield* Effect.sleep(Math.min(2_000, deadlineMs / 4))
+      // Loading is one long native call; how long it may take depends on the disk, not on us.
+      if (!this.ready) this.lastHeardMs = performance.now()
+      const silentMs = performance.now() - this.lastHeardMs
+      if (silentMs > deadlineMs) {
+        return new EngineDied({ reason: "hung", detail: `silent for ${Math.round(silentMs)} ms` })
+      }
+    }
+  })
+
+  /** One engine process from start to death. Succeeds only when the weights were refused, which no restart cures. */
+  private readonly incarnation: Effect.Effect<WireError, EngineDied> = Effect.gen(
+    { self: this },
+    function* () {
+      const refused = yield* Deferred.make<WireError>()
+      const process = yield* EngineProcess.start(this.entry.runtime.isolation, (message) =>
+        this.onMessage(message, (error) => Deferred.doneUnsafe(refused, Effect.succeed(error))),
+      )
+      this.process = process
+      process.send({ t: "load", spec: this.spec })
+      const crashed = Effect.map(
+        process.exited,
+        ({ code, signal }) =>
+          new EngineDied({
+            reason: "crashed",
+            detail: signal === null ? `exit status ${code}` : `signal ${signal}`,
+          }),
+      )
+      const end = yield* Effect.raceFirst(Deferred.await(refused), Effect.raceFirst(crashed, this.heartbeat))
+      if (!(end instanceof EngineDied)) return end
+      this.ready = false
+      this.failOpen(end.reason, end.detail)
+      if (end.reason === "hung") process.kill()
+      return yield* end
+    },
+  ).pipe(Effect.scoped)
+
+  private readonly life: Effect.Effect<void> = Effect.suspend(() =>
+    this.incarnation.pipe(
+      supervise(`engine ${this.entry.id}`, Tree.engineHost, (_cause, nth) =>
+        Effect.sync(() => {
+          this.restarts++
+          this.onEvent({ event: "crashed", detail: `restart ${nth}` })
+        }),
+      ),
+      Effect.matchEffect({
+        onSuccess: (refusal) => Effect.sync(() => this.giveUp(refusal.detail)),
+        onFailure: (error) => Effect.sync(() => this.giveUp(`${error.restarts} restarts in the window`)),
+      }),
+    ),
+  )
+
+  private giveUp(detail: string): void {
+    this.finish("crashed", detail)
+    this.onEvent({ event: "gave-up", detail })
+  }
+}

@@ -1,0 +1,114 @@
+// Starts one engine process or worker thread and gives its two message directions; knows nothing of requests.
+// Used by EngineHost. Closing the scope asks the engine to stop, waits, then kills it: after that its memory is back.
+import { type ChildProcess, fork } from "node:child_process"
+import { Worker } from "node:worker_threads"
+import { Deferred, Effect, type Scope } from "effect"
+import type { FromEngine, ToEngine } from "#engines/Wire.ts"
+import * as Tree from "./Tree.ts"
+
+export interface EngineExit {
+  readonly code: number | null
+  readonly signal: string | null
+}
+
+export interface EngineProcess {
+  /** Operating system process id; undefined for a thread. */
+  readonly pid: number | undefined
+  readonly send: (message: ToEngine) => void
+  /** Ends it now, without asking. A thread in native code cannot be ended without ending the whole node. */
+  readonly kill: () => void
+  readonly exited: Effect.Effect<EngineExit>
+}
+
+/**
+ * glibc serves blocks above 128 KiB by mmap and gives the heap's top back early, so that an unloaded model's memory
+ * returns to the system (measured on a 953 MB model: without it most stays resident).
+ */
+const allocatorEnvironment = { MALLOC_MMAP_THRESHOLD_: "131072", MALLOC_TRIM_THRESHOLD_: "131072" }
+
+const entry = new URL("../engines/engineMain.ts", import.meta.url)
+
+/** What an engine process may see of the environment: enough to find libraries and devices, no secrets. */
+const inherited = [
+  "PATH",
+  "HOME",
+  "TMPDIR",
+  "LANG",
+  "LD_LIBRARY_PATH",
+  "CUDA_VISIBLE_DEVICES",
+  "CUDA_HOME",
+  "NVIDIA_VISIBLE_DEVICES",
+  "VK_DRIVER_FILES",
+]
+
+const childEnvironment = (): NodeJS.ProcessEnv => {
+  const env: NodeJS.ProcessEnv = { ...allocatorEnvironment }
+  for (const name of inherited) if (process.env[name] !== undefined) env[name] = process.env[name]
+  return env
+}
+
+interface Started {
+  readonly handle: EngineProcess
+  readonly done: Deferred.Deferred<EngineExit>
+}
+
+const startProcess = (onMessage: (message: FromEngine) => void): Started => {
+  const done = Deferred.makeUnsafe<EngineExit>()
+  const child: ChildProcess = fork(entry, [], {
+    serialization: "advanced",
+    execArgv: ["--disable-warning=ExperimentalWarning"],
+    env: childEnvironment(),
+    stdio: ["ignore", "ignore", "ignore", "ipc"],
+  })
+  child.on("message", (message) => onMessage(message as FromEngine))
+  const finish = (exit: EngineExit) => Deferred.doneUnsafe(done, Effect.succeed(exit))
+  child.on("exit", (code, signal) => finish({ code, signal }))
+  // Failing to start, or to write to a process that is just dying; `exit` follows in the second case.
+  child.on("error", () => {
+    if (child.pid === undefined) finish({ code: null, signal: null })
+  })
+  const handle: EngineProcess = {
+    pid: child.pid,
+    send: (message) => {
+      if (child.connected) child.send(message, undefined, undefined, () => {})
+    },
+    kill: () => void child.kill("SIGKILL"),
+    exited: Deferred.await(done),
+  }
+  return { handle, done }
+}
+
+const startThread = (onMessage: (message: FromEngine) => void): Started => {
+  const done = Deferred.makeUnsafe<EngineExit>()
+  const worker = new Worker(entry, { execArgv: ["--disable-warning=ExperimentalWarning"] })
+  worker.on("message", (message: FromEngine) => onMessage(message))
+  const finish = (exit: EngineExit) => Deferred.doneUnsafe(done, Effect.succeed(exit))
+  worker.on("exit", (code) => finish({ code, signal: null }))
+  // An exception nobody caught ends the thread; `exit` follows.
+  worker.on("error", () => {})
+  const handle: EngineProcess = {
+    pid: undefined,
+    send: (message) => worker.postMessage(message),
+    kill: () => void worker.terminate(),
+    exited: Deferred.await(done),
+  }
+  return { handle, done }
+}
+
+/** Starts an engine; `onMessage` is called on the gateway's event loop for each message, in order. */
+export const start = (
+  isolation: "process" | "thread",
+  onMessage: (message: FromEngine) => void,
+): Effect.Effect<EngineProcess, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => (isolation === "process" ? startProcess(onMessage) : startThread(onMessage))),
+    ({ done, handle }) =>
+      Effect.gen(function* () {
+        if (Deferred.isDoneUnsafe(done)) return
+        yield* Effect.sync(() => handle.send({ t: "stop" }))
+        const polite = yield* handle.exited.pipe(Effect.timeoutOption(Tree.engineStopMs))
+        if (polite._tag === "Some") return
+        yield* Effect.sync(() => handle.kill())
+        yield* handle.exited
+      }),
+  ).pipe(Effect.map(({ handle }) => handle))

@@ -1,0 +1,157 @@
+// Serves one engine over a message port: load once, then any number of requests at a time until stopped.
+// Runs inside an engine process or worker thread; engineMain gives it the port and the adapters.
+import { Cause, Effect, Exit, Fiber, Latch, Scope } from "effect"
+import type {
+  Engine,
+  EngineDescriptor,
+  EngineError,
+  EngineSpec,
+  GenerateRequest,
+  Outlet,
+  SynthesizeRequest,
+  TranscribeRequest,
+} from "./Engine.ts"
+import { StepBatch } from "./StepBatch.ts"
+import { EventKind, type FromEngine, type RequestId, type ToEngine, type WireError } from "./Wire.ts"
+
+export interface EnginePort {
+  readonly send: (message: FromEngine) => void
+  readonly onMessage: (listener: (message: ToEngine) => void) => void
+  /** Ends this process or thread. */
+  readonly exit: (code: number) => void
+}
+
+interface OpenRequest {
+  fiber: Fiber.Fiber<unknown, EngineError> | undefined
+  paused: boolean
+  readonly gate: Latch.Latch
+}
+
+const toWireError = (cause: Cause.Cause<EngineError>): WireError => {
+  const failure = cause.reasons.find(Cause.isFailReason)?.error
+  if (failure !== undefined) {
+    return {
+      reason: failure.reason,
+      field: failure.field,
+      detail: failure.detail,
+      ...(failure.promptTokens === undefined ? {} : { promptTokens: failure.promptTokens }),
+      ...(failure.contextTokens === undefined ? {} : { contextTokens: failure.contextTokens }),
+    }
+  }
+  if (Cause.hasInterruptsOnly(cause)) return { reason: "Cancelled", field: "", detail: "" }
+  const defect = Cause.squash(cause)
+  return { reason: "Failed", field: "", detail: defect instanceof Error ? defect.message : String(defect) }
+}
+
+/** The verb of an engine's kind, as one function. The request was validated at the edge; it is plain data here. */
+const callVerb = (
+  engine: Engine,
+  request: unknown,
+  out: Outlet<unknown, unknown>,
+): Effect.Effect<unknown, EngineError> => {
+  switch (engine.kind) {
+    case "text":
+      return engine.generate(request as GenerateRequest, out)
+    case "speech":
+      return engine.synthesize(request as SynthesizeRequest, out)
+    case "transcription":
+      return engine.transcribe(request as TranscribeRequest, out)
+  }
+}
+
+export const serveEngine = (
+  port: EnginePort,
+  loadAdapter: (name: string) => Promise<EngineDescriptor> | undefined,
+): void => {
+  const batch = new StepBatch(port.send)
+  const open = new Map<RequestId, OpenRequest>()
+  const scope = Scope.makeUnsafe()
+  let engine: Engine | undefined
+
+  const load = Effect.fnUntraced(function* (spec: EngineSpec) {
+    const importing = loadAdapter(spec.adapter)
+    if (importing === undefined) return yield* Effect.die(new Error(`unknown adapter ${spec.adapter}`))
+    const descriptor = yield* Effect.promise(() => importing)
+    return yield* descriptor.acquire(spec).pipe(Scope.provide(scope))
+  })
+
+  const onLoad = (spec: EngineSpec) => {
+    Effect.runFork(load(spec)).addObserver((exit) => {
+      if (Exit.isSuccess(exit)) {
+        engine = exit.value
+        const residentBytes = process.memoryUsage.rss()
+        port.send({ t: "loaded", kind: engine.kind, facts: engine.facts, residentBytes })
+      } else {
+        port.send({ t: "load-failed", error: toWireError(exit.cause) })
+      }
+    })
+  }
+
+  const onOpen = (id: RequestId, request: unknown) => {
+    if (engine === undefined) {
+      batch.add(id, EventKind.error, { reason: "Failed", field: "", detail: "engine is not loaded" })
+      return
+    }
+    const entry: OpenRequest = { fiber: undefined, paused: false, gate: Latch.makeUnsafe(true) }
+    open.set(id, entry)
+    const out: Outlet<unknown, unknown> = {
+      started: (facts) => batch.add(id, EventKind.started, facts),
+      push: (unit) => batch.add(id, EventKind.unit, unit),
+      paused: () => entry.paused,
+      resumed: entry.gate.await,
+    }
+    const fiber = Effect.runFork(callVerb(engine, request, out))
+    entry.fiber = fiber
+    fiber.addObserver((exit) => {
+      open.delete(id)
+      if (Exit.isSuccess(exit)) batch.add(id, EventKind.end, exit.value)
+      else batch.add(id, EventKind.error, toWireError(exit.cause))
+    })
+  }
+
+  const onStop = () => {
+    const stop = Effect.gen(function* () {
+      const fibers = [...open.values()].flatMap((entry) => (entry.fiber === undefined ? [] : [entry.fiber]))
+      yield* Fiber.interruptAll(fibers)
+      batch.flush()
+      yield* Scope.close(scope, Exit.void)
+    })
+    Effect.runFork(stop).addObserver((exit) => port.exit(Exit.isSuccess(exit) ? 0 : 1))
+  }
+
+  port.onMessage((message) => {
+    switch (message.t) {
+      case "load":
+        return onLoad(message.spec)
+      case "open":
+        return onOpen(message.id, message.request)
+      case "cancel":
+        return open.get(message.id)?.fiber?.interruptUnsafe()
+      case "pause": {
+        const entry = open.get(message.id)
+        if (entry !== undefined) {
+          entry.paused = true
+          entry.gate.closeUnsafe()
+        }
+        return
+      }
+      case "resume": {
+        const entry = open.get(message.id)
+        if (entry !== undefined) {
+          entry.paused = false
+          entry.gate.openUnsafe()
+        }
+        return
+      }
+      case "ping":
+        return port.send({
+          t: "pong",
+          n: message.n,
+          residentBytes: process.memoryUsage.rss(),
+          open: open.size,
+        })
+      case "stop":
+        return onStop()
+    }
+  })
+}

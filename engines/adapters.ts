@@ -1,0 +1,13 @@
+// Adapter name → lazy import. Adding an adapter is a folder and a line here. Lazy, because an engine process
+// should carry the native code of its own adapter only.
+import type { EngineDescriptor } from "./Engine.ts"
+
+export const adapters: Readonly<Record<string, () => Promise<EngineDescriptor>>> = {
+  fake: () => import("./fake/Fake.ts").then((room) => room.fake),
+  "kokoro-onnx": () => import("./kokoro/KokoroOnnx.ts").then((room) => room.kokoroOnnx),
+  "llama-gguf": () => import("./llama/LlamaGguf.ts").then((room) => room.llamaGguf),
+  "style-clone-onnx": () => import("./clone/CloneOnnx.ts").then((room) => room.cloneOnnx),
+}
+
+/** Kind by adapter, known without importing anything: the catalog is checked against it at start. */
+export const adapterNames: ReadonlyArray<string> = Object.keys(adapters)

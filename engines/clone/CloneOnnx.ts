@@ -1,0 +1,139 @@
+// The adapter `style-clone-onnx`: a style encoder in front of a synthesiser of the Kokoro contract. The voice is a
+// reference clip, or "default"; the transcript of the clip is accepted and not needed.
+// Roles in `files`: `model`, `tokenizer` (as in kokoro-onnx), `styleEncoder` (graph), `defaultVoice` (voice file).
+//
+// The same text, voice and language give the same bytes, whatever runs beside it and over restarts: both graphs are
+// refused at load if they draw random numbers, a call's threads are fixed by the grant, pieces depend on the text
+// alone, and nothing is remembered between requests.
+import { Effect, Schema } from "effect"
+import type { EngineDescriptor, EngineError, EngineSpec, SpeechEngine, SynthesizeRequest } from "../Engine.ts"
+import { cleanText } from "../kokoro/CleanText.ts"
+import * as KokoroGraph from "../kokoro/KokoroGraph.ts"
+import {
+  decodeOptions,
+  englishFragments,
+  fileOf,
+  SpeechOptions,
+  WARM_UP,
+  warmUp,
+} from "../kokoro/KokoroOnnx.ts"
+import { phonemeFragments } from "../kokoro/KokoroPhonemes.ts"
+import { sentences } from "../kokoro/Sentences.ts"
+import { loadSymbols, type Symbols } from "../kokoro/Symbols.ts"
+import { makeTurns } from "../kokoro/Turns.ts"
+import { checkedSpeed, invalidInput, priorityOf, type Speaker, speak } from "../kokoro/Utterance.ts"
+import { constantStyle, loadVoice, type VoiceStyle } from "../kokoro/VoiceStyles.ts"
+import { requireRepeatable } from "../shared/onnx/GraphOperators.ts"
+import { type EspeakLanguages, loadEspeak } from "./EspeakLanguages.ts"
+import { inInventory, type Training } from "./Inventory.ts"
+import { foreignText, LANGUAGES, type Language } from "./Languages.ts"
+import { checkClip, encoderAudio } from "./ReferenceClip.ts"
+import * as StyleEncoder from "./StyleEncoder.ts"
+
+export const DEFAULT_VOICE = "default"
+
+const CloneOptions = Schema.Struct({
+  ...SpeechOptions.fields,
+  /** Samples a second that the style encoder hears. */
+  encoderHz: Schema.Int.check(Schema.isBetween({ minimum: 8000, maximum: 48_000 })).pipe(
+    Schema.withDecodingDefaultTypeKey(Effect.succeed(24_000)),
+  ),
+  /** "english": sounds that English lacks are replaced by their neighbours. */
+  training: Schema.Literals(["table", "english"]).pipe(
+    Schema.withDecodingDefaultTypeKey(Effect.succeed("table" as const)),
+  ),
+})
+
+async function* foreignFragments(
+  text: string,
+  language: Language & { readonly voice: string },
+  espeak: EspeakLanguages,
+  symbols: Symbols,
+  training: Training,
+): AsyncGenerator<string> {
+  for (const sentence of sentences(cleanText(text))) {
+    yield* phonemeFragments(foreignText(sentence), async (clause) =>
+      inInventory(language.tidy(espeak.phonemes(clause, language.voice)), symbols, training),
+    )
+  }
+}
+
+const acquire = (spec: EngineSpec) =>
+  Effect.gen(function* () {
+    const options = yield* decodeOptions(CloneOptions, spec)
+    const model = yield* fileOf(spec, "model")
+    const encoderFile = yield* fileOf(spec, "styleEncoder")
+    yield* requireRepeatable(model)
+    yield* requireRepeatable(encoderFile)
+    const symbols = yield* loadSymbols(yield* fileOf(spec, "tokenizer"))
+    const preset = yield* loadVoice(yield* fileOf(spec, "defaultVoice"), DEFAULT_VOICE)
+    const espeak = yield* loadEspeak
+    const threads = { threads: spec.threads }
+    const encoder = yield* StyleEncoder.open(encoderFile, threads)
+    const graph = yield* KokoroGraph.open(model, threads)
+    const speaker: Speaker = {
+      graph,
+      symbols,
+      turns: makeTurns(),
+      rateHz: options.rateHz,
+      maxSymbols: options.maxSymbols,
+    }
+
+    const languages = LANGUAGES.filter((language) => language.voice === undefined || espeak !== undefined)
+    const fragmentsOf = (text: string, code: string): Effect.Effect<AsyncIterable<string>, EngineError> => {
+      const language = languages.find((candidate) => candidate.code === code)
+      if (language === undefined) {
+        const known = languages.map((candidate) => candidate.code).join(", ")
+        return Effect.fail(invalidInput("language", `must be one of ${known}`))
+      }
+      const { voice } = language
+      return Effect.succeed(
+        voice === undefined || espeak === undefined
+          ? englishFragments(text, false)
+          : foreignFragments(text, { ...language, voice }, espeak, symbols, options.training),
+      )
+    }
+
+    const styleOf = (
+      voice: SynthesizeRequest["voice"],
+    ): Effect.Effect<Effect.Effect<VoiceStyle, EngineError>, EngineError> => {
+      if ("preset" in voice) {
+        return voice.preset === DEFAULT_VOICE
+          ? Effect.succeed(Effect.succeed(preset))
+          : Effect.fail(invalidInput("voice", `must be "${DEFAULT_VOICE}" or a reference clip`))
+      }
+      const clip = checkClip(voice.clip, voice.rateHz)
+      if ("problem" in clip) return Effect.fail(invalidInput("voice", clip.problem))
+      const { speech, rateHz } = clip
+      return Effect.succeed(
+        Effect.suspend(() => encoder.style(encoderAudio(speech, rateHz, options.encoderHz))).pipe(
+          Effect.map(constantStyle),
+        ),
+      )
+    }
+
+    const warm = yield* encoder.style(new Float32Array(2 * options.encoderHz))
+    yield* warmUp(speaker, englishFragments(WARM_UP, false), constantStyle(warm))
+
+    const engine: SpeechEngine = {
+      kind: "speech",
+      facts: {
+        slots: options.slots,
+        rateHz: options.rateHz,
+        voices: [DEFAULT_VOICE],
+        languages: languages.map((language) => language.code),
+        cloning: true,
+        summary: `style clone, ${languages.length} languages, ${spec.threads} thread${spec.threads === 1 ? "" : "s"}`,
+      },
+      synthesize: (request, out) =>
+        Effect.gen(function* () {
+          const speed = yield* checkedSpeed(request.speed, graph)
+          const fragments = yield* fragmentsOf(request.text, request.language)
+          const style = yield* styleOf(request.voice)
+          return yield* speak(speaker, { fragments, style, speed, priority: priorityOf(request) }, out)
+        }),
+    }
+    return engine
+  })
+
+export const cloneOnnx: EngineDescriptor = { adapter: "style-clone-onnx", kind: "speech", acquire }

@@ -1,0 +1,54 @@
+// A caller's reference clip → what the style encoder hears: float samples at its rate, silence at the edges cut off,
+// not too long. Called by the cloning adapter; says in the caller's words why a clip is of no use.
+import { resample } from "./Resample.ts"
+
+/** Longer clips add cost (1.5 ms a second, measured) and no likeness: the style is a mean over time. */
+export const MAX_CLIP_SECONDS = 20
+/** Under half a second there is hardly a syllable; the model's card asks for two seconds. */
+const MIN_CLIP_SECONDS = 0.5
+/** −50 dBFS: nothing in the clip is louder than the noise of a quiet room. A guess. */
+const SILENT_PEAK = 10 ** (-50 / 20)
+/** Edges under −40 dB of the clip's peak are silence. A guess. */
+const EDGE_FLOOR = 10 ** (-40 / 20)
+/** Rates that exist: telephone to studio. */
+const RATES = { min: 4000, max: 192_000 }
+
+/** The part of a clip that is worth hearing, or what is wrong with it. */
+export type Checked = { readonly speech: Int16Array; readonly rateHz: number } | { readonly problem: string }
+
+/** Cheap, so that a bad clip is refused before the reply has begun. `clip` s16 mono at `rateHz`. */
+export const checkClip = (clip: Int16Array, rateHz: number): Checked => {
+  if (!(rateHz >= RATES.min && rateHz <= RATES.max)) {
+    return { problem: `the reference clip has a sample rate of ${rateHz} Hz` }
+  }
+  let peak = 0
+  for (const sample of clip) peak = Math.max(peak, Math.abs(sample))
+  if (peak / 32768 < SILENT_PEAK) return { problem: "the reference clip is silent" }
+  const { start, end } = edges(clip, peak * EDGE_FLOOR)
+  const seconds = (end - start) / rateHz
+  if (seconds < MIN_CLIP_SECONDS) {
+    return {
+      problem: `the reference clip has ${seconds.toFixed(2)} s of speech, ${MIN_CLIP_SECONDS} s are needed`,
+    }
+  }
+  return {
+    speech: clip.subarray(start, Math.min(end, start + Math.round(MAX_CLIP_SECONDS * rateHz))),
+    rateHz,
+  }
+}
+
+/** Checked speech → f32 [-1, 1] mono at `encoderHz`. */
+export const encoderAudio = (speech: Int16Array, rateHz: number, encoderHz: number): Float32Array =>
+  resample(
+    Float32Array.from(speech, (sample) => sample / 32768),
+    rateHz,
+    encoderHz,
+  )
+
+const edges = (clip: Int16Array, floor: number): { readonly start: number; readonly end: number } => {
+  let start = 0
+  while (start < clip.length && Math.abs(clip[start]!) < floor) start++
+  let end = clip.length
+  while (end > start && Math.abs(clip[end - 1]!) < floor) end--
+  return { start, end }
+}

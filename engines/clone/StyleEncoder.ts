@@ -1,0 +1,44 @@
+// The graph that hears a voice: reference audio in, one style row out. Called once a cloned request.
+import { Effect, type Scope } from "effect"
+import { EngineError } from "../Engine.ts"
+import { STYLE_SIZE } from "../kokoro/VoiceStyles.ts"
+import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
+import * as Tensors from "../shared/onnx/Tensors.ts"
+
+export interface StyleEncoder {
+  /** `audio` f32 [1, samples] at the encoder's rate → `style` f32 [256]. */
+  readonly style: (audio: Float32Array) => Effect.Effect<Float32Array, EngineError>
+}
+
+const failed = (reason: "LoadFailed" | "Failed", detail: string): EngineError =>
+  new EngineError({ reason, field: "", detail })
+
+export const open = (
+  path: string,
+  options: OnnxSession.OnnxOptions,
+): Effect.Effect<StyleEncoder, EngineError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const session = yield* OnnxSession.open(path, options)
+    const audio = yield* OnnxSession.inputNamed(session, ["audio", "audio_values", "waveform"])
+    const style = yield* OnnxSession.outputNamed(session, ["style", "ref_s"])
+    if (Tensors.numeric(audio.type, new Float32Array(1), [1, 1]) === undefined) {
+      return yield* failed("LoadFailed", `${session.file}: input ${audio.name} is ${audio.type}`)
+    }
+    return {
+      style: (samples) =>
+        Effect.gen(function* () {
+          const feed = Tensors.numeric(audio.type, samples, [1, samples.length])!
+          const fetched = yield* session.run({ [audio.name]: feed }, [style.name])
+          const row = Tensors.toFloat32(fetched[style.name]!)
+          if (row.length !== STYLE_SIZE) {
+            return yield* failed(
+              "Failed",
+              `${session.file}: a style of ${row.length} values, expected ${STYLE_SIZE}`,
+            )
+          }
+          // One value that is not a number would make every sample of the reply one.
+          if (!row.every(Number.isFinite)) return yield* failed("Failed", `${session.file}: returned NaN`)
+          return row
+        }),
+    }
+  })

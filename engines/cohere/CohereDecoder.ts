@@ -1,0 +1,75 @@
+// The decoder graph of a Cohere Transcribe export in the Hugging Face layout: what is fed and fetched at each call.
+// Called by CohereEngine; every native call goes through the engine's gate, one at a time. It must not know text.
+//
+// Contract: the first call takes the whole prompt with zero-length caches, which is also how the graph knows that it
+// is the first; it yields the encoder keys and values, which stay for the piece. Later calls take one token each.
+import { Effect, type Semaphore } from "effect"
+import { Tensor } from "onnxruntime-node"
+import type { EngineError } from "../Engine.ts"
+import type { OnnxSession } from "../shared/onnx/OnnxSession.ts"
+import { int64, toFloat32 } from "../shared/onnx/Tensors.ts"
+import { type DecoderState, discover, requireInputs } from "../whisper/KeyValueCache.ts"
+
+export interface CohereOutput {
+  readonly state: DecoderState
+  /** Logits behind the last token fed, [vocabulary]; the caller may change them. */
+  readonly logits: Float32Array
+}
+
+export interface CohereDecoder {
+  readonly layers: number
+  readonly initial: DecoderState
+  /** `tokens` behind `state`: the whole prompt behind `initial`, then one at a time. */
+  readonly feed: (
+    tokens: ReadonlyArray<number>,
+    state: DecoderState,
+    hidden: Tensor,
+  ) => Effect.Effect<CohereOutput, EngineError>
+}
+
+const INPUTS = [
+  "input_ids",
+  "attention_mask",
+  "position_ids",
+  "num_logits_to_keep",
+  "encoder_hidden_states",
+  "encoder_attention_mask",
+]
+
+export const make = Effect.fnUntraced(function* (session: OnnxSession, gate: Semaphore.Semaphore) {
+  yield* requireInputs(session, ["input_ids", "encoder_hidden_states"])
+  const cache = yield* discover(session, INPUTS)
+  const firstOutputs = ["logits", ...cache.allOutputs]
+  const nextOutputs = ["logits", ...cache.growingOutputs]
+
+  const feed = Effect.fnUntraced(function* (
+    tokens: ReadonlyArray<number>,
+    state: DecoderState,
+    hidden: Tensor,
+  ) {
+    const count = tokens.length
+    const feeds: Record<string, Tensor> = { ...state.past }
+    // Only what the graph declares.
+    const offer = (name: string, tensor: () => Tensor) => {
+      if (session.inputs.has(name)) feeds[name] = tensor()
+    }
+    offer("input_ids", () => int64(tokens, [1, count]))
+    offer("encoder_hidden_states", () => hidden)
+    offer("attention_mask", () => ones(state.length + count))
+    const positions = tokens.map((_, i) => state.length + i)
+    offer("position_ids", () => int64(positions, [1, count]))
+    offer("num_logits_to_keep", () => new Tensor("int64", BigInt64Array.of(1n), []))
+    offer("encoder_attention_mask", () => ones(hidden.dims[1]!))
+    const first = state.length === 0
+    const outputs = yield* gate.withPermit(session.run(feeds, first ? firstOutputs : nextOutputs))
+    const values = toFloat32(outputs.logits!)
+    // A graph that keeps the logits of every position ends with the one that matters.
+    const logits = values.subarray(values.length - outputs.logits!.dims[2]!)
+    return { state: cache.advance(state, count, outputs), logits } satisfies CohereOutput
+  })
+
+  const decoder: CohereDecoder = { layers: cache.layers, initial: cache.initial, feed }
+  return decoder
+})
+
+const ones = (length: number): Tensor => new Tensor("int64", new BigInt64Array(length).fill(1n), [1, length])

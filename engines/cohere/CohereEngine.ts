@@ -1,0 +1,173 @@
+// The transcription engine for Cohere Transcribe weights in the Hugging Face ONNX layout (adapter
+// "cohere-hf-onnx"). Called by the engine process through EngineDescriptor. One call transcribes one piece of at
+// most 35 s, cut at its quietest place when audio follows; the model knows no times, so a piece is one segment.
+// No language detection (English when none is named), no conditioning: a request's hint is accepted and unused.
+//
+// Roles in the catalog entry: `encoder`, `decoder` and those of CohereModel.
+import { Effect, Schema, type Scope, Semaphore } from "effect"
+import {
+  type EngineDescriptor,
+  EngineError,
+  type EngineSpec,
+  type Outlet,
+  type Segment,
+  type TranscribeEnd,
+  type TranscribeRequest,
+  type TranscribeStarted,
+  type TranscriptionEngine,
+} from "../Engine.ts"
+import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
+import { compressionRatio } from "../whisper/Fallback.ts"
+import { firstPiece } from "../whisper/QuietPoint.ts"
+import { choose, seededRandom } from "../whisper/Sampling.ts"
+import { segmentText } from "../whisper/SegmentText.ts"
+import { interpolatedWords } from "../whisper/Words.ts"
+import * as CohereDecoder from "./CohereDecoder.ts"
+import * as CohereEncoder from "./CohereEncoder.ts"
+import * as CohereFeatures from "./CohereFeatures.ts"
+import { type CohereModel, LANGUAGES, readModel } from "./CohereModel.ts"
+import { repeatedTail } from "./LoopGuard.ts"
+
+const CohereOptions = Schema.Struct({
+  /** Requests that may be decoded side by side, interleaved. A guess: each holds the encoder keys and values. */
+  slots: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed(4)),
+  ),
+  /** Prompt and output together: the published decoder's positions. */
+  maxPositions: Schema.Int.check(Schema.isBetween({ minimum: 16, maximum: 65_536 })).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed(1024)),
+  ),
+})
+
+/** A fixed number, so that the same audio always gives the same text. */
+const SEED = 0xc0de
+
+interface Loaded {
+  readonly model: CohereModel
+  readonly encoder: CohereEncoder.CohereEncoder
+  readonly decoder: CohereDecoder.CohereDecoder
+  readonly maxPositions: number
+}
+
+/** Greedy at temperature 0, else sampled; ends at the end token, at a loop, or when positions run out. */
+const decode = Effect.fnUntraced(function* (
+  loaded: Loaded,
+  request: TranscribeRequest,
+  samples: Float32Array,
+) {
+  const { model, decoder } = loaded
+  const hidden = yield* loaded.encoder(samples)
+  const prompt = model.prompt(request.language ?? "en", request.punctuation ?? true)
+  const random = seededRandom(SEED)
+  const tokens: Array<number> = []
+  let sum = 0
+  let output = yield* decoder.feed(prompt, decoder.initial, hidden)
+  for (;;) {
+    const { token, logprob } = choose(output.logits, request.temperature, random)
+    sum += logprob
+    if (token === model.endOfText) break
+    tokens.push(token)
+    const repeated = repeatedTail(tokens)
+    if (repeated > 0) {
+      tokens.splice(-repeated)
+      break
+    }
+    if (prompt.length + tokens.length >= loaded.maxPositions) break
+    output = yield* decoder.feed([token], output.state, hidden)
+  }
+  return { tokens, avgLogprob: sum / (tokens.length + 1) }
+})
+
+const checkLanguage = (language: string | undefined): Effect.Effect<string, EngineError> => {
+  const code = language ?? "en"
+  if ((LANGUAGES as ReadonlyArray<string>).includes(code)) return Effect.succeed(code)
+  const detail = `this model does not know the language "${code.slice(0, 16)}"`
+  return Effect.fail(new EngineError({ reason: "InvalidInput", field: "language", detail }))
+}
+
+const transcribe = Effect.fnUntraced(function* (
+  loaded: Loaded,
+  request: TranscribeRequest,
+  out: Outlet<TranscribeStarted, Segment>,
+): Effect.fn.Return<TranscribeEnd, EngineError> {
+  const { model } = loaded
+  const { rateHz } = model.features
+  const language = yield* checkLanguage(request.language)
+  out.started({ language })
+  const consumedSamples = firstPiece(request.samples, {
+    maxSamples: model.pieceSeconds * rateHz,
+    searchSamples: model.searchSeconds * rateHz,
+    rateHz,
+    last: request.last,
+  })
+  const end: TranscribeEnd = { language, consumedSamples, previousTokens: [] }
+  // Less than one frame has no features.
+  if (consumedSamples < model.features.hopSamples) return end
+  const { tokens, avgLogprob } = yield* decode(loaded, request, request.samples.subarray(0, consumedSamples))
+  const decoded = model.decode(tokens).replace(STRAY_START, "")
+  // The model itself was told about punctuation.
+  const text = segmentText(decoded, { language, first: true, punctuation: undefined })
+  if (text.trim() === "") return end
+  const seconds = consumedSamples / rateHz
+  if (out.paused()) yield* out.resumed
+  out.push({
+    start: 0,
+    end: seconds,
+    text,
+    tokens,
+    temperature: request.temperature,
+    avgLogprob,
+    compressionRatio: compressionRatio(text.trim()),
+    noSpeechProb: 0,
+    ...(request.words ? { words: interpolatedWords(text, 0, seconds, language) } : {}),
+  })
+  return end
+})
+
+/** Marks that the model sometimes begins with. */
+const STRAY_START = /^[\s.,!?]+/u
+
+const acquire = Effect.fnUntraced(function* (
+  spec: EngineSpec,
+): Effect.fn.Return<TranscriptionEngine, EngineError, Scope.Scope> {
+  const options = yield* Schema.decodeUnknownEffect(CohereOptions)(spec.options).pipe(
+    Effect.mapError(
+      (error) => new EngineError({ reason: "LoadFailed", field: "options", detail: error.message }),
+    ),
+  )
+  const model = yield* readModel(spec)
+  const openRole = (role: string) => {
+    const path = spec.files[role]
+    const detail = `the model entry names no file for "${role}"`
+    return path === undefined
+      ? Effect.fail(new EngineError({ reason: "LoadFailed", field: role, detail }))
+      : OnnxSession.open(path, { threads: spec.threads })
+  }
+  const gate = Semaphore.makeUnsafe(1)
+  const features = yield* CohereFeatures.make(model.features)
+  const encoder = yield* CohereEncoder.make(
+    yield* openRole("encoder"),
+    gate,
+    features,
+    model.features.melBins,
+  )
+  const decoder = yield* CohereDecoder.make(yield* openRole("decoder"), gate)
+  const loaded: Loaded = { model, encoder, decoder, maxPositions: options.maxPositions }
+  return {
+    kind: "transcription",
+    facts: {
+      slots: options.slots,
+      windowSeconds: model.pieceSeconds,
+      languages: LANGUAGES,
+      detectsLanguage: false,
+      summary: `cohere transcribe, ${decoder.layers} decoder layers, ${LANGUAGES.length} languages`,
+    },
+    transcribe: (request, out) => transcribe(loaded, request, out),
+  }
+})
+
+export const cohereHfOnnx: EngineDescriptor = {
+  adapter: "cohere-hf-onnx",
+  kind: "transcription",
+  acquire,
+}

@@ -1,0 +1,128 @@
+// What the side files of a published Cohere Transcribe folder say: features, prompt tokens, languages. Read once at
+// load; called by CohereEngine. It must not know ONNX sessions or requests.
+//
+// Roles in the catalog entry: `preprocessor` (preprocessor_config.json), `tokenizer` (tokenizer.json),
+// `tokenizerConfig` (tokenizer_config.json).
+import { readFile } from "node:fs/promises"
+import { basename } from "node:path"
+import { Tokenizer } from "@huggingface/tokenizers"
+import { Effect, Schema } from "effect"
+import { EngineError, type EngineSpec } from "../Engine.ts"
+import type { CohereFeatureOptions } from "./CohereFeatures.ts"
+
+/** The languages that the model was trained on; the vocabulary has tokens for many more. */
+export const LANGUAGES = [
+  "ar",
+  "de",
+  "el",
+  "en",
+  "es",
+  "fr",
+  "it",
+  "ja",
+  "ko",
+  "nl",
+  "pl",
+  "pt",
+  "vi",
+  "zh",
+] as const
+
+const withDefault = <S extends typeof Schema.Finite | typeof Schema.Int>(schema: S, value: number) =>
+  schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
+
+/** Defaults are those of the published feature extractor. */
+const Preprocessor = Schema.Struct({
+  feature_size: withDefault(Schema.Int, 128),
+  sampling_rate: withDefault(Schema.Int, 16_000),
+  hop_length: withDefault(Schema.Int, 160),
+  n_fft: withDefault(Schema.Int, 512),
+  win_length: withDefault(Schema.Int, 400),
+  preemphasis: withDefault(Schema.Finite, 0.97),
+  dither: withDefault(Schema.Finite, 1e-5),
+  max_audio_clip_s: withDefault(Schema.Finite, 35),
+  overlap_chunk_second: withDefault(Schema.Finite, 5),
+})
+
+export interface CohereModel {
+  readonly endOfText: number
+  readonly prompt: (language: string, punctuation: boolean) => ReadonlyArray<number>
+  /** Text tokens → text; control tokens are left out. */
+  readonly decode: (tokens: ReadonlyArray<number>) => string
+  readonly isText: (token: number) => boolean
+  readonly features: CohereFeatureOptions
+  /** Longest piece and the search for a quiet place before its end. */
+  readonly pieceSeconds: number
+  readonly searchSeconds: number
+}
+
+const loadFailed = (field: string, detail: string): EngineError =>
+  new EngineError({ reason: "LoadFailed", field, detail })
+
+const readJson = Effect.fnUntraced(function* (spec: EngineSpec, role: string) {
+  const path = spec.files[role]
+  if (path === undefined) return yield* loadFailed(role, `the model entry names no file for "${role}"`)
+  return yield* Effect.tryPromise({
+    try: async (): Promise<unknown> => JSON.parse(await readFile(path, "utf8")),
+    catch: (cause) => loadFailed(role, `${basename(path)}: ${(cause as Error).name}`),
+  })
+})
+
+const promptNames = (language: string, punctuation: boolean): ReadonlyArray<string> => [
+  "▁",
+  "<|startofcontext|>",
+  "<|startoftranscript|>",
+  "<|emo:undefined|>",
+  `<|${language}|>`,
+  `<|${language}|>`,
+  punctuation ? "<|pnc|>" : "<|nopnc|>",
+  "<|noitn|>",
+  "<|notimestamp|>",
+  "<|nodiarize|>",
+]
+
+export const readModel = Effect.fnUntraced(function* (spec: EngineSpec) {
+  const preprocessor = yield* Schema.decodeUnknownEffect(Preprocessor)(
+    yield* readJson(spec, "preprocessor"),
+  ).pipe(Effect.mapError((error) => loadFailed("preprocessor", error.message)))
+  const tokenizerJson = yield* readJson(spec, "tokenizer")
+  const tokenizerConfig = yield* readJson(spec, "tokenizerConfig")
+  const tokenizer = yield* Effect.try({
+    try: () => new Tokenizer(tokenizerJson as object, tokenizerConfig as object),
+    catch: (cause) => loadFailed("tokenizer", (cause as Error).message),
+  })
+  // Everything is resolved by string here, so that a request can't meet a missing token.
+  const ids = new Map<string, number>()
+  const needed = LANGUAGES.flatMap((language) => [
+    ...promptNames(language, true),
+    ...promptNames(language, false),
+  ])
+  for (const name of ["<|endoftext|>", ...needed]) {
+    const id = tokenizer.token_to_id(name)
+    if (id === undefined) return yield* loadFailed("tokenizer", `no token ${name}`)
+    ids.set(name, id)
+  }
+  const controls = new Set<number>()
+  for (const [id, token] of tokenizer.get_added_tokens_decoder()) if (token.special) controls.add(id)
+  const isText = (token: number) => !controls.has(token)
+  return {
+    endOfText: ids.get("<|endoftext|>")!,
+    prompt: (language, punctuation) => promptNames(language, punctuation).map((name) => ids.get(name)!),
+    isText,
+    decode: (tokens) => {
+      const text = tokens.filter(isText)
+      return text.length === 0 ? "" : tokenizer.decode(text, { clean_up_tokenization_spaces: false })
+    },
+    features: {
+      melBins: preprocessor.feature_size,
+      rateHz: preprocessor.sampling_rate,
+      hopSamples: preprocessor.hop_length,
+      fftSize: preprocessor.n_fft,
+      windowSamples: preprocessor.win_length,
+      preemphasis: preprocessor.preemphasis,
+      dither: preprocessor.dither,
+    },
+    pieceSeconds: preprocessor.max_audio_clip_s,
+    searchSeconds: preprocessor.overlap_chunk_second,
+  } satisfies CohereModel
+})

@@ -1,0 +1,18 @@
+// Stops a decoder that says the same thing again and again. Pure; called by the Cohere decoding loop at every
+// token, because no temperature fallback is published for this family.
+
+/** Shortest repeated run of tokens that counts as a loop: from the published recipe. */
+const SHORTEST = 8
+/** Longest one looked for: a guess, two sentences. */
+const LONGEST = 64
+
+/** Tokens to drop from the end when the last run repeats the one before it; 0 when it does not. */
+export const repeatedTail = (tokens: ReadonlyArray<number>): number => {
+  const longest = Math.min(LONGEST, Math.floor(tokens.length / 2))
+  for (let run = SHORTEST; run <= longest; run++) {
+    let same = 0
+    while (same < run && tokens.at(-1 - same) === tokens.at(-1 - same - run)) same++
+    if (same === run) return run
+  }
+  return 0
+}

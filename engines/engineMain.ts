@@ -1,0 +1,30 @@
+// The door of an engine process or thread: finds its message port, then serves the adapter that the host names.
+// Started by actors/EngineProcess; when its host goes away it ends.
+import { parentPort } from "node:worker_threads"
+import { adapters } from "./adapters.ts"
+import { type EnginePort, serveEngine } from "./EngineServer.ts"
+import type { ToEngine } from "./Wire.ts"
+
+const threadPort = (port: NonNullable<typeof parentPort>): EnginePort => ({
+  send: (message) => port.postMessage(message),
+  onMessage: (listener) => port.on("message", (message: ToEngine) => listener(message)),
+  exit: () => port.close(),
+})
+
+const processPort = (): EnginePort => {
+  // An engine without its gateway has nobody to serve.
+  process.on("disconnect", () => process.exit(0))
+  // The gateway decides when an engine ends; a Ctrl-C in the terminal reaches the whole process group.
+  process.on("SIGINT", () => {})
+  process.on("SIGTERM", () => {})
+  return {
+    send: (message) => {
+      if (process.connected) process.send?.(message)
+    },
+    onMessage: (listener) => process.on("message", (message) => listener(message as ToEngine)),
+    exit: (code) => process.exit(code),
+  }
+}
+
+const port = parentPort === null ? processPort() : threadPort(parentPort)
+serveEngine(port, (name) => adapters[name]?.())

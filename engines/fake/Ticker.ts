@@ -1,0 +1,51 @@
+// One clock for all streams of a fake engine, as continuous batching has one decode step for all sequences:
+// streams with the same step time are advanced in the same turn of the event loop, in the order they came.
+interface Member {
+  readonly step: () => boolean
+}
+
+class Wheel {
+  private readonly members = new Set<Member>()
+  private running = false
+  private readonly stepMs: number
+
+  constructor(stepMs: number) {
+    this.stepMs = stepMs
+  }
+
+  add(member: Member): () => void {
+    this.members.add(member)
+    if (!this.running) {
+      this.running = true
+      this.schedule()
+    }
+    return () => this.members.delete(member)
+  }
+
+  private schedule(): void {
+    if (this.stepMs === 0) setImmediate(() => this.turn())
+    else setTimeout(() => this.turn(), this.stepMs)
+  }
+
+  private turn(): void {
+    for (const member of this.members) if (!member.step()) this.members.delete(member)
+    if (this.members.size === 0) this.running = false
+    else this.schedule()
+  }
+}
+
+export class Ticker {
+  private readonly wheels = new Map<number, Wheel>()
+
+  /** Calls `step` once per turn until it returns false or the returned function is called. */
+  join(stepMs: number, step: () => boolean): () => void {
+    let wheel = this.wheels.get(stepMs)
+    if (wheel === undefined) {
+      // Scripts choose the step time; 64 different ones are more than any test has, and a bound all the same.
+      if (this.wheels.size >= 64) this.wheels.clear()
+      wheel = new Wheel(stepMs)
+      this.wheels.set(stepMs, wheel)
+    }
+    return wheel.add({ step })
+  }
+}

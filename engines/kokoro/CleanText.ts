@@ -1,0 +1,66 @@
+// Any string → plain text a reader could read aloud: Unicode made uniform, everything without a sound removed.
+// Called once a request, before sentences are cut; holds for every language and knows nothing of numbers or words.
+
+/** Quotation marks of many scripts → the two curly ones that are symbols of the model; apostrophes → "'". */
+const QUOTES: ReadonlyArray<readonly [RegExp, string]> = [
+  [/[‘’‚‛′ʼ`´]/g, "'"],
+  [/[„‟«‹「『《〈【]/g, "“"],
+  [/[»›」』》〉】]/g, "”"],
+  [/''/g, '"'],
+]
+
+/** Punctuation of other scripts → the model's own, with the space that those scripts leave out. */
+const PUNCTUATION: ReadonlyArray<readonly [RegExp, string]> = [
+  [/[、，،﹐]/g, ", "],
+  [/[。｡．۔।]/g, ". "],
+  [/[؛；]/g, "; "],
+  [/[؟？]/g, "? "],
+  [/！/g, "! "],
+  [/：/g, ": "],
+  [/[¿¡]/g, " "],
+  [/[‐‑]/g, "-"],
+  [/[―⸺⸻]|-{2,}/g, "—"],
+]
+
+/** Signs whose compatibility form would stick to the word or number before them. */
+const BEFORE_NFKC: ReadonlyArray<readonly [RegExp, string]> = [
+  [/[™℠®©]/g, " "],
+  [/(\d)([¼-¾⅐-⅞])/g, "$1 $2"],
+  [/(?<=\d)(?=[⁰¹²³⁴-⁹])/g, "^"],
+  [/(?<!\^)²/g, " squared "],
+  [/(?<!\^)³/g, " cubed "],
+  [/…/g, "..."],
+]
+
+const SILENT: ReadonlyArray<readonly [RegExp, string]> = [
+  [/\r\n?|[\u2028\u2029\u0085\v\f]/g, "\n"],
+  [/[^\S\n]/g, " "],
+  // Zero-width characters, bidirectional controls, soft hyphens, variation selectors: no sound, no space.
+  [/\p{Cf}|[\u034f\ufe00-\ufe0f]/gu, ""],
+  [/(?!\n)\p{Cc}/gu, " "],
+  // Pictures, flags, skin tones, keycaps. A reader would skip them.
+  [/\p{Extended_Pictographic}|[\u{1f1e6}-\u{1f1ff}\u{1f3fb}-\u{1f3ff}\u20e3]/gu, " "],
+  // Private use, unassigned, and what `toWellFormed` made of lone surrogates.
+  [/[\p{Co}\p{Cn}\ufffd]/gu, " "],
+  // At most two marks a letter: Arabic and Vietnamese need two, stacked decorations have dozens.
+  [/(\p{M}{2})\p{M}+/gu, "$1"],
+]
+
+const REPEATS: ReadonlyArray<readonly [RegExp, string]> = [
+  [/\.{2,}/g, "…"],
+  [/([,;:—…])(?:\s*\1)+/g, "$1"],
+  [/([!?]{2})[!?]+/g, "$1"],
+  [/ {2,}/g, " "],
+]
+
+const apply = (text: string, rules: ReadonlyArray<readonly [RegExp, string]>): string => {
+  let out = text
+  for (const [pattern, replacement] of rules) out = out.replace(pattern, replacement)
+  return out
+}
+
+/** Linear in the length of `raw`; line breaks survive, because they end sentences and list items. */
+export const cleanText = (raw: string): string => {
+  const uniform = apply(apply(raw.toWellFormed(), BEFORE_NFKC).normalize("NFKC"), SILENT)
+  return apply(apply(apply(uniform, QUOTES), PUNCTUATION), REPEATS)
+}

@@ -1,0 +1,100 @@
+// One written English sentence → the words and marks a reader would say, ready for the phonemiser: letters,
+// apostrophes, hyphens, spaces, and the marks of `MARKS`. Called by the front end; pure, linear in the sentence.
+import type { Accent } from "./Numbers.ts"
+import { cardinal } from "./Numbers.ts"
+import { sayNumbers } from "./SpokenNumbers.ts"
+import { ABBREVIATIONS, ROMAN, romanValue } from "./SpokenWords.ts"
+
+/** The marks that are symbols of the model and carry prosody. */
+export const MARKS = ';:,.!?—…"()“”'
+
+/** An address is read with its dots and slashes. */
+const ADDRESS = /\b(?:https?:\/\/|www\.)[^\s<>"“”]+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+/gi
+
+const sayAddress = (address: string): string => {
+  const tail = /[.,;:!?)]+$/.exec(address)?.[0] ?? ""
+  return (
+    address
+      .slice(0, address.length - tail.length)
+      .replace(/^https?:\/\//i, "")
+      .replace(/\/$/, "")
+      .replace(/\./g, " dot ")
+      .replace(/@/g, " at ")
+      .replace(/\//g, " slash ")
+      .replace(/-/g, " dash ")
+      .replace(/_/g, " underscore ")
+      .replace(/[?&=#%+~:]/g, " ") + tail
+  )
+}
+
+/** Signs between or before numbers, while the digits are still there. */
+const SIGNS_AT_NUMBERS: ReadonlyArray<readonly [RegExp, string]> = [
+  [/~(?=\s?\d)/g, "about "],
+  [/(?<=\d\s?)[x×*](?=\s?\d)/g, " times "],
+  [/(?<=\d\s?)÷(?=\s?\d)/g, " divided by "],
+  [/(?<=\d\s)[-−](?=\s\d)/g, " minus "],
+  [/(?<=\d)\^(?=\d)/g, " to the power of "],
+  [/±/g, " plus or minus "],
+]
+
+const SIGNS: ReadonlyArray<readonly [RegExp, string]> = [
+  [/&/g, " and "],
+  [/@/g, " at "],
+  [/\+/g, " plus "],
+  [/(?<![<>=!])==?(?!>)/g, " equals "],
+  [/<=|≤/g, " less than or equal to "],
+  [/>=|≥/g, " greater than or equal to "],
+  [/<(?=\s)|(?<=\s)</g, " less than "],
+  [/(?<=\s)>(?=\s)/g, " greater than "],
+  [/≠/g, " is not equal to "],
+  [/≈/g, " about "],
+  [/√/g, " square root of "],
+  [/∞/g, " infinity "],
+  [/°/g, " degrees "],
+  [/%/g, " percent "],
+  [/§/g, " section "],
+  [/#(?=\p{L})/gu, " hashtag "],
+  [/\$/g, " dollars "],
+  [/£/g, " pounds "],
+  [/€/g, " euros "],
+  [/\\/g, " backslash "],
+  [/(?<=\p{L})\/(?=\p{L})/gu, " or "],
+  [/[[{]/g, " ("],
+  [/[\]}]/g, ") "],
+  [/\s[-–−](?=\s)|\s*–\s*/g, " — "],
+  [/[•·|]/g, ", "],
+]
+
+/** Dotted initials: "U.S.A." → "U S A". A full stop stays where a capital or nothing follows. */
+const INITIALS = /\b((?:\p{L}\.){1,}\p{L})\.(?=\s\p{Lu}|$)|\b((?:\p{L}\.)+\p{L})\.?(?![\p{L}\d])/gu
+
+/** Everything the phonemiser has no use for. Scripts that English cannot read aloud are silent. */
+const UNSPOKEN = /[^\p{Script=Latin}\p{Script=Greek}\p{M}'\s;:,.!?—…"()“”-]|(?<!\p{L})[-]|[-](?!\p{L})/gu
+
+export const englishText = (sentence: string, accent: Accent): string => {
+  let text = sentence.replace(ADDRESS, sayAddress)
+  for (const [pattern, word] of ABBREVIATIONS) {
+    text = text.replace(pattern, (match: string, offset: number, all: string) => {
+      const last = match.endsWith(".") && offset + match.length === all.trimEnd().length
+      return last ? `${word}.` : word
+    })
+  }
+  text = text.replace(ROMAN, (_, word: string, roman: string) =>
+    roman === "" ? `${word} ${roman}` : `${word} ${cardinal(String(romanValue(roman)), accent)}`,
+  )
+  for (const [pattern, word] of SIGNS_AT_NUMBERS) text = text.replace(pattern, word)
+  text = sayNumbers(text, accent)
+  text = text.replace(INITIALS, (_, last: string | undefined, inner: string | undefined) =>
+    last === undefined ? inner!.replaceAll(".", " ") : `${last.replaceAll(".", " ")}.`,
+  )
+  text = text.replace(/(?<![\p{L}\d])(?!I\b)(\p{Lu})\.(?=\s\p{Lu})/gu, "$1")
+  for (const [pattern, word] of SIGNS) text = text.replace(pattern, word)
+  return text
+    .replace(UNSPOKEN, " ")
+    .replace(/\s+/g, " ")
+    .replace(/\s+(?=[;:,.!?…)”])/g, "")
+    .replace(/([,;:—])(?:\s*[,;:—])+/g, "$1")
+    .replace(/(?<=[,;:!?…])(?=[\p{L}“(])/gu, " ")
+    .replace(/[,;:](?=[.!?])/g, "")
+    .trim()
+}

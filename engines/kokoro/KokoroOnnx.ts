@@ -1,0 +1,136 @@
+// The adapter `kokoro-onnx`: published Kokoro-82M files (model, symbol table, voices) as a speech engine.
+// Roles in `files`: `model` (graph), `tokenizer` (symbol table), `voices` (folder of `<id>.bin`).
+import { Effect, Schema } from "effect"
+import {
+  type EngineDescriptor,
+  EngineError,
+  type EngineSpec,
+  type Outlet,
+  type SpeechEngine,
+} from "../Engine.ts"
+import { cleanText } from "./CleanText.ts"
+import { englishText } from "./EnglishText.ts"
+import { espeakEnglish } from "./Espeak.ts"
+import * as KokoroGraph from "./KokoroGraph.ts"
+import { phonemeFragments, rewriteEnglish } from "./KokoroPhonemes.ts"
+import { DEFAULT_MAX_SYMBOLS } from "./Pieces.ts"
+import { sentences } from "./Sentences.ts"
+import { loadSymbols } from "./Symbols.ts"
+import { makeTurns } from "./Turns.ts"
+import { checkedSpeed, invalidInput, priorityOf, type Speaker, speak } from "./Utterance.ts"
+import { constantStyle, loadVoices, STYLE_SIZE, type VoiceStyle } from "./VoiceStyles.ts"
+
+const optional = <S extends Schema.Top>(schema: S, value: S["Type"]) =>
+  schema.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(value)))
+
+/** Options of the catalog entry. */
+export const SpeechOptions = Schema.Struct({
+  /** Requests that are interleaved; one of them computes at a time. 8 streams are 3 % of one idle core (measured). */
+  slots: optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })), 8),
+  /** Samples a second of the graph's output. */
+  rateHz: optional(Schema.Int.check(Schema.isBetween({ minimum: 8000, maximum: 48_000 })), 24_000),
+  /** Symbols of the longest piece: smaller is fairer, larger keeps more melody. */
+  maxSymbols: optional(
+    Schema.Int.check(Schema.isBetween({ minimum: 20, maximum: 510 })),
+    DEFAULT_MAX_SYMBOLS,
+  ),
+  /** Presets to load; without it, every file of the folder whose accent the front end knows. */
+  voices: Schema.optionalKey(Schema.Array(Schema.String.check(Schema.isPattern(/^[\w-]+$/)))),
+})
+
+/** English front end: text → fragments, sentence by sentence. */
+export async function* englishFragments(text: string, british: boolean): AsyncGenerator<string> {
+  const voice = british ? "en" : "en-us"
+  for (const sentence of sentences(cleanText(text))) {
+    const speakable = englishText(sentence, british ? "british" : "american")
+    yield* phonemeFragments(speakable, async (clause) =>
+      rewriteEnglish(await espeakEnglish(clause, voice), british),
+    )
+  }
+}
+
+export const loadFailed = (detail: string): EngineError =>
+  new EngineError({ reason: "LoadFailed", field: "", detail })
+
+export const fileOf = (spec: EngineSpec, role: string): Effect.Effect<string, EngineError> => {
+  const path = spec.files[role]
+  return path === undefined ? Effect.fail(loadFailed(`no file for "${role}"`)) : Effect.succeed(path)
+}
+
+export const decodeOptions = <S extends Schema.Codec<unknown, unknown>>(schema: S, spec: EngineSpec) =>
+  Schema.decodeUnknownEffect(schema)(spec.options).pipe(
+    Effect.mapError((error) => loadFailed(`options: ${error.message}`)),
+  )
+
+/**
+ * Speaks two sentences to nobody: eSpeak reads its dictionaries and the graph allocates at their first call, and both
+ * are compiled by the time of the first request (it took 74 ms to its first piece without this, 20 with it).
+ */
+export const warmUp = (
+  speaker: Speaker,
+  fragments: AsyncIterable<string>,
+  style: VoiceStyle,
+): Effect.Effect<void, EngineError> =>
+  speak(speaker, { fragments, style: Effect.succeed(style), speed: 1, priority: "batch" }, NOBODY).pipe(
+    Effect.mapError((error) => loadFailed(`first words: ${error.detail}`)),
+  )
+
+export const WARM_UP =
+  "Any voice that you can lend me, I will use. The quick brown fox jumps over the lazy dog."
+
+const NOBODY: Outlet<unknown, unknown> = {
+  started: () => {},
+  push: () => {},
+  paused: () => false,
+  resumed: Effect.void,
+}
+
+const acquire = (spec: EngineSpec) =>
+  Effect.gen(function* () {
+    const options = yield* decodeOptions(SpeechOptions, spec)
+    const symbols = yield* loadSymbols(yield* fileOf(spec, "tokenizer"))
+    const all = yield* loadVoices(yield* fileOf(spec, "voices"), options.voices)
+    // The first letter of an id is its accent; the published set has other languages, which this front end lacks.
+    const voices = new Map([...all].filter(([id]) => /^[ab]/.test(id)))
+    if (voices.size === 0) return yield* loadFailed("voices: none is American (a…) or British (b…)")
+    const graph = yield* KokoroGraph.open(yield* fileOf(spec, "model"), { threads: spec.threads })
+    const speaker: Speaker = {
+      graph,
+      symbols,
+      turns: makeTurns(),
+      rateHz: options.rateHz,
+      maxSymbols: options.maxSymbols,
+    }
+    for (const british of [true, false]) {
+      yield* warmUp(speaker, englishFragments(WARM_UP, british), constantStyle(new Float32Array(STYLE_SIZE)))
+    }
+    const engine: SpeechEngine = {
+      kind: "speech",
+      facts: {
+        slots: options.slots,
+        rateHz: options.rateHz,
+        voices: [...voices.keys()],
+        languages: ["en"],
+        cloning: false,
+        summary: `kokoro, ${voices.size} voices, ${spec.threads} thread${spec.threads === 1 ? "" : "s"}`,
+      },
+      synthesize: (request, out) =>
+        Effect.gen(function* () {
+          const id = "preset" in request.voice ? request.voice.preset : undefined
+          if (id === undefined) return yield* invalidInput("voice", "this model has preset voices only")
+          const voice = voices.get(id)
+          if (voice === undefined)
+            return yield* invalidInput("voice", `unknown voice; there are ${[...voices.keys()].join(", ")}`)
+          const speed = yield* checkedSpeed(request.speed, graph)
+          const fragments = englishFragments(request.text, id.startsWith("b"))
+          return yield* speak(
+            speaker,
+            { fragments, style: Effect.succeed(voice), speed, priority: priorityOf(request) },
+            out,
+          )
+        }),
+    }
+    return engine
+  })
+
+export const kokoroOnnx: EngineDescriptor = { adapter: "kokoro-onnx", kind: "speech", acquire }

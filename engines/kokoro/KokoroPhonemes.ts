@@ -1,0 +1,38 @@
+// Kokoro's own spelling of IPA: the published rewriting of eSpeak's output, and speakable text → phoneme fragments.
+// Called by the front ends of both speech adapters. A fragment is one clause or one run of marks, in order.
+import { MARKS } from "./EnglishText.ts"
+
+/** Rules of the published English front end. `british` keeps the "t" of "ninety". */
+export const rewriteEnglish = (ipa: string, british: boolean): string => {
+  const shared = ipa
+    .replace(/r/g, "ɹ")
+    .replace(/x/g, "k")
+    .replace(/ʲ/g, "j")
+    .replace(/ɬ/g, "l")
+    .replace(/g/g, "ɡ")
+    .replace(/(?<=[^\sˈˌ])(?=hˈʌndɹɪd)/g, " ")
+    .replace(/ z(?= |$)/g, "z")
+  return british ? shared : shared.replace(/(?<=nˈaɪn)ti(?!ː)/g, "di")
+}
+
+// A mark between two digits ("3,5" where digits are left to eSpeak) belongs to the number.
+const WORD = String.raw`(?:[^${MARKS}\s]|(?<=\d)[.,:](?=\d))+`
+const FRAGMENT = new RegExp(String.raw`${WORD}(?:\s+${WORD})*|\s*[${MARKS}]+(?:\s*[${MARKS}]+)*\s*`, "gu")
+
+/**
+ * Fragments of one speakable sentence: marks as they stand, words through `toPhonemes`, lazily. A sentence ends in
+ * white space, so that the next one does not run into it.
+ */
+export async function* phonemeFragments(
+  sentence: string,
+  toPhonemes: (clause: string) => Promise<string>,
+): AsyncGenerator<string> {
+  for (const [fragment] of sentence.matchAll(FRAGMENT)) {
+    const inner = fragment.trim()
+    if (inner === "") continue
+    // A hyphen or an apostrophe alone has no sound, but eSpeak would name it.
+    if (MARKS.includes(inner[0]!)) yield fragment.replace(/\s+/g, " ")
+    else if (/[\p{L}\p{N}]/u.test(inner)) yield (await toPhonemes(inner)).trim()
+  }
+  yield " "
+}

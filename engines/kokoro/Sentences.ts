@@ -1,0 +1,89 @@
+// Clean text → sentences, one at a time, so that the first piece of a long text is ready as soon as that of a short
+// one. Called by the front end. A missed boundary costs nothing but a longer sentence, a false one a wrong pause:
+// when in doubt, there is none.
+
+/** Never end a sentence with their full stop: a name or a number follows. */
+const TITLES = new Set(
+  "mr mrs ms dr prof st sr jr rev hon capt lt col gen sgt gov sen rep mt ft no vs fig figs eq vol ed approx dept est".split(
+    " ",
+  ),
+)
+
+/** May end a sentence: they do where a capital letter follows. */
+const OTHERS = new Set(
+  "e.g i.e a.m p.m etc inc ltd co corp ave rd blvd jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k ph.d cf al".split(
+    " ",
+  ),
+)
+
+/** Longest run of characters handed on as one sentence; bounds the work before the first sound. A guess. */
+const MAX_CHARACTERS = 400
+
+const ENDING = /[.!?…]+["”')\]]*(?=\s|$)|\n\s*\n|\n(?=\s*(?:[-*•‣◦]|\d{1,3}[.)])\s)/g
+
+/** Sentences in order; together they hold every character of `text` but white space and list bullets. */
+export function* sentences(text: string): Generator<string> {
+  for (let start = 0; start < text.length; ) {
+    const end = nextEnd(text, start)
+    yield* parts(text.slice(start, end))
+    start = end
+  }
+}
+
+const nextEnd = (text: string, start: number): number => {
+  ENDING.lastIndex = start
+  for (let match = ENDING.exec(text); match !== null; match = ENDING.exec(text)) {
+    const end = match.index + match[0].length
+    if (match[0] !== "." || !isAbbreviated(text, start, match.index)) return end
+  }
+  return text.length
+}
+
+/** Whether the full stop at `dot` belongs to the word before it. */
+const isAbbreviated = (text: string, start: number, dot: number): boolean => {
+  const word = /[\p{L}\d.]*$/u.exec(text.slice(Math.max(start, dot - 12), dot))?.[0] ?? ""
+  const following = /\S/u.exec(text.slice(dot + 1, dot + 40))?.[0] ?? ""
+  if (following === "") return false
+  // The number of a list item.
+  if (/^\d{1,3}$/.test(word) && text.slice(start, dot).trim() === word) return true
+  const lower = word.toLowerCase()
+  if (TITLES.has(lower)) return lower !== "no" || /\d/.test(following)
+  if (/^\p{Lu}$/u.test(word)) return /^\p{Lu}$/u.test(following) && word !== "I"
+  const initials = /^(?:\p{L}\.)+\p{L}$/u.test(word)
+  return (OTHERS.has(lower) || initials) && !/\p{Lu}/u.test(following)
+}
+
+const BULLET = /^\s*(?:[-*•‣◦]|(\d{1,3})[.)])\s+/
+
+/** One sentence on one line, cut when endless. A line or paragraph that ends without a mark gets a full stop. */
+function* parts(raw: string): Generator<string> {
+  const line = raw
+    .replace(BULLET, (_, number: string | undefined) => (number === undefined ? "" : `${number}, `))
+    .replace(/([^\s.!?…,;:—])\s*\n\s*$/, "$1.")
+    .replace(/\s+/g, " ")
+    .trim()
+  let rest = line
+  while (rest.length > MAX_CHARACTERS) {
+    const cut = cutBefore(rest, MAX_CHARACTERS)
+    yield rest.slice(0, cut).trim()
+    rest = rest.slice(cut).trim()
+  }
+  if (rest !== "") yield rest
+}
+
+/** The last clause mark, else the last space that has no digit beside it, else the limit itself. */
+const cutBefore = (text: string, limit: number): number => {
+  const head = text.slice(0, limit)
+  const clause = Math.max(
+    head.lastIndexOf("; "),
+    head.lastIndexOf(": "),
+    head.lastIndexOf(", "),
+    head.lastIndexOf("—"),
+  )
+  if (clause > 0) return clause + 1
+  for (let i = limit - 1; i > 0; i--) {
+    if (text[i] === " " && !/\d/.test(`${text[i - 1]}${text[i + 1]}`)) return i
+  }
+  // Never between the halves of a surrogate pair.
+  return /[\udc00-\udfff]/.test(text[limit]!) ? limit - 1 : limit
+}

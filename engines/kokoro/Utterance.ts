@@ -1,0 +1,107 @@
+// One speech request from its first phoneme to its last sample; the verb of both speech adapters. Pieces are cut
+// while earlier ones sound, wait for their turn, are synthesised and leave through the outlet.
+import { Clock, Effect } from "effect"
+import {
+  EngineError,
+  type Outlet,
+  type PcmChunk,
+  type SynthesizeEnd,
+  type SynthesizeRequest,
+  type SynthesizeStarted,
+} from "../Engine.ts"
+import type { KokoroGraph } from "./KokoroGraph.ts"
+import { pauseSamples, toPcm } from "./Pcm.ts"
+import { type Piece, PieceReader } from "./Pieces.ts"
+import type { Symbols } from "./Symbols.ts"
+import type { Turns } from "./Turns.ts"
+import type { VoiceStyle } from "./VoiceStyles.ts"
+
+export interface Speaker {
+  readonly graph: Pick<KokoroGraph, "synthesize" | "wholeSpeed">
+  readonly symbols: Symbols
+  readonly turns: Turns
+  readonly rateHz: number
+  readonly maxSymbols: number
+}
+
+export interface Utterance {
+  /** Phoneme fragments of the text, lazily. */
+  readonly fragments: AsyncIterable<string>
+  /** The voice; asked for after `started`, because a cloned voice costs a native call. */
+  readonly style: Effect.Effect<VoiceStyle, EngineError>
+  readonly speed: number
+  readonly priority: "stream" | "batch"
+}
+
+/**
+ * Nobody listens to a batch reply while it is made, so its pieces are due this long after they are asked for:
+ * behind every stream that would run dry sooner, ahead of one that is further ahead than that. A guess.
+ */
+const BATCH_PATIENCE_MS = 10_000
+
+export const invalidInput = (field: string, detail: string): EngineError =>
+  new EngineError({ reason: "InvalidInput", field, detail })
+
+/** Speed as the specification allows it, and as the graph can take it. */
+export const checkedSpeed = (
+  speed: number,
+  graph: Pick<KokoroGraph, "wholeSpeed">,
+): Effect.Effect<number, EngineError> => {
+  if (!(speed >= 0.25 && speed <= 4)) return Effect.fail(invalidInput("speed", "must be from 0.25 to 4"))
+  if (graph.wholeSpeed && !Number.isInteger(speed)) {
+    return Effect.fail(invalidInput("speed", "must be a whole number with this model"))
+  }
+  return Effect.succeed(speed)
+}
+
+export const speak = (
+  speaker: Speaker,
+  utterance: Utterance,
+  out: Outlet<SynthesizeStarted, PcmChunk>,
+): Effect.Effect<SynthesizeEnd, EngineError> =>
+  Effect.gen(function* () {
+    const clock = yield* Clock.Clock
+    const arrivedAtMs = clock.currentTimeMillisUnsafe()
+    const reader = new PieceReader(utterance.fragments, speaker.symbols, speaker)
+    let piece: Piece | undefined = yield* reader.next
+    if (piece === undefined) return yield* invalidInput("input", "has nothing that can be pronounced")
+    out.started({ pieces: 1 })
+
+    let samples = 0
+    let heardFromMs: number | undefined
+    const dueAtMs = (): number => {
+      if (utterance.priority === "batch") return clock.currentTimeMillisUnsafe() + BATCH_PATIENCE_MS
+      return heardFromMs === undefined ? arrivedAtMs : heardFromMs + (samples * 1000) / speaker.rateHz
+    }
+    const push = (chunk: Int16Array): void => {
+      if (chunk.length === 0) return
+      heardFromMs ??= clock.currentTimeMillisUnsafe()
+      samples += chunk.length
+      out.push({ samples: chunk })
+    }
+
+    const style = yield* speaker.turns.take(dueAtMs(), utterance.style)
+    while (piece !== undefined) {
+      if (out.paused()) yield* out.resumed
+      const current: Piece = piece
+      const ids = speaker.symbols.ids(current.phonemes)
+      const wave = yield* speaker.turns.take(
+        dueAtMs(),
+        speaker.graph.synthesize(ids, style.row(ids.length - 2), utterance.speed),
+      )
+      const pcm = toPcm(wave, speaker.rateHz)
+      if (pcm === undefined) {
+        return yield* new EngineError({ reason: "Failed", field: "", detail: "the model returned NaN" })
+      }
+      push(pcm)
+      piece = yield* reader.next
+      // Sent before the next piece exists: silence that is already there is time to make it in.
+      if (piece !== undefined) {
+        push(new Int16Array(pauseSamples(current.pause, utterance.speed, speaker.rateHz)))
+      }
+    }
+    return { samples }
+  })
+
+/** A request's place among the others. */
+export const priorityOf = (request: SynthesizeRequest): "stream" | "batch" => request.priority ?? "stream"

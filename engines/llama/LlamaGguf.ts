@@ -1,0 +1,116 @@
+// The room of the GGUF text models: the descriptor and the `generate` verb. Called by engineMain through the
+// adapter table. Here a request becomes a job and a job's outcome becomes the request's end; the tokens themselves
+// go from StepLoop straight to the outlet.
+//
+// Token counts: `completionTokens` counts every generated token except the end-of-turn token, stop sequences and
+// dropped thinking included, because they were computed.
+import { Effect, type Exit, Semaphore } from "effect"
+import {
+  type EngineDescriptor,
+  EngineError,
+  type GenerateEnd,
+  type GenerateRequest,
+  type GenerateStarted,
+  type Outlet,
+  type TextDelta,
+  type TextEngine,
+} from "../Engine.ts"
+import type { Prompt } from "./ChatPrompt.ts"
+import type { Job, Outcome } from "./Job.ts"
+import { loadModel, type Model } from "./Model.ts"
+import { decodeOptions } from "./Options.ts"
+import { StepLoop } from "./StepLoop.ts"
+
+const mebibyte = 1024 * 1024
+
+/** The prompt's tokens, or why it cannot be one. Before anything was promised to the reader. */
+const readPrompt = (model: Model, request: GenerateRequest): Effect.Effect<Prompt, EngineError> =>
+  Effect.suspend(() => {
+    const field = "turns" in request.prompt ? "messages" : "prompt"
+    let read: ReturnType<Model["prompts"]["read"]>
+    try {
+      read = model.prompts.read(request.prompt)
+    } catch (cause) {
+      // A template may refuse a conversation, e.g. two turns of one role in a row.
+      const said = cause instanceof Error ? cause.message : String(cause)
+      const detail = `the model's chat template refuses it: ${said}`
+      return Effect.fail(new EngineError({ reason: "InvalidInput", field, detail }))
+    }
+    if ("tokens" in read) return Effect.succeed(read)
+    if ("empty" in read)
+      return Effect.fail(new EngineError({ reason: "InvalidInput", field, detail: "is empty" }))
+    const { contextTokens } = model
+    const { promptTokens } = read
+    const detail = `${promptTokens} tokens do not fit into a context of ${contextTokens}`
+    return Effect.fail(
+      new EngineError({ reason: "PromptTooLong", field, detail, promptTokens, contextTokens }),
+    )
+  })
+
+/** One run of the loop; interrupting it only stops waiting, `release` frees the sequence. */
+const runOnce = (loop: StepLoop, job: Job) =>
+  Effect.callback<Outcome, EngineError>((resume) => {
+    loop.run(job, (exit: Exit.Exit<Outcome, EngineError>) => resume(exit))
+  })
+
+const runToEnd = Effect.fnUntraced(function* (
+  loop: StepLoop,
+  job: Job,
+  out: Outlet<GenerateStarted, TextDelta>,
+) {
+  let outcome: Outcome = yield* runOnce(loop, job)
+  while (outcome === "paused") {
+    yield* out.resumed
+    outcome = yield* runOnce(loop, job)
+  }
+  return outcome
+})
+
+const generator = (model: Model, loop: StepLoop, permits: Semaphore.Semaphore): TextEngine["generate"] =>
+  Effect.fnUntraced(function* (
+    request: GenerateRequest,
+    out: Outlet<GenerateStarted, TextDelta>,
+  ): Effect.fn.Return<GenerateEnd, EngineError> {
+    const { tokens, marks, thought } = yield* readPrompt(model, request)
+    const { sampling, stop } = request
+    const maxTokens = Math.min(request.maxTokens, model.contextTokens - tokens.length)
+    const terms = { prompt: tokens, marks, thought, sampling, stop, maxTokens, out }
+    return yield* permits.withPermits(1)(
+      Effect.acquireUseRelease(
+        Effect.sync(() => loop.open(terms)),
+        (job) => runToEnd(loop, job, out),
+        (job) => Effect.promise(() => loop.release(job)),
+      ),
+    )
+  })
+
+export const llamaGguf: EngineDescriptor = {
+  adapter: "llama-gguf",
+  kind: "text",
+  acquire: Effect.fnUntraced(function* (spec) {
+    const options = yield* decodeOptions(spec.options)
+    const model = yield* loadModel(spec, options)
+    const loop = yield* Effect.acquireRelease(
+      Effect.sync(
+        () =>
+          new StepLoop({
+            native: model.native,
+            vocabulary: model.vocabulary,
+            slots: options.slots,
+            needsCheckpoints: model.needsCheckpoints,
+            checkpointBytes: options.checkpointMegabytes * mebibyte,
+            batchTokens: options.batchTokens,
+            sliceMs: options.promptSliceMs,
+          }),
+      ),
+      (opened) => Effect.promise(() => opened.close()),
+    )
+    const permits = yield* Semaphore.make(options.slots)
+    const { contextTokens, summary } = model
+    return {
+      kind: "text",
+      facts: { contextTokens, slots: options.slots, summary },
+      generate: generator(model, loop, permits),
+    } satisfies TextEngine
+  }),
+}

@@ -1,0 +1,192 @@
+// A loaded GGUF: weights, context and vocabulary inside a Scope. Called by LlamaGguf once; closing the scope gives
+// the memory back. Failures to load are `EngineError`s that say what is wrong with the file or the machine.
+import { access, constants } from "node:fs/promises"
+import { basename } from "node:path"
+import { Effect, type Scope } from "effect"
+import {
+  GgufFileType,
+  getLlama,
+  type Llama,
+  type LlamaContext,
+  LlamaLogLevel,
+  type LlamaModel,
+  LlamaVocabularyType,
+} from "node-llama-cpp"
+import { EngineError, type EngineSpec } from "../Engine.ts"
+import { ChatPrompt } from "./ChatPrompt.ts"
+import { type NativeContext, nativeContext, nativeModel } from "./Native.ts"
+import type { LlamaOptions } from "./Options.ts"
+import { type Spelling, Vocabulary } from "./Vocabulary.ts"
+
+export interface Model {
+  readonly native: NativeContext
+  readonly vocabulary: Vocabulary
+  readonly prompts: ChatPrompt
+  readonly contextTokens: number
+  /** The memory cannot be cut at any token: hybrid, recurrent and sliding-window models. */
+  readonly needsCheckpoints: boolean
+  readonly summary: string
+}
+
+const loadFailed = (detail: string) => new EngineError({ reason: "LoadFailed", field: "", detail })
+
+/** Longest detail taken from the library's own words. A guess: one line. */
+const detailLength = 300
+
+/**
+ * What llama.cpp said went wrong; its exceptions only say that loading failed. Lines arrive on later turns of the
+ * event loop, and a line that finds no listener any more is printed to stderr, so both ends wait for them.
+ */
+class NativeLog {
+  readonly #path: string
+  /** The first complaint is the cause, the others are consequences. */
+  #first = ""
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  readonly keep = (_level: LlamaLogLevel, message: string): void => {
+    if (this.#first === "") this.#first = message.trim()
+  }
+
+  /** Until the lines on their way have arrived: one turn for the native queue, one for the library's. */
+  async settled(): Promise<void> {
+    for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
+  }
+
+  /** `run`, its failure told with what the native side said. The file's name stands for its path. */
+  attempt<A>(what: string, run: () => Promise<A>): Effect.Effect<A, EngineError> {
+    const withWords = async (cause: unknown) => {
+      await this.settled()
+      const said = cause instanceof Error ? cause.message : String(cause)
+      const detail = [what, said, this.#first].filter((part) => part !== "").join(": ")
+      const named = detail.replaceAll(this.#path, basename(this.#path))
+      return loadFailed(named.replaceAll(/\s+/g, " ").slice(0, detailLength))
+    }
+    return Effect.callback((resume) => {
+      run().then(
+        (value) => resume(Effect.succeed(value)),
+        (cause) => withWords(cause).then((error) => resume(Effect.fail(error))),
+      )
+    })
+  }
+}
+
+const openLlama = (spec: EngineSpec, options: LlamaOptions, log: NativeLog) =>
+  Effect.acquireRelease(
+    log.attempt("no native library for this machine", () =>
+      getLlama({
+        gpu: options.gpu === "off" ? false : options.gpu,
+        build: "never",
+        skipDownload: true,
+        progressLogs: false,
+        logLevel: LlamaLogLevel.error,
+        logger: log.keep,
+        maxThreads: spec.threads,
+      }),
+    ),
+    (llama) => Effect.promise(() => log.settled().then(() => llama.dispose())),
+  )
+
+const openWeights = (llama: Llama, options: LlamaOptions, log: NativeLog, path: string) =>
+  Effect.acquireRelease(
+    log.attempt(`cannot load ${basename(path)}`, () =>
+      llama.loadModel({ modelPath: path, gpuLayers: options.gpuLayers }),
+    ),
+    (model) => Effect.promise(() => model.dispose()),
+  )
+
+const openContext = (model: LlamaModel, spec: EngineSpec, options: LlamaOptions, log: NativeLog) =>
+  Effect.acquireRelease(
+    log.attempt("cannot make room for the context", () =>
+      model.createContext({
+        contextSize: Math.min(options.contextTokens, model.trainContextSize),
+        sequences: options.slots,
+        batchSize: options.batchTokens,
+        threads: spec.threads,
+        flashAttention: options.flashAttention ?? (options.gpu === "off" ? false : "auto"),
+        // A smaller context than asked for would make the published limit a lie.
+        failedCreationRemedy: false,
+      }),
+    ),
+    (context) => Effect.promise(() => context.dispose()),
+  )
+
+/** SPM, UGM and the few BPE vocabularies that mark spaces with `▁` spell alike; byte-level BPE has `Ġ` for a space. */
+const spellingOf = (model: LlamaModel): Spelling => {
+  const type = model.vocabularyType
+  if (type === LlamaVocabularyType.spm || type === LlamaVocabularyType.ugm) return "spaced"
+  if (type !== LlamaVocabularyType.bpe) return "plain"
+  const spellings: ReadonlyArray<string> = model.fileInfo.metadata.tokenizer?.ggml?.tokens ?? []
+  return spellings.some((spelled) => spelled.startsWith("Ġ")) ? "byteLevel" : "spaced"
+}
+
+const vocabularyOf = (model: LlamaModel, prompts: ChatPrompt): Vocabulary => {
+  const { spelled, attributes } = nativeModel(model)
+  const { thought } = prompts
+  const shown = new Set(thought === undefined ? [] : [thought.open, thought.close])
+  const isEnd = (token: number) => model.isEogToken(token as Parameters<LlamaModel["isEogToken"]>[0])
+  return new Vocabulary({ spelling: spellingOf(model), spelled, attributes, isEnd, shown })
+}
+
+/** E.g. "llama, 1.0 M parameters, Q8_0". */
+const summaryOf = (model: LlamaModel): string => {
+  const { parameters } = nativeModel(model)
+  const size = parameters >= 1e9 ? `${(parameters / 1e9).toFixed(1)} B` : `${(parameters / 1e6).toFixed(1)} M`
+  const fileType = model.fileInfo.metadata.general?.file_type
+  const name = fileType === undefined ? undefined : GgufFileType[fileType]
+  const quantised = name === undefined ? "" : `, ${name.replace(/^(MOSTLY|ALL)_/, "")}`
+  return `${model.architecture}, ${size} parameters${quantised}`
+}
+
+/** One token through the whole model: the first request finds everything paged in, and a broken model shows now. */
+const warmUp = async (native: NativeContext): Promise<void> => {
+  const [row] = await native.decode([{ sequenceId: 0, position: 0, tokens: [0], logits: true }])
+  const greedy = { temperature: 0, topP: 1, topK: 0, frequencyPenalty: 0, presencePenalty: 0, seed: 0 }
+  const sampler = native.sampler(greedy)
+  await sampler.sample(row ?? 0).finally(sampler.dispose)
+  native.clear(0)
+}
+
+export const loadModel = (
+  spec: EngineSpec,
+  options: LlamaOptions,
+): Effect.Effect<Model, EngineError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const path = spec.files.weights
+    if (path === undefined) return yield* loadFailed("files: a llama-gguf model needs `weights`")
+    const name = basename(path)
+    yield* Effect.tryPromise({
+      try: () => access(path, constants.R_OK),
+      catch: () => loadFailed(`${name} does not exist or cannot be read`),
+    })
+    const log = new NativeLog(path)
+    const llama = yield* openLlama(spec, options, log)
+    const model = yield* openWeights(llama, options, log, path)
+    const context = yield* openContext(model, spec, options, log)
+    return yield* log.attempt(`cannot run ${name}`, () => assemble(llama, model, context, options))
+  })
+
+const assemble = async (
+  llama: Llama,
+  model: LlamaModel,
+  context: LlamaContext,
+  options: LlamaOptions,
+): Promise<Model> => {
+  const native = nativeContext(llama, model, context)
+  await warmUp(native)
+  const { isHybrid, isRecurrent, swaSize } = model.fileInsights
+  const needsCheckpoints = isHybrid || isRecurrent || swaSize !== undefined
+  // The library rounds the size up; what was asked for is what is kept.
+  const contextTokens = Math.min(options.contextTokens, model.trainContextSize, context.contextSize)
+  const prompts = new ChatPrompt(model, contextTokens, needsCheckpoints)
+  return {
+    native,
+    vocabulary: vocabularyOf(model, prompts),
+    prompts,
+    contextTokens,
+    needsCheckpoints,
+    summary: summaryOf(model),
+  }
+}

@@ -1,0 +1,47 @@
+// The options of the `llama-gguf` adapter in a catalog entry. Decoded once, when a model is loaded.
+import { Effect, Schema } from "effect"
+import { EngineError } from "../Engine.ts"
+
+const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
+
+export const LlamaOptions = Schema.Struct({
+  /** Tokens of one sequence, prompt and reply together; cut to what the model was trained for. 8192: the specification. */
+  contextTokens: between(32, 1_048_576).pipe(Schema.withDecodingDefaultKey(Effect.succeed(8192))),
+  /** Sequences that decode side by side. 16: the streams of one node that the benches use. */
+  slots: between(1, 256).pipe(Schema.withDecodingDefaultKey(Effect.succeed(16))),
+  /** Where the layers run. `off`: a GPU is the operator's decision. */
+  gpu: Schema.Literals(["off", "auto", "cuda", "vulkan", "metal"]).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed("off" as const)),
+  ),
+  /** Layers on the GPU: as many as fit, all, or a number. */
+  gpuLayers: Schema.Union([Schema.Literals(["auto", "max"]), between(0, 10_000)]).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed("auto" as const)),
+  ),
+  /**
+   * Without it: off on the processor (25 % slower there on the built-in model, `bench/text`), the library's choice
+   * on a GPU.
+   */
+  flashAttention: Schema.optionalKey(Schema.Boolean),
+  /** Tokens of one native evaluation. 512: the library's and llama.cpp's default. */
+  batchTokens: between(16, 8192).pipe(Schema.withDecodingDefaultKey(Effect.succeed(512))),
+  /** A prompt is evaluated in slices of about this long; running replies and cancels wait no longer. 50: the design. */
+  promptSliceMs: between(1, 1000).pipe(Schema.withDecodingDefaultKey(Effect.succeed(50))),
+  /** Memory for checkpoints of all sequences, for models that need them. A guess: a few states of a 9B hybrid. */
+  checkpointMegabytes: between(0, 65_536).pipe(Schema.withDecodingDefaultKey(Effect.succeed(512))),
+})
+
+export type LlamaOptions = typeof LlamaOptions.Type
+
+/** A batch has room for a token of every sequence and as many prompt tokens, however many sequences there are. */
+const withRoom = (options: LlamaOptions): LlamaOptions => ({
+  ...options,
+  batchTokens: Math.max(options.batchTokens, 2 * options.slots),
+})
+
+export const decodeOptions = (options: unknown): Effect.Effect<LlamaOptions, EngineError> =>
+  Schema.decodeUnknownEffect(LlamaOptions)(options).pipe(
+    Effect.map(withRoom),
+    Effect.mapError(
+      (error) => new EngineError({ reason: "LoadFailed", field: "", detail: `options: ${error.message}` }),
+    ),
+  )

@@ -1,0 +1,58 @@
+// Bytes in, whole characters out. A token may carry half a character; its bytes wait here until the rest
+// arrives. Called by Completion for every token. Knows nothing of tokens or stop sequences.
+
+/**
+ * How many bytes at the end of `bytes` are the beginning of a character that later bytes could complete (0 to 3).
+ * The ranges are those of the Unicode standard, table 3-7: a second byte out of range makes the beginning invalid
+ * at once, so such bytes do not wait.
+ */
+export const incompleteTail = (bytes: Uint8Array): number => {
+  const length = bytes.length
+  for (let back = 1; back <= 3 && back <= length; back++) {
+    const lead = bytes[length - back]!
+    if (lead < 0x80) return 0
+    if (lead < 0xc0) continue
+    const needed = lead >= 0xc2 && lead <= 0xdf ? 2 : lead >= 0xe0 && lead <= 0xef ? 3 : 0
+    const size = lead >= 0xf0 && lead <= 0xf4 ? 4 : needed
+    if (size <= back) return 0
+    if (back === 1) return 1
+    const second = bytes[length - back + 1]!
+    const low = lead === 0xe0 ? 0xa0 : lead === 0xf0 ? 0x90 : 0x80
+    const high = lead === 0xed ? 0x9f : lead === 0xf4 ? 0x8f : 0xbf
+    return second >= low && second <= high ? back : 0
+  }
+  return 0
+}
+
+const nothing = new Uint8Array(0)
+
+export class Utf8Holdback {
+  readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true })
+  #held: Uint8Array = nothing
+
+  /** True when no byte waits, so text known to be whole may pass by without `push`. */
+  get empty(): boolean {
+    return this.#held.length === 0
+  }
+
+  /** The characters that are now certain. Bytes that can never become a character come out as U+FFFD. */
+  push(bytes: Uint8Array): string {
+    const held = this.#held
+    let all = bytes
+    if (held.length > 0) {
+      all = new Uint8Array(held.length + bytes.length)
+      all.set(held)
+      all.set(bytes, held.length)
+    }
+    const whole = all.length - incompleteTail(all)
+    this.#held = all.slice(whole)
+    return whole === 0 ? "" : this.#decoder.decode(all.subarray(0, whole))
+  }
+
+  /** The end of the text: what still waits will never be completed and comes out as U+FFFD. */
+  flush(): string {
+    const held = this.#held
+    this.#held = nothing
+    return held.length === 0 ? "" : this.#decoder.decode(held)
+  }
+}

@@ -1,0 +1,125 @@
+// One ONNX Runtime session in a Scope: how a graph file is opened on the CPU and how it is called.
+// Called by every engine that runs ONNX graphs; it knows nothing of models, requests or audio.
+//
+// `session.run` blocks the thread for as long as the graph computes and can't be cancelled, so callers keep a
+// single call short and look for interruption between calls.
+import { basename } from "node:path"
+import { Effect, type Scope } from "effect"
+import { InferenceSession, type Tensor } from "onnxruntime-node"
+import { EngineError } from "../../Engine.ts"
+
+/** One declared input or output. Symbolic dimensions are strings (`"batch_size"`), fixed ones numbers. */
+export interface TensorInfo {
+  readonly name: string
+  readonly type: Tensor.Type
+  readonly shape: ReadonlyArray<number | string>
+}
+
+export type Feeds = Readonly<Record<string, Tensor>>
+export type Fetched = Readonly<Record<string, Tensor>>
+
+export interface OnnxSession {
+  /** File name without its folder, for messages and logs. */
+  readonly file: string
+  /** By name, in the graph's order. */
+  readonly inputs: ReadonlyMap<string, TensorInfo>
+  readonly outputs: ReadonlyMap<string, TensorInfo>
+  /**
+   * One native call. Not interruptible: an interruption that arrives meanwhile takes effect when it returns.
+   * `fetches` limits the outputs that are copied back; by default all are.
+   */
+  readonly run: (feeds: Feeds, fetches?: ReadonlyArray<string>) => Effect.Effect<Fetched, EngineError>
+}
+
+export interface OnnxOptions {
+  /** Intra-op threads; the engine's grant from the node's ledger. */
+  readonly threads: number
+}
+
+const loadFailed = (path: string, cause: unknown): EngineError =>
+  new EngineError({
+    reason: "LoadFailed",
+    field: "",
+    detail: `${basename(path)}: ${messageOf(cause).replaceAll(path, basename(path))}`,
+  })
+
+const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message.trim() : String(cause))
+
+const sessionOptions = (options: OnnxOptions): InferenceSession.SessionOptions => ({
+  executionProviders: ["cpu"],
+  intraOpNumThreads: options.threads,
+  interOpNumThreads: 1,
+  // The arena and the memory pattern keep a model's peak allocation for ever and grow with each new input
+  // length; without them memory returns to the allocator after every call (measured, see docs/architecture.md).
+  enableCpuMemArena: false,
+  enableMemPattern: false,
+  graphOptimizationLevel: "all",
+  logSeverityLevel: 3,
+  // Idle ONNX Runtime threads spin by default: two of them on two busy cores were 18 times slower than one.
+  extra: { session: { intra_op: { allow_spinning: "0" }, inter_op: { allow_spinning: "0" } } },
+})
+
+/** Opens the graph at `path` (external data files beside it are found by ONNX Runtime) until the scope closes. */
+export const open = (
+  path: string,
+  options: OnnxOptions,
+): Effect.Effect<OnnxSession, EngineError, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.tryPromise({
+      try: () => InferenceSession.create(path, sessionOptions(options)),
+      catch: (cause) => loadFailed(path, cause),
+    }),
+    (session) => Effect.promise(() => session.release().catch(() => undefined)),
+  ).pipe(Effect.map((session) => fromNative(basename(path), session)))
+
+const fromNative = (file: string, session: InferenceSession): OnnxSession => ({
+  file,
+  inputs: tensorInfos(session.inputMetadata),
+  outputs: tensorInfos(session.outputMetadata),
+  run: (feeds, fetches) =>
+    Effect.uninterruptible(
+      Effect.tryPromise({
+        try: () => (fetches === undefined ? session.run(feeds) : session.run(feeds, fetches)),
+        catch: (cause) =>
+          new EngineError({ reason: "Failed", field: "", detail: `${file}: ${messageOf(cause)}` }),
+      }),
+    ) as Effect.Effect<Fetched, EngineError>,
+})
+
+const tensorInfos = (
+  metadata: ReadonlyArray<InferenceSession.ValueMetadata>,
+): ReadonlyMap<string, TensorInfo> => {
+  const infos = new Map<string, TensorInfo>()
+  for (const value of metadata) {
+    if (value.isTensor) infos.set(value.name, { name: value.name, type: value.type, shape: value.shape })
+  }
+  return infos
+}
+
+/** The first of `names` that the graph declares as an input; `LoadFailed` names what was looked for. */
+export const inputNamed = (
+  session: OnnxSession,
+  names: ReadonlyArray<string>,
+): Effect.Effect<TensorInfo, EngineError> => named(session, "input", session.inputs, names)
+
+/** As `inputNamed`, for outputs. */
+export const outputNamed = (
+  session: OnnxSession,
+  names: ReadonlyArray<string>,
+): Effect.Effect<TensorInfo, EngineError> => named(session, "output", session.outputs, names)
+
+const named = (
+  session: OnnxSession,
+  side: "input" | "output",
+  infos: ReadonlyMap<string, TensorInfo>,
+  names: ReadonlyArray<string>,
+): Effect.Effect<TensorInfo, EngineError> => {
+  for (const name of names) {
+    const info = infos.get(name)
+    if (info !== undefined) return Effect.succeed(info)
+  }
+  const declared = [...infos.keys()].join(", ")
+  return Effect.fail(
+    loadFailed(session.file, `has no ${side} named ${names.join(" or ")}; it declares ${declared}`),
+  )
+}

@@ -1,0 +1,72 @@
+// The merged decoder graph of a published Whisper export: what is fed and fetched at each call, and nothing about
+// what tokens mean. Called by WhisperWindow; every native call goes through the engine's gate, one at a time.
+//
+// Contract: the first call takes the whole prompt with zero-length caches and `use_cache_branch` false; it yields
+// the encoder keys and values, which stay for the window. Later calls take one token each.
+import { Effect, type Semaphore } from "effect"
+import type { Tensor } from "onnxruntime-node"
+import type { EngineError } from "../Engine.ts"
+import type { OnnxSession } from "../shared/onnx/OnnxSession.ts"
+import { bool, int64, toFloat32 } from "../shared/onnx/Tensors.ts"
+import { type DecoderState, discover, requireInputs } from "./KeyValueCache.ts"
+
+export interface DecoderOutput {
+  readonly state: DecoderState
+  /** Logits of input position `i`: a view, [vocabulary]. */
+  readonly row: (i: number) => Float32Array
+}
+
+export interface DecoderGraph {
+  readonly layers: number
+  /** All tokens at once, from an empty cache. */
+  readonly first: (tokens: ReadonlyArray<number>, hidden: Tensor) => Effect.Effect<DecoderOutput, EngineError>
+  /** One token behind `state`. */
+  readonly next: (
+    token: number,
+    state: DecoderState,
+    hidden: Tensor,
+  ) => Effect.Effect<DecoderOutput, EngineError>
+}
+
+/** `cache_position` was declared by exports made with transformers 4.43 to 4.45 only. */
+const INPUTS = ["input_ids", "use_cache_branch", "encoder_hidden_states", "cache_position"]
+
+export const make = Effect.fnUntraced(function* (session: OnnxSession, gate: Semaphore.Semaphore) {
+  yield* requireInputs(session, ["input_ids", "use_cache_branch"])
+  const cache = yield* discover(session, INPUTS)
+  const firstOutputs = ["logits", ...cache.allOutputs]
+  const nextOutputs = ["logits", ...cache.growingOutputs]
+  const takesHidden = session.inputs.has("encoder_hidden_states")
+  const takesPosition = session.inputs.has("cache_position")
+
+  const call = Effect.fnUntraced(function* (
+    tokens: ReadonlyArray<number>,
+    before: DecoderState,
+    hidden: Tensor,
+    cached: boolean,
+  ) {
+    const feeds: Record<string, Tensor> = { ...before.past }
+    feeds.input_ids = int64(tokens, [1, tokens.length])
+    feeds.use_cache_branch = bool(cached)
+    if (takesHidden) feeds.encoder_hidden_states = hidden
+    if (takesPosition) {
+      const positions = tokens.map((_, i) => before.length + i)
+      feeds.cache_position = int64(positions, [tokens.length])
+    }
+    const outputs = yield* gate.withPermit(session.run(feeds, cached ? nextOutputs : firstOutputs))
+    const logits = outputs.logits!
+    const values = toFloat32(logits)
+    const vocabulary = logits.dims[2]!
+    return {
+      state: cache.advance(before, tokens.length, outputs),
+      row: (i) => values.subarray(i * vocabulary, (i + 1) * vocabulary),
+    } satisfies DecoderOutput
+  })
+
+  const graph: DecoderGraph = {
+    layers: cache.layers,
+    first: (tokens, hidden) => call(tokens, cache.initial, hidden, false),
+    next: (token, state, hidden) => call([token], state, hidden, true),
+  }
+  return graph
+})

@@ -1,0 +1,108 @@
+// The `past_key_values.*` inputs and `present.*` outputs of an encoder-decoder export: found by name, never assumed.
+// Called by the decoder graphs of the transcription engines; it must not know what tokens mean.
+import { Effect } from "effect"
+import { Tensor } from "onnxruntime-node"
+import { EngineError } from "../Engine.ts"
+import type { OnnxSession } from "../shared/onnx/OnnxSession.ts"
+import { numeric } from "../shared/onnx/Tensors.ts"
+
+/** Keys and values after some tokens; immutable, so that several decodings may start from one. */
+export interface DecoderState {
+  /** Tokens in the cache. */
+  readonly length: number
+  /** `past_key_values.*` feeds, decoder and encoder. */
+  readonly past: Readonly<Record<string, Tensor>>
+}
+
+export interface KeyValueCache {
+  readonly layers: number
+  readonly initial: DecoderState
+  /** Every present, for the first call. */
+  readonly allOutputs: ReadonlyArray<string>
+  /** Decoder presents only: the encoder's never change after the first call. */
+  readonly growingOutputs: ReadonlyArray<string>
+  /** A cached tensor is replaced where a full one came back; exports may return empty encoder presents. */
+  readonly advance: (
+    state: DecoderState,
+    tokens: number,
+    outputs: Readonly<Record<string, Tensor>>,
+  ) => DecoderState
+}
+
+const PAST = /^past_key_values\.(\d+)\.(decoder|encoder)\.(key|value)$/
+const ENCODER = ".encoder."
+
+const refuse = (file: string, problem: string) =>
+  new EngineError({ reason: "LoadFailed", field: "decoder", detail: `${file}: ${problem}` })
+
+/** `known`: the graph's other inputs; one that is neither is a graph of another layout. */
+export const discover = Effect.fnUntraced(function* (
+  session: OnnxSession,
+  known: ReadonlyArray<string>,
+): Effect.fn.Return<KeyValueCache, EngineError> {
+  const pairs: Array<{ readonly past: string; readonly present: string }> = []
+  const empty: Record<string, Tensor> = {}
+  for (const { name, type, shape } of session.inputs.values()) {
+    if (known.includes(name)) continue
+    if (!PAST.test(name)) return yield* refuse(session.file, `unknown input ${name}`)
+    const [, heads, , headWidth] = shape
+    if (typeof heads !== "number" || typeof headWidth !== "number") {
+      return yield* refuse(session.file, `${name} has no fixed head count and width`)
+    }
+    const present = name.replace("past_key_values", "present")
+    if (!session.outputs.has(present)) return yield* refuse(session.file, `no output ${present}`)
+    const tensor = numeric(type, new Float32Array(0), [1, heads, 0, headWidth])
+    if (tensor === undefined) return yield* refuse(session.file, `${name} is ${type}`)
+    empty[name] = tensor
+    pairs.push({ past: name, present })
+  }
+  if (pairs.length === 0) return yield* refuse(session.file, "no past_key_values inputs")
+  if (!session.outputs.has("logits")) return yield* refuse(session.file, "no output logits")
+  const presents = pairs.map((pair) => pair.present)
+  return {
+    // Key and value, decoder and encoder.
+    layers: pairs.length / 4,
+    initial: { length: 0, past: empty },
+    allOutputs: presents,
+    growingOutputs: presents.filter((name) => !name.includes(ENCODER)),
+    advance: (state, tokens, outputs) => {
+      const past: Record<string, Tensor> = { ...state.past }
+      for (const pair of pairs) {
+        const present = outputs[pair.present]
+        if (present !== undefined && present.dims[0] !== 0) past[pair.past] = present
+      }
+      return { length: state.length + tokens, past }
+    },
+  }
+})
+
+/** Fails with `LoadFailed` unless the graph declares all of `names`. */
+export const requireInputs = Effect.fnUntraced(function* (
+  session: OnnxSession,
+  names: ReadonlyArray<string>,
+): Effect.fn.Return<void, EngineError> {
+  for (const name of names) {
+    if (!session.inputs.has(name)) return yield* refuse(session.file, `no input ${name}`)
+  }
+})
+
+/** The state as it was after the first `length` tokens: decoder tensors are cut along their third dimension. */
+export const cutTo = (state: DecoderState, length: number): DecoderState => {
+  if (length >= state.length) return state
+  const past: Record<string, Tensor> = {}
+  for (const [name, tensor] of Object.entries(state.past)) {
+    past[name] = name.includes(ENCODER) ? tensor : headOf(tensor, length)
+  }
+  return { length, past }
+}
+
+/** [1, heads, n, width] → [1, heads, length, width], copied. */
+const headOf = (tensor: Tensor, length: number): Tensor => {
+  const [, heads, n, width] = tensor.dims as [number, number, number, number]
+  const from = tensor.data as Float32Array | Uint16Array
+  const to = from.slice(0, heads * length * width)
+  for (let head = 1; head < heads; head++) {
+    to.set(from.subarray(head * n * width, (head * n + length) * width), head * length * width)
+  }
+  return new Tensor(tensor.type as "float32", to as Float32Array, [1, heads, length, width])
+}

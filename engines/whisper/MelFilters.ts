@@ -1,0 +1,54 @@
+// The Slaney mel filter bank: triangles on a scale that is linear to 1 kHz and logarithmic above, each divided by
+// its width. Pure; used by the feature extractors of the transcription engines.
+
+/** One triangle: `weights[i]` belongs to FFT bin `firstBin + i`; bins outside have weight 0. */
+export interface MelFilter {
+  readonly firstBin: number
+  readonly weights: Float32Array
+}
+
+export interface MelFilterOptions {
+  readonly melBins: number
+  readonly fftSize: number
+  readonly rateHz: number
+  readonly lowHz: number
+  readonly highHz: number
+}
+
+// Slaney's Auditory Toolbox: 200/3 Hz a mel up to 1 kHz (mel 15), then 27 steps a factor of 6.4.
+const HZ_PER_MEL = 200 / 3
+const BREAK_HZ = 1000
+const BREAK_MEL = BREAK_HZ / HZ_PER_MEL
+const LOG_STEP = Math.log(6.4) / 27
+
+export const hzToMel = (hz: number): number =>
+  hz < BREAK_HZ ? hz / HZ_PER_MEL : BREAK_MEL + Math.log(hz / BREAK_HZ) / LOG_STEP
+
+export const melToHz = (mel: number): number =>
+  mel < BREAK_MEL ? mel * HZ_PER_MEL : BREAK_HZ * Math.exp(LOG_STEP * (mel - BREAK_MEL))
+
+export const melFilters = (options: MelFilterOptions): ReadonlyArray<MelFilter> => {
+  const { melBins, fftSize, rateHz } = options
+  const low = hzToMel(options.lowHz)
+  const step = (hzToMel(options.highHz) - low) / (melBins + 1)
+  const edges = Array.from({ length: melBins + 2 }, (_, i) => melToHz(low + i * step))
+  const bins = fftSize / 2 + 1
+  return Array.from({ length: melBins }, (_, mel) => {
+    const [left, peak, right] = edges.slice(mel, mel + 3) as [number, number, number]
+    const area = 2 / (right - left)
+    const weight = (bin: number) => {
+      const hz = (bin * rateHz) / fftSize
+      return area * Math.max(0, Math.min((hz - left) / (peak - left), (right - hz) / (right - peak)))
+    }
+    let first = 0
+    while (first < bins && weight(first) === 0) first++
+    // A triangle narrower than the bin spacing may miss every bin; it then yields zero.
+    if (first === bins) return { firstBin: 0, weights: new Float32Array(0) }
+    let end = first
+    while (end < bins && weight(end) > 0) end++
+    return {
+      firstBin: first,
+      weights: Float32Array.from({ length: end - first }, (_, i) => weight(first + i)),
+    }
+  })
+}

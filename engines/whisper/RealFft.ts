@@ -1,0 +1,44 @@
+// A real-input FFT of one fixed even size, on WebAssembly memory that lives as long as a Scope.
+// Called by feature extraction only; it knows nothing of windows, mel scales or audio.
+import KissFFT, { type KissFftModule } from "@echogarden/kissfft-wasm"
+import { Effect, type Scope } from "effect"
+
+export interface RealFft {
+  readonly size: number
+  /**
+   * Float32 views on the transform's own memory, valid until the next call of `views`: fill `input` (`size`
+   * samples), call `transform`, read `output` (`size / 2 + 1` pairs of real and imaginary part).
+   */
+  readonly views: () => { readonly input: Float32Array; readonly output: Float32Array }
+  readonly transform: () => void
+}
+
+const BYTES_PER_FLOAT = 4
+
+/** One WebAssembly instance per process: it is 20 kB of code and its memory is shared by all sizes. */
+let instance: Promise<KissFftModule> | undefined
+
+export const make = (size: number): Effect.Effect<RealFft, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      instance ??= KissFFT()
+      const wasm = await instance
+      const config = wasm._kiss_fftr_alloc(size, 0, 0, 0)
+      const input = wasm._malloc(size * BYTES_PER_FLOAT)
+      const output = wasm._malloc((size + 2) * BYTES_PER_FLOAT)
+      return { wasm, config, input, output }
+    }),
+    ({ wasm, config, input, output }) =>
+      Effect.sync(() => {
+        for (const pointer of [config, input, output]) wasm._free(pointer)
+      }),
+  ).pipe(
+    Effect.map(({ wasm, config, input, output }) => ({
+      size,
+      views: () => ({
+        input: wasm.HEAPF32.subarray(input / BYTES_PER_FLOAT, input / BYTES_PER_FLOAT + size),
+        output: wasm.HEAPF32.subarray(output / BYTES_PER_FLOAT, output / BYTES_PER_FLOAT + size + 2),
+      }),
+      transform: () => wasm._kiss_fftr(config, input, output),
+    })),
+  )

@@ -1,0 +1,67 @@
+// From one row of logits to one token and its log-probability. Pure apart from the generator it is handed.
+// Called by the decoding loops of the transcription engines.
+
+/** Uniform numbers in [0, 1). */
+export type Random = () => number
+
+/** A 32-bit generator (mulberry32): equal seeds give equal texts. Not for secrets. */
+export const seededRandom = (seed: number): Random => {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let t = state
+    t = Math.imul(t ^ (t >>> 15), t | 1)
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61)
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+export interface Choice {
+  readonly token: number
+  /** Natural log-probability of `token` under the unscaled logits. */
+  readonly logprob: number
+}
+
+export const argMax = (row: Float32Array, from = 0, to = row.length): number => {
+  let best = from
+  for (let i = from + 1; i < to; i++) if (row[i]! > row[best]!) best = i
+  return best
+}
+
+/** Log of the sum of the exponentials; `max` is the row's maximum. */
+const logSumExp = (row: Float32Array, max: number): number => {
+  let sum = 0
+  for (let i = 0; i < row.length; i++) sum += Math.exp(row[i]! - max)
+  return max + Math.log(sum)
+}
+
+/** Softmax probability of one token. */
+export const probability = (row: Float32Array, token: number): number => {
+  const max = row[argMax(row)]!
+  return Math.exp(row[token]! - logSumExp(row, max))
+}
+
+/** Greedy at temperature 0, else a draw from the softmax of `row / temperature`. */
+export const choose = (row: Float32Array, temperature: number, random: Random): Choice => {
+  const best = argMax(row)
+  const max = row[best]!
+  const total = logSumExp(row, max)
+  const token = temperature <= 0 ? best : draw(row, max, temperature, random())
+  return { token, logprob: row[token]! - total }
+}
+
+const draw = (row: Float32Array, max: number, temperature: number, uniform: number): number => {
+  let sum = 0
+  for (let i = 0; i < row.length; i++) sum += Math.exp((row[i]! - max) / temperature)
+  let left = uniform * sum
+  let last = 0
+  for (let i = 0; i < row.length; i++) {
+    const weight = Math.exp((row[i]! - max) / temperature)
+    if (weight === 0) continue
+    last = i
+    left -= weight
+    if (left < 0) return i
+  }
+  // Rounding can leave a crumb: the last possible token takes it.
+  return last
+}

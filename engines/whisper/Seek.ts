@@ -1,0 +1,68 @@
+// Tokens of one window → timed segments, and how much of the window is finished with. Pure; called by the engine
+// once a window. It must not know text, audio or files: times are seconds from the start of the window.
+//
+// Source: the reference transcriber's seek rule. Two timestamps in a row close a segment; when the window ends in
+// such a pair there is more to hear behind it, and the next window starts there. A lone timestamp at the end, or
+// no pair at all, means that the whole window was heard.
+import type { TokenLayout } from "./TimestampRules.ts"
+
+export interface TimedTokens {
+  readonly start: number
+  readonly end: number
+  /** Text tokens only. */
+  readonly tokens: ReadonlyArray<number>
+}
+
+export interface Heard {
+  /** Ordered, non-overlapping, inside [0, windowSeconds]; segments without text tokens are left out. */
+  readonly segments: ReadonlyArray<TimedTokens>
+  readonly consumedSeconds: number
+}
+
+/** Seconds between two timestamp ids of a 30 s window cut into 1500 steps. */
+export const TIMESTAMP_STEP_SECONDS = 0.02
+
+/**
+ * A window always moves on by at least this much, so that a decoder that keeps closing tiny segments can't turn a
+ * minute of audio into thousands of windows. A guess: shorter than any pause worth keeping.
+ */
+export const MIN_ADVANCE_SECONDS = 0.5
+
+/** `windowSeconds`: length of the audio in the window, without padding. */
+export const segmentsOf = (
+  tokens: ReadonlyArray<number>,
+  layout: TokenLayout,
+  windowSeconds: number,
+): Heard => {
+  const isTime = (token: number | undefined) => token !== undefined && token >= layout.timestampBegin
+  const secondsOf = (token: number) =>
+    Math.min(windowSeconds, (token - layout.timestampBegin) * TIMESTAMP_STEP_SECONDS)
+  const segments: Array<TimedTokens> = []
+  let start = 0
+  let text: Array<number> = []
+  let pairEnd: number | undefined
+  const close = (end: number) => {
+    if (text.length > 0) segments.push({ start, end: Math.max(start, end), tokens: text })
+    text = []
+  }
+  tokens.forEach((token, i) => {
+    if (!isTime(token)) {
+      if (token < layout.endOfText) text.push(token)
+      return
+    }
+    const seconds = secondsOf(token)
+    if (isTime(tokens[i - 1])) pairEnd = secondsOf(tokens[i - 1]!)
+    close(seconds)
+    start = Math.max(start, seconds)
+  })
+  const endsInTime = isTime(tokens.at(-1))
+  const endsInPair = endsInTime && isTime(tokens.at(-2))
+  const wholeWindow = pairEnd === undefined || (endsInTime && !endsInPair)
+  const consumedSeconds = wholeWindow
+    ? windowSeconds
+    : Math.min(windowSeconds, Math.max(pairEnd ?? 0, MIN_ADVANCE_SECONDS))
+  // Text behind the last pair is an unfinished segment: the next window, which starts at the pair, hears it again.
+  // Without a next window it is kept.
+  if (consumedSeconds === windowSeconds) close(windowSeconds)
+  return { segments, consumedSeconds }
+}

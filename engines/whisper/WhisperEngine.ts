@@ -1,0 +1,84 @@
+// The transcription engine for Whisper weights in the published ONNX layout (adapter "whisper-hf-onnx").
+// Called by the engine process through EngineDescriptor. One call transcribes one window of at most 30 s; the
+// caller moves on by `consumedSamples`, hands `previousTokens` and the language on, and joins segment texts as
+// they are. Native calls of all requests pass one gate, a decoder step at a time; interruption takes effect there.
+//
+// Roles in the catalog entry: `encoder`, `decoder` and those of WhisperModel.
+import { Effect, Schema, type Scope, Semaphore } from "effect"
+import { type EngineDescriptor, EngineError, type EngineSpec, type TranscriptionEngine } from "../Engine.ts"
+import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
+import * as DecoderGraph from "./DecoderGraph.ts"
+import * as LogMel from "./LogMel.ts"
+import { type Loaded, transcribe } from "./Transcribe.ts"
+import { readModel } from "./WhisperModel.ts"
+
+const WhisperOptions = Schema.Struct({
+  /** Requests that may be decoded side by side, interleaved. A guess: each holds the encoder keys and values. */
+  slots: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed(4)),
+  ),
+  /**
+   * For encoders that were trained on audio of any length: short audio is then not padded to 30 s. Never for the
+   * published weights, whose graphs take 3000 frames.
+   */
+  variableLength: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
+  /**
+   * Seconds of the longest piece that is decoded at once; longer windows are cut at their quietest place. Absent,
+   * as for the published weights: whole windows, and the seek rule finds where to go on. For models that never
+   * learned to leave a sentence open at the end of a window.
+   */
+  pieceSeconds: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 6, maximum: 30 }))),
+  /**
+   * Codes that are accepted besides the model's own and decoded as its first language: demonstration weights know
+   * one language and stand in for models that know many.
+   */
+  acceptLanguages: Schema.Array(Schema.NonEmptyString).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed([])),
+  ),
+})
+
+const acquire = Effect.fnUntraced(function* (
+  spec: EngineSpec,
+): Effect.fn.Return<TranscriptionEngine, EngineError, Scope.Scope> {
+  const options = yield* Schema.decodeUnknownEffect(WhisperOptions)(spec.options).pipe(
+    Effect.mapError(
+      (error) => new EngineError({ reason: "LoadFailed", field: "options", detail: error.message }),
+    ),
+  )
+  const model = yield* readModel(spec)
+  const openRole = (role: string) => {
+    const path = spec.files[role]
+    const detail = `the model entry names no file for "${role}"`
+    return path === undefined
+      ? Effect.fail(new EngineError({ reason: "LoadFailed", field: role, detail }))
+      : OnnxSession.open(path, { threads: spec.threads })
+  }
+  const encoder = yield* openRole("encoder")
+  yield* OnnxSession.inputNamed(encoder, ["input_features"])
+  yield* OnnxSession.outputNamed(encoder, ["last_hidden_state"])
+  const gate = Semaphore.makeUnsafe(1)
+  const decoder = yield* DecoderGraph.make(yield* openRole("decoder"), gate)
+  const mel = yield* LogMel.make(model.features)
+  const { variableLength, pieceSeconds } = options
+  const pieceSamples = pieceSeconds === undefined ? undefined : pieceSeconds * model.features.rateHz
+  const own = model.languages.size === 0 ? ["en"] : [...model.languages.keys()]
+  const languages = [...new Set([...own, ...options.acceptLanguages])]
+  const loaded: Loaded = { model, encoder, decoder, mel, gate, variableLength, pieceSamples, languages }
+  return {
+    kind: "transcription",
+    facts: {
+      slots: options.slots,
+      windowSeconds: model.windowSamples / model.features.rateHz,
+      languages,
+      detectsLanguage: own.length > 1,
+      summary: `whisper, width ${model.width}, ${decoder.layers} decoder layers, ${own.length} language${own.length === 1 ? "" : "s"}`,
+    },
+    transcribe: (request, out) => transcribe(loaded, request, out),
+  }
+})
+
+export const whisperHfOnnx: EngineDescriptor = {
+  adapter: "whisper-hf-onnx",
+  kind: "transcription",
+  acquire,
+}

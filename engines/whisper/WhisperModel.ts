@@ -1,0 +1,154 @@
+// What the side files of a published Whisper folder say: dimensions, token ids, languages, limits. Read once at
+// load; called by WhisperEngine. It must not know ONNX sessions or requests.
+//
+// Roles in the catalog entry: `config` (config.json), `generation` (generation_config.json), `preprocessor`
+// (preprocessor_config.json), `tokenizer` (tokenizer.json), `tokenizerConfig` (tokenizer_config.json).
+import { readFile } from "node:fs/promises"
+import { basename } from "node:path"
+import { Tokenizer } from "@huggingface/tokenizers"
+import { Effect, Schema } from "effect"
+import { EngineError, type EngineSpec } from "../Engine.ts"
+import type { LogMelOptions } from "./LogMel.ts"
+import { nonSpeechTokens } from "./NonSpeechTokens.ts"
+import type { TokenLayout } from "./TimestampRules.ts"
+
+const Config = Schema.Struct({
+  d_model: Schema.Int,
+  num_mel_bins: Schema.Int,
+  max_source_positions: Schema.Int,
+  max_target_positions: Schema.Int,
+})
+
+const Ids = Schema.NullOr(Schema.Array(Schema.Int))
+const Generation = Schema.Struct({
+  eos_token_id: Schema.Union([Schema.Int, Schema.NonEmptyArray(Schema.Int)]),
+  decoder_start_token_id: Schema.Int,
+  no_timestamps_token_id: Schema.optionalKey(Schema.NullOr(Schema.Int)),
+  prev_sot_token_id: Schema.optionalKey(Schema.NullOr(Schema.Int)),
+  lang_to_id: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Int))),
+  task_to_id: Schema.optionalKey(Schema.NullOr(Schema.Record(Schema.String, Schema.Int))),
+  begin_suppress_tokens: Schema.optionalKey(Ids),
+  suppress_tokens: Schema.optionalKey(Ids),
+  max_initial_timestamp_index: Schema.optionalKey(Schema.NullOr(Schema.Int)),
+})
+
+const Preprocessor = Schema.Struct({
+  feature_size: Schema.Int,
+  sampling_rate: Schema.Int,
+  hop_length: Schema.Int,
+  n_fft: Schema.Int,
+  n_samples: Schema.Int,
+})
+
+/** The part of tokenizer.json that tells a byte alphabet from a merged vocabulary. */
+const Merges = Schema.Struct({ model: Schema.Struct({ merges: Schema.Array(Schema.Unknown) }) })
+
+export interface WhisperModel {
+  readonly layout: TokenLayout
+  readonly startOfTranscript: number
+  readonly noTimestamps: number
+  /** Undefined where the vocabulary lacks it: no conditioning on earlier text then. */
+  readonly startOfPrevious: number | undefined
+  readonly noSpeech: number | undefined
+  readonly transcribe: number | undefined
+  /** ISO-639-1 (or the model's own code) → language token; empty for a single-language model. */
+  readonly languages: ReadonlyMap<string, number>
+  readonly suppressed: ReadonlyArray<number>
+  readonly suppressedFirst: ReadonlyArray<number>
+  readonly features: LogMelOptions
+  /** 480 000 samples: 30 s. */
+  readonly windowSamples: number
+  /** Encoder outputs a window, 1500. */
+  readonly sourcePositions: number
+  /** Prompt and output together, 448 in the published models. */
+  readonly targetPositions: number
+  readonly width: number
+  /** True when one token is one byte (an alphabet without merges), so that texts are several times longer. */
+  readonly byteTokens: boolean
+  /** Text → tokens; control tokens typed by a user are dropped. */
+  readonly encode: (text: string) => ReadonlyArray<number>
+  /** Text tokens → text. */
+  readonly decode: (tokens: ReadonlyArray<number>) => string
+}
+
+const loadFailed = (field: string, detail: string): EngineError =>
+  new EngineError({ reason: "LoadFailed", field, detail })
+
+const readJson = Effect.fnUntraced(function* (spec: EngineSpec, role: string) {
+  const path = spec.files[role]
+  if (path === undefined) return yield* loadFailed(role, `the model entry names no file for "${role}"`)
+  return yield* Effect.tryPromise({
+    try: async (): Promise<unknown> => JSON.parse(await readFile(path, "utf8")),
+    catch: (cause) => loadFailed(role, `${basename(path)}: ${(cause as Error).name}`),
+  })
+})
+
+const decodeAs = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, role: string, json: unknown) =>
+  Schema.decodeUnknownEffect(schema)(json).pipe(Effect.mapError((error) => loadFailed(role, error.message)))
+
+export const readModel = Effect.fnUntraced(function* (spec: EngineSpec) {
+  const config = yield* decodeAs(Config, "config", yield* readJson(spec, "config"))
+  const generation = yield* decodeAs(Generation, "generation", yield* readJson(spec, "generation"))
+  const preprocessor = yield* decodeAs(Preprocessor, "preprocessor", yield* readJson(spec, "preprocessor"))
+  const tokenizerJson = yield* readJson(spec, "tokenizer")
+  const { merges } = (yield* decodeAs(Merges, "tokenizer", tokenizerJson)).model
+  const tokenizerConfig = yield* readJson(spec, "tokenizerConfig")
+  const tokenizer = yield* Effect.try({
+    try: () => new Tokenizer(tokenizerJson as object, tokenizerConfig as object),
+    catch: (cause) => loadFailed("tokenizer", (cause as Error).message),
+  })
+  const idOf = (...names: ReadonlyArray<string>) => {
+    for (const name of names) {
+      const id = tokenizer.token_to_id(name)
+      if (id !== undefined) return id
+    }
+    return undefined
+  }
+  const noTimestamps = generation.no_timestamps_token_id ?? idOf("<|notimestamps|>")
+  if (noTimestamps === undefined) return yield* loadFailed("tokenizer", "no <|notimestamps|> token")
+  const endOfText =
+    typeof generation.eos_token_id === "number" ? generation.eos_token_id : generation.eos_token_id[0]
+  if (endOfText >= noTimestamps) {
+    return yield* loadFailed("generation", "control tokens are not in the published order")
+  }
+  const encode = (text: string): ReadonlyArray<number> =>
+    tokenizer.encode(text, { add_special_tokens: false }).ids.filter((id: number) => id < endOfText)
+  const decode = (tokens: ReadonlyArray<number>): string =>
+    tokens.length === 0 ? "" : tokenizer.decode([...tokens], { clean_up_tokenization_spaces: false })
+  const listed = generation.suppress_tokens ?? [-1]
+  const languages = Object.entries(generation.lang_to_id ?? {}).map(
+    ([token, id]) => [token.replace(/^<\|(.*)\|>$/, "$1"), id] as const,
+  )
+  return {
+    layout: {
+      endOfText,
+      timestampBegin: noTimestamps + 1,
+      // 50 steps, one second: the reference decoder's default.
+      maxInitialTimestamp: generation.max_initial_timestamp_index ?? 50,
+    },
+    startOfTranscript: generation.decoder_start_token_id,
+    noTimestamps,
+    startOfPrevious: generation.prev_sot_token_id ?? idOf("<|startofprev|>"),
+    noSpeech: idOf("<|nospeech|>", "<|nocaptions|>"),
+    transcribe: generation.task_to_id?.transcribe ?? idOf("<|transcribe|>"),
+    languages: new Map(languages),
+    suppressed: [
+      ...listed.filter((id) => id >= 0 && id !== endOfText),
+      ...(listed.includes(-1) ? nonSpeechTokens(encode) : []),
+    ],
+    suppressedFirst: generation.begin_suppress_tokens ?? [],
+    features: {
+      melBins: preprocessor.feature_size,
+      fftSize: preprocessor.n_fft,
+      hopSamples: preprocessor.hop_length,
+      rateHz: preprocessor.sampling_rate,
+    },
+    windowSamples: preprocessor.n_samples,
+    sourcePositions: config.max_source_positions,
+    targetPositions: config.max_target_positions,
+    width: config.d_model,
+    byteTokens: merges.length === 0,
+    encode,
+    decode,
+  } satisfies WhisperModel
+})

@@ -1,0 +1,156 @@
+// Every setting on one page: name, default, unit, range, why. Nothing else reads the environment.
+// A setting is an environment variable and a flag of `serve`; the flag wins. A bad value stops the start with one
+// line that names the variable, the value and what is allowed.
+import { resolve } from "node:path"
+import { fileURLToPath } from "node:url"
+import { Effect, Schema } from "effect"
+import { nodeRegions } from "#domain/Region.ts"
+
+export class BadSetting extends Schema.TaggedError<BadSetting>()("BadSetting", {
+  variable: Schema.String,
+  value: Schema.String,
+  allowed: Schema.String,
+}) {
+  override get message(): string {
+    return `${this.variable}: ${JSON.stringify(this.value)} is not allowed; ${this.allowed}`
+  }
+}
+
+interface Setting<A> {
+  readonly variable: string
+  /** The flag's name without `--`. */
+  readonly flag: string
+  readonly help: string
+  readonly allowed: string
+  readonly fallback: A
+  /** Undefined where the text is not allowed. */
+  readonly parse: (text: string) => A | undefined
+}
+
+const integer = (minimum: number, maximum: number) => (text: string) => {
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  return value >= minimum && value <= maximum ? value : undefined
+}
+
+const oneOf =
+  <const A extends string>(values: ReadonlyArray<A>) =>
+  (text: string): A | undefined =>
+    values.find((value) => value === text)
+
+const nonEmpty = (text: string) => (text === "" ? undefined : text)
+
+const port = (variable: string, flag: string, fallback: number, role: string): Setting<number> => ({
+  variable,
+  flag,
+  help: `port of the ${role} listener; 0 picks a free one`,
+  allowed: "an integer from 0 to 65535",
+  fallback,
+  parse: integer(0, 65_535),
+})
+
+/** The catalog that comes with the product. */
+export const builtInCatalog = fileURLToPath(new URL("../models/catalog.json", import.meta.url))
+
+export const logLevels = ["trace", "debug", "info", "warn", "error", "none"] as const
+
+export const settings = {
+  host: {
+    variable: "EDGEWISE_HOST",
+    flag: "host",
+    help: "address to bind",
+    allowed: "an IPv4 or IPv6 address, e.g. 127.0.0.1 or 0.0.0.0",
+    fallback: "127.0.0.1",
+    parse: (text: string) => (/^[0-9.]+$|^[0-9a-fA-F:.]+$/.test(text) ? text : undefined),
+  },
+  port: port("EDGEWISE_PORT", "port", 8080, "edge"),
+  dataDir: {
+    variable: "EDGEWISE_DATA_DIR",
+    flag: "data-dir",
+    help: "store, keys, uploads, pulled weights",
+    allowed: "a path",
+    fallback: ".edgewise",
+    parse: nonEmpty,
+  },
+  region: {
+    variable: "EDGEWISE_REGION",
+    flag: "region",
+    help: "region code of this node; `local` deploys every model of the catalog",
+    allowed: `one of ${nodeRegions.join(", ")}`,
+    fallback: "local",
+    parse: oneOf(nodeRegions),
+  },
+  catalog: {
+    variable: "EDGEWISE_CATALOG",
+    flag: "catalog",
+    help: "model catalog file",
+    allowed: "the path of a catalog file (JSON)",
+    fallback: builtInCatalog,
+    parse: nonEmpty,
+  },
+  rateLimit: {
+    variable: "EDGEWISE_RATE_LIMIT",
+    flag: "rate-limit",
+    help: "requests a minute a user on this node; 0 turns it off",
+    allowed: "an integer from 0 to 1000000",
+    fallback: 100,
+    parse: integer(0, 1_000_000),
+  },
+  drainSeconds: {
+    variable: "EDGEWISE_DRAIN_SECONDS",
+    flag: "drain-seconds",
+    help: "how long requests in flight may take to finish after SIGTERM",
+    allowed: "an integer from 0 to 3600",
+    fallback: 10,
+    parse: integer(0, 3_600),
+  },
+  log: {
+    variable: "EDGEWISE_LOG",
+    flag: "log",
+    help: "log format; pretty on a terminal, else json",
+    allowed: "pretty or json",
+    fallback: process.stdout.isTTY ? "pretty" : "json",
+    parse: oneOf(["pretty", "json"]),
+  },
+  logLevel: {
+    variable: "EDGEWISE_LOG_LEVEL",
+    flag: "log-level",
+    help: "least severe level that is logged",
+    allowed: `one of ${logLevels.join(", ")}`,
+    fallback: "info",
+    parse: oneOf(logLevels),
+  },
+} as const satisfies Record<string, Setting<unknown>>
+
+type Settings = typeof settings
+export type SettingName = keyof Settings
+type ValueOf<S> = S extends { readonly parse: (text: string) => infer A | undefined }
+  ? Exclude<A, undefined>
+  : never
+export type Config = { readonly [K in SettingName]: ValueOf<Settings[K]> }
+
+/** Settings by flag (undefined where not given), then environment, then default. */
+export const load = (
+  flags: Partial<Record<SettingName, string>>,
+  env: NodeJS.ProcessEnv = process.env,
+): Effect.Effect<Config, BadSetting> =>
+  Effect.gen(function* () {
+    const values: Record<string, unknown> = {}
+    for (const [name, setting] of Object.entries(settings)) {
+      const text = flags[name as SettingName] ?? env[setting.variable]
+      if (text === undefined || (text === "" && flags[name as SettingName] === undefined)) {
+        values[name] = setting.fallback
+        continue
+      }
+      const value = setting.parse(text)
+      if (value === undefined) {
+        return yield* new BadSetting({
+          variable: setting.variable,
+          value: text,
+          allowed: `allowed is ${setting.allowed}`,
+        })
+      }
+      values[name] = value
+    }
+    const config = values as Config
+    return { ...config, dataDir: resolve(config.dataDir), catalog: resolve(config.catalog) }
+  })

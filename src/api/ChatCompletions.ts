@@ -1,0 +1,100 @@
+// POST /v1/chat/completions: request, response, handler.
+import { Clock, Effect } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { type ChatRequest, ChatRequest as ChatRequestSchema, maxMessages, textOf } from "#domain/Chat.ts"
+import { InvalidRequest } from "#domain/Errors.ts"
+import type { ChatTurn, GenerateEnd } from "#engines/Engine.ts"
+import { Caller } from "./Authentication.ts"
+import { begin, type TextDefaults, textModel, toGenerateRequest } from "./Generation.ts"
+import { NewId } from "./Ids.ts"
+import { readJson } from "./JsonBody.ts"
+import { event, type StreamFrames, streamReply, textFrame } from "./TextStream.ts"
+
+const defaults: TextDefaults = { maxTokens: 150, topK: 0 }
+
+const readRequest = readJson(ChatRequestSchema, (body) => {
+  const messages = typeof body === "object" && body !== null && "messages" in body ? body.messages : undefined
+  return Array.isArray(messages) && messages.length > maxMessages
+    ? new InvalidRequest({ field: "messages", problem: `must be at most ${maxMessages} messages` })
+    : undefined
+})
+
+/** The turns of a request; fails where a part is something a text model cannot read. */
+const turnsOf = (request: ChatRequest): Effect.Effect<ReadonlyArray<ChatTurn>, InvalidRequest> => {
+  const turns: Array<ChatTurn> = []
+  for (const [index, { content, role }] of request.messages.entries()) {
+    const text = textOf(content)
+    if (text === undefined) {
+      const problem = `only text is supported by ${request.model}`
+      return Effect.fail(new InvalidRequest({ field: `messages[${index}].content`, problem }))
+    }
+    turns.push({ role, content: text })
+  }
+  return Effect.succeed(turns)
+}
+
+export const usageOf = ({ completionTokens, promptTokens }: GenerateEnd) => ({
+  prompt_tokens: promptTokens,
+  completion_tokens: completionTokens,
+  total_tokens: promptTokens + completionTokens,
+})
+
+interface Head {
+  readonly id: string
+  readonly created: number
+  readonly model: string
+}
+
+const chunk = ({ created, id, model }: Head, delta: object, finish_reason: string | null) => ({
+  id,
+  object: "chat.completion.chunk",
+  created,
+  model,
+  choices: [{ index: 0, delta, finish_reason }],
+})
+
+const streamFrames = (head: Head, includeUsage: boolean): StreamFrames => ({
+  first: textFrame((content) => chunk(head, { role: "assistant", content }, null)),
+  next: textFrame((content) => chunk(head, { content }, null)),
+  last: (end) =>
+    event(chunk(head, {}, end.finishReason)) +
+    (includeUsage
+      ? event({
+          id: head.id,
+          object: "chat.completion.chunk",
+          created: head.created,
+          model: head.model,
+          choices: [],
+          usage: usageOf(end),
+        })
+      : ""),
+})
+
+export const chatCompletions = Effect.fn("ChatCompletions.create")(function* (
+  httpRequest: HttpServerRequest.HttpServerRequest,
+) {
+  const body = yield* readRequest(httpRequest)
+  const entry = yield* textModel(body.model)
+  const turns = yield* turnsOf(body)
+  const request = yield* toGenerateRequest({ turns }, body, defaults)
+  const generation = yield* begin(yield* Caller, entry, request)
+  const head: Head = {
+    id: `chatcmpl-${(yield* NewId)()}`,
+    created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
+    model: entry.id,
+  }
+  if (body.stream === true) {
+    return streamReply(generation, streamFrames(head, body.stream_options?.include_usage === true))
+  }
+  let content = ""
+  generation.read(({ text }) => {
+    content += text
+  })
+  const end = yield* generation.end
+  return HttpServerResponse.jsonUnsafe({
+    ...head,
+    object: "chat.completion",
+    choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: end.finishReason }],
+    usage: usageOf(end),
+  })
+})

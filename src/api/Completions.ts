@@ -1,0 +1,79 @@
+// POST /v1/completions: request, response, handler. The chunk form is shared with the completions socket.
+import { Clock, Effect } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { type CompletionRequest, CompletionRequest as CompletionRequestSchema } from "#domain/Completion.ts"
+import type { Principal } from "#store/Accounts.ts"
+import { Caller } from "./Authentication.ts"
+import { usageOf } from "./ChatCompletions.ts"
+import { begin, type TextDefaults, textModel, toGenerateRequest } from "./Generation.ts"
+import { NewId } from "./Ids.ts"
+import { readJson } from "./JsonBody.ts"
+import { event, type StreamFrames, streamReply, textFrame } from "./TextStream.ts"
+
+const defaults: TextDefaults = { maxTokens: 100, topK: 50 }
+
+const readRequest = readJson(CompletionRequestSchema)
+
+export interface CompletionHead {
+  readonly id: string
+  readonly created: number
+  readonly model: string
+}
+
+/** One streamed chunk; `finish_reason` is null until the last. */
+export const completionChunk = (
+  { created, id, model }: CompletionHead,
+  text: string,
+  finish_reason: string | null,
+) => ({
+  id,
+  object: "text_completion",
+  created,
+  model,
+  choices: [{ text, index: 0, logprobs: null, finish_reason }],
+})
+
+/** A decoded body on behalf of a caller, accepted by the engine. */
+export const beginCompletion = Effect.fnUntraced(function* (caller: Principal, body: CompletionRequest) {
+  const entry = yield* textModel(body.model)
+  const request = yield* toGenerateRequest({ text: body.prompt }, body, defaults)
+  const generation = yield* begin(caller, entry, request)
+  const head: CompletionHead = {
+    id: `cmpl-${(yield* NewId)()}`,
+    created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
+    model: entry.id,
+  }
+  return { generation, head }
+})
+
+const streamFrames = (head: CompletionHead, includeUsage: boolean): StreamFrames => {
+  const text = textFrame((marker) => completionChunk(head, marker, null))
+  return {
+    first: text,
+    next: text,
+    last: (end) =>
+      event(completionChunk(head, "", end.finishReason)) +
+      (includeUsage ? event({ ...head, object: "text_completion", choices: [], usage: usageOf(end) }) : ""),
+  }
+}
+
+export const completions = Effect.fn("Completions.create")(function* (
+  httpRequest: HttpServerRequest.HttpServerRequest,
+) {
+  const body = yield* readRequest(httpRequest)
+  const { generation, head } = yield* beginCompletion(yield* Caller, body)
+  if (body.stream === true) {
+    return streamReply(generation, streamFrames(head, body.stream_options?.include_usage === true))
+  }
+  let text = ""
+  generation.read((delta) => {
+    text += delta.text
+  })
+  const end = yield* generation.end
+  return HttpServerResponse.jsonUnsafe({
+    ...head,
+    object: "text_completion",
+    choices: [{ text, index: 0, logprobs: null, finish_reason: end.finishReason }],
+    usage: usageOf(end),
+  })
+})

@@ -1,0 +1,175 @@
+// GET /v1/completions/ws: text completions over one WebSocket, several at a time.
+// Each client text frame is a /v1/completions body with an optional `request_id`, or a cancel; answers carry the id.
+import { Effect, FiberMap, Latch, Schema } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { CloseEvent, type SocketError } from "effect/socket/Socket"
+import { CompletionRequest } from "#domain/Completion.ts"
+import { InvalidRequest } from "#domain/Errors.ts"
+import { Accounts, type Principal } from "#store/Accounts.ts"
+import { credentialOf, identify } from "./Authentication.ts"
+import { usageOf } from "./ChatCompletions.ts"
+import { beginCompletion, completionChunk } from "./Completions.ts"
+import { type EdgeError, problemOf } from "./ErrorBody.ts"
+import type { Generation } from "./Generation.ts"
+import { NewId } from "./Ids.ts"
+import { decodeJson } from "./JsonBody.ts"
+import { RateLimit } from "./RateLimit.ts"
+
+/** Generations one socket may have running. A guess: as many as an engine has slots by default. */
+const maxRunning = 16
+/** Characters waiting for the socket beyond which its generations pause. A quarter of what a reader may be owed. */
+const pauseAboveChars = 64 * 1024
+
+const RequestId = Schema.Union([Schema.String.check(Schema.isMaxLength(128)), Schema.Finite])
+type RequestId = typeof RequestId.Type
+
+const Cancel = Schema.Struct({ type: Schema.Literal("cancel"), request_id: RequestId })
+const Start = Schema.Struct({ ...CompletionRequest.fields, request_id: Schema.optionalKey(RequestId) })
+
+const isCancel = (body: unknown): boolean =>
+  typeof body === "object" && body !== null && "type" in body && body.type === "cancel"
+
+const decodeAny = decodeJson(Schema.Unknown)
+const decodeCancel = decodeJson(Cancel)
+const decodeStart = decodeJson(Start)
+
+/** The id a client gave, as far as a frame that could not be decoded lets it be seen. */
+const requestIdIn = (body: unknown): RequestId | undefined => {
+  const id = typeof body === "object" && body !== null && "request_id" in body ? body.request_id : undefined
+  return typeof id === "string" || typeof id === "number" ? id : undefined
+}
+
+/** Frames on their way to one client: callbacks put them in, one fiber writes them out. */
+class Outbox {
+  private frames: Array<string> = []
+  private chars = 0
+  private readonly filled = Latch.makeUnsafe(false)
+  private readonly running = new Set<Generation>()
+
+  add(generation: Generation): () => void {
+    this.running.add(generation)
+    return () => this.running.delete(generation)
+  }
+
+  push(frame: object): void {
+    const text = JSON.stringify(frame)
+    const before = this.chars
+    this.frames.push(text)
+    this.chars += text.length
+    this.filled.openUnsafe()
+    if (before <= pauseAboveChars && this.chars > pauseAboveChars) {
+      for (const { flow } of this.running) flow.pause()
+    }
+  }
+
+  /** Waits for frames and takes them all. Taking is what makes room again, so it resumes paused generations. */
+  readonly take: Effect.Effect<readonly [string, ...Array<string>]> = Effect.suspend(() =>
+    Effect.map(this.filled.await, () => {
+      // Never empty: the latch opens when a frame is put in and closes here.
+      const frames = this.frames as [string, ...Array<string>]
+      this.frames = []
+      this.filled.closeUnsafe()
+      if (this.chars > pauseAboveChars) for (const { flow } of this.running) flow.resume()
+      this.chars = 0
+      return frames
+    }),
+  )
+}
+
+/** One generation of a socket, from its frame to `done` or `error`. */
+const runOne = (caller: Principal, body: typeof Start.Type, request_id: RequestId, outbox: Outbox) =>
+  Effect.gen(function* () {
+    const { generation, head } = yield* beginCompletion(caller, body)
+    const leave = outbox.add(generation)
+    yield* Effect.addFinalizer(() => Effect.sync(leave))
+    generation.read(({ text }) => {
+      if (text !== "") outbox.push({ ...completionChunk(head, text, null), request_id })
+    })
+    const end = yield* generation.end
+    outbox.push({ ...completionChunk(head, "", end.finishReason), request_id })
+    outbox.push({ type: "done", request_id, usage: usageOf(end) })
+  }).pipe(
+    Effect.scoped,
+    Effect.catch((error: EdgeError) =>
+      Effect.sync(() => outbox.push({ type: "error", error: problemOf(error).detail, request_id })),
+    ),
+  )
+
+const serve = Effect.fnUntraced(function* (
+  httpRequest: HttpServerRequest.HttpServerRequest,
+  caller: Principal,
+) {
+  const accounts = yield* Accounts
+  const limit = yield* RateLimit
+  const newId = yield* NewId
+  const socket = yield* httpRequest.upgrade
+  const reader = yield* socket.reader
+  const writer = yield* socket.writer
+  const outbox = new Outbox()
+  const running = yield* FiberMap.make<RequestId>()
+
+  const onFrame = (frame: string | Uint8Array) =>
+    Effect.gen(function* () {
+      if (typeof frame !== "string") {
+        return yield* new InvalidRequest({ field: "frame", problem: "must be a text frame" })
+      }
+      const body = yield* decodeAny(frame)
+      if (isCancel(body)) {
+        const { request_id } = yield* decodeCancel(frame)
+        return yield* FiberMap.remove(running, request_id)
+      }
+      const request_id = requestIdIn(body) ?? `req-${newId()}`
+      yield* Effect.gen(function* () {
+        const start = yield* decodeStart(frame)
+        if (yield* FiberMap.has(running, request_id)) {
+          return yield* new InvalidRequest({
+            field: "request_id",
+            problem: "is already running on this socket",
+          })
+        }
+        if ((yield* FiberMap.size(running)) >= maxRunning) {
+          const problem = `at most ${maxRunning} generations may run on one socket`
+          return yield* new InvalidRequest({ field: "request_id", problem })
+        }
+        yield* limit.admit(caller.userId)
+        yield* FiberMap.run(running, request_id, runOne(caller, start, request_id, outbox))
+      }).pipe(
+        Effect.catch((error: EdgeError) =>
+          Effect.sync(() => outbox.push({ type: "error", error: problemOf(error).detail, request_id })),
+        ),
+      )
+    }).pipe(
+      Effect.catch((error: EdgeError) =>
+        Effect.sync(() => outbox.push({ type: "error", error: problemOf(error).detail })),
+      ),
+    )
+
+  const read = Effect.forever(
+    Effect.flatMap(reader.pull, (frames) => Effect.forEach(frames, onFrame, { discard: true })),
+  )
+  const write = Effect.forever(Effect.flatMap(outbox.take, (frames) => writer.writeAll(frames)))
+  const revoked = Effect.andThen(
+    accounts.revoked(caller),
+    writer.write(new CloseEvent(1008, "credential revoked")),
+  )
+  yield* Effect.raceFirst(Effect.raceFirst(read, write), revoked)
+})
+
+/** Refused before the upgrade like any request; after it, failures are frames. */
+export const completionsSocket = (httpRequest: HttpServerRequest.HttpServerRequest) =>
+  Effect.gen(function* () {
+    if ((httpRequest.headers.upgrade ?? "").toLowerCase() !== "websocket") {
+      return yield* new InvalidRequest({ field: "upgrade", problem: "this address speaks WebSocket only" })
+    }
+    const url = new URL(httpRequest.url, "http://edge")
+    const caller = yield* identify(credentialOf(httpRequest, url))
+    yield* serve(httpRequest, caller).pipe(
+      // The client has gone, or the socket was closed under us: either way there is nobody to tell.
+      Effect.catchIf(
+        (error): error is SocketError => error._tag === "SocketError",
+        () => Effect.void,
+      ),
+      Effect.orDie,
+    )
+    return HttpServerResponse.empty()
+  })

@@ -1,0 +1,113 @@
+// How every expected failure reads on the wire: status, headers, body. The only place that knows.
+// Handlers fail with the errors of domain/Errors; nobody else turns a fact into a status.
+import { HttpServerResponse } from "effect/http"
+import type {
+  AtCapacity,
+  BodyTooLarge,
+  Draining,
+  EngineFailed,
+  Forbidden,
+  InputTooLong,
+  InvalidRequest,
+  ModelNotLoaded,
+  ModelUnavailable,
+  PaymentRequired,
+  PromptTooLong,
+  RateLimited,
+  SynthesisFailed,
+  Unauthorized,
+} from "#domain/Errors.ts"
+
+export type EdgeError =
+  | AtCapacity
+  | BodyTooLarge
+  | Draining
+  | EngineFailed
+  | Forbidden
+  | InputTooLong
+  | InvalidRequest
+  | ModelNotLoaded
+  | ModelUnavailable
+  | PaymentRequired
+  | PromptTooLong
+  | RateLimited
+  | SynthesisFailed
+  | Unauthorized
+
+export interface Problem {
+  readonly status: number
+  readonly detail: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const unauthorized: Readonly<Record<Unauthorized["reason"], string>> = {
+  missing: "Missing bearer token",
+  "invalid-key": "Invalid API key",
+  "malformed-token": "Invalid token: Not enough segments",
+  "invalid-token": "Invalid token: Signature verification failed",
+  "expired-token": "Token has expired",
+}
+
+const engineFailed: Readonly<Record<EngineFailed["reason"], string>> = {
+  failed: "The model failed to produce an answer",
+  crashed: "The model's engine stopped unexpectedly",
+  hung: "The model's engine stopped responding",
+  unloaded: "The model was unloaded",
+  protocol: "The model's engine misbehaved",
+}
+
+/** Whole seconds, rounded up, as the header wants them; never 0, which would invite a retry at once. */
+const retryAfter = (ms: number) => ({ "retry-after": String(Math.max(1, Math.ceil(ms / 1000))) })
+
+/** What the wire says about a failure. Facts go out, internals (causes, paths, signals) do not. */
+export const problemOf = (error: EdgeError): Problem => {
+  switch (error._tag) {
+    case "InvalidRequest":
+      return { status: 400, detail: error.field === "" ? error.problem : `${error.field}: ${error.problem}` }
+    case "PromptTooLong":
+      return {
+        status: 400,
+        detail: `${error.field}: ${error.promptTokens} prompt tokens do not fit the model's context of ${error.contextTokens} tokens`,
+      }
+    case "Unauthorized":
+      return { status: 401, detail: unauthorized[error.reason], headers: { "www-authenticate": "Bearer" } }
+    case "PaymentRequired":
+      return { status: 402, detail: "Billing access denied" }
+    case "Forbidden":
+      return { status: 403, detail: `Requires the ${error.scope} scope` }
+    case "ModelNotLoaded":
+      return { status: 404, detail: "Model not loaded" }
+    case "BodyTooLarge":
+      return { status: 413, detail: `body: larger than ${error.limitBytes} bytes` }
+    case "InputTooLong":
+      return { status: 413, detail: `input: ${error.model} speaks at most ${error.maxCharacters} characters` }
+    case "SynthesisFailed":
+      return { status: 502, detail: "TTS backend error" }
+    case "RateLimited":
+      return { status: 429, detail: "Rate limit exceeded", headers: retryAfter(error.retryAfterMs) }
+    case "EngineFailed":
+      return { status: 500, detail: engineFailed[error.reason] }
+    case "AtCapacity":
+      return { status: 503, detail: "Model is at capacity", headers: retryAfter(error.retryAfterMs) }
+    case "ModelUnavailable":
+      return { status: 503, detail: "Model is unavailable", headers: retryAfter(error.retryAfterMs) }
+    case "Draining":
+      return { status: 503, detail: "Server is shutting down", headers: retryAfter(1_000) }
+  }
+}
+
+export const problemResponse = ({
+  detail,
+  headers,
+  status,
+}: Problem): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.jsonUnsafe({ detail }, { status, ...(headers === undefined ? {} : { headers }) })
+
+export const errorResponse = (error: EdgeError): HttpServerResponse.HttpServerResponse =>
+  problemResponse(problemOf(error))
+
+/** The object inside a failed stream's last event, in OpenAI's form. */
+export const streamError = (error: EdgeError): { readonly message: string; readonly type: string } => {
+  const { detail, status } = problemOf(error)
+  return { message: detail, type: status < 500 ? "invalid_request_error" : "server_error" }
+}

@@ -1,0 +1,144 @@
+// One text generation on behalf of a caller: admitted, paid for, started, read, ended. Both text endpoints and the
+// completions socket go through here; what they do with the text is theirs.
+import { Effect, Random, type Scope } from "effect"
+import type { Flow } from "#actors/EngineHost.ts"
+import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import { InvalidRequest, ModelNotLoaded } from "#domain/Errors.ts"
+import type { ModelEntry } from "#domain/Model.ts"
+import { textUsage } from "#domain/Usage.ts"
+import type { GenerateEnd, GenerateRequest, GenerateStarted, Sampling, TextDelta } from "#engines/Engine.ts"
+import type { Principal } from "#store/Accounts.ts"
+import type { EdgeError } from "./ErrorBody.ts"
+import { beginRun, type ModelRunServices } from "./ModelRun.ts"
+
+/** The sampling part of a request body, after validation. */
+export interface SamplingFields {
+  readonly temperature?: number | null
+  readonly top_p?: number | null
+  readonly top_k?: number | null
+  readonly frequency_penalty?: number | null
+  readonly presence_penalty?: number | null
+  readonly stop?: string | ReadonlyArray<string> | null
+  readonly max_tokens?: number | null
+  readonly max_completion_tokens?: number | null
+  readonly seed?: unknown
+}
+
+/** The specification's defaults that differ between the endpoints. */
+export interface TextDefaults {
+  readonly maxTokens: number
+  /** 0 is no top-k. */
+  readonly topK: number
+}
+
+/** Body fields → engine request. A seed is drawn where the caller gave no integer. */
+export const toGenerateRequest = Effect.fnUntraced(function* (
+  prompt: GenerateRequest["prompt"],
+  fields: SamplingFields,
+  defaults: TextDefaults,
+) {
+  const seed = Number.isSafeInteger(fields.seed)
+    ? (fields.seed as number) >>> 0
+    : yield* Random.nextIntBetween(0, 2 ** 32 - 1)
+  const sampling: Sampling = {
+    temperature: fields.temperature ?? 0.7,
+    topP: fields.top_p ?? 0.9,
+    topK: Math.max(0, fields.top_k ?? defaults.topK),
+    frequencyPenalty: fields.frequency_penalty ?? 0,
+    presencePenalty: fields.presence_penalty ?? 0,
+    seed,
+  }
+  const stop = fields.stop ?? []
+  const request: GenerateRequest = {
+    prompt,
+    maxTokens: fields.max_tokens ?? fields.max_completion_tokens ?? defaults.maxTokens,
+    sampling,
+    stop: typeof stop === "string" ? [stop] : stop,
+  }
+  return request
+})
+
+/** A deployed model that generates text, or why there is none of that name. */
+export const textModel = (
+  id: string,
+): Effect.Effect<ModelEntry, InvalidRequest | ModelNotLoaded, ModelRegistry> =>
+  Effect.gen(function* () {
+    const view = (yield* ModelRegistry).find(id)
+    if (view === undefined) return yield* new ModelNotLoaded({ model: id })
+    if (view.entry.kind !== "text") {
+      return yield* new InvalidRequest({ field: "model", problem: `${id} does not generate text` })
+    }
+    return view.entry
+  })
+
+/** Template tokens that a chat template puts around one message, and around the whole; generous. */
+const tokensPerTurn = 16
+
+/** No tokenizer makes more tokens of a text than it has UTF-8 bytes; the context bounds it as well. */
+const promptTokensAtMost = (request: GenerateRequest, contextTokens: number): number => {
+  const bytes =
+    "text" in request.prompt
+      ? Buffer.byteLength(request.prompt.text)
+      : request.prompt.turns.reduce(
+          (sum, turn) => sum + Buffer.byteLength(turn.content) + tokensPerTurn,
+          tokensPerTurn,
+        )
+  return Math.min(bytes + tokensPerTurn, contextTokens)
+}
+
+/** Used for the money reservation while the engine, which knows the real one, has not loaded yet. */
+const assumedContextTokens = 8_192
+
+export interface Generation {
+  readonly promptTokens: number
+  /** Sends deltas, the ones that came before included, to `reader` from now on. Called once. */
+  readonly read: (reader: (delta: TextDelta) => void) => void
+  readonly flow: Flow
+  /** Ends with the generation. */
+  readonly end: Effect.Effect<GenerateEnd, EdgeError>
+}
+
+/** Starts a generation and waits until the engine has accepted its prompt. Charged for what was generated. */
+export const begin = (
+  principal: Principal,
+  entry: ModelEntry,
+  request: GenerateRequest,
+): Effect.Effect<Generation, EdgeError, Scope.Scope | ModelRunServices> =>
+  Effect.gen(function* () {
+    const facts = (yield* ModelRegistry).find(entry.id)?.host?.facts
+    const contextTokens =
+      facts !== undefined && "contextTokens" in facts ? facts.contextTokens : assumedContextTokens
+    const early: Array<TextDelta> = []
+    let promptTokens: number | undefined
+    let completionTokens = 0
+    let reader = (delta: TextDelta): void => void early.push(delta)
+    const run = yield* beginRun<GenerateStarted, TextDelta, GenerateEnd>({
+      principal,
+      entry,
+      request,
+      atMost: textUsage(
+        promptTokensAtMost(request, contextTokens),
+        Math.min(request.maxTokens, contextTokens),
+      ),
+      used: () => (promptTokens === undefined ? undefined : textUsage(promptTokens, completionTokens)),
+      onStarted: (started) => {
+        promptTokens = started.promptTokens
+      },
+      onUnit: (delta) => {
+        completionTokens = delta.completionTokens
+        reader(delta)
+      },
+      onEnd: (end) => {
+        completionTokens = end.completionTokens
+      },
+    })
+    return {
+      promptTokens: run.facts.promptTokens,
+      flow: run.flow,
+      read: (next) => {
+        for (const delta of early) next(delta)
+        reader = next
+      },
+      end: run.end,
+    }
+  })

@@ -1,0 +1,68 @@
+// GET /health: the record, the rule that decides the status, the handler.
+import { Clock, Context, Effect, Schema } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { Drain } from "#actors/Drain.ts"
+import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import type { ModelStatus } from "#actors/ModelStatus.ts"
+
+export const HealthRecord = Schema.Struct({
+  status: Schema.Literals(["healthy", "degraded", "unhealthy"]),
+  node: Schema.String,
+  runtime: Schema.String,
+  timestamp: Schema.String,
+  features: Schema.Struct({ dynamic_loading: Schema.Boolean, huggingface_support: Schema.Boolean }),
+  backend: Schema.Struct({
+    healthy: Schema.Boolean,
+    info: Schema.Struct({
+      name: Schema.String,
+      version: Schema.String,
+      extensions: Schema.Array(Schema.String),
+    }),
+  }),
+})
+
+/** What this node calls itself; set by main. */
+export const NodeIdentity = Context.Reference<{ readonly name: string; readonly version: string }>(
+  "edgewise/api/NodeIdentity",
+  { defaultValue: () => ({ name: "local", version: "0" }) },
+)
+
+/**
+ * Unhealthy: draining, or every model has failed, so no request can be served. Degraded: some model has failed.
+ * A model that nobody has asked for yet is no failure.
+ */
+export const healthOf = (statuses: ReadonlyArray<ModelStatus>, draining: boolean) => {
+  const failed = statuses.filter((status) => status === "failed").length
+  if (draining || (failed > 0 && failed === statuses.length)) return "unhealthy"
+  return failed > 0 ? "degraded" : "healthy"
+}
+
+/** ISO 8601 without a zone suffix, in UTC, as the record wants it. */
+export const timestamp = (ms: number): string => new Date(ms).toISOString().slice(0, -1)
+
+export const health = Effect.gen(function* () {
+  const views = (yield* ModelRegistry).all()
+  const status = healthOf(
+    views.map((view) => view.status),
+    (yield* Drain).isClosed(),
+  )
+  const { name, version } = yield* NodeIdentity
+  return HttpServerResponse.jsonUnsafe(
+    {
+      status,
+      node: name,
+      runtime: `edgewise/${version} node/${process.versions.node}`,
+      timestamp: timestamp(yield* Clock.currentTimeMillis),
+      features: { dynamic_loading: true, huggingface_support: false },
+      backend: {
+        healthy: status !== "unhealthy",
+        info: {
+          name: "edgewise",
+          version,
+          extensions: [...new Set(views.map(({ entry }) => entry.adapter))],
+        },
+      },
+    },
+    { status: status === "unhealthy" ? 503 : 200 },
+  )
+})

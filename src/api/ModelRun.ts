@@ -1,0 +1,95 @@
+// One request on a model on behalf of a caller: admitted, paid for, started, ended. Every endpoint that runs a model
+// goes through here; what it does with the units is its own.
+import { Deferred, Effect, Fiber, type Scope } from "effect"
+import { Drain } from "#actors/Drain.ts"
+import type { Flow, Listener, RunError } from "#actors/EngineHost.ts"
+import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import {
+  type Draining,
+  EngineFailed,
+  type ModelNotLoaded,
+  type PaymentRequired,
+  Unauthorized,
+} from "#domain/Errors.ts"
+import type { ModelEntry } from "#domain/Model.ts"
+import { costOf } from "#domain/Money.ts"
+import type { Usage } from "#domain/Usage.ts"
+import { Accounts, type Principal } from "#store/Accounts.ts"
+import { UsageLedger } from "#store/UsageLedger.ts"
+
+export type ModelRunError = RunError | Draining | ModelNotLoaded | PaymentRequired | Unauthorized
+
+export interface RunSpec<Started, Unit, End> {
+  readonly principal: Principal
+  readonly entry: ModelEntry
+  /** The engine verb's request. */
+  readonly request: unknown
+  /** The most it can use: what is reserved. */
+  readonly atMost: Usage
+  /** What it has used by now, asked when it ends for whatever reason; undefined for nothing to charge. */
+  readonly used: () => Usage | undefined
+  readonly onStarted: (facts: Started) => void
+  readonly onUnit: (unit: Unit) => void
+  readonly onEnd: (end: End) => void
+}
+
+export interface ModelRun<Started, End> {
+  readonly facts: Started
+  readonly flow: Flow
+  /** Ends with the run. */
+  readonly end: Effect.Effect<End, ModelRunError>
+}
+
+export type ModelRunServices = Accounts | Drain | ModelRegistry | UsageLedger
+
+/**
+ * Starts a run and waits until the engine has accepted it, so that whatever can be refused is refused before anything
+ * is answered. Closing the scope ends it; what it has used by then is charged.
+ */
+export const beginRun = <Started, Unit, End>(
+  spec: RunSpec<Started, Unit, End>,
+): Effect.Effect<ModelRun<Started, End>, ModelRunError, Scope.Scope | ModelRunServices> =>
+  Effect.gen(function* () {
+    const { entry, principal } = spec
+    const accounts = yield* Accounts
+    const drain = yield* Drain
+    const ledger = yield* UsageLedger
+    const registry = yield* ModelRegistry
+
+    const reservation = yield* ledger.reserve(principal, costOf(entry.price, spec.atMost))
+    const settle = Effect.suspend(() => {
+      const usage = spec.used()
+      if (usage === undefined) return ledger.cancel(reservation)
+      const microDollars = costOf(entry.price, usage)
+      return Effect.asVoid(ledger.settle(reservation, { model: entry.id, usage, microDollars }))
+    })
+
+    const started = Deferred.makeUnsafe<{ readonly facts: Started; readonly flow: Flow }>()
+    const listener: Listener<Started, Unit> = {
+      started: (facts, flow) => {
+        spec.onStarted(facts)
+        Deferred.doneUnsafe(started, Effect.succeed({ facts, flow }))
+      },
+      unit: spec.onUnit,
+    }
+    const revoked = Effect.andThen(
+      accounts.revoked(principal),
+      Effect.fail(new Unauthorized({ reason: "invalid-key" })),
+    )
+    const run = registry.run<Started, Unit, End>(entry.id, spec.request, listener).pipe(
+      Effect.tap((end) => Effect.sync(() => spec.onEnd(end))),
+      Effect.raceFirst(revoked),
+      Effect.onExit(() => settle),
+      drain.admit,
+    )
+    const fiber = yield* Effect.forkScoped(run, { startImmediately: true })
+    const { facts, flow } = yield* Effect.raceFirst(
+      Deferred.await(started),
+      Effect.flatMap(Fiber.join(fiber), () =>
+        Effect.fail(
+          new EngineFailed({ model: entry.id, reason: "protocol", detail: "ended before it started" }),
+        ),
+      ),
+    )
+    return { facts, flow, end: Fiber.join(fiber) }
+  })

@@ -1,0 +1,49 @@
+// GET /v1/models and /v1/models/status: records and handlers.
+import { Context, Effect, Schema } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { ModelRegistry } from "#actors/ModelRegistry.ts"
+
+export const ModelListEntry = Schema.Struct({
+  id: Schema.String,
+  object: Schema.Literal("model"),
+  created: Schema.Int,
+  owned_by: Schema.String,
+  permission: Schema.Array(Schema.Unknown),
+  root: Schema.String,
+  parent: Schema.Null,
+})
+
+export const ModelList = Schema.Struct({ object: Schema.Literal("list"), data: Schema.Array(ModelListEntry) })
+
+export const ModelStatusRecord = Schema.Struct({
+  loaded: Schema.Array(Schema.String),
+  loading_status: Schema.Record(Schema.String, Schema.Literals(["loaded", "loading", "unloaded", "failed"])),
+  repository: Schema.String,
+})
+
+/** Where this node's catalog lies; set by main, shown to callers as `repository`. */
+export const Repository = Context.Reference<string>("edgewise/api/Repository", {
+  defaultValue: () => "models",
+})
+
+export const listModels = Effect.gen(function* () {
+  const data = (yield* ModelRegistry).all().map(({ entry }) => ({
+    id: entry.id,
+    object: "model",
+    created: entry.created,
+    owned_by: entry.ownedBy,
+    permission: [],
+    root: entry.id,
+    parent: null,
+  }))
+  return HttpServerResponse.jsonUnsafe({ object: "list", data })
+})
+
+export const modelStatus = Effect.gen(function* () {
+  const views = (yield* ModelRegistry).all()
+  return HttpServerResponse.jsonUnsafe({
+    loaded: views.filter(({ status }) => status === "loaded").map(({ entry }) => entry.id),
+    loading_status: Object.fromEntries(views.map(({ entry, status }) => [entry.id, status])),
+    repository: yield* Repository,
+  })
+})

@@ -1,0 +1,72 @@
+// A generation as Server-Sent Events over a sink body: the hot path of text. Both endpoints give the frames around
+// the text, everything else (back-pressure, ends, failures) is here.
+import { Effect } from "effect"
+import type { HttpServerResponse } from "effect/http"
+import type { GenerateEnd } from "#engines/Engine.ts"
+import { type EdgeError, streamError } from "./ErrorBody.ts"
+import type { Generation } from "./Generation.ts"
+import { sinkResponse } from "./SinkBody.ts"
+
+/** One event. Safe for any text inside: JSON escapes CR and LF, the only characters that mean something here. */
+export const event = (data: unknown): string => `data: ${JSON.stringify(data)}\n\n`
+
+export const doneEvent = "data: [DONE]\n\n"
+
+/**
+ * A frame around a text that differs from event to event only in that text. `around` is serialised once with a
+ * marker; `JSON.stringify` of the text is put in its place per token.
+ */
+export const textFrame = (around: (marker: string) => unknown): ((text: string) => string) => {
+  const marker = "\u0000text\u0000"
+  const [before, after] = event(around(marker)).split(JSON.stringify(marker))
+  return (text) => before + JSON.stringify(text) + after
+}
+
+export interface StreamFrames {
+  /** Frame of the first text event, which may carry more than the later ones (a role). */
+  readonly first: (text: string) => string
+  readonly next: (text: string) => string
+  /** Everything after the last text event, `[DONE]` excluded. */
+  readonly last: (end: GenerateEnd) => string
+}
+
+const headers = {
+  "cache-control": "no-cache",
+  // Tells nginx and its kin not to collect a stream before passing it on.
+  "x-accel-buffering": "no",
+}
+
+/** The streaming reply of an accepted generation. */
+export const streamReply = (
+  generation: Generation,
+  frames: StreamFrames,
+): HttpServerResponse.HttpServerResponse =>
+  sinkResponse(
+    (sink) =>
+      Effect.gen(function* () {
+        let frame = frames.first
+        let paused = false
+        sink.onDrain(() => {
+          if (!paused) return
+          paused = false
+          generation.flow.resume()
+        })
+        generation.read(({ text }) => {
+          if (text === "") return
+          const accepted = sink.write(frame(text))
+          frame = frames.next
+          if (accepted || paused) return
+          paused = true
+          generation.flow.pause()
+        })
+        const end = yield* generation.end.pipe(
+          Effect.tapError((error: EdgeError) =>
+            Effect.sync(() => {
+              sink.write(event({ error: streamError(error) }))
+            }),
+          ),
+        )
+        sink.write(frames.last(end) + doneEvent)
+      }),
+    { contentType: "text/event-stream; charset=utf-8", headers },
+  )

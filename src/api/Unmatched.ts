@@ -1,0 +1,38 @@
+// The answer to a request that no route takes: preflight, 405 with Allow, or 404. Pure.
+import { HttpServerResponse } from "effect/http"
+import { problemResponse } from "./ErrorBody.ts"
+
+export type KnownPaths = Readonly<Record<string, ReadonlyArray<string>>>
+
+/** Request headers that a page of another origin may send; `*` does not cover Authorization. */
+const allowedHeaders = "Authorization, Content-Type, Idempotency-Key, X-Request-Id"
+
+/** Preflight answers may be kept for a day; browsers cap it lower. */
+const preflightAgeSeconds = 86_400
+
+const pathOf = (url: string): string => {
+  const end = url.search(/[?#]/)
+  return end < 0 ? url : url.slice(0, end)
+}
+
+export const unmatched = (
+  paths: KnownPaths,
+  method: string,
+  url: string,
+): HttpServerResponse.HttpServerResponse => {
+  const methods = Object.hasOwn(paths, pathOf(url)) ? paths[pathOf(url)] : undefined
+  if (method === "OPTIONS") {
+    const allowed = [...(methods ?? ["GET", "POST", "DELETE"]), "OPTIONS"].join(", ")
+    return HttpServerResponse.empty({
+      status: 204,
+      headers: {
+        "access-control-allow-methods": allowed,
+        "access-control-allow-headers": allowedHeaders,
+        "access-control-max-age": String(preflightAgeSeconds),
+      },
+    })
+  }
+  if (methods === undefined) return problemResponse({ status: 404, detail: "Not Found" })
+  const allow = [...methods, ...(methods.includes("GET") ? ["HEAD"] : []), "OPTIONS"].join(", ")
+  return problemResponse({ status: 405, detail: "Method Not Allowed", headers: { allow } })
+}

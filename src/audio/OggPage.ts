@@ -1,0 +1,63 @@
+// One page of an Ogg stream (RFC 3533), as bytes. Pure; called by OggOpus. It knows nothing of what packets mean.
+
+/** Header type flags, RFC 3533 section 6. */
+export const OggFlag = { none: 0, beginOfStream: 2, endOfStream: 4 } as const
+
+/** Bytes before the segment table. */
+const FIXED_HEADER_BYTES = 27
+/** A packet is cut into segments of 255 bytes; a shorter one (maybe empty) ends it. */
+const SEGMENT_BYTES = 255
+const MAX_SEGMENTS = 255
+
+export interface OggPage {
+  readonly flags: number
+  /** What "position" means is the codec's business; for Opus, samples at 48 kHz. */
+  readonly granule: bigint
+  readonly serial: number
+  readonly sequence: number
+  /** Whole packets; this writer never continues one on the next page. */
+  readonly packets: ReadonlyArray<Uint8Array>
+}
+
+/** CRC-32 with polynomial 0x04c11db7, not reflected, start and end 0: Ogg's own variety. */
+const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let r = byte << 24
+  for (let bit = 0; bit < 8; bit++) r = r & 0x8000_0000 ? (r << 1) ^ 0x04c1_1db7 : r << 1
+  return r >>> 0
+})
+
+export const oggCrc = (bytes: Uint8Array): number => {
+  let crc = 0
+  for (let i = 0; i < bytes.length; i++) crc = (crc << 8) ^ crcTable[((crc >>> 24) ^ bytes[i]!) & 0xff]!
+  return crc >>> 0
+}
+
+/** @throws RangeError when the packets do not fit one page: a mistake of the caller, never of its input. */
+export const oggPage = (page: OggPage): Uint8Array => {
+  const lacing: Array<number> = []
+  let bodyBytes = 0
+  for (const packet of page.packets) {
+    for (let left = packet.length; left >= SEGMENT_BYTES; left -= SEGMENT_BYTES) lacing.push(SEGMENT_BYTES)
+    lacing.push(packet.length % SEGMENT_BYTES)
+    bodyBytes += packet.length
+  }
+  if (lacing.length > MAX_SEGMENTS)
+    throw new RangeError(`an Ogg page holds 255 segments, not ${lacing.length}`)
+
+  const bytes = new Uint8Array(FIXED_HEADER_BYTES + lacing.length + bodyBytes)
+  const view = new DataView(bytes.buffer)
+  bytes.set([0x4f, 0x67, 0x67, 0x53, 0, page.flags]) // "OggS", version 0
+  view.setBigInt64(6, page.granule, true)
+  view.setUint32(14, page.serial, true)
+  view.setUint32(18, page.sequence, true)
+  bytes[26] = lacing.length
+  bytes.set(lacing, FIXED_HEADER_BYTES)
+  let at = FIXED_HEADER_BYTES + lacing.length
+  for (const packet of page.packets) {
+    bytes.set(packet, at)
+    at += packet.length
+  }
+  // The checksum covers the page with its own field zero, which it still is.
+  view.setUint32(22, oggCrc(bytes), true)
+  return bytes
+}

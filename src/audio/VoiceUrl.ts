@@ -1,0 +1,160 @@
+// Fetching a reference clip from an address that a client chose, without becoming a way into our own network. Called
+// by the speech handler. Every address is checked after its name is resolved, the socket dials exactly the address
+// that was checked, and each redirect starts over. It returns bytes and knows nothing of audio.
+import { Resolver } from "node:dns/promises"
+import http from "node:http"
+import https from "node:https"
+import { isIP } from "node:net"
+import { Context, Effect, Layer, Option, Semaphore } from "effect"
+import { isPublicAddress } from "#domain/PublicAddress.ts"
+import { VoiceUrlRefused } from "./AudioErrors.ts"
+
+export interface VoiceUrlOptions {
+  /** Addresses of a host name. */
+  readonly resolve?: (host: string) => Effect.Effect<ReadonlyArray<string>, VoiceUrlRefused>
+  /** Whether an address may be dialled; tests allow their own loopback listener with it. */
+  readonly allowed?: (address: string) => boolean
+  /** Whole fetch, redirects included (operating contract: 10 s). */
+  readonly timeoutMs?: number
+  /** Operating contract: 25 MB. */
+  readonly maxBytes?: number
+  readonly maxRedirects?: number
+  /** Fetches at a time; each may hold `maxBytes`. */
+  readonly maxConcurrent?: number
+}
+
+/** No honest clip address is longer; a guess, and what old proxies take. */
+const MAX_URL_CHARS = 2048
+
+const refuse = (reason: VoiceUrlRefused["reason"], detail: string) => new VoiceUrlRefused({ reason, detail })
+
+/** By DNS alone: no hosts file, no search domains, and no thread of the pool held by a slow name server. */
+const resolveByDns = (host: string) =>
+  Effect.callback<ReadonlyArray<string>, VoiceUrlRefused>((resume) => {
+    const resolver = new Resolver({ timeout: 2_000, tries: 2 })
+    Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]).then((answers) => {
+      const addresses = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []))
+      resume(
+        addresses.length > 0
+          ? Effect.succeed(addresses)
+          : Effect.fail(refuse("NotResolved", "The host of the voice URL was not found")),
+      )
+    })
+    return Effect.sync(() => resolver.cancel())
+  })
+
+/** The URL if it may be looked at further. `text` as the client or a redirect wrote it. */
+const parse = (text: string, base: URL | undefined): URL | VoiceUrlRefused => {
+  if (text.length > MAX_URL_CHARS || !URL.canParse(text, base?.href))
+    return refuse("BadUrl", "The voice URL is not a URL")
+  const url = new URL(text, base)
+  if (url.protocol !== "http:" && url.protocol !== "https:") {
+    return refuse("BadUrl", "The voice URL must be http or https")
+  }
+  if (url.username !== "" || url.password !== "")
+    return refuse("BadUrl", "The voice URL must not hold credentials")
+  // The parser turns 0x7f.1, 2130706433 and full-width digits into dotted form. Whoever writes that, hides something.
+  const rewritten = isIP(url.hostname) === 4 && url.host !== base?.host && !text.includes(url.hostname)
+  return rewritten ? refuse("BadUrl", "The voice URL's host is not in its plain form") : url
+}
+
+type Answer = { readonly bytes: Uint8Array } | { readonly location: string }
+
+/** One request to one checked address. Interruption closes the socket. */
+const request = (url: URL, address: string, maxBytes: number) =>
+  Effect.callback<Answer, VoiceUrlRefused>((resume) => {
+    const secure = url.protocol === "https:"
+    const host = url.hostname.replace(/^\[|\]$/g, "")
+    const sent = (secure ? https : http).get({
+      host: address,
+      port: url.port === "" ? (secure ? 443 : 80) : Number(url.port),
+      path: `${url.pathname}${url.search}`,
+      // Certificates are checked against the name that was asked for; an address has no name to indicate.
+      ...(secure && isIP(host) === 0 ? { servername: host } : {}),
+      headers: { host: url.host, "user-agent": "edgewise", accept: "*/*", "accept-encoding": "identity" },
+      agent: false,
+    })
+    const fail = (reason: VoiceUrlRefused["reason"], detail: string) => {
+      resume(Effect.fail(refuse(reason, detail)))
+      sent.destroy()
+    }
+    const tooLarge = () => fail("TooLarge", `The reference clip is larger than ${maxBytes} bytes`)
+    sent.on("error", () => fail("Failed", "The voice URL could not be fetched"))
+    sent.on("response", (response) => {
+      const status = response.statusCode ?? 0
+      const { location } = response.headers
+      if ([301, 302, 303, 307, 308].includes(status) && location !== undefined) {
+        resume(Effect.succeed({ location }))
+        sent.destroy()
+        return
+      }
+      if (status !== 200) return fail("Status", `The voice URL answered with status ${status}`)
+      const encoding = response.headers["content-encoding"] ?? "identity"
+      // Unpacking would need a second limit; nobody has to compress audio for us, and it was asked not to be.
+      if (encoding !== "identity") return fail("Encoding", "The voice URL answered with a content encoding")
+      if (Number(response.headers["content-length"] ?? 0) > maxBytes) return tooLarge()
+      const parts: Array<Buffer> = []
+      let sizeBytes = 0
+      response.on("data", (part: Buffer) => {
+        sizeBytes += part.length
+        if (sizeBytes > maxBytes) return tooLarge()
+        parts.push(part)
+      })
+      response.on("end", () => resume(Effect.succeed({ bytes: Buffer.concat(parts, sizeBytes) })))
+      response.on("error", () => fail("Failed", "The voice URL's answer ended early"))
+    })
+    return Effect.sync(() => sent.destroy())
+  })
+
+export class VoiceUrl extends Context.Service<
+  VoiceUrl,
+  { readonly fetch: (url: string) => Effect.Effect<Uint8Array, VoiceUrlRefused> }
+>()("edgewise/audio/VoiceUrl") {
+  static readonly layer = (options: VoiceUrlOptions = {}) => Layer.sync(VoiceUrl, () => makeVoiceUrl(options))
+}
+
+export const makeVoiceUrl = (options: VoiceUrlOptions = {}): VoiceUrl["Service"] => {
+  const { resolve = resolveByDns, allowed = isPublicAddress, timeoutMs = 10_000 } = options
+  const { maxBytes = 25 * 1024 * 1024, maxRedirects = 3, maxConcurrent = 8 } = options
+  const permits = Semaphore.makeUnsafe(maxConcurrent)
+
+  /** The address to dial: all that a name resolves to must be allowed, or the name is a trick. */
+  const checkedAddress = Effect.fnUntraced(function* (url: URL) {
+    const host = url.hostname.replace(/^\[|\]$/g, "")
+    const addresses = isIP(host) === 0 ? yield* resolve(host) : [host]
+    const first = addresses[0]
+    if (first === undefined || !addresses.every(allowed)) {
+      return yield* refuse("NotPublic", "The voice URL does not lead to a public address")
+    }
+    return first
+  })
+  const follow = Effect.fnUntraced(function* (text: string) {
+    let next = text
+    let base: URL | undefined
+    for (let redirects = 0; redirects <= maxRedirects; redirects++) {
+      const url = parse(next, base)
+      if (url instanceof VoiceUrlRefused) return yield* url
+      const answer = yield* request(url, yield* checkedAddress(url), maxBytes)
+      if ("bytes" in answer) return answer.bytes
+      next = answer.location
+      base = url
+    }
+    return yield* refuse("Redirects", `The voice URL redirects more than ${maxRedirects} times`)
+  })
+  return VoiceUrl.of({
+    fetch: (url) =>
+      follow(url).pipe(
+        Effect.timeoutOrElse({
+          duration: timeoutMs,
+          orElse: () => Effect.fail(refuse("TimedOut", "The voice URL did not answer in time")),
+        }),
+        Semaphore.withPermitsIfAvailable(permits, 1),
+        Effect.flatMap(
+          Option.match({
+            onNone: () => Effect.fail(refuse("Busy", "Too many reference clips are being fetched")),
+            onSome: Effect.succeed,
+          }),
+        ),
+      ),
+  })
+}

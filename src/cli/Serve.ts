@@ -1,0 +1,107 @@
+// `edgewise serve`: starts a node (NodeLayer), tells how to reach it, and drains it when it is told to stop.
+import { Console, Effect, Fiber, Layer, Logger, Option, References } from "effect"
+import { Command, Flag } from "effect/cli"
+import { HttpServer } from "effect/http"
+import { Drain } from "#actors/Drain.ts"
+import type { Deployment } from "#actors/ModelRegistry.ts"
+import { deployments } from "#store/CatalogFile.ts"
+import { developmentKey } from "#store/DevKey.ts"
+import { type Config, load, type SettingName, settings } from "../Config.ts"
+import { nodeLayer } from "./NodeLayer.ts"
+import { version } from "./Version.ts"
+
+const logging = (config: Config) =>
+  Layer.mergeAll(
+    Logger.layer([config.log === "pretty" ? Logger.consolePretty() : Logger.consoleJson]),
+    // Standard output is for what the start prints.
+    Layer.succeed(Logger.LogToStderr, true),
+    Layer.succeed(References.MinimumLogLevel, levelNames[config.logLevel]),
+  )
+
+const levelNames = {
+  trace: "Trace",
+  debug: "Debug",
+  info: "Info",
+  warn: "Warn",
+  error: "Error",
+  none: "None",
+} as const
+
+/** Temperature 0: the first answer somebody sees should be the model's best one. */
+const curlLine = (base: string, key: string, model: string) =>
+  `curl ${base}/v1/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' ` +
+  `-d '{"model":"${model}","temperature":0,"messages":[{"role":"user","content":"What is the capital of Italy?"}]}'`
+
+const greet = Effect.fnUntraced(function* (config: Config, deployed: ReadonlyArray<Deployment>) {
+  const base = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
+  const key = yield* developmentKey(config.dataDir)
+  yield* Console.log(`edgewise ${version}, region ${config.region}`)
+  yield* Console.log(`edge listening on ${base}`)
+  const demonstrations = deployed.filter(({ entry }) => entry.demonstration).length
+  if (demonstrations > 0) {
+    yield* Console.log(
+      `${demonstrations} of ${deployed.length} models run on small built-in demonstration weights`,
+    )
+  }
+  if (key === undefined) return
+  yield* Console.log(`development API key: ${key}`)
+  const model = deployed.find(({ entry }) => entry.kind === "text")?.entry.id
+  if (model !== undefined) yield* Console.log(`try it:\n${curlLine(base, key, model)}`)
+})
+
+/** Completes at the first SIGINT or SIGTERM; a second one ends the process at once. */
+const toldToStop = Effect.callback<string>((resume) => {
+  const onSignal = (signal: string) => {
+    process.removeAllListeners("SIGINT").removeAllListeners("SIGTERM")
+    process.once("SIGINT", () => process.exit(1)).once("SIGTERM", () => process.exit(1))
+    resume(Effect.succeed(signal))
+  }
+  process.once("SIGINT", onSignal).once("SIGTERM", onSignal)
+})
+
+const run = Effect.fnUntraced(function* (config: Config) {
+  const deployed = yield* deployments(config.catalog, config.region)
+  const stopping = yield* Effect.forkChild(toldToStop, { startImmediately: true })
+  yield* Effect.gen(function* () {
+    yield* greet(config, deployed)
+    const signal = yield* Fiber.join(stopping)
+    const drain = yield* Drain
+    yield* Effect.logInfo("draining").pipe(Effect.annotateLogs({ signal, inFlight: drain.inFlight() }))
+    const finished = yield* drain.close.pipe(Effect.timeoutOption(config.drainSeconds * 1000))
+    if (Option.isNone(finished)) {
+      yield* Effect.logWarning("drain time is over").pipe(Effect.annotateLogs({ cut: drain.inFlight() }))
+    }
+  }).pipe(Effect.provide(nodeLayer(config, deployed)))
+  yield* Effect.logInfo("stopped")
+})
+
+const flagOf = (name: SettingName) =>
+  Flag.String(settings[name].flag).pipe(
+    Flag.withDescription(`${settings[name].help} (${settings[name].variable})`),
+    Flag.optional,
+  )
+
+const flags = {
+  host: flagOf("host"),
+  port: flagOf("port"),
+  dataDir: flagOf("dataDir"),
+  region: flagOf("region"),
+  catalog: flagOf("catalog"),
+  rateLimit: flagOf("rateLimit"),
+  drainSeconds: flagOf("drainSeconds"),
+  log: flagOf("log"),
+  logLevel: flagOf("logLevel"),
+} satisfies Record<SettingName, unknown>
+
+export const serve = Command.make(
+  "serve",
+  flags,
+  Effect.fn(function* (given) {
+    const texts: Partial<Record<SettingName, string>> = {}
+    for (const [name, value] of Object.entries(given)) {
+      if (Option.isSome(value)) texts[name as SettingName] = value.value
+    }
+    const config = yield* load(texts)
+    yield* run(config).pipe(Effect.provide(logging(config)))
+  }),
+).pipe(Command.withDescription("Run a node"))

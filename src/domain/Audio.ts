@@ -1,0 +1,76 @@
+// Samples, milliseconds, bytes: the only place where one becomes another. Pure; called by audio, api, actors.
+// It knows nothing of containers or codecs. All audio here is mono; "pcm" means signed 16-bit little-endian.
+
+/** Rate of all synthesized speech, samples a second (specification: "24 kHz, 16-bit, mono"). */
+export const SPEECH_RATE_HZ = 24_000
+
+/** Rate that the transcription models hear, samples a second (specification, live transcription frames). */
+export const LISTEN_RATE_HZ = 16_000
+
+/** A sample of 16-bit PCM. */
+export const BYTES_PER_SAMPLE = 2
+
+/** What a client may ask speech to be wrapped in. */
+export type AudioFormat = "pcm" | "wav" | "mp3" | "opus"
+
+export const samplesToMs = (samples: number, rateHz: number): number => (samples * 1000) / rateHz
+
+/** Whole samples that fit in the time, so that a budget in ms is never exceeded by rounding. */
+export const msToSamples = (ms: number, rateHz: number): number => Math.floor((ms * rateHz) / 1000)
+
+export const samplesToSeconds = (samples: number, rateHz: number): number => samples / rateHz
+
+export const secondsToSamples = (seconds: number, rateHz: number): number => Math.floor(seconds * rateHz)
+
+export const samplesToBytes = (samples: number): number => samples * BYTES_PER_SAMPLE
+
+/** Whole samples in that many bytes; an odd last byte is not a sample. */
+export const bytesToSamples = (sizeBytes: number): number => Math.floor(sizeBytes / BYTES_PER_SAMPLE)
+
+/**
+ * 16-bit samples as floats in [-1, 1): divided by 32768, so the value survives the way back unchanged.
+ * @param samples s16
+ * @returns f32, a new array
+ */
+export const s16ToF32 = (samples: Int16Array): Float32Array => {
+  const out = new Float32Array(samples.length)
+  for (let i = 0; i < samples.length; i++) out[i] = samples[i]! / 32_768
+  return out
+}
+
+/**
+ * Floats as 16-bit samples: rounded to nearest, clipped to [-32768, 32767]; NaN is silence.
+ * @param samples f32, nominally in [-1, 1]
+ * @returns s16, a new array
+ */
+export const f32ToS16 = (samples: Float32Array): Int16Array => {
+  const out = new Int16Array(samples.length)
+  for (let i = 0; i < samples.length; i++) {
+    const scaled = Math.round(samples[i]! * 32_768)
+    // A plain store would wrap around instead of clipping; NaN stores as 0.
+    out[i] = scaled > 32_767 ? 32_767 : scaled < -32_768 ? -32_768 : scaled
+  }
+  return out
+}
+
+const littleEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1
+
+/**
+ * The little-endian bytes of 16-bit samples. A view of the same memory on little-endian machines (all that
+ * Node's binaries run on here), so the samples must not be written to afterwards.
+ */
+export const s16ToBytes = (samples: Int16Array): Uint8Array => {
+  if (littleEndian) return new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength)
+  const out = new Uint8Array(samples.byteLength)
+  const view = new DataView(out.buffer)
+  for (let i = 0; i < samples.length; i++) view.setInt16(i * BYTES_PER_SAMPLE, samples[i]!, true)
+  return out
+}
+
+/** 16-bit samples from little-endian bytes, copied; an odd last byte is dropped. */
+export const bytesToS16 = (bytes: Uint8Array): Int16Array => {
+  const samples = new Int16Array(bytesToSamples(bytes.byteLength))
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  for (let i = 0; i < samples.length; i++) samples[i] = view.getInt16(i * BYTES_PER_SAMPLE, true)
+  return samples
+}

@@ -1,0 +1,60 @@
+// A chat request and its answers on the wire. Schemas only; used by the api and by OpenAPI.
+import { Schema } from "effect"
+import { samplingFields } from "./Sampling.ts"
+
+/**
+ * Messages one request may hold. Every message costs at least one token of a context of 8,192, so more could not be
+ * served; refusing them before they are decoded keeps a hostile list from occupying the event loop.
+ */
+export const maxMessages = 4_096
+
+const TextPart = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
+/** Anything else that calls itself a part: images, audio, files. Which models take them is decided later. */
+const OtherPart = Schema.Struct({ type: Schema.String })
+
+export const ChatMessage = Schema.Struct({
+  role: Schema.Literals(["system", "user", "assistant"]),
+  content: Schema.Union([Schema.String, Schema.Array(Schema.Union([TextPart, OtherPart]))]),
+})
+export type ChatMessage = typeof ChatMessage.Type
+
+export const ChatRequest = Schema.Struct({
+  model: Schema.NonEmptyString,
+  messages: Schema.Array(ChatMessage).check(Schema.isMinLength(1, { message: "must not be empty" })),
+  ...samplingFields,
+})
+export type ChatRequest = typeof ChatRequest.Type
+
+export const FinishReason = Schema.Literals(["stop", "length", "content_filter"])
+
+export const TokenUsage = Schema.Struct({
+  prompt_tokens: Schema.Int,
+  completion_tokens: Schema.Int,
+  total_tokens: Schema.Int,
+})
+
+export const ChatCompletion = Schema.Struct({
+  id: Schema.String,
+  object: Schema.Literal("chat.completion"),
+  created: Schema.Int,
+  model: Schema.String,
+  choices: Schema.Array(
+    Schema.Struct({
+      index: Schema.Int,
+      message: Schema.Struct({ role: Schema.Literal("assistant"), content: Schema.String }),
+      finish_reason: FinishReason,
+    }),
+  ),
+  usage: TokenUsage,
+})
+
+/** The text of a message; undefined where a part is not text. */
+export const textOf = (content: ChatMessage["content"]): string | undefined => {
+  if (typeof content === "string") return content
+  let text = ""
+  for (const part of content) {
+    if (!("text" in part)) return undefined
+    text += part.text
+  }
+  return text
+}

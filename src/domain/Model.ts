@@ -1,0 +1,91 @@
+// What a deployed model is: the catalog's entries as schemas, and pure questions about them.
+// Read by the catalog loader (store side), the actors and the api; knows no file system and no engine.
+import { Effect, Schema } from "effect"
+
+export const ModelKind = Schema.Literals(["text", "speech", "transcription"])
+export type ModelKind = typeof ModelKind.Type
+
+/** A model id as it stands in paths and JSON: the characters of the specification's ids, 1 to 64 of them. */
+export const ModelId = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/))
+
+/** One weight file: a path relative to the catalog's folder, or `hf:owner/repo@commit/file`. */
+export const WeightFile = Schema.Struct({
+  source: Schema.NonEmptyString,
+  /** Lower-case hex; absent for folders of small files that carry their own list. */
+  sha256: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))),
+})
+
+const MicroDollars = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+
+/** Prices in micro-dollars (1e-6 USD), as integers, so that no sum ever rounds. */
+export const Price = Schema.Struct({
+  inputPerMillionTokens: Schema.optionalKey(MicroDollars),
+  outputPerMillionTokens: Schema.optionalKey(MicroDollars),
+  perMinute: Schema.optionalKey(MicroDollars),
+})
+
+/** How the engine of a model is run. Defaults are the design's: one process, one thread, 64 waiting. */
+export const Runtime = Schema.Struct({
+  /** `process` survives native crashes and gives memory back; `thread` shares the gateway's fate. */
+  isolation: Schema.Literals(["process", "thread"]).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed("process" as const)),
+  ),
+  /** CPU threads claimed from the node's ledger. */
+  threads: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 256 })).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed(1)),
+  ),
+  /** Requests that may wait for a slot; one more is answered 503. */
+  waitingLine: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 })).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed(64)),
+  ),
+  /** `start` loads with the node, `demand` at the first request. */
+  load: Schema.Literals(["start", "demand"]).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed("demand" as const)),
+  ),
+  /** Silence after which an engine counts as hung and is killed, milliseconds; longer than its longest native call. */
+  hangDeadlineMs: Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 600_000 })).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed(15_000)),
+  ),
+})
+
+/** What a speech model takes. */
+export const SpeechLimits = Schema.Struct({
+  /** Unicode code points of one request's text, after clean-up. */
+  maxCharacters: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000 })),
+  /** Preset voices, as `/v1/audio/voices` lists them. */
+  voices: Schema.Array(Schema.NonEmptyString),
+  /** Whether the voice may be a reference clip. */
+  cloning: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
+  /** ISO-639-1. */
+  languages: Schema.Array(Schema.NonEmptyString).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["en"]))),
+})
+
+export const ModelEntry = Schema.Struct({
+  id: ModelId,
+  kind: ModelKind,
+  adapter: Schema.NonEmptyString,
+  ownedBy: Schema.NonEmptyString,
+  /** Unix time, seconds. */
+  created: Schema.Int,
+  files: Schema.Record(Schema.String, WeightFile),
+  /** The adapter's own options; it decodes them itself. */
+  options: Schema.Record(Schema.String, Schema.Unknown).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed({})),
+  ),
+  runtime: Runtime.pipe(Schema.withDecodingDefaultKey(Effect.succeed({}))),
+  price: Price,
+  /** Speech models only, which must have it. */
+  speech: Schema.optionalKey(SpeechLimits),
+  /** Region codes that deploy it; `*` is every region. The region `local` deploys everything. */
+  regions: Schema.Array(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["*"]))),
+  /** True for the built-in weights, which the start log and `/docs` call by their name: a demonstration. */
+  demonstration: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
+})
+export type ModelEntry = typeof ModelEntry.Type
+
+export const Catalog = Schema.Struct({ models: Schema.Array(ModelEntry) })
+export type Catalog = typeof Catalog.Type
+
+/** Whether a region's node deploys the entry. */
+export const isDeployedIn = (entry: ModelEntry, region: string): boolean =>
+  region === "local" || entry.regions.includes("*") || entry.regions.includes(region)

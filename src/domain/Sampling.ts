@@ -1,0 +1,40 @@
+// The parameters that both text endpoints share, with the specification's ranges and defaults.
+// `null` counts as absent, as OpenAI's clients send it for "not set".
+import { Schema } from "effect"
+
+const range = (minimum: number, maximum: number) =>
+  Schema.isBetween({ minimum, maximum }, { message: `must be between ${minimum} and ${maximum}` })
+
+const int = Schema.Int.annotate({ message: "must be an integer" })
+const finite = Schema.Finite.annotate({ message: "must be a number" })
+
+const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
+const stopSequence = Schema.String.check(
+  Schema.isMinLength(1, { message: "must not be empty" }),
+  Schema.isMaxLength(1_000, { message: "must be at most 1000 characters" }),
+).annotate({ message: "must be a text" })
+
+const stopList = Schema.Array(stopSequence).check(
+  Schema.isMaxLength(4, { message: "must be at most 4 stop sequences" }),
+)
+
+/** Fields of a request body; spread into the endpoint's own struct. */
+export const samplingFields = {
+  /** OpenAI's newer name for `max_tokens`; `max_tokens` wins where both are given. */
+  max_completion_tokens: optional(int.check(range(1, 4096))),
+  max_tokens: optional(int.check(range(1, 4096))),
+  temperature: optional(finite.check(range(0, 2))),
+  top_p: optional(finite.check(range(0, 1))),
+  /** 0 or -1 is the whole vocabulary. The upper bound is far above any vocabulary. */
+  top_k: optional(int.check(range(-1, 1_000_000))),
+  frequency_penalty: optional(finite.check(range(-2, 2))),
+  presence_penalty: optional(finite.check(range(-2, 2))),
+  stop: optional(Schema.Union([stopSequence, stopList])),
+  stream: optional(Schema.Boolean.annotate({ message: "must be true or false" })),
+  stream_options: optional(Schema.Struct({ include_usage: Schema.optionalKey(Schema.Unknown) })),
+  user: optional(Schema.String.annotate({ message: "must be a text" })),
+  /** Not in the specification, known to OpenAI's clients: never a reason to refuse. */
+  seed: Schema.optionalKey(Schema.Unknown),
+  n: optional(int.check(range(1, 1))),
+}

@@ -1,0 +1,23 @@
+#!/usr/bin/env node
+// The door: reads the command and runs it. No default, route or decision.
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Effect } from "effect"
+import { Command } from "effect/cli"
+import { runCommandLine } from "./cli/CommandLine.ts"
+import { keys } from "./cli/Keys.ts"
+import { models } from "./cli/Models.ts"
+import { orgs } from "./cli/Orgs.ts"
+import { serve } from "./cli/Serve.ts"
+import { usage } from "./cli/Usage.ts"
+import { version } from "./cli/Version.ts"
+
+const edgewise = Command.make("edgewise").pipe(
+  Command.withDescription("An OpenAI-style inference server for the edge"),
+  Command.withSubcommands([serve, orgs, keys, models, usage]),
+)
+
+process.exit(
+  await Effect.runPromise(
+    Effect.provide(runCommandLine(edgewise, process.argv.slice(2), version), NodeServices.layer),
+  ),
+)

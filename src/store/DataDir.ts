@@ -1,0 +1,40 @@
+// The data directory: where it is on disk and who may read it. Called when the store opens; whatever else keeps files
+// there (uploads, weights, signing keys) asks for the same directory.
+import { closeSync, existsSync, mkdirSync, openSync } from "node:fs"
+import { dirname, join, resolve } from "node:path"
+import { Effect } from "effect"
+import { StoreUnavailable } from "./StoreErrors.ts"
+
+/** Keys, balances and uploads: for the owner alone. */
+const dirMode = 0o700
+const fileMode = 0o600
+
+export const problemOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+
+/** Step by step, because Node's own recursive mkdir never returns where a directory refuses children (as /proc does). */
+const makeDir = (dir: string): void => {
+  if (existsSync(dir)) return
+  makeDir(dirname(dir))
+  try {
+    mkdirSync(dir, { mode: dirMode })
+  } catch (cause) {
+    // Another process may have made it just now.
+    if (!existsSync(dir)) throw cause
+  }
+}
+
+/**
+ * The database file of a data directory, both created where missing. The file is made empty first, because SQLite
+ * would take the process's umask for it, and gives its `-wal` and `-shm` the file's own mode.
+ */
+export const databaseFile = (dataDir: string): Effect.Effect<string, StoreUnavailable> =>
+  Effect.try({
+    try: () => {
+      const dir = resolve(dataDir)
+      makeDir(dir)
+      const file = join(dir, "store.sqlite")
+      closeSync(openSync(file, "a", fileMode))
+      return file
+    },
+    catch: (cause) => new StoreUnavailable({ place: dataDir, problem: problemOf(cause) }),
+  })

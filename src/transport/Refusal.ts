@@ -1,0 +1,63 @@
+// Answers a request whose body will not be read to its end: the answer goes out whole and at once, the connection is
+// not read any more, and it is closed a little later, once the answer has had time to arrive. Used for 408, 413 and
+// 431, by RequestBody, ReplyWriter and UwsServer.
+import { nowMs, type Watched } from "./Deadlines.ts"
+import type { Ending, Exchange } from "./Exchange.ts"
+import { detailBody, jsonContentType, statusLine } from "./Status.ts"
+
+/** Refuses with the product's error body. */
+export const refuse = (exchange: Exchange, status: number, detail: string): void =>
+  answerAndClose(exchange, status, [["content-type", jsonContentType]], detailBody(detail))
+
+/** `headers` are complete, but for those of the listener, content-length and connection. */
+export const answerAndClose = (
+  exchange: Exchange,
+  status: number,
+  headers: Iterable<readonly [string, string]>,
+  body: string,
+): void => {
+  if (exchange.done) return
+  const { res, listener } = exchange
+  exchange.attach()
+  const unread = exchange.body !== undefined && !exchange.body.ended
+  if (unread) exchange.body?.stop()
+  exchange.corked(() => {
+    res.writeStatus(statusLine(status))
+    for (const [name, value] of listener.responseHeaders) res.writeHeader(name, value)
+    for (const [name, value] of headers) res.writeHeader(name, value)
+    if (!unread) {
+      exchange.finish()
+      res.end(body, true)
+      return
+    }
+    res.writeHeader("connection", "close")
+    // The body travels inside the last header. uWS's own end would either go on reading what the client sends, or
+    // close at once, and a close with unread bytes resets the connection and can take the answer with it.
+    res.writeHeader(
+      "content-length",
+      `${Buffer.byteLength(body)}\r\n\r\n${exchange.method === "HEAD" ? "" : body}`,
+    )
+    exchange.finish()
+    exchange.linger = new Linger(exchange)
+  })
+}
+
+/** The one holder of `res` after the exchange is done: closes the connection when its time has come. */
+class Linger implements Watched, Ending {
+  private readonly exchange: Exchange
+  private readonly untilMs: number
+
+  constructor(exchange: Exchange) {
+    this.exchange = exchange
+    this.untilMs = nowMs() + exchange.listener.settings.lingerMs
+    exchange.listener.deadlines.watch(this)
+  }
+
+  sweep(now: number): void {
+    if (now >= this.untilMs) this.exchange.res.close()
+  }
+
+  release(): void {
+    this.exchange.listener.deadlines.unwatch(this)
+  }
+}

@@ -1,0 +1,194 @@
+// A request body on its way in: bounded buffer, cap, deadlines. Started by UwsServer in the tick of the request
+// (uWS loses the body otherwise), read by UwsRequest. Answers a body that stalls itself; what is said about one that
+// is too large is the reader's matter.
+import { Cause, Effect } from "effect"
+import type { NonEmptyReadonlyArray } from "effect/Array"
+import type { HttpServerError } from "effect/http/HttpServerError"
+import { nowMs, type Watched } from "./Deadlines.ts"
+import { type Exchange, RENEW_AFTER_MS } from "./Exchange.ts"
+import { refuse } from "./Refusal.ts"
+
+/** Why no more of the body will come. */
+export type BodyFailure = "TooLarge" | "Stalled" | "Aborted"
+
+export class RequestBody implements Watched {
+  /** From content-length; undefined for a chunked body. */
+  readonly lengthBytes: number | undefined
+  receivedBytes = 0
+  ended = false
+  paused = false
+  failure: BodyFailure | undefined
+  /** Set by the first reader of the whole body, for the next. */
+  whole: Effect.Effect<Uint8Array, HttpServerError> | undefined
+  private limitBytes = Number.POSITIVE_INFINITY
+  private readonly exchange: Exchange
+  private chunks: Array<Uint8Array> = []
+  private bufferedBytes = 0
+  private waiter: (() => void) | undefined
+  private onEnd: (() => void) | undefined
+  private readonly startedMs = nowMs()
+  private pausedMs = 0
+  private sweptMs = this.startedMs
+  private movedMs = this.startedMs
+  private renewedMs = this.startedMs
+  private seenBytes = 0
+
+  constructor(exchange: Exchange, lengthBytes: number | undefined) {
+    this.exchange = exchange
+    this.lengthBytes = lengthBytes
+  }
+
+  /** `onEnd` is called inside uWS's callback once the body is complete. */
+  start(onEnd?: () => void): void {
+    this.onEnd = onEnd
+    this.exchange.listener.deadlines.watch(this)
+    this.exchange.res.onData((buffer, last) => this.receive(buffer, last))
+  }
+
+  /** Sets the cap; a body that is or announces itself larger fails at once, unread. */
+  limit(limitBytes: number): void {
+    this.limitBytes = limitBytes
+    if ((this.lengthBytes ?? this.receivedBytes) > limitBytes) this.tooLarge()
+  }
+
+  get limitedToBytes(): number {
+    return this.limitBytes
+  }
+
+  /** What has arrived and was not read yet; waits for more, and is done at the end. */
+  pull<E>(
+    error: (failure: BodyFailure) => E,
+  ): Effect.Effect<NonEmptyReadonlyArray<Uint8Array>, E | Cause.Done> {
+    return Effect.callback((resume) => {
+      const step = (): void => {
+        this.waiter = undefined
+        if (this.failure !== undefined) resume(Effect.fail(error(this.failure)))
+        else if (this.chunks.length > 0) resume(Effect.succeed(this.take()))
+        else if (this.ended) resume(Cause.done())
+        else this.waiter = step
+      }
+      step()
+      return Effect.sync(() => {
+        this.waiter = undefined
+      })
+    })
+  }
+
+  /** The whole body if it has arrived and nothing of it was read; undefined otherwise. */
+  takeWhole(): Uint8Array | undefined {
+    if (!this.ended || this.failure !== undefined || this.bufferedBytes !== this.receivedBytes)
+      return undefined
+    return joinBytes(this.receivedBytes === 0 ? [] : this.take())
+  }
+
+  /** The response is on its way: uWS may throw away the rest. */
+  release(): void {
+    this.exchange.listener.deadlines.unwatch(this)
+    if (!this.ended) this.failure ??= "Aborted"
+    this.drop()
+    this.wake()
+  }
+
+  /** Stops reading from the connection for good. */
+  stop(): void {
+    if (this.paused || this.exchange.done) return
+    this.paused = true
+    this.exchange.res.pause()
+  }
+
+  resume(): void {
+    if (!this.paused || this.exchange.done) return
+    this.paused = false
+    this.exchange.res.resume()
+  }
+
+  sweep(now: number): void {
+    const sinceSweepMs = now - this.sweptMs
+    this.sweptMs = now
+    if (this.paused) {
+      // The handler is slow, not the client.
+      this.pausedMs += sinceSweepMs
+      this.movedMs = now
+      return
+    }
+    if (this.receivedBytes !== this.seenBytes) {
+      this.seenBytes = this.receivedBytes
+      this.movedMs = now
+    }
+    const { settings } = this.exchange.listener
+    const ageMs = now - this.startedMs - this.pausedMs
+    if (now - this.movedMs >= settings.bodyStallTimeoutMs) {
+      this.stalled(`no data for ${settings.bodyStallTimeoutMs} ms`)
+    } else if (
+      ageMs >= settings.bodyGraceMs &&
+      this.receivedBytes < (ageMs / 1_000) * settings.bodyBytesPerSecond
+    ) {
+      this.stalled(`slower than ${settings.bodyBytesPerSecond} bytes a second`)
+    } else if (now - this.renewedMs >= RENEW_AFTER_MS) {
+      this.renewedMs = now
+      this.exchange.renewTimer()
+    }
+  }
+
+  private receive(buffer: ArrayBuffer, last: boolean): void {
+    if (this.exchange.done || this.failure !== undefined) return
+    this.receivedBytes += buffer.byteLength
+    if (this.receivedBytes > this.limitBytes) return this.tooLarge()
+    if (buffer.byteLength > 0) {
+      // A copy: uWS takes the memory back when this callback returns.
+      this.chunks.push(new Uint8Array(buffer.slice(0)))
+      this.bufferedBytes += buffer.byteLength
+      this.exchange.listener.counters.bodyBufferedBytes += buffer.byteLength
+    }
+    if (last) {
+      this.ended = true
+      this.exchange.listener.deadlines.unwatch(this)
+    }
+    this.wake()
+    if (!last && this.bufferedBytes >= this.exchange.listener.settings.bodyBufferBytes) this.stop()
+    if (last && this.onEnd !== undefined) this.onEnd()
+  }
+
+  private take(): NonEmptyReadonlyArray<Uint8Array> {
+    const taken = this.chunks as unknown as NonEmptyReadonlyArray<Uint8Array>
+    this.drop()
+    this.resume()
+    return taken
+  }
+
+  private drop(): void {
+    this.exchange.listener.counters.bodyBufferedBytes -= this.bufferedBytes
+    this.bufferedBytes = 0
+    this.chunks = []
+  }
+
+  private wake(): void {
+    this.waiter?.()
+  }
+
+  private tooLarge(): void {
+    if (this.failure !== undefined) return
+    this.failure = "TooLarge"
+    this.exchange.listener.counters.bodiesTooLarge++
+    this.exchange.listener.deadlines.unwatch(this)
+    this.drop()
+    this.stop()
+    this.wake()
+  }
+
+  private stalled(problem: string): void {
+    this.failure = "Stalled"
+    this.exchange.listener.counters.bodiesStalled++
+    if (this.exchange.headSent) this.exchange.close()
+    else refuse(this.exchange, 408, `body: ${problem}`)
+    // Last: the interrupted handler's own answer must find the exchange done.
+    this.exchange.interrupt()
+  }
+}
+
+/** One array over the bytes of all; the only one itself, not a copy. */
+export const joinBytes = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => {
+  const first = chunks[0]
+  if (first !== undefined && chunks.length === 1) return first
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,261 @@
+// An Effect HttpServer over uWebSockets.js: listens, makes an exchange of each request, runs the application's fiber
+// for it, and stops gracefully. Built by main (one a role) and by tests; HttpRouter, HttpApi, multipart and sockets
+// run over it unchanged. Knows no route.
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Context, Effect, Fiber, Layer, Scope } from "effect"
+import { HttpEffect, HttpServer, HttpServerRequest } from "effect/http"
+import { ServeError } from "effect/http/HttpServerError"
+import * as NetAddress from "effect/net/NetAddress"
+import { Deadlines } from "./Deadlines.ts"
+import { Exchange, type ListenerState, type UpgradeContext } from "./Exchange.ts"
+import { webSocketEvents } from "./LiveSocket.ts"
+import { refuse } from "./Refusal.ts"
+import { handleResponse } from "./ReplyWriter.ts"
+import { RequestBody } from "./RequestBody.ts"
+import { TransportCounters, type TransportCounts } from "./TransportCounters.ts"
+import { defaultSettings, sweepIntervalMs, type TransportSettings } from "./TransportSettings.ts"
+import {
+  EXCLUSIVE_PORT,
+  type HttpRequest,
+  type HttpResponse,
+  type Library,
+  loadUws,
+  type TemplatedApp,
+} from "./Uws.ts"
+import { UwsRequest } from "./UwsRequest.ts"
+
+export interface ListenOptions {
+  /** Numeric address. */
+  readonly host: string
+  /** 0 picks a free one; `HttpServer.address` tells which. */
+  readonly port: number
+  /** Sent with every response of this listener, WebSocket handshakes included, unless the response has its own. */
+  readonly responseHeaders?: Readonly<Record<string, string>>
+  readonly settings?: Partial<TransportSettings>
+}
+
+/** What a listener is besides an HttpServer: its counters and its stop. */
+export class Listener extends Context.Service<
+  Listener,
+  {
+    readonly counts: TransportCounts
+    /**
+     * Every response from now on closes its connection. With `accept: false` new connections are refused too; with
+     * `true` they are still served, so that the application can answer them (503).
+     */
+    readonly windDown: (options: { readonly accept: boolean }) => Effect.Effect<void>
+    /** Completes when no request is in flight; at once if none is. */
+    readonly idle: Effect.Effect<void>
+    /** `windDown` without accepting, then `idle`. Interrupt it to stop waiting; closing the scope ends what is left. */
+    readonly drain: Effect.Effect<void>
+  }
+>()("edgewise/transport/Listener") {}
+
+type Handled = Effect.Effect<void, never, HttpServerRequest.HttpServerRequest>
+
+/** Listens in the current scope. Closing it closes every connection. */
+export const make = Effect.fnUntraced(function* (options: ListenOptions) {
+  const settings = { ...defaultSettings, ...options.settings }
+  const state: ListenerState = {
+    settings,
+    counters: new TransportCounters(),
+    deadlines: new Deadlines(sweepIntervalMs(settings)),
+    responseHeaders: Object.entries(options.responseHeaders ?? {}).map(([name, value]) => [
+      name.toLowerCase(),
+      value,
+    ]),
+    closing: false,
+  }
+  const dispatcher = new Dispatcher(state)
+  const uws = yield* Effect.promise(loadUws)
+  const app = yield* Effect.acquireRelease(
+    Effect.sync(() => routes(uws.App(), dispatcher)),
+    (app) =>
+      Effect.sync(() => {
+        state.deadlines.stop()
+        app.close()
+      }),
+  )
+  const stopListening = yield* listen(uws, app, options)
+  const address = yield* Effect.fromResult(
+    NetAddress.inetAddressFromIpString(options.host, stopListening.port),
+  ).pipe(Effect.mapError((cause) => new ServeError({ cause })))
+  const windDown = (how: { readonly accept: boolean }): Effect.Effect<void> =>
+    Effect.sync(() => {
+      state.closing = true
+      if (!how.accept) stopListening.stop()
+    })
+  return {
+    server: HttpServer.make({
+      address,
+      serve: Effect.fnUntraced(function* (application, middleware) {
+        const serveScope = yield* Effect.scope
+        const requests = Scope.forkUnsafe(serveScope, "parallel")
+        const services = yield* Effect.context<never>()
+        dispatcher.serve(
+          HttpEffect.toHandled(application, handleResponse, middleware) as Handled,
+          services,
+          requests,
+        )
+        // Runs before the requests' scope closes: what it interrupts is answered 503 on a connection that closes.
+        yield* Scope.addFinalizer(serveScope, windDown({ accept: false }))
+      }),
+    }),
+    listener: Listener.of({
+      counts: state.counters,
+      windDown,
+      idle: dispatcher.idle,
+      drain: Effect.andThen(windDown({ accept: false }), dispatcher.idle),
+    }),
+  }
+})
+
+/** The server alone. */
+export const layerServer = (
+  options: ListenOptions,
+): Layer.Layer<HttpServer.HttpServer | Listener, ServeError> =>
+  Layer.effectContext(
+    Effect.map(make(options), ({ server, listener }) =>
+      Context.make(HttpServer.HttpServer, server).pipe(Context.add(Listener, listener)),
+    ),
+  )
+
+/** The server and what HttpRouter and HttpApi need beside it: file system, path, etag, HttpPlatform. */
+export const layer = (options: ListenOptions) =>
+  Layer.mergeAll(layerServer(options), NodeHttpServer.layerHttpServices)
+
+// ---------------------------------------------------------------- requests
+
+/** Starts a fiber for each request, and knows how many run. */
+class Dispatcher {
+  readonly state: ListenerState
+  private handled: Handled | undefined
+  private services: Context.Context<never> = Context.empty()
+  private scope: Scope.Scope | undefined
+  private readonly idleWaiters = new Set<() => void>()
+
+  constructor(state: ListenerState) {
+    this.state = state
+  }
+
+  serve(handled: Handled, services: Context.Context<never>, scope: Scope.Scope): void {
+    this.handled = handled
+    this.services = services
+    this.scope = scope
+  }
+
+  readonly idle: Effect.Effect<void> = Effect.callback((resume) => {
+    if (this.state.counters.inFlight === 0) return resume(Effect.void)
+    const wake = (): void => resume(Effect.void)
+    this.idleWaiters.add(wake)
+    return Effect.sync(() => this.idleWaiters.delete(wake))
+  })
+
+  readonly onRequest = (res: HttpResponse, req: HttpRequest, context?: UpgradeContext): void => {
+    const exchange = new Exchange(this.state, res, req, context)
+    const { headBytes, eagerBodyBytes } = this.state.settings
+    try {
+      this.startBody(exchange)
+      if (exchange.headBytes > headBytes) {
+        this.state.counters.headsTooLarge++
+        refuse(exchange, 431, `headers: larger than ${headBytes} bytes`)
+      } else {
+        const lengthBytes = exchange.body?.lengthBytes
+        if (lengthBytes === undefined || lengthBytes > eagerBodyBytes) this.run(exchange)
+      }
+    } finally {
+      // Whatever happened: uWS ends the process when a request is left without an answer and without this.
+      if (!exchange.done) exchange.attach()
+      exchange.inCallback = false
+    }
+  }
+
+  /** uWS gives the body to whoever asks for it before this callback returns. */
+  private startBody(exchange: Exchange): void {
+    const length = exchange.headers["content-length"]
+    const lengthBytes = length === undefined ? undefined : Number(length)
+    if (lengthBytes === undefined ? exchange.headers["transfer-encoding"] === undefined : lengthBytes === 0)
+      return
+    exchange.body = new RequestBody(exchange, lengthBytes)
+    const eager = lengthBytes !== undefined && lengthBytes <= this.state.settings.eagerBodyBytes
+    exchange.body.start(eager ? () => this.runInCallback(exchange) : undefined)
+  }
+
+  private runInCallback(exchange: Exchange): void {
+    exchange.inCallback = true
+    this.run(exchange)
+    exchange.inCallback = false
+  }
+
+  private run(exchange: Exchange): void {
+    if (this.handled === undefined || this.scope === undefined)
+      return refuse(exchange, 503, "Service Unavailable")
+    const { counters } = this.state
+    counters.requests++
+    const request = new UwsRequest(exchange)
+    const fiber = Effect.runForkWith(
+      Context.add(this.services, HttpServerRequest.HttpServerRequest, request),
+    )(this.handled)
+    if (fiber.pollUnsafe() !== undefined) return this.finished(exchange)
+    counters.inFlight++
+    exchange.fiber = fiber
+    fiber.addObserver(() => {
+      counters.inFlight--
+      this.finished(exchange)
+      if (counters.inFlight === 0) for (const wake of this.idleWaiters) wake()
+    })
+    Fiber.runIn(fiber, this.scope)
+  }
+
+  /** A fiber that ended without an answer would leave its client waiting for ever. */
+  private finished(exchange: Exchange): void {
+    if (!exchange.done) refuse(exchange, 500, "Internal Server Error")
+  }
+}
+
+// ---------------------------------------------------------------- uWS
+
+const routes = (app: TemplatedApp, dispatcher: Dispatcher): TemplatedApp => {
+  const { counters } = dispatcher.state
+  app.filter((_res, change) => {
+    counters.connections += change
+  })
+  app.any("/*", (res, req) => dispatcher.onRequest(res, req))
+  app.ws("/*", webSocketEvents(dispatcher.state, dispatcher.onRequest))
+  return app
+}
+
+/** The listen call with its options argument, which the package's types leave out. */
+type Listen = (
+  host: string,
+  port: number,
+  options: number,
+  done: (socket: Parameters<Library["us_listen_socket_close"]>[0] | false) => void,
+) => void
+
+const listen = (
+  uws: Library,
+  app: TemplatedApp,
+  { host, port }: ListenOptions,
+): Effect.Effect<{ readonly port: number; readonly stop: () => void }, ServeError> =>
+  Effect.callback((resume) => {
+    const call = app.listen.bind(app) as unknown as Listen
+    call(host, port, EXCLUSIVE_PORT, (socket) => {
+      if (socket === false) {
+        const cause = new Error(
+          `cannot listen on ${host}:${port}: the port is taken or the address is not ours`,
+        )
+        return resume(Effect.fail(new ServeError({ cause })))
+      }
+      let open = true
+      resume(
+        Effect.succeed({
+          port: uws.us_socket_local_port(socket),
+          stop: () => {
+            if (open) uws.us_listen_socket_close(socket)
+            open = false
+          },
+        }),
+      )
+    })
+  })
