@@ -47,6 +47,8 @@ class EngineDied extends Schema.TaggedError<EngineDied>()("EngineDied", {
 
 interface Job {
   readonly request: unknown
+  /** Work that nobody is waiting for in person: it leaves a slot free for those who do. */
+  readonly background: boolean
   readonly listener: Listener<unknown, unknown>
   readonly resume: (exit: Effect.Effect<unknown, RunError>) => void
   /** Set while the engine has it. */
@@ -117,19 +119,24 @@ export class EngineHost {
    * Runs one request to its end. Waits for a slot in the model's bounded line; interruption leaves the line, or
    * cancels in the engine and returns at once, the slot being free when the engine has confirmed.
    */
-  run<Started, Unit, End>(request: unknown, listener: Listener<Started, Unit>): Effect.Effect<End, RunError> {
+  run<Started, Unit, End>(
+    request: unknown,
+    listener: Listener<Started, Unit>,
+    background = false,
+  ): Effect.Effect<End, RunError> {
     return Effect.callback<unknown, RunError>((resume) => {
       if (this.finished) return resume(Effect.fail(this.unavailable()))
       const job: Job = {
         request,
+        background,
         listener: listener as Listener<unknown, unknown>,
         resume,
         id: undefined,
         openedAtMs: 0,
         cancelledAtMs: undefined,
       }
-      if (this.canOpen()) this.start(job)
-      else if (!this.line.join(job)) {
+      if (this.canOpen() && (!background || this.backgroundAllowed())) this.start(job)
+      else if (!this.line.join(job, background)) {
         const retryAfterMs = this.line.retryAfterMs(this.facts?.slots ?? 1)
         return resume(Effect.fail(new AtCapacity({ model: this.entry.id, retryAfterMs })))
       }
@@ -145,6 +152,13 @@ export class EngineHost {
     return this.ready && this.open.size < (this.facts?.slots ?? 0)
   }
 
+  /** Background work may hold all slots but one, and one where there is no other. */
+  private backgroundAllowed(): boolean {
+    let running = 0
+    for (const job of this.open.values()) if (job.background) running++
+    return running < Math.max(1, (this.facts?.slots ?? 1) - 1)
+  }
+
   private start(job: Job): void {
     const id = this.nextId++
     job.id = id
@@ -155,7 +169,7 @@ export class EngineHost {
 
   private pump(): void {
     while (this.canOpen()) {
-      const job = this.line.shift()
+      const job = this.line.shift(this.backgroundAllowed())
       if (job === undefined) return
       this.start(job)
     }

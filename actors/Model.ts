@@ -109,18 +109,19 @@ export class Model {
   run<Started, Unit, End>(
     request: unknown,
     listener: Listener<Started, Unit>,
+    background = false,
   ): Effect.Effect<End, RunError | ModelNotLoaded> {
     return Effect.suspend((): Effect.Effect<End, RunError | ModelNotLoaded> => {
       const { host } = this
       // While an engine restarts, its host keeps the waiting line: the request waits there.
       if (host !== undefined && this.status !== "failed")
-        return host.run<Started, Unit, End>(request, listener)
+        return host.run<Started, Unit, End>(request, listener, background)
       if (this.held) return Effect.fail(new ModelNotLoaded({ model: this.entry.id }))
       if (this.reviveInMs() > 0) return Effect.fail(this.unavailable())
       return Effect.flatMap(this.ask(new Load(false)), () =>
         this.host === undefined
           ? Effect.fail(this.unavailable())
-          : this.host.run<Started, Unit, End>(request, listener),
+          : this.host.run<Started, Unit, End>(request, listener, background),
       )
     })
   }
@@ -147,9 +148,13 @@ export class Model {
     const scope = yield* Scope.make()
     memory.scope = scope
     this.move("load")
-    const { entry, memoryBytes } = this
+    const { entry } = this
     const exit = yield* Effect.gen({ self: this }, function* () {
-      yield* this.device.claim({ modelId: entry.id, memoryBytes, threads: entry.runtime.threads })
+      yield* this.device.claim({
+        modelId: entry.id,
+        memoryBytes: this.memoryBytes,
+        threads: entry.runtime.threads,
+      })
       const host = yield* EngineHost.make(entry, this.spec, (event) => this.onHostEvent(event))
       this.host = host
       return yield* host.loaded

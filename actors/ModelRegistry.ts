@@ -29,6 +29,8 @@ export class ModelRegistry extends Context.Service<
       id: string,
       request: unknown,
       listener: Listener<Started, Unit>,
+      /** Lets those who wait in person go first. */
+      background?: boolean,
     ) => Effect.Effect<End, RunError | ModelNotLoaded>
     readonly model: (id: string) => Model | undefined
   }
@@ -54,11 +56,11 @@ export class ModelRegistry extends Context.Service<
           all: () => [...models.values()].map((model) => model.view()),
           find: (id) => models.get(id)?.view(),
           model: (id) => models.get(id),
-          run: (id, request, listener) => {
+          run: (id, request, listener, background) => {
             const model = models.get(id)
             return model === undefined
               ? Effect.fail(new ModelNotLoaded({ model: id }))
-              : model.run(request, listener)
+              : model.run(request, listener, background)
           },
         })
       }),

@@ -1,8 +1,9 @@
-// Who runs and who waits: slots in use and a bounded first-come line, as plain data structures without I/O.
+// Who waits for a slot: a bounded first-come line, and behind it the line of those in no hurry. Plain data, no I/O.
 // EngineHost asks it; one instance per model.
 
 export class WaitingLine<Job> {
   private readonly waiting: Array<Job> = []
+  private readonly background: Array<Job> = []
   private readonly limit: number
   /** Moving average of how long a request holds its slot, milliseconds; 1 s until one has finished (a guess). */
   private holdMs = 1_000
@@ -12,29 +13,32 @@ export class WaitingLine<Job> {
   }
 
   get length(): number {
-    return this.waiting.length
+    return this.waiting.length + this.background.length
   }
 
-  /** False when the line is full; the job is then not taken. */
-  join(job: Job): boolean {
-    if (this.waiting.length >= this.limit) return false
-    this.waiting.push(job)
+  /** False when the line is full; the job is then not taken. Each line has the limit to itself. */
+  join(job: Job, background: boolean): boolean {
+    const line = background ? this.background : this.waiting
+    if (line.length >= this.limit) return false
+    line.push(job)
     return true
   }
 
-  shift(): Job | undefined {
-    return this.waiting.shift()
+  /** The next to be served: background work only while nobody else waits, and where it is allowed at all. */
+  shift(backgroundAllowed: boolean): Job | undefined {
+    return this.waiting.shift() ?? (backgroundAllowed ? this.background.shift() : undefined)
   }
 
   leave(job: Job): boolean {
-    const index = this.waiting.indexOf(job)
-    if (index < 0) return false
-    this.waiting.splice(index, 1)
-    return true
+    for (const line of [this.waiting, this.background]) {
+      const index = line.indexOf(job)
+      if (index >= 0) return line.splice(index, 1).length > 0
+    }
+    return false
   }
 
   clear(): Array<Job> {
-    return this.waiting.splice(0)
+    return [...this.waiting.splice(0), ...this.background.splice(0)]
   }
 
   /** Takes note of a finished request: the newest eighth counts as much as all before it. */

@@ -194,12 +194,14 @@ export interface TranscribeStarted {
 export interface Segment {
   readonly start: number
   readonly end: number
+  /** Begins with a space where its language has them: a file's texts are joined with nothing between, then trimmed. */
   readonly text: string
   readonly tokens: ReadonlyArray<number>
   readonly temperature: number
   readonly avgLogprob: number
   readonly compressionRatio: number
   readonly noSpeechProb: number
+  /** Approximate: interpolated inside the segment by length, unless an engine says otherwise. */
   readonly words?: ReadonlyArray<{ readonly word: string; readonly start: number; readonly end: number }>
 }
 

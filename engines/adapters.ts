@@ -3,10 +3,12 @@
 import type { EngineDescriptor } from "./Engine.ts"
 
 export const adapters: Readonly<Record<string, () => Promise<EngineDescriptor>>> = {
+  "cohere-hf-onnx": () => import("./cohere/CohereEngine.ts").then((room) => room.cohereHfOnnx),
   fake: () => import("./fake/Fake.ts").then((room) => room.fake),
   "kokoro-onnx": () => import("./kokoro/KokoroOnnx.ts").then((room) => room.kokoroOnnx),
   "llama-gguf": () => import("./llama/LlamaGguf.ts").then((room) => room.llamaGguf),
   "style-clone-onnx": () => import("./clone/CloneOnnx.ts").then((room) => room.cloneOnnx),
+  "whisper-hf-onnx": () => import("./whisper/WhisperEngine.ts").then((room) => room.whisperHfOnnx),
 }
 
 /** Kind by adapter, known without importing anything: the catalog is checked against it at start. */

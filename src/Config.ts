@@ -128,12 +128,26 @@ type ValueOf<S> = S extends { readonly parse: (text: string) => infer A | undefi
   : never
 export type Config = { readonly [K in SettingName]: ValueOf<Settings[K]> }
 
+/** A store that several nodes share is not built yet; starting on another one instead would lose accounts. */
+const refuseDatabaseUrl = (env: NodeJS.ProcessEnv) => {
+  const value = env.EDGEWISE_DATABASE_URL ?? ""
+  return value === ""
+    ? Effect.void
+    : new BadSetting({
+        variable: "EDGEWISE_DATABASE_URL",
+        value: value.replace(/\/\/[^@/]*@/, "//…@"),
+        allowed:
+          "Postgres is not supported by this version; leave it out to use SQLite in the data directory",
+      })
+}
+
 /** Settings by flag (undefined where not given), then environment, then default. */
 export const load = (
   flags: Partial<Record<SettingName, string>>,
   env: NodeJS.ProcessEnv = process.env,
 ): Effect.Effect<Config, BadSetting> =>
   Effect.gen(function* () {
+    yield* refuseDatabaseUrl(env)
     const values: Record<string, unknown> = {}
     for (const [name, setting] of Object.entries(settings)) {
       const text = flags[name as SettingName] ?? env[setting.variable]

@@ -2,8 +2,8 @@
 // not too long. Called by the cloning adapter; says in the caller's words why a clip is of no use.
 import { resample } from "./Resample.ts"
 
-/** Longer clips add cost (1.5 ms a second, measured) and no likeness: the style is a mean over time. */
-export const MAX_CLIP_SECONDS = 20
+/** Longer clips add cost and no likeness: the style is a mean over time, and was measured on clips of 6 s. */
+export const MAX_CLIP_SECONDS = 12
 /** Under half a second there is hardly a syllable; the model's card asks for two seconds. */
 const MIN_CLIP_SECONDS = 0.5
 /** −50 dBFS: nothing in the clip is louder than the noise of a quiet room. A guess. */
@@ -18,7 +18,7 @@ export type Checked = { readonly speech: Int16Array; readonly rateHz: number } |
 
 /** Cheap, so that a bad clip is refused before the reply has begun. `clip` s16 mono at `rateHz`. */
 export const checkClip = (clip: Int16Array, rateHz: number): Checked => {
-  if (!(rateHz >= RATES.min && rateHz <= RATES.max)) {
+  if (!(Number.isInteger(rateHz) && rateHz >= RATES.min && rateHz <= RATES.max)) {
     return { problem: `the reference clip has a sample rate of ${rateHz} Hz` }
   }
   let peak = 0

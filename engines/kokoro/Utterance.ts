@@ -63,9 +63,6 @@ export const speak = (
     const clock = yield* Clock.Clock
     const arrivedAtMs = clock.currentTimeMillisUnsafe()
     const reader = new PieceReader(utterance.fragments, speaker.symbols, speaker)
-    let piece: Piece | undefined = yield* reader.next
-    if (piece === undefined) return yield* invalidInput("input", "has nothing that can be pronounced")
-    out.started({ pieces: 1 })
 
     let samples = 0
     let heardFromMs: number | undefined
@@ -73,6 +70,9 @@ export const speak = (
       if (utterance.priority === "batch") return clock.currentTimeMillisUnsafe() + BATCH_PATIENCE_MS
       return heardFromMs === undefined ? arrivedAtMs : heardFromMs + (samples * 1000) / speaker.rateHz
     }
+    // Phonemes take a turn as well: the piece after next must not hold up somebody's first.
+    const inTurn = <A>(work: Effect.Effect<A, EngineError>): Effect.Effect<A, EngineError> =>
+      Effect.suspend(() => speaker.turns.take(dueAtMs(), work))
     const push = (chunk: Int16Array): void => {
       if (chunk.length === 0) return
       heardFromMs ??= clock.currentTimeMillisUnsafe()
@@ -80,25 +80,26 @@ export const speak = (
       out.push({ samples: chunk })
     }
 
-    const style = yield* speaker.turns.take(dueAtMs(), utterance.style)
+    let piece: Piece | undefined = yield* inTurn(reader.next)
+    if (piece === undefined) return yield* invalidInput("input", "has nothing that can be pronounced")
+    out.started({ pieces: 1 })
+    const style = yield* inTurn(utterance.style)
     while (piece !== undefined) {
       if (out.paused()) yield* out.resumed
-      const current: Piece = piece
-      const ids = speaker.symbols.ids(current.phonemes)
-      const wave = yield* speaker.turns.take(
-        dueAtMs(),
-        speaker.graph.synthesize(ids, style.row(ids.length - 2), utterance.speed),
+      const { phonemes, pause }: Piece = piece
+      const ids = speaker.symbols.ids(phonemes)
+      const pcm = yield* inTurn(
+        Effect.map(speaker.graph.synthesize(ids, style.row(ids.length - 2), utterance.speed), (wave) =>
+          toPcm(wave, speaker.rateHz),
+        ),
       )
-      const pcm = toPcm(wave, speaker.rateHz)
       if (pcm === undefined) {
         return yield* new EngineError({ reason: "Failed", field: "", detail: "the model returned NaN" })
       }
       push(pcm)
-      piece = yield* reader.next
+      piece = yield* inTurn(reader.next)
       // Sent before the next piece exists: silence that is already there is time to make it in.
-      if (piece !== undefined) {
-        push(new Int16Array(pauseSamples(current.pause, utterance.speed, speaker.rateHz)))
-      }
+      if (piece !== undefined) push(new Int16Array(pauseSamples(pause, utterance.speed, speaker.rateHz)))
     }
     return { samples }
   })

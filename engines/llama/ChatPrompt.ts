@@ -1,16 +1,17 @@
 // A request's prompt as tokens: the model's own chat template for turns, plain tokens for text. Called by
 // LlamaGguf before a request gets a sequence. Knows nothing of sequences or sampling.
 //
-// Text written by users is tokenized without special tokens, so `<|im_end|>` in a message is eight ordinary tokens.
+// Text written by users is tokenized without special tokens, so `<|im_end|>` in a message is ordinary text.
 import {
   type ChatHistoryItem,
-  type ChatWrapper,
   GeneralChatWrapper,
   type LlamaModel,
   LlamaText,
   resolveChatWrapper,
+  SpecialTokensText,
 } from "node-llama-cpp"
 import type { ChatTurn, GenerateRequest } from "../Engine.ts"
+import { ChatTemplate, type Render } from "./ChatTemplate.ts"
 import type { ThoughtMarkers } from "./ThoughtFilter.ts"
 
 export interface Prompt {
@@ -23,68 +24,54 @@ export interface Prompt {
 /** The request cannot be a prompt of this model. `promptTokens` is an estimate for texts too long to tokenize. */
 export type PromptProblem = { readonly promptTokens: number } | { readonly empty: true }
 
-/** Thinking off, for each wrapper that has a switch. */
-const withoutThinking = {
-  qwen: { thoughts: "discourage" },
-  jinjaTemplate: { reasoning: false },
-  gemma4: { reasoning: false },
-  seed: { thinkingBudget: 0 },
-} as const
-
-/** The library prints to the console when it falls back by itself; so it is not allowed to. */
-const silently = { warningLogs: false, fallbackToOtherWrappersOnJinjaError: false } as const
-
-const wrapperOf = (model: LlamaModel): ChatWrapper => {
-  const customWrapperSettings = withoutThinking
-  try {
-    return resolveChatWrapper(model, { ...silently, customWrapperSettings }) ?? new GeneralChatWrapper()
-  } catch {
-    return (
-      resolveChatWrapper(model, { ...silently, noJinja: true, customWrapperSettings }) ??
-      new GeneralChatWrapper()
-    )
-  }
-}
-
-const historyOf = (turns: ReadonlyArray<ChatTurn>): Array<ChatHistoryItem> => [
-  ...turns.map(
+/** For models without a template: the format the library thinks fits, without its messages to the console. */
+const formatByGuess = (model: LlamaModel, turns: ReadonlyArray<ChatTurn>): LlamaText => {
+  const wrapper = resolveChatWrapper(model, { warningLogs: false, noJinja: true }) ?? new GeneralChatWrapper()
+  const spoken = turns.map(
     ({ role, content }): ChatHistoryItem =>
       role === "assistant" ? { type: "model", response: [content] } : { type: role, text: content },
-  ),
-  // The reply to come.
-  { type: "model", response: [] },
-]
+  )
+  return wrapper.generateContextState({ chatHistory: [...spoken, { type: "model", response: [] }] })
+    .contextText
+}
+
+/** The model's own template, if it has one; `compile` throws on one that is no Jinja. */
+export const templateOf = (
+  model: LlamaModel,
+  compile: (template: string) => Render,
+): ChatTemplate | undefined => {
+  const source = model.fileInfo.metadata.tokenizer?.chat_template
+  if (source === undefined || source.trim() === "") return undefined
+  const { bosString, eosString } = model.tokens
+  return new ChatTemplate(source, compile(source), { bos: bosString ?? "", eos: eosString ?? "" })
+}
 
 /** Tokens a text prompt's end may lose when the same text goes on: its last word may be tokenized differently. */
 const looseEnd = 4
 
 export class ChatPrompt {
   readonly #model: LlamaModel
-  readonly #wrapper: ChatWrapper
+  readonly #template: ChatTemplate | undefined
   readonly #contextTokens: number
   readonly #needsCheckpoints: boolean
   /** A text longer than this has more tokens than the context, whatever it says. */
   readonly #longestText: number
-  readonly #templateHasBos: boolean
-  readonly thought: ThoughtMarkers | undefined
 
-  constructor(model: LlamaModel, contextTokens: number, needsCheckpoints: boolean) {
+  constructor(
+    model: LlamaModel,
+    template: ChatTemplate | undefined,
+    limits: { readonly contextTokens: number; readonly needsCheckpoints: boolean },
+  ) {
     this.#model = model
-    this.#wrapper = wrapperOf(model)
-    this.#contextTokens = contextTokens
-    this.#needsCheckpoints = needsCheckpoints
-    const tokenizer = model.fileInfo.metadata.tokenizer
-    const spellings: ReadonlyArray<string> = tokenizer?.ggml?.tokens ?? []
+    this.#template = template
+    this.#contextTokens = limits.contextTokens
+    this.#needsCheckpoints = limits.needsCheckpoints
+    const spellings: ReadonlyArray<string> = model.fileInfo.metadata.tokenizer?.ggml?.tokens ?? []
     const longestToken = spellings.reduce((longest, { length }) => Math.max(longest, length), 1)
-    this.#longestText = contextTokens * longestToken
-    this.#templateHasBos = tokenizer?.chat_template?.includes("bos_token") ?? false
-    this.thought = this.#thoughtMarkers()
+    this.#longestText = limits.contextTokens * longestToken
   }
 
-  get wrapperName(): string {
-    return this.#wrapper.wrapperName
-  }
-
+  /** Throws `TemplateRefused` when the template does not allow the conversation. */
   read(prompt: GenerateRequest["prompt"]): Prompt | PromptProblem {
     const read = "text" in prompt ? this.#readText(prompt.text) : this.#readTurns(prompt.turns)
     if (!("tokens" in read)) return read
@@ -94,10 +81,9 @@ export class ChatPrompt {
 
   #readText(text: string): Prompt | PromptProblem {
     if (text.length > this.#longestText) return this.#estimate(text)
-    const { bos, shouldPrependBosToken } = this.#model.tokens
-    const start: Array<number> = shouldPrependBosToken && bos !== null ? [bos] : []
-    const tokens = start.concat(this.#model.tokenize(text))
+    const tokens = this.#begun(this.#model.tokenize(text))
     // Nothing to go on from: the beginning of a text, where the vocabulary has a token for it.
+    const { bos } = this.#model.tokens
     if (tokens.length === 0 && bos !== null) tokens.push(bos)
     const mark = tokens.length - looseEnd
     return { tokens, marks: this.#needsCheckpoints && mark > 0 ? [mark] : [], thought: undefined }
@@ -106,19 +92,26 @@ export class ChatPrompt {
   #readTurns(turns: ReadonlyArray<ChatTurn>): Prompt | PromptProblem {
     const length = turns.reduce((sum, { content }) => sum + content.length, 0)
     if (length > this.#longestText) return this.#estimate(turns.map(({ content }) => content).join("\n"))
-    const { contextText } = this.#wrapper.generateContextState({ chatHistory: historyOf(turns) })
-    const tokens = this.#tokenize(contextText)
-    const marks = this.#needsCheckpoints ? this.#marksOf(contextText, turns[0]?.role === "system") : []
-    return { tokens, marks, thought: this.thought }
+    const parts = this.#template?.parts(turns)
+    const text =
+      parts === undefined
+        ? formatByGuess(this.#model, turns)
+        : LlamaText(parts.map((part) => (part.byTemplate ? new SpecialTokensText(part.text) : part.text)))
+    return {
+      tokens: this.#tokenize(text),
+      marks: this.#needsCheckpoints ? this.#marksOf(text, turns[0]?.role === "system") : [],
+      thought: parts && this.#template?.thought(parts),
+    }
   }
 
   #tokenize(text: LlamaText): Array<number> {
-    const tokens: Array<number> = text.tokenize(this.#model.tokenizer)
+    return this.#begun(text.tokenize(this.#model.tokenizer))
+  }
+
+  /** With the beginning-of-text token, if the model wants one and the template did not write it. */
+  #begun(tokens: Array<number>): Array<number> {
     const { bos, shouldPrependBosToken } = this.#model.tokens
-    if (bos === null) return tokens
-    if (shouldPrependBosToken) return tokens[0] === bos ? tokens : [bos, ...tokens]
-    // Some of the library's wrappers begin with this token whatever the model was trained with.
-    return tokens[0] === bos && !this.#templateHasBos ? tokens.slice(1) : tokens
+    return shouldPrependBosToken && bos !== null && tokens[0] !== bos ? [bos, ...tokens] : tokens
   }
 
   /**
@@ -139,19 +132,5 @@ export class ChatPrompt {
     const part = text.slice(0, 65_536)
     const promptTokens = Math.round((this.#model.tokenize(part).length / part.length) * text.length)
     return { promptTokens: Math.max(promptTokens, this.#contextTokens) }
-  }
-
-  #thoughtMarkers(): ThoughtMarkers | undefined {
-    const thought = this.#wrapper.settings.segments?.thought
-    if (thought === undefined) return undefined
-    const close = LlamaText(thought.suffix ?? "")
-      .toString()
-      .trim()
-    if (close === "") return undefined
-    const { prefix } = thought
-    if (typeof prefix === "object" && "type" in prefix) return { open: close, close, startsInside: true }
-    const open = LlamaText(prefix).toString().trim()
-    const startsInside = thought.openOnResponseStart ?? false
-    return open === "" ? undefined : { open, close, startsInside }
   }
 }

@@ -16,6 +16,7 @@ import {
   type TextEngine,
 } from "../Engine.ts"
 import type { Prompt } from "./ChatPrompt.ts"
+import { TemplateRefused } from "./ChatTemplate.ts"
 import type { Job, Outcome } from "./Job.ts"
 import { loadModel, type Model } from "./Model.ts"
 import { decodeOptions } from "./Options.ts"
@@ -31,10 +32,11 @@ const readPrompt = (model: Model, request: GenerateRequest): Effect.Effect<Promp
     try {
       read = model.prompts.read(request.prompt)
     } catch (cause) {
-      // A template may refuse a conversation, e.g. two turns of one role in a row.
       const said = cause instanceof Error ? cause.message : String(cause)
-      const detail = `the model's chat template refuses it: ${said}`
-      return Effect.fail(new EngineError({ reason: "InvalidInput", field, detail }))
+      // E.g. the assistant speaking first. Anything else is the template's own trouble.
+      const reason = cause instanceof TemplateRefused ? "InvalidInput" : "Failed"
+      const detail = `the model's chat template: ${said}`
+      return Effect.fail(new EngineError({ reason, field: reason === "Failed" ? "" : field, detail }))
     }
     if ("tokens" in read) return Effect.succeed(read)
     if ("empty" in read)

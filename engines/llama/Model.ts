@@ -13,8 +13,9 @@ import {
   LlamaVocabularyType,
 } from "node-llama-cpp"
 import { EngineError, type EngineSpec } from "../Engine.ts"
-import { ChatPrompt } from "./ChatPrompt.ts"
-import { type NativeContext, nativeContext, nativeModel } from "./Native.ts"
+import { ChatPrompt, templateOf } from "./ChatPrompt.ts"
+import type { ChatTemplate } from "./ChatTemplate.ts"
+import { type NativeContext, nativeContext, nativeJinja, nativeModel } from "./Native.ts"
 import type { LlamaOptions } from "./Options.ts"
 import { type Spelling, Vocabulary } from "./Vocabulary.ts"
 
@@ -122,10 +123,9 @@ const spellingOf = (model: LlamaModel): Spelling => {
   return spellings.some((spelled) => spelled.startsWith("Ġ")) ? "byteLevel" : "spaced"
 }
 
-const vocabularyOf = (model: LlamaModel, prompts: ChatPrompt): Vocabulary => {
+const vocabularyOf = (model: LlamaModel, template: ChatTemplate | undefined): Vocabulary => {
   const { spelled, attributes } = nativeModel(model)
-  const { thought } = prompts
-  const shown = new Set(thought === undefined ? [] : [thought.open, thought.close])
+  const shown = new Set(template?.thoughtMarkers)
   const isEnd = (token: number) => model.isEogToken(token as Parameters<LlamaModel["isEogToken"]>[0])
   return new Vocabulary({ spelling: spellingOf(model), spelled, attributes, isEnd, shown })
 }
@@ -180,11 +180,11 @@ const assemble = async (
   const needsCheckpoints = isHybrid || isRecurrent || swaSize !== undefined
   // The library rounds the size up; what was asked for is what is kept.
   const contextTokens = Math.min(options.contextTokens, model.trainContextSize, context.contextSize)
-  const prompts = new ChatPrompt(model, contextTokens, needsCheckpoints)
+  const template = templateOf(model, nativeJinja(llama))
   return {
     native,
-    vocabulary: vocabularyOf(model, prompts),
-    prompts,
+    vocabulary: vocabularyOf(model, template),
+    prompts: new ChatPrompt(model, template, { contextTokens, needsCheckpoints }),
     contextTokens,
     needsCheckpoints,
     summary: summaryOf(model),

@@ -18,14 +18,18 @@ export const LlamaOptions = Schema.Struct({
     Schema.withDecodingDefaultKey(Effect.succeed("auto" as const)),
   ),
   /**
-   * Without it: off on the processor (25 % slower there on the built-in model, `bench/text`), the library's choice
-   * on a GPU.
+   * Without it: the library's choice on a GPU, off on the processor. There it makes prompts 1.8 times faster and
+   * replies 4 times slower (built-in model, 1200 and 6000 tokens of context, one thread, 2026-11).
    */
   flashAttention: Schema.optionalKey(Schema.Boolean),
   /** Tokens of one native evaluation. 512: the library's and llama.cpp's default. */
   batchTokens: between(16, 8192).pipe(Schema.withDecodingDefaultKey(Effect.succeed(512))),
-  /** A prompt is evaluated in slices of about this long; running replies and cancels wait no longer. 50: the design. */
-  promptSliceMs: between(1, 1000).pipe(Schema.withDecodingDefaultKey(Effect.succeed(50))),
+  /**
+   * A prompt is evaluated in slices of about this long; running replies and cancels wait no longer. 30: a cancel has to
+   * be done within 100 ms also where other processes stretch a slice (at 50 the worst of 30 took 164 ms on two cores
+   * with a load of 4, 2026-11).
+   */
+  promptSliceMs: between(1, 1000).pipe(Schema.withDecodingDefaultKey(Effect.succeed(30))),
   /** Memory for checkpoints of all sequences, for models that need them. A guess: a few states of a 9B hybrid. */
   checkpointMegabytes: between(0, 65_536).pipe(Schema.withDecodingDefaultKey(Effect.succeed(512))),
 })

@@ -166,11 +166,14 @@ export class StepLoop {
 
   #plan(): ReadonlyArray<Share> {
     const works = []
-    for (const { slot, order, pending, replying, pauseAfter } of this.#running)
-      if (slot !== undefined)
-        works.push({ id: slot.id, order, pending: pending.length, replying, pauseAfter })
+    let prompts = false
+    for (const { slot, order, pending, replying, pauseAfter } of this.#running) {
+      if (slot === undefined) continue
+      works.push({ id: slot.id, order, pending: pending.length, replying, pauseAfter })
+      prompts ||= !replying
+    }
     return planStep(works, {
-      promptTokens: this.#pace.sliceTokens,
+      promptTokens: prompts ? this.#pace.nextSliceTokens() : 0,
       batchTokens: this.#options.batchTokens,
       oldestFirst: this.#steps++ % oldestFirstEvery === 0,
     })

@@ -40,13 +40,13 @@ export const promptOf = (model: WhisperModel, request: PromptRequest): Prompt =>
     ...(request.timestamps ? [] : [model.noTimestamps]),
   ]
   const earlier = conditioningTail(model, request.conditioning, start.length, request.seconds)
-  const lead =
+  const front =
     earlier.length === 0 || model.startOfPrevious === undefined ? [] : [model.startOfPrevious, ...earlier]
-  const tokens = [...lead, ...start]
+  const tokens = [...front, ...start]
   const room = model.targetPositions - tokens.length
   return {
     tokens,
-    startAt: lead.length,
+    startAt: front.length,
     sampleLimit: Math.max(1, Math.min(room, sampleTokens(model, request.seconds))),
   }
 }

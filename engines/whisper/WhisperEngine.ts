@@ -10,7 +10,7 @@ import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import * as DecoderGraph from "./DecoderGraph.ts"
 import * as LogMel from "./LogMel.ts"
 import { type Loaded, transcribe } from "./Transcribe.ts"
-import { readModel } from "./WhisperModel.ts"
+import { readModel, type WhisperModel } from "./WhisperModel.ts"
 
 const WhisperOptions = Schema.Struct({
   /** Requests that may be decoded side by side, interleaved. A guess: each holds the encoder keys and values. */
@@ -37,6 +37,26 @@ const WhisperOptions = Schema.Struct({
   ),
 })
 
+/** [batch, mel bins, frames]; symbolic dimensions take anything. */
+const checkEncoder = (
+  { shape }: OnnxSession.TensorInfo,
+  { features, windowSamples }: WhisperModel,
+  variableLength: boolean,
+): Effect.Effect<void, EngineError> => {
+  const [, melBins, frames] = shape
+  const refuse = (detail: string) =>
+    Effect.fail(new EngineError({ reason: "LoadFailed", field: "encoder", detail }))
+  if (typeof melBins === "number" && melBins !== features.melBins) {
+    return refuse(`the graph takes ${melBins} mel bins, the preprocessor makes ${features.melBins}`)
+  }
+  if (typeof frames !== "number") return Effect.void
+  const made = windowSamples / features.hopSamples
+  if (frames !== made) return refuse(`the graph takes ${frames} frames, the preprocessor makes ${made}`)
+  return variableLength
+    ? refuse(`the graph takes ${frames} frames only: variableLength is not possible`)
+    : Effect.void
+}
+
 const acquire = Effect.fnUntraced(function* (
   spec: EngineSpec,
 ): Effect.fn.Return<TranscriptionEngine, EngineError, Scope.Scope> {
@@ -54,7 +74,11 @@ const acquire = Effect.fnUntraced(function* (
       : OnnxSession.open(path, { threads: spec.threads })
   }
   const encoder = yield* openRole("encoder")
-  yield* OnnxSession.inputNamed(encoder, ["input_features"])
+  yield* checkEncoder(
+    yield* OnnxSession.inputNamed(encoder, ["input_features"]),
+    model,
+    options.variableLength,
+  )
   yield* OnnxSession.outputNamed(encoder, ["last_hidden_state"])
   const gate = Semaphore.makeUnsafe(1)
   const decoder = yield* DecoderGraph.make(yield* openRole("decoder"), gate)

@@ -79,7 +79,11 @@ const readJson = Effect.fnUntraced(function* (spec: EngineSpec, role: string) {
   if (path === undefined) return yield* loadFailed(role, `the model entry names no file for "${role}"`)
   return yield* Effect.tryPromise({
     try: async (): Promise<unknown> => JSON.parse(await readFile(path, "utf8")),
-    catch: (cause) => loadFailed(role, `${basename(path)}: ${(cause as Error).name}`),
+    catch: (cause) =>
+      loadFailed(
+        role,
+        `${basename(path)}: ${(cause as NodeJS.ErrnoException).code ?? (cause as Error).name}`,
+      ),
   })
 })
 

@@ -6,6 +6,7 @@ import { CloseEvent, type SocketError } from "effect/socket/Socket"
 import { CompletionRequest } from "#domain/Completion.ts"
 import { InvalidRequest } from "#domain/Errors.ts"
 import { Accounts, type Principal } from "#store/Accounts.ts"
+import { UsageLedger } from "#store/UsageLedger.ts"
 import { credentialOf, identify } from "./Authentication.ts"
 import { usageOf } from "./ChatCompletions.ts"
 import { beginCompletion, completionChunk } from "./Completions.ts"
@@ -163,6 +164,8 @@ export const completionsSocket = (httpRequest: HttpServerRequest.HttpServerReque
     }
     const url = new URL(httpRequest.url, "http://edge")
     const caller = yield* identify(credentialOf(httpRequest, url))
+    // Nothing is set aside before a frame asks for something; who cannot pay for anything hears it before the upgrade.
+    yield* Effect.scoped((yield* UsageLedger).reserve(caller, 0))
     yield* serve(httpRequest, caller).pipe(
       // The client has gone, or the socket was closed under us: either way there is nobody to tell.
       Effect.catchIf(

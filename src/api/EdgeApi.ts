@@ -7,6 +7,7 @@ import { SpeechRequest } from "#domain/Speech.ts"
 import { Authentication } from "./Authentication.ts"
 import { HealthRecord } from "./Health.ts"
 import { ModelList, ModelStatusRecord } from "./Models.ts"
+import { LoadRequest, PurgeRequest, UnloadRequest } from "./Operations.ts"
 
 const detail = (name: string, status: number, description: string) =>
   Schema.Struct({ detail: Schema.String }).annotate({
@@ -34,6 +35,9 @@ const generationErrors = [
   Failed,
   AtCapacity,
 ] as const
+
+/** Queries are checked by the handlers, which know the form's fields as well and name the field that is wrong. */
+const text = Schema.optionalKey(Schema.String)
 
 const eventStream = HttpApiSchema.StreamUint8Array({ contentType: "text/event-stream" })
 
@@ -88,9 +92,67 @@ export class SpeechGroup extends HttpApiGroup.make("Speech")
       ],
     }),
     HttpApiEndpoint.get("voices", "/v1/audio/voices", {
-      query: { model: Schema.String },
+      query: { model: text },
       success: VoiceList,
       error: [BadRequest, NotAuthorized, NotLoaded, TooManyRequests],
+    }),
+  )
+  .middleware(Authentication) {}
+
+const FileTooLarge = Schema.Struct({
+  message: Schema.String,
+  error: Schema.Struct({ message: Schema.String, type: Schema.String, code: Schema.String }),
+}).annotate({ identifier: "FileTooLarge", description: "The file is larger than 100 MB", httpApiStatus: 413 })
+const JobUnknown = detail("JobUnknown", 404, "No such job of this organization, or the model is not deployed")
+
+const JobState = Schema.Struct({
+  job_id: Schema.String,
+  status: Schema.Literals(["accepted", "processing", "completed", "failed", "cancelled"]),
+})
+const Accepted = Schema.Struct({ ...JobState.fields, poll_url: Schema.String }).annotate({
+  httpApiStatus: 202,
+})
+const InProgress = Schema.Struct({ ...JobState.fields, poll_interval_ms: Schema.Int }).annotate({
+  httpApiStatus: 202,
+})
+const TranscriptBody = Schema.Struct({ text: Schema.String })
+const jobQuery = { job_id: text }
+const transcriptionQuery = {
+  model: text,
+  language: text,
+  prompt: text,
+  response_format: text,
+  temperature: text,
+  punctuation: text,
+  stream: text,
+  sync: text,
+}
+
+export class TranscriptionGroup extends HttpApiGroup.make("Transcription")
+  .add(
+    HttpApiEndpoint.post("transcribe", "/v1/audio/transcriptions", {
+      query: transcriptionQuery,
+      success: [TranscriptBody, Accepted, eventStream],
+      error: [
+        BadRequest,
+        NotAuthorized,
+        BillingDenied,
+        NotLoaded,
+        FileTooLarge,
+        TooManyRequests,
+        Failed,
+        AtCapacity,
+      ],
+    }),
+    HttpApiEndpoint.get("pollTranscription", "/v1/audio/transcriptions", {
+      query: jobQuery,
+      success: [Schema.Struct({ ...TranscriptBody.fields, ...JobState.fields }), InProgress],
+      error: [BadRequest, NotAuthorized, JobUnknown, TooManyRequests],
+    }),
+    HttpApiEndpoint.delete("cancelTranscription", "/v1/audio/transcriptions", {
+      query: jobQuery,
+      success: JobState,
+      error: [BadRequest, NotAuthorized, JobUnknown, TooManyRequests],
     }),
   )
   .middleware(Authentication) {}
@@ -108,6 +170,35 @@ export class ModelsGroup extends HttpApiGroup.make("Models")
   )
   .middleware(Authentication) {}
 
+const NeedsOperator = detail("NeedsOperator", 403, "The credential lacks the superadmin scope")
+const InUse = detail("InUse", 409, "Models are in use and `force` is not set")
+const operatorErrors = [BadRequest, NotAuthorized, NeedsOperator, TooManyRequests] as const
+/** The records are the specification's; they are written by the handlers and not decoded by anybody here. */
+const record = Schema.Record(Schema.String, Schema.Unknown)
+
+export class OperationsGroup extends HttpApiGroup.make("Operations")
+  .add(
+    HttpApiEndpoint.post("loadModel", "/v1/models/load", {
+      payload: LoadRequest,
+      success: record,
+      error: [...operatorErrors, NotLoaded, AtCapacity],
+    }),
+    HttpApiEndpoint.post("unloadModel", "/v1/models/unload", {
+      payload: UnloadRequest,
+      success: record,
+      error: [...operatorErrors, NotLoaded, AtCapacity],
+    }),
+    HttpApiEndpoint.post("unloadAll", "/v1/models/unload-all", { success: record, error: operatorErrors }),
+    HttpApiEndpoint.get("gpuStatus", "/v1/gpu/status", { success: record, error: operatorErrors }),
+    HttpApiEndpoint.get("gpuMemory", "/v1/gpu/memory", { success: record, error: operatorErrors }),
+    HttpApiEndpoint.post("gpuPurge", "/v1/gpu/purge", {
+      payload: PurgeRequest,
+      success: record,
+      error: [...operatorErrors, InUse],
+    }),
+  )
+  .middleware(Authentication) {}
+
 export class SystemGroup extends HttpApiGroup.make("System").add(
   HttpApiEndpoint.get("health", "/health", { success: HealthRecord }),
 ) {}
@@ -115,7 +206,9 @@ export class SystemGroup extends HttpApiGroup.make("System").add(
 export class EdgeApi extends HttpApi.make("edgewise")
   .add(TextGroup)
   .add(SpeechGroup)
+  .add(TranscriptionGroup)
   .add(ModelsGroup)
+  .add(OperationsGroup)
   .add(SystemGroup)
   .annotateMerge(
     OpenApi.annotations({

@@ -2,6 +2,7 @@
 // socket and the answer to everything else.
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { isHttpServerError } from "effect/http/HttpServerError"
 import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
 import { AuthenticationLive } from "./Authentication.ts"
 import { chatCompletions } from "./ChatCompletions.ts"
@@ -12,8 +13,10 @@ import { type EdgeError, errorResponse } from "./ErrorBody.ts"
 import { health } from "./Health.ts"
 import { metrics } from "./Metrics.ts"
 import { listModels, modelStatus } from "./Models.ts"
+import { gpuMemory, gpuPurge, gpuStatus, loadModel, unloadAll, unloadModel } from "./Operations.ts"
 import { playground } from "./Playground.ts"
 import { speech, voices } from "./Speech.ts"
+import { cancelTranscription, pollTranscription, transcribe } from "./Transcriptions.ts"
 import { type KnownPaths, unmatched } from "./Unmatched.ts"
 
 /** Every expected failure of a handler becomes its reply here, once for all endpoints. */
@@ -34,8 +37,25 @@ const Speech = HttpApiBuilder.group(EdgeApi, "Speech", (handlers) =>
     .handleRaw("voices", ({ request }) => answered(voices(request))),
 )
 
+const Transcription = HttpApiBuilder.group(EdgeApi, "Transcription", (handlers) =>
+  handlers
+    .handleRaw("transcribe", ({ request }) => answered(transcribe(request)))
+    .handleRaw("pollTranscription", ({ request }) => answered(pollTranscription(request)))
+    .handleRaw("cancelTranscription", ({ request }) => answered(cancelTranscription(request))),
+)
+
 const Models = HttpApiBuilder.group(EdgeApi, "Models", (handlers) =>
   handlers.handleRaw("listModels", () => listModels).handleRaw("modelStatus", () => modelStatus),
+)
+
+const Operations = HttpApiBuilder.group(EdgeApi, "Operations", (handlers) =>
+  handlers
+    .handleRaw("loadModel", ({ request }) => answered(loadModel(request)))
+    .handleRaw("unloadModel", ({ request }) => answered(unloadModel(request)))
+    .handleRaw("unloadAll", ({ request }) => answered(unloadAll(request)))
+    .handleRaw("gpuStatus", ({ request }) => answered(gpuStatus(request)))
+    .handleRaw("gpuMemory", ({ request }) => answered(gpuMemory(request)))
+    .handleRaw("gpuPurge", ({ request }) => answered(gpuPurge(request))),
 )
 
 const System = HttpApiBuilder.group(EdgeApi, "System", (handlers) =>
@@ -43,7 +63,7 @@ const System = HttpApiBuilder.group(EdgeApi, "System", (handlers) =>
 )
 
 const Api = HttpApiBuilder.layer(EdgeApi, { openapiPath: "/openapi.json" }).pipe(
-  Layer.provide([Text, Speech, Models, System]),
+  Layer.provide([Text, Speech, Transcription, Models, Operations, System]),
   Layer.provide(AuthenticationLive),
 )
 
@@ -57,12 +77,19 @@ const knownPaths: KnownPaths = {
   "/metrics": ["GET"],
   "/openapi.json": ["GET"],
   "/v1/audio/speech": ["POST"],
+  "/v1/audio/transcriptions": ["GET", "POST", "DELETE"],
   "/v1/audio/voices": ["GET"],
   "/v1/chat/completions": ["POST"],
   "/v1/completions": ["POST"],
   "/v1/completions/ws": ["GET"],
+  "/v1/gpu/memory": ["GET"],
+  "/v1/gpu/purge": ["POST"],
+  "/v1/gpu/status": ["GET"],
   "/v1/models": ["GET"],
+  "/v1/models/load": ["POST"],
   "/v1/models/status": ["GET"],
+  "/v1/models/unload": ["POST"],
+  "/v1/models/unload-all": ["POST"],
 }
 
 const request = HttpServerRequest.HttpServerRequest
@@ -75,12 +102,18 @@ const Pages = HttpRouter.addAll([
     "/v1/completions/ws",
     Effect.flatMap(request, (self) => answered(completionsSocket(self))),
   ),
-  HttpRouter.route(
-    "*",
-    "/*",
-    Effect.map(request, (self) => unmatched(knownPaths, self.method, self.url)),
-  ),
 ])
 
+/** No catch-all route: one would take HEAD requests away from the GET routes that answer them. */
+const Others = HttpRouter.middleware(
+  (handled) =>
+    Effect.catch(handled, (error) =>
+      isHttpServerError(error) && error.reason._tag === "RouteNotFound"
+        ? Effect.map(request, (self) => unmatched(knownPaths, self.method, self.url))
+        : Effect.fail(error),
+    ),
+  { global: true },
+)
+
 /** Everything the edge listener serves. */
-export const EdgeRoutes = Layer.mergeAll(Api, Docs, Pages)
+export const EdgeRoutes = Layer.mergeAll(Api, Docs, Pages, Others)

@@ -6,9 +6,12 @@ import type {
   BodyTooLarge,
   Draining,
   EngineFailed,
+  FileTooLarge,
   Forbidden,
   InputTooLong,
   InvalidRequest,
+  JobNotFound,
+  ModelBusy,
   ModelNotLoaded,
   ModelUnavailable,
   PaymentRequired,
@@ -23,9 +26,12 @@ export type EdgeError =
   | BodyTooLarge
   | Draining
   | EngineFailed
+  | FileTooLarge
   | Forbidden
   | InputTooLong
   | InvalidRequest
+  | JobNotFound
+  | ModelBusy
   | ModelNotLoaded
   | ModelUnavailable
   | PaymentRequired
@@ -37,6 +43,8 @@ export type EdgeError =
 export interface Problem {
   readonly status: number
   readonly detail: string
+  /** Where the specification wants another body than `{detail}`. */
+  readonly body?: object
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -79,6 +87,19 @@ export const problemOf = (error: EdgeError): Problem => {
       return { status: 404, detail: "Model not loaded" }
     case "BodyTooLarge":
       return { status: 413, detail: `body: larger than ${error.limitBytes} bytes` }
+    case "FileTooLarge": {
+      const detail = `file: larger than ${error.limitBytes / 1024 / 1024} MB; split the audio into smaller files`
+      const type = "invalid_request_error"
+      return {
+        status: 413,
+        detail,
+        body: { message: detail, error: { message: detail, type, code: "file_too_large" } },
+      }
+    }
+    case "JobNotFound":
+      return { status: 404, detail: "Job not found" }
+    case "ModelBusy":
+      return { status: 409, detail: `force: models are in use: ${error.models.join(", ")}` }
     case "InputTooLong":
       return { status: 413, detail: `input: ${error.model} speaks at most ${error.maxCharacters} characters` }
     case "SynthesisFailed":
@@ -97,11 +118,12 @@ export const problemOf = (error: EdgeError): Problem => {
 }
 
 export const problemResponse = ({
+  body,
   detail,
   headers,
   status,
 }: Problem): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.jsonUnsafe({ detail }, { status, ...(headers === undefined ? {} : { headers }) })
+  HttpServerResponse.jsonUnsafe(body ?? { detail }, { status, ...(headers === undefined ? {} : { headers }) })
 
 export const errorResponse = (error: EdgeError): HttpServerResponse.HttpServerResponse =>
   problemResponse(problemOf(error))

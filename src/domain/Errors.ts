@@ -77,3 +77,18 @@ export class SynthesisFailed extends Schema.TaggedError<SynthesisFailed>()("Synt
   model: Schema.String,
   detail: Schema.String,
 }) {}
+
+/** An uploaded file exceeds its cap, in bytes. */
+export class FileTooLarge extends Schema.TaggedError<FileTooLarge>()("FileTooLarge", {
+  limitBytes: Schema.Int,
+}) {}
+
+/** No job of that id that the caller may see. */
+export class JobNotFound extends Schema.TaggedError<JobNotFound>()("JobNotFound", {
+  jobId: Schema.String,
+}) {}
+
+/** Models are serving requests, and nobody said to unload them all the same. */
+export class ModelBusy extends Schema.TaggedError<ModelBusy>()("ModelBusy", {
+  models: Schema.Array(Schema.String),
+}) {}

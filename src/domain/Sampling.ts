@@ -10,10 +10,10 @@ const finite = Schema.Finite.annotate({ message: "must be a number" })
 
 const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
 
-const stopSequence = Schema.String.check(
+const stopSequence = Schema.String.annotate({ message: "must be a text" }).check(
   Schema.isMinLength(1, { message: "must not be empty" }),
   Schema.isMaxLength(1_000, { message: "must be at most 1000 characters" }),
-).annotate({ message: "must be a text" })
+)
 
 const stopList = Schema.Array(stopSequence).check(
   Schema.isMaxLength(4, { message: "must be at most 4 stop sequences" }),

@@ -30,20 +30,24 @@ const QUOTATION = /^ {0,3}(?:>(?:[ \t]+|(?=>)|$))+/
 const BULLET = /^[ \t]*[-*+][ \t]+(?:\[[ xX]\][ \t]+)?(?=\S)/
 const NUMBER = /^[ \t]*\d{1,3}[.)][ \t]+(?=\S)/
 
-/** A letter or digit of a script with spaces between words; elsewhere a mark may touch the next word. */
-const WORD =
-  "(?:(?![\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Hangul}])[\\p{L}\\p{N}])"
+const WORD = "[\\p{L}\\p{M}\\p{N}]"
+/** The same of scripts with spaces between words; in the others a mark may touch the next word: 这是**重点**内容. */
+const SPACED_WORD = `(?:(?![\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Hangul}])${WORD})`
 
 /**
  * Pairs of one mark. It opens neither behind a word (2*3*4, snake_case) nor behind a backslash, and not before a
  * space or anything that faces backwards; it closes by the mirror of that. Inside there is no mark of its kind.
  */
-const emphasis = (mark: string, run: string): RegExp =>
+const emphasis = (mark: string, run: string, word: string): RegExp =>
   new RegExp(
-    `(?<!${WORD}|[${mark}\\\\])(${run})(?![\\s)\\]},;:!?^>=-])([^${mark}\\n]+)(?<![\\s(\\[{<^=\\\\])\\1(?!${WORD}|[${mark}])`,
+    `(?<!${word}|[${mark}\\\\])(${run})(?![\\s)\\]},;:!?^>=-])([^${mark}\\n]+)(?<![\\s(\\[{<^=\\\\])\\1(?!${word}|[${mark}])`,
     "gu",
   )
-const EMPHASES = [emphasis("*", "\\*{1,3}"), emphasis("_", "_{1,3}"), emphasis("~", "~~")]
+const EMPHASES = [
+  emphasis("*", "\\*{1,3}", SPACED_WORD),
+  emphasis("_", "_{1,3}", WORD),
+  emphasis("~", "~~", SPACED_WORD),
+]
 const LETTER = /[\p{L}\p{N}]/u
 
 /** Not behind a word or bracket: f[i](x) is code. */

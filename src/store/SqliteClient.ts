@@ -57,14 +57,14 @@ const pause = Effect.callback<void>((resume) => {
 })
 
 /** Opens the file, or fails with the one line an operator needs. */
-const open = (filename: string) =>
+const open = (filename: string, autoCheckpointPages: number) =>
   Effect.acquireRelease(
     Effect.try({
       try: () => {
         const db = new DatabaseSync(filename)
         db.exec(`PRAGMA busy_timeout=${openBusyTimeoutMs}`)
         db.exec("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON")
-        db.exec(`PRAGMA busy_timeout=${busyTimeoutMs}`)
+        db.exec(`PRAGMA wal_autocheckpoint=${autoCheckpointPages}; PRAGMA busy_timeout=${busyTimeoutMs}`)
         return db
       },
       catch: (cause) => new StoreUnavailable({ place: filename, problem: problemOf(cause) }),
@@ -135,8 +135,8 @@ const connectionOver = (db: DatabaseSync): Connection => {
   }
 }
 
-const make = Effect.fnUntraced(function* (filename: string) {
-  const db = yield* open(filename)
+const make = Effect.fnUntraced(function* (filename: string, autoCheckpointPages: number) {
+  const db = yield* open(filename, autoCheckpointPages)
   const semaphore = yield* Semaphore.make(1)
   const acquirers = Client.makeSqliteAcquirers({
     connection: Effect.succeed(connectionOver(db)),
@@ -154,6 +154,9 @@ const make = Effect.fnUntraced(function* (filename: string) {
   })
 })
 
-/** `filename` is a path, or `:memory:`. */
-export const sqliteLayer = (filename: string): Layer.Layer<Client.SqlClient, StoreUnavailable> =>
-  Layer.effect(Client.SqlClient)(make(filename)).pipe(Layer.provide(Reactivity.layer))
+/** `filename` is a path, or `:memory:`; `autoCheckpointPages` is SQLite's own default unless somebody else does it. */
+export const sqliteLayer = (
+  filename: string,
+  autoCheckpointPages = 1000,
+): Layer.Layer<Client.SqlClient, StoreUnavailable> =>
+  Layer.effect(Client.SqlClient)(make(filename, autoCheckpointPages)).pipe(Layer.provide(Reactivity.layer))

@@ -3,24 +3,36 @@
 import { Config, Effect, Layer, Option } from "effect"
 import type { SqlClient } from "effect/sql"
 import { Accounts } from "./Accounts.ts"
+import { checkpointerLayer, lastResortPages } from "./Checkpointer.ts"
 import { databaseFile } from "./DataDir.ts"
+import { Jobs } from "./Jobs.ts"
 import { migrationsLayer } from "./migrations/index.ts"
 import { sqliteLayer } from "./SqliteClient.ts"
 import { StoreUnavailable } from "./StoreErrors.ts"
 import { UsageLedger } from "./UsageLedger.ts"
 
-export type Store = Accounts | UsageLedger | SqlClient.SqlClient
+export type Store = Accounts | Jobs | UsageLedger | SqlClient.SqlClient
 
 /** Everything above SqlClient. */
-const services = Layer.mergeAll(Accounts.layer, UsageLedger.layer).pipe(Layer.provideMerge(migrationsLayer))
+const services = Layer.mergeAll(Accounts.layer, Jobs.layer, UsageLedger.layer).pipe(
+  Layer.provideMerge(migrationsLayer),
+)
 
 /** The store in one database file, or in `:memory:`. */
 export const sqliteStoreLayer = (filename: string): Layer.Layer<Store, StoreUnavailable> =>
   Layer.provideMerge(services, sqliteLayer(filename))
 
-/** The store of a data directory, which is created where missing. */
+/** A node's store: that of a data directory, which is created where missing, with a thread for its checkpoints. */
 export const storeLayer = (options: { readonly dataDir: string }): Layer.Layer<Store, StoreUnavailable> =>
-  Layer.unwrap(Effect.map(databaseFile(options.dataDir), sqliteStoreLayer))
+  Layer.unwrap(
+    Effect.map(databaseFile(options.dataDir), (file) =>
+      // Opened first and closed last, so that the thread finds a log and leaves none open.
+      services.pipe(
+        Layer.provideMerge(checkpointerLayer(file)),
+        Layer.provideMerge(sqliteLayer(file, lastResortPages)),
+      ),
+    ),
+  )
 
 const settings = Config.all({
   dataDir: Config.NonEmptyString("EDGEWISE_DATA_DIR").pipe(Config.withDefault(".edgewise")),
@@ -40,6 +52,6 @@ export const storeLayerFromEnvironment: Layer.Layer<Store, StoreUnavailable> = L
         problem: "Postgres is not supported by this version",
       })
     }
-    return storeLayer({ dataDir })
+    return sqliteStoreLayer(yield* databaseFile(dataDir))
   }),
 )

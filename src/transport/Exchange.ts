@@ -51,7 +51,6 @@ export class Exchange {
   body: RequestBody | undefined
   /** The persisted form of a multipart body, once asked for: shared by all views of the request. */
   multipart: HttpServerRequest["multipart"] | undefined
-  fiber: Fiber.Fiber<unknown, unknown> | undefined
   reply: Ending | undefined
   /** Set while an answered connection waits to be closed (see Refusal). */
   linger: Ending | undefined
@@ -63,6 +62,8 @@ export class Exchange {
   inCallback = true
   private attached = false
   private cutByUs = false
+  private fiber: Fiber.Fiber<unknown, unknown> | undefined
+  private interrupted = false
   private address: Option.Option<string> | undefined
 
   constructor(listener: ListenerState, res: HttpResponse, req: HttpRequest, context?: UpgradeContext) {
@@ -72,13 +73,14 @@ export class Exchange {
     this.method = req.getCaseSensitiveMethod()
     const query: string | undefined = req.getQuery()
     this.url = query ? `${req.getUrl()}?${query}` : req.getUrl()
-    // Without a prototype: `constructor` is a legal header name.
-    const headers: Record<string, string> = Object.create(null)
+    const headers: Record<string, string> = {}
     let bytes = this.method.length + this.url.length
     req.forEach((name, value) => {
       bytes += name.length + value.length
       const before = headers[name]
-      headers[name] = before === undefined ? value : `${before}${name === "cookie" ? "; " : ", "}${value}`
+      // By type, because `constructor` is a legal header name and every object has one.
+      headers[name] =
+        typeof before === "string" ? `${before}${name === "cookie" ? "; " : ", "}${value}` : value
     })
     this.headers = headers
     this.headBytes = bytes
@@ -130,18 +132,29 @@ export class Exchange {
   /** Closes the connection of a peer that is too slow, and interrupts the handler as if the peer had left. */
   cut(): void {
     if (this.done) return
+    this.attach()
     this.cutByUs = true
     this.res.close()
   }
 
   /** uWS's own timer starts anew: our deadlines decide. */
   renewTimer(): void {
-    if (this.done || this.body?.paused === true) return
-    this.res.pause()
+    if (this.done) return
+    const paused = this.body?.paused === true
+    if (!paused) this.res.pause()
     this.res.resume()
+    if (paused) this.res.pause()
+  }
+
+  /** The fiber that answers, once it has been started and did not end at once. */
+  runs(fiber: Fiber.Fiber<unknown, unknown>): void {
+    this.fiber = fiber
+    // Cut within its first steps, before anyone knew the fiber.
+    if (this.interrupted) this.interrupt()
   }
 
   interrupt(): void {
+    this.interrupted = true
     this.fiber?.interruptUnsafe(undefined, ClientAbort.annotation)
   }
 

@@ -1,29 +1,24 @@
-// A WebSocket as an Effect Socket: bounded in both directions, every end reported with its code and reason.
-// Upgraded by UwsRequest when a handler acquires the reader; uWS's socket events arrive through `webSocketEvents`.
-// After the upgrade the peer's end is what `pull` and the writer fail with; the handler's fiber is not interrupted.
-import { Cause, Effect, Exit, type Scope } from "effect"
+// One WebSocket: bounded in both directions, every end reported with its code and reason. Made by Handshake, which
+// also carries uWS's events here; handlers see it as an Effect Socket.
+// The peer's end is what `pull` and the writer fail with. A handler that does neither is soon interrupted, as if the
+// client had left an ordinary request.
+import { Effect } from "effect"
 import type { NonEmptyReadonlyArray } from "effect/Array"
-import type { Headers } from "effect/http"
 import * as Socket from "effect/socket/Socket"
 import { nowMs, type Watched } from "./Deadlines.ts"
-import type { Exchange, ListenerState, UpgradeContext } from "./Exchange.ts"
-import type { HttpRequest, HttpResponse, TemplatedApp, WebSocket } from "./Uws.ts"
+import type { Exchange, ListenerState } from "./Exchange.ts"
+import type { WebSocket } from "./Uws.ts"
 
 type Frame = string | Uint8Array
 /** Boxed, because uWS copies the properties of what it is given. */
-interface UserData {
+export interface UserData {
   readonly live: LiveSocket
 }
 
 const text = new TextDecoder()
 
-/**
- * uWS drops a connection without a close frame as soon as a frame announces more than its limit, so the limit that
- * answers 1009 is ours and uWS's stands above it. It is also what one peer can make uWS hold.
- */
-const UWS_FRAME_FACTOR = 4
-
 export class LiveSocket implements Watched {
+  private readonly exchange: Exchange
   private readonly listener: ListenerState
   private ws: WebSocket<UserData> | undefined
   private end: Socket.SocketError | undefined
@@ -35,8 +30,12 @@ export class LiveSocket implements Watched {
   private outboundBytes = 0
   private movedMs = 0
 
-  constructor(listener: ListenerState) {
-    this.listener = listener
+  /** The handler knows that the socket has ended, because it was told or ended it itself. */
+  private endKnown = false
+
+  constructor(exchange: Exchange) {
+    this.exchange = exchange
+    this.listener = exchange.listener
   }
 
   // ---------------------------------------------------------------- for handlers
@@ -46,7 +45,7 @@ export class LiveSocket implements Watched {
       const step = (): void => {
         this.puller = undefined
         if (this.inbound.length > 0) resume(Effect.succeed(this.take()))
-        else if (this.end !== undefined) resume(Effect.fail(this.end))
+        else if (this.end !== undefined) resume(this.failure(this.end))
         else this.puller = step
       }
       step()
@@ -56,15 +55,16 @@ export class LiveSocket implements Watched {
     },
   )
 
-  /** Sends in one syscall, then waits while more than the bound is still unsent. */
+  /** Sends in one syscall; waits before and after while more than the bound is still unsent. */
   readonly writeAll = (
     chunks: ReadonlyArray<Frame | Socket.CloseEvent>,
   ): Effect.Effect<void, Socket.SocketError> =>
     Effect.suspend(() => {
-      if (this.end !== undefined) return Effect.fail(this.end)
+      if (this.end !== undefined) return this.failure(this.end)
       if (this.ws === undefined) return Effect.andThen(this.opened, this.writeAll(chunks))
+      if (this.isFull()) return Effect.andThen(this.drained, this.writeAll(chunks))
       if (this.send(this.ws, chunks)) {
-        // Its frame is lost, so what follows would make no sense.
+        // A frame is lost, so what follows would make no sense.
         this.close(1013, "reader too slow")
         return Effect.fail(
           new Socket.SocketError({ reason: new Socket.SocketWriteError({ cause: "dropped" }) }),
@@ -73,8 +73,13 @@ export class LiveSocket implements Watched {
       return this.isFull() ? this.drained : Effect.void
     })
 
-  /** Sends a close frame; the peer's `pull` is done at once, ours fails with the same code. */
-  close(code: number, reason: string): void {
+  /** The handler's own end: the next `pull` fails with this code. */
+  finish(code: number, reason: string): void {
+    this.endKnown = true
+    this.close(code, reason)
+  }
+
+  private close(code: number, reason: string): void {
     this.ws?.end(sendableCode(code), shortReason(reason))
   }
 
@@ -112,6 +117,7 @@ export class LiveSocket implements Watched {
     for (const wake of this.openWaiters) wake()
     this.wakeWriters()
     this.puller?.()
+    if (!this.endKnown) setTimeout(() => this.endKnown || this.exchange.interrupt(), UNHEARD_MS).unref()
   }
 
   /** A writer waits: cut the reader when it takes nothing for too long. */
@@ -128,6 +134,11 @@ export class LiveSocket implements Watched {
 
   // ---------------------------------------------------------------- inside
 
+  private failure(end: Socket.SocketError): Effect.Effect<never, Socket.SocketError> {
+    this.endKnown = true
+    return Effect.fail(end)
+  }
+
   private take(): NonEmptyReadonlyArray<Frame> {
     const taken = this.inbound as unknown as NonEmptyReadonlyArray<Frame>
     this.inbound = []
@@ -140,7 +151,7 @@ export class LiveSocket implements Watched {
     let dropped = false
     ws.cork(() => {
       for (const chunk of chunks) {
-        if (Socket.isCloseEvent(chunk)) return this.close(chunk.code, chunk.reason ?? "")
+        if (Socket.isCloseEvent(chunk)) return this.finish(chunk.code, chunk.reason ?? "")
         if (ws.send(chunk, typeof chunk !== "string") === DROPPED) dropped = true
       }
     })
@@ -154,11 +165,11 @@ export class LiveSocket implements Watched {
   private readonly opened: Effect.Effect<void> = waitOn(this.openWaiters)
 
   private readonly drained: Effect.Effect<void, Socket.SocketError> = Effect.suspend(() => {
-    this.movedMs = nowMs()
+    if (this.drainWaiters.size === 0) this.movedMs = nowMs()
     this.listener.deadlines.watch(this)
     return Effect.andThen(
       waitOn(this.drainWaiters),
-      Effect.suspend(() => (this.end === undefined ? Effect.void : Effect.fail(this.end))),
+      Effect.suspend(() => (this.end === undefined ? Effect.void : this.failure(this.end))),
     )
   })
 
@@ -167,6 +178,9 @@ export class LiveSocket implements Watched {
     for (const wake of this.drainWaiters) wake()
   }
 }
+
+/** Operating contract: 100 ms after its client has gone a generation's slot is free. Half of it is for listening. */
+const UNHEARD_MS = 50
 
 /** uWS's `send`: 0 buffered, 1 sent, 2 dropped. */
 const DROPPED = 2
@@ -194,85 +208,4 @@ const shortReason = (reason: string): string => {
   let short = reason.slice(0, 123)
   while (Buffer.byteLength(short) > 123) short = short.slice(0, -1)
   return short
-}
-
-/** A finished handler closes normally, an interrupted one goes away, a failed one has failed. */
-const closeCode = (exit: Exit.Exit<unknown, unknown>): number =>
-  Exit.isSuccess(exit) ? 1000 : Cause.hasInterruptsOnly(exit.cause) ? 1001 : 1011
-
-/**
- * The exchange as a Socket, or undefined if it is no WebSocket request. The handshake is answered when the reader is
- * acquired; until then the handler can still refuse with an ordinary response.
- */
-export const upgradeExchange = (exchange: Exchange, headers: Headers.Headers): Socket.Socket | undefined => {
-  const context = exchange.upgradeContext
-  if (context === undefined) return undefined
-  const live = new LiveSocket(exchange.listener)
-  const reader: Effect.Effect<Socket.Reader, Socket.SocketError, Scope.Scope> = Effect.acquireRelease(
-    Effect.suspend(() => {
-      if (exchange.done) return Effect.fail(new Socket.SocketError({ reason: gone }))
-      handshake(exchange, context, live, headers)
-      return Effect.succeed({ pull: live.pull, upgrade: Socket.SocketUpgradeError.unsupported })
-    }),
-    (_, exit) => Effect.sync(() => live.close(closeCode(exit), "")),
-  )
-  return Socket.make({
-    reader,
-    writer: Effect.succeed({ write: (chunk) => live.writeAll([chunk]), writeAll: live.writeAll }),
-  })
-}
-
-const gone = new Socket.SocketOpenError({
-  kind: "Unknown",
-  cause: new Error("the connection is closed or already upgraded"),
-})
-
-const PROTOCOL = "sec-websocket-protocol"
-
-const handshake = (
-  exchange: Exchange,
-  context: UpgradeContext,
-  live: LiveSocket,
-  headers: Headers.Headers,
-): void => {
-  const sent = exchange.headers
-  const protocol = headers[PROTOCOL] ?? sent[PROTOCOL]?.split(",")[0]?.trim() ?? ""
-  exchange.corked(() => {
-    exchange.upgraded = true
-    exchange.finish()
-    const { res, listener } = exchange
-    res.writeStatus("101 Switching Protocols")
-    for (const [name, value] of listener.responseHeaders) res.writeHeader(name, value)
-    for (const name in headers) if (name !== PROTOCOL) res.writeHeader(name, headers[name] as string)
-    const userData: UserData = { live }
-    res.upgrade(
-      userData,
-      sent["sec-websocket-key"] ?? "",
-      protocol,
-      sent["sec-websocket-extensions"] ?? "",
-      context,
-    )
-  })
-}
-
-/** The behaviour of every WebSocket of a listener; `onUpgrade` treats the handshake as any request. */
-export const webSocketEvents = (
-  listener: ListenerState,
-  onUpgrade: (res: HttpResponse, req: HttpRequest, context: UpgradeContext) => void,
-): Parameters<TemplatedApp["ws"]>[1] => {
-  const live = (ws: WebSocket<unknown>): LiveSocket => (ws.getUserData() as UserData).live
-  const { settings } = listener
-  return {
-    maxPayloadLength: settings.frameBytes * UWS_FRAME_FACTOR,
-    // Looked at before a message is added, and writers wait at `outboundBytes`: only a writer that does not wait for
-    // its turn is ever dropped.
-    maxBackpressure: settings.outboundBytes * 2,
-    idleTimeout: settings.webSocketIdleSeconds,
-    sendPingsAutomatically: true,
-    upgrade: onUpgrade,
-    open: (ws) => live(ws).open(ws as WebSocket<UserData>),
-    message: (ws, data, isBinary) => live(ws).message(data, isBinary),
-    drain: (ws) => live(ws).drain(),
-    close: (ws, code, reason) => live(ws).closed(code, text.decode(reason)),
-  }
 }

@@ -9,7 +9,7 @@ import type { Exchange } from "./Exchange.ts"
 import { answerAndClose } from "./Refusal.ts"
 import { ReplySink } from "./ReplySink.ts"
 import { SizedReply } from "./SizedReply.ts"
-import { defaultDetail, detailBody, jsonContentType, statusLine } from "./Status.ts"
+import { areSendable, defaultDetail, detailBody, jsonContentType, statusLine } from "./Status.ts"
 import { exchangeOf } from "./UwsRequest.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -33,12 +33,7 @@ export const handleResponse = (request: Request, response: Response): Effect.Eff
   }
   if (cannotKeepReading(exchange, response)) {
     return Effect.sync(() =>
-      answerAndClose(
-        exchange,
-        response.status,
-        replyHeaders(exchange, response),
-        refusalText(exchange, response),
-      ),
+      answerAndClose(exchange, response.status, replyHeaders(exchange, response), textOf(exchange, response)),
     )
   }
   exchange.body?.resume()
@@ -49,7 +44,7 @@ export const handleResponse = (request: Request, response: Response): Effect.Eff
   }
   switch (body._tag) {
     case "Empty":
-      end(exchange, response, response.status >= 400 ? defaultDetail(response.status) : undefined)
+      end(exchange, response, response.status >= 400 ? textOf(exchange, response) : undefined)
       return Effect.void
     case "Uint8Array":
       return sendBytes(exchange, response, body.text ?? body.body)
@@ -179,17 +174,8 @@ function* replyHeaders(exchange: Exchange, response: Response): Generator<readon
   if (response.body._tag === "Empty") yield ["content-type", jsonContentType]
 }
 
-// uWS checks neither: a line break in a value would end the head, a status of 42 is no HTTP.
-const FORBIDDEN_IN_HEADER = /[\r\n\0]/
-
-const isSendable = (response: Response): boolean => {
-  if (response.status < 200 || response.status > 599) return false
-  const { headers } = response
-  for (const name in headers) {
-    if (FORBIDDEN_IN_HEADER.test(headers[name] as string) || FORBIDDEN_IN_HEADER.test(name)) return false
-  }
-  return true
-}
+const isSendable = (response: Response): boolean =>
+  response.status >= 200 && response.status <= 599 && areSendable(response.headers)
 
 // ---------------------------------------------------------------- refusals
 
@@ -204,10 +190,11 @@ const cannotKeepReading = (exchange: Exchange, response: Response): boolean => {
   return body.lengthBytes - body.receivedBytes > exchange.listener.settings.discardBytes
 }
 
-const refusalText = (exchange: Exchange, response: Response): string => {
+/** The body of a short answer: its own, or for an error without one the product's. */
+const textOf = (exchange: Exchange, response: Response): string => {
   const { body } = response
   if (body._tag === "Uint8Array") return body.text ?? new TextDecoder().decode(body.body)
-  if (response.status === 413 && exchange.body !== undefined) {
+  if (response.status === 413 && exchange.body?.failure === "TooLarge") {
     return detailBody(`body: larger than ${exchange.body.limitedToBytes} bytes`)
   }
   return response.status >= 400 ? defaultDetail(response.status) : ""

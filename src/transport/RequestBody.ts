@@ -4,6 +4,7 @@
 import { Cause, Effect } from "effect"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import type { HttpServerError } from "effect/http/HttpServerError"
+import { judgeBody } from "./BodyPace.ts"
 import { nowMs, type Watched } from "./Deadlines.ts"
 import { type Exchange, RENEW_AFTER_MS } from "./Exchange.ts"
 import { refuse } from "./Refusal.ts"
@@ -28,6 +29,7 @@ export class RequestBody implements Watched {
   private onEnd: (() => void) | undefined
   private readonly startedMs = nowMs()
   private pausedMs = 0
+  private pausesMs = 0
   private sweptMs = this.startedMs
   private movedMs = this.startedMs
   private renewedMs = this.startedMs
@@ -106,25 +108,26 @@ export class RequestBody implements Watched {
     const sinceSweepMs = now - this.sweptMs
     this.sweptMs = now
     if (this.paused) {
-      // The handler is slow, not the client.
       this.pausedMs += sinceSweepMs
+      this.pausesMs += sinceSweepMs
       this.movedMs = now
-      return
+    } else {
+      this.pausedMs = 0
     }
     if (this.receivedBytes !== this.seenBytes) {
       this.seenBytes = this.receivedBytes
       this.movedMs = now
     }
-    const { settings } = this.exchange.listener
-    const ageMs = now - this.startedMs - this.pausedMs
-    if (now - this.movedMs >= settings.bodyStallTimeoutMs) {
-      this.stalled(`no data for ${settings.bodyStallTimeoutMs} ms`)
-    } else if (
-      ageMs >= settings.bodyGraceMs &&
-      this.receivedBytes < (ageMs / 1_000) * settings.bodyBytesPerSecond
-    ) {
-      this.stalled(`slower than ${settings.bodyBytesPerSecond} bytes a second`)
-    } else if (now - this.renewedMs >= RENEW_AFTER_MS) {
+    const pace = {
+      ageMs: now - this.startedMs - this.pausesMs,
+      quietMs: now - this.movedMs,
+      pausedMs: this.pausedMs,
+      receivedBytes: this.receivedBytes,
+    }
+    const verdict = judgeBody(pace, this.exchange.listener.settings)
+    if (verdict.is === "stalled") this.stalled(verdict.problem)
+    else if (verdict.is === "unread") this.exchange.cut()
+    else if (now - this.renewedMs >= RENEW_AFTER_MS) {
       this.renewedMs = now
       this.exchange.renewTimer()
     }
@@ -179,10 +182,14 @@ export class RequestBody implements Watched {
   private stalled(problem: string): void {
     this.failure = "Stalled"
     this.exchange.listener.counters.bodiesStalled++
+    // In this order: the interrupted handler's own answer has to find the exchange done, and a reader that cannot be
+    // interrupted is woken last.
+    const { waiter } = this
+    this.waiter = undefined
     if (this.exchange.headSent) this.exchange.close()
     else refuse(this.exchange, 408, `body: ${problem}`)
-    // Last: the interrupted handler's own answer must find the exchange done.
     this.exchange.interrupt()
+    waiter?.()
   }
 }
 

@@ -5,8 +5,9 @@ import { Cookies, Headers, HttpIncomingMessage, HttpServerRequest, Multipart, Ur
 import { HttpServerError, RequestParseError } from "effect/http/HttpServerError"
 import type * as Socket from "effect/socket/Socket"
 import type { Exchange } from "./Exchange.ts"
-import { upgradeExchange } from "./LiveSocket.ts"
+import { upgradeExchange } from "./Handshake.ts"
 import { type BodyFailure, joinBytes } from "./RequestBody.ts"
+import { areSendable } from "./Status.ts"
 
 interface View {
   readonly url?: string
@@ -179,7 +180,9 @@ export class UwsRequest extends Inspectable.Class implements HttpServerRequest.H
     readonly headers?: Headers.Input | undefined
   }): Effect.Effect<Socket.Socket, HttpServerError> {
     return Effect.suspend(() => {
-      const socket = upgradeExchange(this.exchange, Headers.fromInput(options.headers))
+      const headers = Headers.fromInput(options.headers)
+      if (!areSendable(headers)) return Effect.die(new Error("an upgrade header cannot be sent"))
+      const socket = upgradeExchange(this.exchange, headers)
       return socket === undefined
         ? Effect.fail(this.parseError("not a WebSocket request"))
         : Effect.succeed(socket)

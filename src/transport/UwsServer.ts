@@ -8,7 +8,7 @@ import { ServeError } from "effect/http/HttpServerError"
 import * as NetAddress from "effect/net/NetAddress"
 import { Deadlines } from "./Deadlines.ts"
 import { Exchange, type ListenerState, type UpgradeContext } from "./Exchange.ts"
-import { webSocketEvents } from "./LiveSocket.ts"
+import { webSocketEvents } from "./Handshake.ts"
 import { refuse } from "./Refusal.ts"
 import { handleResponse } from "./ReplyWriter.ts"
 import { RequestBody } from "./RequestBody.ts"
@@ -198,7 +198,7 @@ class Dispatcher {
     )(this.handled)
     if (fiber.pollUnsafe() !== undefined) return this.finished(exchange)
     counters.inFlight++
-    exchange.fiber = fiber
+    exchange.runs(fiber)
     fiber.addObserver(() => {
       counters.inFlight--
       this.finished(exchange)

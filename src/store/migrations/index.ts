@@ -5,10 +5,12 @@ import { Migrator, type SqlClient } from "effect/sql"
 import { problemOf } from "../DataDir.ts"
 import { StoreUnavailable } from "../StoreErrors.ts"
 import accounts from "./1_accounts.ts"
+import transcriptionJobs from "./2_transcription_jobs.ts"
 
 const run = Migrator.make({})({
   loader: Migrator.fromRecord({
     "1_accounts": accounts,
+    "2_transcription_jobs": transcriptionJobs,
   }),
   table: "migrations",
 })

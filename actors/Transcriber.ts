@@ -1,0 +1,167 @@
+// A whole file through a transcription engine, window by window: decoded audio in, segments and a transcript out.
+// Between two windows anybody else may have the engine, so a long file never holds up a short one. Used by the
+// synchronous and streaming handlers and by jobs; knows no HTTP and no accounts.
+import { Effect } from "effect"
+import { samplesToSeconds } from "#domain/Audio.ts"
+import type { ModelNotLoaded } from "#domain/Errors.ts"
+import { joinTexts, type Transcript, type TranscriptSegment } from "#domain/Transcript.ts"
+import type {
+  Segment,
+  TranscribeEnd,
+  TranscribeRequest,
+  TranscribeStarted,
+  TranscriptionEngine,
+} from "#engines/Engine.ts"
+import type { RunError } from "./EngineHost.ts"
+import { ModelRegistry } from "./ModelRegistry.ts"
+
+/** What the caller of the API chose. */
+export interface TranscribeOptions {
+  readonly language: string | undefined
+  readonly prompt: string
+  readonly temperature: number
+  readonly punctuation: boolean | undefined
+  readonly words: boolean
+}
+
+export interface TranscriberJob<E> {
+  readonly modelId: string
+  readonly options: TranscribeOptions
+  /** Lets those who wait in person go first. */
+  readonly background: boolean
+  /** The next samples, 16 kHz mono, or undefined at the end. */
+  readonly pull: Effect.Effect<Float32Array | undefined, E>
+  /** Asked before each window, with the samples decoded so far: the caller's chance to stop (money, cancelling). */
+  readonly beforeWindow: (decodedSamples: number) => Effect.Effect<void, E>
+  readonly onSegment: (segment: TranscriptSegment) => void
+  /** Samples that are transcribed by now. */
+  readonly onProgress: (transcribedSamples: number) => void
+}
+
+/** Sample rate of decoded audio; the engines' contract. */
+const rateHz = 16_000
+
+/** The window until the engine has said its own: the specification's families have 30 s and 35 s. */
+const assumedWindowSeconds = 30
+
+const shifted = (segment: Segment, seconds: number): TranscriptSegment => ({
+  ...segment,
+  start: segment.start + seconds,
+  end: segment.end + seconds,
+  ...(segment.words === undefined
+    ? {}
+    : {
+        words: segment.words.map((word) => ({
+          ...word,
+          start: word.start + seconds,
+          end: word.end + seconds,
+        })),
+      }),
+})
+
+/** Audio that is decoded and not yet transcribed: at most one window and one piece of the decoder's. */
+class Pending {
+  private pieces: Array<Float32Array> = []
+  length = 0
+
+  push(piece: Float32Array): void {
+    this.pieces.push(piece)
+    this.length += piece.length
+  }
+
+  /** The first `count` samples, copied; they stay. */
+  head(count: number): Float32Array {
+    const out = new Float32Array(Math.min(count, this.length))
+    let at = 0
+    for (const piece of this.pieces) {
+      if (at >= out.length) break
+      const part = piece.subarray(0, out.length - at)
+      out.set(part, at)
+      at += part.length
+    }
+    return out
+  }
+
+  drop(count: number): void {
+    let left = count
+    while (left > 0 && this.pieces.length > 0) {
+      const first = this.pieces[0]!
+      if (first.length <= left) {
+        this.pieces.shift()
+        left -= first.length
+      } else {
+        this.pieces[0] = first.subarray(left)
+        left = 0
+      }
+    }
+    this.length = this.pieces.reduce((sum, piece) => sum + piece.length, 0)
+  }
+}
+
+export const transcribeFile = <E>(
+  job: TranscriberJob<E>,
+): Effect.Effect<Transcript, E | RunError | ModelNotLoaded, ModelRegistry> =>
+  Effect.gen(function* () {
+    const registry = yield* ModelRegistry
+    const pending = new Pending()
+    const segments: Array<TranscriptSegment> = []
+    let { language } = job.options
+    let previousTokens: ReadonlyArray<number> = []
+    let decodedSamples = 0
+    let doneSamples = 0
+    let ended = false
+
+    for (;;) {
+      const facts = registry.find(job.modelId)?.host?.facts as TranscriptionEngine["facts"] | undefined
+      const windowSamples = Math.floor((facts?.windowSeconds ?? assumedWindowSeconds) * rateHz)
+      while (!ended && pending.length < windowSamples) {
+        const samples = yield* job.pull
+        if (samples === undefined) ended = true
+        else {
+          pending.push(samples)
+          decodedSamples += samples.length
+        }
+      }
+      if (pending.length === 0) break
+      yield* job.beforeWindow(decodedSamples)
+      const samples = pending.head(windowSamples)
+      const offsetSeconds = samplesToSeconds(doneSamples, rateHz)
+      const request: TranscribeRequest = {
+        samples,
+        language,
+        prompt: job.options.prompt,
+        previousTokens,
+        temperature: job.options.temperature,
+        punctuation: job.options.punctuation,
+        words: job.options.words,
+        last: ended && pending.length <= samples.length,
+      }
+      const end = yield* registry.run<TranscribeStarted, Segment, TranscribeEnd>(
+        job.modelId,
+        request,
+        {
+          started: () => {},
+          unit: (segment) => {
+            const placed = shifted(segment, offsetSeconds)
+            segments.push(placed)
+            job.onSegment(placed)
+          },
+        },
+        job.background,
+      )
+      // An engine that consumed nothing would be asked the same for ever.
+      const consumed =
+        end.consumedSamples > 0 ? Math.min(end.consumedSamples, samples.length) : samples.length
+      pending.drop(consumed)
+      doneSamples += consumed
+      language = end.language
+      previousTokens = end.previousTokens
+      job.onProgress(doneSamples)
+    }
+    return {
+      text: joinTexts(segments.map(({ text }) => text)),
+      language: language ?? "en",
+      duration: samplesToSeconds(decodedSamples, rateHz),
+      segments,
+    }
+  })

@@ -1,0 +1,135 @@
+// The multipart body of a transcription request: its one file goes to disk as it arrives, its fields are collected.
+// Knows sizes and names of parts; what the fields mean is Transcriptions' business.
+import { randomUUID } from "node:crypto"
+import { type FileHandle, mkdir, open, rm } from "node:fs/promises"
+import { join } from "node:path"
+import { ByteSize, Context, Effect, type Scope, Stream } from "effect"
+import { HttpIncomingMessage, type HttpServerRequest, Multipart } from "effect/http"
+import { FileTooLarge, InvalidRequest } from "#domain/Errors.ts"
+
+/** The specification's limit of an upload. */
+export const maxFileBytes = 100 * 1024 * 1024
+/** Everything of the body that is not the file: boundaries, part headers, fields. Generous. */
+const overheadBytes = 1024 * 1024
+const maxParts = 32
+const maxFieldBytes = 64 * 1024
+
+/** Where uploads lie while they are needed; set by main. */
+export const UploadDir = Context.Reference<string>("edgewise/api/UploadDir", {
+  defaultValue: () => "uploads",
+})
+
+export interface Upload {
+  /** Absolute path of the spooled file. */
+  readonly path: string
+  readonly sizeBytes: number
+  readonly fields: ReadonlyMap<string, ReadonlyArray<string>>
+  /** Keeps the file when the request's scope closes: somebody else owns it from now on. */
+  readonly keep: () => void
+}
+
+const tooLarge = Effect.fail(new FileTooLarge({ limitBytes: maxFileBytes }))
+const invalid = (field: string, problem: string) => new InvalidRequest({ field, problem })
+
+const writeFailed = () => invalid("file", "could not be stored on this node")
+
+/** Writes a part's content, refusing it with the first byte over the limit. */
+const spool = (file: Multipart.File, handle: FileHandle) =>
+  Effect.gen(function* () {
+    let sizeBytes = 0
+    yield* Stream.runForEachArray(file.content, (chunks) =>
+      Effect.gen(function* () {
+        for (const chunk of chunks) {
+          sizeBytes += chunk.length
+          if (sizeBytes > maxFileBytes) return yield* tooLarge
+        }
+        yield* Effect.tryPromise({
+          try: async () => {
+            for (const chunk of chunks) await handle.write(chunk)
+          },
+          catch: writeFailed,
+        })
+      }),
+    )
+    return sizeBytes
+  })
+
+const openSpool = Effect.fnUntraced(function* (dir: string) {
+  const path = join(dir, randomUUID())
+  let kept = false
+  const handle = yield* Effect.acquireRelease(
+    Effect.tryPromise({
+      try: async () => {
+        await mkdir(dir, { recursive: true, mode: 0o700 })
+        return await open(path, "wx", 0o600)
+      },
+      catch: writeFailed,
+    }),
+    (handle) =>
+      Effect.promise(async () => {
+        await handle.close().catch(() => {})
+        if (!kept) await rm(path, { force: true })
+      }),
+  )
+  return {
+    path,
+    handle,
+    keep: () => {
+      kept = true
+    },
+  }
+})
+
+const toFailure = (error: Multipart.MultipartError | FileTooLarge | InvalidRequest) => {
+  if (error._tag !== "MultipartError") return error
+  switch (error.reason._tag) {
+    case "FileTooLarge":
+    case "BodyTooLarge":
+      return new FileTooLarge({ limitBytes: maxFileBytes })
+    case "FieldTooLarge":
+      return invalid("body", `a field is larger than ${maxFieldBytes} bytes`)
+    case "TooManyParts":
+      return invalid("body", `has more than ${maxParts} parts`)
+    default:
+      return invalid("body", "is not complete multipart/form-data")
+  }
+}
+
+/** Reads the whole body. The file is removed with the scope unless it was kept. */
+export const readUpload = (
+  request: HttpServerRequest.HttpServerRequest,
+): Effect.Effect<Upload, FileTooLarge | InvalidRequest, Scope.Scope> =>
+  Effect.gen(function* () {
+    if (!/^multipart\/form-data\s*;/i.test(request.headers["content-type"] ?? "")) {
+      return yield* invalid("body", "must be multipart/form-data with a part named file")
+    }
+    if (Number(request.headers["content-length"] ?? 0) > maxFileBytes + overheadBytes) return yield* tooLarge
+    const dir = yield* UploadDir
+    const fields = new Map<string, Array<string>>()
+    let found: Omit<Upload, "fields"> | undefined
+    yield* Stream.runForEach(
+      request.multipartStream,
+      (part): Effect.Effect<void, Multipart.MultipartError | FileTooLarge | InvalidRequest, Scope.Scope> =>
+        Effect.gen(function* () {
+          if (Multipart.isField(part)) {
+            fields.set(part.key, [...(fields.get(part.key) ?? []), part.value])
+            return
+          }
+          if (part.key !== "file")
+            return yield* invalid(part.key, "is not a part of this request; the file is named file")
+          if (found !== undefined) return yield* invalid("file", "must be given once")
+          const { handle, keep, path } = yield* openSpool(dir)
+          found = { path, keep, sizeBytes: 0 }
+          const sizeBytes = yield* spool(part, handle)
+          found = { path, keep, sizeBytes }
+        }),
+    ).pipe(
+      Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxFileBytes + overheadBytes)),
+      Effect.provideService(Multipart.MaxParts, maxParts),
+      Effect.provideService(Multipart.MaxFieldSize, ByteSize.bytes(maxFieldBytes)),
+      Effect.mapError(toFailure),
+    )
+    if (found === undefined) return yield* invalid("file", "is required")
+    if (found.sizeBytes === 0) return yield* invalid("file", "is empty")
+    return { ...found, fields }
+  })

@@ -1,0 +1,40 @@
+// Device memory in the specification's units. Pure; used by the operator endpoints.
+
+const mebibyte = 1024 * 1024
+const gibibyte = 1024 * mebibyte
+
+export interface DeviceMemory {
+  readonly totalBytes: number
+  readonly usedBytes: number
+}
+
+export const toMb = (bytes: number): number => Math.round(bytes / mebibyte)
+
+const twoDecimals = (value: number): number => Math.round(value * 100) / 100
+const toGb = (bytes: number): number => twoDecimals(bytes / gibibyte)
+const percent = (part: number, whole: number): number => (whole === 0 ? 0 : twoDecimals((part / whole) * 100))
+
+export const usedMemory = ({ totalBytes, usedBytes }: DeviceMemory) => ({
+  used_gb: toGb(usedBytes),
+  total_gb: toGb(totalBytes),
+  percent_used: percent(usedBytes, totalBytes),
+})
+
+/** The record of GET /v1/gpu/memory. */
+export const memoryRecord = (memory: DeviceMemory) => ({
+  ...usedMemory(memory),
+  free_gb: toGb(memory.totalBytes - memory.usedBytes),
+  percent_free: percent(memory.totalBytes - memory.usedBytes, memory.totalBytes),
+})
+
+/** The `memory` of a device in GET /v1/gpu/status. */
+export const statusMemory = (memory: DeviceMemory) => ({
+  total_mb: toMb(memory.totalBytes),
+  used_mb: toMb(memory.usedBytes),
+  free_mb: toMb(memory.totalBytes - memory.usedBytes),
+  ...usedMemory(memory),
+  free_gb: toGb(memory.totalBytes - memory.usedBytes),
+})
+
+export const freedGb = (before: DeviceMemory, after: DeviceMemory): number =>
+  toGb(Math.max(0, before.usedBytes - after.usedBytes))

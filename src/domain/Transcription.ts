@@ -1,0 +1,50 @@
+// The parameters of a transcription request, from query and form. Schemas only.
+import { Schema } from "effect"
+import { transcriptFormats } from "./Transcript.ts"
+
+/** Query and form values are texts; these read them. */
+const flag = Schema.Literals(["true", "false", "1", "0"]).annotate({ message: "must be true or false" })
+const isTrue = (text: "true" | "false" | "1" | "0"): boolean => text === "true" || text === "1"
+
+const temperature = Schema.String.check(
+  Schema.makeFilter((text) =>
+    /^\d+(\.\d+)?$/.test(text) && Number(text) <= 1 ? undefined : "must be between 0 and 1",
+  ),
+)
+
+export const TranscriptionParameters = Schema.Struct({
+  model: Schema.NonEmptyString,
+  language: Schema.optionalKey(
+    Schema.String.check(Schema.isPattern(/^[a-z]{2}$/, { message: "must be an ISO-639-1 code such as en" })),
+  ),
+  prompt: Schema.optionalKey(
+    Schema.String.check(Schema.isMaxLength(4_096, { message: "must be at most 4096 characters" })),
+  ),
+  response_format: Schema.optionalKey(
+    Schema.Literals(transcriptFormats).annotate({
+      message: `must be one of ${transcriptFormats.join(", ")}`,
+    }),
+  ),
+  temperature: Schema.optionalKey(temperature),
+  punctuation: Schema.optionalKey(flag),
+  stream: Schema.optionalKey(flag),
+  sync: Schema.optionalKey(flag),
+})
+export type TranscriptionParameters = typeof TranscriptionParameters.Type
+
+export type TranscriptionMode = "job" | "stream" | "sync"
+
+/** How the request is answered, or why that cannot be said. `modelInQuery` is where the model came from. */
+export const modeOf = (
+  parameters: TranscriptionParameters,
+  modelInQuery: boolean,
+): { readonly mode: TranscriptionMode } | { readonly problem: string } => {
+  const stream = parameters.stream !== undefined && isTrue(parameters.stream)
+  const sync = parameters.sync !== undefined && isTrue(parameters.sync)
+  if (stream && sync) return { problem: "stream and sync exclude each other" }
+  if (stream) return { mode: "stream" }
+  return { mode: sync || !modelInQuery ? "sync" : "job" }
+}
+
+export const punctuationOf = (parameters: TranscriptionParameters): boolean | undefined =>
+  parameters.punctuation === undefined ? undefined : isTrue(parameters.punctuation)

@@ -1,0 +1,185 @@
+// Transcription jobs on disk: accepted, taken by a worker, ended, forgotten a day later. Called by the transcription
+// handlers and the job workers; knows neither audio nor engines. Every change checks the state it starts from, so two
+// that meet (a cancel and a completion) have one winner.
+import { randomBytes } from "node:crypto"
+import { Clock, Context, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { type JobEvent, type JobStatus, nextJobStatus } from "#domain/JobStatus.ts"
+import type { Transcript } from "#domain/Transcript.ts"
+
+/** What the caller asked for; kept as JSON. */
+export const JobOptions = Schema.Struct({
+  language: Schema.NullOr(Schema.String),
+  prompt: Schema.String,
+  temperature: Schema.Finite,
+  punctuation: Schema.NullOr(Schema.Boolean),
+  format: Schema.Literals(["json", "text", "srt", "vtt", "verbose_json"]),
+  granularities: Schema.Array(Schema.String),
+})
+export type JobOptions = typeof JobOptions.Type
+
+export interface NewJob {
+  readonly orgId: string
+  readonly keyId: string
+  readonly model: string
+  readonly options: JobOptions
+  readonly uploadPath: string
+}
+
+export interface Job extends NewJob {
+  readonly id: string
+  readonly status: JobStatus
+  /** Known once the file has been decoded to its end. */
+  readonly decodedMs: number | undefined
+  /** Why it failed or waits; words for its owner. */
+  readonly note: string | undefined
+  readonly transcript: Transcript | undefined
+}
+
+interface Row {
+  readonly id: string
+  readonly org_id: string
+  readonly key_id: string
+  readonly model: string
+  readonly status: JobStatus
+  readonly options: string
+  readonly upload_path: string
+  readonly decoded_ms: number | null
+  readonly note: string | null
+  readonly transcript: string | null
+}
+
+const decodeOptions = Schema.decodeUnknownSync(Schema.fromJsonString(JobOptions))
+
+const jobOf = (row: Row): Job => ({
+  id: row.id,
+  orgId: row.org_id,
+  keyId: row.key_id,
+  model: row.model,
+  status: row.status,
+  options: decodeOptions(row.options),
+  uploadPath: row.upload_path,
+  decodedMs: row.decoded_ms ?? undefined,
+  note: row.note ?? undefined,
+  transcript: row.transcript === null ? undefined : (JSON.parse(row.transcript) as Transcript),
+})
+
+/** The contract's 24 hours. */
+const keptMs = 24 * 3600 * 1000
+
+/** What else a change writes. */
+export interface JobChange {
+  readonly note?: string
+  readonly transcript?: Transcript
+  readonly decodedMs?: number
+  /** `return` only: not to be taken again before this time. */
+  readonly notBeforeMs?: number
+}
+
+export class Jobs extends Context.Service<
+  Jobs,
+  {
+    readonly accept: (job: NewJob) => Effect.Effect<string>
+    readonly find: (id: string) => Effect.Effect<Job | undefined>
+    /** The oldest waiting job of the first organization in `order` that has one; `start`ed. */
+    readonly take: (lastServed: (orgId: string) => number) => Effect.Effect<Job | undefined>
+    /** False where the job's state no longer allows the event. */
+    readonly change: (id: string, event: JobEvent, change?: JobChange) => Effect.Effect<boolean>
+    /** After a start: what was being processed when the node died goes back into the queue. */
+    readonly recover: Effect.Effect<number>
+    /** Upload files that unfinished jobs still need. */
+    readonly uploads: Effect.Effect<ReadonlySet<string>>
+    /** Forgets jobs that ended more than a day ago. */
+    readonly purge: Effect.Effect<void>
+  }
+>()("edgewise/store/Jobs") {
+  static readonly layer: Layer.Layer<Jobs, never, SqlClient.SqlClient> = Layer.effect(
+    Jobs,
+    Effect.suspend(() => make),
+  )
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  const byId = (id: string) =>
+    Effect.map(sql<Row>`SELECT * FROM transcription_jobs WHERE id = ${id}`, ([row]) =>
+      row === undefined ? undefined : jobOf(row),
+    )
+
+  /** Moves a job if it still is in `from`; a database that cannot be written is a defect. */
+  const move = (id: string, from: JobStatus, to: JobStatus, change: JobChange, nowMs: number) => {
+    const finished = to === "completed" || to === "failed" || to === "cancelled"
+    return sql`UPDATE transcription_jobs SET
+        status = ${to},
+        note = ${change.note ?? null},
+        transcript = ${change.transcript === undefined ? null : JSON.stringify(change.transcript)},
+        decoded_ms = COALESCE(${change.decodedMs ?? null}, decoded_ms),
+        not_before_ms = ${change.notBeforeMs ?? 0},
+        finished_at_ms = ${finished ? nowMs : null}
+      WHERE id = ${id} AND status = ${from} RETURNING id`.pipe(Effect.map((rows) => rows.length === 1))
+  }
+
+  const change: Jobs["Service"]["change"] = Effect.fnUntraced(function* (id, event, extra = {}) {
+    for (;;) {
+      const job = yield* byId(id)
+      const to = job === undefined ? undefined : nextJobStatus(job.status, event)
+      if (job === undefined || to === undefined) return false
+      const nowMs = yield* Clock.currentTimeMillis
+      if (yield* move(id, job.status, to, extra, nowMs)) return true
+    }
+  }, Effect.orDie)
+
+  return Jobs.of({
+    accept: Effect.fnUntraced(function* (job) {
+      const id = `job_transcription_${randomBytes(12).toString("hex")}`
+      const nowMs = yield* Clock.currentTimeMillis
+      yield* sql`INSERT INTO transcription_jobs ${sql.insert({
+        id,
+        org_id: job.orgId,
+        key_id: job.keyId,
+        model: job.model,
+        status: "accepted",
+        options: JSON.stringify(job.options),
+        upload_path: job.uploadPath,
+        not_before_ms: 0,
+        accepted_at_ms: nowMs,
+      })}`
+      return id
+    }, Effect.orDie),
+    find: (id) => Effect.orDie(byId(id)),
+    take: Effect.fnUntraced(function* (lastServed) {
+      const nowMs = yield* Clock.currentTimeMillis
+      const waiting = yield* sql<{ readonly org_id: string; readonly first_ms: number }>`
+        SELECT org_id, MIN(accepted_at_ms) AS first_ms FROM transcription_jobs
+        WHERE status = 'accepted' AND not_before_ms <= ${nowMs} GROUP BY org_id`
+      const [next] = [...waiting].sort(
+        (a, b) => lastServed(a.org_id) - lastServed(b.org_id) || a.first_ms - b.first_ms,
+      )
+      if (next === undefined) return undefined
+      const [row] = yield* sql<Row>`
+        SELECT * FROM transcription_jobs
+        WHERE status = 'accepted' AND not_before_ms <= ${nowMs} AND org_id = ${next.org_id}
+        ORDER BY accepted_at_ms, id LIMIT 1`
+      if (row === undefined) return undefined
+      return (yield* move(row.id, "accepted", "processing", {}, nowMs))
+        ? jobOf({ ...row, status: "processing" })
+        : undefined
+    }, Effect.orDie),
+    change,
+    recover:
+      sql`UPDATE transcription_jobs SET status = 'accepted' WHERE status = 'processing' RETURNING id`.pipe(
+        Effect.map((rows) => rows.length),
+        Effect.orDie,
+      ),
+    uploads: sql<{ readonly upload_path: string }>`
+      SELECT upload_path FROM transcription_jobs WHERE status IN ('accepted', 'processing')`.pipe(
+      Effect.map((rows) => new Set(rows.map((row) => row.upload_path))),
+      Effect.orDie,
+    ),
+    purge: Effect.flatMap(
+      Clock.currentTimeMillis,
+      (nowMs) => sql`DELETE FROM transcription_jobs WHERE finished_at_ms < ${nowMs - keptMs}`,
+    ).pipe(Effect.asVoid, Effect.orDie),
+  })
+})

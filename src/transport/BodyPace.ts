@@ -1,0 +1,34 @@
+// When to give up on a request body: pure rules over what its sweep measured. Used by RequestBody.
+import type { TransportSettings } from "./TransportSettings.ts"
+
+/** Times in milliseconds. Time during which the connection was paused counts for `pausedMs` alone. */
+export interface BodyPace {
+  /** Since the head, without pauses. */
+  readonly ageMs: number
+  /** Since the last byte, without pauses. */
+  readonly quietMs: number
+  /** Length of the pause that still lasts; 0 without one. */
+  readonly pausedMs: number
+  readonly receivedBytes: number
+}
+
+export type BodyVerdict =
+  | { readonly is: "fine" }
+  /** The client's fault: 408 with this problem. */
+  | { readonly is: "stalled"; readonly problem: string }
+  /** The handler's fault: it reads nothing, and a paused connection cannot tell that its client has left. */
+  | { readonly is: "unread" }
+
+export const judgeBody = (pace: BodyPace, settings: TransportSettings): BodyVerdict => {
+  if (pace.pausedMs > 0)
+    return pace.pausedMs >= settings.bodyPauseTimeoutMs ? { is: "unread" } : { is: "fine" }
+  if (pace.quietMs >= settings.bodyStallTimeoutMs) {
+    return { is: "stalled", problem: `no data for ${settings.bodyStallTimeoutMs} ms` }
+  }
+  const slow =
+    pace.ageMs >= settings.bodyGraceMs &&
+    pace.receivedBytes < (pace.ageMs / 1_000) * settings.bodyBytesPerSecond
+  return slow
+    ? { is: "stalled", problem: `slower than ${settings.bodyBytesPerSecond} bytes a second` }
+    : { is: "fine" }
+}

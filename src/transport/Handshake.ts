@@ -1,0 +1,97 @@
+// From a request to a WebSocket, and the behaviour of every WebSocket of a listener. `upgradeExchange` is called by
+// UwsRequest when a handler asks for it, `webSocketEvents` once by UwsServer.
+import { Cause, Effect, Exit, type Scope } from "effect"
+import type { Headers } from "effect/http"
+import * as Socket from "effect/socket/Socket"
+import type { Exchange, ListenerState, UpgradeContext } from "./Exchange.ts"
+import { LiveSocket, type UserData } from "./LiveSocket.ts"
+import type { HttpRequest, HttpResponse, TemplatedApp, WebSocket } from "./Uws.ts"
+
+/**
+ * uWS drops a connection without a close frame as soon as a frame announces more than its limit, so the limit that
+ * answers 1009 is ours and uWS's stands above it. It is also what one peer can make uWS hold.
+ */
+const UWS_FRAME_FACTOR = 4
+
+const text = new TextDecoder()
+
+/** A finished handler closes normally, an interrupted one goes away, a failed one has failed. */
+const closeCode = (exit: Exit.Exit<unknown, unknown>): number =>
+  Exit.isSuccess(exit) ? 1000 : Cause.hasInterruptsOnly(exit.cause) ? 1001 : 1011
+
+/**
+ * The exchange as a Socket, or undefined if it is no WebSocket request. The handshake is answered when the reader is
+ * acquired; until then the handler can still refuse with an ordinary response.
+ */
+export const upgradeExchange = (exchange: Exchange, headers: Headers.Headers): Socket.Socket | undefined => {
+  const context = exchange.upgradeContext
+  if (context === undefined) return undefined
+  const live = new LiveSocket(exchange)
+  const reader: Effect.Effect<Socket.Reader, Socket.SocketError, Scope.Scope> = Effect.acquireRelease(
+    Effect.suspend(() => {
+      if (exchange.done) return Effect.fail(new Socket.SocketError({ reason: gone }))
+      handshake(exchange, context, live, headers)
+      return Effect.succeed({ pull: live.pull, upgrade: Socket.SocketUpgradeError.unsupported })
+    }),
+    (_, exit) => Effect.sync(() => live.finish(closeCode(exit), "")),
+  )
+  return Socket.make({
+    reader,
+    writer: Effect.succeed({ write: (chunk) => live.writeAll([chunk]), writeAll: live.writeAll }),
+  })
+}
+
+const gone = new Socket.SocketOpenError({
+  kind: "Unknown",
+  cause: new Error("the connection is closed or already upgraded"),
+})
+
+const PROTOCOL = "sec-websocket-protocol"
+
+const handshake = (
+  exchange: Exchange,
+  context: UpgradeContext,
+  live: LiveSocket,
+  headers: Headers.Headers,
+): void => {
+  const sent = exchange.headers
+  const protocol = headers[PROTOCOL] ?? sent[PROTOCOL]?.split(",")[0]?.trim() ?? ""
+  exchange.corked(() => {
+    exchange.upgraded = true
+    exchange.finish()
+    const { res, listener } = exchange
+    res.writeStatus("101 Switching Protocols")
+    for (const [name, value] of listener.responseHeaders) res.writeHeader(name, value)
+    for (const name in headers) if (name !== PROTOCOL) res.writeHeader(name, headers[name] as string)
+    const userData: UserData = { live }
+    res.upgrade(
+      userData,
+      sent["sec-websocket-key"] ?? "",
+      protocol,
+      sent["sec-websocket-extensions"] ?? "",
+      context,
+    )
+  })
+}
+
+/** The behaviour of every WebSocket of a listener; `onUpgrade` treats the handshake as any request. */
+export const webSocketEvents = (
+  listener: ListenerState,
+  onUpgrade: (res: HttpResponse, req: HttpRequest, context: UpgradeContext) => void,
+): Parameters<TemplatedApp["ws"]>[1] => {
+  const live = (ws: WebSocket<unknown>): LiveSocket => (ws.getUserData() as UserData).live
+  const { settings } = listener
+  return {
+    maxPayloadLength: settings.frameBytes * UWS_FRAME_FACTOR,
+    // Looked at before a message is added, and writers wait at `outboundBytes`: only a writer that does not wait for
+    // its turn is ever dropped.
+    maxBackpressure: settings.outboundBytes * 2,
+    idleTimeout: settings.webSocketIdleSeconds,
+    sendPingsAutomatically: true,
+    upgrade: onUpgrade,
+    open: (ws) => live(ws).open(ws as WebSocket<UserData>),
+    message: (ws, data, isBinary) => live(ws).message(data, isBinary),
+    drain: (ws) => live(ws).drain(),
+    close: (ws, code, reason) => live(ws).closed(code, text.decode(reason)),
+  }
+}

@@ -1,0 +1,204 @@
+// A Whisper folder with the published names whose "model" is a table: the next token depends on the sum of all
+// tokens in the key/value cache, on their number and on the encoder, so that a decoder loop that loses, doubles or mixes up a cache
+// says something else. `expected` says the same without ONNX.
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type { EngineSpec } from "#engines/Engine.ts"
+import { choose, seededRandom } from "#engines/whisper/Sampling.ts"
+import {
+  applyTimestampRules,
+  suppress,
+  suppressControls,
+  suppressTimestamps,
+} from "#engines/whisper/TimestampRules.ts"
+import { type ElementType, ToyGraph } from "../../../support/ToyOnnxGraph.ts"
+import { demoFile } from "./demoModel.ts"
+
+const VOCABULARY = 1766
+const ROWS = 61
+const LAYERS = 2
+const HEADS = 2
+const WIDTH = 3
+const generation = JSON.parse(readFileSync(demoFile("generation_config.json"), "utf8"))
+const layout = { endOfText: 256, timestampBegin: 265, maxInitialTimestamp: 50 }
+
+export interface Toy {
+  /** Of its own; whoever made the toy removes it. */
+  readonly folder: string
+  readonly spec: EngineSpec
+  /** [ROWS][VOCABULARY] */
+  readonly table: ReadonlyArray<Float32Array>
+}
+
+export interface ToyOptions {
+  readonly seed: number
+  /** Added to the logit of end of text. */
+  readonly endBias?: number
+  /** As in exports made with transformers 4.43 to 4.45. */
+  readonly cachePosition?: boolean
+  readonly languages?: Readonly<Record<string, number>>
+  readonly cacheType?: ElementType
+  /** Changes the table before it is written. */
+  readonly patch?: (table: ReadonlyArray<Float32Array>) => void
+  /** Divides all logits: a table that is sure of nothing. */
+  readonly flatness?: number
+}
+
+/** Silence gives features of −1.5 everywhere, and the encoder −4 times their mean. */
+const ENCODER_VALUE = 6
+
+const encoderGraph = (): ToyGraph => {
+  const graph = new ToyGraph()
+  graph.input("input_features", "float32", ["batch_size", 80, 3000])
+  const mean = graph.op("ReduceMean", ["input_features"], { axes: [1, 2], keepdims: 1 })
+  const scale = graph.constant("float32", [1, 1500, 4], new Float32Array(6000).fill(-4))
+  graph.output("last_hidden_state", "float32", ["batch_size", 1500, 4], graph.op("Mul", [mean, scale]))
+  return graph
+}
+
+const decoderGraph = (table: ReadonlyArray<Float32Array>, options: ToyOptions): ToyGraph => {
+  const cacheType = options.cacheType ?? "float32"
+  const main = new ToyGraph()
+  const tableName = main.constant(
+    "float32",
+    [ROWS, VOCABULARY],
+    Float32Array.from(table.flatMap((row) => [...row])),
+  )
+  main.input("input_ids", "int64", ["batch_size", "decoder_sequence_length"])
+  main.input("encoder_hidden_states", "float32", ["batch_size", "encoder_sequence_length", 4])
+  const keys = Array.from({ length: LAYERS }, (_, layer) =>
+    ["decoder", "encoder"].flatMap((side) => ["key", "value"].map((part) => `${layer}.${side}.${part}`)),
+  ).flat()
+  for (const key of keys)
+    main.input(`past_key_values.${key}`, cacheType, ["batch_size", HEADS, "past", WIDTH])
+  main.input("use_cache_branch", "bool", [1])
+  if (options.cachePosition === true) main.input("cache_position", "int64", ["decoder_sequence_length"])
+
+  const branch = (cached: boolean): ToyGraph => {
+    const graph = new ToyGraph()
+    const wide = graph.constant("float32", [1, HEADS, 1, WIDTH], new Float32Array(HEADS * WIDTH).fill(1))
+    const column = graph.op("Reshape", [graph.cast("input_ids", "float32"), graph.ints(1, 1, -1, 1)])
+    const fresh = graph.cast(graph.op("Mul", [column, wide]), cacheType)
+    const grown = keys.map((key) => {
+      if (key.includes("decoder")) {
+        return cached ? graph.op("Concat", [`past_key_values.${key}`, fresh], { axis: 2 }) : fresh
+      }
+      if (cached) {
+        return graph.cast(graph.op("ConstantOfShape", [graph.ints(0, HEADS, 1, WIDTH)]), cacheType)
+      }
+      const first = graph.op("Slice", ["encoder_hidden_states", graph.ints(0), graph.ints(1), graph.ints(2)])
+      return graph.cast(
+        graph.op("Mul", [graph.op("Reshape", [first, graph.ints(1, 1, -1, 1)]), wide]),
+        cacheType,
+      )
+    })
+    const encoderKey = cached ? "past_key_values.1.encoder.value" : grown[keys.indexOf("1.encoder.value")]!
+    const decoderKey = graph.cast(grown[keys.indexOf("1.decoder.value")]!, "float32")
+    const history = graph.op("Slice", [decoderKey, graph.ints(0, 0), graph.ints(1, 1), graph.ints(1, 3)])
+    const sums = graph.op("CumSum", [
+      graph.op("Reshape", [history, graph.ints(1, -1)]),
+      graph.constant("int64", [], [1]),
+    ])
+    // The square of the position keeps the table from running in circles, which the fallback rules would notice.
+    const ones = graph.op("Add", [
+      graph.op("Mul", [history, graph.constant("float32", [], [0])]),
+      graph.constant("float32", [], [1]),
+    ])
+    const places = graph.op("CumSum", [
+      graph.op("Reshape", [ones, graph.ints(1, -1)]),
+      graph.constant("int64", [], [1]),
+    ])
+    const marked = graph.op("Add", [sums, graph.op("Mul", [places, places])])
+    const past =
+      options.cachePosition === true
+        ? graph.op("Slice", ["cache_position", graph.ints(0), graph.ints(1)])
+        : cached
+          ? graph.op("Shape", ["past_key_values.0.decoder.key"], { start: 2, end: 3 })
+          : graph.ints(0)
+    const mine = graph.op("Slice", [marked, past, graph.ints(1 << 30), graph.ints(1)])
+    const encoder = graph.op("Reshape", [
+      graph.op("Slice", [
+        graph.cast(encoderKey, "float32"),
+        graph.ints(0, 0, 0, 0),
+        graph.ints(1, 1, 1, 1),
+        graph.ints(0, 1, 2, 3),
+      ]),
+      graph.ints(1, 1),
+    ])
+    const total = graph.cast(graph.op("Round", [graph.op("Add", [mine, encoder])]), "int64")
+    const index = graph.op("Mod", [total, graph.ints(ROWS)])
+    const suffix = cached ? "then" : "else"
+    graph.output(`logits_${suffix}`, "float32", undefined, graph.op("Gather", [tableName, index]))
+    keys.forEach((key, i) => graph.output(`present.${key}_${suffix}`, cacheType, undefined, grown[i]!))
+    return graph
+  }
+
+  const outputs = ["logits", ...keys.map((key) => `present.${key}`)]
+  main.op("If", ["use_cache_branch"], { then_branch: branch(true), else_branch: branch(false) }, outputs)
+  main.output("logits", "float32", ["batch_size", "decoder_sequence_length", VOCABULARY])
+  for (const key of keys) main.output(`present.${key}`, cacheType, ["batch", HEADS, "total", WIDTH])
+  return main
+}
+
+export const toyWhisper = (options: ToyOptions): Toy => {
+  const random = seededRandom(options.seed)
+  const table = Array.from({ length: ROWS }, () => {
+    // A handful of likely letters and timestamps in each row; the rest far behind.
+    const row = new Float32Array(VOCABULARY).fill(-12)
+    for (let i = 0; i < 6; i++) row[64 + Math.floor(26 * random())] = 20 * random()
+    for (let i = 0; i < 8; i++) row[265 + Math.floor(1501 * random())] = 7 * random()
+    row[256] = 5 * random() + (options.endBias ?? 0)
+    return row.map((logit) => logit / (options.flatness ?? 1))
+  })
+  options.patch?.(table)
+  const folder = mkdtempSync(join(tmpdir(), "edgewise-toy-whisper-"))
+  const write = (name: string, data: string | Uint8Array) => {
+    writeFileSync(join(folder, name), data)
+    return join(folder, name)
+  }
+  const lang_to_id = options.languages ?? { "<|en|>": 258 }
+  const spec: EngineSpec = {
+    modelId: "stt-toy",
+    adapter: "whisper-hf-onnx",
+    files: {
+      encoder: write("encoder_model.onnx", encoderGraph().encodeModel()),
+      decoder: write("decoder_model_merged.onnx", decoderGraph(table, options).encodeModel()),
+      config: demoFile("config.json"),
+      generation: write("generation_config.json", JSON.stringify({ ...generation, lang_to_id })),
+      preprocessor: demoFile("preprocessor_config.json"),
+      tokenizer: demoFile("tokenizer.json"),
+      tokenizerConfig: demoFile("tokenizer_config.json"),
+    },
+    options: {},
+    threads: 1,
+  }
+  return { folder, spec, table }
+}
+
+/** What a greedy decoding of silence says after `prompt`, computed without ONNX or caches. */
+/** The table row that `tokens` alone lead to. */
+export const rowAfter = (tokens: ReadonlyArray<number>): number => {
+  const sum = tokens.reduce((total, token) => total + token, ENCODER_VALUE)
+  return (sum + tokens.length ** 2) % ROWS
+}
+
+export const expected = (
+  toy: Toy,
+  prompt: ReadonlyArray<number>,
+  options: { readonly timestamps: boolean; readonly limit: number },
+): ReadonlyArray<number> => {
+  const tokens: Array<number> = []
+  while (tokens.length < options.limit) {
+    const row = toy.table[rowAfter([...prompt, ...tokens])]!.slice()
+    suppressControls(row, layout)
+    suppress(row, generation.suppress_tokens)
+    if (tokens.length === 0) suppress(row, generation.begin_suppress_tokens)
+    if (options.timestamps) applyTimestampRules(row, tokens, layout)
+    else suppressTimestamps(row, layout)
+    const { token } = choose(row, 0, () => 0)
+    if (token === layout.endOfText) break
+    tokens.push(token)
+  }
+  return tokens
+}

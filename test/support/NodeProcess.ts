@@ -1,0 +1,109 @@
+// The product as a process of its own, as an operator starts it: for tests of signals, exit statuses and the command
+// line. For everything else TestNode is quicker and shows more.
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
+import { temporaryDir } from "./TestNode.ts"
+
+const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
+
+const start = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>): ChildProcess =>
+  spawn(process.execPath, ["--disable-warning=ExperimentalWarning", main, ...args], {
+    // No setting of the machine that runs the tests may leak in.
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  })
+
+/** What a process has said on one stream so far. */
+const collect = (stream: ChildProcess["stdout"]): (() => string) => {
+  let text = ""
+  stream?.setEncoding("utf8").on("data", (more: string) => {
+    text += more
+  })
+  return () => text
+}
+
+export interface Finished {
+  /** Exit status; null when a signal ended it. */
+  readonly status: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs one command line to its end. */
+export const edgewise = async (
+  args: ReadonlyArray<string>,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Finished> => {
+  const child = start(args, env)
+  const stdout = collect(child.stdout)
+  const stderr = collect(child.stderr)
+  const [status] = (await once(child, "close")) as [number | null]
+  return { status, stdout: stdout(), stderr: stderr() }
+}
+
+export interface NodeProcess {
+  readonly base: string
+  readonly port: number
+  readonly devKey: string
+  readonly pid: number
+  /** Everything it has printed for its operator. */
+  readonly stdout: () => string
+  readonly stderr: () => string
+  readonly signal: (signal: NodeJS.Signals) => void
+  /** Exit status, and the signal where that ended it. */
+  readonly exited: Promise<readonly [status: number | null, signal: NodeJS.Signals | null]>
+  /** Kills it if it still runs and removes its files. */
+  readonly dispose: () => Promise<void>
+}
+
+/** `edgewise serve` over a fresh data directory; resolves once it listens. */
+export const startProcess = async (options: {
+  readonly models?: ReadonlyArray<TestModel>
+  readonly env?: Readonly<Record<string, string>>
+}): Promise<NodeProcess> => {
+  const dir = temporaryDir()
+  const catalog = join(dir.path, "catalog.json")
+  writeCatalog(catalog, options.models ?? [fakeModel])
+  const child = start(["serve"], {
+    EDGEWISE_DATA_DIR: join(dir.path, "data"),
+    EDGEWISE_CATALOG: catalog,
+    EDGEWISE_PORT: "0",
+    EDGEWISE_RATE_LIMIT: "0",
+    ...options.env,
+  })
+  const exited = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>
+  const stdout = collect(child.stdout)
+  const stderr = collect(child.stderr)
+  const said = new Promise<void>((resolve, reject) => {
+    child.stdout?.on("data", () => {
+      if (stdout().includes("try it:\n") && stdout().endsWith("\n")) resolve()
+    })
+    exited.then(([status]) => reject(new Error(`ended with ${status} before it listened: ${stderr()}`)))
+  })
+  const dispose = async () => {
+    child.kill("SIGKILL")
+    await exited
+    dir.remove()
+  }
+  try {
+    await said
+  } catch (error) {
+    dir.remove()
+    throw error
+  }
+  const base = /edge listening on (\S+)/.exec(stdout())?.[1] ?? ""
+  return {
+    base,
+    port: Number(new URL(base).port),
+    devKey: /svc_[0-9A-Za-z]+/.exec(stdout())?.[0] ?? "",
+    pid: child.pid!,
+    stdout,
+    stderr,
+    signal: (signal) => void child.kill(signal),
+    exited,
+    dispose,
+  }
+}

@@ -1,0 +1,111 @@
+// A WebSocket client for tests, on the `ws` package: frames as they come, closes with code and reason, and the HTTP
+// answer of a handshake that was refused.
+import WebSocket from "ws"
+
+export interface Refused {
+  readonly status: number
+  readonly body: string
+  readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+}
+
+export interface Closed {
+  readonly code: number
+  readonly reason: string
+}
+
+/** Longest wait for a frame or a close, so that a broken server fails one test and not the run. */
+const patienceMs = 10_000
+
+export class SocketClient {
+  readonly socket: WebSocket
+  /** Every text frame so far, decoded. */
+  readonly frames: Array<Record<string, unknown>> = []
+  readonly closed: Promise<Closed>
+  private isClosed = false
+  private changed: () => void = () => {}
+
+  private constructor(socket: WebSocket) {
+    this.socket = socket
+    socket.on("message", (data, isBinary) => {
+      if (isBinary) throw new Error("a binary frame")
+      this.frames.push(JSON.parse(String(data)) as Record<string, unknown>)
+      this.changed()
+    })
+    this.closed = new Promise((resolve) =>
+      socket.on("close", (code, reason) => {
+        this.isClosed = true
+        this.changed()
+        resolve({ code, reason: String(reason) })
+      }),
+    )
+  }
+
+  /** The open socket, or why the handshake was refused. */
+  static connect(
+    url: string,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<SocketClient | Refused> {
+    return new Promise((resolve, reject) => {
+      const socket = new WebSocket(url, { headers })
+      const client = new SocketClient(socket)
+      socket.on("open", () => resolve(client))
+      socket.on("unexpected-response", (_request, response) => {
+        let body = ""
+        response.setEncoding("utf8")
+        response.on("data", (text: string) => {
+          body += text
+        })
+        response.on("end", () => {
+          resolve({ status: response.statusCode ?? 0, body, headers: response.headers })
+          socket.terminate()
+        })
+      })
+      socket.on("error", (error) => {
+        if (socket.readyState === WebSocket.CONNECTING) reject(error)
+      })
+    })
+  }
+
+  static async open(url: string, headers: Readonly<Record<string, string>> = {}): Promise<SocketClient> {
+    const client = await SocketClient.connect(url, headers)
+    if (client instanceof SocketClient) return client
+    throw new Error(`refused: ${client.status} ${client.body}`)
+  }
+
+  send(frame: object | string): void {
+    this.socket.send(typeof frame === "string" ? frame : JSON.stringify(frame))
+  }
+
+  /** Waits until `condition` holds of the frames so far. */
+  async until(condition: (frames: ReadonlyArray<Record<string, unknown>>) => boolean): Promise<void> {
+    while (!condition(this.frames)) {
+      if (this.isClosed) throw new Error(`closed before: ${JSON.stringify(this.frames.slice(-3))}`)
+      await new Promise<void>((resolve, reject) => {
+        const last = () =>
+          reject(new Error(`nothing more came after ${JSON.stringify(this.frames.slice(-3))}`))
+        const timer = setTimeout(last, patienceMs)
+        this.changed = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+    }
+  }
+
+  /** Frames that carry a request's id. */
+  of(requestId: string | number): ReadonlyArray<Record<string, unknown>> {
+    return this.frames.filter((frame) => frame.request_id === requestId)
+  }
+
+  /** Waits for the frame that ends a request, `done` or `error`. */
+  async end(requestId: string | number): Promise<Record<string, unknown>> {
+    const isEnd = (frame: Record<string, unknown>) => frame.request_id === requestId && "type" in frame
+    await this.until((frames) => frames.some(isEnd))
+    return this.frames.find(isEnd)!
+  }
+
+  /** Leaves without a close frame, as a client that is killed does. */
+  vanish(): void {
+    this.socket.terminate()
+  }
+}

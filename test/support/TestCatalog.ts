@@ -1,0 +1,48 @@
+// Catalog files for tests: fake models by the name of what they are good for, and the built-in demonstration model.
+import { writeFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { builtInCatalog } from "../../src/Config.ts"
+
+export interface TestModel {
+  readonly id: string
+  readonly adapter?: string
+  readonly kind?: string
+  readonly files?: Readonly<Record<string, unknown>>
+  readonly options?: Readonly<Record<string, unknown>>
+  readonly runtime?: Readonly<Record<string, unknown>>
+  readonly price?: Readonly<Record<string, number>>
+}
+
+/** The specification's price of `llm-3.5-27b`, micro-dollars a million tokens. */
+export const price = { inputPerMillionTokens: 200_000, outputPerMillionTokens: 750_000 }
+
+/** 16 slots, 8,192 tokens: what the real text models are deployed with. */
+export const fakeModel: TestModel = { id: "fake", runtime: { load: "start" } }
+
+/** The real engine on the built-in weights. */
+export const llamaModel: TestModel = {
+  id: "llama",
+  adapter: "llama-gguf",
+  files: {
+    weights: {
+      source: fileURLToPath(new URL("llama-demo/llama-demo-Q8_0.gguf", `file://${builtInCatalog}`)),
+    },
+  },
+  options: { contextTokens: 2048, slots: 16 },
+}
+
+export const writeCatalog = (path: string, models: ReadonlyArray<TestModel>): void =>
+  writeFileSync(
+    path,
+    JSON.stringify({
+      models: models.map((model) => ({
+        kind: "text",
+        adapter: "fake",
+        ownedBy: "test",
+        created: 1_700_000_000,
+        files: {},
+        price,
+        ...model,
+      })),
+    }),
+  )

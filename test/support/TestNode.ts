@@ -1,0 +1,166 @@
+// A real node in the test's own process: the layers that `serve` runs, listening on a free port, over a fresh data
+// directory and a catalog of the test's choice. What a test may see from the inside is what operators see in
+// /metrics, plus process ids and the transport's counters. For signals and whole processes see NodeProcess.
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
+import { HttpServer } from "effect/http"
+import type { HostGauges } from "#actors/EngineHost.ts"
+import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import { Accounts } from "#store/Accounts.ts"
+import { deployments } from "#store/CatalogFile.ts"
+import { developmentKey } from "#store/DevKey.ts"
+import type { UsageLedger } from "#store/UsageLedger.ts"
+import type { TransportCounts } from "#transport/TransportCounters.ts"
+import type { TransportSettings } from "#transport/TransportSettings.ts"
+import { Listener } from "#transport/UwsServer.ts"
+import { load } from "../../src/Config.ts"
+import { nodeLayer } from "../../src/cli/NodeLayer.ts"
+import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
+
+export interface TestKeys {
+  /** Of an organization with a payment method. */
+  readonly dev: string
+  /** Of an organization with 5 USD. */
+  readonly credit: string
+  /** Of an organization without a cent. */
+  readonly broke: string
+  readonly revoked: string
+}
+
+export interface TestNodeOptions {
+  readonly models?: ReadonlyArray<TestModel>
+  /** Requests a minute; off by default, because a test makes many. */
+  readonly rateLimit?: number
+  readonly transport?: Partial<TransportSettings>
+}
+
+type Services = Accounts | UsageLedger | ModelRegistry | Listener | HttpServer.HttpServer
+
+export interface TestNode {
+  readonly port: number
+  readonly base: string
+  readonly dataDir: string
+  readonly keys: TestKeys
+  readonly counts: TransportCounts
+  /** Gauges and counters of /metrics, by name and labels. */
+  readonly metrics: () => Promise<ReadonlyMap<string, number>>
+  readonly fetch: (path: string, init?: RequestInit) => Promise<Response>
+  /** POSTs JSON with the development key, or another. */
+  readonly post: (path: string, body: unknown, init?: PostOptions) => Promise<Response>
+  /** The gauges of a model's host, read directly: a poll that costs nothing. Throws where it is not loaded. */
+  readonly gauges: (model: string) => HostGauges
+  /** Runs an effect against the node's own services. */
+  readonly run: <A, E>(effect: Effect.Effect<A, E, Services>) => Promise<A>
+  readonly stop: () => Promise<void>
+}
+
+export interface PostOptions {
+  readonly key?: string
+  readonly signal?: AbortSignal
+}
+
+/** A directory of its own under the system's temporary one; `remove` takes it away. */
+export const temporaryDir = (): { readonly path: string; readonly remove: () => void } => {
+  const path = mkdtempSync(join(tmpdir(), "edgewise-test-"))
+  return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
+}
+
+const makeKeys = (dataDir: string) =>
+  Effect.gen(function* () {
+    const accounts = yield* Accounts
+    const dev = (yield* developmentKey(dataDir))!
+    const credit = yield* accounts.createKey({ org: "credit" })
+    yield* accounts.createOrg({ name: "broke" })
+    const broke = yield* accounts.createKey({ org: "broke" })
+    const revoked = yield* accounts.createKey({ org: "dev", user: "gone" })
+    yield* accounts.revokeKey(revoked.keyId)
+    return { dev, credit: credit.apiKey, broke: broke.apiKey, revoked: revoked.apiKey }
+  })
+
+export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode> => {
+  const dir = temporaryDir()
+  const dataDir = join(dir.path, "data")
+  const catalog = join(dir.path, "catalog.json")
+  writeCatalog(catalog, options.models ?? [fakeModel])
+  const scope = Scope.makeUnsafe()
+  const flags = { port: "0", dataDir, catalog, rateLimit: String(options.rateLimit ?? 0) }
+  const build = Effect.gen(function* () {
+    const config = yield* load(flags, {})
+    const deployed = yield* deployments(config.catalog, config.region)
+    const quiet = Layer.mergeAll(Logger.layer([]), Layer.succeed(References.MinimumLogLevel, "None"))
+    const layer = nodeLayer(config, deployed, options.transport).pipe(Layer.provide(quiet))
+    return yield* Layer.buildWithScope(layer, scope)
+  })
+  const services = await Effect.runPromise(build)
+  const run = <A, E>(effect: Effect.Effect<A, E, Services>) =>
+    Effect.runPromise(Effect.provideContext(effect, services))
+  const keys = await run(makeKeys(dataDir))
+  const { address } = Context.get(services, HttpServer.HttpServer)
+  const port = "port" in address ? address.port : 0
+  const base = `http://127.0.0.1:${port}`
+  let stopped: Promise<void> | undefined
+  const node: TestNode = {
+    port,
+    base,
+    dataDir,
+    keys,
+    run,
+    counts: Context.get(services, Listener).counts,
+    metrics: async () => parseMetrics(await (await fetch(`${base}/metrics`)).text()),
+    fetch: (path, init) => fetch(base + path, init),
+    post: (path, body, { key = keys.dev, signal } = {}) =>
+      fetch(base + path, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: typeof body === "string" ? body : JSON.stringify(body),
+        ...(signal === undefined ? {} : { signal }),
+      }),
+    gauges: (model) => {
+      const gauges = Context.get(services, ModelRegistry).find(model)?.host?.gauges()
+      if (gauges === undefined) throw new Error(`${model} is not loaded`)
+      return gauges
+    },
+    stop: () => {
+      stopped ??= Effect.runPromise(Scope.close(scope, Exit.void)).finally(dir.remove)
+      return stopped
+    },
+  }
+  return node
+}
+
+/** `name{labels} value` lines; anything else but a comment is an error. */
+export const parseMetrics = (text: string): ReadonlyMap<string, number> =>
+  new Map(
+    text
+      .split("\n")
+      .filter((line) => line !== "" && !line.startsWith("#"))
+      .map((line) => {
+        const match = /^([a-z_]+(?:\{[^}]*\})?) (-?[0-9.e+-]+)$/.exec(line)
+        if (match === null) throw new Error(`not a metric: ${line}`)
+        return [match[1]!, Number(match[2])] as const
+      }),
+  )
+
+/** Nothing runs and nothing waits on any model. */
+export const isIdle = (metrics: ReadonlyMap<string, number>): boolean =>
+  [...metrics].every(
+    ([name, value]) =>
+      value === 0 || !/^edgewise_(requests_in_flight|slots_busy|requests_waiting)(\{|$)/.test(name),
+  )
+
+/** Polls until `condition` holds: for facts that no event announces. Fails after 10 s. */
+export const eventually = async (
+  condition: () => boolean | Promise<boolean>,
+  what: string,
+): Promise<void> => {
+  const until = performance.now() + 10_000
+  while (!(await condition())) {
+    if (performance.now() > until) throw new Error(`did not happen: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+export const untilIdle = (node: TestNode): Promise<void> =>
+  eventually(async () => isIdle(await node.metrics()), "the node is idle")

@@ -1,0 +1,48 @@
+// Starts a listener with routes for the tests of this folder, on a free port, and stops it afterwards.
+import { Context, Effect, Exit, Layer, Scope } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
+import { Listener, type ListenOptions, layer } from "#transport/UwsServer.ts"
+
+export interface TestListener {
+  readonly port: number
+  readonly listener: Listener["Service"]
+  /** Closes the server's scope, as the end of the process does. */
+  readonly stop: () => Promise<void>
+}
+
+export const startListener = async (
+  routes: ReadonlyArray<HttpRouter.Route<unknown, unknown>>,
+  options: Partial<ListenOptions> = {},
+  extra?: Layer.Layer<never, unknown, unknown>,
+): Promise<TestListener> => {
+  const scope = Scope.makeUnsafe()
+  const served = HttpRouter.serve(
+    extra === undefined ? HttpRouter.addAll(routes) : Layer.mergeAll(HttpRouter.addAll(routes), extra),
+    {
+      disableLogger: true,
+      disableListenLog: true,
+    },
+  ).pipe(Layer.provideMerge(layer({ host: "127.0.0.1", port: 0, ...options })))
+  const context = (await Effect.runPromise(
+    Layer.buildWithScope(served as Layer.Layer<HttpServer.HttpServer | Listener>, scope),
+  )) as Context.Context<HttpServer.HttpServer | Listener>
+  const { address } = Context.get(context, HttpServer.HttpServer)
+  let stopped: Promise<void> | undefined
+  return {
+    port: "port" in address ? address.port : 0,
+    listener: Context.get(context, Listener),
+    stop: () => {
+      stopped ??= Effect.runPromise(Scope.close(scope, Exit.void))
+      return stopped
+    },
+  }
+}
+
+/** Polls until `condition` holds: for facts of the other side of a socket that no event announces. */
+export const eventually = async (condition: () => boolean, what: string): Promise<void> => {
+  const until = performance.now() + 8_000
+  while (!condition()) {
+    if (performance.now() > until) throw new Error(`did not happen: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
