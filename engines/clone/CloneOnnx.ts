@@ -9,20 +9,14 @@ import { Effect, Schema } from "effect"
 import type { EngineDescriptor, EngineError, EngineSpec, SpeechEngine, SynthesizeRequest } from "../Engine.ts"
 import { cleanText } from "../kokoro/CleanText.ts"
 import * as KokoroGraph from "../kokoro/KokoroGraph.ts"
-import {
-  decodeOptions,
-  englishFragments,
-  fileOf,
-  SpeechOptions,
-  WARM_UP,
-  warmUp,
-} from "../kokoro/KokoroOnnx.ts"
+import { englishFragments, SpeechOptions, WARM_UP, warmUp } from "../kokoro/KokoroOnnx.ts"
 import { phonemeFragments } from "../kokoro/KokoroPhonemes.ts"
 import { sentences } from "../kokoro/Sentences.ts"
 import { loadSymbols, type Symbols } from "../kokoro/Symbols.ts"
 import { makeTurns } from "../kokoro/Turns.ts"
 import { checkedSpeed, invalidInput, priorityOf, type Speaker, speak } from "../kokoro/Utterance.ts"
 import { constantStyle, loadVoice, type VoiceStyle } from "../kokoro/VoiceStyles.ts"
+import { decodeOptions, fileOf } from "../shared/EngineSpecFiles.ts"
 import { requireRepeatable } from "../shared/onnx/GraphOperators.ts"
 import { type EspeakLanguages, loadEspeak } from "./EspeakLanguages.ts"
 import { inInventory, type Training } from "./Inventory.ts"

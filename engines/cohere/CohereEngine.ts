@@ -16,12 +16,13 @@ import {
   type TranscribeStarted,
   type TranscriptionEngine,
 } from "../Engine.ts"
+import { decodeOptions, fileOf } from "../shared/EngineSpecFiles.ts"
+import { compressionRatio } from "../shared/listening/Fallback.ts"
+import { firstPiece } from "../shared/listening/QuietPoint.ts"
+import { choose, seededRandom } from "../shared/listening/Sampling.ts"
+import { segmentText } from "../shared/listening/SegmentText.ts"
+import { interpolatedWords } from "../shared/listening/Words.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
-import { compressionRatio } from "../whisper/Fallback.ts"
-import { firstPiece } from "../whisper/QuietPoint.ts"
-import { choose, seededRandom } from "../whisper/Sampling.ts"
-import { segmentText } from "../whisper/SegmentText.ts"
-import { interpolatedWords } from "../whisper/Words.ts"
 import * as CohereDecoder from "./CohereDecoder.ts"
 import * as CohereEncoder from "./CohereEncoder.ts"
 import * as CohereFeatures from "./CohereFeatures.ts"
@@ -130,19 +131,10 @@ const STRAY_START = /^[\s.,!?]+/u
 const acquire = Effect.fnUntraced(function* (
   spec: EngineSpec,
 ): Effect.fn.Return<TranscriptionEngine, EngineError, Scope.Scope> {
-  const options = yield* Schema.decodeUnknownEffect(CohereOptions)(spec.options).pipe(
-    Effect.mapError(
-      (error) => new EngineError({ reason: "LoadFailed", field: "options", detail: error.message }),
-    ),
-  )
+  const options = yield* decodeOptions(CohereOptions, spec)
   const model = yield* readModel(spec)
-  const openRole = (role: string) => {
-    const path = spec.files[role]
-    const detail = `the model entry names no file for "${role}"`
-    return path === undefined
-      ? Effect.fail(new EngineError({ reason: "LoadFailed", field: role, detail }))
-      : OnnxSession.open(path, { threads: spec.threads })
-  }
+  const openRole = (role: string) =>
+    Effect.flatMap(fileOf(spec, role), (path) => OnnxSession.open(path, { threads: spec.threads }))
   const gate = Semaphore.makeUnsafe(1)
   const features = yield* CohereFeatures.make(model.features)
   const encoder = yield* CohereEncoder.make(

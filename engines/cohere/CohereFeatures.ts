@@ -5,9 +5,9 @@
 // FFT of 512, hop 160, zero padding at both ends, power, 128 Slaney filters to 8 kHz, ln(x + 2^-24), then each mel
 // bin brought to mean 0 and deviation 1 over the valid frames.
 import { Effect, type Scope } from "effect"
-import { type MelFilter, melFilters } from "../whisper/MelFilters.ts"
-import * as RealFft from "../whisper/RealFft.ts"
-import { seededRandom } from "../whisper/Sampling.ts"
+import { type MelFilter, melFilters } from "../shared/listening/MelFilters.ts"
+import * as RealFft from "../shared/listening/RealFft.ts"
+import { seededRandom } from "../shared/listening/Sampling.ts"
 
 export interface CohereFeatureOptions {
   readonly melBins: number

@@ -3,11 +3,11 @@
 //
 // Roles in the catalog entry: `preprocessor` (preprocessor_config.json), `tokenizer` (tokenizer.json),
 // `tokenizerConfig` (tokenizer_config.json).
-import { readFile } from "node:fs/promises"
-import { basename } from "node:path"
+
 import { Tokenizer } from "@huggingface/tokenizers"
 import { Effect, Schema } from "effect"
-import { EngineError, type EngineSpec } from "../Engine.ts"
+import type { EngineSpec } from "../Engine.ts"
+import { loadFailed, readJsonFile } from "../shared/EngineSpecFiles.ts"
 import type { CohereFeatureOptions } from "./CohereFeatures.ts"
 
 /** The languages that the model was trained on; the vocabulary has tokens for many more. */
@@ -56,22 +56,6 @@ export interface CohereModel {
   readonly searchSeconds: number
 }
 
-const loadFailed = (field: string, detail: string): EngineError =>
-  new EngineError({ reason: "LoadFailed", field, detail })
-
-const readJson = Effect.fnUntraced(function* (spec: EngineSpec, role: string) {
-  const path = spec.files[role]
-  if (path === undefined) return yield* loadFailed(role, `the model entry names no file for "${role}"`)
-  return yield* Effect.tryPromise({
-    try: async (): Promise<unknown> => JSON.parse(await readFile(path, "utf8")),
-    catch: (cause) =>
-      loadFailed(
-        role,
-        `${basename(path)}: ${(cause as NodeJS.ErrnoException).code ?? (cause as Error).name}`,
-      ),
-  })
-})
-
 const promptNames = (language: string, punctuation: boolean): ReadonlyArray<string> => [
   "▁",
   "<|startofcontext|>",
@@ -87,10 +71,10 @@ const promptNames = (language: string, punctuation: boolean): ReadonlyArray<stri
 
 export const readModel = Effect.fnUntraced(function* (spec: EngineSpec) {
   const preprocessor = yield* Schema.decodeUnknownEffect(Preprocessor)(
-    yield* readJson(spec, "preprocessor"),
+    yield* readJsonFile(spec, "preprocessor"),
   ).pipe(Effect.mapError((error) => loadFailed("preprocessor", error.message)))
-  const tokenizerJson = yield* readJson(spec, "tokenizer")
-  const tokenizerConfig = yield* readJson(spec, "tokenizerConfig")
+  const tokenizerJson = yield* readJsonFile(spec, "tokenizer")
+  const tokenizerConfig = yield* readJsonFile(spec, "tokenizerConfig")
   const tokenizer = yield* Effect.try({
     try: () => new Tokenizer(tokenizerJson as object, tokenizerConfig as object),
     catch: (cause) => loadFailed("tokenizer", (cause as Error).message),

@@ -1,13 +1,8 @@
 // The adapter `kokoro-onnx`: published Kokoro-82M files (model, symbol table, voices) as a speech engine.
 // Roles in `files`: `model` (graph), `tokenizer` (symbol table), `voices` (folder of `<id>.bin`).
 import { Effect, Schema } from "effect"
-import {
-  type EngineDescriptor,
-  EngineError,
-  type EngineSpec,
-  type Outlet,
-  type SpeechEngine,
-} from "../Engine.ts"
+import type { EngineDescriptor, EngineError, EngineSpec, Outlet, SpeechEngine } from "../Engine.ts"
+import { decodeOptions, fileOf, loadFailed } from "../shared/EngineSpecFiles.ts"
 import { cleanText } from "./CleanText.ts"
 import { englishText } from "./EnglishText.ts"
 import { espeakEnglish } from "./Espeak.ts"
@@ -49,19 +44,6 @@ export async function* englishFragments(text: string, british: boolean): AsyncGe
   }
 }
 
-export const loadFailed = (detail: string): EngineError =>
-  new EngineError({ reason: "LoadFailed", field: "", detail })
-
-export const fileOf = (spec: EngineSpec, role: string): Effect.Effect<string, EngineError> => {
-  const path = spec.files[role]
-  return path === undefined ? Effect.fail(loadFailed(`no file for "${role}"`)) : Effect.succeed(path)
-}
-
-export const decodeOptions = <S extends Schema.Codec<unknown, unknown>>(schema: S, spec: EngineSpec) =>
-  Schema.decodeUnknownEffect(schema)(spec.options).pipe(
-    Effect.mapError((error) => loadFailed(`options: ${error.message}`)),
-  )
-
 /**
  * Speaks two sentences to nobody: eSpeak reads its dictionaries and the graph allocates at their first call, and both
  * are compiled by the time of the first request (it took 74 ms to its first piece without this, 20 with it).
@@ -72,7 +54,7 @@ export const warmUp = (
   style: VoiceStyle,
 ): Effect.Effect<void, EngineError> =>
   speak(speaker, { fragments, style: Effect.succeed(style), speed: 1, priority: "batch" }, NOBODY).pipe(
-    Effect.mapError((error) => loadFailed(`first words: ${error.detail}`)),
+    Effect.mapError((error) => loadFailed("model", `first words: ${error.detail}`)),
   )
 
 export const WARM_UP =
@@ -92,7 +74,7 @@ const acquire = (spec: EngineSpec) =>
     const all = yield* loadVoices(yield* fileOf(spec, "voices"), options.voices)
     // The first letter of an id is its accent; the published set has other languages, which this front end lacks.
     const voices = new Map([...all].filter(([id]) => /^[ab]/.test(id)))
-    if (voices.size === 0) return yield* loadFailed("voices: none is American (a…) or British (b…)")
+    if (voices.size === 0) return yield* loadFailed("voices", "none is American (a…) or British (b…)")
     const graph = yield* KokoroGraph.open(yield* fileOf(spec, "model"), { threads: spec.threads })
     const speaker: Speaker = {
       graph,

@@ -6,9 +6,9 @@
 import { Effect, type Semaphore } from "effect"
 import type { Tensor } from "onnxruntime-node"
 import type { EngineError } from "../Engine.ts"
+import { type DecoderState, discover, requireInputs } from "../shared/listening/KeyValueCache.ts"
 import type { OnnxSession } from "../shared/onnx/OnnxSession.ts"
 import { bool, int64, toFloat32 } from "../shared/onnx/Tensors.ts"
-import { type DecoderState, discover, requireInputs } from "./KeyValueCache.ts"
 
 export interface DecoderOutput {
   readonly state: DecoderState

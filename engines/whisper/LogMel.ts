@@ -5,8 +5,8 @@
 // power spectrum, last frame dropped, Slaney mel filters to 8 kHz, log10 floored at 8 below the maximum of the
 // window (not of the file: a closed window must not change when later audio arrives), (x + 4) / 4.
 import { Effect, type Scope } from "effect"
-import { type MelFilter, melFilters } from "./MelFilters.ts"
-import * as RealFft from "./RealFft.ts"
+import { type MelFilter, melFilters } from "../shared/listening/MelFilters.ts"
+import * as RealFft from "../shared/listening/RealFft.ts"
 
 export interface LogMelOptions {
   readonly melBins: number

@@ -10,18 +10,18 @@ import {
   type TranscribeRequest,
   type TranscribeStarted,
 } from "../Engine.ts"
+import * as Fallback from "../shared/listening/Fallback.ts"
+import { argMax } from "../shared/listening/Sampling.ts"
+import { segmentText } from "../shared/listening/SegmentText.ts"
+import { interpolatedWords } from "../shared/listening/Words.ts"
 import type { OnnxSession } from "../shared/onnx/OnnxSession.ts"
 import type { DecoderGraph } from "./DecoderGraph.ts"
-import * as Fallback from "./Fallback.ts"
 import type { LogMel } from "./LogMel.ts"
 import { conditioningLimit, encodeHint, promptOf } from "./Prompt.ts"
-import { argMax } from "./Sampling.ts"
 import { segmentsOf } from "./Seek.ts"
-import { segmentText } from "./SegmentText.ts"
 import { encode, pieceOf } from "./WhisperEncoder.ts"
 import type { WhisperModel } from "./WhisperModel.ts"
 import { attempt, type ReadPrompt, readPrompt } from "./WhisperWindow.ts"
-import { interpolatedWords } from "./Words.ts"
 
 /** Everything that lives as long as the engine. */
 export interface Loaded {

@@ -2,8 +2,8 @@
 // Called by Transcribe once a window; it must not know tokens or text.
 import { Effect } from "effect"
 import { EngineError } from "../Engine.ts"
+import { firstPiece } from "../shared/listening/QuietPoint.ts"
 import { numeric } from "../shared/onnx/Tensors.ts"
-import { firstPiece } from "./QuietPoint.ts"
 import type { Loaded } from "./Transcribe.ts"
 
 /** Padding behind short audio for `variableLength` encoders, frames; the demonstration model was measured with it. */

@@ -6,6 +6,7 @@
 // Roles in the catalog entry: `encoder`, `decoder` and those of WhisperModel.
 import { Effect, Schema, type Scope, Semaphore } from "effect"
 import { type EngineDescriptor, EngineError, type EngineSpec, type TranscriptionEngine } from "../Engine.ts"
+import { decodeOptions, fileOf } from "../shared/EngineSpecFiles.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import * as DecoderGraph from "./DecoderGraph.ts"
 import * as LogMel from "./LogMel.ts"
@@ -60,19 +61,10 @@ const checkEncoder = (
 const acquire = Effect.fnUntraced(function* (
   spec: EngineSpec,
 ): Effect.fn.Return<TranscriptionEngine, EngineError, Scope.Scope> {
-  const options = yield* Schema.decodeUnknownEffect(WhisperOptions)(spec.options).pipe(
-    Effect.mapError(
-      (error) => new EngineError({ reason: "LoadFailed", field: "options", detail: error.message }),
-    ),
-  )
+  const options = yield* decodeOptions(WhisperOptions, spec)
   const model = yield* readModel(spec)
-  const openRole = (role: string) => {
-    const path = spec.files[role]
-    const detail = `the model entry names no file for "${role}"`
-    return path === undefined
-      ? Effect.fail(new EngineError({ reason: "LoadFailed", field: role, detail }))
-      : OnnxSession.open(path, { threads: spec.threads })
-  }
+  const openRole = (role: string) =>
+    Effect.flatMap(fileOf(spec, role), (path) => OnnxSession.open(path, { threads: spec.threads }))
   const encoder = yield* openRole("encoder")
   yield* checkEncoder(
     yield* OnnxSession.inputNamed(encoder, ["input_features"]),

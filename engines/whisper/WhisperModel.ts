@@ -3,11 +3,11 @@
 //
 // Roles in the catalog entry: `config` (config.json), `generation` (generation_config.json), `preprocessor`
 // (preprocessor_config.json), `tokenizer` (tokenizer.json), `tokenizerConfig` (tokenizer_config.json).
-import { readFile } from "node:fs/promises"
-import { basename } from "node:path"
+
 import { Tokenizer } from "@huggingface/tokenizers"
 import { Effect, Schema } from "effect"
-import { EngineError, type EngineSpec } from "../Engine.ts"
+import type { EngineSpec } from "../Engine.ts"
+import { loadFailed, readJsonFile } from "../shared/EngineSpecFiles.ts"
 import type { LogMelOptions } from "./LogMel.ts"
 import { nonSpeechTokens } from "./NonSpeechTokens.ts"
 import type { TokenLayout } from "./TimestampRules.ts"
@@ -71,32 +71,20 @@ export interface WhisperModel {
   readonly decode: (tokens: ReadonlyArray<number>) => string
 }
 
-const loadFailed = (field: string, detail: string): EngineError =>
-  new EngineError({ reason: "LoadFailed", field, detail })
-
-const readJson = Effect.fnUntraced(function* (spec: EngineSpec, role: string) {
-  const path = spec.files[role]
-  if (path === undefined) return yield* loadFailed(role, `the model entry names no file for "${role}"`)
-  return yield* Effect.tryPromise({
-    try: async (): Promise<unknown> => JSON.parse(await readFile(path, "utf8")),
-    catch: (cause) =>
-      loadFailed(
-        role,
-        `${basename(path)}: ${(cause as NodeJS.ErrnoException).code ?? (cause as Error).name}`,
-      ),
-  })
-})
-
 const decodeAs = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, role: string, json: unknown) =>
   Schema.decodeUnknownEffect(schema)(json).pipe(Effect.mapError((error) => loadFailed(role, error.message)))
 
 export const readModel = Effect.fnUntraced(function* (spec: EngineSpec) {
-  const config = yield* decodeAs(Config, "config", yield* readJson(spec, "config"))
-  const generation = yield* decodeAs(Generation, "generation", yield* readJson(spec, "generation"))
-  const preprocessor = yield* decodeAs(Preprocessor, "preprocessor", yield* readJson(spec, "preprocessor"))
-  const tokenizerJson = yield* readJson(spec, "tokenizer")
+  const config = yield* decodeAs(Config, "config", yield* readJsonFile(spec, "config"))
+  const generation = yield* decodeAs(Generation, "generation", yield* readJsonFile(spec, "generation"))
+  const preprocessor = yield* decodeAs(
+    Preprocessor,
+    "preprocessor",
+    yield* readJsonFile(spec, "preprocessor"),
+  )
+  const tokenizerJson = yield* readJsonFile(spec, "tokenizer")
   const { merges } = (yield* decodeAs(Merges, "tokenizer", tokenizerJson)).model
-  const tokenizerConfig = yield* readJson(spec, "tokenizerConfig")
+  const tokenizerConfig = yield* readJsonFile(spec, "tokenizerConfig")
   const tokenizer = yield* Effect.try({
     try: () => new Tokenizer(tokenizerJson as object, tokenizerConfig as object),
     catch: (cause) => loadFailed("tokenizer", (cause as Error).message),

@@ -3,10 +3,10 @@
 import { Effect } from "effect"
 import type { Tensor } from "onnxruntime-node"
 import type { EngineError } from "../Engine.ts"
+import { cutTo, type DecoderState } from "../shared/listening/KeyValueCache.ts"
+import { choose, probability, seededRandom } from "../shared/listening/Sampling.ts"
 import type { DecoderGraph, DecoderOutput } from "./DecoderGraph.ts"
-import { cutTo, type DecoderState } from "./KeyValueCache.ts"
 import type { Prompt } from "./Prompt.ts"
-import { choose, probability, seededRandom } from "./Sampling.ts"
 import { applyTimestampRules, suppress, suppressControls, suppressTimestamps } from "./TimestampRules.ts"
 import type { WhisperModel } from "./WhisperModel.ts"
 

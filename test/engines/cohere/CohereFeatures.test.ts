@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import fc from "fast-check"
 import * as CohereFeatures from "#engines/cohere/CohereFeatures.ts"
 import { repeatedTail } from "#engines/cohere/LoopGuard.ts"
-import { seededRandom } from "#engines/whisper/Sampling.ts"
+import { seededRandom } from "#engines/shared/listening/Sampling.ts"
 
 const options: CohereFeatures.CohereFeatureOptions = {
   melBins: 128,

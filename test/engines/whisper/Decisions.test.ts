@@ -1,14 +1,14 @@
 // The small pure decisions of the recogniser: fallback, sampling, punctuation, word times, prompts.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import * as Fallback from "#engines/whisper/Fallback.ts"
+import * as Fallback from "#engines/shared/listening/Fallback.ts"
+import { withoutPunctuation } from "#engines/shared/listening/Punctuation.ts"
+import { choose, probability, seededRandom } from "#engines/shared/listening/Sampling.ts"
+import { segmentText } from "#engines/shared/listening/SegmentText.ts"
+import { interpolatedWords } from "#engines/shared/listening/Words.ts"
 import { nonSpeechTokens } from "#engines/whisper/NonSpeechTokens.ts"
 import { encodeHint, promptOf } from "#engines/whisper/Prompt.ts"
-import { withoutPunctuation } from "#engines/whisper/Punctuation.ts"
-import { choose, probability, seededRandom } from "#engines/whisper/Sampling.ts"
-import { segmentText } from "#engines/whisper/SegmentText.ts"
 import type { WhisperModel } from "#engines/whisper/WhisperModel.ts"
-import { interpolatedWords } from "#engines/whisper/Words.ts"
 
 const good: Fallback.Measures = { compressionRatio: 1.2, avgLogprob: -0.2, noSpeechProb: 0.01 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { firstPiece } from "#engines/whisper/QuietPoint.ts"
+import { firstPiece } from "#engines/shared/listening/QuietPoint.ts"
 
 const rateHz = 16_000
 const options = { maxSamples: 8 * rateHz, searchSamples: 5 * rateHz, rateHz, last: true }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { choose, seededRandom } from "#engines/whisper/Sampling.ts"
+import { choose, seededRandom } from "#engines/shared/listening/Sampling.ts"
 import { segmentsOf } from "#engines/whisper/Seek.ts"
 import {
   applyTimestampRules,

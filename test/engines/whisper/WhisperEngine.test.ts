@@ -3,7 +3,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { EngineSpec, Segment, TranscribeRequest, TranscriptionEngine } from "#engines/Engine.ts"
-import { seededRandom } from "#engines/whisper/Sampling.ts"
+import { seededRandom } from "#engines/shared/listening/Sampling.ts"
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
 import { wordErrorRate } from "../../support/WordErrorRate.ts"
 import { clips, collector, demoSpec, request, samplesOf, textOf } from "./support/demoModel.ts"

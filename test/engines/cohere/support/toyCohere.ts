@@ -4,7 +4,7 @@ import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { EngineSpec } from "#engines/Engine.ts"
-import { seededRandom } from "#engines/whisper/Sampling.ts"
+import { seededRandom } from "#engines/shared/listening/Sampling.ts"
 import { ToyGraph } from "../../../support/ToyOnnxGraph.ts"
 
 const HEADS = 2

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { EngineSpec } from "#engines/Engine.ts"
-import { choose, seededRandom } from "#engines/whisper/Sampling.ts"
+import { choose, seededRandom } from "#engines/shared/listening/Sampling.ts"
 import {
   applyTimestampRules,
   suppress,

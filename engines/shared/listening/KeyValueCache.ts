@@ -2,9 +2,9 @@
 // Called by the decoder graphs of the transcription engines; it must not know what tokens mean.
 import { Effect } from "effect"
 import { Tensor } from "onnxruntime-node"
-import { EngineError } from "../Engine.ts"
-import type { OnnxSession } from "../shared/onnx/OnnxSession.ts"
-import { numeric } from "../shared/onnx/Tensors.ts"
+import { EngineError } from "../../Engine.ts"
+import type { OnnxSession } from "../onnx/OnnxSession.ts"
+import { numeric } from "../onnx/Tensors.ts"
 
 /** Keys and values after some tokens; immutable, so that several decodings may start from one. */
 export interface DecoderState {
