@@ -40,6 +40,7 @@ export class Deadlines {
   private readonly sweepAll = (): void => {
     if (this.watched.size === 0) return this.stop()
     const now = nowMs()
-    for (const one of this.watched) one.sweep(now)
+    // Over a copy: a sweep may end others, and one that begins anew must not be asked twice.
+    for (const one of [...this.watched]) if (this.watched.has(one)) one.sweep(now)
   }
 }

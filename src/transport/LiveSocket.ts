@@ -88,7 +88,7 @@ export class LiveSocket implements Watched {
   open(ws: WebSocket<UserData>): void {
     this.ws = ws
     this.listener.counters.webSockets++
-    for (const wake of this.openWaiters) wake()
+    for (const wake of [...this.openWaiters]) wake()
   }
 
   message(data: ArrayBuffer, isBinary: boolean): void {
@@ -114,7 +114,7 @@ export class LiveSocket implements Watched {
     this.listener.counters.webSockets--
     // uWS's connection filter does not hear of upgraded connections.
     this.listener.counters.connections--
-    for (const wake of this.openWaiters) wake()
+    for (const wake of [...this.openWaiters]) wake()
     this.wakeWriters()
     this.puller?.()
     if (!this.endKnown) setTimeout(() => this.endKnown || this.exchange.interrupt(), UNHEARD_MS).unref()
@@ -175,7 +175,8 @@ export class LiveSocket implements Watched {
 
   private wakeWriters(): void {
     this.listener.deadlines.unwatch(this)
-    for (const wake of this.drainWaiters) wake()
+    // Over a copy: who finds the socket full again waits again.
+    for (const wake of [...this.drainWaiters]) wake()
   }
 }
 

@@ -146,7 +146,10 @@ class Dispatcher {
 
   readonly idle: Effect.Effect<void> = Effect.callback((resume) => {
     if (this.state.counters.inFlight === 0) return resume(Effect.void)
-    const wake = (): void => resume(Effect.void)
+    const wake = (): void => {
+      this.idleWaiters.delete(wake)
+      resume(Effect.void)
+    }
     this.idleWaiters.add(wake)
     return Effect.sync(() => this.idleWaiters.delete(wake))
   })
@@ -202,14 +205,15 @@ class Dispatcher {
     fiber.addObserver(() => {
       counters.inFlight--
       this.finished(exchange)
-      if (counters.inFlight === 0) for (const wake of this.idleWaiters) wake()
+      if (counters.inFlight === 0) for (const wake of [...this.idleWaiters]) wake()
     })
     Fiber.runIn(fiber, this.scope)
   }
 
   /** A fiber that ended without an answer would leave its client waiting for ever. */
   private finished(exchange: Exchange): void {
-    if (!exchange.done) refuse(exchange, 500, "Internal Server Error")
+    if (exchange.headSent) exchange.close()
+    else if (!exchange.done) refuse(exchange, 500, "Internal Server Error")
   }
 }
 

@@ -177,6 +177,16 @@ describe("bodies over the cap", () => {
     await quiet()
   })
 
+  it("reach a client that sends all the same", async () => {
+    for (const bytes of [9_000_000, 30_000_000]) {
+      const answer = await fetch(`http://127.0.0.1:${server.port}/text`, {
+        method: "POST",
+        body: Buffer.alloc(bytes),
+      })
+      expect([answer.status, await answer.json()]).toEqual([413, tooLarge])
+    }
+  })
+
   it("exactly at the cap are fine", async () => {
     const answer = await rawRequest(
       server.port,
