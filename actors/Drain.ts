@@ -10,6 +10,8 @@ export class Drain extends Context.Service<
     /** Runs work that draining must wait for; refused once the switch is closed. */
     readonly admit: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E | Draining, R>
     readonly isClosed: () => boolean
+    /** Completes when the switch is closed: for work that would go on for as long as its client likes. */
+    readonly closing: Effect.Effect<void>
     readonly inFlight: () => number
     /** Closes the switch and completes when nothing is in flight any more. */
     readonly close: Effect.Effect<void>
@@ -19,6 +21,7 @@ export class Drain extends Context.Service<
     let closed = false
     let inFlight = 0
     const idle = Deferred.makeUnsafe<void>()
+    const closing = Deferred.makeUnsafe<void>()
     const settle = () => {
       if (closed && inFlight === 0) Deferred.doneUnsafe(idle, Effect.void)
     }
@@ -34,9 +37,11 @@ export class Drain extends Context.Service<
           return yield* Effect.ensuring(work, leave)
         }),
       isClosed: () => closed,
+      closing: Deferred.await(closing),
       inFlight: () => inFlight,
       close: Effect.suspend(() => {
         closed = true
+        Deferred.doneUnsafe(closing, Effect.void)
         settle()
         return Deferred.await(idle)
       }),

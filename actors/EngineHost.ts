@@ -251,7 +251,12 @@ export class EngineHost {
       case "step": {
         const { events } = message
         for (let i = 0; i + 2 < events.length; i += 3) {
-          this.onRequestEvent(events[i] as RequestId, events[i + 1] as EventKind, events[i + 2])
+          const id = events[i] as RequestId
+          const kind = events[i + 1] as EventKind
+          if (kind === EventKind.text) {
+            this.onRequestEvent(id, EventKind.unit, { text: events[i + 2], completionTokens: events[i + 3] })
+            i++
+          } else this.onRequestEvent(id, kind, events[i + 2])
         }
         return
       }

@@ -2,9 +2,14 @@
 // Between two windows anybody else may have the engine, so a long file never holds up a short one. Used by the
 // synchronous and streaming handlers and by jobs; knows no HTTP and no accounts.
 import { Effect } from "effect"
-import { samplesToSeconds } from "#domain/Audio.ts"
+import { LISTEN_RATE_HZ, samplesToSeconds } from "#domain/Audio.ts"
 import type { ModelNotLoaded } from "#domain/Errors.ts"
-import { joinTexts, type Transcript, type TranscriptSegment } from "#domain/Transcript.ts"
+import {
+  joinTexts,
+  type Transcript,
+  type TranscriptProgress,
+  type TranscriptSegment,
+} from "#domain/Transcript.ts"
 import type {
   Segment,
   TranscribeEnd,
@@ -29,23 +34,25 @@ export interface TranscriberJob<E> {
   readonly options: TranscribeOptions
   /** Lets those who wait in person go first. */
   readonly background: boolean
-  /** The next samples, 16 kHz mono, or undefined at the end. */
+  /** Where an earlier run of the same file stopped. */
+  readonly from?: TranscriptProgress | undefined
+  /** The next samples, 16 kHz mono, from `from` on; undefined at the end. */
   readonly pull: Effect.Effect<Float32Array | undefined, E>
-  /** Asked before each window, with the samples decoded so far: the caller's chance to stop (money, cancelling). */
+  /** Asked before each window, with the samples decoded so far: the caller's chance to stop (money, turns). */
   readonly beforeWindow: (decodedSamples: number) => Effect.Effect<void, E>
+  /** The engine has accepted a window; what it refuses is refused before the first of these. */
+  readonly onStarted: () => void
   readonly onSegment: (segment: TranscriptSegment) => void
-  /** Samples that are transcribed by now. */
-  readonly onProgress: (transcribedSamples: number) => void
+  /** After each window. */
+  readonly onProgress: (progress: TranscriptProgress) => void
 }
-
-/** Sample rate of decoded audio; the engines' contract. */
-const rateHz = 16_000
 
 /** The window until the engine has said its own: the specification's families have 30 s and 35 s. */
 const assumedWindowSeconds = 30
 
 const shifted = (segment: Segment, seconds: number): TranscriptSegment => ({
   ...segment,
+  windowStart: seconds,
   start: segment.start + seconds,
   end: segment.end + seconds,
   ...(segment.words === undefined
@@ -104,17 +111,18 @@ export const transcribeFile = <E>(
   Effect.gen(function* () {
     const registry = yield* ModelRegistry
     const pending = new Pending()
-    const segments: Array<TranscriptSegment> = []
-    let { language } = job.options
-    let previousTokens: ReadonlyArray<number> = []
-    let decodedSamples = 0
-    let doneSamples = 0
+    const segments = [...(job.from?.segments ?? [])]
+    let language = job.from?.language ?? job.options.language
+    let previousTokens = job.from?.previousTokens ?? []
+    let doneSamples = job.from?.samples ?? 0
+    let decodedSamples = doneSamples
     let ended = false
 
     for (;;) {
       const facts = registry.find(job.modelId)?.host?.facts as TranscriptionEngine["facts"] | undefined
-      const windowSamples = Math.floor((facts?.windowSeconds ?? assumedWindowSeconds) * rateHz)
-      while (!ended && pending.length < windowSamples) {
+      const windowSamples = Math.floor((facts?.windowSeconds ?? assumedWindowSeconds) * LISTEN_RATE_HZ)
+      // One sample more than a window, where there is one: whoever sends the last window has to know that it is.
+      while (!ended && pending.length <= windowSamples) {
         const samples = yield* job.pull
         if (samples === undefined) ended = true
         else {
@@ -125,7 +133,7 @@ export const transcribeFile = <E>(
       if (pending.length === 0) break
       yield* job.beforeWindow(decodedSamples)
       const samples = pending.head(windowSamples)
-      const offsetSeconds = samplesToSeconds(doneSamples, rateHz)
+      const windowStart = samplesToSeconds(doneSamples, LISTEN_RATE_HZ)
       const request: TranscribeRequest = {
         samples,
         language,
@@ -136,19 +144,22 @@ export const transcribeFile = <E>(
         words: job.options.words,
         last: ended && pending.length <= samples.length,
       }
+      // A window is heard whole or not at all: when it is repeated, half of it must not stand there twice.
+      const heard: Array<TranscriptSegment> = []
       const end = yield* registry.run<TranscribeStarted, Segment, TranscribeEnd>(
         job.modelId,
         request,
         {
-          started: () => {},
+          started: job.onStarted,
           unit: (segment) => {
-            const placed = shifted(segment, offsetSeconds)
-            segments.push(placed)
+            const placed = shifted(segment, windowStart)
+            heard.push(placed)
             job.onSegment(placed)
           },
         },
         job.background,
       )
+      segments.push(...heard)
       // An engine that consumed nothing would be asked the same for ever.
       const consumed =
         end.consumedSamples > 0 ? Math.min(end.consumedSamples, samples.length) : samples.length
@@ -156,12 +167,12 @@ export const transcribeFile = <E>(
       doneSamples += consumed
       language = end.language
       previousTokens = end.previousTokens
-      job.onProgress(doneSamples)
+      job.onProgress({ segments, samples: doneSamples, language, previousTokens })
     }
     return {
       text: joinTexts(segments.map(({ text }) => text)),
       language: language ?? "en",
-      duration: samplesToSeconds(decodedSamples, rateHz),
+      duration: samplesToSeconds(decodedSamples, LISTEN_RATE_HZ),
       segments,
     }
   })

@@ -137,6 +137,8 @@ export interface PcmChunk {
 
 export interface SynthesizeEnd {
   readonly samples: number
+  /** Time that the work took, waiting for its turns excluded, milliseconds; absent where nobody measured. */
+  readonly computeMs?: number
 }
 
 export interface SpeechEngine {
@@ -147,6 +149,8 @@ export interface SpeechEngine {
     readonly voices: ReadonlyArray<string>
     readonly languages: ReadonlyArray<string>
     readonly cloning: boolean
+    /** Time that computing a second of speech took while loading, seconds; absent where nobody measured. */
+    readonly realTimeFactor?: number
     readonly summary: string
   }
   readonly synthesize: (
@@ -221,6 +225,11 @@ export interface TranscriptionEngine {
     readonly slots: number
     /** Longest window, seconds. */
     readonly windowSeconds: number
+    /**
+     * With more audio than this in a window, what a call decodes and consumes no longer depends on what follows or on
+     * `last`: a live session calls once with a little more than this and keeps the answer. Absent: `windowSeconds`.
+     */
+    readonly closedSeconds?: number
     readonly languages: ReadonlyArray<string>
     readonly detectsLanguage: boolean
     readonly summary: string

@@ -9,6 +9,7 @@ import type {
   GenerateRequest,
   Outlet,
   SynthesizeRequest,
+  TextDelta,
   TranscribeRequest,
 } from "./Engine.ts"
 import { StepBatch } from "./StepBatch.ts"
@@ -96,7 +97,10 @@ export const serveEngine = (
     open.set(id, entry)
     const out: Outlet<unknown, unknown> = {
       started: (facts) => batch.add(id, EventKind.started, facts),
-      push: (unit) => batch.add(id, EventKind.unit, unit),
+      push:
+        engine.kind === "text"
+          ? (unit) => batch.addText(id, unit as TextDelta)
+          : (unit) => batch.add(id, EventKind.unit, unit),
       paused: () => entry.paused,
       resumed: entry.gate.await,
     }

@@ -1,7 +1,8 @@
 // Collects what happened to all requests in one turn of the engine's event loop and sends it as one message.
 // A decode step advances every sequence at once; one message a step instead of one a token is what keeps the
 // hop to the gateway cheap. Used by engineMain alone.
-import type { EventKind, FromEngine, RequestId } from "./Wire.ts"
+import type { TextDelta } from "./Engine.ts"
+import { EventKind, type FromEngine, type RequestId } from "./Wire.ts"
 
 export class StepBatch {
   private events: Array<unknown> = []
@@ -14,6 +15,15 @@ export class StepBatch {
 
   add(id: RequestId, kind: EventKind, data: unknown): void {
     this.events.push(id, kind, data)
+    this.schedule()
+  }
+
+  addText(id: RequestId, { completionTokens, text }: TextDelta): void {
+    this.events.push(id, EventKind.text, text, completionTokens)
+    this.schedule()
+  }
+
+  private schedule(): void {
     if (this.scheduled) return
     this.scheduled = true
     // The check phase comes after every promise continuation of the finished decode step has run.

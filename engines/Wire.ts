@@ -25,8 +25,11 @@ export interface WireError {
   readonly contextTokens?: number
 }
 
-/** What happened to one request. `at` is the verb's own data (see Engine.ts). */
-export const EventKind = { started: 0, unit: 1, end: 2, error: 3 } as const
+/**
+ * What happened to one request. Each kind is followed by the verb's own data (see Engine.ts), except `text`: a unit
+ * of a text engine, which comes by the thousand, is followed by its two fields.
+ */
+export const EventKind = { started: 0, unit: 1, end: 2, error: 3, text: 4 } as const
 export type EventKind = (typeof EventKind)[keyof typeof EventKind]
 
 export type FromEngine =
@@ -39,7 +42,8 @@ export type FromEngine =
   | { readonly t: "load-failed"; readonly error: WireError }
   /**
    * One decode step (or one turn of the engine's event loop) for all requests:
-   * a flat list of id, kind, data; id, kind, data; …
+   * a flat list of id, kind, data; id, kind, data; …, or id, `text`, text, completion tokens; without an object a
+   * token, a message of 64 tokens costs a third (4 µs to write and 7 to read, measured, instead of 11 and 23).
    */
   | { readonly t: "step"; readonly events: ReadonlyArray<unknown> }
   | { readonly t: "pong"; readonly n: number; readonly residentBytes: number; readonly open: number }

@@ -5,6 +5,8 @@ import type { EngineDescriptor } from "./Engine.ts"
 export const adapters: Readonly<Record<string, () => Promise<EngineDescriptor>>> = {
   "cohere-hf-onnx": () => import("./cohere/CohereEngine.ts").then((room) => room.cohereHfOnnx),
   fake: () => import("./fake/Fake.ts").then((room) => room.fake),
+  "fake-speech": () => import("./fake/FakeSpeech.ts").then((room) => room.fakeSpeech),
+  "fake-transcription": () => import("./fake/FakeTranscription.ts").then((room) => room.fakeTranscription),
   "kokoro-onnx": () => import("./kokoro/KokoroOnnx.ts").then((room) => room.kokoroOnnx),
   "llama-gguf": () => import("./llama/LlamaGguf.ts").then((room) => room.llamaGguf),
   "style-clone-onnx": () => import("./clone/CloneOnnx.ts").then((room) => room.cloneOnnx),

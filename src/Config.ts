@@ -4,6 +4,7 @@
 import { resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, Schema } from "effect"
+import { parseProxies } from "#domain/ClientAddress.ts"
 import { nodeRegions } from "#domain/Region.ts"
 
 export class BadSetting extends Schema.TaggedError<BadSetting>()("BadSetting", {
@@ -51,6 +52,19 @@ const port = (variable: string, flag: string, fallback: number, role: string): S
 /** The catalog that comes with the product. */
 export const builtInCatalog = fileURLToPath(new URL("../models/catalog.json", import.meta.url))
 
+export const roles = ["edge", "auth", "router"] as const
+export type Role = (typeof roles)[number]
+
+const parseRoles = (text: string): ReadonlyArray<Role> | undefined => {
+  const named = text.split(",").map((name) => roles.find((role) => role === name.trim()))
+  return named.some((role) => role === undefined) ? undefined : roles.filter((role) => named.includes(role))
+}
+
+const parseUrl = (text: string): string | undefined =>
+  URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? text : undefined
+
+const trustNobody = (_address: string): boolean => false
+
 export const logLevels = ["trace", "debug", "info", "warn", "error", "none"] as const
 
 export const settings = {
@@ -62,7 +76,17 @@ export const settings = {
     fallback: "127.0.0.1",
     parse: (text: string) => (/^[0-9.]+$|^[0-9a-fA-F:.]+$/.test(text) ? text : undefined),
   },
+  roles: {
+    variable: "EDGEWISE_ROLES",
+    flag: "roles",
+    help: "what this process serves",
+    allowed: "a list of edge, auth and router, separated by commas",
+    fallback: roles,
+    parse: parseRoles,
+  },
   port: port("EDGEWISE_PORT", "port", 8080, "edge"),
+  authPort: port("EDGEWISE_AUTH_PORT", "auth-port", 8081, "auth"),
+  routerPort: port("EDGEWISE_ROUTER_PORT", "router-port", 8082, "router"),
   dataDir: {
     variable: "EDGEWISE_DATA_DIR",
     flag: "data-dir",
@@ -102,6 +126,81 @@ export const settings = {
     allowed: "an integer from 0 to 3600",
     fallback: 10,
     parse: integer(0, 3_600),
+  },
+  sessionSeconds: {
+    variable: "EDGEWISE_SESSION_SECONDS",
+    flag: "session-seconds",
+    help: "lifetime of a session token",
+    allowed: "an integer from 60 to 86400",
+    // The specification's hour.
+    fallback: 3_600,
+    parse: integer(60, 86_400),
+  },
+  signingKeyDays: {
+    variable: "EDGEWISE_SIGNING_KEY_DAYS",
+    flag: "signing-key-days",
+    help: "age at which the key that signs session tokens is replaced",
+    allowed: "an integer from 1 to 3650",
+    // A guess: often enough that a rotation is nothing special.
+    fallback: 30,
+    parse: integer(1, 3_650),
+  },
+  authJwksUrl: {
+    variable: "EDGEWISE_AUTH_JWKS_URL",
+    flag: "auth-jwks-url",
+    help: "where an edge fetches the keys of session tokens; without it, from the data directory",
+    allowed: "an http or https address, e.g. http://127.0.0.1:8081/.well-known/jwks.json",
+    fallback: "",
+    parse: parseUrl,
+  },
+  trustedProxies: {
+    variable: "EDGEWISE_TRUSTED_PROXIES",
+    flag: "trusted-proxies",
+    help: "proxies whose X-Forwarded-For and CF-IPCountry headers are believed; nobody's without it",
+    allowed: "addresses and CIDR blocks, separated by commas, e.g. 10.0.0.0/8,::1",
+    fallback: trustNobody,
+    parse: parseProxies,
+  },
+  edgeDomain: {
+    variable: "EDGEWISE_EDGE_DOMAIN",
+    flag: "edge-domain",
+    help: "the router names edges https://api.<region>.edge.<domain>; without it, this node alone",
+    allowed: "a domain name, e.g. example.com",
+    fallback: "",
+    parse: (text: string) => (/^[a-z0-9](?:[a-z0-9.-]{0,200}[a-z0-9])?$/.test(text) ? text : undefined),
+  },
+  regions: {
+    variable: "EDGEWISE_REGIONS",
+    flag: "regions",
+    help: "regions file of the router, instead of the built-in regions",
+    allowed: "the path of a regions file (JSON)",
+    fallback: "",
+    parse: nonEmpty,
+  },
+  routeTtlSeconds: {
+    variable: "EDGEWISE_ROUTE_TTL_SECONDS",
+    flag: "route-ttl-seconds",
+    help: "how long a caller may keep the router's answer",
+    allowed: "an integer from 0 to 86400",
+    // A guess: a sick region is left within a minute by everybody who keeps to it.
+    fallback: 60,
+    parse: integer(0, 86_400),
+  },
+  regionHealthSeconds: {
+    variable: "EDGEWISE_REGION_HEALTH_SECONDS",
+    flag: "region-health-seconds",
+    help: "how often the router asks each region's /health; 0 is never",
+    allowed: "an integer from 0 to 3600",
+    fallback: 0,
+    parse: integer(0, 3_600),
+  },
+  geoipDb: {
+    variable: "EDGEWISE_GEOIP_DB",
+    flag: "geoip-db",
+    help: "MaxMind-format file that tells the router where callers are",
+    allowed: "the path of a .mmdb file",
+    fallback: "",
+    parse: nonEmpty,
   },
   log: {
     variable: "EDGEWISE_LOG",

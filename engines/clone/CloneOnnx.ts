@@ -108,6 +108,7 @@ const acquire = (spec: EngineSpec) =>
 
     const warm = yield* encoder.style(new Float32Array(2 * options.encoderHz))
     yield* warmUp(speaker, englishFragments(WARM_UP, false), constantStyle(warm))
+    const realTimeFactor = yield* warmUp(speaker, englishFragments(WARM_UP, false), constantStyle(warm))
 
     const engine: SpeechEngine = {
       kind: "speech",
@@ -117,6 +118,7 @@ const acquire = (spec: EngineSpec) =>
         voices: [DEFAULT_VOICE],
         languages: languages.map((language) => language.code),
         cloning: true,
+        realTimeFactor,
         summary: `style clone, ${languages.length} languages, ${spec.threads} thread${spec.threads === 1 ? "" : "s"}`,
       },
       synthesize: (request, out) =>

@@ -1,6 +1,7 @@
 // The adapter `kokoro-onnx`: published Kokoro-82M files (model, symbol table, voices) as a speech engine.
 // Roles in `files`: `model` (graph), `tokenizer` (symbol table), `voices` (folder of `<id>.bin`).
 import { Effect, Schema } from "effect"
+import { samplesToMs } from "#domain/Audio.ts"
 import type { EngineDescriptor, EngineError, EngineSpec, Outlet, SpeechEngine } from "../Engine.ts"
 import { decodeOptions, fileOf, loadFailed } from "../shared/EngineSpecFiles.ts"
 import { cleanText } from "./CleanText.ts"
@@ -47,14 +48,16 @@ export async function* englishFragments(text: string, british: boolean): AsyncGe
 /**
  * Speaks two sentences to nobody: eSpeak reads its dictionaries and the graph allocates at their first call, and both
  * are compiled by the time of the first request (it took 74 ms to its first piece without this, 20 with it).
+ * The second time on tells what speech costs: computing time a second of it.
  */
 export const warmUp = (
   speaker: Speaker,
   fragments: AsyncIterable<string>,
   style: VoiceStyle,
-): Effect.Effect<void, EngineError> =>
+): Effect.Effect<number, EngineError> =>
   speak(speaker, { fragments, style: Effect.succeed(style), speed: 1, priority: "batch" }, NOBODY).pipe(
     Effect.mapError((error) => loadFailed("model", `first words: ${error.detail}`)),
+    Effect.map(({ computeMs, samples }) => computeMs / samplesToMs(samples, speaker.rateHz)),
   )
 
 export const WARM_UP =
@@ -83,9 +86,10 @@ const acquire = (spec: EngineSpec) =>
       rateHz: options.rateHz,
       maxSymbols: options.maxSymbols,
     }
-    for (const british of [true, false]) {
-      yield* warmUp(speaker, englishFragments(WARM_UP, british), constantStyle(new Float32Array(STYLE_SIZE)))
-    }
+    const warm = (british: boolean) =>
+      warmUp(speaker, englishFragments(WARM_UP, british), constantStyle(new Float32Array(STYLE_SIZE)))
+    yield* warm(true)
+    const realTimeFactor = yield* warm(false)
     const engine: SpeechEngine = {
       kind: "speech",
       facts: {
@@ -94,6 +98,7 @@ const acquire = (spec: EngineSpec) =>
         voices: [...voices.keys()],
         languages: ["en"],
         cloning: false,
+        realTimeFactor,
         summary: `kokoro, ${voices.size} voices, ${spec.threads} thread${spec.threads === 1 ? "" : "s"}`,
       },
       synthesize: (request, out) =>

@@ -37,7 +37,7 @@ export interface Utterance {
  * Nobody listens to a batch reply while it is made, so its pieces are due this long after they are asked for:
  * behind every stream that would run dry sooner, ahead of one that is further ahead than that. A guess.
  */
-const BATCH_PATIENCE_MS = 10_000
+export const BATCH_PATIENCE_MS = 10_000
 
 export const invalidInput = (field: string, detail: string): EngineError =>
   new EngineError({ reason: "InvalidInput", field, detail })
@@ -58,7 +58,7 @@ export const speak = (
   speaker: Speaker,
   utterance: Utterance,
   out: Outlet<SynthesizeStarted, PcmChunk>,
-): Effect.Effect<SynthesizeEnd, EngineError> =>
+): Effect.Effect<Required<SynthesizeEnd>, EngineError> =>
   Effect.gen(function* () {
     const clock = yield* Clock.Clock
     const arrivedAtMs = clock.currentTimeMillisUnsafe()
@@ -72,7 +72,16 @@ export const speak = (
     }
     // Phonemes take a turn as well: the piece after next must not hold up somebody's first.
     const inTurn = <A>(work: Effect.Effect<A, EngineError>): Effect.Effect<A, EngineError> =>
-      Effect.suspend(() => speaker.turns.take(dueAtMs(), work))
+      Effect.suspend(() => speaker.turns.take(dueAtMs(), timed(work)))
+    let computeNs = 0n
+    const timed = <A>(work: Effect.Effect<A, EngineError>): Effect.Effect<A, EngineError> =>
+      Effect.suspend(() => {
+        const beganNs = clock.monotonicTimeNanosUnsafe()
+        const stop = Effect.sync(() => {
+          computeNs += clock.monotonicTimeNanosUnsafe() - beganNs
+        })
+        return Effect.ensuring(work, stop)
+      })
     const push = (chunk: Int16Array): void => {
       if (chunk.length === 0) return
       heardFromMs ??= clock.currentTimeMillisUnsafe()
@@ -101,7 +110,7 @@ export const speak = (
       // Sent before the next piece exists: silence that is already there is time to make it in.
       if (piece !== undefined) push(new Int16Array(pauseSamples(pause, utterance.speed, speaker.rateHz)))
     }
-    return { samples }
+    return { samples, computeMs: Number(computeNs) / 1e6 }
   })
 
 /** A request's place among the others. */

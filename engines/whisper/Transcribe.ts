@@ -77,7 +77,7 @@ const decodeWindow = Effect.fnUntraced(function* (loaded: Loaded, read: ReadProm
 })
 
 /** A rest of a file shorter than this is not worth a window: shorter than a spoken word. A guess. */
-const SHORTEST_REST_SECONDS = 0.25
+export const SHORTEST_REST_SECONDS = 0.25
 
 const consumedOf = (
   loaded: Loaded,

@@ -10,7 +10,7 @@ import { decodeOptions, fileOf } from "../shared/EngineSpecFiles.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import * as DecoderGraph from "./DecoderGraph.ts"
 import * as LogMel from "./LogMel.ts"
-import { type Loaded, transcribe } from "./Transcribe.ts"
+import { type Loaded, SHORTEST_REST_SECONDS, transcribe } from "./Transcribe.ts"
 import { readModel, type WhisperModel } from "./WhisperModel.ts"
 
 const WhisperOptions = Schema.Struct({
@@ -85,6 +85,8 @@ const acquire = Effect.fnUntraced(function* (
     facts: {
       slots: options.slots,
       windowSeconds: model.windowSamples / model.features.rateHz,
+      // A piece is cut inside its own audio, and a rest this long is never swallowed with it.
+      ...(pieceSeconds === undefined ? {} : { closedSeconds: pieceSeconds + SHORTEST_REST_SECONDS }),
       languages,
       detectsLanguage: own.length > 1,
       summary: `whisper, width ${model.width}, ${decoder.layers} decoder layers, ${own.length} language${own.length === 1 ? "" : "s"}`,

@@ -3,7 +3,7 @@
 import { Context, Effect, Layer, Redacted } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
-import { type RateLimited, Unauthorized } from "#domain/Errors.ts"
+import { type AuthUnavailable, type RateLimited, Unauthorized } from "#domain/Errors.ts"
 import { Accounts, type Principal } from "#store/Accounts.ts"
 import { errorResponse } from "./ErrorBody.ts"
 import { RateLimit } from "./RateLimit.ts"
@@ -20,7 +20,7 @@ export class Authentication extends HttpApiMiddleware.Service<Authentication, { 
 /** Session tokens (JWT), where an auth service issues them. */
 export class SessionTokens extends Context.Service<
   SessionTokens,
-  { readonly verify: (token: string) => Effect.Effect<Principal, Unauthorized> }
+  { readonly verify: (token: string) => Effect.Effect<Principal, Unauthorized | AuthUnavailable> }
 >()("edgewise/api/SessionTokens") {
   /** A node that knows no issuer: a token can be told apart from nonsense, and trusted in no case. */
   static readonly none = Layer.succeed(SessionTokens, {
@@ -37,7 +37,11 @@ const maxCredentialLength = 4_096
 /** A credential's principal, however it came in. Counts against the user's rate limit when it is good. */
 export const identify = (
   credential: string,
-): Effect.Effect<Principal, Unauthorized | RateLimited, Accounts | SessionTokens | RateLimit> =>
+): Effect.Effect<
+  Principal,
+  Unauthorized | AuthUnavailable | RateLimited,
+  Accounts | SessionTokens | RateLimit
+> =>
   Effect.gen(function* () {
     const principal = yield* authenticate(credential)
     yield* (yield* RateLimit).admit(principal.userId)
@@ -46,7 +50,7 @@ export const identify = (
 
 const authenticate = (
   credential: string,
-): Effect.Effect<Principal, Unauthorized, Accounts | SessionTokens> => {
+): Effect.Effect<Principal, Unauthorized | AuthUnavailable, Accounts | SessionTokens> => {
   if (credential === "") return Effect.fail(new Unauthorized({ reason: "missing" }))
   if (credential.startsWith("svc_") || credential.length > maxCredentialLength) {
     return Effect.flatMap(Accounts, (accounts) => accounts.authenticate(credential))

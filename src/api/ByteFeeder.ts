@@ -1,59 +1,78 @@
-// Feeds large pieces of bytes to a sink in slices, holding what the socket does not take yet and pausing the producer
-// meanwhile. Speech needs it: a piece of audio is far larger than a token, and an engine makes it faster than it plays.
+// Feeds large pieces of encoded speech to a sink in slices, holding what the socket does not take yet and pausing the
+// producer meanwhile. Speech needs it: a piece of audio is far larger than a token, and an engine makes it faster than
+// it plays. It also counts the samples that were written, which is what a stream is charged for.
 import { Deferred, Effect } from "effect"
 import type { Sink } from "./SinkBody.ts"
 
 /** One write. Small enough that a socket's buffer limit is never passed by a single one. */
 const sliceBytes = 32 * 1024
 
-export class ByteFeeder {
-  private readonly sink: Sink
-  private readonly onBusy: (busy: boolean) => void
-  private waiting: Array<Uint8Array> = []
-  private blocked = false
-  private empty: Deferred.Deferred<void> | undefined
-  /** Bytes that the socket has taken. */
-  written = 0
+interface Slice {
+  readonly bytes: Uint8Array
+  readonly samples: number
+}
 
-  /** `onBusy(true)` when bytes begin to wait, `onBusy(false)` when none do any more. */
-  constructor(sink: Sink, onBusy: (busy: boolean) => void) {
-    this.sink = sink
-    this.onBusy = onBusy
+export interface FeederEvents {
+  /** True when bytes begin to wait, false when none do any more. */
+  readonly busy: (busy: boolean) => void
+  /** Samples that the socket has taken just now. */
+  readonly delivered: (samples: number) => void
+}
+
+export class ByteFeeder {
+  readonly #sink: Sink
+  readonly #events: FeederEvents
+  #waiting: Array<Slice> = []
+  #blocked = false
+  #empty: Deferred.Deferred<void> | undefined
+
+  constructor(sink: Sink, events: FeederEvents) {
+    this.#sink = sink
+    this.#events = events
     sink.onDrain(() => {
-      this.blocked = false
-      this.pump()
+      this.#blocked = false
+      this.#pump()
     })
   }
 
-  push(bytes: Uint8Array): void {
-    const idle = this.waiting.length === 0
-    for (let at = 0; at < bytes.length; at += sliceBytes)
-      this.waiting.push(bytes.subarray(at, at + sliceBytes))
+  /** `samples` of speech that end in these bytes. They are spread evenly over them: exact for PCM. */
+  push(bytes: Uint8Array, samples: number): void {
+    const idle = this.#waiting.length === 0
+    let counted = 0
+    for (let at = 0; at < bytes.length; at += sliceBytes) {
+      const slice = bytes.subarray(at, at + sliceBytes)
+      const upTo = Math.floor((samples * (at + slice.length)) / bytes.length)
+      this.#waiting.push({ bytes: slice, samples: upTo - counted })
+      counted = upTo
+    }
     if (!idle) return
-    this.pump()
-    if (this.waiting.length > 0) this.onBusy(true)
+    this.#pump()
+    if (this.#waiting.length > 0) this.#events.busy(true)
   }
 
   /** Completes when the socket has taken everything. */
   get flushed(): Effect.Effect<void> {
     return Effect.suspend(() => {
-      if (this.waiting.length === 0) return Effect.void
-      this.empty ??= Deferred.makeUnsafe<void>()
-      return Deferred.await(this.empty)
+      if (this.#waiting.length === 0) return Effect.void
+      this.#empty ??= Deferred.makeUnsafe<void>()
+      return Deferred.await(this.#empty)
     })
   }
 
-  private pump(): void {
-    if (this.blocked || this.waiting.length === 0) return
+  #pump(): void {
     let taken = 0
-    while (taken < this.waiting.length && !this.blocked) {
-      const slice = this.waiting[taken++]!
-      this.blocked = !this.sink.write(slice)
-      this.written += slice.length
+    let samples = 0
+    // A sink that has closed takes everything and delivers nothing.
+    while (taken < this.#waiting.length && !this.#blocked && !this.#sink.closed()) {
+      const slice = this.#waiting[taken++]!
+      this.#blocked = !this.#sink.write(slice.bytes)
+      samples += slice.samples
     }
-    this.waiting = this.waiting.slice(taken)
-    if (this.waiting.length > 0) return
-    this.onBusy(false)
-    if (this.empty !== undefined) Deferred.doneUnsafe(this.empty, Effect.void)
+    if (taken === 0) return
+    this.#waiting = this.#waiting.slice(taken)
+    this.#events.delivered(samples)
+    if (this.#waiting.length > 0) return
+    this.#events.busy(false)
+    if (this.#empty !== undefined) Deferred.doneUnsafe(this.#empty, Effect.void)
   }
 }

@@ -1,7 +1,7 @@
 // POST /v1/chat/completions: request, response, handler.
 import { Clock, Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { type ChatRequest, ChatRequest as ChatRequestSchema, maxMessages, textOf } from "#domain/Chat.ts"
+import { type ChatRequest, ChatRequest as ChatRequestSchema, textOf } from "#domain/Chat.ts"
 import { InvalidRequest } from "#domain/Errors.ts"
 import type { ChatTurn, GenerateEnd } from "#engines/Engine.ts"
 import { Caller } from "./Authentication.ts"
@@ -12,12 +12,7 @@ import { event, type StreamFrames, streamReply, textFrame } from "./TextStream.t
 
 const defaults: TextDefaults = { maxTokens: 150, topK: 0 }
 
-const readRequest = readJson(ChatRequestSchema, (body) => {
-  const messages = typeof body === "object" && body !== null && "messages" in body ? body.messages : undefined
-  return Array.isArray(messages) && messages.length > maxMessages
-    ? new InvalidRequest({ field: "messages", problem: `must be at most ${maxMessages} messages` })
-    : undefined
-})
+const readRequest = readJson(ChatRequestSchema)
 
 /** The turns of a request; fails where a part is something a text model cannot read. */
 const turnsOf = (request: ChatRequest): Effect.Effect<ReadonlyArray<ChatTurn>, InvalidRequest> => {

@@ -1,8 +1,9 @@
 // GET /v1/completions/ws: text completions over one WebSocket, several at a time.
 // Each client text frame is a /v1/completions body with an optional `request_id`, or a cancel; answers carry the id.
-import { Effect, FiberMap, Latch, Schema } from "effect"
+import { Array as Arr, Effect, FiberMap, Latch, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { CloseEvent, type SocketError } from "effect/socket/Socket"
+import { CloseEvent, type SocketError, type Writer } from "effect/socket/Socket"
+import { Drain } from "#actors/Drain.ts"
 import { CompletionRequest } from "#domain/Completion.ts"
 import { InvalidRequest } from "#domain/Errors.ts"
 import { Accounts, type Principal } from "#store/Accounts.ts"
@@ -20,6 +21,8 @@ import { RateLimit } from "./RateLimit.ts"
 const maxRunning = 16
 /** Characters waiting for the socket beyond which its generations pause. A quarter of what a reader may be owed. */
 const pauseAboveChars = 64 * 1024
+/** Characters beyond which the socket is given up: pausing did not help. What transport keeps for any reader. */
+const cutAboveChars = 256 * 1024
 
 const RequestId = Schema.Union([Schema.String.check(Schema.isMaxLength(128)), Schema.Finite])
 type RequestId = typeof RequestId.Type
@@ -43,9 +46,12 @@ const requestIdIn = (body: unknown): RequestId | undefined => {
 /** Frames on their way to one client: callbacks put them in, one fiber writes them out. */
 class Outbox {
   private frames: Array<string> = []
+  private last: CloseEvent | undefined
   private chars = 0
   private readonly filled = Latch.makeUnsafe(false)
   private readonly running = new Set<Generation>()
+  /** Opens when frames come faster than any pause can stop; what comes then is dropped. */
+  readonly overflow = Latch.makeUnsafe(false)
 
   add(generation: Generation): () => void {
     this.running.add(generation)
@@ -55,6 +61,7 @@ class Outbox {
   push(frame: object): void {
     const text = JSON.stringify(frame)
     const before = this.chars
+    if (before + text.length > cutAboveChars && before > 0) return void this.overflow.openUnsafe()
     this.frames.push(text)
     this.chars += text.length
     this.filled.openUnsafe()
@@ -63,18 +70,25 @@ class Outbox {
     }
   }
 
-  /** Waits for frames and takes them all. Taking is what makes room again, so it resumes paused generations. */
-  readonly take: Effect.Effect<readonly [string, ...Array<string>]> = Effect.suspend(() =>
-    Effect.map(this.filled.await, () => {
-      // Never empty: the latch opens when a frame is put in and closes here.
-      const frames = this.frames as [string, ...Array<string>]
+  /** Closes the socket after everything that was put in before. */
+  close(event: CloseEvent): void {
+    this.last = event
+    this.filled.openUnsafe()
+  }
+
+  /** Writes what there is, once there is something. Taking is what makes room, so it resumes paused generations. */
+  writeTo(writer: Writer): Effect.Effect<void, SocketError> {
+    return Effect.flatMap(this.filled.await, () => {
+      const frames = this.frames
+      const last = this.last
       this.frames = []
       this.filled.closeUnsafe()
       if (this.chars > pauseAboveChars) for (const { flow } of this.running) flow.resume()
       this.chars = 0
-      return frames
-    }),
-  )
+      const written = Arr.isReadonlyArrayNonEmpty(frames) ? writer.writeAll(frames) : Effect.void
+      return last === undefined ? written : Effect.andThen(written, writer.write(last))
+    })
+  }
 }
 
 /** One generation of a socket, from its frame to `done` or `error`. */
@@ -101,13 +115,14 @@ const serve = Effect.fnUntraced(function* (
   caller: Principal,
 ) {
   const accounts = yield* Accounts
+  const drain = yield* Drain
   const limit = yield* RateLimit
   const newId = yield* NewId
   const socket = yield* httpRequest.upgrade
   const reader = yield* socket.reader
   const writer = yield* socket.writer
   const outbox = new Outbox()
-  const running = yield* FiberMap.make<RequestId>()
+  const running = yield* FiberMap.make<RequestId, void, never>()
 
   const onFrame = (frame: string | Uint8Array) =>
     Effect.gen(function* () {
@@ -148,12 +163,23 @@ const serve = Effect.fnUntraced(function* (
   const read = Effect.forever(
     Effect.flatMap(reader.pull, (frames) => Effect.forEach(frames, onFrame, { discard: true })),
   )
-  const write = Effect.forever(Effect.flatMap(outbox.take, (frames) => writer.writeAll(frames)))
+  const write = Effect.forever(outbox.writeTo(writer))
   const revoked = Effect.andThen(
     accounts.revoked(caller),
     writer.write(new CloseEvent(1008, "credential revoked")),
   )
-  yield* Effect.raceFirst(Effect.raceFirst(read, write), revoked)
+  const tooSlow = outbox.overflow.await.pipe(
+    // First the generations: the close frame waits for the same reader.
+    Effect.andThen(FiberMap.clear(running)),
+    Effect.andThen(writer.write(new CloseEvent(1013, "reader too slow"))),
+  )
+  const stopping = drain.closing.pipe(
+    Effect.andThen(FiberMap.awaitEmpty(running)),
+    Effect.andThen(Effect.sync(() => outbox.close(new CloseEvent(1001, "server is shutting down")))),
+    // The peer's own close frame ends the reader, and with it everything.
+    Effect.andThen(Effect.never),
+  )
+  yield* Effect.raceAllFirst([read, write, revoked, tooSlow, stopping])
 })
 
 /** Refused before the upgrade like any request; after it, failures are frames. */

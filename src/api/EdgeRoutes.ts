@@ -11,6 +11,7 @@ import { completionsSocket } from "./CompletionsSocket.ts"
 import { EdgeApi } from "./EdgeApi.ts"
 import { type EdgeError, errorResponse } from "./ErrorBody.ts"
 import { health } from "./Health.ts"
+import { liveTranscription } from "./LiveTranscription.ts"
 import { metrics } from "./Metrics.ts"
 import { listModels, modelStatus } from "./Models.ts"
 import { gpuMemory, gpuPurge, gpuStatus, loadModel, unloadAll, unloadModel } from "./Operations.ts"
@@ -78,6 +79,7 @@ const knownPaths: KnownPaths = {
   "/openapi.json": ["GET"],
   "/v1/audio/speech": ["POST"],
   "/v1/audio/transcriptions": ["GET", "POST", "DELETE"],
+  "/v1/audio/transcriptions/ws": ["GET"],
   "/v1/audio/voices": ["GET"],
   "/v1/chat/completions": ["POST"],
   "/v1/completions": ["POST"],
@@ -97,6 +99,11 @@ const request = HttpServerRequest.HttpServerRequest
 const Pages = HttpRouter.addAll([
   HttpRouter.route("GET", "/", playground),
   HttpRouter.route("GET", "/metrics", metrics),
+  HttpRouter.route(
+    "GET",
+    "/v1/audio/transcriptions/ws",
+    Effect.flatMap(request, (self) => answered(liveTranscription(self))),
+  ),
   HttpRouter.route(
     "GET",
     "/v1/completions/ws",

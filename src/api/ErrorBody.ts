@@ -3,6 +3,7 @@
 import { HttpServerResponse } from "effect/http"
 import type {
   AtCapacity,
+  AuthUnavailable,
   BodyTooLarge,
   Draining,
   EngineFailed,
@@ -23,6 +24,7 @@ import type {
 
 export type EdgeError =
   | AtCapacity
+  | AuthUnavailable
   | BodyTooLarge
   | Draining
   | EngineFailed
@@ -54,6 +56,12 @@ const unauthorized: Readonly<Record<Unauthorized["reason"], string>> = {
   "malformed-token": "Invalid token: Not enough segments",
   "invalid-token": "Invalid token: Signature verification failed",
   "expired-token": "Token has expired",
+  "wrong-algorithm": "Invalid token: Algorithm not allowed",
+  "wrong-type": "Invalid token: Not a session token",
+  "wrong-audience": "Invalid token: Invalid audience",
+  "wrong-issuer": "Invalid token: Invalid issuer",
+  "wrong-claims": "Invalid token: Missing or malformed claims",
+  "premature-token": "Invalid token: Not yet valid",
 }
 
 const engineFailed: Readonly<Record<EngineFailed["reason"], string>> = {
@@ -110,6 +118,12 @@ export const problemOf = (error: EdgeError): Problem => {
       return { status: 500, detail: engineFailed[error.reason] }
     case "AtCapacity":
       return { status: 503, detail: "Model is at capacity", headers: retryAfter(error.retryAfterMs) }
+    case "AuthUnavailable":
+      return {
+        status: 503,
+        detail: "Session tokens cannot be checked",
+        headers: retryAfter(error.retryAfterMs),
+      }
     case "ModelUnavailable":
       return { status: 503, detail: "Model is unavailable", headers: retryAfter(error.retryAfterMs) }
     case "Draining":

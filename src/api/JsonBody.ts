@@ -7,6 +7,43 @@ import { BodyTooLarge, InvalidRequest } from "#domain/Errors.ts"
 /** The contract's cap for JSON bodies. */
 export const maxJsonBytes = 8_000_000
 
+/**
+ * Commas that a body may have. Each value of a list or an object costs one, and parsing is paid by value, not by byte:
+ * 8 MB of `0,0,0,…` took 170 ms of the event loop, 100,000 of them 4 ms (measured). Commas inside texts count as well.
+ */
+const maxCommas = 100_000
+
+const hasTooManyValues = (text: string): boolean => {
+  let commas = 0
+  for (let at = text.indexOf(","); at >= 0; at = text.indexOf(",", at + 1)) {
+    if (++commas > maxCommas) return true
+  }
+  return false
+}
+
+/**
+ * Items of one list, and of all lists inside its items: decoding costs up to 4 µs an item (measured). No context that
+ * is deployed could hold as many messages.
+ */
+const maxItems = 4_096
+
+/** The first list that is too long to be decoded on the event loop. */
+const longList = (body: unknown): InvalidRequest | undefined => {
+  if (typeof body !== "object" || body === null) return undefined
+  for (const [field, list] of Object.entries(body)) {
+    if (!Array.isArray(list)) continue
+    const inner = list.flatMap((item: unknown) =>
+      typeof item === "object" && item !== null ? Object.values(item).filter(Array.isArray) : [],
+    )
+    const items = Math.max(
+      list.length,
+      inner.reduce((sum, { length }) => sum + length, 0),
+    )
+    if (items > maxItems) return new InvalidRequest({ field, problem: `must be at most ${maxItems} items` })
+  }
+  return undefined
+}
+
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 
 /** `["messages", 0, "role"]` → `messages[0].role`. */
@@ -26,20 +63,22 @@ export const invalidRequestOf = (error: Schema.SchemaError): InvalidRequest => {
 }
 
 /** Decodes a JSON text that has already been read, e.g. a WebSocket frame. */
-export const decodeJson = <A>(
-  schema: Schema.Codec<A, unknown>,
-  check?: (body: unknown) => InvalidRequest | undefined,
-) => {
+export const decodeJson = <A>(schema: Schema.Codec<A, unknown>) => {
   const decode = Schema.decodeUnknownEffect(schema)
   return (text: string): Effect.Effect<A, InvalidRequest> =>
     Effect.suspend(() => {
+      if (hasTooManyValues(text)) {
+        return Effect.fail(
+          new InvalidRequest({ field: "body", problem: `has more than ${maxCommas} values` }),
+        )
+      }
       let body: unknown
       try {
         body = JSON.parse(text)
       } catch {
         return Effect.fail(new InvalidRequest({ field: "body", problem: "is not valid JSON" }))
       }
-      const problem = check?.(body)
+      const problem = longList(body)
       if (problem !== undefined) return Effect.fail(problem)
       return Effect.mapError(decode(body), invalidRequestOf)
     })
@@ -48,12 +87,11 @@ export const decodeJson = <A>(
 const withCap = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.provideService(effect, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxJsonBytes))
 
-/** The request's body as a value of `schema`. `check` may refuse a body cheaply before it is decoded. */
+/** The request's body as a value of `schema`. */
 export const readJson = <A>(
   schema: Schema.Codec<A, unknown>,
-  check?: (body: unknown) => InvalidRequest | undefined,
 ): ((request: HttpServerRequest.HttpServerRequest) => Effect.Effect<A, InvalidRequest | BodyTooLarge>) => {
-  const decode = decodeJson(schema, check)
+  const decode = decodeJson(schema)
   return (request) =>
     withCap(request.text).pipe(
       Effect.mapError((error) =>

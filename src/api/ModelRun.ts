@@ -5,7 +5,7 @@ import { Drain } from "#actors/Drain.ts"
 import type { Flow, Listener, RunError } from "#actors/EngineHost.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import {
-  type Draining,
+  Draining,
   EngineFailed,
   type ModelNotLoaded,
   type PaymentRequired,
@@ -15,7 +15,7 @@ import type { ModelEntry } from "#domain/Model.ts"
 import { costOf } from "#domain/Money.ts"
 import type { Usage } from "#domain/Usage.ts"
 import { Accounts, type Principal } from "#store/Accounts.ts"
-import { UsageLedger } from "#store/UsageLedger.ts"
+import { type Reservation, UsageLedger } from "#store/UsageLedger.ts"
 
 export type ModelRunError = RunError | Draining | ModelNotLoaded | PaymentRequired | Unauthorized
 
@@ -31,6 +31,15 @@ export interface RunSpec<Started, Unit, End> {
   readonly onStarted: (facts: Started) => void
   readonly onUnit: (unit: Unit) => void
   readonly onEnd: (end: End) => void
+  /** Lets those who wait in person go first. */
+  readonly background?: boolean
+  /** Money set aside earlier, where preparing the request already costs something; else the run does it. */
+  readonly reservation?: Reservation
+  /**
+   * True where the reply outlives the engine's work: it is charged, and a draining node waits for it, until the scope
+   * closes and not only until the run has ended.
+   */
+  readonly untilReplied?: boolean
 }
 
 export interface ModelRun<Started, End> {
@@ -41,6 +50,21 @@ export interface ModelRun<Started, End> {
 }
 
 export type ModelRunServices = Accounts | Drain | ModelRegistry | UsageLedger
+
+/** Sets aside the most that a request can cost; released when the scope closes, unless it is charged before. */
+export const reserveFor = (
+  principal: Principal,
+  entry: ModelEntry,
+  atMost: Usage,
+): Effect.Effect<Reservation, PaymentRequired, Scope.Scope | UsageLedger> =>
+  Effect.flatMap(UsageLedger, (ledger) => ledger.reserve(principal, costOf(entry.price, atMost)))
+
+/** Makes a draining node wait until the scope closes. */
+const holdDrain = (drain: Drain["Service"]): Effect.Effect<void, Draining, Scope.Scope> =>
+  Effect.gen(function* () {
+    if (drain.isClosed()) return yield* new Draining()
+    yield* Effect.forkScoped(drain.admit(Effect.never), { startImmediately: true })
+  })
 
 /**
  * Starts a run and waits until the engine has accepted it, so that whatever can be refused is refused before anything
@@ -56,7 +80,7 @@ export const beginRun = <Started, Unit, End>(
     const ledger = yield* UsageLedger
     const registry = yield* ModelRegistry
 
-    const reservation = yield* ledger.reserve(principal, costOf(entry.price, spec.atMost))
+    const reservation = spec.reservation ?? (yield* reserveFor(principal, entry, spec.atMost))
     const settle = Effect.suspend(() => {
       const usage = spec.used()
       if (usage === undefined) return ledger.cancel(reservation)
@@ -76,13 +100,16 @@ export const beginRun = <Started, Unit, End>(
       accounts.revoked(principal),
       Effect.fail(new Unauthorized({ reason: "invalid-key" })),
     )
-    const run = registry.run<Started, Unit, End>(entry.id, spec.request, listener).pipe(
+    const run = registry.run<Started, Unit, End>(entry.id, spec.request, listener, spec.background).pipe(
       Effect.tap((end) => Effect.sync(() => spec.onEnd(end))),
       Effect.raceFirst(revoked),
-      Effect.onExit(() => settle),
-      drain.admit,
     )
-    const fiber = yield* Effect.forkScoped(run, { startImmediately: true })
+    if (spec.untilReplied === true) {
+      yield* holdDrain(drain)
+      yield* Effect.addFinalizer(() => settle)
+    }
+    const whole = spec.untilReplied === true ? run : drain.admit(Effect.onExit(run, () => settle))
+    const fiber = yield* Effect.forkScoped(whole, { startImmediately: true })
     const { facts, flow } = yield* Effect.raceFirst(
       Deferred.await(started),
       Effect.flatMap(Fiber.join(fiber), () =>

@@ -1,21 +1,16 @@
-// POST /v1/audio/speech and GET /v1/audio/voices: request, response, handlers.
-import { Deferred, Effect, Latch } from "effect"
+// POST /v1/audio/speech and GET /v1/audio/voices: request, rules, handlers.
+import { Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
-import { CodecPool } from "#audio/CodecPool.ts"
-import type { Encoder } from "#audio/Encoder.ts"
-import { type AudioFormat, SPEECH_RATE_HZ } from "#domain/Audio.ts"
 import { InputTooLong, InvalidRequest, ModelNotLoaded, SynthesisFailed } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
-import { contentTypes, formatOf, msPerCharacterAtMost, SpeechRequest } from "#domain/Speech.ts"
-import { codePointCount, speechTextWithin } from "#domain/SpeechText.ts"
-import { audioUsage } from "#domain/Usage.ts"
-import type { PcmChunk, SynthesizeEnd, SynthesizeRequest, SynthesizeStarted } from "#engines/Engine.ts"
+import { formatOf, SpeechRequest } from "#domain/Speech.ts"
+import { speechTextWithin } from "#domain/SpeechText.ts"
 import { Caller } from "./Authentication.ts"
-import { ByteFeeder } from "./ByteFeeder.ts"
 import { readJson } from "./JsonBody.ts"
-import { beginRun, type ModelRun, type ModelRunError } from "./ModelRun.ts"
-import { sinkResponse } from "./SinkBody.ts"
+import { reserveFor } from "./ModelRun.ts"
+import { batchReply, streamReply } from "./SpeechReply.ts"
+import { beginSynthesis, speechAtMost } from "./Synthesis.ts"
 import { clonedVoice } from "./Voice.ts"
 
 const readRequest = readJson(SpeechRequest)
@@ -40,149 +35,38 @@ const checked = (request: SpeechRequest, entry: ModelEntry) =>
     if ("problem" in asked) {
       return yield* new InvalidRequest({ field: "response_format", problem: asked.problem })
     }
-    const speech = entry.speech ?? { maxCharacters: 4096, cloning: false, languages: ["en"] }
-    if (speech.cloning && stream && speed !== 1) {
+    const { cloning, languages, maxCharacters } = entry.speech ?? defaultLimits
+    if (cloning && stream && speed !== 1) {
       return yield* new InvalidRequest({ field: "speed", problem: `must be 1.0 when ${entry.id} streams` })
     }
-    const language = speech.cloning ? (request.language ?? "en") : "en"
-    if (!speech.languages.includes(language)) {
+    const language = (cloning ? request.language : undefined) ?? languages[0] ?? "en"
+    if (!languages.includes(language)) {
       return yield* new InvalidRequest({
         field: "language",
-        problem: `must be one of ${speech.languages.join(", ")}`,
+        problem: `must be one of ${languages.join(", ")}`,
       })
     }
-    const text = speechTextWithin(request.input, speech.maxCharacters)
-    if (text === undefined) {
-      return yield* new InputTooLong({ model: entry.id, maxCharacters: speech.maxCharacters })
-    }
+    const text = speechTextWithin(request.input, maxCharacters)
+    if (text === undefined) return yield* new InputTooLong({ model: entry.id, maxCharacters })
     if (text === "") return yield* new InvalidRequest({ field: "input", problem: "has nothing to speak" })
-    return { cloning: speech.cloning, format: asked.format, language, speed, stream, text }
+    return { cloning, format: asked.format, language, speed, stream, text }
   })
 
-/** An engine that cannot make a voice or a sound of the text is an upstream failure, except for a bad clip. */
-const speechError =
-  (model: string, cloning: boolean) =>
-  (error: ModelRunError): ModelRunError | SynthesisFailed => {
-    if (error._tag === "EngineFailed") return new SynthesisFailed({ model, detail: error.reason })
-    if (error._tag !== "InvalidRequest" || (cloning && error.field === "voice")) return error
-    return new SynthesisFailed({ model, detail: error.field })
-  }
+/** Of a speech model whose catalog entry says nothing about speech: the specification's larger cap. */
+const defaultLimits = { maxCharacters: 4096, cloning: false, languages: ["en"] }
 
-interface Synthesis {
-  readonly run: ModelRun<SynthesizeStarted, SynthesizeEnd>
-  /** Sends chunks, the ones that came before included, to `reader` from now on. Called once. */
-  readonly read: (reader: (samples: Int16Array) => void) => void
-  /** Takes note of samples that have reached the client: what will be charged. */
-  readonly delivered: (samples: number) => void
-}
+/** Longer than any preset's name: such a voice is not worth an engine's time. */
+const maxPresetCharacters = 256
 
-/** Starts a synthesis and waits for its first audio, so that nothing is answered before there is something to play. */
-const beginSynthesis = Effect.fnUntraced(function* (
-  entry: ModelEntry,
-  request: SynthesizeRequest,
-  cloning: boolean,
-) {
-  const early: Array<Int16Array> = []
-  const first = Deferred.makeUnsafe<void>()
-  let deliveredSamples = 0
-  let reader = (samples: Int16Array): void => void early.push(samples)
-  const atMostMs = (codePointCount(request.text) * msPerCharacterAtMost) / request.speed
-  const run = yield* beginRun<SynthesizeStarted, PcmChunk, SynthesizeEnd>({
-    principal: yield* Caller,
-    entry,
-    request,
-    atMost: audioUsage("speech", Math.ceil(atMostMs), 1000),
-    used: () => (deliveredSamples === 0 ? undefined : audioUsage("speech", deliveredSamples, SPEECH_RATE_HZ)),
-    onStarted: () => {},
-    onUnit: ({ samples }) => {
-      reader(samples)
-      Deferred.doneUnsafe(first, Effect.void)
-    },
-    onEnd: () => {},
-  }).pipe(Effect.mapError(speechError(entry.id, cloning)))
-  yield* Effect.raceFirst(Deferred.await(first), Effect.asVoid(run.end)).pipe(
-    Effect.mapError(speechError(entry.id, cloning)),
-  )
-  if (early.length === 0) return yield* new SynthesisFailed({ model: entry.id, detail: "no audio" })
-  return {
-    run,
-    read: (next) => {
-      for (const samples of early) next(samples)
-      reader = next
-    },
-    delivered: (samples) => {
-      deliveredSamples += samples
-    },
-  } satisfies Synthesis
-})
-
-/** Waits for the encoder whenever it says that it has enough; a scoped helper of one stream. */
-const encoderGate = Effect.fnUntraced(function* (encoder: Encoder, hold: (busy: boolean) => void) {
-  const full = Latch.makeUnsafe(false)
-  yield* Effect.forkScoped(
-    Effect.forever(
-      Effect.gen(function* () {
-        yield* full.await
-        full.closeUnsafe()
-        yield* encoder.ready
-        hold(false)
-      }),
-    ).pipe(Effect.ignore),
-  )
-  return () => {
-    hold(true)
-    full.openUnsafe()
-  }
-})
-
-const streamHeaders = { "x-service-stream": "1", "x-service-sample-rate": String(SPEECH_RATE_HZ) }
-
-const streamReply = (synthesis: Synthesis, format: AudioFormat, codecs: CodecPool["Service"]) =>
-  sinkResponse(
-    (sink) =>
-      Effect.gen(function* () {
-        const { flow } = synthesis.run
-        // Two things can be full, the socket and the encoder; the engine goes on when neither is.
-        const busy = { sink: false, encoder: false }
-        const hold = (part: keyof typeof busy) => (now: boolean) => {
-          const before = busy.sink || busy.encoder
-          busy[part] = now
-          const after = busy.sink || busy.encoder
-          if (after !== before) after ? flow.pause() : flow.resume()
-        }
-        const feeder = new ByteFeeder(sink, hold("sink"))
-        const encoder = yield* codecs.open({ format, onBytes: (bytes) => feeder.push(bytes) })
-        const full = yield* encoderGate(encoder, hold("encoder"))
-        synthesis.read((samples) => {
-          synthesis.delivered(samples.length)
-          if (!encoder.push(samples)) full()
-        })
-        yield* Effect.raceFirst(synthesis.run.end, encoder.failed)
-        yield* Effect.raceFirst(encoder.finish, encoder.failed)
-        yield* feeder.flushed
-      }).pipe(Effect.scoped),
-    { contentType: contentTypes[format], headers: streamHeaders },
-  )
-
-const batchReply = Effect.fnUntraced(function* (
-  synthesis: Synthesis,
-  format: AudioFormat,
-  codecs: CodecPool["Service"],
-  failed: (error: ModelRunError) => ModelRunError | SynthesisFailed,
-) {
-  const parts: Array<Uint8Array> = []
-  const encoder = yield* codecs.open({ format, onBytes: (bytes) => void parts.push(bytes) })
-  const full = yield* encoderGate(encoder, (busy) =>
-    busy ? synthesis.run.flow.pause() : synthesis.run.flow.resume(),
-  )
-  synthesis.read((samples) => {
-    if (!encoder.push(samples)) full()
+/** A preset by its name. Whether the model has it is the engine's to say, unless it has said so already. */
+const presetVoice = (entry: ModelEntry, preset: string) =>
+  Effect.flatMap(ModelRegistry, (registry) => {
+    const facts = registry.find(entry.id)?.host?.facts
+    const known = facts !== undefined && "voices" in facts ? facts.voices : undefined
+    return preset.length > maxPresetCharacters || known?.includes(preset) === false
+      ? Effect.fail(new SynthesisFailed({ model: entry.id, detail: "unknown voice" }))
+      : Effect.succeed({ preset })
   })
-  const { samples } = yield* Effect.raceFirst(Effect.mapError(synthesis.run.end, failed), encoder.failed)
-  yield* encoder.finish
-  synthesis.delivered(samples)
-  return HttpServerResponse.uint8Array(Buffer.concat(parts), { contentType: contentTypes[format] })
-})
 
 export const speech = Effect.fn("Speech.create")(function* (
   httpRequest: HttpServerRequest.HttpServerRequest,
@@ -190,20 +74,15 @@ export const speech = Effect.fn("Speech.create")(function* (
   const body = yield* readRequest(httpRequest)
   const entry = yield* speechModel(body.model)
   const { cloning, format, language, speed, stream, text } = yield* checked(body, entry)
-  const voice = cloning ? yield* clonedVoice(body) : { preset: body.voice }
-  const codecs = yield* CodecPool
-  const failed = speechError(entry.id, cloning)
-  const synthesis = yield* beginSynthesis(
-    entry,
-    { text, voice, language, speed, priority: stream ? "stream" : "batch" },
-    cloning,
-  )
-  if (stream) return streamReply(synthesis, format, codecs)
-  return yield* batchReply(synthesis, format, codecs, failed).pipe(
-    Effect.catchTag("CodecFailed", ({ reason }) =>
-      Effect.fail(new SynthesisFailed({ model: entry.id, detail: reason })),
-    ),
-  )
+  // Before the voice: whoever cannot pay does not make this node fetch and decode clips.
+  const reservation = yield* reserveFor(yield* Caller, entry, speechAtMost(text, speed))
+  const voice = cloning ? yield* clonedVoice(body) : yield* presetVoice(entry, body.voice)
+  const priority = stream ? "stream" : "batch"
+  const request = { text, voice, language, speed, priority } as const
+  const synthesis = yield* beginSynthesis({ entry, request, reservation })
+  return stream
+    ? yield* streamReply(entry.id, synthesis, format)
+    : yield* batchReply(entry.id, synthesis, format)
 })
 
 export const voices = Effect.fn("Speech.voices")(function* (
@@ -212,10 +91,11 @@ export const voices = Effect.fn("Speech.voices")(function* (
   const id = new URL(httpRequest.url, "http://edge").searchParams.get("model")
   if (id === null || id === "") return yield* new InvalidRequest({ field: "model", problem: "is required" })
   const entry = yield* speechModel(id)
+  const { cloning, languages } = entry.speech ?? defaultLimits
   return HttpServerResponse.jsonUnsafe({
     model: entry.id,
     voices: entry.speech?.voices ?? [],
-    cloning: entry.speech?.cloning ?? false,
-    languages: entry.speech?.languages ?? ["en"],
+    cloning,
+    languages,
   })
 })

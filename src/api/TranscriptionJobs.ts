@@ -1,40 +1,45 @@
 // The workers that do accepted transcription jobs, and what a caller may do with a job. An accepted job is a promise:
-// it survives the node, runs again after a crash, is charged once, and its upload goes when it ends.
+// it survives the node, runs again after a crash, is charged once, and its upload goes when it ends. What one job does
+// in its turn is TranscriptionTurn's matter; here it is decided whose turn it is, and what follows from its end.
 import { readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { Clock, Context, Effect, Exit, FiberMap, Latch, Layer, Schedule } from "effect"
 import { Drain } from "#actors/Drain.ts"
 import type { ModelRegistry } from "#actors/ModelRegistry.ts"
 import type { Decoder } from "#audio/Decoder.ts"
-import { LISTEN_RATE_HZ, samplesToMs } from "#domain/Audio.ts"
-import { JobNotFound } from "#domain/Errors.ts"
+import { AtCapacity, type Draining, JobNotFound } from "#domain/Errors.ts"
+import { passes, retryAfterMs } from "#domain/JobRetry.ts"
 import type { JobStatus } from "#domain/JobStatus.ts"
-import type { Transcript } from "#domain/Transcript.ts"
-import { Accounts } from "#store/Accounts.ts"
-import { type Job, Jobs, type NewJob } from "#store/Jobs.ts"
+import type { Accounts } from "#store/Accounts.ts"
+import { type Job, type JobChange, Jobs, type NewJob } from "#store/Jobs.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
 import { type EdgeError, problemOf } from "./ErrorBody.ts"
-import { runTranscription, transcriptionModel } from "./TranscriptionRun.ts"
+import { chargeCancelled, type Kept, newKept, TurnOver, takeTurn } from "./TranscriptionTurn.ts"
 import { UploadDir } from "./TranscriptionUpload.ts"
 
 /**
- * Jobs in work at a time. Their windows take turns at the engine, so a short one is not held up by two long ones;
- * more would take decoders away from those who wait in person (the decoder has 4 processes). A guess.
+ * Jobs in work at a time. Two keep an engine busy (one decodes a file while the other is heard) and leave half of the
+ * node's four decoders to those who wait in person.
  */
-const workers = 3
-
-/** A job that cannot go on now is looked at again after this long: no credit, or a model that is away. A guess. */
-const retryMs = 10_000
+const workers = 2
 
 /** How often the table is looked at without a reason: for jobs whose pause is over. */
-const idleLookMs = 1_000
+const idleLookMs = 500
 
 const purgeEveryMs = 3_600_000
+
+/** After the database failed: a guess at how long a full disk or a lock lasts at least. */
+const storeRetryMs = 1_000
+
+/** When a caller may find room for another job. A guess. */
+const fullRetryMs = 30_000
 
 export class TranscriptionJobs extends Context.Service<
   TranscriptionJobs,
   {
-    readonly submit: (job: NewJob) => Effect.Effect<string>
+    /** Refuses before an upload what `submit` would refuse after it. */
+    readonly admit: (orgId: string, model: string) => Effect.Effect<void, AtCapacity>
+    readonly submit: (job: NewJob) => Effect.Effect<string, AtCapacity | Draining>
     /** A job of the organization; anybody else's cannot be told from none. */
     readonly find: (orgId: string, jobId: string) => Effect.Effect<Job, JobNotFound>
     /** Cancels it if it has not ended; the state it is in afterwards. */
@@ -59,111 +64,106 @@ const removeOrphans = (dir: string, needed: ReadonlySet<string>) =>
     }
   })
 
-/** Whether a failure passes by itself, so that the job shall wait instead of fail. */
-const passes = (error: EdgeError): boolean =>
-  error._tag === "PaymentRequired" ||
-  error._tag === "AtCapacity" ||
-  error._tag === "ModelUnavailable" ||
-  error._tag === "ModelNotLoaded" ||
-  error._tag === "EngineFailed" ||
-  error._tag === "Draining"
-
-/** Times an engine may die under one job before the job is given up: the audio may be what kills it. */
-const maxEngineFailures = 3
-
 const make = Effect.gen(function* () {
   const jobs = yield* Jobs
-  const accounts = yield* Accounts
   const drain = yield* Drain
   const ledger = yield* UsageLedger
-  const services = yield* Effect.context<Decoder | ModelRegistry | UsageLedger>()
+  const services = yield* Effect.context<Accounts | Decoder | ModelRegistry | UsageLedger>()
   const running = yield* FiberMap.make<string>()
   const work = Latch.makeUnsafe(true)
   /** When an organization's job was last taken; the one that waited longest is next. */
   const served = new Map<string, number>()
-  const engineFailures = new Map<string, number>()
+  /** What unfinished jobs have done so far; a crash forgets it, and they start anew. */
+  const kept = new Map<string, Kept>()
+  /** Jobs whose end could not be written: they go back into the queue once the database works again. */
+  const lost = new Set<string>()
   let turn = 0
 
   yield* jobs.recover
   yield* removeOrphans(yield* UploadDir, yield* jobs.uploads)
 
-  const finish = (job: Job, event: "complete" | "fail", change: { note?: string; transcript?: Transcript }) =>
+  const finish = (job: Job, event: "complete" | "fail", change: JobChange) =>
     Effect.gen(function* () {
-      engineFailures.delete(job.id)
+      // The receipt first: a crash in between runs the job again, and its receipt is written once.
+      yield* Effect.ignore(ledger.flush)
       yield* jobs.change(job.id, event, change)
+      kept.delete(job.id)
       yield* removeUpload(job.uploadPath)
     })
 
-  const onError = (job: Job, error: EdgeError, decodedMs: number | undefined) =>
+  const onError = (job: Job, state: Kept, error: EdgeError) =>
     Effect.gen(function* () {
-      const failures = (engineFailures.get(job.id) ?? 0) + (error._tag === "EngineFailed" ? 1 : 0)
       const note = problemOf(error).detail
-      if (!passes(error) || failures >= maxEngineFailures) return yield* finish(job, "fail", { note })
-      engineFailures.set(job.id, failures)
-      const notBeforeMs = (yield* Clock.currentTimeMillis) + retryMs
-      const waiting = error._tag === "PaymentRequired" ? "paused: the organization has no credit left" : note
+      if (error._tag === "EngineFailed") state.engineFailures++
+      const waitMs = passes(error) ? retryAfterMs(error, state.engineFailures) : undefined
+      if (waitMs === undefined) return yield* finish(job, "fail", { note })
       yield* jobs.change(job.id, "return", {
-        note: waiting,
-        notBeforeMs,
-        ...(decodedMs === undefined ? {} : { decodedMs }),
+        note: error._tag === "PaymentRequired" ? "paused: the organization has no credit left" : note,
+        notBeforeMs: (yield* Clock.currentTimeMillis) + waitMs,
+        ...(state.decodedMs === undefined ? {} : { decodedMs: state.decodedMs }),
       })
     })
 
   const runJob = (job: Job) =>
     Effect.gen(function* () {
-      let decodedMs = job.decodedMs
-      const transcribed = yield* Effect.gen(function* () {
-        const principal = yield* accounts.principalOf(job.keyId)
-        const entry = yield* transcriptionModel(job.model)
-        const { language, punctuation, ...options } = job.options
-        return yield* runTranscription({
-          principal,
-          entry,
-          path: job.uploadPath,
-          options: {
-            ...options,
-            language: language ?? undefined,
-            punctuation: punctuation ?? undefined,
-            words: options.granularities.includes("word"),
-          },
-          background: true,
-          receiptId: job.id,
-          ...(job.decodedMs === undefined ? {} : { knownMs: job.decodedMs }),
-          onSegment: () => {},
-          onDecoded: (samples) => {
-            decodedMs = Math.max(decodedMs ?? 0, Math.ceil(samplesToMs(samples, LISTEN_RATE_HZ)))
-          },
-        })
-      }).pipe(Effect.scoped, Effect.provideContext(services), Effect.exit)
-      if (Exit.isSuccess(transcribed)) {
-        // The receipt first: a crash in between runs the job again, and its receipt is written once.
-        yield* Effect.ignore(ledger.flush)
-        return yield* finish(job, "complete", { transcript: transcribed.value })
+      const state = kept.get(job.id) ?? newKept(job.decodedMs)
+      kept.set(job.id, state)
+      const exit = yield* takeTurn(job, state, jobs.othersWait(job.orgId)).pipe(
+        Effect.scoped,
+        Effect.provideContext(services),
+        Effect.exit,
+      )
+      if (Exit.isSuccess(exit)) return yield* finish(job, "complete", { transcript: exit.value })
+      const error = Exit.findErrorOption(exit)
+      if (error._tag === "Some") {
+        return error.value instanceof TurnOver
+          ? void (yield* jobs.change(job.id, "return"))
+          : yield* onError(job, state, error.value)
       }
-      const error = Exit.findErrorOption(transcribed)
-      if (error._tag === "Some") return yield* onError(job, error.value, decodedMs)
-      if (Exit.hasInterrupts(transcribed)) return yield* Effect.failCause(transcribed.cause as never)
-      yield* Effect.logError("transcription job died").pipe(Effect.annotateLogs({ job: job.id }))
+      if (Exit.hasInterrupts(exit)) return yield* Effect.interrupt
+      yield* Effect.logError("transcription job died", exit.cause).pipe(Effect.annotateLogs({ job: job.id }))
       yield* finish(job, "fail", { note: "The transcription failed" })
     }).pipe(
       // A node that stops gives the job back; a cancelled one has left that state already.
       Effect.onInterrupt(() => jobs.change(job.id, "return")),
+      Effect.catchDefect((cause) =>
+        Effect.logError("the end of a transcription job could not be written", String(cause)).pipe(
+          Effect.annotateLogs({ job: job.id }),
+          Effect.andThen(Effect.sync(() => lost.add(job.id))),
+        ),
+      ),
       Effect.ensuring(Effect.sync(() => work.openUnsafe())),
     )
 
   const dispatch = Effect.gen(function* () {
     yield* Effect.raceFirst(work.await, Effect.sleep(idleLookMs))
     work.closeUnsafe()
+    for (const id of lost) {
+      yield* jobs.change(id, "return")
+      lost.delete(id)
+    }
     while (!drain.isClosed() && (yield* FiberMap.size(running)) < workers) {
       const job = yield* jobs.take((orgId) => served.get(orgId) ?? 0)
       if (job === undefined) break
+      // Bounded by forgetting: who is forgotten is merely next.
       if (served.size > 10_000) served.clear()
       served.set(job.orgId, ++turn)
       yield* FiberMap.run(running, job.id, runJob(job))
     }
-  })
+  }).pipe(
+    // A defect here is the database's: accepted jobs wait until it works again.
+    Effect.catchDefect((cause) =>
+      Effect.logError("transcription jobs could not be read", String(cause)).pipe(
+        Effect.andThen(Effect.sleep(storeRetryMs)),
+      ),
+    ),
+  )
   yield* Effect.forkScoped(Effect.forever(dispatch))
-  yield* Effect.forkScoped(Effect.repeat(jobs.purge, Schedule.spaced(purgeEveryMs)))
+  yield* jobs.purge.pipe(
+    Effect.catchDefect((cause) => Effect.logError("old jobs could not be removed", String(cause))),
+    Effect.repeat(Schedule.spaced(purgeEveryMs)),
+    Effect.forkScoped,
+  )
 
   const find = (orgId: string, jobId: string) =>
     Effect.flatMap(jobs.find(jobId), (job) =>
@@ -171,16 +171,31 @@ const make = Effect.gen(function* () {
         ? Effect.fail(new JobNotFound({ jobId }))
         : Effect.succeed(job),
     )
+  const full = (model: string) => new AtCapacity({ model, retryAfterMs: fullRetryMs })
 
   return TranscriptionJobs.of({
-    submit: (job) => Effect.tap(jobs.accept(job), () => Effect.sync(() => work.openUnsafe())),
+    admit: (orgId, model) =>
+      Effect.flatMap(jobs.hasRoom(orgId), (room) => (room ? Effect.void : Effect.fail(full(model)))),
+    submit: (job) =>
+      Effect.flatMap(jobs.accept(job), (id) => {
+        if (id === undefined) return Effect.fail(full(job.model))
+        work.openUnsafe()
+        return Effect.succeed(id)
+      }).pipe(drain.admit),
     find,
     cancel: Effect.fnUntraced(function* (orgId, jobId) {
       const job = yield* find(orgId, jobId)
       if (!(yield* jobs.change(jobId, "cancel"))) return (yield* find(orgId, jobId)).status
+      const state = kept.get(jobId)
+      if (state !== undefined) state.cancelled = true
       yield* FiberMap.remove(running, jobId)
+      if (state?.progress !== undefined) {
+        yield* Effect.provideContext(chargeCancelled(job, state.progress), services)
+      }
+      kept.delete(jobId)
+      yield* Effect.ignore(ledger.flush)
       yield* removeUpload(job.uploadPath)
       return "cancelled"
-    }),
+    }, Effect.uninterruptible),
   })
 })

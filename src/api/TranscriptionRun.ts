@@ -1,22 +1,24 @@
-// One file transcribed on behalf of a caller: decoded, paid for as it goes, charged by what was transcribed.
-// Both the handlers that answer at once and the job workers go through here.
-import { Effect, Scope } from "effect"
+// One file transcribed on behalf of a caller: decoded, paid for as it goes, charged once at the end. Both the handlers
+// that answer at once and the job workers go through here.
+import { Effect, type Exit, Scope } from "effect"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import { type TranscribeOptions, transcribeFile } from "#actors/Transcriber.ts"
-import { Decoder } from "#audio/Decoder.ts"
-import { LISTEN_RATE_HZ } from "#domain/Audio.ts"
-import { AtCapacity, InvalidRequest, ModelNotLoaded, type PaymentRequired } from "#domain/Errors.ts"
+import type { Decoder } from "#audio/Decoder.ts"
+import { LISTEN_RATE_HZ, samplesToMs } from "#domain/Audio.ts"
+import { InvalidRequest, ModelNotLoaded, type PaymentRequired } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
 import { costOf } from "#domain/Money.ts"
-import type { Transcript, TranscriptSegment } from "#domain/Transcript.ts"
+import type { Transcript, TranscriptProgress, TranscriptSegment } from "#domain/Transcript.ts"
 import { audioUsage } from "#domain/Usage.ts"
 import type { Principal } from "#store/Accounts.ts"
 import { type Reservation, UsageLedger } from "#store/UsageLedger.ts"
 import type { EdgeError } from "./ErrorBody.ts"
+import { openAudio } from "./TranscriptionAudio.ts"
 
-/** A deployed model that transcribes. */
+/** A deployed model that transcribes, and the language where one is asked for. */
 export const transcriptionModel = (
   id: string,
+  language?: string,
 ): Effect.Effect<ModelEntry, InvalidRequest | ModelNotLoaded, ModelRegistry> =>
   Effect.gen(function* () {
     const view = (yield* ModelRegistry).find(id)
@@ -24,10 +26,18 @@ export const transcriptionModel = (
     if (view.entry.kind !== "transcription") {
       return yield* new InvalidRequest({ field: "model", problem: `${id} does not transcribe` })
     }
+    // Known once the engine has loaded; before that the engine itself refuses the first window.
+    const facts = view.host?.facts
+    if (language !== undefined && facts !== undefined && "languages" in facts) {
+      if (!facts.languages.includes(language)) {
+        const problem = `${id} does not know ${language}; it knows ${facts.languages.join(", ")}`
+        return yield* new InvalidRequest({ field: "language", problem })
+      }
+    }
     return view.entry
   })
 
-export interface TranscriptionRun {
+export interface TranscriptionRun<E> {
   readonly principal: Principal
   readonly entry: ModelEntry
   readonly path: string
@@ -35,37 +45,39 @@ export interface TranscriptionRun {
   readonly background: boolean
   /** A job's id, so that a job that runs twice is charged once. */
   readonly receiptId?: string
+  /** Where an earlier run stopped. */
+  readonly from?: TranscriptProgress | undefined
   /** Audio known to be there from an earlier run: all of it is reserved before anything is done. */
-  readonly knownMs?: number
+  readonly knownMs?: number | undefined
+  /** The engine has accepted the request. */
+  readonly onStarted: () => void
   readonly onSegment: (segment: TranscriptSegment) => void
-  /** Samples decoded by now; a job keeps it for its next run. */
-  readonly onDecoded?: (samples: number) => void
+  /** Before a window, with the samples decoded so far: may stop the run. */
+  readonly beforeWindow?: (decodedSamples: number) => Effect.Effect<void, E>
+  readonly onProgress?: (progress: TranscriptProgress) => void
+  /** Whether what has been transcribed is charged when the run ends so; success always is. */
+  readonly charged: (exit: Exit.Failure<Transcript, EdgeError | E>) => boolean
 }
 
-/** Money is set aside for this much audio at a time, so that a long file needs no guess about its length. */
-const reserveStepMs = 60_000
-
-const noAudio = (detail: string) => new InvalidRequest({ field: "file", problem: detail })
-
-/** Sets money aside for what has been decoded, a step at a time. */
-const makeReserve = Effect.fnUntraced(function* (run: TranscriptionRun) {
+/** Sets money aside for what has been decoded, to the millisecond: who can pay for a file can have it. */
+const makeReserve = Effect.fnUntraced(function* <E>(run: TranscriptionRun<E>) {
   const ledger = yield* UsageLedger
+  const scope = yield* Effect.scope
   const reservations: Array<Reservation> = []
-  let reservedMs = 0
-  const upTo = (ms: number): Effect.Effect<void, PaymentRequired, Scope.Scope> =>
+  let reserved = 0
+  const upTo = (ms: number): Effect.Effect<void, PaymentRequired> =>
     Effect.gen(function* () {
-      while (reservedMs < ms) {
-        const stepMs = Math.max(reserveStepMs, run.knownMs === undefined ? 0 : run.knownMs - reservedMs)
-        const cost = costOf(run.entry.price, audioUsage("transcription", stepMs, 1000))
-        reservations.push(yield* ledger.reserve(run.principal, cost))
-        reservedMs += stepMs
-      }
+      const cost = costOf(run.entry.price, audioUsage("transcription", ms, 1000))
+      if (reservations.length > 0 && cost <= reserved) return
+      reservations.push(yield* Scope.provide(ledger.reserve(run.principal, cost - reserved), scope))
+      reserved = cost
     })
+  const release = Effect.suspend(() => Effect.forEach(reservations, ledger.cancel, { discard: true }))
   /** Charges what was transcribed, and gives the rest back. */
   const settle = (samples: number): Effect.Effect<void> =>
     Effect.gen(function* () {
-      const [first, ...others] = reservations
-      for (const reservation of others) yield* ledger.cancel(reservation)
+      const first = reservations.shift()
+      yield* release
       if (first === undefined) return
       if (samples === 0) return yield* ledger.cancel(first)
       const usage = audioUsage("transcription", samples, LISTEN_RATE_HZ)
@@ -76,44 +88,47 @@ const makeReserve = Effect.fnUntraced(function* (run: TranscriptionRun) {
         ...(run.receiptId === undefined ? {} : { receiptId: run.receiptId }),
       })
     })
-  return { upTo, settle }
+  return { upTo, settle, release }
 })
 
-export const runTranscription = (
-  run: TranscriptionRun,
-): Effect.Effect<Transcript, EdgeError, Scope.Scope | Decoder | ModelRegistry | UsageLedger> =>
+export const runTranscription = <E = never>(
+  run: TranscriptionRun<E>,
+): Effect.Effect<Transcript, EdgeError | E, Scope.Scope | Decoder | ModelRegistry | UsageLedger> =>
   Effect.gen(function* () {
-    const decoder = yield* Decoder
     const reserve = yield* makeReserve(run)
-    const scope = yield* Effect.scope
-    // The first step before decoding: an organization without money shall not cost any work.
-    yield* reserve.upTo(run.knownMs ?? 1)
-    const toEdgeError = (error: {
-      readonly _tag: string
-      readonly detail: string
-      readonly reason: string
-    }) =>
-      error._tag === "DecoderFailed" && error.reason === "Busy"
-        ? new AtCapacity({ model: run.entry.id, retryAfterMs: 5_000 })
-        : noAudio(error.detail)
-    const decoded = yield* decoder.decode(run.path).pipe(Effect.mapError(toEdgeError))
-    let transcribed = 0
-    return yield* transcribeFile<EdgeError>({
+    // Before decoding: an organization without money shall not cost any work.
+    yield* reserve.upTo(Math.max(1, run.knownMs ?? 0))
+    let transcribed = run.from?.samples ?? 0
+    const audio = yield* openAudio(run.entry.id, run.path, transcribed)
+    return yield* transcribeFile<EdgeError | E>({
       modelId: run.entry.id,
       options: run.options,
       background: run.background,
-      pull: Effect.mapError(decoded.pull, toEdgeError),
-      beforeWindow: (samples) => {
-        run.onDecoded?.(samples)
-        return Effect.provideService(
-          reserve.upTo(Math.ceil(samples / (LISTEN_RATE_HZ / 1000))),
-          Scope.Scope,
-          scope,
-        )
-      },
+      from: run.from,
+      pull: audio.pull,
+      beforeWindow: (samples) =>
+        Effect.andThen(
+          // The caller first: it takes note of what is there even where that cannot be paid for.
+          run.beforeWindow?.(samples) ?? Effect.void,
+          reserve.upTo(Math.ceil(samplesToMs(samples, LISTEN_RATE_HZ))),
+        ),
+      onStarted: run.onStarted,
       onSegment: run.onSegment,
-      onProgress: (samples) => {
-        transcribed = samples
+      onProgress: (progress) => {
+        transcribed = progress.samples
+        run.onProgress?.(progress)
       },
-    }).pipe(Effect.onExit(() => reserve.settle(transcribed)))
+    }).pipe(
+      Effect.onExit((exit) =>
+        exit._tag === "Success" || run.charged(exit) ? reserve.settle(transcribed) : reserve.release,
+      ),
+    )
   })
+
+/** A failure that is this node's own doing: nobody pays for half a transcript because of it. */
+export const isOurs = (error: EdgeError): boolean =>
+  error._tag === "AtCapacity" ||
+  error._tag === "Draining" ||
+  error._tag === "EngineFailed" ||
+  error._tag === "ModelNotLoaded" ||
+  error._tag === "ModelUnavailable"

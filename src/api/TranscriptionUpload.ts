@@ -31,7 +31,22 @@ export interface Upload {
 const tooLarge = Effect.fail(new FileTooLarge({ limitBytes: maxFileBytes }))
 const invalid = (field: string, problem: string) => new InvalidRequest({ field, problem })
 
-const writeFailed = () => invalid("file", "could not be stored on this node")
+/**
+ * A disk that cannot be written is nobody's request: a defect, answered 500. The error's code (ENOSPC, EACCES) goes to
+ * the log, the path does not.
+ */
+const stored = <A>(write: () => Promise<A>): Effect.Effect<A> =>
+  Effect.promise(() =>
+    write().catch((cause: unknown) => {
+      const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown"
+      throw new Error(`an upload could not be stored: ${code}`)
+    }),
+  )
+
+/** `write` may take less than it is given. */
+const writeAll = async (handle: FileHandle, bytes: Uint8Array): Promise<void> => {
+  for (let at = 0; at < bytes.length; ) at += (await handle.write(bytes, at)).bytesWritten
+}
 
 /** Writes a part's content, refusing it with the first byte over the limit. */
 const spool = (file: Multipart.File, handle: FileHandle) =>
@@ -42,13 +57,8 @@ const spool = (file: Multipart.File, handle: FileHandle) =>
         for (const chunk of chunks) {
           sizeBytes += chunk.length
           if (sizeBytes > maxFileBytes) return yield* tooLarge
+          yield* stored(() => writeAll(handle, chunk))
         }
-        yield* Effect.tryPromise({
-          try: async () => {
-            for (const chunk of chunks) await handle.write(chunk)
-          },
-          catch: writeFailed,
-        })
       }),
     )
     return sizeBytes
@@ -58,12 +68,9 @@ const openSpool = Effect.fnUntraced(function* (dir: string) {
   const path = join(dir, randomUUID())
   let kept = false
   const handle = yield* Effect.acquireRelease(
-    Effect.tryPromise({
-      try: async () => {
-        await mkdir(dir, { recursive: true, mode: 0o700 })
-        return await open(path, "wx", 0o600)
-      },
-      catch: writeFailed,
+    stored(async () => {
+      await mkdir(dir, { recursive: true, mode: 0o700 })
+      return await open(path, "wx", 0o600)
     }),
     (handle) =>
       Effect.promise(async () => {
@@ -80,6 +87,9 @@ const openSpool = Effect.fnUntraced(function* (dir: string) {
   }
 })
 
+/** What a client calls a part is quoted to it, within reason. */
+const quoted = (name: string): string => (name === "" ? "body" : name.slice(0, 64))
+
 const toFailure = (error: Multipart.MultipartError | FileTooLarge | InvalidRequest) => {
   if (error._tag !== "MultipartError") return error
   switch (error.reason._tag) {
@@ -91,7 +101,7 @@ const toFailure = (error: Multipart.MultipartError | FileTooLarge | InvalidReque
     case "TooManyParts":
       return invalid("body", `has more than ${maxParts} parts`)
     default:
-      return invalid("body", "is not complete multipart/form-data")
+      return invalid("body", "is not complete and correct multipart/form-data")
   }
 }
 
@@ -112,11 +122,16 @@ export const readUpload = (
       (part): Effect.Effect<void, Multipart.MultipartError | FileTooLarge | InvalidRequest, Scope.Scope> =>
         Effect.gen(function* () {
           if (Multipart.isField(part)) {
+            if (part.key === "file") {
+              return yield* invalid("file", "must be sent as a file, with a filename")
+            }
             fields.set(part.key, [...(fields.get(part.key) ?? []), part.value])
             return
           }
-          if (part.key !== "file")
-            return yield* invalid(part.key, "is not a part of this request; the file is named file")
+          if (part.key !== "file") {
+            const problem = "is a file that this request does not take; the audio is the part named file"
+            return yield* invalid(quoted(part.key), problem)
+          }
           if (found !== undefined) return yield* invalid("file", "must be given once")
           const { handle, keep, path } = yield* openSpool(dir)
           found = { path, keep, sizeBytes: 0 }

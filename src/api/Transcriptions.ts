@@ -1,18 +1,21 @@
 // /v1/audio/transcriptions: POST in its three modes, GET to poll a job, DELETE to cancel one.
-import { Effect, Schema } from "effect"
+import { Deferred, Effect, Exit, Fiber, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { InvalidRequest } from "#domain/Errors.ts"
+import { Drain } from "#actors/Drain.ts"
+import { InvalidRequest, Unauthorized } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
-import { render, type Transcript } from "#domain/Transcript.ts"
+import { render, type Transcript, type TranscriptSegment } from "#domain/Transcript.ts"
 import { modeOf, punctuationOf, TranscriptionParameters } from "#domain/Transcription.ts"
+import { Accounts } from "#store/Accounts.ts"
 import type { JobOptions } from "#store/Jobs.ts"
+import { UsageLedger } from "#store/UsageLedger.ts"
 import { Caller } from "./Authentication.ts"
 import { streamError } from "./ErrorBody.ts"
 import { invalidRequestOf } from "./JsonBody.ts"
 import { sinkResponse } from "./SinkBody.ts"
 import { doneEvent, event } from "./TextStream.ts"
 import { TranscriptionJobs } from "./TranscriptionJobs.ts"
-import { runTranscription, transcriptionModel } from "./TranscriptionRun.ts"
+import { isOurs, runTranscription, type TranscriptionRun, transcriptionModel } from "./TranscriptionRun.ts"
 import { readUpload, type Upload } from "./TranscriptionUpload.ts"
 
 /** The contract's pace for polling. */
@@ -37,11 +40,13 @@ const formFallbacks = [
 
 const granularityNames = ["timestamp_granularities[]", "timestamp_granularities"]
 
-/** Query over form, decoded. */
-const parametersOf = Effect.fnUntraced(function* (query: URLSearchParams, fields: Upload["fields"]) {
+type Fields = Upload["fields"]
+
+/** Query over form, decoded. An empty value counts as none. */
+const parametersOf = Effect.fnUntraced(function* (query: URLSearchParams, fields: Fields) {
   const values: Record<string, string> = {}
   for (const name of formFallbacks) {
-    const value = query.get(name) ?? fields.get(name)?.at(-1)
+    const value = query.get(name) || fields.get(name)?.at(-1)
     if (value !== undefined && value !== "") values[name] = value
   }
   const parameters = yield* Effect.mapError(decodeParameters(values), invalidRequestOf)
@@ -49,13 +54,29 @@ const parametersOf = Effect.fnUntraced(function* (query: URLSearchParams, fields
     ...query.getAll(name),
     ...(fields.get(name) ?? []),
   ])
-  const unknown = granularities.find((name) => name !== "word" && name !== "segment")
-  if (unknown !== undefined) {
+  if (granularities.some((name) => name !== "word" && name !== "segment")) {
     return yield* new InvalidRequest({ field: "timestamp_granularities", problem: "must be word or segment" })
   }
-  const asked = modeOf(parameters, query.has("model"))
+  const asked = modeOf(parameters, Boolean(query.get("model")))
   if ("problem" in asked) return yield* new InvalidRequest({ field: "stream", problem: asked.problem })
-  return { parameters, granularities, mode: asked.mode }
+  return { parameters, granularities: [...new Set(granularities)], mode: asked.mode }
+})
+
+const noFields: Fields = new Map()
+
+/**
+ * What can be refused without the body is refused before it: 100 MB take a while on a mobile link, and nobody should
+ * send them for nothing.
+ */
+const checkBeforeUpload = Effect.fnUntraced(function* (query: URLSearchParams) {
+  const { mode, parameters } = yield* parametersOf(query, noFields)
+  const { model, language } = parameters
+  if (model !== undefined) yield* transcriptionModel(model, language)
+  const { orgId } = yield* Effect.tap(Caller, (caller) =>
+    Effect.scoped(Effect.flatMap(UsageLedger, (ledger) => ledger.reserve(caller, 0))),
+  )
+  yield* (yield* Drain).admit(Effect.void)
+  if (model !== undefined && mode === "job") yield* (yield* TranscriptionJobs).admit(orgId, model)
 })
 
 const optionsOf = (
@@ -86,81 +107,108 @@ const replyOf = (transcript: Transcript, options: JobOptions) => {
     : HttpServerResponse.text(rendered.text, { contentType: rendered.contentType })
 }
 
-const streamed = Effect.fnUntraced(function* (upload: Upload, entry: ModelEntry, options: JobOptions) {
+/** A run that somebody waits for in person: draining waits for it, and it ends when its key is revoked. */
+const inPerson = Effect.fnUntraced(function* (
+  upload: Upload,
+  entry: ModelEntry,
+  options: JobOptions,
+  hooks: Pick<TranscriptionRun<never>, "onStarted" | "onSegment">,
+) {
   const principal = yield* Caller
-  const services = yield* Effect.context<Effect.Services<ReturnType<typeof runTranscription>>>()
-  // The first segment decides whether this is a stream at all: what is refused before it is an ordinary error.
+  const revoked = Effect.andThen(
+    (yield* Accounts).revoked(principal),
+    Effect.fail(new Unauthorized({ reason: "invalid-key" })),
+  )
+  return yield* runTranscription({
+    ...hooks,
+    principal,
+    entry,
+    path: upload.path,
+    options: toRun(options),
+    background: false,
+    // Who leaves has had what was transcribed until then; what fails by our fault costs nothing.
+    charged: (exit) => {
+      const error = Exit.findErrorOption(exit)
+      return error._tag === "Some" ? !isOurs(error.value) : Exit.hasInterrupts(exit)
+    },
+  }).pipe(Effect.raceFirst(revoked), (yield* Drain).admit)
+})
+
+const streamHeaders = {
+  "cache-control": "no-cache",
+  // Tells nginx and its kin not to collect a stream before passing it on.
+  "x-accel-buffering": "no",
+}
+
+/** Answers once the engine has accepted the first window: what is refused until then is an ordinary error. */
+const streamed = Effect.fnUntraced(function* (upload: Upload, entry: ModelEntry, options: JobOptions) {
+  const started = Deferred.makeUnsafe<void>()
+  const early: Array<TranscriptSegment> = []
+  let reader = (segment: TranscriptSegment): void => void early.push(segment)
+  const run = inPerson(upload, entry, options, {
+    onStarted: () => Deferred.doneUnsafe(started, Effect.void),
+    onSegment: (segment) => reader(segment),
+  })
+  const fiber = yield* Effect.forkScoped(run, { startImmediately: true })
+  yield* Effect.raceFirst(Deferred.await(started), Effect.asVoid(Fiber.join(fiber)))
   return sinkResponse(
     (sink) =>
       Effect.gen(function* () {
-        let said = ""
-        const transcript = yield* runTranscription({
-          principal,
-          entry,
-          path: upload.path,
-          options: toRun(options),
-          background: false,
-          onSegment: ({ text }) => {
-            const delta = said === "" ? text.trimStart() : text
-            if (delta === "") return
-            said += delta
-            sink.write(event({ type: "transcript.text.delta", delta }))
-          },
-        })
-        const { duration, language, text } = transcript
+        let silent = true
+        reader = ({ text }) => {
+          const delta = silent ? text.trimStart() : text
+          if (delta === "") return
+          silent = false
+          sink.write(event({ type: "transcript.text.delta", delta }))
+        }
+        for (const segment of early) reader(segment)
+        const { duration, language, text } = yield* Fiber.join(fiber)
         sink.write(event({ type: "transcript.text.done", text, duration, language }) + doneEvent)
       }).pipe(
-        Effect.scoped,
-        Effect.provideContext(services),
         Effect.catch((error) =>
           Effect.sync(() => {
             sink.write(event({ type: "error", error: streamError(error).message }) + doneEvent)
           }),
         ),
       ),
-    { contentType: "text/event-stream; charset=utf-8", headers: { "cache-control": "no-cache" } },
+    { contentType: "text/event-stream; charset=utf-8", headers: streamHeaders },
   )
 })
+
+const synchronous = Effect.fnUntraced(function* (upload: Upload, entry: ModelEntry, options: JobOptions) {
+  const run = inPerson(upload, entry, options, { onStarted: () => {}, onSegment: () => {} })
+  return replyOf(yield* run, options)
+})
+
+const accepted = Effect.fnUntraced(function* (upload: Upload, entry: ModelEntry, options: JobOptions) {
+  const { keyId, orgId } = yield* Caller
+  const jobs = yield* TranscriptionJobs
+  // The row and the file's new owner are one step, or a client that leaves in between would take the file with it.
+  const job_id = yield* Effect.uninterruptible(
+    Effect.tap(jobs.submit({ orgId, keyId, model: entry.id, options, uploadPath: upload.path }), () =>
+      Effect.sync(upload.keep),
+    ),
+  )
+  return HttpServerResponse.jsonUnsafe(
+    { job_id, status: "accepted", poll_url: `/v1/audio/transcriptions?job_id=${job_id}` },
+    { status: 202 },
+  )
+})
+
+const modes = { sync: synchronous, stream: streamed, job: accepted }
 
 export const transcribe = Effect.fn("Transcriptions.create")(function* (
   request: HttpServerRequest.HttpServerRequest,
 ) {
   const query = queryOf(request)
+  yield* checkBeforeUpload(query)
   const upload = yield* readUpload(request)
   const { granularities, mode, parameters } = yield* parametersOf(query, upload.fields)
-  const entry = yield* transcriptionModel(parameters.model)
-  const options = optionsOf(parameters, granularities, entry)
-  const caller = yield* Caller
-  switch (mode) {
-    case "sync": {
-      const transcript = yield* runTranscription({
-        principal: caller,
-        entry,
-        path: upload.path,
-        options: toRun(options),
-        background: false,
-        onSegment: () => {},
-      })
-      return replyOf(transcript, options)
-    }
-    case "stream":
-      return yield* streamed(upload, entry, options)
-    case "job": {
-      const jobs = yield* TranscriptionJobs
-      const job_id = yield* jobs.submit({
-        orgId: caller.orgId,
-        keyId: caller.keyId,
-        model: entry.id,
-        options,
-        uploadPath: upload.path,
-      })
-      upload.keep()
-      return HttpServerResponse.jsonUnsafe(
-        { job_id, status: "accepted", poll_url: `/v1/audio/transcriptions?job_id=${job_id}` },
-        { status: 202 },
-      )
-    }
+  if (parameters.model === undefined) {
+    return yield* new InvalidRequest({ field: "model", problem: "is required" })
   }
+  const entry = yield* transcriptionModel(parameters.model, parameters.language)
+  return yield* modes[mode](upload, entry, optionsOf(parameters, granularities, entry))
 })
 
 const jobIdOf = (request: HttpServerRequest.HttpServerRequest) => {

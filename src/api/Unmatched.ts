@@ -10,7 +10,7 @@ const allowedHeaders = "Authorization, Content-Type, Idempotency-Key, X-Request-
 /** Preflight answers may be kept for a day; browsers cap it lower. */
 const preflightAgeSeconds = 86_400
 
-const pathOf = (url: string): string => {
+export const pathOf = (url: string): string => {
   const end = url.search(/[?#]/)
   return end < 0 ? url : url.slice(0, end)
 }

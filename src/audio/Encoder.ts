@@ -1,15 +1,18 @@
 // What the pool hands out, and the two encoders that need no thread. Called by CodecPool; used by the speech
 // handler. Bytes leave by a plain function call, because they go straight to a socket.
 
-import { Effect } from "effect"
+import { Deferred, Effect } from "effect"
 import { type AudioFormat, s16ToBytes } from "#domain/Audio.ts"
 import { CodecFailed } from "./AudioErrors.ts"
 import { WAV_MAX_SAMPLES, wavHeader } from "./Wav.ts"
 
 export interface EncoderOptions {
   readonly format: AudioFormat
-  /** Called with every piece of the encoded stream, in order; never after the encoder's scope has closed. */
-  readonly onBytes: (bytes: Uint8Array) => void
+  /**
+   * Called with every piece of the encoded stream, in order; never after the encoder's scope has closed. `samples` of
+   * the input are in these bytes and in no earlier ones; their sum over a finished stream is the input's length.
+   */
+  readonly onBytes: (bytes: Uint8Array, samples: number) => void
 }
 
 export interface EncodedTotals {
@@ -37,7 +40,7 @@ export const pcmEncoder = (options: EncoderOptions): Encoder => {
   return {
     push: (samples) => {
       samplesIn += samples.length
-      if (samples.length > 0) options.onBytes(s16ToBytes(samples))
+      if (samples.length > 0) options.onBytes(s16ToBytes(samples), samples.length)
       return true
     },
     ready: Effect.void,
@@ -52,28 +55,28 @@ export const pcmEncoder = (options: EncoderOptions): Encoder => {
  */
 export const wavEncoder = (options: EncoderOptions, rateHz: number, maxSamples: number): Encoder => {
   const limit = Math.min(maxSamples, WAV_MAX_SAMPLES)
+  const tooLong = Deferred.makeUnsafe<never, CodecFailed>()
   let pieces: Array<Int16Array> = []
   let samplesIn = 0
-  const check = Effect.suspend(() =>
-    samplesIn <= limit
-      ? Effect.void
-      : Effect.fail(
-          new CodecFailed({ reason: "TooLong", detail: `more than ${limit} samples for one file` }),
-        ),
-  )
+  const check = Effect.suspend(() => (samplesIn <= limit ? Effect.void : Deferred.await(tooLong)))
   return {
     push: (samples) => {
       samplesIn += samples.length
-      if (samplesIn > limit) pieces = []
-      else if (samples.length > 0) pieces.push(samples)
-      return samplesIn <= limit
+      if (samplesIn <= limit) {
+        if (samples.length > 0) pieces.push(samples)
+        return true
+      }
+      pieces = []
+      const detail = `more than ${limit} samples for one file`
+      Deferred.doneUnsafe(tooLong, Effect.fail(new CodecFailed({ reason: "TooLong", detail })))
+      return false
     },
     ready: check,
-    failed: Effect.never,
+    failed: Deferred.await(tooLong),
     finish: Effect.map(check, () => {
       const header = wavHeader(samplesIn, rateHz)
-      options.onBytes(header)
-      for (const piece of pieces) options.onBytes(s16ToBytes(piece))
+      options.onBytes(header, 0)
+      for (const piece of pieces) options.onBytes(s16ToBytes(piece), piece.length)
       return { samples: samplesIn, sizeBytes: header.length + samplesIn * 2 }
     }),
   }

@@ -16,12 +16,14 @@ type Ending = Exit.Exit<EncodedTotals, CodecFailed>
 
 export class ThreadEncoder implements Encoder {
   readonly #id: EncoderId
-  readonly #onBytes: (bytes: Uint8Array) => void
+  readonly #onBytes: (bytes: Uint8Array, samples: number) => void
   readonly #post: (message: ToCodec, transfer: ReadonlyArray<ArrayBuffer>) => void
   readonly #maxSamples: number
   readonly #onEnded: () => void
   #outstanding = 0
   #samplesIn = 0
+  /** Samples that the thread has taken and that are in no bytes so far. */
+  #held = 0
   #sizeBytes = 0
   #finishing = false
   #ending: Ending | undefined
@@ -29,7 +31,7 @@ export class ThreadEncoder implements Encoder {
 
   constructor(
     id: EncoderId,
-    onBytes: (bytes: Uint8Array) => void,
+    onBytes: (bytes: Uint8Array, samples: number) => void,
     post: (message: ToCodec, transfer: ReadonlyArray<ArrayBuffer>) => void,
     maxSamples: number,
     onEnded: () => void,
@@ -92,6 +94,7 @@ export class ThreadEncoder implements Encoder {
       this.#end(Exit.succeed({ samples: this.#samplesIn, sizeBytes: this.#sizeBytes }))
     } else {
       this.#outstanding -= message.samples
+      this.#held += message.samples
       if (message.bytes.length > 0) this.emit(message.bytes)
       if (this.#outstanding <= WINDOW_SAMPLES) this.#wake()
     }
@@ -99,7 +102,9 @@ export class ThreadEncoder implements Encoder {
 
   emit(bytes: Uint8Array): void {
     this.#sizeBytes += bytes.length
-    this.#onBytes(bytes)
+    const samples = this.#held
+    this.#held = 0
+    this.#onBytes(bytes, samples)
   }
 
   fail(error: CodecFailed): void {

@@ -44,7 +44,11 @@ const joined = (parts: ReadonlyArray<Uint8Array>): Uint8Array<ArrayBuffer> => {
 const makeEncoder = async (format: WorkerFormat): Promise<WorkingEncoder> => {
   if (format === "opus") return makeOggOpusEncoder()
   const mp3 = await (await mp3Ready)(SPEECH_RATE_HZ)
-  return { push: (samples) => [mp3.push(samples)], finish: () => [mp3.finish()], close: () => {} }
+  const push = (samples: Int16Array): ReadonlyArray<Uint8Array> => {
+    mp3.push(samples)
+    return []
+  }
+  return { push, finish: mp3.finish, close: () => {} }
 }
 
 const end = (id: EncoderId, job: Job) => {

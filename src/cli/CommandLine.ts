@@ -15,6 +15,13 @@ const presenter = CliOutput.layerPresenter({
       : CliOutput.defaultPresenter.present(event),
 })
 
+/** The words of an error, or of what caused it where it has none of its own. */
+const messageOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  if (error.message !== "") return error.message
+  return error.cause === undefined ? String(error) : messageOf(error.cause)
+}
+
 /** Exit status of a command line, after everything it had to say has been said. */
 export const runCommandLine = <const Name extends string, Input, ContextInput, E, R>(
   command: Command.Command<Name, Input, ContextInput, E, R>,
@@ -29,8 +36,7 @@ export const runCommandLine = <const Name extends string, Input, ContextInput, E
       if (CliError.isCliError(error) && error._tag === "ShowHelp") {
         return Effect.succeed(error.errors.length === 0 ? 0 : 2)
       }
-      const message = error instanceof Error && error.message !== "" ? error.message : String(error)
-      return Effect.as(Console.error(oneLine(message)), 1)
+      return Effect.as(Console.error(oneLine(messageOf(error))), 1)
     }),
     Effect.provide([presenter, Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])]),
   )

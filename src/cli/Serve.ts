@@ -1,19 +1,20 @@
-// `edgewise serve`: starts a node (NodeLayer), tells how to reach it, and drains it when it is told to stop.
+// `edgewise serve`: starts a node's roles (Roles), tells how to reach it, and drains it when it is told to stop.
 import { Console, Effect, Fiber, Layer, Logger, Option, References } from "effect"
 import { Command, Flag } from "effect/cli"
-import { HttpServer } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import type { Deployment } from "#actors/ModelRegistry.ts"
 import { deployments } from "#store/CatalogFile.ts"
-import { developmentKey } from "#store/DevKey.ts"
-import { type Config, load, type SettingName, settings } from "../Config.ts"
-import { nodeLayer } from "./NodeLayer.ts"
+import { type Config, load, roles, type SettingName, settings } from "../Config.ts"
+import { rolesLayer } from "./Roles.ts"
+import { Started } from "./Started.ts"
 import { version } from "./Version.ts"
 
 const logging = (config: Config) =>
   Layer.mergeAll(
-    Logger.layer([config.log === "pretty" ? Logger.consolePretty() : Logger.consoleJson]),
-    // Standard output is for what the start prints.
+    // Standard output is for what the start prints. The pretty logger asks the reference, no other does.
+    Logger.layer([
+      config.log === "pretty" ? Logger.consolePretty() : Logger.withConsoleError(Logger.formatJson),
+    ]),
     Layer.succeed(Logger.LogToStderr, true),
     Layer.succeed(References.MinimumLogLevel, levelNames[config.logLevel]),
   )
@@ -33,17 +34,19 @@ const curlLine = (base: string, key: string, model: string) =>
   `-d '{"model":"${model}","temperature":0,"messages":[{"role":"user","content":"What is the capital of Italy?"}]}'`
 
 const greet = Effect.fnUntraced(function* (config: Config, deployed: ReadonlyArray<Deployment>) {
-  const base = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
-  const key = yield* developmentKey(config.dataDir)
+  const { developmentKey: key, listening } = yield* Started
   yield* Console.log(`edgewise ${version}, region ${config.region}`)
-  yield* Console.log(`edge listening on ${base}`)
+  for (const { base, role } of listening.toSorted((a, b) => roles.indexOf(a.role) - roles.indexOf(b.role))) {
+    yield* Console.log(`${role} listening on ${base}`)
+  }
   const demonstrations = deployed.filter(({ entry }) => entry.demonstration).length
   if (demonstrations > 0) {
     yield* Console.log(
       `${demonstrations} of ${deployed.length} models run on small built-in demonstration weights`,
     )
   }
-  if (key === undefined) return
+  const base = listening.find(({ role }) => role === "edge")?.base
+  if (key === undefined || base === undefined) return
   yield* Console.log(`development API key: ${key}`)
   const model = deployed.find(({ entry }) => entry.kind === "text")?.entry.id
   if (model !== undefined) yield* Console.log(`try it:\n${curlLine(base, key, model)}`)
@@ -60,18 +63,25 @@ const toldToStop = Effect.callback<string>((resume) => {
 })
 
 const run = Effect.fnUntraced(function* (config: Config) {
-  const deployed = yield* deployments(config.catalog, config.region)
+  const serves = config.roles.includes("edge")
+  const deployed = serves ? yield* deployments(config.catalog, config.region) : []
   const stopping = yield* Effect.forkChild(toldToStop, { startImmediately: true })
   yield* Effect.gen(function* () {
     yield* greet(config, deployed)
     const signal = yield* Fiber.join(stopping)
     const drain = yield* Drain
     yield* Effect.logInfo("draining").pipe(Effect.annotateLogs({ signal, inFlight: drain.inFlight() }))
-    const finished = yield* drain.close.pipe(Effect.timeoutOption(config.drainSeconds * 1000))
+    const listeners = (yield* Started).listening.map(({ listener }) => listener)
+    yield* Effect.forEach(listeners, (listener) => listener.windDown({ accept: true }))
+    const finished = yield* drain.close.pipe(
+      // Work that is done may still be on its way to its client.
+      Effect.andThen(Effect.forEach(listeners, (listener) => listener.idle)),
+      Effect.timeoutOption(config.drainSeconds * 1000),
+    )
     if (Option.isNone(finished)) {
       yield* Effect.logWarning("drain time is over").pipe(Effect.annotateLogs({ cut: drain.inFlight() }))
     }
-  }).pipe(Effect.provide(nodeLayer(config, deployed)))
+  }).pipe(Effect.provide(rolesLayer(config, deployed)))
   yield* Effect.logInfo("stopped")
 })
 
@@ -83,12 +93,24 @@ const flagOf = (name: SettingName) =>
 
 const flags = {
   host: flagOf("host"),
+  roles: flagOf("roles"),
   port: flagOf("port"),
+  authPort: flagOf("authPort"),
+  routerPort: flagOf("routerPort"),
   dataDir: flagOf("dataDir"),
   region: flagOf("region"),
   catalog: flagOf("catalog"),
   rateLimit: flagOf("rateLimit"),
   drainSeconds: flagOf("drainSeconds"),
+  sessionSeconds: flagOf("sessionSeconds"),
+  signingKeyDays: flagOf("signingKeyDays"),
+  authJwksUrl: flagOf("authJwksUrl"),
+  trustedProxies: flagOf("trustedProxies"),
+  edgeDomain: flagOf("edgeDomain"),
+  regions: flagOf("regions"),
+  routeTtlSeconds: flagOf("routeTtlSeconds"),
+  regionHealthSeconds: flagOf("regionHealthSeconds"),
+  geoipDb: flagOf("geoipDb"),
   log: flagOf("log"),
   logLevel: flagOf("logLevel"),
 } satisfies Record<SettingName, unknown>

@@ -2,12 +2,6 @@
 import { Schema } from "effect"
 import { samplingFields } from "./Sampling.ts"
 
-/**
- * Messages one request may hold. Every message costs at least one token of a context of 8,192, so more could not be
- * served; refusing them before they are decoded keeps a hostile list from occupying the event loop.
- */
-export const maxMessages = 4_096
-
 const TextPart = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
 /** Anything else that calls itself a part: images, audio, files. Which models take them is decided later. */
 const OtherPart = Schema.Struct({ type: Schema.String })

@@ -23,7 +23,24 @@ export class PromptTooLong extends Schema.TaggedError<PromptTooLong>()("PromptTo
 
 /** No bearer credential, or one that is not a known live key or a valid session token. */
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", {
-  reason: Schema.Literals(["missing", "invalid-key", "malformed-token", "invalid-token", "expired-token"]),
+  reason: Schema.Literals([
+    "missing",
+    "invalid-key",
+    "malformed-token",
+    "invalid-token",
+    "expired-token",
+    "wrong-algorithm",
+    "wrong-type",
+    "wrong-audience",
+    "wrong-issuer",
+    "wrong-claims",
+    "premature-token",
+  ]),
+}) {}
+
+/** Session tokens cannot be checked at present: the keys that sign them cannot be had. */
+export class AuthUnavailable extends Schema.TaggedError<AuthUnavailable>()("AuthUnavailable", {
+  retryAfterMs: Schema.Finite,
 }) {}
 
 /** The organization has neither a payment method nor enough credit for the request. */

@@ -18,5 +18,7 @@ export const regionCodes = [
   "mia-01",
 ] as const
 
+export type RegionCode = (typeof regionCodes)[number]
+
 /** `local` deploys every model of the catalog; `sfo-02` is the specification's staging node. */
 export const nodeRegions: ReadonlyArray<string> = ["local", ...regionCodes, "sfo-02"]

@@ -16,6 +16,8 @@ export interface TranscriptSegment {
   readonly avgLogprob: number
   readonly compressionRatio: number
   readonly noSpeechProb: number
+  /** Where the window began in which the engine heard it. */
+  readonly windowStart: number
   readonly words?: ReadonlyArray<TranscriptWord>
 }
 
@@ -28,6 +30,17 @@ export interface Transcript {
   readonly segments: ReadonlyArray<TranscriptSegment>
 }
 
+/** How far a file has been transcribed: enough to go on from there. Plain data. */
+export interface TranscriptProgress {
+  readonly segments: ReadonlyArray<TranscriptSegment>
+  /** Samples at 16 kHz that are finished with. */
+  readonly samples: number
+  /** As asked for, or as detected by now. */
+  readonly language: string | undefined
+  /** The engine's conditioning for what follows. */
+  readonly previousTokens: ReadonlyArray<number>
+}
+
 export const transcriptFormats = ["json", "text", "srt", "vtt", "verbose_json"] as const
 export type TranscriptFormat = (typeof transcriptFormats)[number]
 
@@ -37,39 +50,55 @@ export const joinTexts = (texts: ReadonlyArray<string>): string => texts.join(""
 /** Three decimals are a sample's width at 16 kHz and then some; more digits would be noise. */
 const rounded = (seconds: number): number => Math.round(seconds * 1000) / 1000
 
-const clock = (seconds: number, decimalMark: string): string => {
-  const ms = Math.round(seconds * 1000)
+const clock = (ms: number, decimalMark: string): string => {
   const part = (value: number, width: number) => String(value).padStart(width, "0")
   const hours = Math.floor(ms / 3_600_000)
   const minutes = Math.floor(ms / 60_000) % 60
   return `${part(hours, 2)}:${part(minutes, 2)}:${part(Math.floor(ms / 1000) % 60, 2)}${decimalMark}${part(ms % 1000, 3)}`
 }
 
-/** A caption's text may hold neither a blank line nor an arrow: both mean something in these formats. */
+/** A caption's text may hold neither a line end nor an arrow: both mean something in these formats. */
 const captionText = (text: string): string =>
   text
+    .replaceAll("\0", "")
+    .replace(/\s*[\r\n\u2028\u2029]+\s*/g, " ")
+    .replace(/--+>/g, "->")
     .trim()
-    .replace(/\s*\n\s*/g, " ")
-    .replaceAll("-->", "->")
 
-const captions = (segments: ReadonlyArray<TranscriptSegment>) =>
-  segments
-    .map((segment) => ({ ...segment, text: captionText(segment.text) }))
-    .filter(({ text }) => text !== "")
+interface Caption {
+  readonly startMs: number
+  readonly endMs: number
+  readonly text: string
+}
+
+/**
+ * Segments as cues in whole milliseconds. A cue must end after it starts, and players want them in order: what an
+ * engine gave no length gets one millisecond.
+ */
+const captions = (segments: ReadonlyArray<TranscriptSegment>): ReadonlyArray<Caption> => {
+  let earliestMs = 0
+  return segments.flatMap(({ end, start, text }) => {
+    const shown = captionText(text)
+    if (shown === "") return []
+    const startMs = Math.max(earliestMs, Math.round(start * 1000))
+    earliestMs = startMs
+    return [{ startMs, endMs: Math.max(startMs + 1, Math.round(end * 1000)), text: shown }]
+  })
+}
 
 export const srt = (segments: ReadonlyArray<TranscriptSegment>): string =>
   captions(segments)
     .map(
-      ({ end, start, text }, index) =>
-        `${index + 1}\n${clock(start, ",")} --> ${clock(end, ",")}\n${text}\n\n`,
+      ({ endMs, startMs, text }, index) =>
+        `${index + 1}\n${clock(startMs, ",")} --> ${clock(endMs, ",")}\n${text}\n\n`,
     )
     .join("")
 
 export const vtt = (segments: ReadonlyArray<TranscriptSegment>): string =>
   `WEBVTT\n\n${captions(segments)
     .map(
-      ({ end, start, text }) =>
-        `${clock(start, ".")} --> ${clock(end, ".")}\n${text.replaceAll("&", "&amp;").replaceAll("<", "&lt;")}\n\n`,
+      ({ endMs, startMs, text }) =>
+        `${clock(startMs, ".")} --> ${clock(endMs, ".")}\n${text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")}\n\n`,
     )
     .join("")}`
 
@@ -83,6 +112,8 @@ const verbose = (
   text,
   segments: segments.map((segment, id) => ({
     id,
+    // OpenAI's unit: frames of 10 ms.
+    seek: Math.round(segment.windowStart * 100),
     start: rounded(segment.start),
     end: rounded(segment.end),
     text: segment.text,

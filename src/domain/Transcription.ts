@@ -3,17 +3,22 @@ import { Schema } from "effect"
 import { transcriptFormats } from "./Transcript.ts"
 
 /** Query and form values are texts; these read them. */
-const flag = Schema.Literals(["true", "false", "1", "0"]).annotate({ message: "must be true or false" })
-const isTrue = (text: "true" | "false" | "1" | "0"): boolean => text === "true" || text === "1"
+const flag = Schema.String.check(
+  Schema.isPattern(/^(true|false|1|0)$/i, { message: "must be true or false" }),
+)
+const isTrue = (text: string | undefined): boolean => text === "1" || text?.toLowerCase() === "true"
+
+/** A decimal number as any language prints one, exponents included; no hexadecimal, no blanks, no Infinity. */
+const isTemperature = (text: string): boolean =>
+  /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) && Number(text) >= 0 && Number(text) <= 1
 
 const temperature = Schema.String.check(
-  Schema.makeFilter((text) =>
-    /^\d+(\.\d+)?$/.test(text) && Number(text) <= 1 ? undefined : "must be between 0 and 1",
-  ),
+  Schema.makeFilter((text) => (isTemperature(text) ? undefined : "must be between 0 and 1")),
 )
 
 export const TranscriptionParameters = Schema.Struct({
-  model: Schema.NonEmptyString,
+  /** Required, by then from either place. */
+  model: Schema.optionalKey(Schema.NonEmptyString),
   language: Schema.optionalKey(
     Schema.String.check(Schema.isPattern(/^[a-z]{2}$/, { message: "must be an ISO-639-1 code such as en" })),
   ),
@@ -39,8 +44,8 @@ export const modeOf = (
   parameters: TranscriptionParameters,
   modelInQuery: boolean,
 ): { readonly mode: TranscriptionMode } | { readonly problem: string } => {
-  const stream = parameters.stream !== undefined && isTrue(parameters.stream)
-  const sync = parameters.sync !== undefined && isTrue(parameters.sync)
+  const stream = isTrue(parameters.stream)
+  const sync = isTrue(parameters.sync)
   if (stream && sync) return { problem: "stream and sync exclude each other" }
   if (stream) return { mode: "stream" }
   return { mode: sync || !modelInQuery ? "sync" : "job" }

@@ -64,6 +64,13 @@ const jobOf = (row: Row): Job => ({
   transcript: row.transcript === null ? undefined : (JSON.parse(row.transcript) as Transcript),
 })
 
+/**
+ * Jobs that may wait or run at a time, each with an upload of up to 100 MB on disk: of one organization, so that none
+ * fills the disk alone, and of all. Guesses.
+ */
+export const maxUnfinishedOfOrg = 100
+export const maxUnfinished = 1_000
+
 /** The contract's 24 hours. */
 const keptMs = 24 * 3600 * 1000
 
@@ -79,10 +86,15 @@ export interface JobChange {
 export class Jobs extends Context.Service<
   Jobs,
   {
-    readonly accept: (job: NewJob) => Effect.Effect<string>
+    /** The new job's id, or undefined where too many are unfinished. */
+    readonly accept: (job: NewJob) => Effect.Effect<string | undefined>
+    /** Whether `accept` would take another job of the organization. */
+    readonly hasRoom: (orgId: string) => Effect.Effect<boolean>
     readonly find: (id: string) => Effect.Effect<Job | undefined>
-    /** The oldest waiting job of the first organization in `order` that has one; `start`ed. */
+    /** The oldest waiting job of the organization that was served longest ago; `start`ed. */
     readonly take: (lastServed: (orgId: string) => number) => Effect.Effect<Job | undefined>
+    /** Whether a job of any other organization could be taken now. */
+    readonly othersWait: (orgId: string) => Effect.Effect<boolean>
     /** False where the job's state no longer allows the event. */
     readonly change: (id: string, event: JobEvent, change?: JobChange) => Effect.Effect<boolean>
     /** After a start: what was being processed when the node died goes back into the queue. */
@@ -105,6 +117,14 @@ const make = Effect.gen(function* () {
   const byId = (id: string) =>
     Effect.map(sql<Row>`SELECT * FROM transcription_jobs WHERE id = ${id}`, ([row]) =>
       row === undefined ? undefined : jobOf(row),
+    )
+
+  const hasRoom = (orgId: string) =>
+    Effect.map(
+      sql<{ readonly own: number | null; readonly unfinished: number }>`
+        SELECT SUM(CASE WHEN org_id = ${orgId} THEN 1 ELSE 0 END) AS own, COUNT(*) AS unfinished
+        FROM transcription_jobs WHERE status IN ('accepted', 'processing')`,
+      ([row]) => (row?.own ?? 0) < maxUnfinishedOfOrg && (row?.unfinished ?? 0) < maxUnfinished,
     )
 
   /** Moves a job if it still is in `from`; a database that cannot be written is a defect. */
@@ -131,22 +151,37 @@ const make = Effect.gen(function* () {
   }, Effect.orDie)
 
   return Jobs.of({
-    accept: Effect.fnUntraced(function* (job) {
-      const id = `job_transcription_${randomBytes(12).toString("hex")}`
-      const nowMs = yield* Clock.currentTimeMillis
-      yield* sql`INSERT INTO transcription_jobs ${sql.insert({
-        id,
-        org_id: job.orgId,
-        key_id: job.keyId,
-        model: job.model,
-        status: "accepted",
-        options: JSON.stringify(job.options),
-        upload_path: job.uploadPath,
-        not_before_ms: 0,
-        accepted_at_ms: nowMs,
-      })}`
-      return id
-    }, Effect.orDie),
+    accept: Effect.fnUntraced(
+      function* (job) {
+        const id = `job_transcription_${randomBytes(12).toString("hex")}`
+        const nowMs = yield* Clock.currentTimeMillis
+        if (!(yield* hasRoom(job.orgId))) return undefined
+        yield* sql`INSERT INTO transcription_jobs ${sql.insert({
+          id,
+          org_id: job.orgId,
+          key_id: job.keyId,
+          model: job.model,
+          status: "accepted",
+          options: JSON.stringify(job.options),
+          upload_path: job.uploadPath,
+          not_before_ms: 0,
+          accepted_at_ms: nowMs,
+        })}`
+        return id
+      },
+      sql.withTransaction,
+      Effect.orDie,
+    ),
+    hasRoom: (orgId) => Effect.orDie(hasRoom(orgId)),
+    othersWait: (orgId) =>
+      Effect.flatMap(
+        Clock.currentTimeMillis,
+        (nowMs) => sql`SELECT id FROM transcription_jobs
+          WHERE status = 'accepted' AND not_before_ms <= ${nowMs} AND org_id <> ${orgId} LIMIT 1`,
+      ).pipe(
+        Effect.map((rows) => rows.length > 0),
+        Effect.orDie,
+      ),
     find: (id) => Effect.orDie(byId(id)),
     take: Effect.fnUntraced(function* (lastServed) {
       const nowMs = yield* Clock.currentTimeMillis

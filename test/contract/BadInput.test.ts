@@ -238,7 +238,7 @@ describe("messages", () => {
       "messages[1].content",
     ],
     ["4,097 of them", Array.from({ length: 4097 }, () => chat.messages[0]), "messages"],
-    ["a million of them", Array.from({ length: 1_000_000 }, () => ({})), "messages"],
+    ["a million of them", Array.from({ length: 1_000_000 }, () => ({})), "body"],
   ])("%s", async (_, messages, field) => {
     expectRefusal(await send(messages), 400, field)
   })

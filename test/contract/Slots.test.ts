@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { script } from "../support/FakeNode.ts"
 import { RawConnection, requestBytes } from "../support/RawHttp.ts"
 import { fakeModel, llamaModel } from "../support/TestCatalog.ts"
-import { eventually, startNode, type TestNode, untilIdle } from "../support/TestNode.ts"
+import { eventually, startNode, type TestNode, untilIdle, untilLoaded } from "../support/TestNode.ts"
 import { TextStream, textOf } from "../support/TextStream.ts"
 
 let node: TestNode
@@ -17,6 +17,7 @@ beforeAll(async () => {
     runtime: { load: "start", waitingLine: 2 },
   }
   node = await startNode({ models: [fakeModel, single, llamaModel] })
+  await untilLoaded(node, "fake", "single")
   await node.post(path, body("llama", { max_tokens: 1 }))
 })
 afterAll(() => node.stop())

@@ -27,3 +27,30 @@ export const mp3Frames = (bytes: Uint8Array): ReadonlyArray<Mp3Frame> => {
   }
   return frames
 }
+
+export interface Mp3Recording {
+  /** Frames after the first, which only tells this. */
+  readonly frames: number
+  readonly sizeBytes: number
+  /** Samples before and after the recording. */
+  readonly delay: number
+  readonly padding: number
+}
+
+/** What the first frame says (Xing's "Info" with LAME's additions). @throws Error when it says nothing */
+export const mp3Recording = (bytes: Uint8Array): Mp3Recording => {
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  // Mono MPEG 2: four bytes of header, nine of side information.
+  const tag = view.subarray(13)
+  if (tag.toString("latin1", 0, 4) !== "Info") throw new Error("no Info frame")
+  if (tag.readUInt32BE(4) !== 15) throw new Error("an Info frame without its fields")
+  const lame = tag.subarray(120)
+  if (!/^LAME3\.\d{2,3}/.test(lame.toString("latin1", 0, 9))) throw new Error("no LAME tag")
+  const gaps = lame.readUIntBE(21, 3)
+  return {
+    frames: tag.readUInt32BE(8),
+    sizeBytes: tag.readUInt32BE(12),
+    delay: gaps >> 12,
+    padding: gaps & 0xfff,
+  }
+}

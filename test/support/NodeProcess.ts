@@ -48,6 +48,7 @@ export interface NodeProcess {
   readonly base: string
   readonly port: number
   readonly devKey: string
+  readonly dataDir: string
   readonly pid: number
   /** Everything it has printed for its operator. */
   readonly stdout: () => string
@@ -67,10 +68,13 @@ export const startProcess = async (options: {
   const dir = temporaryDir()
   const catalog = join(dir.path, "catalog.json")
   writeCatalog(catalog, options.models ?? [fakeModel])
+  const dataDir = join(dir.path, "data")
   const child = start(["serve"], {
-    EDGEWISE_DATA_DIR: join(dir.path, "data"),
+    EDGEWISE_DATA_DIR: dataDir,
     EDGEWISE_CATALOG: catalog,
     EDGEWISE_PORT: "0",
+    EDGEWISE_AUTH_PORT: "0",
+    EDGEWISE_ROUTER_PORT: "0",
     EDGEWISE_RATE_LIMIT: "0",
     ...options.env,
   })
@@ -99,6 +103,7 @@ export const startProcess = async (options: {
     base,
     port: Number(new URL(base).port),
     devKey: /svc_[0-9A-Za-z]+/.exec(stdout())?.[0] ?? "",
+    dataDir,
     pid: child.pid!,
     stdout,
     stderr,

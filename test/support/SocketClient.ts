@@ -44,9 +44,10 @@ export class SocketClient {
   static connect(
     url: string,
     headers: Readonly<Record<string, string>> = {},
+    protocols: ReadonlyArray<string> = [],
   ): Promise<SocketClient | Refused> {
     return new Promise((resolve, reject) => {
-      const socket = new WebSocket(url, { headers })
+      const socket = new WebSocket(url, [...protocols], { headers })
       const client = new SocketClient(socket)
       socket.on("open", () => resolve(client))
       socket.on("unexpected-response", (_request, response) => {
@@ -66,8 +67,12 @@ export class SocketClient {
     })
   }
 
-  static async open(url: string, headers: Readonly<Record<string, string>> = {}): Promise<SocketClient> {
-    const client = await SocketClient.connect(url, headers)
+  static async open(
+    url: string,
+    headers: Readonly<Record<string, string>> = {},
+    protocols: ReadonlyArray<string> = [],
+  ): Promise<SocketClient> {
+    const client = await SocketClient.connect(url, headers, protocols)
     if (client instanceof SocketClient) return client
     throw new Error(`refused: ${client.status} ${client.body}`)
   }

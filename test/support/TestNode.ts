@@ -6,11 +6,14 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import { HttpServer } from "effect/http"
+import type { Drain } from "#actors/Drain.ts"
 import type { HostGauges } from "#actors/EngineHost.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import type { ModelStatus } from "#actors/ModelStatus.ts"
 import { Accounts } from "#store/Accounts.ts"
 import { deployments } from "#store/CatalogFile.ts"
 import { developmentKey } from "#store/DevKey.ts"
+import type { Jobs } from "#store/Jobs.ts"
 import type { UsageLedger } from "#store/UsageLedger.ts"
 import type { TransportCounts } from "#transport/TransportCounters.ts"
 import type { TransportSettings } from "#transport/TransportSettings.ts"
@@ -34,9 +37,11 @@ export interface TestNodeOptions {
   /** Requests a minute; off by default, because a test makes many. */
   readonly rateLimit?: number
   readonly transport?: Partial<TransportSettings>
+  /** A data directory that outlives the node; a fresh one, removed at the end, where absent. */
+  readonly dataDir?: string
 }
 
-type Services = Accounts | UsageLedger | ModelRegistry | Listener | HttpServer.HttpServer
+type Services = Accounts | Drain | Jobs | UsageLedger | ModelRegistry | Listener | HttpServer.HttpServer
 
 export interface TestNode {
   readonly port: number
@@ -51,6 +56,7 @@ export interface TestNode {
   readonly post: (path: string, body: unknown, init?: PostOptions) => Promise<Response>
   /** The gauges of a model's host, read directly: a poll that costs nothing. Throws where it is not loaded. */
   readonly gauges: (model: string) => HostGauges
+  readonly status: (model: string) => ModelStatus | undefined
   /** Runs an effect against the node's own services. */
   readonly run: <A, E>(effect: Effect.Effect<A, E, Services>) => Promise<A>
   readonly stop: () => Promise<void>
@@ -72,7 +78,8 @@ const makeKeys = (dataDir: string) =>
     const accounts = yield* Accounts
     const dev = (yield* developmentKey(dataDir))!
     const credit = yield* accounts.createKey({ org: "credit" })
-    yield* accounts.createOrg({ name: "broke" })
+    // It is there already where a node starts again on the same directory.
+    yield* Effect.ignore(accounts.createOrg({ name: "broke" }))
     const broke = yield* accounts.createKey({ org: "broke" })
     const revoked = yield* accounts.createKey({ org: "dev", user: "gone" })
     yield* accounts.revokeKey(revoked.keyId)
@@ -81,7 +88,7 @@ const makeKeys = (dataDir: string) =>
 
 export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode> => {
   const dir = temporaryDir()
-  const dataDir = join(dir.path, "data")
+  const dataDir = options.dataDir ?? join(dir.path, "data")
   const catalog = join(dir.path, "catalog.json")
   writeCatalog(catalog, options.models ?? [fakeModel])
   const scope = Scope.makeUnsafe()
@@ -93,7 +100,10 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
     const layer = nodeLayer(config, deployed, options.transport).pipe(Layer.provide(quiet))
     return yield* Layer.buildWithScope(layer, scope)
   })
-  const services = await Effect.runPromise(build)
+  const services = await Effect.runPromise(build).catch((error: unknown) => {
+    dir.remove()
+    throw error
+  })
   const run = <A, E>(effect: Effect.Effect<A, E, Services>) =>
     Effect.runPromise(Effect.provideContext(effect, services))
   const keys = await run(makeKeys(dataDir))
@@ -117,6 +127,7 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
         body: typeof body === "string" ? body : JSON.stringify(body),
         ...(signal === undefined ? {} : { signal }),
       }),
+    status: (model) => Context.get(services, ModelRegistry).find(model)?.status,
     gauges: (model) => {
       const gauges = Context.get(services, ModelRegistry).find(model)?.host?.gauges()
       if (gauges === undefined) throw new Error(`${model} is not loaded`)
@@ -150,17 +161,22 @@ export const isIdle = (metrics: ReadonlyMap<string, number>): boolean =>
       value === 0 || !/^edgewise_(requests_in_flight|slots_busy|requests_waiting)(\{|$)/.test(name),
   )
 
-/** Polls until `condition` holds: for facts that no event announces. Fails after 10 s. */
+/** Polls until `condition` holds: for facts that no event announces. Fails after `patienceMs`. */
 export const eventually = async (
   condition: () => boolean | Promise<boolean>,
   what: string,
+  patienceMs = 10_000,
 ): Promise<void> => {
-  const until = performance.now() + 10_000
+  const until = performance.now() + patienceMs
   while (!(await condition())) {
     if (performance.now() > until) throw new Error(`did not happen: ${what}`)
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
 }
+
+/** For models with `load: start`. Patient: on a busy machine each engine process takes its time to start. */
+export const untilLoaded = (node: TestNode, ...models: ReadonlyArray<string>): Promise<void> =>
+  eventually(() => models.every((model) => node.status(model) === "loaded"), `${models} are loaded`, 45_000)
 
 export const untilIdle = (node: TestNode): Promise<void> =>
   eventually(async () => isIdle(await node.metrics()), "the node is idle")

@@ -1,0 +1,136 @@
+// What a live session's audio says, at the price of what is new. Audio is transcribed in pieces as a file is
+// (Transcriber): every answer here is what a file of exactly this audio would get.
+//
+// Two things are reused. A piece that is closed, i.e. fixed by its own audio however much follows, is transcribed once
+// and for all, without help, so it is the file's piece to the bit. The open rest is transcribed anew for every
+// hypothesis, with the tokens of the last one as a draft that the engine checks; the last pass takes no draft.
+// Called by LiveSession; knows no clock, no socket and no turns.
+import { Effect } from "effect"
+import { LISTEN_RATE_HZ, samplesToMs } from "#domain/Audio.ts"
+import { hypothesisOf, type LiveHypothesis } from "#domain/LiveTranscript.ts"
+import type { Segment, TranscribeEnd, TranscribeRequest, TranscriptionEngine } from "#engines/Engine.ts"
+import type { LiveAudio } from "./LiveAudio.ts"
+
+export interface HearingOptions {
+  readonly language: string | undefined
+  readonly prompt: string
+  /** Reuses nothing: every hypothesis is a fresh pass over all audio. For comparing, not for serving. */
+  readonly fromScratch: boolean
+}
+
+/** One call of the engine. `final` when somebody waits for the last word. */
+export type Transcribe<E> = (
+  request: TranscribeRequest,
+  onSegment: (segment: Segment) => void,
+  final: boolean,
+) => Effect.Effect<TranscribeEnd, E>
+
+/** Where the transcription stands, and what it knows there. */
+interface Place {
+  readonly position: number
+  readonly text: string
+  readonly language: string | undefined
+  readonly previousTokens: ReadonlyArray<number>
+}
+
+interface Step {
+  readonly place: Place
+  readonly tokens: ReadonlyArray<number>
+}
+
+export class LiveHearing<E> {
+  private readonly audio: LiveAudio
+  private readonly options: HearingOptions
+  private readonly transcribe: Transcribe<E>
+  private readonly windowSamples: number
+  private readonly closedSamples: number
+  private readonly start: Place
+  private closed: Place
+  /** Tokens of the last hypothesis, call by call from `closed` on. */
+  private drafts: ReadonlyArray<ReadonlyArray<number>> = []
+
+  constructor(
+    audio: LiveAudio,
+    facts: TranscriptionEngine["facts"],
+    options: HearingOptions,
+    transcribe: Transcribe<E>,
+  ) {
+    this.audio = audio
+    this.options = options
+    this.transcribe = transcribe
+    this.windowSamples = Math.floor(facts.windowSeconds * LISTEN_RATE_HZ)
+    this.closedSamples = Math.ceil((facts.closedSeconds ?? facts.windowSeconds) * LISTEN_RATE_HZ)
+    this.start = { position: 0, text: "", language: options.language, previousTokens: [] }
+    this.closed = this.start
+  }
+
+  /** Transcribes what is closed in the first `until` samples. Interrupting it loses one call at most. */
+  readonly close = (until: number, final: boolean): Effect.Effect<void, E> =>
+    Effect.gen({ self: this }, function* (this: LiveHearing<E>) {
+      if (this.options.fromScratch) return
+      while (until - this.closed.position > this.closedSamples) {
+        const { position } = this.closed
+        const samples = this.audio.read(
+          position,
+          position + Math.min(this.closedSamples + 1, this.windowSamples),
+        )
+        const { place } = yield* this.step(this.closed, samples, { last: false, draft: [], final })
+        this.closed = place
+        this.drafts = this.drafts.slice(1)
+        this.audio.forgetBefore(place.position)
+      }
+    })
+
+  /** What the first `until` samples say. `close` has been run for them. */
+  readonly open = (until: number, final: boolean): Effect.Effect<LiveHypothesis, E> =>
+    Effect.gen({ self: this }, function* (this: LiveHearing<E>) {
+      const drafts: Array<ReadonlyArray<number>> = []
+      const closed = this.options.fromScratch ? this.start : this.closed
+      let place = closed
+      while (place.position < until) {
+        const to = Math.min(until, place.position + this.windowSamples)
+        const draft = final || this.options.fromScratch ? [] : (this.drafts[drafts.length] ?? [])
+        const samples = this.audio.read(place.position, to)
+        const step = yield* this.step(place, samples, { last: to === until, draft, final })
+        drafts.push(step.tokens)
+        place = step.place
+      }
+      this.drafts = drafts
+      const audioMs = Math.floor(samplesToMs(until, LISTEN_RATE_HZ))
+      return hypothesisOf(closed.text, place.text.slice(closed.text.length), {
+        language: place.language,
+        audioMs,
+      })
+    })
+
+  private readonly step = (
+    from: Place,
+    samples: Float32Array,
+    how: { readonly last: boolean; readonly draft: ReadonlyArray<number>; readonly final: boolean },
+  ): Effect.Effect<Step, E> =>
+    Effect.suspend(() => {
+      const request: TranscribeRequest = {
+        samples,
+        language: from.language,
+        prompt: this.options.prompt,
+        previousTokens: from.previousTokens,
+        temperature: 0,
+        punctuation: undefined,
+        words: false,
+        last: how.last,
+        ...(how.draft.length === 0 ? {} : { draft: how.draft }),
+      }
+      let { text } = from
+      const onSegment = (segment: Segment) => {
+        text += segment.text
+      }
+      return Effect.map(this.transcribe(request, onSegment, how.final), (end) => {
+        // As for files: an engine that consumed nothing would be asked the same for ever.
+        const consumed =
+          end.consumedSamples > 0 ? Math.min(end.consumedSamples, samples.length) : samples.length
+        const { language, previousTokens } = end
+        const place = { position: from.position + consumed, text, language, previousTokens }
+        return { place, tokens: end.tokens ?? [] }
+      })
+    })
+}

@@ -1,0 +1,171 @@
+// One live session: frames go in at any size, hypotheses come out at the window's pace, and a last word at the end.
+// At most one transcription is in flight and the newest audio wins: what a slow engine could not keep up with is heard
+// in one go. Made by LiveSessions, driven by the live endpoints; knows no socket, no account and no event's name.
+//
+// A session only ever holds its audio (bounded by its limit) and the newest hypothesis: who reads too slowly misses
+// hypotheses in between, and nothing piles up.
+import { Clock, Effect, Latch } from "effect"
+import { LISTEN_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/Audio.ts"
+import { type LiveHypothesis, silence } from "#domain/LiveTranscript.ts"
+import type { LiveAudio } from "./LiveAudio.ts"
+import type { LiveHearing } from "./LiveHearing.ts"
+
+/** Why a session's audio ends. */
+export type LiveEnd = "stop" | "limit" | "idle" | "drain"
+
+/** The specification: a session carries at most 120 seconds. */
+export const limitSeconds = 120
+/** The contract: a session without a frame for this long ends. */
+export const idleMs = 60_000
+
+/** The end of the window that `total` samples have begun: windows lie on a grid, however late the one before was. */
+export const nextWindow = (total: number, windowSamples: number): number =>
+  (Math.floor(total / windowSamples) + 1) * windowSamples
+
+export interface LiveWord {
+  readonly hypothesis: LiveHypothesis
+  readonly end: LiveEnd
+}
+
+/** What a session tells the ledger of its engine. */
+export interface LiveReport {
+  /** Audio came. */
+  readonly heard: (nowMs: number) => void
+  /** A window is transcribed, or the last word said. */
+  readonly windowDone: (nowMs: number) => void
+}
+
+export class LiveSession<E> {
+  private readonly audio: LiveAudio
+  private readonly hearing: LiveHearing<E>
+  private readonly windowSamples: number
+  private readonly report: LiveReport
+  /** True for a failure that only means: not now. */
+  private readonly isBusy: (error: E) => boolean
+  private readonly due = Latch.makeUnsafe(false)
+  private readonly ended = Latch.makeUnsafe(false)
+  private readonly news = Latch.makeUnsafe(false)
+  private end: LiveEnd | undefined
+  private dueAt: number
+  private frameAtMs = 0
+  private newest = silence
+
+  constructor(
+    audio: LiveAudio,
+    hearing: LiveHearing<E>,
+    windowSeconds: number,
+    report: LiveReport,
+    isBusy: (error: E) => boolean,
+  ) {
+    this.audio = audio
+    this.hearing = hearing
+    this.windowSamples = secondsToSamples(windowSeconds, LISTEN_RATE_HZ)
+    this.report = report
+    this.isBusy = isBusy
+    this.dueAt = this.windowSamples
+  }
+
+  /** Samples taken so far. */
+  get samples(): number {
+    return this.audio.total
+  }
+
+  get seconds(): number {
+    return this.audio.total / LISTEN_RATE_HZ
+  }
+
+  /** The newest hypothesis. */
+  get hypothesis(): LiveHypothesis {
+    return this.newest
+  }
+
+  get hasEnded(): boolean {
+    return this.end !== undefined
+  }
+
+  /** Takes 16 kHz s16 little-endian, an even number of bytes; ignored once the session has ended. */
+  push(bytes: Uint8Array, nowMs: number): void {
+    if (this.end !== undefined) return
+    this.frameAtMs = nowMs
+    if (bytes.length === 0) return
+    this.audio.append(bytes)
+    this.report.heard(nowMs)
+    if (this.audio.isFull) this.stop("limit")
+    else if (this.audio.total >= this.dueAt) this.due.openUnsafe()
+  }
+
+  /** No audio follows; the first reason stands. */
+  stop(end: LiveEnd): void {
+    if (this.end !== undefined) return
+    this.end = end
+    this.ended.openUnsafe()
+    this.due.openUnsafe()
+  }
+
+  /** Completes when there is a newer hypothesis than when it completed last. */
+  readonly nextHypothesis: Effect.Effect<LiveHypothesis> = Effect.suspend(() =>
+    Effect.map(this.news.await, () => {
+      this.news.closeUnsafe()
+      return this.newest
+    }),
+  )
+
+  /** Transcribes until the session ends, then once more: the last word. */
+  readonly run: Effect.Effect<LiveWord, E> = Effect.gen({ self: this }, function* (this: LiveSession<E>) {
+    this.frameAtMs = yield* Clock.currentTimeMillis
+    for (;;) {
+      yield* this.due.await
+      if (this.end !== undefined) break
+      this.due.closeUnsafe()
+      const until = this.audio.total
+      this.dueAt = nextWindow(until, this.windowSamples)
+      yield* this.window(until)
+    }
+    const { total } = this.audio
+    yield* this.hearing.close(total, true)
+    const hypothesis = yield* this.hearing.open(total, true)
+    yield* this.tell(hypothesis)
+    return { hypothesis, end: this.end }
+  })
+
+  /** A session without frames ends. Never completes before. */
+  readonly idle: Effect.Effect<never> = Effect.gen({ self: this }, function* (this: LiveSession<E>) {
+    for (;;) {
+      const quietMs = (yield* Clock.currentTimeMillis) - this.frameAtMs
+      if (quietMs >= idleMs) this.stop("idle")
+      if (this.end !== undefined) return yield* Effect.never
+      yield* Effect.sleep(idleMs - quietMs)
+    }
+  })
+
+  /**
+   * One hypothesis. The end of the session cuts the open part short, which is heard anew for the last word; what is
+   * closed by then counts for both. An engine without room costs this hypothesis and nothing else.
+   */
+  private readonly window = (until: number): Effect.Effect<void, E> =>
+    Effect.gen({ self: this }, function* (this: LiveSession<E>) {
+      yield* this.hearing.close(until, false)
+      const hypothesis = yield* Effect.raceFirst(
+        this.hearing.open(until, false),
+        Effect.as(this.ended.await, undefined),
+      )
+      if (hypothesis === undefined) return
+      yield* this.tell(hypothesis)
+      this.news.openUnsafe()
+    }).pipe(
+      Effect.catchIf(
+        (error) => this.isBusy(error),
+        () => Effect.void,
+      ),
+    )
+
+  private readonly tell = (hypothesis: LiveHypothesis): Effect.Effect<void> =>
+    Effect.map(Clock.currentTimeMillis, (nowMs) => {
+      this.newest = hypothesis
+      this.report.windowDone(nowMs)
+    })
+}
+
+/** Milliseconds of audio that are left of a session. */
+export const remainingMs = (samples: number): number =>
+  limitSeconds * 1000 - Math.floor(samplesToMs(samples, LISTEN_RATE_HZ))

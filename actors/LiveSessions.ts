@@ -1,0 +1,156 @@
+// The live sessions of a node: admits one where its model's engine has room by measurement, and gives it its turns.
+// The live endpoints ask here; what they get belongs to their scope. One desk a model; models share nothing.
+import { Clock, Context, Effect, Layer, type Scope } from "effect"
+import { LISTEN_RATE_HZ } from "#domain/Audio.ts"
+import { AtCapacity, EngineFailed, type ModelNotLoaded } from "#domain/Errors.ts"
+import type {
+  Segment,
+  TranscribeEnd,
+  TranscribeRequest,
+  TranscribeStarted,
+  TranscriptionEngine,
+} from "#engines/Engine.ts"
+import type { RunError } from "./EngineHost.ts"
+import { LiveAudio } from "./LiveAudio.ts"
+import { type HearingOptions, LiveHearing, type Transcribe } from "./LiveHearing.ts"
+import { LiveLoad } from "./LiveLoad.ts"
+import { LiveSession, limitSeconds } from "./LiveSession.ts"
+import { LiveTurns } from "./LiveTurns.ts"
+import { ModelRegistry } from "./ModelRegistry.ts"
+
+export interface LiveRequest extends HearingOptions {
+  readonly model: string
+  /** Seconds of new audio between two hypotheses. */
+  readonly windowSeconds: number
+}
+
+export type LiveError = RunError | ModelNotLoaded
+
+export interface LivePlace {
+  /** A fresh session; its `run` and `idle` are the caller's to fork. */
+  readonly begin: () => LiveSession<LiveError>
+}
+
+/** Sessions of one model, speaking or not. A guess: about 50 MB of sockets and buffers of one second. */
+const maxSessions = 2_000
+/** When a refused session may try again: sessions last at most two minutes. A guess. */
+const retryAfterMs = 5_000
+
+interface Desk {
+  readonly load: LiveLoad
+  readonly turns: LiveTurns
+}
+
+export class LiveSessions extends Context.Service<
+  LiveSessions,
+  {
+    /**
+     * A place for sessions, one at a time, or why there is none: refused by the model, or by the measured load of its
+     * engine. Loads a model that waits for its first request. The place is given back with the scope.
+     */
+    readonly open: (request: LiveRequest) => Effect.Effect<LivePlace, LiveError, Scope.Scope>
+    /** Sessions, and the share of the engine that they take, by model. */
+    readonly gauges: (
+      nowMs: number,
+    ) => ReadonlyMap<string, { readonly sessions: number; readonly share: number }>
+  }
+>()("edgewise/actors/LiveSessions") {
+  static readonly layer: Layer.Layer<LiveSessions, never, ModelRegistry> = Layer.effect(
+    LiveSessions,
+    Effect.suspend(() => make),
+  )
+}
+
+/** Loads the model, and refuses a language that it does not know, for the price of a message. */
+const noAudio = (request: LiveRequest): TranscribeRequest => ({
+  samples: new Float32Array(0),
+  // A detecting model would have to listen.
+  language: request.language ?? "en",
+  prompt: "",
+  previousTokens: [],
+  temperature: 0,
+  punctuation: undefined,
+  words: false,
+  last: true,
+})
+
+const make = Effect.gen(function* () {
+  const registry = yield* ModelRegistry
+  /** One a model that was ever listened to live, and models are as many as the catalog says. */
+  const desks = new Map<string, Desk>()
+
+  const deskOf = (model: string): Desk => {
+    const known = desks.get(model)
+    if (known !== undefined) return known
+    const desk = { load: new LiveLoad(), turns: new LiveTurns() }
+    desks.set(model, desk)
+    return desk
+  }
+
+  const factsOf = (model: string) =>
+    registry.find(model)?.host?.facts as TranscriptionEngine["facts"] | undefined
+
+  const run = (model: string, request: TranscribeRequest, onSegment: (segment: Segment) => void) =>
+    registry.run<TranscribeStarted, Segment, TranscribeEnd>(model, request, {
+      started: () => {},
+      unit: onSegment,
+    })
+
+  const loadedFacts = Effect.fnUntraced(function* (request: LiveRequest) {
+    if (factsOf(request.model) === undefined) yield* run(request.model, noAudio(request), () => {})
+    const facts = factsOf(request.model)
+    if (facts !== undefined) return facts
+    return yield* new EngineFailed({ model: request.model, reason: "unloaded", detail: "no facts" })
+  })
+
+  /** The engine's verb in this desk's turns, measured. A last word goes before all hypotheses. */
+  const transcribeAt =
+    (desk: Desk, request: LiveRequest): Transcribe<LiveError> =>
+    (window, onSegment, final) =>
+      Effect.flatMap(Clock.Clock, (clock) => {
+        const nowMs = () => clock.currentTimeMillisUnsafe()
+        const measured = Effect.suspend(() => {
+          desk.load.began(nowMs())
+          return Effect.ensuring(
+            run(request.model, window, onSegment),
+            Effect.sync(() => desk.load.ended(nowMs())),
+          )
+        })
+        return desk.turns.take(nowMs() + (final ? 0 : request.windowSeconds * 1000), measured)
+      })
+
+  return LiveSessions.of({
+    open: Effect.fnUntraced(function* (request) {
+      const facts = yield* loadedFacts(request)
+      const desk = deskOf(request.model)
+      const nowMs = yield* Clock.currentTimeMillis
+      const speaker = { windowSeconds: request.windowSeconds, heardAtMs: nowMs }
+      yield* Effect.acquireRelease(
+        Effect.suspend(() =>
+          desk.load.sessions < maxSessions && desk.load.enter(speaker, nowMs)
+            ? Effect.void
+            : Effect.fail(new AtCapacity({ model: request.model, retryAfterMs })),
+        ),
+        () => Effect.sync(() => desk.load.leave(speaker)),
+      )
+      const report = {
+        heard: (atMs: number) => {
+          speaker.heardAtMs = atMs
+        },
+        windowDone: (atMs: number) => desk.load.windowDone(atMs),
+      }
+      const isBusy = (error: LiveError) => error._tag === "AtCapacity"
+      return {
+        begin: () => {
+          const audio = new LiveAudio(limitSeconds * LISTEN_RATE_HZ)
+          const hearing = new LiveHearing(audio, facts, request, transcribeAt(desk, request))
+          return new LiveSession(audio, hearing, request.windowSeconds, report, isBusy)
+        },
+      }
+    }),
+    gauges: (nowMs) =>
+      new Map(
+        [...desks].map(([model, { load }]) => [model, { sessions: load.sessions, share: load.share(nowMs) }]),
+      ),
+  })
+})

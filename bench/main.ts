@@ -1,0 +1,71 @@
+// The door of the benches: `npm run bench -- <suite>`. Reads the command, runs the suite, prints what it found.
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Clock, Console, Effect, Option, type Scope } from "effect"
+import { Command, Flag } from "effect/cli"
+import { runCommandLine } from "../src/cli/CommandLine.ts"
+import { version } from "../src/cli/Version.ts"
+import { speechSuite } from "./speech/Suite.ts"
+import type { ChildFailed } from "./support/Child.ts"
+import { asJson, asText, type Report, type Section } from "./support/Findings.ts"
+import { describeMachine } from "./support/Machine.ts"
+import { textSuite } from "./text/Suite.ts"
+
+interface SuiteOptions {
+  readonly quick: boolean
+  readonly profileDir: string | undefined
+}
+
+type Suite = (options: SuiteOptions) => Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope>
+
+const flags = {
+  quick: Flag.Boolean("quick").pipe(
+    Flag.withDescription("Fewer and shorter runs: a look, not a measurement"),
+    Flag.withDefault(false),
+  ),
+  json: Flag.Boolean("json").pipe(
+    Flag.withDescription("Print one JSON document and nothing else"),
+    Flag.withDefault(false),
+  ),
+  profileDir: Flag.String("profile").pipe(
+    Flag.withDescription(
+      "Write a CPU profile of the gateway process to this folder; it slows the gateway down",
+    ),
+    Flag.optional,
+  ),
+}
+
+const command = (name: string, description: string, suite: Suite) =>
+  Command.make(
+    name,
+    flags,
+    Effect.fn(function* ({ json, profileDir, quick }) {
+      const startedMs = yield* Clock.currentTimeMillis
+      const machine = describeMachine(new Date(startedMs))
+      const options = { quick, profileDir: Option.getOrUndefined(profileDir) }
+      const sections = yield* Effect.scoped(suite(options))
+      const elapsedSeconds = ((yield* Clock.currentTimeMillis) - startedMs) / 1000
+      const report: Report = { suite: name, quick, machine, elapsedSeconds, sections }
+      yield* Console.log(json ? asJson(report) : asText(report))
+    }),
+  ).pipe(Command.withDescription(description))
+
+const bench = Command.make("bench").pipe(
+  Command.withDescription("Measurements of edgewise, with their method and their machine"),
+  Command.withSubcommands([
+    command("speech", "Speech: first audio, under-runs, cost of encoding", speechSuite),
+    command("text", "Chat and completions: gateway, token loop, streaming", textSuite),
+  ]),
+)
+
+const main = runCommandLine(bench, process.argv.slice(2), version).pipe(
+  Effect.flatMap((status) =>
+    Effect.sync(() => {
+      process.exitCode = status
+    }),
+  ),
+  Effect.provide(NodeServices.layer),
+)
+
+// Ctrl-C interrupts the suite, which stops every process it started.
+NodeRuntime.runMain(main)

@@ -1,0 +1,78 @@
+// When a listener hears something: the first audio and the first sound of a stream against the moment at which the bare
+// engine has its first piece, and whether it matters how long the text is.
+import { Effect } from "effect"
+import type { ChildFailed } from "../support/Child.ts"
+import { finding, type Section } from "../support/Findings.ts"
+import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
+import { median, pairedRatios } from "../support/Statistics.ts"
+import { type StreamFormat, sentence, spoken, textOf } from "./Models.ts"
+import type { Stage } from "./Stage.ts"
+
+export interface FirstAudioPlan extends RoundsPlan {
+  /** Requests of one kind in a round, one after the other; the round's reading is their median. */
+  readonly requests: number
+}
+
+/** The issue's goal: at most this times the bare engine's first piece, plus a few milliseconds by format. */
+const allowedRatio = 1.15
+const longText = textOf(4_000)
+
+interface Round {
+  readonly bareMs: number
+  readonly pcmMs: number
+  readonly pcmSoundMs: number
+  readonly opusMs: number
+  readonly opusSoundMs: number
+  readonly longMs: number
+}
+
+const takeRound = ({ bare, gateway, players }: Stage, count: number): Effect.Effect<Round, ChildFailed> =>
+  Effect.gen(function* () {
+    const hear = (text: string, format: StreamFormat, times: number) =>
+      players.ask("hearInTurn", {
+        ask: { target: gateway.target, format, body: spoken(text, format) },
+        count: times,
+      })
+    const pieces = yield* bare.ask("inTurn", { text: sentence, count })
+    const pcm = yield* hear(sentence, "pcm", count)
+    const opus = yield* hear(sentence, "opus", count)
+    // A long text takes seconds to its end, and only its beginning is wanted: one for every three short ones.
+    const long = yield* hear(longText, "pcm", Math.ceil(count / 3))
+    return {
+      bareMs: median(pieces.map(({ firstPieceMs }) => firstPieceMs)),
+      pcmMs: median(pcm.map(({ firstAudioMs }) => firstAudioMs)),
+      pcmSoundMs: median(pcm.map(({ firstSoundMs }) => firstSoundMs)),
+      opusMs: median(opus.map(({ firstAudioMs }) => firstAudioMs)),
+      opusSoundMs: median(opus.map(({ firstSoundMs }) => firstSoundMs)),
+      longMs: median(long.map(({ firstAudioMs }) => firstAudioMs)),
+    }
+  })
+
+export const firstAudio = (stage: Stage, plan: FirstAudioPlan): Effect.Effect<Section, ChildFailed> =>
+  Effect.gen(function* () {
+    const rounds = yield* repeatRounds(plan, () => takeRound(stage, plan.requests))
+    const of = (part: keyof Round) => rounds.map((round) => round[part])
+    const beyond = (part: keyof Round) => rounds.map((round) => round[part] - allowedRatio * round.bareMs)
+    return {
+      title: "First audio: demonstration weights, one stream on an idle node",
+      method:
+        `from the request handed to the kernel to the first samples (pcm) or the first audio page (opus) in the ` +
+        `listener's process; the bare engine runs the same text in a process without HTTP; by turns, a reading is the ` +
+        `median of ${plan.requests}; "sound" is the first sample above -40 dBFS`,
+      findings: [
+        finding("bare engine, first piece", "ms", of("bareMs")),
+        finding("pcm, first audio", "ms", of("pcmMs")),
+        finding("  over the bare engine", "x", pairedRatios(of("pcmMs"), of("bareMs"))),
+        finding(`  beyond ${allowedRatio} x bare`, "ms", beyond("pcmMs"), { is: "at most", value: 5 }),
+        finding("pcm, first sound", "ms", of("pcmSoundMs")),
+        finding("opus, first audio", "ms", of("opusMs")),
+        finding(`  beyond ${allowedRatio} x bare`, "ms", beyond("opusMs"), { is: "at most", value: 30 }),
+        finding("opus, first sound", "ms", of("opusSoundMs")),
+        finding(`first audio of ${longText.length} characters`, "ms", of("longMs")),
+        finding(`  over ${sentence.length} characters`, "x", pairedRatios(of("longMs"), of("pcmMs")), {
+          is: "at most",
+          value: 1.2,
+        }),
+      ],
+    }
+  })

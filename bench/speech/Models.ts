@@ -1,0 +1,71 @@
+// The models of the speech suite, as catalog entries, and what is said to them.
+import { fileURLToPath } from "node:url"
+
+const weights = (name: string): string =>
+  fileURLToPath(new URL(`../../models/kokoro-demo/${name}`, import.meta.url))
+
+export const demoFiles = {
+  model: weights("model.onnx"),
+  tokenizer: weights("tokenizer.json"),
+  voices: weights("voices"),
+}
+
+const entry = (id: string, adapter: string, more: Readonly<Record<string, unknown>>) => ({
+  id,
+  kind: "speech",
+  adapter,
+  ownedBy: "bench",
+  created: 1,
+  files: {},
+  runtime: { load: "start" },
+  price: { perMinute: 6_000 },
+  ...more,
+})
+
+/** What the scripted engine claims to need: eight streams of it are the most that are admitted. */
+export const scriptedFactor = 0.1
+
+/** The demonstration weights as delivered, and the scripted engine, which costs nothing. */
+export const models = [
+  entry("demo", "kokoro-onnx", {
+    files: Object.fromEntries(Object.entries(demoFiles).map(([role, source]) => [role, { source }])),
+    options: { slots: 8 },
+    speech: { maxCharacters: 4096, voices: ["af_bella"] },
+  }),
+  entry("scripted", "fake-speech", {
+    options: { slots: 64, realTimeFactor: scriptedFactor },
+    speech: { maxCharacters: 4096, voices: ["fake"] },
+  }),
+]
+
+export const speechPath = "/v1/audio/speech"
+export const voice = "af_bella"
+
+/** 41 characters: what a voice application says between two questions. */
+export const sentence = "The birch canoe slid on the smooth planks"
+/** A text of nearly `characters` that begins with the sentence. */
+export const textOf = (characters: number): string =>
+  `${sentence}. `.repeat(Math.max(1, Math.floor(characters / (sentence.length + 2)))).trim()
+
+export type StreamFormat = "pcm" | "opus"
+
+export const spoken = (input: string, response_format: StreamFormat) => ({
+  model: "demo",
+  voice,
+  input,
+  response_format,
+  stream: true,
+})
+
+export interface ScriptedSpeech {
+  readonly pieces: number
+  readonly samples: number
+  readonly pieceMs: number
+}
+
+export const scripted = (script: ScriptedSpeech, more: Readonly<Record<string, unknown>>) => ({
+  model: "scripted",
+  voice: "fake",
+  input: `fake:${JSON.stringify(script)}`,
+  ...more,
+})

@@ -1,0 +1,147 @@
+// What a listener makes of a streamed reply: when the first audio and the first sound were there, and whether a player
+// that starts at once would have run dry. Called by the player process with bytes and their arrival times. Pure.
+import { createRequire } from "node:module"
+import type { StreamFormat } from "./Models.ts"
+
+export interface Arrival {
+  readonly atMs: number
+  readonly bytes: Uint8Array
+}
+
+/** Samples at 24 kHz that had arrived at some moment. */
+interface Step {
+  readonly atMs: number
+  readonly samples: number
+}
+
+export interface Listening {
+  readonly firstAudioMs: number
+  /** The first sample above −40 dBFS. */
+  readonly firstSoundMs: number
+  readonly audioMs: number
+  /** Times the player ran dry, and how long it waited in all. */
+  readonly underruns: number
+  readonly starvedMs: number
+  /** How far ahead of the ear the stream was at its worst, milliseconds; negative where it ran dry. */
+  readonly leastAheadMs: number
+}
+
+const soundLevel = 32_768 / 100
+const samplesPerMs = 24
+
+interface OpusDecoder {
+  readonly decode: (packet: Buffer) => Buffer
+  readonly delete: () => void
+}
+const OpusScript = createRequire(import.meta.url)("opusscript") as {
+  new (rateHz: number, channels: number, application: number): OpusDecoder
+  readonly Application: { readonly AUDIO: number }
+}
+
+const isLoud = (pcm: Buffer): boolean => {
+  for (let at = 0; at + 1 < pcm.length; at += 2) if (Math.abs(pcm.readInt16LE(at)) > soundLevel) return true
+  return false
+}
+
+const joined = (arrivals: ReadonlyArray<Arrival>): Buffer => Buffer.concat(arrivals.map(({ bytes }) => bytes))
+
+/** When the byte before `end` was there. */
+const arrivalOf = (arrivals: ReadonlyArray<Arrival>, end: number): number => {
+  let seen = 0
+  for (const { atMs, bytes } of arrivals) {
+    seen += bytes.length
+    if (seen >= end) return atMs
+  }
+  return Number.NaN
+}
+
+interface Track {
+  readonly steps: ReadonlyArray<Step>
+  readonly firstSoundMs: number
+}
+
+const pcmTrack = (arrivals: ReadonlyArray<Arrival>): Track => {
+  const whole = joined(arrivals)
+  const loudAt = (() => {
+    for (let at = 0; at + 1 < whole.length; at += 2)
+      if (Math.abs(whole.readInt16LE(at)) > soundLevel) return at + 2
+    return whole.length + 1
+  })()
+  let seen = 0
+  const steps = arrivals.map(({ atMs, bytes }) => {
+    seen += bytes.length
+    return { atMs, samples: Math.floor(seen / 2) }
+  })
+  return { steps, firstSoundMs: arrivalOf(arrivals, loudAt) }
+}
+
+/** Page by page: end in the file, granule, packets. The writer never spreads a packet over two pages. */
+function* oggPages(whole: Buffer) {
+  for (let at = 0; at + 27 <= whole.length; ) {
+    const segments = whole[at + 26] ?? 0
+    const lacing = whole.subarray(at + 27, at + 27 + segments)
+    let from = at + 27 + segments
+    const packets: Array<Buffer> = []
+    let size = 0
+    for (const lace of lacing) {
+      size += lace
+      if (lace === 255) continue
+      packets.push(whole.subarray(from, from + size))
+      from += size
+      size = 0
+    }
+    yield { end: from, granule: Number(whole.readBigInt64LE(at + 6)), packets }
+    at = from
+  }
+}
+
+const headerPages = 2
+
+const opusTrack = (arrivals: ReadonlyArray<Arrival>): Track => {
+  const whole = joined(arrivals)
+  const decoder = new OpusScript(48_000, 1, OpusScript.Application.AUDIO)
+  const steps: Array<Step> = []
+  let firstSoundMs = Number.NaN
+  let index = 0
+  for (const { end, granule, packets } of oggPages(whole)) {
+    if (index++ < headerPages) continue
+    const atMs = arrivalOf(arrivals, end)
+    steps.push({ atMs, samples: granule / 2 })
+    // Decoding goes on only until the sound has been found.
+    if (Number.isNaN(firstSoundMs) && packets.some((packet) => isLoud(decoder.decode(packet))))
+      firstSoundMs = atMs
+  }
+  decoder.delete()
+  return { steps, firstSoundMs }
+}
+
+/** A player without a buffer of its own: it starts with the first audio and waits whenever it has none. */
+const play = (steps: ReadonlyArray<Step>) => {
+  const first = steps.find(({ samples }) => samples > 0)
+  let clockMs = first?.atMs ?? Number.NaN
+  let have = first?.samples ?? 0
+  let underruns = 0
+  let starvedMs = 0
+  let leastAheadMs = Number.POSITIVE_INFINITY
+  for (const { atMs, samples } of steps) {
+    if (samples <= have) continue
+    // The moment at which all that was there before this step has been heard.
+    const dryAtMs = clockMs + have / samplesPerMs
+    leastAheadMs = Math.min(leastAheadMs, dryAtMs - atMs)
+    if (atMs > dryAtMs) {
+      underruns++
+      starvedMs += atMs - dryAtMs
+      // Everything after it is heard that much later.
+      clockMs += atMs - dryAtMs
+    }
+    have = samples
+  }
+  return { underruns, starvedMs, leastAheadMs, audioMs: have / samplesPerMs }
+}
+
+/** `sentMs` and the arrivals on one clock. */
+export const listen = (format: StreamFormat, sentMs: number, arrivals: ReadonlyArray<Arrival>): Listening => {
+  const { firstSoundMs, steps } = format === "pcm" ? pcmTrack(arrivals) : opusTrack(arrivals)
+  const firstAudioMs = (steps.find(({ samples }) => samples > 0)?.atMs ?? Number.NaN) - sentMs
+  return { firstAudioMs, firstSoundMs: firstSoundMs - sentMs, ...play(steps) }
+}

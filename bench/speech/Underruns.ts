@@ -1,0 +1,112 @@
+// Whether listeners ever wait: players without a buffer of their own, on more and more streams at once, up to as many
+// as are admitted.
+import { Effect } from "effect"
+import type { ChildFailed } from "../support/Child.ts"
+import { type Finding, finding, type Section } from "../support/Findings.ts"
+import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
+import { type StreamFormat, scripted, scriptedFactor, spoken, textOf } from "./Models.ts"
+import type { Heard } from "./playerMain.ts"
+import { hearAll, type Stage } from "./Stage.ts"
+
+export interface UnderrunPlan extends RoundsPlan {
+  readonly streams: ReadonlyArray<number>
+  readonly characters: number
+  /** Of the scripted streams at the limit. */
+  readonly seconds: number
+}
+
+const sum = (values: ReadonlyArray<number>): number => values.reduce((total, value) => total + value, 0)
+
+const findingsOf = (title: string, rounds: ReadonlyArray<ReadonlyArray<Heard>>): ReadonlyArray<Finding> => {
+  const each = (part: (heard: ReadonlyArray<Heard>) => number) => rounds.map(part)
+  return [
+    finding(
+      `${title}: under-runs`,
+      "times",
+      each((heard) => sum(heard.map(({ underruns }) => underruns))),
+      { is: "at most", value: 0 },
+    ),
+    finding(
+      "  time a listener waited",
+      "ms",
+      each((heard) => Math.max(...heard.map(({ starvedMs }) => starvedMs))),
+    ),
+    finding(
+      "  least ahead of the ear",
+      "ms",
+      each((heard) => Math.min(...heard.map(({ leastAheadMs }) => leastAheadMs))),
+    ),
+    finding(
+      "  last to hear its first audio",
+      "ms",
+      each((heard) => Math.max(...heard.map(({ firstAudioMs }) => firstAudioMs))),
+    ),
+  ]
+}
+
+/** As many as the admission lets in: 0.8 of the model's time. */
+const limit = Math.floor(0.8 / scriptedFactor + 1e-9)
+
+const atLimit = (stage: Stage, seconds: number) => {
+  // Pieces of a second, computed one after the other in a tenth of it.
+  const script = { pieces: seconds, samples: 24_000, pieceMs: 1_000 * scriptedFactor }
+  const body = scripted(script, { stream: true, response_format: "pcm" })
+  return hearAll(
+    stage,
+    "pcm",
+    Array.from({ length: limit }, () => body),
+  )
+}
+
+/** Statuses of one stream more than are admitted. */
+const beyondLimit = ({ gateway, players }: Stage) =>
+  Effect.gen(function* () {
+    const script = { pieces: 3, samples: 24_000, pieceMs: 1_000 * scriptedFactor }
+    const body = scripted(script, { stream: true, response_format: "pcm" })
+    const ask = { target: gateway.target, format: "pcm" as StreamFormat, body }
+    const heard = yield* players.ask(
+      "hear",
+      Array.from({ length: limit + 1 }, () => ask),
+    )
+    return heard.filter(({ status }) => status === 503).length
+  })
+
+export const underruns = (stage: Stage, plan: UnderrunPlan): Effect.Effect<Section, ChildFailed> =>
+  Effect.gen(function* () {
+    const text = textOf(plan.characters)
+    const findings: Array<Finding> = []
+    for (const streams of plan.streams) {
+      const rounds = yield* repeatRounds(plan, () =>
+        hearAll(
+          stage,
+          "pcm",
+          Array.from({ length: streams }, () => spoken(text, "pcm")),
+        ),
+      )
+      findings.push(...findingsOf(`demonstration weights, ${streams} pcm streams`, rounds))
+    }
+    const most = plan.streams.at(-1) ?? 1
+    const opus = yield* repeatRounds(plan, () =>
+      hearAll(
+        stage,
+        "opus",
+        Array.from({ length: most }, () => spoken(text, "opus")),
+      ),
+    )
+    findings.push(...findingsOf(`demonstration weights, ${most} opus streams`, opus))
+    const full = yield* repeatRounds(plan, () => atLimit(stage, plan.seconds))
+    findings.push(
+      ...findingsOf(`scripted engine at its limit, ${limit} streams of RTF ${scriptedFactor}`, full),
+      finding("  refused of one stream more", "503s", [yield* beyondLimit(stage)], {
+        is: "at least",
+        value: 1,
+      }),
+    )
+    return {
+      title: `Under-runs: streams that begin at the same moment, ${text.length} characters each`,
+      method:
+        "each listener plays from its first audio on, at 24 kHz and without a buffer; what arrives after the moment at " +
+        "which all before it has been heard is an under-run; all streams of a round counted together",
+      findings,
+    }
+  })

@@ -1,0 +1,56 @@
+// The speech engine without a gateway, in a process of its own: when its first piece is there, and what all of them
+// cost. The floor under every first audio of the suite.
+import { Effect, Scope } from "effect"
+import type { Outlet, PcmChunk, SpeechEngine, SynthesizeStarted } from "#engines/Engine.ts"
+import { kokoroOnnx } from "#engines/kokoro/KokoroOnnx.ts"
+import { keepDesk } from "../support/Desk.ts"
+import { demoFiles, voice } from "./Models.ts"
+
+const load = async (): Promise<SpeechEngine> => {
+  const spec = {
+    modelId: "bench",
+    adapter: "kokoro-onnx",
+    files: demoFiles,
+    options: { slots: 8 },
+    threads: 1,
+  }
+  const engine = await Effect.runPromise(kokoroOnnx.acquire(spec).pipe(Scope.provide(Scope.makeUnsafe())))
+  if (engine.kind !== "speech") throw new Error("no speech engine")
+  return engine
+}
+const loading = load()
+
+export interface BareReading {
+  readonly firstPieceMs: number
+  readonly realTimeFactor: number
+}
+
+const once = async (text: string): Promise<BareReading> => {
+  const engine = await loading
+  let firstPieceMs = Number.NaN
+  const beganMs = performance.now()
+  const out: Outlet<SynthesizeStarted, PcmChunk> = {
+    started: () => {},
+    push: () => {
+      if (Number.isNaN(firstPieceMs)) firstPieceMs = performance.now() - beganMs
+    },
+    paused: () => false,
+    resumed: Effect.void,
+  }
+  const request = { text, voice: { preset: voice }, language: "en", speed: 1 }
+  const { computeMs = Number.NaN, samples } = await Effect.runPromise(engine.synthesize(request, out))
+  return { firstPieceMs, realTimeFactor: computeMs / (samples / 24) }
+}
+
+const desk = {
+  once,
+  inTurn: async ({ count, text }: { readonly count: number; readonly text: string }) => {
+    const readings: Array<BareReading> = []
+    for (let at = 0; at < count; at++) readings.push(await once(text))
+    return readings
+  },
+}
+
+export type BareEngineDesk = typeof desk
+
+keepDesk(desk)

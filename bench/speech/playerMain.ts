@@ -1,0 +1,54 @@
+// The listeners of the speech suite, in a process of their own: each opens a connection, asks for speech and notes when
+// its bytes come. What they made of it is worked out after the clock has stopped.
+import { Connection, postBytes, type Target } from "../support/Connection.ts"
+import { keepDesk } from "../support/Desk.ts"
+import { type StreamFormat, speechPath } from "./Models.ts"
+import { type Arrival, type Listening, listen } from "./Timeline.ts"
+
+export interface Ask {
+  readonly target: Target
+  readonly format: StreamFormat
+  readonly body: unknown
+}
+
+export interface Heard extends Listening {
+  readonly status: number
+  readonly whole: boolean
+  readonly bodyBytes: number
+  readonly elapsedMs: number
+}
+
+const hear = async ({ body, format, target }: Ask): Promise<Heard> => {
+  const arrivals: Array<Arrival> = []
+  const connection = await Connection.open(target, (piece) =>
+    arrivals.push({ atMs: performance.now(), bytes: Uint8Array.from(piece) }),
+  )
+  const request = postBytes(target, speechPath, body)
+  let sentMs = 0
+  const endedMs = await new Promise<number>((resolve) => {
+    sentMs = connection.send(request, (_events, atMs, ended) => {
+      if (ended) resolve(atMs)
+    })
+  })
+  const { bodyBytes, ended, status } = connection.scanner
+  connection.close()
+  const heard = { status, whole: ended, bodyBytes, elapsedMs: endedMs - sentMs }
+  const silent = status !== 200
+  return { ...heard, ...listen(format, sentMs, silent ? [] : arrivals) }
+}
+
+const desk = {
+  /** All at once; the answers in the order of the questions. */
+  hear: (asks: ReadonlyArray<Ask>): Promise<ReadonlyArray<Heard>> => Promise.all(asks.map(hear)),
+
+  /** The same question again and again, one after the other. */
+  hearInTurn: async ({ ask, count }: { readonly ask: Ask; readonly count: number }) => {
+    const heard: Array<Heard> = []
+    for (let at = 0; at < count; at++) heard.push(await hear(ask))
+    return heard
+  },
+}
+
+export type PlayerDesk = typeof desk
+
+keepDesk(desk)

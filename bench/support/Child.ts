@@ -1,0 +1,169 @@
+// Starts a child process of a bench and asks it questions. Called by suites; Desk.ts is the child's side.
+// Closing the scope stops the child, politely first.
+import { fork } from "node:child_process"
+import { Effect, Schema, type Scope } from "effect"
+import type { Desk, Question, Reply } from "./Desk.ts"
+
+export class ChildFailed extends Schema.TaggedError<ChildFailed>()("ChildFailed", {
+  child: Schema.String,
+  detail: Schema.String,
+}) {
+  override get message(): string {
+    return `${this.child}: ${this.detail}`
+  }
+}
+
+export interface Child<D extends Desk> {
+  readonly pid: number
+  readonly ask: <Name extends keyof D & string>(
+    name: Name,
+    ...argument: Parameters<D[Name]>
+  ) => Effect.Effect<Awaited<ReturnType<D[Name]>>, ChildFailed>
+  /** Fails when the child has ended. */
+  readonly died: Effect.Effect<never, ChildFailed>
+  /** Waits for a line of standard output, and fails when the child ends before it. */
+  readonly line: (pattern: RegExp) => Effect.Effect<RegExpExecArray, ChildFailed>
+}
+
+export interface ChildOptions {
+  /** What the child is called in errors. */
+  readonly name: string
+  readonly entry: URL
+  readonly args?: ReadonlyArray<string>
+  readonly nodeFlags?: ReadonlyArray<string>
+  readonly env?: NodeJS.ProcessEnv
+}
+
+/** After this a child that was asked to end is killed. A guess: a node with nothing in flight needs a tenth. */
+const politeMs = 5_000
+const keptCharacters = 16 * 1024
+
+/** No question of a bench takes half of this; one that does is stuck. */
+const patienceMs = 60_000
+
+class RunningChild<D extends Desk> implements Child<D> {
+  readonly #name: string
+  readonly #process
+  readonly #asked = new Map<number, (reply: Reply) => void>()
+  readonly #waiting = new Set<() => void>()
+  readonly #exited: Promise<void>
+  #out = ""
+  #err = ""
+  #nextId = 1
+  #dead: string | undefined
+
+  constructor({ args, entry, env, name, nodeFlags }: ChildOptions) {
+    this.#name = name
+    const child = fork(entry, args ?? [], {
+      serialization: "advanced",
+      execArgv: ["--disable-warning=ExperimentalWarning", ...(nodeFlags ?? [])],
+      env: env ?? process.env,
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+    })
+    this.#process = child
+    child.stdout?.on("data", (text: Buffer) => {
+      this.#out = (this.#out + text.toString()).slice(-keptCharacters)
+      this.#wake()
+    })
+    child.stderr?.on("data", (text: Buffer) => {
+      this.#err = (this.#err + text.toString()).slice(-keptCharacters)
+    })
+    child.on("message", (message) => {
+      const reply = message as Reply
+      this.#asked.get(reply.id)?.(reply)
+      this.#asked.delete(reply.id)
+    })
+    this.#exited = new Promise((resolve) => {
+      const ended = (how: string) => {
+        this.#dead = how
+        for (const [id, answer] of this.#asked) answer({ id, error: how })
+        this.#asked.clear()
+        this.#wake()
+        resolve()
+      }
+      child.on("exit", (code, signal) =>
+        ended(`ended with ${signal ?? `status ${code}`}: ${this.#err.trim()}`),
+      )
+      child.on("error", (cause) => ended(cause.message))
+    })
+  }
+
+  get pid(): number {
+    return this.#process.pid ?? 0
+  }
+
+  readonly died: Effect.Effect<never, ChildFailed> = Effect.suspend(() =>
+    Effect.andThen(
+      Effect.promise(() => this.#exited),
+      Effect.suspend(() => Effect.fail(this.#failed(this.#dead ?? "ended"))),
+    ),
+  )
+
+  readonly ask: Child<D>["ask"] = (name, ...argument) => this.#soon(name, this.#ask(name, argument[0]))
+
+  #ask<A>(name: string, argument: unknown): Effect.Effect<A, ChildFailed> {
+    return Effect.callback((resume) => {
+      if (this.#dead !== undefined) return resume(Effect.fail(this.#failed(this.#dead)))
+      const id = this.#nextId++
+      this.#asked.set(id, (reply) =>
+        resume(
+          "error" in reply ? Effect.fail(this.#failed(reply.error)) : Effect.succeed(reply.value as never),
+        ),
+      )
+      const question: Question = { id, name, argument }
+      // A child that is just dying is heard of by its exit.
+      this.#process.send(question, undefined, undefined, () => {})
+      return Effect.sync(() => this.#asked.delete(id))
+    })
+  }
+
+  #soon<A>(what: string, effect: Effect.Effect<A, ChildFailed>): Effect.Effect<A, ChildFailed> {
+    return Effect.timeoutOrElse(effect, {
+      duration: patienceMs,
+      orElse: () => Effect.fail(this.#failed(`${what}: no answer in ${patienceMs} ms`)),
+    })
+  }
+
+  readonly line = (pattern: RegExp): Effect.Effect<RegExpExecArray, ChildFailed> =>
+    this.#soon(`a line like ${pattern}`, this.#line(pattern))
+
+  #line(pattern: RegExp): Effect.Effect<RegExpExecArray, ChildFailed> {
+    return Effect.callback((resume) => {
+      const look = () => {
+        const match = pattern.exec(this.#out)
+        if (match !== null) resume(Effect.succeed(match))
+        else if (this.#dead !== undefined) resume(Effect.fail(this.#failed(this.#dead)))
+        else return
+        this.#waiting.delete(look)
+      }
+      this.#waiting.add(look)
+      look()
+      return Effect.sync(() => this.#waiting.delete(look))
+    })
+  }
+
+  readonly stop: Effect.Effect<void> = Effect.promise(async () => {
+    if (this.#dead !== undefined) return
+    this.#process.kill("SIGTERM")
+    const killing = setTimeout(() => this.#process.kill("SIGKILL"), politeMs)
+    await this.#exited
+    clearTimeout(killing)
+  })
+
+  #failed(detail: string): ChildFailed {
+    return new ChildFailed({ child: this.#name, detail })
+  }
+
+  #wake(): void {
+    for (const look of this.#waiting) look()
+  }
+}
+
+/** `D` is the type of the desk that `entry` keeps. */
+export const startChild = <D extends Desk>(
+  options: ChildOptions,
+): Effect.Effect<Child<D>, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => new RunningChild<D>(options)),
+    (child) => child.stop,
+  )

@@ -1,0 +1,90 @@
+// One keep-alive connection of the load client: writes a request, reads its reply as cheaply as Node allows (one
+// buffer for all reads, no parser, no streams). Used by loadClientMain.
+import { connect, type Socket } from "node:net"
+import { ReplyScanner } from "./ReplyScanner.ts"
+
+export interface Target {
+  readonly port: number
+  /** Bearer credential; the raw server ignores it. */
+  readonly key: string
+}
+
+/** The bytes of a JSON POST. */
+export const postBytes = ({ key }: Target, path: string, body: unknown): Buffer => {
+  const json = Buffer.from(JSON.stringify(body))
+  const head =
+    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${key}\r\n` +
+    `content-type: application/json\r\ncontent-length: ${json.length}\r\n\r\n`
+  return Buffer.concat([Buffer.from(head), json])
+}
+
+/** What happened at a read: events completed, the time, and whether the reply ended there. */
+export type OnRead = (events: number, atMs: number, ended: boolean) => void
+
+/** Enough for what a token's worth of streams sends between two turns. */
+const readBytes = 64 * 1024
+/** Reads are handled one after the other, so all connections share one buffer. */
+const readBuffer = Buffer.alloc(readBytes)
+
+export class Connection {
+  readonly scanner: ReplyScanner
+  readonly #socket: Socket
+  #onRead: OnRead = () => {}
+  #busy = false
+
+  private constructor(
+    target: Target,
+    opened: (error: Error | undefined) => void,
+    body?: (piece: Buffer) => void,
+  ) {
+    this.scanner = new ReplyScanner(body)
+    this.#socket = connect({
+      host: "127.0.0.1",
+      port: target.port,
+      noDelay: true,
+      onread: {
+        buffer: readBuffer,
+        callback: (length) => {
+          const atMs = performance.now()
+          const events = this.scanner.push(readBuffer.subarray(0, length))
+          if (this.scanner.ended) this.#busy = false
+          this.#onRead(events, atMs, this.scanner.ended)
+          return true
+        },
+      },
+    })
+    this.#socket.on("connect", () => opened(undefined))
+    this.#socket.on("error", opened)
+    this.#socket.on("close", () => {
+      if (!this.#busy) return
+      this.#busy = false
+      this.#onRead(0, performance.now(), true)
+    })
+  }
+
+  static open(target: Target, body?: (piece: Buffer) => void): Promise<Connection> {
+    return new Promise((resolve, reject) => {
+      const connection: Connection = new Connection(
+        target,
+        (error) => (error === undefined ? resolve(connection) : reject(error)),
+        body,
+      )
+    })
+  }
+
+  /** Sends a request; the one before must have ended. Returns the time it was handed to the kernel. */
+  send(request: Buffer, onRead: OnRead): number {
+    this.scanner.reset()
+    this.#onRead = onRead
+    this.#busy = true
+    const atMs = performance.now()
+    this.#socket.write(request)
+    return atMs
+  }
+
+  /** Closes at once; what was running is heard of no more. */
+  close(): void {
+    this.#onRead = () => {}
+    this.#socket.destroy()
+  }
+}

@@ -1,0 +1,33 @@
+// Processor time of a node's engine processes, read from /proc: an engine has no channel for a bench's questions.
+// Linux alone; elsewhere NaN, and the report has a dash.
+import { readdir, readFile } from "node:fs/promises"
+
+/** USER_HZ: fixed at 100 on every architecture Node runs on. */
+const usPerTick = 10_000
+
+export interface ProcessStat {
+  readonly parent: number
+  readonly cpuUs: number
+}
+
+/** Of the text of /proc/<pid>/stat. The command in its second field may hold spaces and parentheses. */
+export const statOf = (text: string): ProcessStat => {
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ")
+  const field = (number: number) => Number(fields[number - 3])
+  return { parent: field(4), cpuUs: (field(14) + field(15)) * usPerTick }
+}
+
+/** Sum over the children of `pid`. */
+export const engineCpuUs = async (pid: number): Promise<number> => {
+  if (process.platform !== "linux") return Number.NaN
+  const names = (await readdir("/proc")).filter((name) => /^\d+$/.test(name))
+  let sum = 0
+  for (const name of names) {
+    // A process may end between the listing and the reading.
+    const text = await readFile(`/proc/${name}/stat`, "utf8").catch(() => "")
+    if (text === "") continue
+    const { cpuUs, parent } = statOf(text)
+    if (parent === pid) sum += cpuUs
+  }
+  return sum
+}

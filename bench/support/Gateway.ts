@@ -1,0 +1,69 @@
+// Starts a node as its users do, `edgewise serve` in a process of its own with a data directory of its own, and says
+// how to reach it. Called by suites. Closing the scope stops it and removes the directory.
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { Effect, type Scope } from "effect"
+import { type Child, type ChildFailed, startChild } from "./Child.ts"
+import type { Target } from "./Connection.ts"
+import { engineCpuUs } from "./EngineCpu.ts"
+import type { ProbeDesk } from "./Probe.ts"
+
+export interface Gateway {
+  readonly child: Child<ProbeDesk>
+  readonly target: Target
+  /** Processor time of its engine processes so far, microseconds; NaN where the system does not tell. */
+  readonly engineCpuUs: Effect.Effect<number>
+}
+
+export interface GatewayOptions {
+  /** Models as they stand in a catalog file. */
+  readonly models: ReadonlyArray<Readonly<Record<string, unknown>>>
+  /** Where a CPU profile of the gateway process is written when it stops. */
+  readonly profileDir?: string | undefined
+}
+
+const main = new URL("../../src/main.ts", import.meta.url)
+const probe = fileURLToPath(new URL("./gatewayProbe.ts", import.meta.url))
+
+const temporaryFolder = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(join(tmpdir(), "edgewise-bench-"))),
+  (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true })),
+)
+
+/** Settings of the environment would be somebody else's node. */
+const cleanEnvironment = (): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("EDGEWISE_")))
+
+export const startGateway = ({
+  models,
+  profileDir,
+}: GatewayOptions): Effect.Effect<Gateway, ChildFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const folder = yield* temporaryFolder
+    const catalog = join(folder, "catalog.json")
+    yield* Effect.promise(() => writeFile(catalog, JSON.stringify({ models })))
+    const profile = profileDir === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileDir}`]
+    const child = yield* startChild<ProbeDesk>({
+      name: "edgewise serve",
+      entry: main,
+      args: ["serve", "--port", "0", "--catalog", catalog, "--data-dir", join(folder, "data")],
+      nodeFlags: ["--import", probe, ...profile],
+      env: {
+        ...cleanEnvironment(),
+        EDGEWISE_ROLES: "edge",
+        EDGEWISE_RATE_LIMIT: "0",
+        EDGEWISE_DRAIN_SECONDS: "1",
+        EDGEWISE_LOG: "json",
+        EDGEWISE_LOG_LEVEL: "warn",
+      },
+    })
+    const [, port] = yield* child.line(/edge listening on http:\/\/[^\s]+:(\d+)/)
+    const [, key] = yield* child.line(/development API key: (\S+)\n/)
+    return {
+      child,
+      target: { port: Number(port), key: key ?? "" },
+      engineCpuUs: Effect.promise(() => engineCpuUs(child.pid)),
+    }
+  })

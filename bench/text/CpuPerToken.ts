@@ -1,0 +1,172 @@
+// What a streamed token costs in processor time, against raw uWS writing the same bytes at the same pace.
+import { Effect } from "effect"
+import type { Child, ChildFailed } from "../support/Child.ts"
+import type { Target } from "../support/Connection.ts"
+import { finding, type Section } from "../support/Findings.ts"
+import type { ProbeDesk } from "../support/Probe.ts"
+import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
+import { pairedRatios } from "../support/Statistics.ts"
+import { chatPath, manyTokens, scriptedChat } from "./Models.ts"
+import { closeWindow, loopFindings, type Stage, teachRaw, watchingLoop } from "./Stage.ts"
+
+export interface CpuPlan extends RoundsPlan {
+  readonly streams: number
+  /** Paces: milliseconds between two tokens of a stream. */
+  readonly stepsMs: ReadonlyArray<number>
+  readonly windowMs: number
+}
+
+interface Subject {
+  readonly child: Child<ProbeDesk>
+  readonly target: Target
+  readonly model: string
+  readonly engineCpuUs: Effect.Effect<number>
+}
+
+interface Reading {
+  /** Of the server process. */
+  readonly serverUs: number
+  /** Of its engine processes. */
+  readonly engineUs: number
+  readonly tokensPerSecond: number
+}
+
+/** Time for connections of the last window to be gone before the next one begins. */
+const settleMs = 150
+
+const takeCpu = ({ child, engineCpuUs }: Subject) =>
+  Effect.gen(function* () {
+    const { atMs, cpuUs } = yield* child.ask("cpu")
+    return { atMs, cpuUs, engineUs: yield* engineCpuUs }
+  })
+
+/** Microseconds of CPU a millisecond without any stream. */
+const idleRate = (subject: Subject, windowMs: number) =>
+  Effect.gen(function* () {
+    const before = yield* takeCpu(subject)
+    yield* Effect.sleep(windowMs)
+    const after = yield* takeCpu(subject)
+    const elapsedMs = after.atMs - before.atMs
+    return {
+      server: (after.cpuUs - before.cpuUs) / elapsedMs,
+      engine: (after.engineUs - before.engineUs) / elapsedMs,
+    }
+  })
+
+const startStreams = ({ client }: Stage, subject: Subject, streams: number, stepMs: number) =>
+  Effect.gen(function* () {
+    const script = { tokens: manyTokens, tokenMs: stepMs }
+    const body = scriptedChat(subject.model, true, script)
+    const bodies = Array.from({ length: streams }, () => [body])
+    yield* client.ask("start", { target: subject.target, path: chatPath, bodies })
+    yield* client.ask("begun")
+    yield* Effect.sleep(settleMs)
+  })
+
+const stopStreams = ({ client }: Stage) => Effect.andThen(client.ask("stop"), Effect.sleep(settleMs))
+
+type IdleRate = Effect.Success<ReturnType<typeof idleRate>>
+
+const read = (
+  stage: Stage,
+  subject: Subject,
+  plan: CpuPlan,
+  stepMs: number,
+  idle: IdleRate,
+): Effect.Effect<Reading, ChildFailed> =>
+  Effect.gen(function* () {
+    yield* startStreams(stage, subject, plan.streams, stepMs)
+    yield* closeWindow(stage)
+    const before = yield* takeCpu(subject)
+    yield* Effect.sleep(plan.windowMs)
+    const after = yield* takeCpu(subject)
+    const { elapsedMs, events } = yield* closeWindow(stage)
+    yield* stopStreams(stage)
+    const cpuMs = after.atMs - before.atMs
+    // The two windows differ by the time of a question; what counts is tokens a millisecond in both.
+    const tokens = (events / elapsedMs) * cpuMs
+    return {
+      serverUs: (after.cpuUs - before.cpuUs - idle.server * cpuMs) / tokens,
+      engineUs: (after.engineUs - before.engineUs - idle.engine * cpuMs) / tokens,
+      tokensPerSecond: (events / elapsedMs) * 1000,
+    }
+  })
+
+const subjects = ({ gateway, raw }: Stage) => {
+  const gatewaySubject = (isolation: "process" | "thread"): Subject => ({
+    child: gateway.child,
+    target: gateway.target,
+    model: `fake-${isolation}`,
+    engineCpuUs: gateway.engineCpuUs,
+  })
+  const floor: Subject = {
+    child: raw.child,
+    target: raw.target,
+    model: "",
+    engineCpuUs: Effect.succeed(0),
+  }
+  return [floor, gatewaySubject("process"), gatewaySubject("thread")] as const
+}
+
+const goal = { is: "at most", value: 1.3 } as const
+
+const atPace = (
+  stage: Stage,
+  plan: CpuPlan,
+  stepMs: number,
+  idle: ReadonlyArray<IdleRate>,
+): Effect.Effect<Section, ChildFailed> =>
+  Effect.gen(function* () {
+    yield* teachRaw(stage, stepMs)
+    const all = subjects(stage)
+    const round = Effect.forEach(all, (subject, at) =>
+      read(stage, subject, plan, stepMs, idle[at] ?? { server: 0, engine: 0 }),
+    )
+    // The first round warms the code up and is thrown away.
+    yield* round
+    const rounds = yield* repeatRounds(plan, () => round)
+    const [, isolated] = all
+    yield* startStreams(stage, isolated, plan.streams, stepMs)
+    const watched = yield* watchingLoop(stage, Effect.sleep(plan.windowMs))
+    yield* stopStreams(stage)
+
+    const of = (at: number, part: (reading: Reading) => number) =>
+      rounds.map((readings) => {
+        const reading = readings[at]
+        return reading === undefined ? Number.NaN : part(reading)
+      })
+    const server = ({ serverUs }: Reading) => serverUs
+    const together = ({ engineUs, serverUs }: Reading) => serverUs + engineUs
+    const [raw, gateway, both, threaded] = [of(0, server), of(1, server), of(1, together), of(2, server)]
+    return {
+      title: `CPU a token: ${plan.streams} streams, a token every ${stepMs} ms each, fake engine`,
+      method:
+        "user and system time of the server process over a window, idle time subtracted, divided by the tokens the " +
+        "client received; raw uWS writes the gateway's own bytes from a timer; both by turns, ratios pair by pair",
+      findings: [
+        finding(
+          "tokens a second",
+          "1/s",
+          of(1, ({ tokensPerSecond }) => tokensPerSecond),
+        ),
+        finding("raw uWS process", "us/token", raw),
+        finding("gateway process (engine in a process)", "us/token", gateway),
+        finding("  over raw uWS", "x", pairedRatios(gateway, raw), goal),
+        finding("gateway and engine process together", "us/token", both),
+        finding("  over raw uWS", "x", pairedRatios(both, raw)),
+        finding("gateway with engine thread, together", "us/token", threaded),
+        finding("  over raw uWS", "x", pairedRatios(threaded, raw)),
+        ...loopFindings([watched]),
+      ],
+    }
+  })
+
+/** A section a pace. */
+export const cpuPerToken = (
+  stage: Stage,
+  plan: CpuPlan,
+): Effect.Effect<ReadonlyArray<Section>, ChildFailed> =>
+  Effect.gen(function* () {
+    const idle = yield* Effect.forEach(subjects(stage), (subject) => idleRate(subject, plan.windowMs))
+    return yield* Effect.forEach(plan.stepsMs, (stepMs) => atPace(stage, plan, stepMs, idle))
+  })

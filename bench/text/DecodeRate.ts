@@ -1,0 +1,109 @@
+// Tokens a second through HTTP against the loops without a gateway, on the same weights and threads; and, from the
+// same runs, when a stream's first token comes, how even the others are, and how late the gateway's event loop is.
+import { Effect } from "effect"
+import type { ChildFailed } from "../support/Child.ts"
+import { type Finding, finding, type Section } from "../support/Findings.ts"
+import type { Window } from "../support/loadClientMain.ts"
+import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
+import { pairedRatios, percentile } from "../support/Statistics.ts"
+import { type DecodeRate, seedOf } from "./bareLoop.ts"
+import { completionsPath, demoWeights, story, storyCompletion } from "./Models.ts"
+import { loopFindings, type Stage, type Watched, watchingLoop, whole } from "./Stage.ts"
+
+export interface DecodePlan extends RoundsPlan {
+  readonly loads: ReadonlyArray<{
+    readonly streams: number
+    /** Of one stream. */
+    readonly tokens: number
+  }>
+}
+
+interface Round {
+  readonly bare: number
+  readonly engine: number
+  readonly gateway: number
+  readonly window: Window
+  readonly watched: Watched<unknown>
+}
+
+/** The weights' default, and all that two shared cores leave. */
+const threads = 1
+
+/** Requests a stream has ready: more than it needs, replies of this model have about 60 tokens. */
+const repliesReady = 64
+
+const perSecond = ({ completionTokens, elapsedMs }: Window): number => (completionTokens / elapsedMs) * 1000
+
+/** The best of two: the first after loading is slower. */
+const best = (rates: ReadonlyArray<DecodeRate>): number =>
+  Math.max(...rates.map(({ tokensPerSecond }) => tokensPerSecond))
+
+const runStreams = (
+  { client, gateway }: Stage,
+  streams: number,
+  tokens: number,
+): Effect.Effect<Window, ChildFailed> =>
+  Effect.gen(function* () {
+    const bodies = Array.from({ length: streams }, (_, stream) =>
+      Array.from({ length: repliesReady }, (_, reply) => storyCompletion(seedOf(stream, reply))),
+    )
+    yield* client.ask("start", { target: gateway.target, path: completionsPath, bodies, tokens })
+    const window = yield* whole(client.ask("ended"))
+    yield* client.ask("stop")
+    return window
+  })
+
+const takeRound = (stage: Stage, streams: number, tokens: number): Effect.Effect<Round, ChildFailed> =>
+  Effect.gen(function* () {
+    const load = { weights: demoWeights, streams, threads, tokens, prompt: story }
+    const bare = best(yield* stage.loops.ask("bare", { load, repeats: 2 }))
+    const first = yield* runStreams(stage, streams, tokens)
+    const watched = yield* watchingLoop(stage, runStreams(stage, streams, tokens))
+    const engine = best(yield* stage.loops.ask("engine", { load, repeats: 2 }))
+    const gateway = Math.max(perSecond(first), perSecond(watched.value))
+    return { bare, engine, gateway, window: watched.value, watched }
+  })
+
+const findingsOf = (streams: number, rounds: ReadonlyArray<Round>): ReadonlyArray<Finding> => {
+  const of = (part: (round: Round) => number) => rounds.map(part)
+  const gateway = of((round) => round.gateway)
+  const bare = of((round) => round.bare)
+  const engine = of((round) => round.engine)
+  const name = streams === 1 ? "1 stream" : `${streams} streams`
+  const gap = (which: "p50" | "p95" | "p99") => of(({ window }) => window.gaps[which])
+  const first = (share: number) => of(({ window }) => percentile(window.firstEventMs, share))
+  return [
+    finding(`${name}: node-llama-cpp's own loop`, "tokens/s", bare),
+    finding(`${name}: edgewise's engine alone`, "tokens/s", engine),
+    finding(`${name}: through HTTP streaming`, "tokens/s", gateway),
+    finding("  over node-llama-cpp's own loop", "x", pairedRatios(gateway, bare), {
+      is: "at least",
+      value: 0.95,
+    }),
+    finding("  over the engine alone", "x", pairedRatios(gateway, engine)),
+    finding("  first token p50", "ms", first(0.5)),
+    finding("  first token p95", "ms", first(0.95)),
+    finding("  first token p99", "ms", first(0.99)),
+    finding("  gap between tokens p50", "ms", gap("p50")),
+    finding("  gap between tokens p95", "ms", gap("p95")),
+    finding("  gap between tokens p99", "ms", gap("p99")),
+    ...loopFindings(rounds.map(({ watched }) => watched)),
+  ]
+}
+
+export const decodeRate = (stage: Stage, plan: DecodePlan): Effect.Effect<Section, ChildFailed> =>
+  Effect.gen(function* () {
+    const findings: Array<Finding> = []
+    for (const { streams, tokens } of plan.loads) {
+      const rounds = yield* repeatRounds(plan, () => takeRound(stage, streams, tokens))
+      findings.push(...findingsOf(streams, rounds))
+    }
+    const tokens = plan.loads.map((load) => `${load.streams} x ${load.tokens}`).join(", ")
+    return {
+      title: `Decoding: demonstration weights, ${threads} thread, streams x tokens ${tokens}`,
+      method:
+        "each stream asks for reply after reply until it has its tokens, prompts and requests included; the loops do " +
+        "the same in a process without HTTP; by turns, the best of two in each turn",
+      findings,
+    }
+  })

@@ -1,0 +1,120 @@
+// How long running streams wait while a long prompt enters the model beside them.
+import { Effect } from "effect"
+import type { ChildFailed } from "../support/Child.ts"
+import { finding, type Section } from "../support/Findings.ts"
+import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
+import { completionsPath, endlessCompletion, promptAlone } from "./Models.ts"
+import { askGateway, closeWindow, loopFindings, type Stage, type Watched, watchingLoop } from "./Stage.ts"
+
+export interface IntrusionPlan extends RoundsPlan {
+  readonly streams: number
+  readonly promptTokens: number
+  readonly quietMs: number
+}
+
+interface Round {
+  readonly quietP99Ms: number
+  readonly quietLongestMs: number
+  readonly enteringP99Ms: number
+  readonly enteringLongestMs: number
+  readonly promptTokens: number
+  readonly firstTokenMs: number
+  readonly watched: Watched<unknown>
+}
+
+const sentence = " The fox walked along the river and looked for a friend."
+
+/** Starts with its own number, so that no sequence remembers it from an earlier round. */
+const promptOf = (serial: number, sentences: number): string => `${serial}.${sentence.repeat(sentences)}`
+
+const usedTokens = (body: string): number => Number(/"prompt_tokens":(\d+)/.exec(body)?.[1])
+
+/** After the prompt's first token, so that a stream's gap that it cut has ended too. */
+const tailMs = 30
+
+const takeRound = (stage: Stage, plan: IntrusionPlan, prompt: string): Effect.Effect<Round, ChildFailed> =>
+  Effect.gen(function* () {
+    const { client, gateway } = stage
+    // More tokens than there is time for: no stream ends or starts while the clock runs.
+    const bodies = Array.from({ length: plan.streams }, (_, seed) => [endlessCompletion(seed)])
+    yield* client.ask("start", { target: gateway.target, path: completionsPath, bodies })
+    yield* client.ask("begun")
+    yield* Effect.sleep(100)
+    yield* closeWindow(stage)
+    yield* Effect.sleep(plan.quietMs)
+    const quiet = yield* closeWindow(stage)
+    const entrance = Effect.gen(function* () {
+      const reply = yield* askGateway(stage, completionsPath, promptAlone(prompt))
+      yield* Effect.sleep(tailMs)
+      return { reply, window: yield* closeWindow(stage) }
+    })
+    const watched = yield* watchingLoop(stage, entrance)
+    yield* client.ask("stop")
+    // The engine hears of the cancels before the next round begins.
+    yield* Effect.sleep(100)
+    const { reply, window } = watched.value
+    return {
+      quietP99Ms: quiet.gaps.p99,
+      quietLongestMs: quiet.gaps.max,
+      enteringP99Ms: window.gaps.p99,
+      enteringLongestMs: window.gaps.max,
+      promptTokens: usedTokens(reply.body),
+      firstTokenMs: reply.firstEventMs,
+      watched,
+    }
+  })
+
+export const promptIntrusion = (stage: Stage, plan: IntrusionPlan): Effect.Effect<Section, ChildFailed> =>
+  Effect.gen(function* () {
+    const trial = 20
+    const body = promptAlone(promptOf(0, trial))
+    const reply = yield* askGateway(stage, completionsPath, body)
+    const sentences = Math.round((plan.promptTokens / usedTokens(reply.body)) * trial)
+    const rounds = yield* repeatRounds(plan, (nth) => takeRound(stage, plan, promptOf(nth + 1, sentences)))
+    const of = (part: (round: Round) => number) => rounds.map(part)
+    return {
+      title: `A long prompt beside ${plan.streams} running streams, demonstration weights`,
+      method:
+        `gaps between arrivals on the running streams, ${plan.quietMs} ms without and then with the prompt, ` +
+        "until its first token",
+      findings: [
+        finding(
+          "prompt",
+          "tokens",
+          of(({ promptTokens }) => promptTokens),
+        ),
+        finding(
+          "quiet gap p99",
+          "ms",
+          of(({ quietP99Ms }) => quietP99Ms),
+        ),
+        finding(
+          "quiet gap, longest",
+          "ms",
+          of(({ quietLongestMs }) => quietLongestMs),
+        ),
+        finding(
+          "gap while it enters p99",
+          "ms",
+          of(({ enteringP99Ms }) => enteringP99Ms),
+        ),
+        finding(
+          "gap while it enters, longest",
+          "ms",
+          of(({ enteringLongestMs }) => enteringLongestMs),
+        ),
+        finding(
+          "  longest over quiet p99",
+          "x",
+          of(({ enteringLongestMs, quietP99Ms }) => enteringLongestMs / quietP99Ms),
+          { is: "at most", value: 2 },
+        ),
+        finding(
+          "first token of the prompt",
+          "ms",
+          of(({ firstTokenMs }) => firstTokenMs),
+        ),
+        ...loopFindings(rounds.map(({ watched }) => watched)),
+      ],
+    }
+  })

@@ -1,0 +1,80 @@
+// What the gateway adds to a small request that is answered at once, against raw uWS collecting the same body and
+// answering with the same JSON.
+import { Effect } from "effect"
+import type { ChildFailed } from "../support/Child.ts"
+import type { Target } from "../support/Connection.ts"
+import { finding, type Section } from "../support/Findings.ts"
+import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
+import { percentile } from "../support/Statistics.ts"
+import { chatPath, scriptedChat } from "./Models.ts"
+import { type Stage, teachRaw } from "./Stage.ts"
+
+export interface OverheadPlan extends RoundsPlan {
+  /** Requests before the clock runs: V8 goes on compiling the path for some thousands. */
+  readonly warmUp: number
+  /** Sequential requests of one block. */
+  readonly requests: number
+}
+
+interface Block {
+  readonly p50: number
+  readonly p95: number
+  readonly p99: number
+}
+
+const block = (
+  { client }: Stage,
+  target: Target,
+  model: string,
+  count: number,
+): Effect.Effect<Block, ChildFailed> =>
+  Effect.gen(function* () {
+    const body = scriptedChat(model, false, { tokens: 1 })
+    const latencies = [...(yield* client.ask("sequence", { target, path: chatPath, body, count }))]
+    return {
+      p50: percentile(latencies, 0.5),
+      p95: percentile(latencies, 0.95),
+      p99: percentile(latencies, 0.99),
+    }
+  })
+
+export const requestOverhead = (stage: Stage, plan: OverheadPlan): Effect.Effect<Section, ChildFailed> =>
+  Effect.gen(function* () {
+    yield* teachRaw(stage, 0)
+    const { gateway, raw: floor } = stage
+    const subjects = [
+      { target: floor.target, model: "" },
+      { target: gateway.target, model: "fake-process" },
+      { target: gateway.target, model: "fake-thread" },
+    ]
+    const blocks = (count: number) =>
+      Effect.forEach(subjects, ({ model, target }) => block(stage, target, model, count))
+    yield* blocks(plan.warmUp)
+    const rounds = yield* repeatRounds(plan, () => blocks(plan.requests))
+    const of = (at: number) => rounds.flatMap((round) => round[at] ?? [])
+    const [raw, isolated, threaded] = [of(0), of(1), of(2)]
+    const added = (subject: ReadonlyArray<Block>, which: keyof Block) =>
+      subject.map((taken, at) => taken[which] - (raw[at]?.[which] ?? Number.NaN))
+    return {
+      title: "Overhead of a request: chat, not streamed, one token, fake engine",
+      method:
+        `${plan.requests} requests one after the other on one keep-alive connection, raw uWS and gateway by turns; ` +
+        "added is the gateway's percentile of a block less the raw server's of the block before it",
+      findings: [
+        finding(
+          "raw uWS, p50",
+          "ms",
+          raw.map(({ p50 }) => p50),
+        ),
+        finding(
+          "gateway (engine in a process), p50",
+          "ms",
+          isolated.map(({ p50 }) => p50),
+        ),
+        finding("  added p50", "ms", added(isolated, "p50"), { is: "at most", value: 0.25 }),
+        finding("  added p95", "ms", added(isolated, "p95")),
+        finding("  added p99", "ms", added(isolated, "p99")),
+        finding("gateway with engine thread, added p50", "ms", added(threaded, "p50")),
+      ],
+    }
+  })

@@ -1,0 +1,139 @@
+// Everything the text suite measures with, started once: a node, the raw server, the load client and the decode
+// loops, each a process of its own. Called by the suite; its sections get a stage and know no process.
+import { Effect, type Scope } from "effect"
+import { type Child, ChildFailed, startChild } from "../support/Child.ts"
+import type { Target } from "../support/Connection.ts"
+import { type Finding, finding } from "../support/Findings.ts"
+import { type Gateway, startGateway } from "../support/Gateway.ts"
+import type { LoadClientDesk, OnceReply, Window } from "../support/loadClientMain.ts"
+import type { LoopDelay } from "../support/Probe.ts"
+import type { LoopsDesk } from "./loopsMain.ts"
+import { chatPath, models, scriptedChat } from "./Models.ts"
+import type { RawServerDesk } from "./rawServerMain.ts"
+
+export interface Stage {
+  readonly gateway: Gateway
+  readonly raw: { readonly child: Child<RawServerDesk>; readonly target: Target }
+  readonly client: Child<LoadClientDesk>
+  readonly loops: Child<LoopsDesk>
+}
+
+/** Ends, failing, as soon as one of its processes has ended. */
+export const stageDied = ({ client, gateway, loops, raw }: Stage): Effect.Effect<never, ChildFailed> =>
+  Effect.raceAllFirst([client.died, gateway.child.died, loops.died, raw.child.died])
+
+export const startStage = (profileDir?: string): Effect.Effect<Stage, ChildFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const gateway = yield* startGateway({ models, profileDir })
+    const raw = yield* startChild<RawServerDesk>({
+      name: "raw server",
+      entry: new URL("./rawServerMain.ts", import.meta.url),
+    })
+    const client = yield* startChild<LoadClientDesk>({
+      name: "load client",
+      entry: new URL("../support/loadClientMain.ts", import.meta.url),
+    })
+    const loops = yield* startChild<LoopsDesk>({
+      name: "decode loops",
+      entry: new URL("./loopsMain.ts", import.meta.url),
+    })
+    const stage: Stage = {
+      gateway,
+      raw: { child: raw, target: { port: yield* raw.ask("port"), key: "" } },
+      client,
+      loops,
+    }
+    yield* Effect.forEach(models, ({ id }) => firstReply(stage, id))
+    return stage
+  })
+
+/** One request to the gateway, answered with 200. */
+export const askGateway = (
+  { client, gateway }: Stage,
+  path: string,
+  body: object,
+): Effect.Effect<OnceReply, ChildFailed> =>
+  client.ask("once", { target: gateway.target, path, body }).pipe(
+    Effect.filterOrFail(
+      ({ status }) => status === 200,
+      (reply) => new ChildFailed({ child: "edgewise serve", detail: `${reply.status} ${reply.body}` }),
+    ),
+  )
+
+/** A window in which every answer was one. */
+export const whole = (window: Effect.Effect<Window, ChildFailed>): Effect.Effect<Window, ChildFailed> =>
+  Effect.filterOrFail(
+    window,
+    ({ failure }) => failure === undefined,
+    ({ failure }) => new ChildFailed({ child: "load client", detail: `was answered ${failure}` }),
+  )
+
+/** What the streams did since the window before; opens the next one. */
+export const closeWindow = ({ client }: Stage): Effect.Effect<Window, ChildFailed> =>
+  whole(client.ask("window"))
+
+export interface Watched<A> {
+  readonly value: A
+  readonly gateway: LoopDelay
+  /** Of the raw server, which has nothing to do meanwhile: what the machine alone does to a timer. */
+  readonly idle: LoopDelay
+}
+
+const unwatched: LoopDelay = { p99: Number.NaN, longest: Number.NaN, longestWork: Number.NaN }
+
+/** Runs `effect` while the gateway's event loop is watched, and an idle process's beside it. */
+export const watchingLoop = <A>(
+  { gateway, raw }: Stage,
+  effect: Effect.Effect<A, ChildFailed>,
+): Effect.Effect<Watched<A>, ChildFailed> =>
+  Effect.gen(function* () {
+    yield* gateway.child.ask("watchLoop")
+    yield* raw.child.ask("watchLoop")
+    const value = yield* effect
+    return {
+      value,
+      gateway: (yield* gateway.child.ask("loopDelay")) ?? unwatched,
+      idle: (yield* raw.child.ask("loopDelay")) ?? unwatched,
+    }
+  })
+
+/** The house rule: nothing may hold the gateway's event loop up for longer, milliseconds. */
+const loopRuleMs = 10
+
+export const loopFindings = (watched: ReadonlyArray<Watched<unknown>>): ReadonlyArray<Finding> => [
+  finding(
+    "gateway's event loop late, p99",
+    "ms",
+    watched.map(({ gateway }) => gateway.p99),
+  ),
+  finding(
+    "  longest",
+    "ms",
+    watched.map(({ gateway }) => gateway.longest),
+  ),
+  finding(
+    "  longest of an idle process beside it",
+    "ms",
+    watched.map(({ idle }) => idle.longest),
+  ),
+  finding(
+    "  longest by its own work (CPU)",
+    "ms",
+    watched.map(({ gateway }) => gateway.longestWork),
+    { is: "at most", value: loopRuleMs },
+  ),
+]
+
+/** A model's first answer: it has loaded. */
+const firstReply = (stage: Stage, model: string): Effect.Effect<unknown, ChildFailed> =>
+  askGateway(stage, chatPath, { ...scriptedChat(model, false, { tokens: 1 }), max_tokens: 1 })
+
+/** Lets the raw server answer with the bytes the gateway answers with, streams and single replies. */
+export const teachRaw = (stage: Stage, stepMs: number): Effect.Effect<void, ChildFailed> =>
+  Effect.gen(function* () {
+    const ask = (stream: boolean) =>
+      askGateway(stage, chatPath, scriptedChat("fake-process", stream, { tokens: stream ? 3 : 1 }))
+    const [firstEvent = "", nextEvent = ""] = (yield* ask(true)).body.split(/(?<=\n\n)/)
+    const reply: unknown = JSON.parse((yield* ask(false)).body)
+    yield* stage.raw.child.ask("imitate", { firstEvent, nextEvent, reply, stepMs })
+  })

@@ -1,0 +1,113 @@
+// A speech engine without weights: scripted pieces, timings and failures over the same interface as the real ones.
+// A product like its text sibling: tests break it at any piece, benches measure the gateway with it.
+import { Clock, Effect, Schema } from "effect"
+import {
+  type EngineDescriptor,
+  EngineError,
+  type Outlet,
+  type PcmChunk,
+  type SpeechEngine,
+  type SynthesizeEnd,
+  type SynthesizeRequest,
+  type SynthesizeStarted,
+} from "../Engine.ts"
+import { makeTurns, type Turns } from "../kokoro/Turns.ts"
+import { BATCH_PATIENCE_MS } from "../kokoro/Utterance.ts"
+import { pieceSamples, type SpeechScript, speechScriptOf } from "./SpeechScript.ts"
+
+const count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+const FakeSpeechOptions = Schema.Struct({
+  slots: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(16))),
+  voices: Schema.Array(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["fake"]))),
+  languages: Schema.Array(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["en"]))),
+  /** Takes reference clips, whose sound it ignores, and the voice `default`. */
+  cloning: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
+  /** What it claims to have measured while loading, and to need for scripts that do not say. */
+  realTimeFactor: Schema.optionalKey(Schema.Finite),
+})
+
+const RATE_HZ = 24_000
+
+/** Blocks the event loop for ever, as a hung native call does. */
+const hang = (): never => {
+  const cell = new Int32Array(new SharedArrayBuffer(4))
+  for (;;) Atomics.wait(cell, 0, 0)
+}
+
+const invalid = (field: string, detail: string) => new EngineError({ reason: "InvalidInput", field, detail })
+
+/** What a script wants to happen before a piece. */
+const mishap = (script: SpeechScript, index: number): Effect.Effect<void, EngineError> =>
+  Effect.suspend(() => {
+    if (script.crashAt === index) process.kill(process.pid, "SIGKILL")
+    if (script.hangAt === index) hang()
+    return script.failAt === index
+      ? Effect.fail(new EngineError({ reason: "Failed", field: "", detail: "scripted failure" }))
+      : Effect.void
+  })
+
+const synthesize =
+  (turns: Turns, voices: ReadonlyArray<string>, { cloning, realTimeFactor }: typeof FakeSpeechOptions.Type) =>
+  (
+    request: SynthesizeRequest,
+    out: Outlet<SynthesizeStarted, PcmChunk>,
+  ): Effect.Effect<SynthesizeEnd, EngineError> =>
+    Effect.gen(function* () {
+      const { voice } = request
+      if ("preset" in voice ? !voices.includes(voice.preset) : !cloning) {
+        return yield* invalid("voice", "unknown voice")
+      }
+      const script = speechScriptOf(request.text)
+      if (script.refuse !== undefined) return yield* invalid(script.refuse, "scripted refusal")
+      out.started({ pieces: 1 })
+      const arrivedAtMs = yield* Clock.currentTimeMillis
+      let samples = 0
+      for (let index = 0; ; index++) {
+        if (out.paused()) yield* out.resumed
+        yield* mishap(script, index)
+        if (index >= script.pieces) break
+        // As in the real engines: batch work goes behind every stream that would run dry sooner.
+        const dueAtMs =
+          request.priority === "batch"
+            ? (yield* Clock.currentTimeMillis) + BATCH_PATIENCE_MS
+            : arrivedAtMs + (samples * 1000) / RATE_HZ
+        yield* turns.take(dueAtMs, script.pieceMs === 0 ? Effect.yieldNow : Effect.sleep(script.pieceMs))
+        const piece = pieceSamples(script, index, request.speed)
+        samples += piece.length
+        out.push({ samples: piece })
+      }
+      const pieceMs = script.claimedMs ?? script.pieceMs
+      const told = script.claimedMs !== undefined || script.pieceMs > 0 || realTimeFactor === undefined
+      return {
+        samples,
+        computeMs: told ? script.pieces * pieceMs : (samples * realTimeFactor * 1000) / RATE_HZ,
+      }
+    })
+
+export const fakeSpeech: EngineDescriptor = {
+  adapter: "fake-speech",
+  kind: "speech",
+  acquire: Effect.fnUntraced(function* (spec) {
+    const options = yield* Schema.decodeUnknownEffect(FakeSpeechOptions)(spec.options).pipe(
+      Effect.mapError(
+        (error) => new EngineError({ reason: "LoadFailed", field: "options", detail: error.message }),
+      ),
+    )
+    const { cloning, languages, realTimeFactor, slots } = options
+    const voices = cloning ? ["default"] : options.voices
+    const engine: SpeechEngine = {
+      kind: "speech",
+      facts: {
+        slots,
+        rateHz: RATE_HZ,
+        voices,
+        languages,
+        cloning,
+        ...(realTimeFactor === undefined ? {} : { realTimeFactor }),
+        summary: "scripted noise, no weights",
+      },
+      synthesize: synthesize(makeTurns(), voices, options),
+    }
+    return engine
+  }),
+}

@@ -1,0 +1,88 @@
+// A transcription engine without weights: it hears made-up words, with scripted timings and failures, over the same
+// interface as the real ones. A product like its siblings: tests break it at any place of the audio, benches measure
+// the gateway with it. What it hears is FakeWords; one call at a time computes, as in the real engines.
+import { Effect, Schema, Semaphore } from "effect"
+import {
+  type EngineDescriptor,
+  EngineError,
+  type Outlet,
+  type Segment,
+  type TranscribeEnd,
+  type TranscribeRequest,
+  type TranscribeStarted,
+  type TranscriptionEngine,
+} from "../Engine.ts"
+import { decodeOptions } from "../shared/EngineSpecFiles.ts"
+import { closedSeconds, hear, marks } from "./FakeWords.ts"
+
+const count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+const FakeTranscriptionOptions = Schema.Struct({
+  slots: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(4))),
+  /** Seconds of the longest piece that is decoded at once. */
+  pieceSeconds: Schema.Finite.check(Schema.isBetween({ minimum: 0.5, maximum: 30 })).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed(8)),
+  ),
+  /** Time that one call takes, milliseconds. */
+  callMs: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0))),
+  languages: Schema.Array(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["en", "fr"]))),
+})
+
+/** The specification's first family has it. */
+const WINDOW_SECONDS = 30
+
+/** Blocks the event loop for ever, as a hung native call does. */
+const hang = (): never => {
+  const cell = new Int32Array(new SharedArrayBuffer(4))
+  for (;;) Atomics.wait(cell, 0, 0)
+}
+
+/** What the audio itself asks for. */
+const mishap = (samples: Float32Array): Effect.Effect<void, EngineError> =>
+  Effect.suspend(() => {
+    if (samples.includes(marks.crash)) process.kill(process.pid, "SIGKILL")
+    if (samples.includes(marks.hang)) hang()
+    return samples.includes(marks.fail)
+      ? Effect.fail(new EngineError({ reason: "Failed", field: "", detail: "scripted failure" }))
+      : Effect.void
+  })
+
+export const fakeTranscription: EngineDescriptor = {
+  adapter: "fake-transcription",
+  kind: "transcription",
+  acquire: Effect.fnUntraced(function* (spec) {
+    const { callMs, languages, pieceSeconds, slots } = yield* decodeOptions(FakeTranscriptionOptions, spec)
+    const gate = Semaphore.makeUnsafe(1)
+    const transcribe = Effect.fnUntraced(function* (
+      request: TranscribeRequest,
+      out: Outlet<TranscribeStarted, Segment>,
+    ): Effect.fn.Return<TranscribeEnd, EngineError> {
+      const language = request.language ?? languages[0] ?? "en"
+      if (!languages.includes(language)) {
+        const detail = `this model does not know the language "${language.slice(0, 16)}"`
+        return yield* new EngineError({ reason: "InvalidInput", field: "language", detail })
+      }
+      out.started({ language })
+      if (callMs > 0) yield* gate.withPermit(Effect.sleep(callMs))
+      yield* mishap(request.samples)
+      const heard = hear({ ...request, language }, pieceSeconds)
+      for (const segment of heard.segments) {
+        if (out.paused()) yield* out.resumed
+        out.push(segment)
+      }
+      return heard.end
+    })
+    const engine: TranscriptionEngine = {
+      kind: "transcription",
+      facts: {
+        slots,
+        windowSeconds: WINDOW_SECONDS,
+        closedSeconds: closedSeconds(pieceSeconds),
+        languages,
+        detectsLanguage: false,
+        summary: "made-up words, no weights",
+      },
+      transcribe,
+    }
+    return engine
+  }),
+}

@@ -1,0 +1,98 @@
+// What the fake transcription engine hears: a made-up word for every 100 ms that is not silent, by a rule as intricate
+// as a recogniser's. A word depends on the sound after it (so more audio changes what was heard), on the text before
+// the window, and on the language; pieces are cut at quiet places, and some windows are consumed only in part. Whoever
+// loses, doubles or reorders anything hears something else. Pure.
+import type { Segment, TranscribeEnd, TranscribeRequest } from "../Engine.ts"
+import { firstPiece } from "../shared/listening/QuietPoint.ts"
+
+const RATE_HZ = 16_000
+const BLOCK = RATE_HZ / 10
+/** As the built-in recogniser: a shorter rest of a file is swallowed. */
+const SHORTEST_REST_SECONDS = 0.25
+/** Below this a block is silence. */
+const QUIET = 0.01
+
+/** A sample of this value makes the engine that hears it crash, hang or fail. */
+export const marks = { crash: 31_001 / 32_768, hang: 31_003 / 32_768, fail: 31_005 / 32_768 } as const
+
+export const closedSeconds = (pieceSeconds: number): number => pieceSeconds + SHORTEST_REST_SECONDS
+
+const mix = (state: number, value: number): number => (Math.imul(state ^ value, 0x01000193) + 0x9e37) >>> 0
+
+const hashOf = (samples: Float32Array): number => {
+  let hash = 0x811c9dc5
+  for (const sample of samples) hash = mix(hash, Math.round(sample * 32_768))
+  return hash
+}
+
+const isQuiet = (samples: Float32Array): boolean => samples.every((sample) => Math.abs(sample) < QUIET)
+
+const CONSONANTS = "bdfgklmnprstvz"
+const VOWELS = "aeiou"
+
+const wordOf = (token: number): string => {
+  let word = ""
+  for (let i = 0, rest = token; i < 2; i++) {
+    word += CONSONANTS[rest % CONSONANTS.length]! + VOWELS[(rest >>> 8) % VOWELS.length]!
+    rest = mix(rest, i)
+  }
+  return word
+}
+
+/** What came before, in one number. */
+const contextOf = (request: TranscribeRequest): number => {
+  let context = [...(request.language ?? "en")].reduce((sum, letter) => mix(sum, letter.codePointAt(0)!), 7)
+  if (request.previousTokens.length > 0) return request.previousTokens.reduce(mix, context)
+  for (const letter of request.prompt) context = mix(context, letter.codePointAt(0)!)
+  return context
+}
+
+export interface Heard {
+  readonly segments: ReadonlyArray<Segment>
+  readonly end: TranscribeEnd
+}
+
+export const hear = (request: TranscribeRequest, pieceSeconds: number): Heard => {
+  const maxSamples = Math.floor(pieceSeconds * RATE_HZ)
+  const options = {
+    maxSamples,
+    searchSamples: Math.floor(maxSamples / 2),
+    rateHz: RATE_HZ,
+    last: request.last,
+  }
+  const piece = request.samples.subarray(0, firstPiece(request.samples, options))
+  const context = contextOf(request)
+  // A third of the longer pieces leave their end to the next window, as a recogniser does with an open sentence.
+  const pieceHash = hashOf(piece)
+  const partly = pieceHash % 3 === 0 && piece.length > RATE_HZ
+  const heardSamples = partly ? Math.floor((piece.length * 0.6) / BLOCK) * BLOCK : piece.length
+  const tokens: Array<number> = []
+  for (let at = 0; at < heardSamples; at += BLOCK) {
+    const block = piece.subarray(at, Math.min(at + BLOCK, heardSamples))
+    if (isQuiet(block)) continue
+    const after = piece.subarray(at + BLOCK, at + BLOCK + BLOCK / 4)
+    tokens.push(mix(mix(hashOf(block), hashOf(after)), context) % 1_000_003)
+  }
+  const rest = request.samples.length - heardSamples
+  const swallowed = request.last && rest < SHORTEST_REST_SECONDS * RATE_HZ
+  const text = tokens.map((token) => ` ${wordOf(token)}`).join("")
+  const segment: Segment = {
+    start: 0,
+    end: heardSamples / RATE_HZ,
+    text,
+    tokens,
+    temperature: 0,
+    avgLogprob: 0,
+    compressionRatio: 1,
+    noSpeechProb: 0,
+  }
+  return {
+    segments: tokens.length === 0 ? [] : [segment],
+    end: {
+      language: request.language ?? "en",
+      consumedSamples: swallowed ? request.samples.length : heardSamples,
+      previousTokens: [...request.previousTokens, ...tokens].slice(-20),
+      tokens,
+    },
+  }
+}

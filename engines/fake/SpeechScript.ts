@@ -1,0 +1,54 @@
+// What the fake speech engine shall do for one request: a script, as plain data, taken from the text itself. A text
+// that starts with `fake:` followed by JSON is a script; any other text is spoken with the defaults. No mark of it is
+// one that the gateway's text clean-up takes for markdown.
+import { Effect, Option, Schema } from "effect"
+
+const count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
+const withDefault = <A>(schema: Schema.Codec<A, A>, value: A) =>
+  schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
+
+export const SpeechScript = Schema.Struct({
+  /** Pieces to speak. */
+  pieces: withDefault(count, 3),
+  /** Samples of one piece at speed 1; a list is cycled through. */
+  samples: withDefault(Schema.Union([count, Schema.NonEmptyArray(count)]), 4_800),
+  /** Milliseconds that computing one piece takes; one piece at a time is computed, as in the real engines. */
+  pieceMs: withDefault(count, 0),
+  /** Milliseconds that it claims to have computed for a piece, where that is not `pieceMs`. */
+  claimedMs: Schema.optionalKey(count),
+  /** Which noise it is. */
+  seed: withDefault(count, 1),
+  /** The request field that is refused before anything has begun. */
+  refuse: Schema.optionalKey(Schema.String),
+  /** Piece index before which the request fails with a typed error. */
+  failAt: Schema.optionalKey(count),
+  /** Piece index before which the process kills itself with SIGKILL. */
+  crashAt: Schema.optionalKey(count),
+  /** Piece index before which the engine stops answering at all (its event loop blocks). */
+  hangAt: Schema.optionalKey(count),
+})
+export type SpeechScript = typeof SpeechScript.Type
+
+const decode = Schema.decodeUnknownOption(Schema.fromJsonString(SpeechScript))
+const defaults = Option.getOrThrow(decode("{}"))
+
+/** The script inside a text, or the defaults. */
+export const speechScriptOf = (text: string): SpeechScript =>
+  text.startsWith("fake:") ? Option.getOrElse(decode(text.slice("fake:".length)), () => defaults) : defaults
+
+/**
+ * Piece `index` of a script at a speed: noise that differs in every piece, s16 mono, the same each time. Tests know
+ * from it what a whole reply has to be.
+ */
+export const pieceSamples = (script: SpeechScript, index: number, speed: number): Int16Array => {
+  const length =
+    typeof script.samples === "number" ? script.samples : script.samples[index % script.samples.length]!
+  const piece = new Int16Array(Math.round(length / speed))
+  let state = (script.seed * 7_919 + index * 104_729 + 1) >>> 0
+  for (let i = 0; i < piece.length; i++) {
+    // Numerical Recipes' linear congruential generator; its high bits are noise enough.
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    piece[i] = (state >> 18) & 0x3fff
+  }
+  return piece
+}

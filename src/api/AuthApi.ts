@@ -1,0 +1,33 @@
+// What the auth role's listener serves: sessions, and the public keys to check them with. Rows, no logic.
+import { Effect } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { keySetAgeSeconds } from "#domain/SigningSchedule.ts"
+import { SigningKeys } from "#store/SigningKeys.ts"
+import { errorResponse } from "./ErrorBody.ts"
+import { createSession } from "./Sessions.ts"
+import { type KnownPaths, pathOf, unmatched } from "./Unmatched.ts"
+
+const knownPaths: KnownPaths = {
+  "/v1/auth/session": ["POST"],
+  "/.well-known/jwks.json": ["GET"],
+}
+
+const keySet = Effect.gen(function* () {
+  const keys = yield* Effect.orDie((yield* SigningKeys).published)
+  const headers = { "cache-control": `public, max-age=${keySetAgeSeconds}` }
+  return HttpServerResponse.jsonUnsafe({ keys }, { headers })
+})
+
+/** The whole role as one handler: two paths need no router. */
+export const authApi = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+  const { method, url } = request
+  switch (`${method} ${pathOf(url)}`) {
+    case "POST /v1/auth/session":
+      return Effect.catch(createSession(request), (error) => Effect.succeed(errorResponse(error)))
+    case "GET /.well-known/jwks.json":
+    case "HEAD /.well-known/jwks.json":
+      return keySet
+    default:
+      return Effect.succeed(unmatched(knownPaths, method, url))
+  }
+})

@@ -1,0 +1,80 @@
+// GET /v1/route, the only thing the router's listener serves: which edge a caller should talk to.
+import { Context, Effect } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Drain } from "#actors/Drain.ts"
+import { subscriberOf } from "#domain/ClientAddress.ts"
+import { InvalidRequest } from "#domain/Errors.ts"
+import type { Point } from "#domain/Geography.ts"
+import { chooseRegion, pointOf } from "#domain/RegionChoice.ts"
+import type { Region, RoundTrips } from "#domain/RegionMap.ts"
+import { locateCaller } from "./CallerPlace.ts"
+import { errorResponse, problemResponse } from "./ErrorBody.ts"
+import { RegionHealth } from "./RegionHealth.ts"
+import { pathOf } from "./Unmatched.ts"
+
+/** What a router hands out. */
+export class RegionDirectory extends Context.Service<
+  RegionDirectory,
+  {
+    readonly regions: ReadonlyArray<Region>
+    readonly rttMs: RoundTrips
+    /** Where a caller is taken to be of whom nothing is known: where the router itself stands. */
+    readonly home: { readonly country: string | undefined; readonly point: Point }
+    readonly ttlSeconds: number
+    /** Base address of a region's edge, as a client that sent this `Host` header can reach it. */
+    readonly endpointOf: (region: Region, host: string | undefined) => string
+  }
+>()("edgewise/api/RegionDirectory") {}
+
+/** The specification's one verb and one path. */
+const forbidden = problemResponse({ status: 403, detail: "Forbidden" })
+
+/** A poll is seldom rarer. A guess. */
+const noneHealthy = problemResponse({
+  status: 503,
+  detail: "No healthy region",
+  headers: { "retry-after": "5" },
+})
+
+/** A fixed number of the address: callers of one network stay together, and networks spread over equal regions. */
+const spreadOf = (address: string): number => {
+  let sum = 0
+  for (let i = 0; i < address.length; i++) sum = (sum * 31 + address.charCodeAt(i)) % 0x7fffffff
+  return sum
+}
+
+const scopeOf = (url: string): Effect.Effect<"country" | "global", InvalidRequest> => {
+  const scope = new URL(url, "http://router").searchParams.get("scope")
+  if (scope === null) return Effect.succeed("country")
+  if (scope === "global") return Effect.succeed("global")
+  return Effect.fail(new InvalidRequest({ field: "scope", problem: "must be global, or left out" }))
+}
+
+const route = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+  const { endpointOf, home, regions, rttMs, ttlSeconds } = yield* RegionDirectory
+  const { isHealthy } = yield* RegionHealth
+  const scope = yield* scopeOf(request.url)
+  const { address, place } = yield* locateCaller(request)
+  const point = pointOf(place)
+  const caller =
+    point === undefined
+      ? { point: home.point, country: place.country ?? home.country }
+      : { point, country: place.country }
+  const spread = spreadOf(address === "" ? "" : subscriberOf(address))
+  const region = chooseRegion({ regions, isHealthy, rttMs, ...caller, scope, spread })
+  if (region === undefined) return noneHealthy
+  const { code, name } = region
+  return HttpServerResponse.jsonUnsafe(
+    { region: code, name, endpoint: endpointOf(region, request.headers.host), ttl: ttlSeconds },
+    // Private: the answer is this caller's.
+    { headers: { "cache-control": `private, max-age=${ttlSeconds}` } },
+  )
+})
+
+/** The whole role as one handler. */
+export const routerApi = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+  if (request.method !== "GET" || pathOf(request.url) !== "/v1/route") return Effect.succeed(forbidden)
+  return Effect.flatMap(Drain, (drain) => drain.admit(route(request))).pipe(
+    Effect.catch((error) => Effect.succeed(errorResponse(error))),
+  )
+})

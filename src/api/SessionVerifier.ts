@@ -1,0 +1,41 @@
+// Session tokens at an edge: checks a token once, remembers it by digest, and asks on every request whether the API key
+// behind it still lives. Called by Authentication. Keeps no token.
+import { hash } from "node:crypto"
+import { Clock, Effect, Layer } from "effect"
+import { type AuthUnavailable, Unauthorized } from "#domain/Errors.ts"
+import { Accounts, type Principal } from "#store/Accounts.ts"
+import { FreshCache } from "#store/FreshCache.ts"
+import { SessionTokens } from "./Authentication.ts"
+import { PublicKeys } from "./PublicKeys.ts"
+import { isExpired, type VerifiedSession, verifySession } from "./SessionToken.ts"
+
+/** Tokens remembered, about 0.6 KB each. A guess at the sessions that are in use on a node at once. */
+const capacity = 20_000
+/** A token is checked anew once a minute at least, so that a look at the published keys is never older. A guess. */
+const lifeMs = 60_000
+
+export const sessionVerifier: Layer.Layer<SessionTokens, never, Accounts | PublicKeys> = Layer.effect(
+  SessionTokens,
+  Effect.gen(function* () {
+    const accounts = yield* Accounts
+    const keys = yield* PublicKeys
+    const verified = new FreshCache<VerifiedSession>({ capacity, lifeMs })
+    const expired = Effect.fail(new Unauthorized({ reason: "expired-token" }))
+
+    return SessionTokens.of({
+      verify: (token): Effect.Effect<Principal, Unauthorized | AuthUnavailable> =>
+        Effect.withFiber((fiber) => {
+          const nowMs = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+          const digest = hash("sha256", token, "base64")
+          const session = verified.get(digest, nowMs)
+          if (session !== undefined && keys.has(session.kid)) {
+            return isExpired(session.claims, nowMs) ? expired : accounts.principalOf(session.claims.key_id)
+          }
+          return Effect.flatMap(verifySession(token, nowMs, keys.find), (checked) => {
+            verified.set(digest, checked, nowMs)
+            return accounts.principalOf(checked.claims.key_id)
+          })
+        }),
+    })
+  }),
+)

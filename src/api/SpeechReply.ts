@@ -1,0 +1,135 @@
+// How synthesised speech leaves: a batch body, whole, or a stream that is written as it is made. Called by the speech
+// handler once there is audio. Whatever can fail before the first byte has failed by then, as a proper error.
+import { Effect, Latch } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { CodecPool } from "#audio/CodecPool.ts"
+import type { Encoder } from "#audio/Encoder.ts"
+import { type AudioFormat, SPEECH_RATE_HZ } from "#domain/Audio.ts"
+import { AtCapacity, SynthesisFailed } from "#domain/Errors.ts"
+import { contentTypes } from "#domain/Speech.ts"
+import { ByteFeeder } from "./ByteFeeder.ts"
+import { sinkResponse } from "./SinkBody.ts"
+import type { Synthesis } from "./Synthesis.ts"
+
+const streamHeaders = { "x-service-stream": "1", "x-service-sample-rate": String(SPEECH_RATE_HZ) }
+
+/** Opens an encoder in the request's scope; closing that without `finish` leaves a stream without its end mark. */
+const openEncoder = Effect.fnUntraced(function* (
+  model: string,
+  format: AudioFormat,
+  onBytes: (bytes: Uint8Array, samples: number) => void,
+) {
+  const codecs = yield* CodecPool
+  return yield* codecs
+    .open({ format, onBytes })
+    .pipe(
+      Effect.mapError(({ reason }) =>
+        reason === "Busy"
+          ? new AtCapacity({ model, retryAfterMs: 1_000 })
+          : new SynthesisFailed({ model, detail: reason }),
+      ),
+    )
+})
+
+/** Waits for the encoder whenever it says that it has enough. */
+const encoderGate = Effect.fnUntraced(function* (encoder: Encoder, hold: (busy: boolean) => void) {
+  const full = Latch.makeUnsafe(false)
+  yield* Effect.forkScoped(
+    Effect.forever(
+      Effect.gen(function* () {
+        yield* full.await
+        full.closeUnsafe()
+        yield* encoder.ready
+        hold(false)
+      }),
+    ).pipe(Effect.ignore),
+  )
+  return () => {
+    hold(true)
+    full.openUnsafe()
+  }
+})
+
+export const streamReply = Effect.fnUntraced(function* (
+  model: string,
+  synthesis: Synthesis,
+  format: AudioFormat,
+) {
+  const { flow } = synthesis
+  // Two things can be full, the socket and the encoder; the engine goes on when neither is.
+  const full = { sink: false, encoder: false }
+  const hold = (part: keyof typeof full) => (now: boolean) => {
+    const before = full.sink || full.encoder
+    full[part] = now
+    const after = full.sink || full.encoder
+    if (after !== before) after ? flow.pause() : flow.resume()
+  }
+  /** What an encoder has to say before the reply has begun: the head of a container. */
+  const head: Array<Uint8Array> = []
+  let onBytes = (bytes: Uint8Array, _samples: number): void => void head.push(bytes)
+  const encoder = yield* openEncoder(model, format, (bytes, samples) => onBytes(bytes, samples))
+  const encoderFull = yield* encoderGate(encoder, hold("encoder"))
+  return sinkResponse(
+    (sink) =>
+      Effect.gen(function* () {
+        const feeder = new ByteFeeder(sink, { busy: hold("sink"), delivered: synthesis.delivered })
+        for (const bytes of head) feeder.push(bytes, 0)
+        onBytes = (bytes, samples) => feeder.push(bytes, samples)
+        synthesis.read((samples) => {
+          if (!encoder.push(samples)) encoderFull()
+        })
+        yield* Effect.raceFirst(synthesis.end, encoder.failed)
+        yield* Effect.raceFirst(encoder.finish, encoder.failed)
+        yield* feeder.flushed
+      }),
+    { contentType: contentTypes[format], headers: streamHeaders },
+  )
+})
+
+/** Copied at a time; memory that was never touched takes 4 MB in about 2 ms (measured). */
+const copyBytes = 4 * 1024 * 1024
+
+/** The parts as one array, letting others run in between: the longest reply has 172 MB. */
+const joined = Effect.fnUntraced(function* (parts: ReadonlyArray<Uint8Array>) {
+  const whole = Buffer.allocUnsafeSlow(parts.reduce((size, part) => size + part.length, 0))
+  let at = 0
+  let copied = 0
+  for (const part of parts) {
+    for (let from = 0; from < part.length; from += copyBytes) {
+      const piece = part.subarray(from, from + copyBytes)
+      whole.set(piece, at)
+      at += piece.length
+      copied += piece.length
+      if (copied < copyBytes) continue
+      copied = 0
+      yield* Effect.sleep(0)
+    }
+  }
+  return whole
+})
+
+export const batchReply = Effect.fnUntraced(function* (
+  model: string,
+  synthesis: Synthesis,
+  format: AudioFormat,
+) {
+  const parts: Array<Uint8Array> = []
+  const encoder = yield* openEncoder(model, format, (bytes) => void parts.push(bytes))
+  const full = yield* encoderGate(encoder, (busy) =>
+    busy ? synthesis.flow.pause() : synthesis.flow.resume(),
+  )
+  synthesis.read((samples) => {
+    if (!encoder.push(samples)) full()
+  })
+  const encoded = Effect.catchTag(encoder.failed, "CodecFailed", ({ reason }) =>
+    Effect.fail(new SynthesisFailed({ model, detail: reason })),
+  )
+  const finish = Effect.catchTag(encoder.finish, "CodecFailed", ({ reason }) =>
+    Effect.fail(new SynthesisFailed({ model, detail: reason })),
+  )
+  const samples = yield* Effect.raceFirst(synthesis.end, encoded)
+  yield* finish
+  const body = yield* joined(parts)
+  synthesis.delivered(samples)
+  return HttpServerResponse.uint8Array(body, { contentType: contentTypes[format] })
+})

@@ -1,0 +1,130 @@
+// One speech synthesis on behalf of a caller, from its reservation to its last sample: admitted, started, read, charged
+// for what was delivered. The speech handler decides what to say and wraps the samples; this knows no format.
+import { Deferred, Effect } from "effect"
+import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import { SPEECH_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/Audio.ts"
+import { SynthesisFailed } from "#domain/Errors.ts"
+import type { ModelEntry } from "#domain/Model.ts"
+import { msPerCharacterAtMost } from "#domain/Speech.ts"
+import { codePointCount } from "#domain/SpeechText.ts"
+import { audioUsage, type Usage } from "#domain/Usage.ts"
+import type { PcmChunk, SynthesizeEnd, SynthesizeRequest, SynthesizeStarted } from "#engines/Engine.ts"
+import type { Reservation } from "#store/UsageLedger.ts"
+import { Caller } from "./Authentication.ts"
+import { beginRun, type ModelRun, type ModelRunError } from "./ModelRun.ts"
+import { StreamAdmission } from "./StreamAdmission.ts"
+
+/**
+ * Longest speech of one reply, the same in every format: an hour, 172 MB as PCM. 4,096 characters of prose are five
+ * minutes, 20 at the slowest speed; digits and a speed of 0.25 could come to two hours. A guess.
+ */
+const maxSamples = secondsToSamples(3_600, SPEECH_RATE_HZ)
+
+export type SynthesisError = ModelRunError | SynthesisFailed
+
+/** The most that a text can cost. */
+export const speechAtMost = (text: string, speed: number): Usage =>
+  audioUsage("speech", Math.ceil((codePointCount(text) * msPerCharacterAtMost) / speed), 1000)
+
+/** Fields that a caller can put right; for the others the specification has 502. */
+const callersFields = (cloning: boolean): ReadonlyArray<string> =>
+  cloning ? ["voice", "language", "speed"] : ["language", "speed"]
+
+/** An engine that cannot make a voice or a sound of the text is an upstream failure, except for a bad clip. */
+const synthesisError =
+  (model: string, cloning: boolean) =>
+  (error: ModelRunError): SynthesisError => {
+    if (error._tag === "EngineFailed") return new SynthesisFailed({ model, detail: error.reason })
+    if (error._tag !== "InvalidRequest" || callersFields(cloning).includes(error.field)) return error
+    return new SynthesisFailed({ model, detail: error.field })
+  }
+
+export interface SynthesisSpec {
+  readonly entry: ModelEntry
+  readonly request: SynthesizeRequest
+  readonly reservation: Reservation
+}
+
+export interface Synthesis {
+  readonly flow: ModelRun<SynthesizeStarted, SynthesizeEnd>["flow"]
+  /** Sends chunks, the ones that came before included, to `reader` from now on. Called once. */
+  readonly read: (reader: (samples: Int16Array) => void) => void
+  /** Takes note of samples that have reached the client: what will be charged when the scope closes. */
+  readonly delivered: (samples: number) => void
+  /** Ends when all chunks have been read; the number of samples. */
+  readonly end: Effect.Effect<number, SynthesisError>
+}
+
+/** What the model's engine measured while it loaded, once it has. */
+const loadedFactor = (registry: ModelRegistry["Service"], model: string): number | undefined => {
+  const facts = registry.find(model)?.host?.facts
+  return facts !== undefined && "voices" in facts ? facts.realTimeFactor : undefined
+}
+
+/** Streams ask for a place by what their model can feed; batch work has no listener who could run dry. */
+const place = Effect.fnUntraced(function* (entry: ModelEntry, request: SynthesizeRequest) {
+  if (request.priority === "batch") return { leave: () => {} }
+  const factor = loadedFactor(yield* ModelRegistry, entry.id)
+  return yield* (yield* StreamAdmission).enter(entry.id, request.speed, factor)
+})
+
+/** Starts a synthesis and waits for its first audio, so that nothing is answered before there is something to play. */
+export const beginSynthesis = Effect.fnUntraced(function* ({ entry, request, reservation }: SynthesisSpec) {
+  const cloning = entry.speech?.cloning ?? false
+  const admission = yield* StreamAdmission
+  const registry = yield* ModelRegistry
+  const { leave } = yield* place(entry, request)
+  const early: Array<Int16Array> = []
+  const first = Deferred.makeUnsafe<void>()
+  const tooLong = Deferred.makeUnsafe<never, SynthesisFailed>()
+  let reader = (samples: Int16Array): void => void early.push(samples)
+  let samplesIn = 0
+  let deliveredSamples = 0
+  const run = yield* beginRun<SynthesizeStarted, PcmChunk, SynthesizeEnd>({
+    principal: yield* Caller,
+    entry,
+    request,
+    reservation,
+    atMost: speechAtMost(request.text, request.speed),
+    used: () => (deliveredSamples === 0 ? undefined : audioUsage("speech", deliveredSamples, SPEECH_RATE_HZ)),
+    onStarted: () => {},
+    onUnit: ({ samples }) => {
+      if (samples.length === 0) return
+      samplesIn += samples.length
+      if (samplesIn > maxSamples) {
+        const detail = "longer than one reply may be"
+        Deferred.doneUnsafe(tooLong, Effect.fail(new SynthesisFailed({ model: entry.id, detail })))
+        return
+      }
+      reader(samples)
+      Deferred.doneUnsafe(first, Effect.void)
+    },
+    onEnd: ({ computeMs, samples }) => {
+      leave()
+      if (computeMs === undefined) return
+      const audioMs = samplesToMs(samples, SPEECH_RATE_HZ)
+      admission.observe(entry.id, computeMs, audioMs, loadedFactor(registry, entry.id))
+    },
+    background: request.priority === "batch",
+    untilReplied: true,
+  }).pipe(Effect.mapError(synthesisError(entry.id, cloning)))
+  const ended = Effect.mapError(run.end, synthesisError(entry.id, cloning))
+  const end = Effect.raceFirst(
+    Effect.map(ended, () => samplesIn),
+    Deferred.await(tooLong),
+  )
+  yield* Effect.raceFirst(Deferred.await(first), Effect.asVoid(end))
+  if (early.length === 0) return yield* new SynthesisFailed({ model: entry.id, detail: "no audio" })
+  const synthesis: Synthesis = {
+    flow: run.flow,
+    read: (next) => {
+      for (const samples of early.splice(0)) next(samples)
+      reader = next
+    },
+    delivered: (samples) => {
+      deliveredSamples += samples
+    },
+    end,
+  }
+  return synthesis
+})

@@ -1,0 +1,30 @@
+// The roles of one process, side by side over one store and one drain: what `serve` runs.
+import { Effect, Layer } from "effect"
+import { Drain } from "#actors/Drain.ts"
+import type { Deployment } from "#actors/ModelRegistry.ts"
+import { developmentKey } from "#store/DevKey.ts"
+import type { Config } from "../Config.ts"
+import { authRole } from "./AuthRole.ts"
+import { type NodeStore, nodeLayer, nodeStore } from "./NodeLayer.ts"
+import { routerRole } from "./RouterRole.ts"
+import { announce, Started } from "./Started.ts"
+
+const edgeRole = (config: Config, deployed: ReadonlyArray<Deployment>, store: NodeStore) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      yield* announce("edge")
+      const started = yield* Started
+      started.developmentKey = yield* developmentKey(config.dataDir)
+    }),
+  ).pipe(Layer.provide(nodeLayer(config, deployed, {}, store)))
+
+/** Every role of the settings, listening as soon as this is built. A role that is not asked for costs nothing. */
+export const rolesLayer = (config: Config, deployed: ReadonlyArray<Deployment>) => {
+  const has = (role: Config["roles"][number]): boolean => config.roles.includes(role)
+  const store = nodeStore(config)
+  return Layer.mergeAll(
+    has("edge") ? edgeRole(config, deployed, store) : Layer.empty,
+    has("auth") ? authRole(config, store) : Layer.empty,
+    has("router") ? routerRole(config) : Layer.empty,
+  ).pipe(Layer.provideMerge(Layer.merge(Drain.layer, Started.layer)))
+}

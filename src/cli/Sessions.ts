@@ -1,0 +1,29 @@
+// `edgewise sessions`: the key that signs session tokens. Works on the data directory, also while a node runs on it.
+import { Console, Effect } from "effect"
+import { Command, Flag } from "effect/cli"
+import { rotateSigningKeys } from "#store/SigningKeys.ts"
+import { load } from "../Config.ts"
+import { isoTime, jsonFlag, printJson } from "./Usage.ts"
+
+const rotate = Command.make(
+  "rotate",
+  {
+    endAll: Flag.Boolean("end-all").pipe(
+      Flag.withDescription("Forget every other key: all tokens issued so far end at once"),
+      Flag.withDefault(false),
+    ),
+    json: jsonFlag,
+  },
+  Effect.fn(function* ({ endAll, json }) {
+    const { dataDir } = yield* load({})
+    const { activeAtMs, kid } = yield* rotateSigningKeys(dataDir, { endAll })
+    const active_at = isoTime(activeAtMs)
+    if (json) return yield* printJson({ kid, active_at, ended_all: endAll })
+    yield* Console.log(`${kid} signs from ${active_at}${endAll ? "; all earlier tokens have ended" : ""}`)
+  }),
+).pipe(Command.withDescription("Make the next signing key now; tokens of the last one stay good"))
+
+export const sessions = Command.make("sessions").pipe(
+  Command.withDescription("Session tokens"),
+  Command.withSubcommands([rotate]),
+)

@@ -1,0 +1,31 @@
+// What the roles of a process have started, for `serve` to tell its operator about and to wind down. Each role adds itself
+// once it listens; in one process the router also learns here where the edge is.
+import { Context, Effect, Layer } from "effect"
+import { HttpServer } from "effect/http"
+import { Listener } from "#transport/UwsServer.ts"
+import type { Role } from "../Config.ts"
+
+export interface Listening {
+  readonly role: Role
+  readonly base: string
+  readonly listener: Listener["Service"]
+}
+
+export class Started extends Context.Service<
+  Started,
+  {
+    /** In the order in which they began to listen. */
+    readonly listening: Array<Listening>
+    developmentKey: string | undefined
+  }
+>()("edgewise/cli/Started") {
+  static readonly layer = Layer.sync(Started, () => ({ listening: [], developmentKey: undefined }))
+}
+
+/** To be run where the role's own listener is provided. */
+export const announce = (role: Role) =>
+  Effect.gen(function* () {
+    const base = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
+    const { listening } = yield* Started
+    listening.push({ role, base, listener: yield* Listener })
+  })

@@ -1,0 +1,70 @@
+// The address a request comes from, seen through the proxies that an operator trusts, and nobody else's word for it.
+// Pure; used by the router to place a caller and by the auth service to count failures.
+import { BlockList, isIP } from "node:net"
+
+export type IsTrusted = (address: string) => boolean
+
+const familyOf = (address: string): "ipv4" | "ipv6" | undefined => {
+  const version = isIP(address)
+  return version === 0 ? undefined : version === 4 ? "ipv4" : "ipv6"
+}
+
+/** Addresses and CIDR blocks, separated by commas; undefined where one of them is neither. */
+export const parseProxies = (text: string): IsTrusted | undefined => {
+  const list = new BlockList()
+  for (const entry of text.split(",").map((part) => part.trim())) {
+    const [address = "", prefix] = entry.split("/")
+    const family = familyOf(address)
+    if (family === undefined) return undefined
+    if (prefix === undefined) list.addAddress(address, family)
+    else {
+      const bits = /^\d{1,3}$/.test(prefix) ? Number(prefix) : Number.NaN
+      if (!(bits <= (family === "ipv4" ? 32 : 128))) return undefined
+      list.addSubnet(address, bits, family)
+    }
+  }
+  return (address) => {
+    const family = familyOf(address)
+    return family !== undefined && list.check(address, family)
+  }
+}
+
+/** An entry of `X-Forwarded-For`: an address, which some proxies write with a port. */
+const forwarded = (entry: string): string | undefined => {
+  const bare = entry.replace(/^\[([^\]]*)\](?::\d+)?$/, "$1").replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, "$1")
+  return isIP(bare) === 0 ? undefined : bare
+}
+
+/**
+ * The last address that no trusted proxy vouches for: each proxy appends its own peer, so whatever is left of the first
+ * untrusted one, read from the right, the client may have made up.
+ */
+export const clientAddress = (
+  peer: string,
+  forwardedFor: string | undefined,
+  isTrusted: IsTrusted,
+): string => {
+  let address = peer
+  for (const entry of (forwardedFor ?? "").split(",").reverse()) {
+    if (!isTrusted(address)) break
+    const before = forwarded(entry.trim())
+    if (before === undefined) break
+    address = before
+  }
+  return address
+}
+
+/** The eight groups of a valid IPv6 address, without leading zeros. */
+const groupsOf = (address: string): ReadonlyArray<string> => {
+  // The URL parser writes every form (capitals, an IPv4 tail) in one.
+  const canonical = new URL(`http://[${address.replace(/%.*$/, "")}]`).hostname.slice(1, -1)
+  const [head = "", tail] = canonical.split("::")
+  const left = head === "" ? [] : head.split(":")
+  if (tail === undefined) return left
+  const right = tail === "" ? [] : tail.split(":")
+  return [...left, ...new Array<string>(8 - left.length - right.length).fill("0"), ...right]
+}
+
+/** One subscriber: an IPv4 address, or the 64 bits of an IPv6 address that name a network. */
+export const subscriberOf = (address: string): string =>
+  isIP(address) === 6 ? groupsOf(address).slice(0, 4).join(":") : address

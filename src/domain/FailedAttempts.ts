@@ -1,0 +1,53 @@
+// How often each address has failed lately, in a bounded table: who has failed too often is refused before anything is
+// looked up. Called by the auth service; holds no clock (the caller passes the time) and knows nothing of replies.
+//
+// One number an address: the time at which its failures are all forgotten. Each failure moves it by `forgiveMs`, and an
+// address is refused while it lies more than `burst` failures ahead (the generic cell rate algorithm).
+
+export interface FailedAttemptsOptions {
+  /** Failures that may come at once. */
+  readonly burst: number
+  /** One failure is forgotten after this long. */
+  readonly forgiveMs: number
+  /** Addresses remembered. One more displaces the one whose last failure is the longest ago. */
+  readonly maxAddresses: number
+}
+
+export class FailedAttempts {
+  readonly #options: FailedAttemptsOptions
+  /** Address → time of forgetting, in the order of last failures. */
+  readonly #clearAtMs = new Map<string, number>()
+
+  constructor(options: FailedAttemptsOptions) {
+    this.#options = options
+  }
+
+  get addresses(): number {
+    return this.#clearAtMs.size
+  }
+
+  /** Time until the address may try again; 0 where it may now. */
+  waitMs(address: string, nowMs: number): number {
+    const { burst, forgiveMs } = this.#options
+    const aheadMs = (this.#clearAtMs.get(address) ?? nowMs) - nowMs
+    return Math.max(0, aheadMs - (burst - 1) * forgiveMs)
+  }
+
+  failed(address: string, nowMs: number): void {
+    const clearAtMs = Math.max(this.#clearAtMs.get(address) ?? nowMs, nowMs) + this.#options.forgiveMs
+    this.#clearAtMs.delete(address)
+    this.#clearAtMs.set(address, clearAtMs)
+    this.#dropStale(nowMs)
+  }
+
+  /** The oldest few are looked at, so that a failure costs the same whatever the table holds. */
+  #dropStale(nowMs: number): void {
+    let looks = 2
+    for (const [address, clearAtMs] of this.#clearAtMs) {
+      const over = this.#clearAtMs.size > this.#options.maxAddresses
+      if (!over && (clearAtMs > nowMs || looks === 0)) break
+      this.#clearAtMs.delete(address)
+      looks--
+    }
+  }
+}

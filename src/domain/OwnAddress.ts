@@ -1,0 +1,15 @@
+// A listener's base address as a client can use it. Pure; called by the router for a node that is its own only region.
+
+/** A name, an IPv4 address or a bracketed IPv6 one, and perhaps a port. */
+const hostShape = /^([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/
+
+/**
+ * A listener that is bound to every address has none of its own: the client has just reached this machine under the name
+ * in its `Host` header, so that name is right for it.
+ */
+export const ownAddress = (base: string, host: string | undefined): string => {
+  const every = /^http:\/\/(?:0\.0\.0\.0|\[::\])(?=:|$)/
+  if (!every.test(base)) return base
+  const name = hostShape.exec(host ?? "")?.[1] ?? "127.0.0.1"
+  return base.replace(every, `http://${name}`)
+}

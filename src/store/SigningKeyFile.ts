@@ -1,0 +1,87 @@
+// The file that holds the signing keys: `signing-keys.json` in the data directory, for its owner alone. Called by
+// SigningKeys; decides nothing about when a key is made or used.
+import { randomUUID } from "node:crypto"
+import { link, readFile, rename, stat, unlink, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { Effect, Schema } from "effect"
+import { problemOf } from "./DataDir.ts"
+import { StoreUnavailable } from "./StoreErrors.ts"
+
+/** An Ed25519 key as JWK (RFC 8037). `d` is the secret half. */
+export const StoredKey = Schema.Struct({
+  kid: Schema.NonEmptyString,
+  x: Schema.NonEmptyString,
+  d: Schema.NonEmptyString,
+  createdAtMs: Schema.Finite,
+  activeAtMs: Schema.Finite,
+})
+export type StoredKey = typeof StoredKey.Type
+
+const Contents = Schema.fromJsonString(Schema.Struct({ keys: Schema.Array(StoredKey) }))
+const decode = Schema.decodeUnknownEffect(Contents)
+
+export const signingKeyFile = (dataDir: string): string => join(dataDir, "signing-keys.json")
+
+const isCode = (cause: unknown, code: string): boolean =>
+  cause instanceof Error && "code" in cause && cause.code === code
+
+const access = <A>(file: string, run: () => Promise<A>): Effect.Effect<A, StoreUnavailable> =>
+  Effect.tryPromise({
+    try: run,
+    catch: (cause) => new StoreUnavailable({ place: file, problem: problemOf(cause) }),
+  })
+
+/** Changes with every write; undefined where there is no file. */
+export const versionOf = (file: string): Effect.Effect<string | undefined, StoreUnavailable> =>
+  access(file, async () => {
+    try {
+      const { ino, mtimeMs, size } = await stat(file)
+      return `${ino}:${mtimeMs}:${size}`
+    } catch (cause) {
+      if (isCode(cause, "ENOENT")) return undefined
+      throw cause
+    }
+  })
+
+/** The problem's text must not quote the file: it holds secrets. */
+const unreadable = (file: string) =>
+  new StoreUnavailable({
+    place: file,
+    problem: "does not hold signing keys; remove it to start with a new one",
+  })
+
+export const readKeys = (file: string): Effect.Effect<ReadonlyArray<StoredKey>, StoreUnavailable> =>
+  Effect.gen(function* () {
+    const text = yield* access(file, async () => {
+      try {
+        return await readFile(file, "utf8")
+      } catch (cause) {
+        if (isCode(cause, "ENOENT")) return undefined
+        throw cause
+      }
+    })
+    if (text === undefined) return []
+    return (yield* Effect.mapError(decode(text), () => unreadable(file))).keys
+  })
+
+/**
+ * Writes all keys or nothing. `create`: where another process has made a file before, that one stays and this one is
+ * dropped.
+ */
+export const writeKeys = (
+  file: string,
+  keys: ReadonlyArray<StoredKey>,
+  how: "create" | "replace",
+): Effect.Effect<void, StoreUnavailable> =>
+  access(file, async () => {
+    const draft = `${file}.${randomUUID()}`
+    await writeFile(draft, `${JSON.stringify({ keys }, undefined, 1)}\n`, { mode: 0o600, flag: "wx" })
+    if (how === "replace") return rename(draft, file)
+    try {
+      await link(draft, file)
+    } catch (cause) {
+      if (!isCode(cause, "EEXIST")) throw cause
+    } finally {
+      await unlink(draft)
+    }
+  })

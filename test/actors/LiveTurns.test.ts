@@ -1,0 +1,128 @@
+// Who goes first among live sessions, and how many there is room for: the turns of an engine and its measured load.
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber } from "effect"
+import * as fc from "fast-check"
+import { fullShare, LiveLoad, speakingMs } from "#actors/LiveLoad.ts"
+import { LiveTurns } from "#actors/LiveTurns.ts"
+
+const settled = Effect.repeat(Effect.yieldNow, { times: 20 })
+
+describe("turns", () => {
+  it.effect("two work at once; then the earliest deadline, then who came first", () =>
+    Effect.gen(function* () {
+      const turns = new LiveTurns()
+      const order: Array<string> = []
+      const gates = new Map<string, Deferred.Deferred<void>>()
+      const start = (name: string, deadlineMs: number) =>
+        Effect.gen(function* () {
+          const gate = yield* Deferred.make<void>()
+          gates.set(name, gate)
+          const work = Effect.andThen(
+            Effect.sync(() => order.push(name)),
+            Deferred.await(gate),
+          )
+          return yield* Effect.forkChild(turns.take(deadlineMs, work), { startImmediately: true })
+        })
+      for (const [name, deadline] of [
+        ["a", 9],
+        ["b", 9],
+        ["late", 500],
+        ["first", 300],
+        ["second", 300],
+        ["stop", 0],
+      ] as const) {
+        yield* start(name, deadline)
+      }
+      expect(order).toEqual(["a", "b"])
+      expect(turns.waiting).toBe(4)
+      for (const name of ["a", "b", "stop", "first"]) {
+        yield* Deferred.succeed(gates.get(name)!, undefined)
+        yield* settled
+      }
+      expect(order).toEqual(["a", "b", "stop", "first", "second", "late"])
+    }),
+  )
+
+  it.effect("whoever leaves, waiting or working or failing, leaves its turn to others", () =>
+    Effect.gen(function* () {
+      const turns = new LiveTurns()
+      const forever = (deadlineMs: number) =>
+        Effect.forkChild(turns.take(deadlineMs, Effect.never), { startImmediately: true })
+      const working = [yield* forever(1), yield* forever(1)]
+      const waiting = yield* forever(1)
+      yield* Fiber.interrupt(waiting)
+      expect(turns.waiting).toBe(0)
+      const failed = yield* Effect.forkChild(Effect.exit(turns.take(2, Effect.fail("no"))))
+      const died = yield* Effect.forkChild(Effect.exit(turns.take(3, Effect.die("no"))))
+      yield* settled
+      expect(turns.waiting).toBe(2)
+      yield* Fiber.interrupt(working[0]!)
+      yield* Fiber.join(failed)
+      yield* Fiber.join(died)
+      yield* Fiber.interrupt(working[1]!)
+      expect(yield* turns.take(0, Effect.succeed(1))).toBe(1)
+    }),
+  )
+})
+
+describe("the load", () => {
+  it("of a window is busy time by windows, whatever waited for what", () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 40, maxLength: 80 }), (costs) => {
+        // Calls one behind the other with gaps, each counted twice at the same time: the engine is busy once.
+        const load = new LiveLoad()
+        let nowMs = 0
+        for (const costMs of costs) {
+          load.began(nowMs)
+          load.began(nowMs)
+          nowMs += costMs
+          load.ended(nowMs)
+          load.ended(nowMs)
+          load.windowDone(nowMs)
+          nowMs += 1_000
+        }
+        expect(load.windowMs).toBeGreaterThanOrEqual(Math.min(...costs))
+        expect(load.windowMs).toBeLessThanOrEqual(Math.max(...costs))
+      }),
+    )
+  })
+
+  const measured = (windowMs: number): LiveLoad => {
+    const load = new LiveLoad()
+    load.began(0)
+    load.ended(windowMs)
+    load.windowDone(windowMs)
+    return load
+  }
+
+  it("admits speakers up to the full share, and the first in any case", () => {
+    const load = measured(200)
+    const speaker = () => ({ windowSeconds: 1, heardAtMs: 1_000 })
+    const admitted = Array.from({ length: 10 }, () => load.enter(speaker(), 1_000)).filter(Boolean).length
+    expect(admitted).toBe(Math.floor(fullShare / 0.2))
+    expect(load.share(1_000)).toBeLessThanOrEqual(fullShare)
+    const hopeless = measured(5_000)
+    expect(hopeless.enter(speaker(), 1_000)).toBe(true)
+    expect(hopeless.enter(speaker(), 1_000)).toBe(false)
+  })
+
+  it("counts a long window for less, and who is silent for nothing", () => {
+    const load = measured(200)
+    const quiet = { windowSeconds: 1, heardAtMs: 0 }
+    for (let i = 0; i < 3; i++) expect(load.enter({ ...quiet }, 0)).toBe(true)
+    expect(load.enter({ ...quiet }, 0)).toBe(false)
+    expect(load.enter({ windowSeconds: 10, heardAtMs: 0 }, 0)).toBe(true)
+    expect(load.share(speakingMs)).toBe(0)
+    expect(load.enter({ windowSeconds: 1, heardAtMs: speakingMs }, speakingMs)).toBe(true)
+  })
+
+  it("gives a place back with its session", () => {
+    const load = measured(700)
+    const first = { windowSeconds: 1, heardAtMs: 0 }
+    load.enter(first, 0)
+    expect(load.enter({ ...first }, 0)).toBe(false)
+    load.leave(first)
+    expect(load.sessions).toBe(0)
+    expect(load.enter({ ...first }, 0)).toBe(true)
+  })
+})

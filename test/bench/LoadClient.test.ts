@@ -1,0 +1,73 @@
+// The load client against the raw server, as processes: what one writes the other counts, and both end with the scope.
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { type Child, startChild } from "../../bench/support/Child.ts"
+import type { LoadClientDesk } from "../../bench/support/loadClientMain.ts"
+import type { RawServerDesk } from "../../bench/text/rawServerMain.ts"
+
+const bench = (path: string): URL => new URL(`../../bench/${path}`, import.meta.url)
+
+const imitation = {
+  firstEvent: 'data: {"text":"first"}\n\n',
+  nextEvent: 'data: {"text":"next\\n\\n"}\n\n',
+  reply: { answer: 42 },
+  stepMs: 1,
+}
+
+const stage = Effect.gen(function* () {
+  const raw = yield* startChild<RawServerDesk>({ name: "raw", entry: bench("text/rawServerMain.ts") })
+  const client: Child<LoadClientDesk> = yield* startChild<LoadClientDesk>({
+    name: "client",
+    entry: bench("support/loadClientMain.ts"),
+  })
+  yield* raw.ask("imitate", imitation)
+  return { raw, client, target: { port: yield* raw.ask("port"), key: "" } }
+})
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+it.live("counts what is streamed, and every window once", () =>
+  Effect.gen(function* () {
+    const { client, raw, target } = yield* stage
+    const bodies = Array.from({ length: 8 }, () => [{ stream: true }])
+    yield* client.ask("start", { target, path: "/", bodies })
+    yield* client.ask("begun")
+    const first = yield* client.ask("window")
+    expect(first.firstEventMs).toHaveLength(8)
+    // Not less than the gaps: every arrival but a stream's first is one gap and at least one event.
+    expect(first.events).toBeGreaterThanOrEqual(8 + first.gaps.count)
+    yield* Effect.sleep(200)
+    const second = yield* client.ask("window")
+    expect(second.firstEventMs).toHaveLength(0)
+    expect(second.events).toBeGreaterThan(0)
+    expect(second.failure).toBeUndefined()
+    yield* client.ask("stop")
+    expect((yield* raw.ask("cpu")).cpuUs).toBeGreaterThan(0)
+  }),
+)
+
+it.live("times sequential replies, and keeps the body of a single one", () =>
+  Effect.gen(function* () {
+    const { client, target } = yield* stage
+    const latencies = yield* client.ask("sequence", { target, path: "/", body: {}, count: 50 })
+    expect(latencies).toHaveLength(50)
+    expect(Math.min(...latencies)).toBeGreaterThan(0)
+    const once = yield* client.ask("once", { target, path: "/", body: {} })
+    expect([once.status, JSON.parse(once.body)]).toEqual([200, imitation.reply])
+  }),
+)
+
+it.live("ends its processes with the scope, and says which one died", () =>
+  Effect.gen(function* () {
+    const { client, raw } = yield* Effect.scoped(stage)
+    expect([client.pid, raw.pid].filter(isAlive)).toEqual([])
+    const failure = yield* Effect.flip(client.ask("window"))
+    expect(failure.child).toBe("client")
+  }),
+)

@@ -1,0 +1,141 @@
+// kill -9 of what works for a transcription: the engine's process and the decoder's. Each harms the requests that the
+// contract says and no other, jobs get over it, nothing is charged twice, and the next request is served.
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
+import { childrenRunning } from "../support/ChildProcesses.ts"
+import { clipBytes, clips, sparseWav } from "../support/SpeechClips.ts"
+import { eventually, startNode, type TestNode } from "../support/TestNode.ts"
+import { TextStream } from "../support/TextStream.ts"
+import {
+  metered,
+  model,
+  poll,
+  post,
+  submit,
+  targetOf,
+  untilDone,
+  untilNoUploads,
+  whisper,
+} from "../support/TranscriptionClient.ts"
+
+type Bytes = Uint8Array<ArrayBuffer>
+const short = clipBytes(clips[3]!) as Bytes
+/** Longer than what is decoded ahead, so that its decoder is at work while it is heard. */
+const seconds = 100
+const long = sparseWav(seconds) as Bytes
+
+let node: TestNode
+let text = ""
+beforeAll(async () => {
+  node = await startNode({ models: [whisper] })
+  text = await hear(long)
+})
+afterAll(() => node.stop())
+afterEach(async () => {
+  await untilNoUploads(node.dataDir)
+  expect(await hear(short)).not.toBe("")
+})
+
+const hear = async (bytes: Bytes): Promise<string> => {
+  const response = await post(node, bytes, { query: { model, sync: "true" } })
+  expect(response.status).toBe(200)
+  return ((await response.json()) as { text: string }).text
+}
+const stream = async (): Promise<TextStream> => {
+  const opened = new TextStream(await post(node, long, { query: { model, stream: "true" } }))
+  await opened.take(1)
+  return opened
+}
+const kill = (pid: number | undefined): void => {
+  expect(pid).toBeDefined()
+  process.kill(pid!, "SIGKILL")
+}
+const untilLoaded = () => eventually(() => node.status(model) === "loaded", "the engine is back")
+const textOf = (events: ReadonlyArray<string>): string =>
+  (JSON.parse(events.at(-2)!) as { text: string }).text
+
+// Three deaths in all: a fourth within 30 s would be one too many for its supervisor.
+describe("the engine's process dies", () => {
+  it("under a stream: an error event ends it, and it costs nothing", async () => {
+    const before = await metered(node, "dev")
+    const opened = await stream()
+    kill(node.gauges(model).pid)
+    await opened.toEnd()
+    expect(opened.events.at(-1)).toBe("[DONE]")
+    expect(JSON.parse(opened.events.at(-2)!)).toEqual({
+      type: "error",
+      error: "The model's engine stopped unexpectedly",
+    })
+    expect(opened.events.join("")).not.toContain("transcript.text.done")
+    expect(await metered(node, "dev")).toEqual(before)
+    await untilLoaded()
+  })
+
+  it("under a synchronous request: 500, and it costs nothing", async () => {
+    const before = await metered(node, "dev")
+    const asked = post(node, long, { query: { model, sync: "true" } })
+    await eventually(() => node.gauges(model).open === 1, "the engine is at it")
+    kill(node.gauges(model).pid)
+    const response = await asked
+    expect([response.status, await response.json()]).toEqual([
+      500,
+      { detail: "The model's engine stopped unexpectedly" },
+    ])
+    expect(await metered(node, "dev")).toEqual(before)
+    await untilLoaded()
+  })
+
+  it("under a job: the job goes on, and is charged once", { timeout: 30_000 }, async () => {
+    const before = await metered(node, "dev")
+    const target = targetOf(node)
+    const id = await submit(target, long)
+    await eventually(async () => (await poll(target, id)).body.status === "processing", "the job runs")
+    await eventually(() => node.gauges(model).open === 1, "the engine is at it")
+    kill(node.gauges(model).pid)
+    await eventually(async () => (await poll(target, id)).body.status === "accepted", "the job waits")
+    expect((await poll(target, id)).body.detail).toBe("The model's engine stopped unexpectedly")
+    const done = await untilDone(target, id)
+    expect(done.body.text).toBe(text)
+    const after = await metered(node, "dev")
+    expect(after).toEqual({ requests: before.requests + 1, audioMs: before.audioMs + seconds * 1000 })
+  })
+})
+
+describe("a decoder's process dies", () => {
+  const decoders = () => childrenRunning("decoderMain")
+
+  it("once: nobody notices, by stream, job or in person", { timeout: 30_000 }, async () => {
+    const opened = await stream()
+    for (const pid of decoders()) kill(pid)
+    await opened.toEnd()
+    expect(textOf(opened.events)).toBe(text)
+
+    const id = await submit(targetOf(node), long)
+    await eventually(
+      async () => (await poll(targetOf(node), id)).body.status === "processing",
+      "the job runs",
+    )
+    await eventually(() => decoders().length > 0, "it is being decoded")
+    for (const pid of decoders()) kill(pid)
+    expect((await untilDone(targetOf(node), id)).body.text).toBe(text)
+  })
+
+  it("again and again: an error of that request alone", { timeout: 30_000 }, async () => {
+    const other = hear(short)
+    const before = await metered(node, "dev")
+    const opened = await stream()
+    const killing = setInterval(() => {
+      for (const pid of decoders()) process.kill(pid, "SIGKILL")
+    }, 5)
+    try {
+      await opened.toEnd()
+    } finally {
+      clearInterval(killing)
+    }
+    expect(opened.events.at(-1)).toBe("[DONE]")
+    expect(JSON.parse(opened.events.at(-2)!)).toEqual({ type: "error", error: "file: cannot be decoded" })
+    expect(await other).not.toBe("")
+    // What was heard before is charged: as far as anybody can tell, the file is what kills decoders.
+    const after = await metered(node, "dev")
+    expect(after.audioMs).toBeLessThan(before.audioMs + seconds * 1000 + 10_000)
+  })
+})

@@ -1,0 +1,178 @@
+// Every edge endpoint with every kind of credential, as an API key and as the session made of it; and that none of them
+// can be read anywhere afterwards.
+import { readdirSync, readFileSync, statSync } from "node:fs"
+import { join } from "node:path"
+import { decodeJwt, decodeProtectedHeader } from "jose"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { StoredKey } from "#store/SigningKeyFile.ts"
+import { privateKeyOf, signedWith } from "../support/ForgedTokens.ts"
+import { startProcess } from "../support/NodeProcess.ts"
+import { startRoles, type TestRoles } from "../support/TestRoles.ts"
+
+const chat = { model: "fake", messages: [{ role: "user", content: "hello" }], max_tokens: 4 }
+const completion = { model: "fake", prompt: "hello", max_tokens: 4 }
+
+interface Endpoint {
+  readonly method: "GET" | "POST" | "DELETE"
+  readonly path: string
+  readonly body?: object
+  /** What a standard key, a superadmin key and a key without money get. */
+  readonly standard: number
+  readonly superadmin?: number
+  readonly unpaid?: number
+}
+
+const endpoints: ReadonlyArray<Endpoint> = [
+  { method: "POST", path: "/v1/chat/completions", body: chat, standard: 200, unpaid: 402 },
+  { method: "POST", path: "/v1/completions", body: completion, standard: 200, unpaid: 402 },
+  {
+    method: "POST",
+    path: "/v1/audio/speech",
+    body: { model: "none", input: "a", voice: "b" },
+    standard: 404,
+  },
+  { method: "GET", path: "/v1/audio/voices?model=none", standard: 404 },
+  { method: "POST", path: "/v1/audio/transcriptions?model=none&sync=true", standard: 400 },
+  { method: "GET", path: "/v1/audio/transcriptions?job_id=job_transcription_0", standard: 404 },
+  { method: "DELETE", path: "/v1/audio/transcriptions?job_id=job_transcription_0", standard: 404 },
+  { method: "GET", path: "/v1/models", standard: 200 },
+  { method: "GET", path: "/v1/models/status", standard: 200 },
+  { method: "GET", path: "/v1/gpu/status", standard: 403, superadmin: 200 },
+  { method: "GET", path: "/v1/gpu/memory", standard: 403, superadmin: 200 },
+  { method: "POST", path: "/v1/models/load", body: { model_name: "none" }, standard: 403, superadmin: 404 },
+  { method: "POST", path: "/v1/models/unload", body: { model_name: "none" }, standard: 403, superadmin: 404 },
+  { method: "POST", path: "/v1/models/unload-all", standard: 403, superadmin: 200 },
+  { method: "POST", path: "/v1/gpu/purge", body: {}, standard: 403, superadmin: 200 },
+]
+
+let node: TestRoles
+const credentials: Record<string, string> = {}
+
+const sessionOf = async (authBase: string, key: string): Promise<string> => {
+  const headers = { authorization: `Bearer ${key}` }
+  const response = await fetch(`${authBase}/v1/auth/session`, { method: "POST", headers })
+  return ((await response.json()) as { session_token: string }).session_token
+}
+
+beforeAll(async () => {
+  node = await startRoles()
+  const newKey = (key: { org: string; user?: string; scope?: "superadmin" }) =>
+    node.accounts((accounts) => accounts.createKey(key))
+  await node.accounts((accounts) => accounts.createOrg({ name: "unpaid" }))
+  const keys = {
+    standard: await newKey({ org: "paid" }),
+    superadmin: await newKey({ org: "paid", user: "operator", scope: "superadmin" }),
+    unpaid: await newKey({ org: "unpaid" }),
+    revoked: await newKey({ org: "paid", user: "gone" }),
+  }
+  for (const [name, { apiKey }] of Object.entries(keys)) {
+    credentials[`${name} key`] = apiKey
+    credentials[`${name} session`] = await sessionOf(node.base.auth, apiKey)
+  }
+  await node.accounts((accounts) => accounts.revokeKey(keys.revoked.keyId))
+  const stored = JSON.parse(readFileSync(join(node.dataDir, "signing-keys.json"), "utf8"))
+    .keys[0] as StoredKey
+  const token = credentials["standard session"]!
+  const claims = decodeJwt(token)
+  const past = { ...claims, iat: claims.iat! - 7_200, exp: claims.exp! - 7_200 }
+  credentials["expired session"] = signedWith(privateKeyOf(stored), decodeProtectedHeader(token), past)
+})
+afterAll(() => node.stop())
+
+const call = (endpoint: Endpoint, authorization: string | undefined) =>
+  fetch(node.base.edge + endpoint.path, {
+    method: endpoint.method,
+    headers: authorization === undefined ? {} : { authorization },
+    ...(endpoint.body === undefined ? {} : { body: JSON.stringify(endpoint.body) }),
+  })
+
+describe("every endpoint", () => {
+  it.each([
+    ["nothing", () => undefined, "Missing bearer token"],
+    ["an empty bearer", () => "Bearer ", "Missing bearer token"],
+    ["another scheme", () => `Basic ${credentials["standard key"]}`, "Missing bearer token"],
+    ["an unknown key", () => `Bearer svc_${"x".repeat(33)}`, "Invalid API key"],
+    ["a malformed key", () => "Bearer svc_", "Invalid API key"],
+    ["a revoked key", () => `Bearer ${credentials["revoked key"]}`, "Invalid API key"],
+    ["a revoked key's session", () => `Bearer ${credentials["revoked session"]}`, "Invalid API key"],
+    ["a word", () => "Bearer word", "Invalid token: Not enough segments"],
+    ["an expired session", () => `Bearer ${credentials["expired session"]}`, "Token has expired"],
+    [
+      "a session that was changed",
+      () => `Bearer ${credentials["standard session"]!.replace(/\.[^.]*$/, `.${"A".repeat(86)}`)}`,
+      "Invalid token: Signature verification failed",
+    ],
+  ])("with %s is 401", async (_, authorization, detail) => {
+    for (const endpoint of endpoints) {
+      const response = await call(endpoint, authorization())
+      expect([endpoint.path, response.status]).toEqual([endpoint.path, 401])
+      expect(await response.json()).toEqual({ detail })
+    }
+  })
+
+  it.each(["standard", "superadmin", "unpaid"] as const)("with a %s key, or its session", async (kind) => {
+    for (const endpoint of endpoints) {
+      for (const form of ["key", "session"]) {
+        const response = await call(endpoint, `Bearer ${credentials[`${kind} ${form}`]}`)
+        expect([endpoint.path, form, response.status]).toEqual([
+          endpoint.path,
+          form,
+          endpoint[kind] ?? endpoint.standard,
+        ])
+        const body = (await response.json()) as { detail?: string }
+        if (response.status === 403) expect(body).toEqual({ detail: "Requires the superadmin scope" })
+        if (response.status === 402) expect(body).toEqual({ detail: "Billing access denied" })
+      }
+    }
+  })
+
+  it("is in this table", async () => {
+    const document = (await (await fetch(`${node.base.edge}/openapi.json`)).json()) as {
+      readonly paths: Readonly<Record<string, object>>
+    }
+    const documented = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    )
+    const here = endpoints.map(({ method, path }) => `${method} ${path.replace(/\?.*/, "")}`)
+    expect(documented.filter((each) => each !== "GET /health").sort()).toEqual([...new Set(here)].sort())
+  })
+})
+
+/** Every regular file under a folder. */
+const filesUnder = (folder: string): ReadonlyArray<string> =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path).isFile())
+
+it("credentials are in no log, metric, argument or file of a node that was used with them", async () => {
+  const process = await startProcess({ env: { EDGEWISE_LOG_LEVEL: "trace" } })
+  try {
+    const auth = /auth listening on (\S+)/.exec(process.stdout())?.[1] ?? ""
+    const session = await sessionOf(auth, process.devKey)
+    const canaries = [session, `svc_${"c".repeat(33)}`, `canary.${"t".repeat(40)}.token`]
+    for (const credential of [process.devKey, ...canaries]) {
+      const headers = { authorization: `Bearer ${credential}` }
+      await (await fetch(`${process.base}/v1/models`, { headers })).text()
+      await (await fetch(`${process.base}/v1/completions/ws?token=${credential}`)).text()
+      await (await fetch(`${auth}/v1/auth/session`, { method: "POST", headers })).text()
+    }
+    const metrics = await (await fetch(`${process.base}/metrics`)).text()
+    const commandLine = readFileSync(`/proc/${process.pid}/cmdline`, "utf8")
+    process.signal("SIGTERM")
+    await process.exited
+    // Digits that stay secret; lists may show the first eight.
+    const secrets = [process.devKey, ...canaries].map((credential) => credential.slice(12))
+    // The start prints the development key for its operator, once, and keeps it in a file of its own.
+    const printed = process.stdout().replaceAll(process.devKey, "")
+    for (const text of [printed, process.stderr(), metrics, commandLine])
+      for (const secret of secrets) expect(text.includes(secret)).toBe(false)
+    const files = filesUnder(process.dataDir).filter((path) => !path.endsWith("dev-key"))
+    expect(files.some((path) => path.endsWith("store.sqlite"))).toBe(true)
+    for (const path of files) {
+      const bytes = readFileSync(path).toString("latin1")
+      for (const secret of secrets) expect([path, bytes.includes(secret)]).toEqual([path, false])
+    }
+  } finally {
+    await process.dispose()
+  }
+})

@@ -1,0 +1,51 @@
+// The roles of a process in the test's own process: what `serve` runs, on free ports, over a fresh data directory or one
+// that another node works on. For tests of the edge alone see TestNode.
+import { join } from "node:path"
+import { Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
+import { Accounts } from "#store/Accounts.ts"
+import { deployments } from "#store/CatalogFile.ts"
+import { storeLayer } from "#store/Store.ts"
+import { load, type Role, type SettingName } from "../../src/Config.ts"
+import { rolesLayer } from "../../src/cli/Roles.ts"
+import { Started } from "../../src/cli/Started.ts"
+import { fakeModel, writeCatalog } from "./TestCatalog.ts"
+import { temporaryDir } from "./TestNode.ts"
+
+export interface TestRoles {
+  /** Base address of a role that runs; empty for one that does not. */
+  readonly base: Readonly<Record<Role, string>>
+  readonly dataDir: string
+  readonly devKey: string
+  /** Administers the accounts of the data directory, as the command line does: beside the node. */
+  readonly accounts: <A, E>(use: (accounts: Accounts["Service"]) => Effect.Effect<A, E>) => Promise<A>
+  readonly stop: () => Promise<void>
+}
+
+export const startRoles = async (flags: Partial<Record<SettingName, string>> = {}): Promise<TestRoles> => {
+  const dir = temporaryDir()
+  const dataDir = flags.dataDir ?? join(dir.path, "data")
+  const catalog = join(dir.path, "catalog.json")
+  writeCatalog(catalog, [fakeModel])
+  const given = { port: "0", authPort: "0", routerPort: "0", rateLimit: "0", ...flags, dataDir, catalog }
+  const scope = Scope.makeUnsafe()
+  const build = Effect.gen(function* () {
+    const config = yield* load(given, {})
+    const deployed = config.roles.includes("edge") ? yield* deployments(config.catalog, config.region) : []
+    const quiet = Layer.mergeAll(Logger.layer([]), Layer.succeed(References.MinimumLogLevel, "None"))
+    return yield* Layer.buildWithScope(rolesLayer(config, deployed).pipe(Layer.provide(quiet)), scope)
+  })
+  const { developmentKey, listening } = Context.get(await Effect.runPromise(build), Started)
+  const baseOf = (role: Role) => listening.find((each) => each.role === role)?.base ?? ""
+  let stopped: Promise<void> | undefined
+  return {
+    base: { edge: baseOf("edge"), auth: baseOf("auth"), router: baseOf("router") },
+    dataDir,
+    devKey: developmentKey ?? "",
+    accounts: (use) =>
+      Effect.runPromise(Effect.flatMap(Accounts, use).pipe(Effect.provide(storeLayer({ dataDir })))),
+    stop: () => {
+      stopped ??= Effect.runPromise(Scope.close(scope, Exit.void)).finally(dir.remove)
+      return stopped
+    },
+  }
+}
