@@ -40,6 +40,9 @@ export interface HostGauges {
   readonly slowestCancelMs: number
 }
 
+/** Steps between two acknowledgements: an eighth of what an engine may have on its way. */
+const acknowledgeEvery = 32
+
 class EngineDied extends Schema.TaggedError<EngineDied>()("EngineDied", {
   reason: Schema.Literals(["crashed", "hung"]),
   detail: Schema.String,
@@ -71,8 +74,11 @@ export class EngineHost {
   private finished = false
   private lastHeardMs = 0
   private restarts = 0
+  /** Steps dealt with that the engine has not been told of. */
+  private unacknowledged = 0
   private residentBytes = 0
   private slowestCancelMs = 0
+  private backgroundStartedMs = Number.NEGATIVE_INFINITY
   kind: EngineKind | undefined
   facts: EngineFacts | undefined
 
@@ -152,17 +158,23 @@ export class EngineHost {
     return this.ready && this.open.size < (this.facts?.slots ?? 0)
   }
 
-  /** Background work may hold all slots but one, and one where there is no other. */
+  /**
+   * Background work begins while nobody is served in person, and once a while all the same, or it would never end on a
+   * busy node. It may hold all slots but one, and one where there is no other.
+   */
   private backgroundAllowed(): boolean {
-    let running = 0
-    for (const job of this.open.values()) if (job.background) running++
-    return running < Math.max(1, (this.facts?.slots ?? 1) - 1)
+    let background = 0
+    for (const job of this.open.values()) if (job.background) background++
+    const inPerson = this.open.size - background
+    if (inPerson > 0 && performance.now() - this.backgroundStartedMs < Tree.backgroundPatienceMs) return false
+    return background < Math.max(1, (this.facts?.slots ?? 1) - 1)
   }
 
   private start(job: Job): void {
     const id = this.nextId++
     job.id = id
     job.openedAtMs = performance.now()
+    if (job.background) this.backgroundStartedMs = job.openedAtMs
     this.open.set(id, job)
     this.process?.send({ t: "open", id, request: job.request })
   }
@@ -250,6 +262,10 @@ export class EngineHost {
     switch (message.t) {
       case "step": {
         const { events } = message
+        if (++this.unacknowledged === acknowledgeEvery) {
+          this.process?.send({ t: "ack", steps: this.unacknowledged })
+          this.unacknowledged = 0
+        }
         for (let i = 0; i + 2 < events.length; i += 3) {
           const id = events[i] as RequestId
           const kind = events[i + 1] as EventKind
@@ -301,6 +317,7 @@ export class EngineHost {
         this.onMessage(message, (error) => Deferred.doneUnsafe(refused, Effect.succeed(error))),
       )
       this.process = process
+      this.unacknowledged = 0
       process.send({ t: "load", spec: this.spec })
       const crashed = Effect.map(
         process.exited,

@@ -35,3 +35,9 @@ export const reviveAfterMs = 30_000
 
 /** After `stop`, an engine process has this long to close its weights before it is killed. A guess. */
 export const engineStopMs = 3_000
+
+/**
+ * While others are served in person, background work (a window of a transcription job) begins this often at most. A
+ * guess: a window is a tenth of it on the demonstration weights, so those in person keep nine tenths of their engine.
+ */
+export const backgroundPatienceMs = 1_000

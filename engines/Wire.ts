@@ -13,6 +13,8 @@ export type ToEngine =
   | { readonly t: "cancel"; readonly id: RequestId }
   | { readonly t: "pause"; readonly id: RequestId }
   | { readonly t: "resume"; readonly id: RequestId }
+  /** The host has dealt with this many more steps; see EngineServer for what happens without. */
+  | { readonly t: "ack"; readonly steps: number }
   | { readonly t: "ping"; readonly n: number }
   /** Close the scope and exit; the host kills what has not exited by its deadline. */
   | { readonly t: "stop" }

@@ -8,6 +8,8 @@ import { makeOggOpusEncoder } from "./OggOpus.ts"
 
 /** 250 ms of audio is about 5 ms of work for Opus (50 × real time measured): the longest wait for one's turn. */
 const SLICE_SAMPLES = msToSamples(250, SPEECH_RATE_HZ)
+/** The first slice of a reply: two Opus frames, so that somebody hears something a few milliseconds sooner. */
+const FIRST_SLICE_SAMPLES = msToSamples(40, SPEECH_RATE_HZ)
 
 interface WorkingEncoder {
   readonly push: (samples: Int16Array) => ReadonlyArray<Uint8Array>
@@ -20,6 +22,8 @@ interface Job {
   /** Bounded by the pool, which counts what is outstanding. */
   readonly queue: Array<Int16Array>
   finishing: boolean
+  /** Whether its first slice has been encoded. */
+  begun: boolean
 }
 
 const port = parentPort
@@ -60,8 +64,10 @@ const end = (id: EncoderId, job: Job) => {
 const step = (id: EncoderId, job: Job, encoder: WorkingEncoder): boolean => {
   const next = job.queue.shift()
   if (next !== undefined) {
-    if (next.length > SLICE_SAMPLES) job.queue.unshift(next.subarray(SLICE_SAMPLES))
-    const slice = next.subarray(0, SLICE_SAMPLES)
+    const most = job.begun ? SLICE_SAMPLES : FIRST_SLICE_SAMPLES
+    job.begun = true
+    if (next.length > most) job.queue.unshift(next.subarray(most))
+    const slice = next.subarray(0, most)
     const bytes = joined(encoder.push(slice))
     send({ t: "bytes", id, bytes, samples: slice.length }, [bytes.buffer])
   } else if (job.finishing) {
@@ -97,7 +103,7 @@ const schedule = () => {
 }
 
 const open = (id: EncoderId, format: WorkerFormat) => {
-  const job: Job = { encoder: undefined, queue: [], finishing: false }
+  const job: Job = { encoder: undefined, queue: [], finishing: false, begun: false }
   jobs.set(id, job)
   makeEncoder(format).then(
     (encoder) => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Schedule } from "effect"
 import type { Flow } from "#actors/EngineHost.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import { residentBytesOf } from "#actors/ResidentMemory.ts"
 import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/Engine.ts"
 import { fakeRegistry, script } from "../support/FakeNode.ts"
 
@@ -203,4 +204,26 @@ it.live("leaves nothing behind: processes end with the registry", () =>
     }).pipe(Effect.provide(fakeRegistry()))
     expect(() => process.kill(pids, 0)).toThrow("ESRCH")
   }),
+)
+
+it.live("does not let an engine run ahead of a gateway that falls behind", () =>
+  Effect.gen(function* () {
+    const heavy = "x".repeat(64 * 1024)
+    const flood = yield* run({ tokens: 20_000, text: heavy })
+    yield* flood.heard
+    // The gateway does nothing for a second: an engine without a bound would write gigabytes meanwhile.
+    const before = process.memoryUsage.rss()
+    yield* Effect.sync(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000))
+    yield* until(({ open }) => open === 1)
+    const engine = residentBytesOf((yield* gauges).pid!)
+    expect(engine).toBeLessThan(400 * 1024 * 1024)
+    expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 * 1024)
+    const count = flood.count()
+    const goesOn = yield* Effect.sync(flood.count).pipe(
+      Effect.repeat({ until: (now) => now > count + 300, schedule: Schedule.spaced(2) }),
+    )
+    expect(goesOn).toBeGreaterThan(count)
+    yield* Fiber.interrupt(flood.fiber)
+    yield* until(({ open }) => open === 0)
+  }).pipe(Effect.provide(fakeRegistry())),
 )
