@@ -64,20 +64,22 @@ export const streamReply = Effect.fnUntraced(function* (
     const after = full.sink || full.encoder
     if (after !== before) after ? flow.pause() : flow.resume()
   }
-  /** What an encoder has to say before the reply has begun: the head of a container. */
-  const head: Array<Uint8Array> = []
-  let onBytes = (bytes: Uint8Array, _samples: number): void => void head.push(bytes)
+  /** What the encoder says before the reply has begun: the head of a container, or more. */
+  const early: Array<readonly [bytes: Uint8Array, samples: number]> = []
+  let onBytes = (bytes: Uint8Array, samples: number): void => void early.push([bytes, samples])
+  // Opened while the engine computes the first piece: a codec has to be set up as well.
   const encoder = yield* openEncoder(model, format, (bytes, samples) => onBytes(bytes, samples))
   const encoderFull = yield* encoderGate(encoder, hold("encoder"))
+  synthesis.read((samples) => {
+    if (!encoder.push(samples)) encoderFull()
+  })
+  yield* synthesis.audible
   return sinkResponse(
     (sink) =>
       Effect.gen(function* () {
         const feeder = new ByteFeeder(sink, { busy: hold("sink"), delivered: synthesis.delivered })
-        for (const bytes of head) feeder.push(bytes, 0)
+        for (const [bytes, samples] of early.splice(0)) feeder.push(bytes, samples)
         onBytes = (bytes, samples) => feeder.push(bytes, samples)
-        synthesis.read((samples) => {
-          if (!encoder.push(samples)) encoderFull()
-        })
         yield* Effect.raceFirst(synthesis.end, encoder.failed)
         yield* Effect.raceFirst(encoder.finish, encoder.failed)
         yield* feeder.flushed
@@ -127,6 +129,7 @@ export const batchReply = Effect.fnUntraced(function* (
   const finish = Effect.catchTag(encoder.finish, "CodecFailed", ({ reason }) =>
     Effect.fail(new SynthesisFailed({ model, detail: reason })),
   )
+  yield* synthesis.audible
   const samples = yield* Effect.raceFirst(synthesis.end, encoded)
   yield* finish
   const body = yield* joined(parts)

@@ -49,6 +49,8 @@ export interface Synthesis {
   readonly flow: ModelRun<SynthesizeStarted, SynthesizeEnd>["flow"]
   /** Sends chunks, the ones that came before included, to `reader` from now on. Called once. */
   readonly read: (reader: (samples: Int16Array) => void) => void
+  /** Completes with the first audio; fails where there is none. Until then a reply can still be a refusal. */
+  readonly audible: Effect.Effect<void, SynthesisError>
   /** Takes note of samples that have reached the client: what will be charged when the scope closes. */
   readonly delivered: (samples: number) => void
   /** Ends when all chunks have been read; the number of samples. */
@@ -68,7 +70,7 @@ const place = Effect.fnUntraced(function* (entry: ModelEntry, request: Synthesiz
   return yield* (yield* StreamAdmission).enter(entry.id, request.speed, factor)
 })
 
-/** Starts a synthesis and waits for its first audio, so that nothing is answered before there is something to play. */
+/** Starts a synthesis; the engine has understood its request. */
 export const beginSynthesis = Effect.fnUntraced(function* ({ entry, request, reservation }: SynthesisSpec) {
   const cloning = entry.speech?.cloning ?? false
   const admission = yield* StreamAdmission
@@ -113,14 +115,16 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ entry, request, res
     Effect.map(ended, () => samplesIn),
     Deferred.await(tooLong),
   )
-  yield* Effect.raceFirst(Deferred.await(first), Effect.asVoid(end))
-  if (early.length === 0) return yield* new SynthesisFailed({ model: entry.id, detail: "no audio" })
+  const silent = Effect.suspend(() =>
+    samplesIn > 0 ? Effect.void : Effect.fail(new SynthesisFailed({ model: entry.id, detail: "no audio" })),
+  )
   const synthesis: Synthesis = {
     flow: run.flow,
     read: (next) => {
       for (const samples of early.splice(0)) next(samples)
       reader = next
     },
+    audible: Effect.raceFirst(Deferred.await(first), Effect.andThen(end, silent)),
     delivered: (samples) => {
       deliveredSamples += samples
     },

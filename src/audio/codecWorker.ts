@@ -8,7 +8,10 @@ import { makeOggOpusEncoder } from "./OggOpus.ts"
 
 /** 250 ms of audio is about 5 ms of work for Opus (50 × real time measured): the longest wait for one's turn. */
 const SLICE_SAMPLES = msToSamples(250, SPEECH_RATE_HZ)
-/** The first slice of a reply: two Opus frames, so that somebody hears something a few milliseconds sooner. */
+/**
+ * The first slice of a reply, each next one twice as long: two Opus frames, so that somebody hears something a few
+ * milliseconds sooner, and goes on hearing while others take their turns.
+ */
 const FIRST_SLICE_SAMPLES = msToSamples(40, SPEECH_RATE_HZ)
 
 interface WorkingEncoder {
@@ -22,8 +25,8 @@ interface Job {
   /** Bounded by the pool, which counts what is outstanding. */
   readonly queue: Array<Int16Array>
   finishing: boolean
-  /** Whether its first slice has been encoded. */
-  begun: boolean
+  /** Of its next slice, at most. */
+  sliceSamples: number
 }
 
 const port = parentPort
@@ -64,8 +67,8 @@ const end = (id: EncoderId, job: Job) => {
 const step = (id: EncoderId, job: Job, encoder: WorkingEncoder): boolean => {
   const next = job.queue.shift()
   if (next !== undefined) {
-    const most = job.begun ? SLICE_SAMPLES : FIRST_SLICE_SAMPLES
-    job.begun = true
+    const most = job.sliceSamples
+    job.sliceSamples = Math.min(SLICE_SAMPLES, most * 2)
     if (next.length > most) job.queue.unshift(next.subarray(most))
     const slice = next.subarray(0, most)
     const bytes = joined(encoder.push(slice))
@@ -103,7 +106,7 @@ const schedule = () => {
 }
 
 const open = (id: EncoderId, format: WorkerFormat) => {
-  const job: Job = { encoder: undefined, queue: [], finishing: false, begun: false }
+  const job: Job = { encoder: undefined, queue: [], finishing: false, sliceSamples: FIRST_SLICE_SAMPLES }
   jobs.set(id, job)
   makeEncoder(format).then(
     (encoder) => {

@@ -8,7 +8,10 @@ const OtherPart = Schema.Struct({ type: Schema.String })
 
 export const ChatMessage = Schema.Struct({
   role: Schema.Literals(["system", "user", "assistant"]),
-  content: Schema.Union([Schema.String, Schema.Array(Schema.Union([TextPart, OtherPart]))]),
+  content: Schema.Union([
+    Schema.String,
+    Schema.Array(Schema.Union([TextPart, OtherPart]).annotate({ message: "must be a part with a type" })),
+  ]).annotate({ message: "must be a text or a list of parts" }),
 })
 export type ChatMessage = typeof ChatMessage.Type
 

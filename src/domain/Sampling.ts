@@ -36,5 +36,5 @@ export const samplingFields = {
   user: optional(Schema.String.annotate({ message: "must be a text" })),
   /** Not in the specification, known to OpenAI's clients: never a reason to refuse. */
   seed: Schema.optionalKey(Schema.Unknown),
-  n: optional(int.check(range(1, 1))),
+  n: optional(int.check(Schema.isBetween({ minimum: 1, maximum: 1 }, { message: "must be 1" }))),
 }
