@@ -46,6 +46,7 @@ export class LiveHearing<E> {
   private readonly closedSamples: number
   private readonly start: Place
   private closed: Place
+  private calls = 0
   /** Tokens of the last hypothesis, call by call from `closed` on. */
   private drafts: ReadonlyArray<ReadonlyArray<number>> = []
 
@@ -64,8 +65,15 @@ export class LiveHearing<E> {
     this.closed = this.start
   }
 
+  /** Calls of the engine since this was asked last. */
+  takeCalls(): number {
+    const calls = this.calls
+    this.calls = 0
+    return calls
+  }
+
   /** Transcribes what is closed in the first `until` samples. Interrupting it loses one call at most. */
-  readonly close = (until: number, final: boolean): Effect.Effect<void, E> =>
+  readonly close = (until: number): Effect.Effect<void, E> =>
     Effect.gen({ self: this }, function* (this: LiveHearing<E>) {
       if (this.options.fromScratch) return
       while (until - this.closed.position > this.closedSamples) {
@@ -74,14 +82,14 @@ export class LiveHearing<E> {
           position,
           position + Math.min(this.closedSamples + 1, this.windowSamples),
         )
-        const { place } = yield* this.step(this.closed, samples, { last: false, draft: [], final })
+        const { place } = yield* this.step(this.closed, samples, { last: false, draft: [], final: false })
         this.closed = place
         this.drafts = this.drafts.slice(1)
         this.audio.forgetBefore(place.position)
       }
     })
 
-  /** What the first `until` samples say. `close` has been run for them. */
+  /** What the first `until` samples say. */
   readonly open = (until: number, final: boolean): Effect.Effect<LiveHypothesis, E> =>
     Effect.gen({ self: this }, function* (this: LiveHearing<E>) {
       const drafts: Array<ReadonlyArray<number>> = []
@@ -120,6 +128,7 @@ export class LiveHearing<E> {
         last: how.last,
         ...(how.draft.length === 0 ? {} : { draft: how.draft }),
       }
+      this.calls++
       let { text } = from
       const onSegment = (segment: Segment) => {
         text += segment.text

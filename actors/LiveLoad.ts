@@ -4,11 +4,14 @@
 // By the utilization law the work a window costs is the engine's busy time divided by the windows it finished,
 // whatever waited for what. Other work on the same engine makes windows take longer, and so counts as less room.
 
-/** Share of the engine that live sessions may fill. A guess: waiting times rise steeply above. */
-export const fullShare = 0.75
+/**
+ * Share of the engine that live sessions may fill. A guess: no line grows without bound even at 1, because a session
+ * waits with one window at most; a tenth is left for last words and everybody else.
+ */
+export const fullShare = 0.9
 
-/** Work of one window before any was measured, milliseconds. A guess: the demonstration model takes about that. */
-const assumedWindowMs = 50
+/** Work of one window before any was measured, milliseconds: the demonstration model takes 20 to 50 of a busy core. */
+const assumedWindowMs = 20
 
 /** The newest sixteenth counts as much as all before it: a change of load is seen after some ten windows. */
 const smoothing = 1 / 16
@@ -53,14 +56,17 @@ export class LiveLoad {
     this.running--
   }
 
-  /** A session has a new hypothesis. */
-  windowDone(nowMs: number): void {
+  /**
+   * A session has a new hypothesis, after so many calls. Two are a window's: a piece that closes, and the open rest.
+   * More are a backlog, which says nothing about what a window costs: its work is left out.
+   */
+  windowDone(nowMs: number, calls: number): void {
     if (this.running > 0) this.charge(nowMs)
-    this.measuredMs =
-      this.measuredMs === undefined
-        ? this.unchargedMs
-        : this.measuredMs + (this.unchargedMs - this.measuredMs) * smoothing
+    const costMs = this.unchargedMs
     this.unchargedMs = 0
+    if (calls > 2) return
+    this.measuredMs =
+      this.measuredMs === undefined ? costMs : this.measuredMs + (costMs - this.measuredMs) * smoothing
   }
 
   private charge(nowMs: number): void {

@@ -31,8 +31,8 @@ export interface LiveWord {
 export interface LiveReport {
   /** Audio came. */
   readonly heard: (nowMs: number) => void
-  /** A window is transcribed, or the last word said. */
-  readonly windowDone: (nowMs: number) => void
+  /** A window is transcribed, or the last word said, in so many calls of the engine. */
+  readonly windowDone: (nowMs: number, calls: number) => void
 }
 
 export class LiveSession<E> {
@@ -122,7 +122,6 @@ export class LiveSession<E> {
       yield* this.window(until)
     }
     const { total } = this.audio
-    yield* this.hearing.close(total, true)
     const hypothesis = yield* this.hearing.open(total, true)
     yield* this.tell(hypothesis)
     return { hypothesis, end: this.end }
@@ -144,7 +143,7 @@ export class LiveSession<E> {
    */
   private readonly window = (until: number): Effect.Effect<void, E> =>
     Effect.gen({ self: this }, function* (this: LiveSession<E>) {
-      yield* this.hearing.close(until, false)
+      yield* this.hearing.close(until)
       const hypothesis = yield* Effect.raceFirst(
         this.hearing.open(until, false),
         Effect.as(this.ended.await, undefined),
@@ -162,7 +161,7 @@ export class LiveSession<E> {
   private readonly tell = (hypothesis: LiveHypothesis): Effect.Effect<void> =>
     Effect.map(Clock.currentTimeMillis, (nowMs) => {
       this.newest = hypothesis
-      this.report.windowDone(nowMs)
+      this.report.windowDone(nowMs, this.hearing.takeCalls())
     })
 }
 

@@ -137,7 +137,7 @@ const make = Effect.gen(function* () {
         heard: (atMs: number) => {
           speaker.heardAtMs = atMs
         },
-        windowDone: (atMs: number) => desk.load.windowDone(atMs),
+        windowDone: (atMs: number, calls: number) => desk.load.windowDone(atMs, calls),
       }
       const isBusy = (error: LiveError) => error._tag === "AtCapacity"
       return {

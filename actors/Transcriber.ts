@@ -47,8 +47,19 @@ export interface TranscriberJob<E> {
   readonly onProgress: (progress: TranscriptProgress) => void
 }
 
+type EngineFacts = TranscriptionEngine["facts"]
+
 /** The window until the engine has said its own: the specification's families have 30 s and 35 s. */
 const assumedWindowSeconds = 30
+
+/** Samples of one call: all that the engine takes, or just what it looks at, which saves sending the rest again. */
+const windowOf = (facts: EngineFacts | undefined): number => {
+  const { closedSeconds, windowSeconds } = facts ?? { windowSeconds: assumedWindowSeconds }
+  const longest = Math.floor(windowSeconds * LISTEN_RATE_HZ)
+  return closedSeconds === undefined
+    ? longest
+    : Math.min(longest, Math.ceil(closedSeconds * LISTEN_RATE_HZ) + 1)
+}
 
 const shifted = (segment: Segment, seconds: number): TranscriptSegment => ({
   ...segment,
@@ -119,8 +130,7 @@ export const transcribeFile = <E>(
     let ended = false
 
     for (;;) {
-      const facts = registry.find(job.modelId)?.host?.facts as TranscriptionEngine["facts"] | undefined
-      const windowSamples = Math.floor((facts?.windowSeconds ?? assumedWindowSeconds) * LISTEN_RATE_HZ)
+      const windowSamples = windowOf(registry.find(job.modelId)?.host?.facts as EngineFacts | undefined)
       // One sample more than a window, where there is one: whoever sends the last window has to know that it is.
       while (!ended && pending.length <= windowSamples) {
         const samples = yield* job.pull

@@ -9,12 +9,14 @@ import { models } from "./cli/Models.ts"
 import { orgs } from "./cli/Orgs.ts"
 import { serve } from "./cli/Serve.ts"
 import { sessions } from "./cli/Sessions.ts"
+import { speak } from "./cli/Speak.ts"
+import { transcribe } from "./cli/Transcribe.ts"
 import { usage } from "./cli/Usage.ts"
 import { version } from "./cli/Version.ts"
 
 const edgewise = Command.make("edgewise").pipe(
   Command.withDescription("An OpenAI-style inference server for the edge"),
-  Command.withSubcommands([serve, orgs, keys, sessions, models, usage]),
+  Command.withSubcommands([serve, orgs, keys, sessions, models, usage, transcribe, speak]),
 )
 
 process.exit(

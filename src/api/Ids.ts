@@ -2,7 +2,23 @@
 import { randomBytes } from "node:crypto"
 import { Context } from "effect"
 
-/** 24 lower-case hex digits (96 random bits). */
+/** 96 random bits. */
+const idBytes = 12
+/** Ids drawn at a time: a draw from the system costs as much as a hundred of these. */
+const pooledIds = 256
+
+/** 24 lower-case hex digits. */
 export const NewId = Context.Reference<() => string>("edgewise/api/NewId", {
-  defaultValue: () => () => randomBytes(12).toString("hex"),
+  defaultValue: () => {
+    let pool = randomBytes(0)
+    let at = 0
+    return () => {
+      if (at === pool.length) {
+        pool = randomBytes(idBytes * pooledIds)
+        at = 0
+      }
+      at += idBytes
+      return pool.toString("hex", at - idBytes, at)
+    }
+  },
 })

@@ -1,6 +1,6 @@
 // One request on a model on behalf of a caller: admitted, paid for, started, ended. Every endpoint that runs a model
 // goes through here; what it does with the units is its own.
-import { Deferred, Effect, Fiber, type Scope } from "effect"
+import { Deferred, Effect, Exit, Fiber, type Scope } from "effect"
 import { Drain } from "#actors/Drain.ts"
 import type { Flow, Listener, RunError } from "#actors/EngineHost.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
@@ -31,8 +31,6 @@ export interface RunSpec<Started, Unit, End> {
   readonly onStarted: (facts: Started) => void
   readonly onUnit: (unit: Unit) => void
   readonly onEnd: (end: End) => void
-  /** Lets those who wait in person go first. */
-  readonly background?: boolean
   /** Money set aside earlier, where preparing the request already costs something; else the run does it. */
   readonly reservation?: Reservation
   /**
@@ -88,7 +86,7 @@ export const beginRun = <Started, Unit, End>(
       return Effect.asVoid(ledger.settle(reservation, { model: entry.id, usage, microDollars }))
     })
 
-    const started = Deferred.makeUnsafe<{ readonly facts: Started; readonly flow: Flow }>()
+    const started = Deferred.makeUnsafe<{ readonly facts: Started; readonly flow: Flow }, ModelRunError>()
     const listener: Listener<Started, Unit> = {
       started: (facts, flow) => {
         spec.onStarted(facts)
@@ -96,11 +94,10 @@ export const beginRun = <Started, Unit, End>(
       },
       unit: spec.onUnit,
     }
-    const revoked = Effect.andThen(
-      accounts.revoked(principal),
+    const revoked = Effect.flatMap(accounts.revoked(principal), () =>
       Effect.fail(new Unauthorized({ reason: "invalid-key" })),
     )
-    const run = registry.run<Started, Unit, End>(entry.id, spec.request, listener, spec.background).pipe(
+    const run = registry.run<Started, Unit, End>(entry.id, spec.request, listener).pipe(
       Effect.tap((end) => Effect.sync(() => spec.onEnd(end))),
       Effect.raceFirst(revoked),
     )
@@ -110,13 +107,15 @@ export const beginRun = <Started, Unit, End>(
     }
     const whole = spec.untilReplied === true ? run : drain.admit(Effect.onExit(run, () => settle))
     const fiber = yield* Effect.forkScoped(whole, { startImmediately: true })
-    const { facts, flow } = yield* Effect.raceFirst(
-      Deferred.await(started),
-      Effect.flatMap(Fiber.join(fiber), () =>
-        Effect.fail(
-          new EngineFailed({ model: entry.id, reason: "protocol", detail: "ended before it started" }),
-        ),
-      ),
-    )
+    // An observer and not a race: this is on every request's way, and a race costs two fibers.
+    fiber.addObserver((exit) => {
+      if (Deferred.isDoneUnsafe(started)) return
+      const detail = "ended before it started"
+      const reply = Exit.isSuccess(exit)
+        ? Effect.fail(new EngineFailed({ model: entry.id, reason: "protocol", detail }))
+        : Effect.failCause(exit.cause)
+      Deferred.doneUnsafe(started, reply)
+    })
+    const { facts, flow } = yield* Deferred.await(started)
     return { facts, flow, end: Fiber.join(fiber) }
   })

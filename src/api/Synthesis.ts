@@ -12,7 +12,7 @@ import type { PcmChunk, SynthesizeEnd, SynthesizeRequest, SynthesizeStarted } fr
 import type { Reservation } from "#store/UsageLedger.ts"
 import { Caller } from "./Authentication.ts"
 import { beginRun, type ModelRun, type ModelRunError } from "./ModelRun.ts"
-import { StreamAdmission } from "./StreamAdmission.ts"
+import { SpeechAdmission, type SpeechModel } from "./SpeechAdmission.ts"
 
 /**
  * Longest speech of one reply, the same in every format: an hour, 172 MB as PCM. 4,096 characters of prose are five
@@ -57,25 +57,23 @@ export interface Synthesis {
   readonly end: Effect.Effect<number, SynthesisError>
 }
 
-/** What the model's engine measured while it loaded, once it has. */
-const loadedFactor = (registry: ModelRegistry["Service"], model: string): number | undefined => {
-  const facts = registry.find(model)?.host?.facts
-  return facts !== undefined && "voices" in facts ? facts.realTimeFactor : undefined
+/** What admission has to know of a model, as it is now. */
+const speechModelNow = (registry: ModelRegistry["Service"], entry: ModelEntry): SpeechModel => {
+  const facts = registry.find(entry.id)?.host?.facts
+  const { waitingLine } = entry.runtime
+  return { id: entry.id, waitingLine, facts: facts !== undefined && "voices" in facts ? facts : undefined }
 }
-
-/** Streams ask for a place by what their model can feed; batch work has no listener who could run dry. */
-const place = Effect.fnUntraced(function* (entry: ModelEntry, request: SynthesizeRequest) {
-  if (request.priority === "batch") return { leave: () => {} }
-  const factor = loadedFactor(yield* ModelRegistry, entry.id)
-  return yield* (yield* StreamAdmission).enter(entry.id, request.speed, factor)
-})
 
 /** Starts a synthesis; the engine has understood its request. */
 export const beginSynthesis = Effect.fnUntraced(function* ({ entry, request, reservation }: SynthesisSpec) {
   const cloning = entry.speech?.cloning ?? false
-  const admission = yield* StreamAdmission
+  const admission = yield* SpeechAdmission
   const registry = yield* ModelRegistry
-  const { leave } = yield* place(entry, request)
+  const now = () => speechModelNow(registry, entry)
+  const { leave } =
+    request.priority === "batch"
+      ? yield* admission.batch(now())
+      : yield* admission.stream(now(), request.speed)
   const early: Array<Int16Array> = []
   const first = Deferred.makeUnsafe<void>()
   const tooLong = Deferred.makeUnsafe<never, SynthesisFailed>()
@@ -104,10 +102,8 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ entry, request, res
     onEnd: ({ computeMs, samples }) => {
       leave()
       if (computeMs === undefined) return
-      const audioMs = samplesToMs(samples, SPEECH_RATE_HZ)
-      admission.observe(entry.id, computeMs, audioMs, loadedFactor(registry, entry.id))
+      admission.observe(now(), computeMs, samplesToMs(samples, SPEECH_RATE_HZ))
     },
-    background: request.priority === "batch",
     untilReplied: true,
   }).pipe(Effect.mapError(synthesisError(entry.id, cloning)))
   const ended = Effect.mapError(run.end, synthesisError(entry.id, cloning))

@@ -13,7 +13,7 @@ import { Repository } from "#api/Models.ts"
 import { PublicKeys } from "#api/PublicKeys.ts"
 import { RateLimit } from "#api/RateLimit.ts"
 import { sessionVerifier } from "#api/SessionVerifier.ts"
-import { StreamAdmission } from "#api/StreamAdmission.ts"
+import { SpeechAdmission } from "#api/SpeechAdmission.ts"
 import { TranscriptionJobs } from "#api/TranscriptionJobs.ts"
 import { UploadDir } from "#api/TranscriptionUpload.ts"
 import { CodecPool } from "#audio/CodecPool.ts"
@@ -74,7 +74,7 @@ export const nodeLayer = (
         VoiceUrl.layer(),
         Drain.layer,
         RateLimit.layer(config.rateLimit),
-        StreamAdmission.layer,
+        SpeechAdmission.layer,
         sessions(config),
         Layer.succeed(NodeIdentity, { name: config.region, version }),
         Layer.succeed(Repository, config.catalog),

@@ -78,7 +78,7 @@ describe("the load", () => {
           nowMs += costMs
           load.ended(nowMs)
           load.ended(nowMs)
-          load.windowDone(nowMs)
+          load.windowDone(nowMs, 1 + (costMs % 2))
           nowMs += 1_000
         }
         expect(load.windowMs).toBeGreaterThanOrEqual(Math.min(...costs))
@@ -87,11 +87,19 @@ describe("the load", () => {
     )
   })
 
+  it("does not take a backlog for a window", () => {
+    const load = measured(30)
+    load.began(100)
+    load.ended(5_000)
+    load.windowDone(5_000, 40)
+    expect(load.windowMs).toBe(30)
+  })
+
   const measured = (windowMs: number): LiveLoad => {
     const load = new LiveLoad()
     load.began(0)
     load.ended(windowMs)
-    load.windowDone(windowMs)
+    load.windowDone(windowMs, 1)
     return load
   }
 
@@ -109,7 +117,7 @@ describe("the load", () => {
   it("counts a long window for less, and who is silent for nothing", () => {
     const load = measured(200)
     const quiet = { windowSeconds: 1, heardAtMs: 0 }
-    for (let i = 0; i < 3; i++) expect(load.enter({ ...quiet }, 0)).toBe(true)
+    for (let i = 0; i < 4; i++) expect(load.enter({ ...quiet }, 0)).toBe(true)
     expect(load.enter({ ...quiet }, 0)).toBe(false)
     expect(load.enter({ windowSeconds: 10, heardAtMs: 0 }, 0)).toBe(true)
     expect(load.share(speakingMs)).toBe(0)

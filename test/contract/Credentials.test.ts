@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { StoredKey } from "#store/SigningKeyFile.ts"
 import { privateKeyOf, signedWith } from "../support/ForgedTokens.ts"
 import { startProcess } from "../support/NodeProcess.ts"
+import { eventually } from "../support/TestNode.ts"
 import { startRoles, type TestRoles } from "../support/TestRoles.ts"
 
 const chat = { model: "fake", messages: [{ role: "user", content: "hello" }], max_tokens: 4 }
@@ -32,7 +33,7 @@ const endpoints: ReadonlyArray<Endpoint> = [
     standard: 404,
   },
   { method: "GET", path: "/v1/audio/voices?model=none", standard: 404 },
-  { method: "POST", path: "/v1/audio/transcriptions?model=none&sync=true", standard: 400 },
+  { method: "POST", path: "/v1/audio/transcriptions?model=none&sync=true", standard: 404 },
   { method: "GET", path: "/v1/audio/transcriptions?job_id=job_transcription_0", standard: 404 },
   { method: "DELETE", path: "/v1/audio/transcriptions?job_id=job_transcription_0", standard: 404 },
   { method: "GET", path: "/v1/models", standard: 200 },
@@ -70,6 +71,12 @@ beforeAll(async () => {
     credentials[`${name} session`] = await sessionOf(node.base.auth, apiKey)
   }
   await node.accounts((accounts) => accounts.revokeKey(keys.revoked.keyId))
+  // The node has just used the key, and may go on for as long as it may take to notice.
+  const asRevoked = { headers: { authorization: `Bearer ${keys.revoked.apiKey}` } }
+  await eventually(
+    async () => (await fetch(`${node.base.edge}/v1/models`, asRevoked)).status === 401,
+    "the key is refused",
+  )
   const stored = JSON.parse(readFileSync(join(node.dataDir, "signing-keys.json"), "utf8"))
     .keys[0] as StoredKey
   const token = credentials["standard session"]!

@@ -154,7 +154,7 @@ const hypothesesAt = (
   const texts: Array<string> = []
   for (const until of points) {
     held.append(bytesOf(samples.subarray(held.total, until)))
-    Effect.runSync(hearing.close(until, false))
+    Effect.runSync(hearing.close(until))
     texts.push(Effect.runSync(hearing.open(until, false)).text)
   }
   return { texts, calls, decoded, held: held.capacitySamples }

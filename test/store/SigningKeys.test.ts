@@ -45,12 +45,13 @@ it.effect("makes one key, for its owner alone, and finds it again", () =>
 it.effect("two processes that start at once agree on one key", () =>
   Effect.gen(function* () {
     const dataDir = yield* tempDir
-    const nodes = yield* Effect.all(
-      Array.from({ length: 5 }, () => open(dataDir)),
+    const opened = Effect.flatMap(open(dataDir), (node) => node.signer)
+    const signers = yield* Effect.all(
+      Array.from({ length: 8 }, () => opened),
       { concurrency: "unbounded" },
     )
-    yield* soon
-    const ids = yield* Effect.forEach(nodes, (node) => Effect.map(node.signer, ({ kid }) => kid))
+    // At once, not after the next look: what one signs, every other must be able to check.
+    const ids = signers.map(({ kid }) => kid)
     expect(new Set(ids).size).toBe(1)
   }).pipe(Effect.scoped),
 )
@@ -92,6 +93,8 @@ it.effect("a command of another process is seen; --end-all leaves no other key",
     yield* soon
     expect(yield* publishedIds(auth)).toEqual([only.kid])
     expect((yield* auth.signer).kid).toBe(only.kid)
+    // Asking for all of them waits for the look that the clock has set off.
+    expect(yield* publishedIds(edge)).toEqual([only.kid])
     expect(yield* edge.find(old)).toBeUndefined()
     expect([edge.has(old), edge.has(only.kid)]).toEqual([false, true])
   }).pipe(Effect.scoped),

@@ -32,17 +32,27 @@ export interface Finished {
   readonly stderr: string
 }
 
-/** Runs one command line to its end. */
-export const edgewise = async (
+/** Begins one command line, for tests that tell it to stop. */
+export const startCommand = (
   args: ReadonlyArray<string>,
   env: Readonly<Record<string, string>> = {},
-): Promise<Finished> => {
+): { readonly finished: Promise<Finished>; readonly signal: (signal: NodeJS.Signals) => void } => {
   const child = start(args, env)
   const stdout = collect(child.stdout)
   const stderr = collect(child.stderr)
-  const [status] = (await once(child, "close")) as [number | null]
-  return { status, stdout: stdout(), stderr: stderr() }
+  const finished = once(child, "close").then(([status]) => ({
+    status: status as number | null,
+    stdout: stdout(),
+    stderr: stderr(),
+  }))
+  return { finished, signal: (signal) => void child.kill(signal) }
 }
+
+/** Runs one command line to its end. */
+export const edgewise = (
+  args: ReadonlyArray<string>,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Finished> => startCommand(args, env).finished
 
 export interface NodeProcess {
   readonly base: string

@@ -1,9 +1,9 @@
 // The arithmetic of stream admission and the places it gives out.
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Scope } from "effect"
+import { Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
-import { StreamAdmission } from "../../src/api/StreamAdmission.ts"
+import { SpeechAdmission, type SpeechModel } from "../../src/api/SpeechAdmission.ts"
 import { admits, MAX_STREAM_LOAD, nextFactor, weightOf } from "../../src/domain/StreamLoad.ts"
 
 describe("the moving real-time factor", () => {
@@ -49,6 +49,12 @@ describe("the moving real-time factor", () => {
   })
 })
 
+const model = (id: string, realTimeFactor: number | undefined, slots = 4, waitingLine = 2): SpeechModel => ({
+  id,
+  waitingLine,
+  facts: realTimeFactor === undefined ? undefined : { slots, realTimeFactor },
+})
+
 describe("admission", () => {
   it("never gives more than its share of a model to more than one stream, and always takes the first", () => {
     fc.assert(
@@ -76,18 +82,18 @@ describe("admission", () => {
   })
 
   const withAdmission = <A, E>(
-    body: (admission: StreamAdmission["Service"]) => Effect.Effect<A, E, Scope.Scope>,
-  ) => Effect.scoped(Effect.flatMap(StreamAdmission, body)).pipe(Effect.provide(StreamAdmission.layer))
+    body: (admission: SpeechAdmission["Service"]) => Effect.Effect<A, E, Scope.Scope>,
+  ) => Effect.scoped(Effect.flatMap(SpeechAdmission, body)).pipe(Effect.provide(SpeechAdmission.layer))
 
   it.effect("counts places until they are given back, once each, model by model", () =>
     withAdmission((admission) =>
       Effect.gen(function* () {
-        const enter = admission.enter("a", 1, 0.3)
+        const enter = admission.stream(model("a", 0.3), 1)
         const first = yield* enter
         const second = yield* enter
         const refused = yield* Effect.flip(enter)
         expect(refused).toMatchObject({ _tag: "AtCapacity", model: "a", retryAfterMs: 1_000 })
-        yield* admission.enter("b", 1, 0.3)
+        yield* admission.stream(model("b", 0.3), 1)
         first.leave()
         first.leave()
         const third = yield* enter
@@ -103,12 +109,12 @@ describe("admission", () => {
   it.effect("starts from what the engine measured, also when batch replies come first", () =>
     withAdmission((admission) =>
       Effect.gen(function* () {
-        admission.observe("a", 0, 100, 0.3)
+        admission.observe(model("a", 0.3), 0, 100)
         expect(admission.factor("a")).toBeCloseTo(0.3, 2)
-        admission.observe("b", 20, 100, undefined)
+        admission.observe(model("b", undefined), 20, 100)
         expect(admission.factor("b")).toBe(0.2)
-        yield* admission.enter("unknown", 1, undefined)
-        yield* admission.enter("unknown", 4, undefined)
+        yield* admission.stream(model("unknown", undefined), 1)
+        yield* admission.stream(model("unknown", undefined), 4)
       }),
     ),
   )
@@ -116,12 +122,12 @@ describe("admission", () => {
   it.effect("gives a place back with its scope", () =>
     withAdmission((admission) =>
       Effect.gen(function* () {
-        for (let i = 0; i < 10; i++) yield* Effect.scoped(admission.enter("a", 4, 0.9))
+        for (let i = 0; i < 10; i++) yield* Effect.scoped(admission.stream(model("a", 0.9), 4))
         const scope = yield* Scope.make()
-        yield* admission.enter("a", 1, 0.9).pipe(Scope.provide(scope))
-        yield* Effect.flip(admission.enter("a", 1, 0.9))
+        yield* admission.stream(model("a", 0.9), 1).pipe(Scope.provide(scope))
+        yield* Effect.flip(admission.stream(model("a", 0.9), 1))
         yield* Scope.close(scope, Exit.void)
-        yield* admission.enter("a", 1, 0.9)
+        yield* admission.stream(model("a", 0.9), 1)
       }),
     ),
   )
@@ -129,13 +135,13 @@ describe("admission", () => {
   it.effect("takes what replies cost for what was measured at the start, and fast speech for more", () =>
     withAdmission((admission) =>
       Effect.gen(function* () {
-        yield* admission.enter("a", 1, 0.3)
+        yield* admission.stream(model("a", 0.3), 1)
         expect(admission.factor("a")).toBe(0.3)
-        for (let i = 0; i < 20; i++) admission.observe("a", 1_000, 10_000, 0.3)
+        for (let i = 0; i < 20; i++) admission.observe(model("a", 0.3), 1_000, 10_000)
         expect(admission.factor("a")).toBeCloseTo(0.1, 2)
-        yield* admission.enter("a", 4, 0.3)
-        yield* Effect.flip(admission.enter("a", 4, 0.3))
-        yield* admission.enter("a", 0.25, 0.3)
+        yield* admission.stream(model("a", 0.3), 4)
+        yield* Effect.flip(admission.stream(model("a", 0.3), 4))
+        yield* admission.stream(model("a", 0.3), 0.25)
       }),
     ),
   )
@@ -145,14 +151,56 @@ describe("admission", () => {
       Effect.gen(function* () {
         for (let i = 0; i < 40; i++) {
           const scope = yield* Scope.make()
-          yield* admission.enter("a", 1, 0.5).pipe(Scope.provide(scope))
+          yield* admission.stream(model("a", 0.5), 1).pipe(Scope.provide(scope))
           yield* TestClock.adjust("8 seconds")
           yield* Scope.close(scope, Exit.void)
         }
-        yield* admission.enter("a", 1, 0.5)
-        const { retryAfterMs } = yield* Effect.flip(admission.enter("a", 1, 0.5))
+        yield* admission.stream(model("a", 0.5), 1)
+        const { retryAfterMs } = yield* Effect.flip(admission.stream(model("a", 0.5), 1))
         expect(retryAfterMs).toBeGreaterThan(7_500)
         expect(retryAfterMs).toBeLessThanOrEqual(8_000)
+      }),
+    ),
+  )
+
+  it.effect("keeps one slot from batch work, whose line has a bound", () =>
+    withAdmission((admission) =>
+      Effect.gen(function* () {
+        const enter = admission.batch(model("a", 0.1))
+        const places = [yield* enter, yield* enter, yield* enter]
+        const waiting = [
+          yield* Effect.forkChild(enter, { startImmediately: true }),
+          yield* Effect.forkChild(enter, { startImmediately: true }),
+        ]
+        expect(yield* Effect.flip(enter)).toMatchObject({ _tag: "AtCapacity", model: "a" })
+        // Streams are not counted among them.
+        yield* admission.stream(model("a", 0.1), 1)
+        expect(waiting.map((fiber) => fiber.pollUnsafe())).toEqual([undefined, undefined])
+        places[0]!.leave()
+        places[0]!.leave()
+        yield* Fiber.join(waiting[0]!)
+        expect(waiting[1]!.pollUnsafe()).toBeUndefined()
+        // One that stops waiting leaves its place in the line to another.
+        yield* Fiber.interrupt(waiting[1]!)
+        const next = yield* Effect.forkChild(enter, { startImmediately: true })
+        places[1]!.leave()
+        yield* Fiber.join(next)
+        yield* Effect.forkChild(enter, { startImmediately: true })
+        yield* Effect.forkChild(enter, { startImmediately: true })
+        yield* Effect.flip(enter)
+      }),
+    ),
+  )
+
+  it.effect("lets batch work by while the model is loading, and one at a time where there is one slot", () =>
+    withAdmission((admission) =>
+      Effect.gen(function* () {
+        for (let i = 0; i < 20; i++) yield* admission.batch(model("loading", undefined, 0, 0))
+        const single = admission.batch(model("single", 0.1, 1, 0))
+        const { leave } = yield* single
+        yield* Effect.flip(single)
+        leave()
+        yield* single
       }),
     ),
   )
