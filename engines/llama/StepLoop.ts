@@ -167,13 +167,15 @@ export class StepLoop {
   #plan(): ReadonlyArray<Share> {
     const works = []
     let prompts = false
+    let replies = false
     for (const { slot, order, pending, replying, pauseAfter } of this.#running) {
       if (slot === undefined) continue
       works.push({ id: slot.id, order, pending: pending.length, replying, pauseAfter })
       prompts ||= !replying
+      replies ||= replying
     }
     return planStep(works, {
-      promptTokens: prompts ? this.#pace.nextSliceTokens() : 0,
+      promptTokens: prompts ? this.#pace.nextSliceTokens(replies) : 0,
       batchTokens: this.#options.batchTokens,
       oldestFirst: this.#steps++ % oldestFirstEvery === 0,
     })
@@ -198,6 +200,7 @@ export class StepLoop {
     let tokens = 0
     for (const { take } of shares) tokens += take
     if (tokens > shares.length) this.#pace.observe(tokens, elapsedMs)
+    else this.#pace.observeReplies(elapsedMs)
   }
 
   async #evaluated(job: Job, { tokens }: BatchItem): Promise<void> {

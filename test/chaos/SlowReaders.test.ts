@@ -141,7 +141,7 @@ it("one on a WebSocket that is flooded is given up at once", async () => {
 })
 
 it("two hundred do not slow anybody else", async () => {
-  /** Milliseconds of one reader's stream of 150 steps, the median of three. */
+  /** Milliseconds of one reader's stream of 150 steps, the best of three: what else runs on the machine only adds. */
   const pace = async (): Promise<number> => {
     const times: Array<number> = []
     for (let i = 0; i < 3; i++) {
@@ -157,7 +157,7 @@ it("two hundred do not slow anybody else", async () => {
       expect(stream.events).toHaveLength(152)
       times.push(performance.now() - startMs)
     }
-    return times.sort((a, b) => a - b)[1]!
+    return Math.min(...times)
   }
   const alone = await pace()
   // 40 whose buffers are full, and 160 that have stopped as well but have little to be told: filling up two hundred

@@ -291,8 +291,14 @@ describe("a reader that takes nothing", () => {
       expect(answers.every((answer) => answer.complete && answer.body.toString().endsWith("99\n"))).toBe(true)
       return performance.now() - start
     }
+    /** The best of five: what else runs on the machine only ever adds. */
+    const best = async (): Promise<number> => {
+      const times: Array<number> = []
+      for (let i = 0; i < 5; i++) times.push(await duration())
+      return Math.min(...times)
+    }
     await duration()
-    const alone = await duration()
+    const alone = await best()
     const stalled = await Promise.all(
       Array.from({ length: 200 }, async () => {
         const connection = await RawConnection.open(patient.port)
@@ -307,7 +313,7 @@ describe("a reader that takes nothing", () => {
       "all are held up",
     )
     const held = all().replyBufferedBytes
-    const beside = await duration()
+    const beside = await best()
     expect(held).toBeLessThanOrEqual(200 * 256 * 1024)
     for (const connection of stalled) connection.destroy()
     await eventually(() => all().inFlight === 0 && all().replyBufferedBytes === 0, "all are gone")

@@ -54,3 +54,20 @@ it("whatever is measured, the next slice is between 1 and the batch", () => {
     }),
   )
 })
+
+it("beside running replies a slice takes a few of their steps, and alone all of its time", () => {
+  const pace = new PromptPace({ sliceMs: 30, maxTokens: 512 })
+  const cost = (tokens: number) => 1 + tokens * 0.25
+  const beside = (slices: number) =>
+    Array.from({ length: slices }, () => {
+      const tokens = pace.nextSliceTokens(true)
+      pace.observe(tokens, cost(tokens))
+      return tokens
+    })
+  expect(most(run(pace, 40, cost))).toBe(64)
+  for (let i = 0; i < 20; i++) pace.observeReplies(1)
+  expect(most(beside(40))).toBe(8)
+  expect(most(run(pace, 40, cost))).toBe(64)
+  for (let i = 0; i < 20; i++) pace.observeReplies(40)
+  expect(most(beside(40))).toBe(64)
+})
