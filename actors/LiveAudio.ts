@@ -5,10 +5,12 @@ import { bytesToS16, s16ToF32 } from "#domain/Audio.ts"
 /** One second of 16 kHz: an idle session has no buffer at all, a short one a small one. */
 const firstSamples = 16_000
 
+const nothing = new Int16Array(0)
+
 export class LiveAudio {
   /** Most samples that are taken, ever. */
   readonly limitSamples: number
-  private buffer = new Int16Array(0)
+  private buffer = nothing
   /** Position in the session of the buffer's first sample. */
   private start = 0
   /** Samples taken so far. */

@@ -47,7 +47,7 @@ export class LiveSession<E> {
   private readonly news = Latch.makeUnsafe(false)
   private end: LiveEnd | undefined
   private dueAt: number
-  private frameAtMs = 0
+  private frameAtMs: number
   private newest = silence
 
   constructor(
@@ -56,12 +56,14 @@ export class LiveSession<E> {
     windowSeconds: number,
     report: LiveReport,
     isBusy: (error: E) => boolean,
+    nowMs: number,
   ) {
     this.audio = audio
     this.hearing = hearing
     this.windowSamples = secondsToSamples(windowSeconds, LISTEN_RATE_HZ)
     this.report = report
     this.isBusy = isBusy
+    this.frameAtMs = nowMs
     this.dueAt = this.windowSamples
   }
 
@@ -112,7 +114,6 @@ export class LiveSession<E> {
 
   /** Transcribes until the session ends, then once more: the last word. */
   readonly run: Effect.Effect<LiveWord, E> = Effect.gen({ self: this }, function* (this: LiveSession<E>) {
-    this.frameAtMs = yield* Clock.currentTimeMillis
     for (;;) {
       yield* this.due.await
       if (this.end !== undefined) break
@@ -127,15 +128,10 @@ export class LiveSession<E> {
     return { hypothesis, end: this.end }
   })
 
-  /** A session without frames ends. Never completes before. */
-  readonly idle: Effect.Effect<never> = Effect.gen({ self: this }, function* (this: LiveSession<E>) {
-    for (;;) {
-      const quietMs = (yield* Clock.currentTimeMillis) - this.frameAtMs
-      if (quietMs >= idleMs) this.stop("idle")
-      if (this.end !== undefined) return yield* Effect.never
-      yield* Effect.sleep(idleMs - quietMs)
-    }
-  })
+  /** Ends a session that has had no frame for too long; LiveSessions asks every now and then. */
+  endIfIdle(nowMs: number): void {
+    if (nowMs - this.frameAtMs >= idleMs) this.stop("idle")
+  }
 
   /**
    * One hypothesis. The end of the session cuts the open part short, which is heard anew for the last word; what is

@@ -10,6 +10,7 @@ import type {
   TranscribeStarted,
   TranscriptionEngine,
 } from "#engines/Engine.ts"
+import { Drain } from "./Drain.ts"
 import type { RunError } from "./EngineHost.ts"
 import { LiveAudio } from "./LiveAudio.ts"
 import { type HearingOptions, LiveHearing, type Transcribe } from "./LiveHearing.ts"
@@ -27,14 +28,17 @@ export interface LiveRequest extends HearingOptions {
 export type LiveError = RunError | ModelNotLoaded
 
 export interface LivePlace {
-  /** A fresh session; its `run` and `idle` are the caller's to fork. */
-  readonly begin: () => LiveSession<LiveError>
+  /** A fresh session, which ends by itself when it is idle or the node stops. Its `run` is the caller's to fork. */
+  readonly begin: (nowMs: number) => LiveSession<LiveError>
 }
 
 /** Sessions of one model, speaking or not. A guess: about 50 MB of sockets and buffers of one second. */
 const maxSessions = 2_000
 /** When a refused session may try again: sessions last at most two minutes. A guess. */
 const retryAfterMs = 5_000
+
+/** How often idle sessions are looked for: the contract's 60 s are met within 2 %. */
+const sweepMs = 1_000
 
 interface Desk {
   readonly load: LiveLoad
@@ -55,7 +59,7 @@ export class LiveSessions extends Context.Service<
     ) => ReadonlyMap<string, { readonly sessions: number; readonly share: number }>
   }
 >()("edgewise/actors/LiveSessions") {
-  static readonly layer: Layer.Layer<LiveSessions, never, ModelRegistry> = Layer.effect(
+  static readonly layer: Layer.Layer<LiveSessions, never, ModelRegistry | Drain> = Layer.effect(
     LiveSessions,
     Effect.suspend(() => make),
   )
@@ -78,6 +82,18 @@ const make = Effect.gen(function* () {
   const registry = yield* ModelRegistry
   /** One a model that was ever listened to live, and models are as many as the catalog says. */
   const desks = new Map<string, Desk>()
+
+  /** All that run. One fiber looks after all of them: a fiber each would be most of what a silent session costs. */
+  const running = new Set<LiveSession<LiveError>>()
+
+  const sweep = Effect.map(Clock.currentTimeMillis, (nowMs) => {
+    for (const session of running) session.endIfIdle(nowMs)
+  })
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(sweepMs), sweep)))
+  const drained = Effect.map((yield* Drain).closing, () => {
+    for (const session of running) session.stop("drain")
+  })
+  yield* Effect.forkScoped(drained)
 
   const deskOf = (model: string): Desk => {
     const known = desks.get(model)
@@ -140,11 +156,19 @@ const make = Effect.gen(function* () {
         windowDone: (atMs: number, calls: number) => desk.load.windowDone(atMs, calls),
       }
       const isBusy = (error: LiveError) => error._tag === "AtCapacity"
+      let current: LiveSession<LiveError> | undefined
+      const leave = () => {
+        if (current !== undefined) running.delete(current)
+      }
+      yield* Effect.addFinalizer(() => Effect.sync(leave))
       return {
-        begin: () => {
+        begin: (beganAtMs) => {
+          leave()
           const audio = new LiveAudio(limitSeconds * LISTEN_RATE_HZ)
           const hearing = new LiveHearing(audio, facts, request, transcribeAt(desk, request))
-          return new LiveSession(audio, hearing, request.windowSeconds, report, isBusy)
+          current = new LiveSession(audio, hearing, request.windowSeconds, report, isBusy, beganAtMs)
+          running.add(current)
+          return current
         },
       }
     }),

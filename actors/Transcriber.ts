@@ -77,7 +77,7 @@ const shifted = (segment: Segment, seconds: number): TranscriptSegment => ({
       }),
 })
 
-/** Audio that is decoded and not yet transcribed: at most one window and one piece of the decoder's. */
+/** Audio that is decoded and not yet transcribed: at most two windows and a piece of the decoder's. */
 class Pending {
   private pieces: Array<Float32Array> = []
   length = 0
@@ -129,17 +129,22 @@ export const transcribeFile = <E>(
     let decodedSamples = doneSamples
     let ended = false
 
+    /** Decodes until more than `samples` wait, or all of the file does. */
+    const fill = Effect.fnUntraced(function* (samples: number) {
+      while (!ended && pending.length <= samples) {
+        const piece = yield* job.pull
+        if (piece === undefined) ended = true
+        else {
+          pending.push(piece)
+          decodedSamples += piece.length
+        }
+      }
+    })
+
     for (;;) {
       const windowSamples = windowOf(registry.find(job.modelId)?.host?.facts as EngineFacts | undefined)
       // One sample more than a window, where there is one: whoever sends the last window has to know that it is.
-      while (!ended && pending.length <= windowSamples) {
-        const samples = yield* job.pull
-        if (samples === undefined) ended = true
-        else {
-          pending.push(samples)
-          decodedSamples += samples.length
-        }
-      }
+      yield* fill(windowSamples)
       if (pending.length === 0) break
       yield* job.beforeWindow(decodedSamples)
       const samples = pending.head(windowSamples)
@@ -156,7 +161,7 @@ export const transcribeFile = <E>(
       }
       // A window is heard whole or not at all: when it is repeated, half of it must not stand there twice.
       const heard: Array<TranscriptSegment> = []
-      const end = yield* registry.run<TranscribeStarted, Segment, TranscribeEnd>(
+      const run = registry.run<TranscribeStarted, Segment, TranscribeEnd>(
         job.modelId,
         request,
         {
@@ -169,6 +174,8 @@ export const transcribeFile = <E>(
         },
         job.background,
       )
+      // The next window is decoded while this one is heard.
+      const [end] = yield* Effect.all([run, fill(2 * windowSamples)], { concurrency: 2 })
       segments.push(...heard)
       // An engine that consumed nothing would be asked the same for ever.
       const consumed =

@@ -5,11 +5,13 @@ import { Clock, Console, Effect, Option, type Scope } from "effect"
 import { Command, Flag } from "effect/cli"
 import { runCommandLine } from "../src/cli/CommandLine.ts"
 import { version } from "../src/cli/Version.ts"
+import { liveSuite } from "./live/Suite.ts"
 import { speechSuite } from "./speech/Suite.ts"
 import type { ChildFailed } from "./support/Child.ts"
 import { asJson, asText, type Report, type Section } from "./support/Findings.ts"
 import { describeMachine } from "./support/Machine.ts"
 import { textSuite } from "./text/Suite.ts"
+import { transcriptionSuite } from "./transcription/Suite.ts"
 
 interface SuiteOptions {
   readonly quick: boolean
@@ -53,8 +55,10 @@ const command = (name: string, description: string, suite: Suite) =>
 const bench = Command.make("bench").pipe(
   Command.withDescription("Measurements of edgewise, with their method and their machine"),
   Command.withSubcommands([
+    command("live", "Live transcription: exactness, cost of a session, lag, room, memory", liveSuite),
     command("speech", "Speech: first audio, under-runs, cost of encoding", speechSuite),
     command("text", "Chat and completions: gateway, token loop, streaming", textSuite),
+    command("transcription", "Transcription: real-time factor, shares, uploads", transcriptionSuite),
   ]),
 )
 

@@ -1,6 +1,6 @@
 // A speech engine without weights: scripted pieces, timings and failures over the same interface as the real ones.
 // A product like its text sibling: tests break it at any piece, benches measure the gateway with it.
-import { Clock, Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import {
   type EngineDescriptor,
   EngineError,
@@ -12,7 +12,7 @@ import {
   type SynthesizeStarted,
 } from "../Engine.ts"
 import { makeTurns, type Turns } from "../kokoro/Turns.ts"
-import { BATCH_PATIENCE_MS } from "../kokoro/Utterance.ts"
+import { Playout } from "../shared/speech/Playout.ts"
 import { pieceSamples, type SpeechScript, speechScriptOf } from "./SpeechScript.ts"
 
 const count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
@@ -60,22 +60,16 @@ const synthesize =
       const script = speechScriptOf(request.text)
       if (script.refuse !== undefined) return yield* invalid(script.refuse, "scripted refusal")
       out.started({ pieces: 1 })
-      const arrivedAtMs = yield* Clock.currentTimeMillis
-      let samples = 0
+      const priority = request.priority ?? "stream"
+      const playout = yield* Playout.make({ turns, rateHz: RATE_HZ, priority }, out)
       for (let index = 0; ; index++) {
-        if (out.paused()) yield* out.resumed
+        yield* playout.wanted
         yield* mishap(script, index)
         if (index >= script.pieces) break
-        // As in the real engines: batch work goes behind every stream that would run dry sooner.
-        const dueAtMs =
-          request.priority === "batch"
-            ? (yield* Clock.currentTimeMillis) + BATCH_PATIENCE_MS
-            : arrivedAtMs + (samples * 1000) / RATE_HZ
-        yield* turns.take(dueAtMs, script.pieceMs === 0 ? Effect.yieldNow : Effect.sleep(script.pieceMs))
-        const piece = pieceSamples(script, index, request.speed)
-        samples += piece.length
-        out.push({ samples: piece })
+        yield* playout.inTurn(script.pieceMs === 0 ? Effect.yieldNow : Effect.sleep(script.pieceMs))
+        playout.push(pieceSamples(script, index, request.speed))
       }
+      const { samples } = playout.end
       const pieceMs = script.claimedMs ?? script.pieceMs
       const told = script.claimedMs !== undefined || script.pieceMs > 0 || realTimeFactor === undefined
       return {

@@ -1,6 +1,6 @@
 // One speech request from its first phoneme to its last sample; the verb of both speech adapters. Pieces are cut
 // while earlier ones sound, wait for their turn, are synthesised and leave through the outlet.
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import {
   EngineError,
   type Outlet,
@@ -9,6 +9,7 @@ import {
   type SynthesizeRequest,
   type SynthesizeStarted,
 } from "../Engine.ts"
+import { Playout } from "../shared/speech/Playout.ts"
 import type { KokoroGraph } from "./KokoroGraph.ts"
 import { pauseSamples, toPcm } from "./Pcm.ts"
 import { type Piece, PieceReader } from "./Pieces.ts"
@@ -33,12 +34,6 @@ export interface Utterance {
   readonly priority: "stream" | "batch"
 }
 
-/**
- * Nobody listens to a batch reply while it is made, so its pieces are due this long after they are asked for:
- * behind every stream that would run dry sooner, ahead of one that is further ahead than that. A guess.
- */
-export const BATCH_PATIENCE_MS = 10_000
-
 export const invalidInput = (field: string, detail: string): EngineError =>
   new EngineError({ reason: "InvalidInput", field, detail })
 
@@ -60,44 +55,18 @@ export const speak = (
   out: Outlet<SynthesizeStarted, PcmChunk>,
 ): Effect.Effect<Required<SynthesizeEnd>, EngineError> =>
   Effect.gen(function* () {
-    const clock = yield* Clock.Clock
-    const arrivedAtMs = clock.currentTimeMillisUnsafe()
+    const playout = yield* Playout.make({ ...speaker, priority: utterance.priority }, out)
     const reader = new PieceReader(utterance.fragments, speaker.symbols, speaker)
-
-    let samples = 0
-    let heardFromMs: number | undefined
-    const dueAtMs = (): number => {
-      if (utterance.priority === "batch") return clock.currentTimeMillisUnsafe() + BATCH_PATIENCE_MS
-      return heardFromMs === undefined ? arrivedAtMs : heardFromMs + (samples * 1000) / speaker.rateHz
-    }
     // Phonemes take a turn as well: the piece after next must not hold up somebody's first.
-    const inTurn = <A>(work: Effect.Effect<A, EngineError>): Effect.Effect<A, EngineError> =>
-      Effect.suspend(() => speaker.turns.take(dueAtMs(), timed(work)))
-    let computeNs = 0n
-    const timed = <A>(work: Effect.Effect<A, EngineError>): Effect.Effect<A, EngineError> =>
-      Effect.suspend(() => {
-        const beganNs = clock.monotonicTimeNanosUnsafe()
-        const stop = Effect.sync(() => {
-          computeNs += clock.monotonicTimeNanosUnsafe() - beganNs
-        })
-        return Effect.ensuring(work, stop)
-      })
-    const push = (chunk: Int16Array): void => {
-      if (chunk.length === 0) return
-      heardFromMs ??= clock.currentTimeMillisUnsafe()
-      samples += chunk.length
-      out.push({ samples: chunk })
-    }
-
-    let piece: Piece | undefined = yield* inTurn(reader.next)
+    let piece: Piece | undefined = yield* playout.inTurn(reader.next)
     if (piece === undefined) return yield* invalidInput("input", "has nothing that can be pronounced")
     out.started({ pieces: 1 })
-    const style = yield* inTurn(utterance.style)
+    const style = yield* playout.inTurn(utterance.style)
     while (piece !== undefined) {
-      if (out.paused()) yield* out.resumed
+      yield* playout.wanted
       const { phonemes, pause }: Piece = piece
       const ids = speaker.symbols.ids(phonemes)
-      const pcm = yield* inTurn(
+      const pcm = yield* playout.inTurn(
         Effect.map(speaker.graph.synthesize(ids, style.row(ids.length - 2), utterance.speed), (wave) =>
           toPcm(wave, speaker.rateHz),
         ),
@@ -105,12 +74,13 @@ export const speak = (
       if (pcm === undefined) {
         return yield* new EngineError({ reason: "Failed", field: "", detail: "the model returned NaN" })
       }
-      push(pcm)
-      piece = yield* inTurn(reader.next)
+      yield* playout.give(pcm)
+      piece = yield* playout.inTurn(reader.next)
       // Sent before the next piece exists: silence that is already there is time to make it in.
-      if (piece !== undefined) push(new Int16Array(pauseSamples(pause, utterance.speed, speaker.rateHz)))
+      if (piece !== undefined)
+        playout.push(new Int16Array(pauseSamples(pause, utterance.speed, speaker.rateHz)))
     }
-    return { samples, computeMs: Number(computeNs) / 1e6 }
+    return playout.end
   })
 
 /** A request's place among the others. */

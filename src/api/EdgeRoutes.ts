@@ -16,6 +16,7 @@ import { metrics } from "./Metrics.ts"
 import { listModels, modelStatus } from "./Models.ts"
 import { gpuMemory, gpuPurge, gpuStatus, loadModel, unloadAll, unloadModel } from "./Operations.ts"
 import { playground } from "./Playground.ts"
+import { realtimeTranscription } from "./RealtimeTranscription.ts"
 import { speech, voices } from "./Speech.ts"
 import { cancelTranscription, pollTranscription, transcribe } from "./Transcriptions.ts"
 import { type KnownPaths, unmatched } from "./Unmatched.ts"
@@ -92,6 +93,7 @@ const knownPaths: KnownPaths = {
   "/v1/models/status": ["GET"],
   "/v1/models/unload": ["POST"],
   "/v1/models/unload-all": ["POST"],
+  "/v1/realtime": ["GET"],
 }
 
 const request = HttpServerRequest.HttpServerRequest
@@ -103,6 +105,11 @@ const Pages = HttpRouter.addAll([
     "GET",
     "/v1/audio/transcriptions/ws",
     Effect.flatMap(request, (self) => answered(liveTranscription(self))),
+  ),
+  HttpRouter.route(
+    "GET",
+    "/v1/realtime",
+    Effect.flatMap(request, (self) => answered(realtimeTranscription(self))),
   ),
   HttpRouter.route(
     "GET",

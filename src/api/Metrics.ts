@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import { SpeechAdmission } from "./SpeechAdmission.ts"
 
 interface Family {
   readonly name: string
@@ -22,6 +23,7 @@ const render = (families: ReadonlyArray<Family>): string =>
 export const metrics = Effect.gen(function* () {
   const views = (yield* ModelRegistry).all()
   const drain = yield* Drain
+  const admission = yield* SpeechAdmission
   const perModel = (part: (gauges: NonNullable<(typeof hosts)[number]["gauges"]>) => number) =>
     hosts.flatMap(({ gauges, id }) =>
       gauges === undefined ? [] : [[`{model="${id}"}`, part(gauges)] as const],
@@ -77,6 +79,15 @@ export const metrics = Effect.gen(function* () {
       type: "gauge",
       help: "Longest time between cancelling a request and its slot being free.",
       samples: perModel(({ slowestCancelMs }) => Math.round(slowestCancelMs * 10) / 10),
+    },
+    {
+      name: "edgewise_speech_real_time_factor",
+      type: "gauge",
+      help: "Seconds of computing a second of speech, as new streams are admitted by.",
+      samples: views.flatMap(({ entry }) => {
+        const factor = admission.factor(entry.id)
+        return factor === undefined ? [] : [[`{model="${entry.id}"}`, Number(factor.toFixed(4))] as const]
+      }),
     },
   ])
   return HttpServerResponse.text(body, { contentType: "text/plain; version=0.0.4; charset=utf-8" })

@@ -1,96 +1,24 @@
 // /v1/audio/transcriptions: POST in its three modes, GET to poll a job, DELETE to cancel one.
-import { Deferred, Effect, Exit, Fiber, Schema } from "effect"
+import { Deferred, Effect, Exit, Fiber } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
+import { Decoder } from "#audio/Decoder.ts"
 import { InvalidRequest, Unauthorized } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
 import { render, type Transcript, type TranscriptSegment } from "#domain/Transcript.ts"
-import { modeOf, punctuationOf, TranscriptionParameters } from "#domain/Transcription.ts"
 import { Accounts } from "#store/Accounts.ts"
 import type { JobOptions } from "#store/Jobs.ts"
-import { UsageLedger } from "#store/UsageLedger.ts"
 import { Caller } from "./Authentication.ts"
 import { streamError } from "./ErrorBody.ts"
-import { invalidRequestOf } from "./JsonBody.ts"
 import { sinkResponse } from "./SinkBody.ts"
 import { doneEvent, event } from "./TextStream.ts"
 import { TranscriptionJobs } from "./TranscriptionJobs.ts"
+import { checkBeforeUpload, optionsOf, parametersOf, queryOf } from "./TranscriptionRequest.ts"
 import { isOurs, runTranscription, type TranscriptionRun, transcriptionModel } from "./TranscriptionRun.ts"
 import { readUpload, type Upload } from "./TranscriptionUpload.ts"
 
 /** The contract's pace for polling. */
 const pollIntervalMs = 500
-
-const queryOf = (request: HttpServerRequest.HttpServerRequest) =>
-  new URL(request.url, "http://edge").searchParams
-
-const decodeParameters = Schema.decodeUnknownEffect(TranscriptionParameters)
-
-/** Form fields that stand in for a query parameter that is not set; all of them, the specification's four included. */
-const formFallbacks = [
-  "model",
-  "language",
-  "response_format",
-  "temperature",
-  "prompt",
-  "punctuation",
-  "stream",
-  "sync",
-] as const
-
-const granularityNames = ["timestamp_granularities[]", "timestamp_granularities"]
-
-type Fields = Upload["fields"]
-
-/** Query over form, decoded. An empty value counts as none. */
-const parametersOf = Effect.fnUntraced(function* (query: URLSearchParams, fields: Fields) {
-  const values: Record<string, string> = {}
-  for (const name of formFallbacks) {
-    const value = query.get(name) || fields.get(name)?.at(-1)
-    if (value !== undefined && value !== "") values[name] = value
-  }
-  const parameters = yield* Effect.mapError(decodeParameters(values), invalidRequestOf)
-  const granularities = granularityNames.flatMap((name) => [
-    ...query.getAll(name),
-    ...(fields.get(name) ?? []),
-  ])
-  if (granularities.some((name) => name !== "word" && name !== "segment")) {
-    return yield* new InvalidRequest({ field: "timestamp_granularities", problem: "must be word or segment" })
-  }
-  const asked = modeOf(parameters, Boolean(query.get("model")))
-  if ("problem" in asked) return yield* new InvalidRequest({ field: "stream", problem: asked.problem })
-  return { parameters, granularities: [...new Set(granularities)], mode: asked.mode }
-})
-
-const noFields: Fields = new Map()
-
-/**
- * What can be refused without the body is refused before it: 100 MB take a while on a mobile link, and nobody should
- * send them for nothing.
- */
-const checkBeforeUpload = Effect.fnUntraced(function* (query: URLSearchParams) {
-  const { mode, parameters } = yield* parametersOf(query, noFields)
-  const { model, language } = parameters
-  if (model !== undefined) yield* transcriptionModel(model, language)
-  const { orgId } = yield* Effect.tap(Caller, (caller) =>
-    Effect.scoped(Effect.flatMap(UsageLedger, (ledger) => ledger.reserve(caller, 0))),
-  )
-  yield* (yield* Drain).admit(Effect.void)
-  if (model !== undefined && mode === "job") yield* (yield* TranscriptionJobs).admit(orgId, model)
-})
-
-const optionsOf = (
-  parameters: TranscriptionParameters,
-  granularities: ReadonlyArray<string>,
-  entry: ModelEntry,
-): JobOptions => ({
-  language: parameters.language ?? entry.transcription?.defaultLanguage ?? null,
-  prompt: parameters.prompt ?? "",
-  temperature: Number(parameters.temperature ?? 0),
-  punctuation: punctuationOf(parameters) ?? null,
-  format: parameters.response_format ?? "json",
-  granularities,
-})
 
 const toRun = ({ granularities, language, prompt, punctuation, temperature }: JobOptions) => ({
   language: language ?? undefined,
@@ -202,6 +130,8 @@ export const transcribe = Effect.fn("Transcriptions.create")(function* (
 ) {
   const query = queryOf(request)
   yield* checkBeforeUpload(query)
+  // Starting one takes 0.2 s, and so do most uploads.
+  yield* (yield* Decoder).warm
   const upload = yield* readUpload(request)
   const { granularities, mode, parameters } = yield* parametersOf(query, upload.fields)
   if (parameters.model === undefined) {

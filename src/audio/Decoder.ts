@@ -1,8 +1,8 @@
 // Audio from outside as mono samples: uploads to transcribe, reference clips to clone. Called by the handlers and
 // jobs that own such a file. Each decode has a process to itself, so whatever a file does to the decoder happens to
-// its own request alone; one idle process is kept for the next file, for a while.
+// its own request alone. Idle processes are kept for the next files: all for a moment, one for a while.
 
-import { Context, Effect, FiberHandle, Layer, Queue, type Scope, Semaphore, Stream } from "effect"
+import { Context, Effect, FiberMap, Layer, Queue, type Scope, Semaphore, Stream } from "effect"
 import { LISTEN_RATE_HZ } from "#domain/Audio.ts"
 import { AudioRejected, DecoderFailed } from "./AudioErrors.ts"
 import { type DecoderEvent, DecoderProcess } from "./DecoderProcess.ts"
@@ -36,8 +36,10 @@ export interface DecoderOptions {
   readonly maxProcesses?: number
   /** Length of that line; past it, `Busy`. */
   readonly maxWaiting?: number
-  /** How long an idle process is kept. A guess: starting one costs 0.2 s, keeping one 90 MB. */
+  /** How long the last idle process is kept. A guess: starting one costs 0.2 s, keeping one 90 MB. */
   readonly idleMs?: number
+  /** How long the others are kept: files that come together come again together. A guess. */
+  readonly spareMs?: number
   /** Silence of a decoder that owes an answer, after which it is killed. Far above one chunk's work (a guess). */
   readonly hangMs?: number
   /** Starts a process; tests replace it to be able to end one. */
@@ -64,39 +66,48 @@ export class Decoder extends Context.Service<
 }
 
 export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions = {}) {
-  const { maxProcesses = 4, maxWaiting = 64, idleMs = 300_000, hangMs = 60_000 } = options
+  const { hangMs = 60_000, idleMs = 300_000, maxProcesses = 4, maxWaiting = 64, spareMs = 15_000 } = options
   const startProcess = options.startProcess ?? ((onDeath) => new DecoderProcess(onDeath))
   const scope = yield* Effect.scope
   const permits = yield* Semaphore.make(maxProcesses)
-  /** The clock of the one idle process; a later one replaces it. */
-  const expiry = yield* FiberHandle.make()
-  const living = new Set<DecoderProcess>()
-  let idle: DecoderProcess | undefined
+  /** By number: FiberMap takes two objects without visible fields for the same key. */
+  const living = new Map<DecoderProcess, number>()
+  let launched = 0
+  /** The clocks of the idle processes, by the same numbers. */
+  const expiries = yield* FiberMap.make<number>()
+  /** The one that was busy last is taken first, so that the others can be done without. */
+  let idle: ReadonlyArray<DecoderProcess> = []
   let waiting = 0
+
+  const isIdle = (process: DecoderProcess): boolean => idle.includes(process)
+  const leaveIdle = (process: DecoderProcess) => {
+    idle = idle.filter((each) => each !== process)
+  }
 
   const launch = (): DecoderProcess => {
     const started = startProcess(() => {
       living.delete(started)
-      if (idle === started) idle = undefined
+      leaveIdle(started)
     })
-    living.add(started)
+    living.set(started, launched++)
     return started
   }
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
-      for (const each of living) each.kill()
+      for (const each of living.keys()) each.kill()
     }),
   )
 
   /** Keeps a process for the next file, and ends it when none comes. */
   const keep = (kept: DecoderProcess) => {
-    idle = kept
+    const patienceMs = idle.length === 0 ? idleMs : spareMs
+    idle = [...idle, kept]
     const expire = Effect.sync(() => {
-      if (idle !== kept) return
-      idle = undefined
+      if (!isIdle(kept)) return
+      leaveIdle(kept)
       kept.kill()
     })
-    return FiberHandle.run(expiry, Effect.andThen(Effect.sleep(idleMs), expire))
+    return FiberMap.run(expiries, living.get(kept) ?? -1, Effect.andThen(Effect.sleep(patienceMs), expire))
   }
   const borrow = Effect.gen(function* () {
     if (waiting >= maxWaiting) {
@@ -105,14 +116,14 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
     waiting++
     yield* Semaphore.takeScoped(permits, 1).pipe(Effect.ensuring(Effect.sync(() => waiting--)))
     return yield* Effect.acquireRelease(
-      Effect.sync(() => {
-        const taken = idle ?? launch()
-        idle = undefined
-        return taken
+      Effect.suspend(() => {
+        const taken = idle.at(-1) ?? launch()
+        leaveIdle(taken)
+        return Effect.as(FiberMap.remove(expiries, living.get(taken) ?? -1), taken)
       }),
       (taken) => {
         taken.detach()
-        if (taken.reusable && idle === undefined && scope.state._tag !== "Closed") return keep(taken)
+        if (taken.reusable && scope.state._tag !== "Closed") return keep(taken)
         return Effect.sync(() => taken.kill())
       },
     )
@@ -194,7 +205,7 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
   })
 
   const warm = Effect.suspend(() =>
-    idle === undefined && living.size < maxProcesses ? keep(launch()) : Effect.void,
+    idle.length === 0 && living.size < maxProcesses ? keep(launch()) : Effect.void,
   )
   return Decoder.of({ decode, warm })
 })

@@ -28,3 +28,6 @@ export const LiveParameters = Schema.Struct({
   vad_events: TranscriptionParameters.fields.stream,
 })
 export type LiveParameters = typeof LiveParameters.Type
+
+/** What a flag of the query says; the schema has seen that it is one. */
+export const isTrue = (flag: string | undefined): boolean => flag === "1" || flag?.toLowerCase() === "true"

@@ -24,8 +24,8 @@ const ONSET_FRAMES = 3
 const OVER_BACKGROUND = 10
 /** Nothing below -50 dBFS is speech, however quiet the background. Power of samples in [-1, 1]. */
 const QUIETEST = 1e-5
-/** Each frame the background may rise by 2 %: a fan that starts is background after some seconds. */
-const RISE = 1.02
+/** Each frame the background may rise by 0.5 %: a fan that starts is background after ten seconds. */
+const RISE = 1.005
 const LOUDEST_BACKGROUND = 1e-2
 
 export class SpeechDetector {
@@ -51,7 +51,8 @@ export class SpeechDetector {
   /** The next samples, s16, any number of them. */
   push(samples: Int16Array): ReadonlyArray<SpeechEvent> {
     const events: Array<SpeechEvent> = []
-    for (const sample of samples) {
+    for (let i = 0; i < samples.length; i++) {
+      const sample = samples[i]!
       this.sum += sample * sample
       if (++this.count < this.frameSamples) continue
       const event = this.frame(this.sum / this.count / 2 ** 30)

@@ -2,7 +2,6 @@
 // it can, and every way a session ends. The engine is a function, the clock the test's.
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Result } from "effect"
-import { TestClock } from "effect/testing"
 import type { Transcribe } from "#actors/LiveHearing.ts"
 import { nextWindow } from "#actors/LiveSession.ts"
 import type { TranscribeRequest } from "#engines/Engine.ts"
@@ -180,12 +179,11 @@ describe("the end", () => {
     Effect.gen(function* () {
       const { session } = liveSession(ears())
       const fiber = yield* Effect.forkChild(session.run, { startImmediately: true })
-      yield* Effect.forkChild(session.idle, { startImmediately: true })
-      yield* TestClock.adjust("45 seconds")
+      session.endIfIdle(45_000)
       session.push(seconds(0, 1), 45_000)
-      yield* TestClock.adjust("59 seconds")
+      session.endIfIdle(104_999)
       expect(session.hasEnded).toBe(false)
-      yield* TestClock.adjust("1 second")
+      session.endIfIdle(105_000)
       expect((yield* Fiber.join(fiber)).end).toBe("idle")
     }),
   )

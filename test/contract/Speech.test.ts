@@ -135,10 +135,10 @@ describe("a streamed reply", () => {
     expect(Number(stream.endGranule) - stream.preSkip).toBe(pcm * 2)
   })
 
-  it("is the model's first piece in its first chunk", async () => {
+  it("begins with audio worth playing", async () => {
     const { chunkSizes } = await say({ stream: true })
-    // The first clause, not the first samples of it and not the whole text.
-    expect(chunkSizes[0]).toBeGreaterThan(12_000)
+    // A quarter of a second at least, and not the whole text.
+    expect(chunkSizes[0]).toBeGreaterThanOrEqual(12_000)
     expect(chunkSizes.reduce((sum, size) => sum + size, 0)).toBeGreaterThan(3 * chunkSizes[0]!)
   })
 })

@@ -73,6 +73,9 @@ it("what replies have cost counts more than what the start measured", async () =
   const tell = (claimedMs: number) =>
     speak(node, body("learns", { input: spokenScript({ pieces: 10, samples: 240_000, claimedMs }) }))
   expect((await tell(6_000)).status).toBe(200)
+  const factor = (await node.metrics()).get('edgewise_speech_real_time_factor{model="learns"}')
+  expect(factor).toBeGreaterThan(0.5)
+  expect(factor).toBeLessThanOrEqual(0.6)
   const one = await open("learns")
   expect((await speak(node, body("learns", { stream: true }))).status).toBe(503)
   await leave(one)

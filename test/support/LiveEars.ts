@@ -62,7 +62,7 @@ export const liveSession = <E = never>(
   let done = 0
   const hearing = new LiveHearing(audio, factsOf(pieceSeconds), options, transcribe)
   const report = { heard: () => {}, windowDone: () => void done++ }
-  const session = new LiveSession(audio, hearing, windowSeconds, report, isBusy)
+  const session = new LiveSession(audio, hearing, windowSeconds, report, isBusy, 0)
   return { audio, session, done: () => done }
 }
 

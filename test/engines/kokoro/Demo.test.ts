@@ -42,10 +42,10 @@ describe("demonstration voices", () => {
       expect(peak).toBeGreaterThan(0.5 * CEILING * 32767)
       // Offset under −54 dBFS.
       expect(Math.abs(sum / samples.length)).toBeLessThan(0.002 * 32767)
-      // Every unit begins and ends at zero, so no join can click.
-      for (const { samples: unit } of outlet.units) {
-        expect(Math.abs(unit[0]!)).toBeLessThanOrEqual(1)
-        expect(Math.abs(unit.at(-1)!)).toBeLessThanOrEqual(1)
+      // Every unit begins and ends at zero, so no join can click; the first piece is two units.
+      for (const [i, { samples: unit }] of outlet.units.entries()) {
+        if (i !== 1) expect(Math.abs(unit[0]!)).toBeLessThanOrEqual(1)
+        if (i !== 0) expect(Math.abs(unit.at(-1)!)).toBeLessThanOrEqual(1)
       }
       expect(samples.length / 24_000).toBeGreaterThan(9)
       expect(samples.length / 24_000).toBeLessThan(16)

@@ -1,0 +1,114 @@
+// What live sessions cost the gateway process itself: memory of sessions that say nothing, and processor time of a
+// frame against a bare uWebSockets.js echo.
+import { readFile } from "node:fs/promises"
+import { Effect } from "effect"
+import type { Child, ChildFailed } from "../support/Child.ts"
+import { finding, type Section } from "../support/Findings.ts"
+import type { Gateway } from "../support/Gateway.ts"
+import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
+import { pairedRatios } from "../support/Statistics.ts"
+import type { EchoDesk } from "./echoMain.ts"
+import { attempt } from "./Sessions.ts"
+import { Speaker } from "./Speaker.ts"
+import { speech } from "./Speech.ts"
+
+/** Hears made-up words at no cost: what is measured here is the gateway. */
+export const idleModel = "listener"
+
+/** Resident memory of a process, KB. Linux alone; elsewhere NaN, and the report has a dash. */
+const residentKb = async (pid: number): Promise<number> => {
+  const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "")
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? Number.NaN)
+}
+
+const openMany = async (gateway: Gateway, count: number): Promise<ReadonlyArray<Speaker>> => {
+  const speakers: Array<Speaker> = []
+  while (speakers.length < count) {
+    try {
+      const more = Math.min(25, count - speakers.length)
+      const fresh = Array.from({ length: more }, () => Speaker.open(gateway.target, idleModel, 10))
+      speakers.push(...(await Promise.all(fresh)))
+    } catch {
+      // Newcomers are taken for speakers at first; a moment later they are known to be silent.
+      await new Promise((resolve) => setTimeout(resolve, 500))
+    }
+  }
+  return speakers
+}
+
+export const memorySection = (gateway: Gateway, sessions: number): Effect.Effect<Section, ChildFailed> =>
+  Effect.gen(function* () {
+    const settle = () => new Promise((resolve) => setTimeout(resolve, 1_000))
+    const perSession = yield* attempt(async () => {
+      // What the first hundred make the process allocate once is not theirs.
+      for (const speaker of await openMany(gateway, 100)) speaker.close()
+      await settle()
+      const before = await residentKb(gateway.child.pid)
+      const speakers = await openMany(gateway, sessions)
+      await settle()
+      const after = await residentKb(gateway.child.pid)
+      for (const speaker of speakers) speaker.close()
+      return (after - before) / sessions
+    })
+    return {
+      title: "Sessions that say nothing",
+      method: `${sessions} open sessions without audio; growth of the gateway's resident memory by session`,
+      findings: [finding("memory of an idle session", "KB", [perSession], { is: "at most", value: 25 })],
+    }
+  })
+
+export interface FramePlan extends RoundsPlan {
+  readonly sessions: number
+  /** Of 20 ms, a session's, a round. */
+  readonly frames: number
+}
+
+export const frameSection = (
+  gateway: Gateway,
+  echo: Child<EchoDesk>,
+  plan: FramePlan,
+): Effect.Effect<Section, ChildFailed> =>
+  Effect.gen(function* () {
+    const port = yield* echo.ask("port")
+    const samples = speech(110)
+    const target = { port, key: "" }
+    /** Sends all frames, a turn of the timer apart, and gives the microseconds of a frame. */
+    const block = (where: typeof target, cpu: Effect.Effect<number, ChildFailed>) =>
+      Effect.gen(function* () {
+        const speakers = yield* attempt(() =>
+          Promise.all(Array.from({ length: plan.sessions }, () => Speaker.open(where, idleModel, 10))),
+        )
+        const before = yield* cpu
+        yield* attempt(async () => {
+          for (let at = 0; at < plan.frames; at++) {
+            for (const speaker of speakers) speaker.send(samples)
+            await new Promise((resolve) => setTimeout(resolve, 2))
+          }
+          await new Promise((resolve) => setTimeout(resolve, 100))
+        })
+        const after = yield* cpu
+        for (const speaker of speakers) speaker.close()
+        return (after - before) / (plan.frames * plan.sessions)
+      })
+    const cpuOf = (child: Child<EchoDesk>) => Effect.map(child.ask("cpu"), ({ cpuUs }) => cpuUs)
+    const gatewayCpu = Effect.map(gateway.child.ask("cpu"), ({ cpuUs }) => cpuUs)
+    const rounds = yield* repeatRounds(plan, () =>
+      Effect.gen(function* () {
+        const floor = yield* block(target, cpuOf(echo))
+        return { floor, subject: yield* block(gateway.target, gatewayCpu) }
+      }),
+    )
+    const subject = rounds.map((round) => round.subject)
+    const floor = rounds.map((round) => round.floor)
+    return {
+      title: "A frame of 20 ms",
+      method:
+        `${plan.sessions} sessions, ${plan.frames} frames each, by turns to the gateway (windows of 10 s, an engine ` +
+        "that costs nothing) and to a bare uWebSockets.js echo; CPU of the process",
+      findings: [
+        finding("gateway", "us CPU", subject),
+        finding("bare uWebSockets.js echo", "us CPU", floor),
+        finding("  ratio", "ratio", pairedRatios(subject, floor)),
+      ],
+    }
+  })

@@ -1,0 +1,71 @@
+// What live hearing costs and whether it is right, without a node around it: a window late in a session against an
+// early one, a session against one that reuses nothing, and made-up clips against a fresh pass over all their audio.
+import { Effect } from "effect"
+import { type Child, ChildFailed } from "../support/Child.ts"
+import { finding, type Section } from "../support/Findings.ts"
+import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
+import type { HearingDesk } from "./hearingMain.ts"
+
+export interface HearingPlan extends RoundsPlan {
+  /** Of the session that is compared with a fresh pass at every window. */
+  readonly freshSeconds: number
+  readonly clips: number
+}
+
+/** Some three pieces' worth of windows, so that their phases cancel out, up to the end of the session. */
+const windows = 20
+const sum = (values: ArrayLike<number>): number =>
+  Array.from(values).reduce((total, value) => total + value, 0)
+const mean = (values: Float64Array): number => sum(values) / values.length
+
+/** The session's length by the specification. */
+const longSeconds = 120
+/** A question of the desk must be answered in a minute; so many clips take a quarter of one. */
+const clipsAtOnce = 25
+
+export const hearingSection = (
+  child: Child<HearingDesk>,
+  plan: HearingPlan,
+): Effect.Effect<Section, ChildFailed> =>
+  Effect.gen(function* () {
+    const rounds = yield* repeatRounds(plan, () =>
+      Effect.gen(function* () {
+        const long = yield* child.ask("refrain", { seconds: longSeconds })
+        const reused = yield* child.ask("session", { seconds: plan.freshSeconds, fromScratch: false })
+        const fresh = yield* child.ask("session", { seconds: plan.freshSeconds, fromScratch: true })
+        if (reused.text !== fresh.text) {
+          return yield* new ChildFailed({ child: "hearing", detail: "reuse changed the text" })
+        }
+        const around = (second: number) =>
+          mean(long.windowUs.subarray(second - windows / 2, second + windows / 2))
+        return {
+          early: around(20) / 1000,
+          late: around(110) / 1000,
+          ratio: around(110) / around(20),
+          share: sum(reused.windowUs) / sum(fresh.windowUs),
+        }
+      }),
+    )
+    let equal = 0
+    for (let seed = 0; seed < plan.clips; seed += clipsAtOnce) {
+      equal += yield* child.ask("equal", { seed, count: Math.min(clipsAtOnce, plan.clips - seed) })
+    }
+    const of = (key: "early" | "late" | "ratio" | "share") => rounds.map((round) => round[key])
+    return {
+      title: "Live hearing, built-in recogniser, windows of one second",
+      method:
+        `CPU of the process, engine and hearing together; a window's is the mean of ${windows} around its second, of ten seconds of speech said over and over; ` +
+        `the session against one that transcribes all its audio at every window has ${plan.freshSeconds} s; ` +
+        `${plan.clips} made-up clips of 0.5 to 12 s in windows of 0.5 to 2 s against one fresh pass each`,
+      findings: [
+        finding("a window at 20 s", "ms CPU", of("early")),
+        finding("a window at 110 s", "ms CPU", of("late")),
+        finding("  against the one at 20 s", "ratio", of("ratio"), { is: "at most", value: 1.5 }),
+        finding("session against one from scratch", "ratio", of("share"), { is: "at most", value: 0.25 }),
+        finding("clips with the text of a fresh pass", "share", [equal / plan.clips], {
+          is: "at least",
+          value: 1,
+        }),
+      ],
+    }
+  })

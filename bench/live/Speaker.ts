@@ -1,0 +1,125 @@
+// A client of /v1/audio/transcriptions/ws that speaks at a pace of its own and notes when each caption comes. Called by
+// the sections that measure a whole node; runs in the bench's own process, which is not what they measure.
+import WebSocket from "ws"
+import { s16ToBytes } from "#domain/Audio.ts"
+import type { Target } from "../support/Connection.ts"
+import { rateHz } from "./Speech.ts"
+
+interface Caption {
+  readonly audioMs: number
+  readonly atMs: number
+}
+
+/** A session that ended before it was asked to, or was refused: its reason. */
+export class NoSession extends Error {}
+
+const frameMs = 20
+const frameSamples = (rateHz * frameMs) / 1000
+
+export class Speaker {
+  readonly #socket: WebSocket
+  readonly captions: Array<Caption> = []
+  /** When the frame was sent that completed so many milliseconds of audio. */
+  readonly #sentAtMs = new Map<number, number>()
+  readonly #windowMs: number
+  #sent = 0
+  #done: { readonly text: string; readonly atMs: number } | undefined
+  #closed: string | undefined
+  #changed = () => {}
+
+  private constructor(socket: WebSocket, windowMs: number) {
+    this.#socket = socket
+    this.#windowMs = windowMs
+    socket.on("message", (data, isBinary) => {
+      // The echo's answers are of no interest.
+      if (isBinary) return
+      const event = JSON.parse(String(data)) as { type: string; text: string; audio_ms: number }
+      const atMs = performance.now()
+      if (event.type === "transcript.text.delta") this.captions.push({ audioMs: event.audio_ms, atMs })
+      else if (event.type === "transcript.text.done") this.#done = { text: event.text, atMs }
+      this.#changed()
+    })
+    socket.on("close", (code, reason) => {
+      this.#closed = `${code} ${String(reason)}`
+      this.#changed()
+    })
+  }
+
+  static open({ key, port }: Target, model: string, windowSeconds = 1): Promise<Speaker> {
+    return new Promise((resolve, reject) => {
+      const query = new URLSearchParams({ model, window_s: String(windowSeconds) })
+      const socket = new WebSocket(`ws://127.0.0.1:${port}/v1/audio/transcriptions/ws?${query}`, {
+        headers: { authorization: `Bearer ${key}` },
+        perMessageDeflate: false,
+      })
+      const speaker = new Speaker(socket, windowSeconds * 1000)
+      socket.on("open", () => resolve(speaker))
+      socket.on("unexpected-response", (_request, response) => {
+        socket.terminate()
+        reject(new NoSession(`refused: ${response.statusCode}`))
+      })
+      socket.on("error", (cause) => reject(new NoSession(cause.message)))
+    })
+  }
+
+  /** Sends what follows of `samples`, `count` frames of 20 ms at most. False at their end. */
+  send(samples: Int16Array, count = 1): boolean {
+    const to = Math.min(samples.length, this.#sent + count * frameSamples)
+    for (; this.#sent < to; this.#sent += frameSamples) {
+      this.#socket.send(s16ToBytes(samples.subarray(this.#sent, Math.min(to, this.#sent + frameSamples))))
+    }
+    this.#sent = to
+    const sentMs = Math.floor((to * 1000) / rateHz)
+    const completeMs = sentMs - (sentMs % this.#windowMs)
+    if (!this.#sentAtMs.has(completeMs)) this.#sentAtMs.set(completeMs, performance.now())
+    return to < samples.length
+  }
+
+  /** In real time, until the end of `samples` or of this session. */
+  async speak(samples: Int16Array): Promise<void> {
+    const startMs = performance.now() - (this.#sent * 1000) / rateHz
+    for (;;) {
+      const dueMs = startMs + (this.#sent * 1000) / rateHz
+      await new Promise((resolve) => setTimeout(resolve, Math.max(0, dueMs - performance.now())))
+      if (this.#closed !== undefined || !this.#sendDue(samples, startMs)) return
+    }
+  }
+
+  /** All frames whose time has come: a late timer sends two. */
+  #sendDue(samples: Int16Array, startMs: number): boolean {
+    const due = Math.floor(((performance.now() - startMs) * rateHz) / 1000)
+    while (this.#sent <= due) if (!this.send(samples)) return false
+    return true
+  }
+
+  /** Milliseconds from the frame that completed a window to its caption. */
+  get lags(): ReadonlyArray<number> {
+    return this.captions.flatMap(({ atMs, audioMs }) => {
+      const sentAtMs = this.#sentAtMs.get(audioMs - (audioMs % this.#windowMs))
+      return sentAtMs === undefined ? [] : [atMs - sentAtMs]
+    })
+  }
+
+  async until(condition: (captions: ReadonlyArray<Caption>) => boolean): Promise<void> {
+    while (!condition(this.captions)) await this.#next()
+  }
+
+  /** The last word: milliseconds after `stop` was sent, and its text. */
+  async stop(): Promise<{ readonly ms: number; readonly text: string }> {
+    const askedMs = performance.now()
+    this.#socket.send('{"type":"stop"}')
+    while (this.#done === undefined) await this.#next()
+    return { ms: this.#done.atMs - askedMs, text: this.#done.text }
+  }
+
+  close(): void {
+    this.#socket.terminate()
+  }
+
+  #next(): Promise<void> {
+    if (this.#closed !== undefined) throw new NoSession(`closed: ${this.#closed}`)
+    return new Promise((resolve) => {
+      this.#changed = resolve
+    })
+  }
+}

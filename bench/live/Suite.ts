@@ -1,0 +1,103 @@
+// The live suite: which questions, in which order, for how long. Rows, no logic.
+import { readFileSync } from "node:fs"
+import { Effect, type Scope } from "effect"
+import { type ChildFailed, startChild } from "../support/Child.ts"
+import type { Section } from "../support/Findings.ts"
+import { startGateway } from "../support/Gateway.ts"
+import type { RoundsPlan } from "../support/Rounds.ts"
+import type { EchoDesk } from "./echoMain.ts"
+import { type FramePlan, frameSection, idleModel, memorySection } from "./Gateway.ts"
+import { type HearingPlan, hearingSection } from "./Hearing.ts"
+import type { HearingDesk } from "./hearingMain.ts"
+import {
+  type LagPlan,
+  lagSection,
+  lastWordSection,
+  listenModel,
+  type RoomPlan,
+  roomSection,
+} from "./Sessions.ts"
+
+interface Plan {
+  readonly hearing: HearingPlan
+  readonly lastWord: RoundsPlan
+  readonly lag: LagPlan
+  readonly room: RoomPlan
+  readonly idleSessions: number
+  readonly frames: FramePlan
+}
+
+/** Under four minutes. */
+const full: Plan = {
+  hearing: { rounds: 3, withinMs: 40_000, freshSeconds: 60, clips: 200 },
+  lastWord: { rounds: 40, withinMs: 20_000 },
+  lag: { sessions: [1, 8], seconds: 20 },
+  room: { most: 60, everyMs: 1_000 },
+  idleSessions: 1_000,
+  frames: { rounds: 5, withinMs: 20_000, sessions: 20, frames: 500 },
+}
+
+/** Under a minute: shows that it works and roughly where things stand. */
+const quick: Plan = {
+  hearing: { rounds: 1, withinMs: 0, freshSeconds: 24, clips: 20 },
+  lastWord: { rounds: 10, withinMs: 5_000 },
+  lag: { sessions: [1], seconds: 8 },
+  room: { most: 12, everyMs: 500 },
+  idleSessions: 200,
+  frames: { rounds: 1, withinMs: 0, sessions: 10, frames: 200 },
+}
+
+interface Entry {
+  readonly id: string
+  readonly files: Readonly<Record<string, { readonly source: string }>>
+}
+
+/** The built-in recogniser as the catalog has it, and ears that cost nothing. */
+const models = (): ReadonlyArray<Readonly<Record<string, unknown>>> => {
+  const catalog = new URL("../../models/catalog.json", import.meta.url)
+  const { models: entries } = JSON.parse(readFileSync(catalog, "utf8")) as {
+    readonly models: ReadonlyArray<Entry>
+  }
+  const recogniser = entries.find(({ id }) => id === listenModel)
+  if (recogniser === undefined) throw new Error("the built-in catalog has no recogniser")
+  const files = Object.fromEntries(
+    Object.entries(recogniser.files).map(([role, { source }]) => [
+      role,
+      { source: new URL(source, catalog).pathname },
+    ]),
+  )
+  const listener = {
+    id: idleModel,
+    kind: "transcription",
+    adapter: "fake-transcription",
+    ownedBy: "bench",
+    created: 1,
+    files: {},
+    price: {},
+    runtime: { load: "start" },
+  }
+  return [{ ...recogniser, files }, listener]
+}
+
+export const liveSuite = (options: {
+  readonly quick: boolean
+  readonly profileDir: string | undefined
+}): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const plan = options.quick ? quick : full
+    const entryOf = (file: string) => new URL(file, import.meta.url)
+    const hearing = yield* startChild<HearingDesk>({ name: "hearing", entry: entryOf("./hearingMain.ts") })
+    const echo = yield* startChild<EchoDesk>({ name: "echo", entry: entryOf("./echoMain.ts") })
+    const gateway = yield* startGateway({ models: models(), profileDir: options.profileDir })
+    const sections = Effect.gen(function* () {
+      return [
+        yield* hearingSection(hearing, plan.hearing),
+        yield* lastWordSection(gateway, hearing, plan.lastWord),
+        yield* lagSection(gateway, plan.lag),
+        yield* roomSection(gateway, plan.room),
+        yield* memorySection(gateway, plan.idleSessions),
+        yield* frameSection(gateway, echo, plan.frames),
+      ]
+    })
+    return yield* Effect.raceAllFirst([sections, hearing.died, echo.died, gateway.child.died])
+  })

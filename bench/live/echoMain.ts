@@ -1,0 +1,19 @@
+// The floor for a session's frames: uWebSockets.js that answers each binary frame with itself, and nothing else. Its
+// desk tells its processor time.
+import { App, us_socket_local_port } from "uWebSockets.js"
+import { keepDesk } from "../support/Desk.ts"
+import { probe } from "../support/Probe.ts"
+
+const app = App().ws("/*", { message: (ws, message) => void ws.send(message, true) })
+
+const port = new Promise<number>((resolve, reject) => {
+  app.listen("127.0.0.1", 0, (socket) =>
+    socket === false ? reject(new Error("cannot listen")) : resolve(us_socket_local_port(socket)),
+  )
+})
+
+const desk = { ...probe, port: (): Promise<number> => port }
+
+export type EchoDesk = typeof desk
+
+keepDesk(desk)

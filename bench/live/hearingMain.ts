@@ -1,0 +1,121 @@
+// Live hearing without a node, a process of its own: the built-in recogniser, LiveHearing over it, and the file
+// transcriber beside it. Its desk tells what each window costs in processor time. Asked by Hearing.ts.
+import { readFileSync } from "node:fs"
+import { Effect, Scope } from "effect"
+import { LiveAudio } from "#actors/LiveAudio.ts"
+import { LiveHearing, type Transcribe } from "#actors/LiveHearing.ts"
+import { s16ToBytes } from "#domain/Audio.ts"
+import type { TranscriptionEngine } from "#engines/Engine.ts"
+import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
+import { keepDesk } from "../support/Desk.ts"
+import { madeUp, rateHz, refrain, speech } from "./Speech.ts"
+
+export interface HeardSession {
+  readonly text: string
+  /** Of each window, the last word's included. */
+  readonly windowUs: Float64Array
+}
+
+interface CatalogEntry {
+  readonly id: string
+  readonly files: Readonly<Record<string, { readonly source: string }>>
+  readonly options: Readonly<Record<string, unknown>>
+}
+
+const catalog = new URL("../../models/catalog.json", import.meta.url)
+
+const load = async (): Promise<TranscriptionEngine> => {
+  const { models } = JSON.parse(readFileSync(catalog, "utf8")) as {
+    readonly models: ReadonlyArray<CatalogEntry>
+  }
+  const entry = models.find(({ id }) => id === "stt-large-v3-turbo")
+  if (entry === undefined) throw new Error("the built-in catalog has no recogniser")
+  const files = Object.fromEntries(
+    Object.entries(entry.files).map(([role, { source }]) => [role, new URL(source, catalog).pathname]),
+  )
+  const spec = { modelId: entry.id, adapter: "whisper-hf-onnx", files, options: entry.options, threads: 1 }
+  const engine = await Effect.runPromise(whisperHfOnnx.acquire(spec).pipe(Scope.provide(Scope.makeUnsafe())))
+  if (engine.kind !== "transcription") throw new Error("the recogniser does not transcribe")
+  return engine
+}
+
+let loading: Promise<TranscriptionEngine> | undefined
+const loaded = (): Promise<TranscriptionEngine> => {
+  loading ??= load()
+  return loading
+}
+
+const cpuUs = (): number => {
+  const { system, user } = process.cpuUsage()
+  return user + system
+}
+
+const ears =
+  (engine: TranscriptionEngine): Transcribe<never> =>
+  (request, onSegment) =>
+    Effect.orDie(
+      engine.transcribe(request, {
+        started: () => {},
+        push: onSegment,
+        paused: () => false,
+        resumed: Effect.void,
+      }),
+    )
+
+/** A session that is heard a window at a time. `fromScratch` is the arm that reuses nothing. */
+const hear = async (
+  samples: Int16Array,
+  windowSeconds: number,
+  fromScratch: boolean,
+): Promise<HeardSession> => {
+  const engine = await loaded()
+  const audio = new LiveAudio(samples.length)
+  const options = { language: undefined, prompt: "", fromScratch }
+  const hearing = new LiveHearing(audio, engine.facts, options, ears(engine))
+  const windowUs: Array<number> = []
+  const windowSamples = windowSeconds * rateHz
+  let text = ""
+  for (let until = windowSamples; ; until += windowSamples) {
+    const last = until >= samples.length
+    const to = Math.min(until, samples.length)
+    audio.append(s16ToBytes(samples.subarray(audio.total, to)))
+    const before = cpuUs()
+    if (!last) await Effect.runPromise(hearing.close(to))
+    text = (await Effect.runPromise(hearing.open(to, last))).text
+    windowUs.push(cpuUs() - before)
+    if (last) return { text, windowUs: Float64Array.from(windowUs) }
+  }
+}
+
+const desk = {
+  session: ({ fromScratch, seconds }: { readonly seconds: number; readonly fromScratch: boolean }) =>
+    hear(speech(seconds), 1, fromScratch),
+
+  /** The same words again and again. */
+  refrain: ({ seconds }: { readonly seconds: number }) => hear(refrain(seconds), 1, false),
+
+  /** One fresh pass over so many seconds, milliseconds. */
+  file: async ({ seconds }: { readonly seconds: number }): Promise<number> => {
+    const samples = speech(seconds)
+    await loaded()
+    const startMs = performance.now()
+    await hear(samples, seconds, true)
+    return performance.now() - startMs
+  },
+
+  /** Of so many made-up clips, from a seed on: those whose last word is a fresh pass's. */
+  equal: async ({ count, seed }: { readonly count: number; readonly seed: number }): Promise<number> => {
+    let equal = 0
+    for (let at = seed; at < seed + count; at++) {
+      const samples = madeUp(at)
+      const live = await hear(samples, [0.5, 1, 2][at % 3] ?? 1, false)
+      const file = await hear(samples, samples.length / rateHz, true)
+      if (live.text === file.text) equal++
+    }
+    return equal
+  },
+}
+
+export type HearingDesk = typeof desk
+
+keepDesk(desk)

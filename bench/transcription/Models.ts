@@ -1,0 +1,70 @@
+// The model of the transcription suite, as a catalog entry, and what is played to it.
+import { readdirSync, readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+
+const folder = new URL("../../models/whisper-demo-en/", import.meta.url)
+const path = (name: string): string => fileURLToPath(new URL(name, folder))
+
+export const demoFiles = {
+  encoder: path("onnx/encoder_model.onnx"),
+  decoder: path("onnx/decoder_model_merged.onnx"),
+  config: path("config.json"),
+  generation: path("generation_config.json"),
+  preprocessor: path("preprocessor_config.json"),
+  tokenizer: path("tokenizer.json"),
+  tokenizerConfig: path("tokenizer_config.json"),
+}
+
+/** As the built-in catalog has it. */
+export const demoOptions = { slots: 4, variableLength: true, pieceSeconds: 8 }
+
+export const model = "demo"
+
+export const models = [
+  {
+    id: model,
+    kind: "transcription",
+    adapter: "whisper-hf-onnx",
+    ownedBy: "bench",
+    created: 1,
+    files: Object.fromEntries(Object.entries(demoFiles).map(([role, source]) => [role, { source }])),
+    options: demoOptions,
+    runtime: { load: "start" },
+    price: { perMinute: 4_000 },
+  },
+]
+
+export const endpoint = "/v1/audio/transcriptions"
+
+const rateHz = 16_000
+const headerBytes = 44
+
+/** The evaluation clips one after the other, again and again: 16-bit mono at 16 kHz. */
+export const spokenSamples = (seconds: number): Int16Array => {
+  const clips = readdirSync(path("eval/"))
+    .filter((name) => name.endsWith(".wav"))
+    .sort()
+    .map((name) => readFileSync(path(`eval/${name}`)).subarray(headerBytes))
+  const joined = Buffer.concat(clips)
+  const once = new Int16Array(joined.buffer.slice(joined.byteOffset, joined.byteOffset + joined.byteLength))
+  return Int16Array.from({ length: seconds * rateHz }, (_, i) => once[i % once.length]!)
+}
+
+/** The same as a file. */
+export const spokenWav = (seconds: number): Buffer => {
+  const samples = spokenSamples(seconds)
+  const head = Buffer.alloc(headerBytes)
+  head.write("RIFF", 0)
+  head.writeUInt32LE(36 + samples.byteLength, 4)
+  head.write("WAVEfmt ", 8)
+  head.writeUInt32LE(16, 16)
+  head.writeUInt16LE(1, 20)
+  head.writeUInt16LE(1, 22)
+  head.writeUInt32LE(rateHz, 24)
+  head.writeUInt32LE(rateHz * 2, 28)
+  head.writeUInt16LE(2, 32)
+  head.writeUInt16LE(16, 34)
+  head.write("data", 36)
+  head.writeUInt32LE(samples.byteLength, 40)
+  return Buffer.concat([head, Buffer.from(samples.buffer)])
+}

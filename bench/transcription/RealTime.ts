@@ -1,0 +1,53 @@
+// How much of the weights' speed arrives: a file through the node, beside the recogniser's native calls alone.
+import { Effect } from "effect"
+import type { ChildFailed } from "../support/Child.ts"
+import { finding, type Section } from "../support/Findings.ts"
+import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
+import { pairedRatios } from "../support/Statistics.ts"
+import type { Stage } from "./Stage.ts"
+
+export interface RealTimePlan extends RoundsPlan {
+  readonly seconds: number
+}
+
+export const realTime = (stage: Stage, plan: RealTimePlan): Effect.Effect<Section, ChildFailed> =>
+  Effect.gen(function* () {
+    const { seconds } = plan
+    const calls = yield* stage.bare.ask("prepare", seconds)
+    yield* stage.bare.ask("calls", seconds)
+    const { target } = stage.gateway
+    const rounds = yield* repeatRounds(plan, () =>
+      Effect.gen(function* () {
+        const bare = yield* stage.bare.ask("calls", seconds)
+        const engine = yield* stage.bare.ask("engine", seconds)
+        const beforeUs = yield* stage.gateway.engineCpuUs
+        const [answer] = yield* stage.speakers.ask("hear", { target, seconds, count: 1 })
+        const engineCpu = ((yield* stage.gateway.engineCpuUs) - beforeUs) / 1000
+        return { bare, engine, engineCpu, node: answer?.status === 200 ? answer.elapsedMs : Number.NaN }
+      }),
+    )
+    const of = (part: keyof (typeof rounds)[number]) => rounds.map((round) => round[part])
+    const rate = (part: keyof (typeof rounds)[number]) => of(part).map((ms) => ms / 1000 / seconds)
+    return {
+      title: `Real-time factor, a file of ${seconds} s, ${calls} native calls`,
+      method:
+        "wall time by turns: the recogniser's native calls alone (the same feeds, ONNX Runtime's own settings, one " +
+        "thread), the engine without a gateway, and a synchronous request with upload, decoding and answer",
+      findings: [
+        finding("native calls alone", "s/s", rate("bare")),
+        finding("engine alone", "s/s", rate("engine")),
+        finding("through the node", "s/s", rate("node")),
+        finding("  of it processor time of the engine's process", "s/s", rate("engineCpu")),
+        finding("speed of the node over the engine alone", "times", pairedRatios(of("engine"), of("node"))),
+        finding(
+          "speed of the node over the native calls alone",
+          "times",
+          pairedRatios(of("bare"), of("node")),
+          {
+            is: "at least",
+            value: 0.95,
+          },
+        ),
+      ],
+    }
+  })

@@ -1,0 +1,39 @@
+// Whether clients that come together are served alike.
+import { Effect } from "effect"
+import type { ChildFailed } from "../support/Child.ts"
+import { finding, type Section } from "../support/Findings.ts"
+import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
+import type { Stage } from "./Stage.ts"
+
+export interface SharesPlan extends RoundsPlan {
+  readonly clients: number
+  readonly seconds: number
+  readonly forMs: number
+}
+
+export const shares = (stage: Stage, plan: SharesPlan): Effect.Effect<Section, ChildFailed> =>
+  Effect.gen(function* () {
+    const { clients, forMs, seconds } = plan
+    const { target } = stage.gateway
+    const rounds = yield* repeatRounds(plan, () =>
+      stage.speakers.ask("share", { target, seconds, clients, forMs }),
+    )
+    const total = (heard: ReadonlyArray<number>) => heard.reduce((sum, each) => sum + each, 0)
+    return {
+      title: `${clients} clients at once, each with files of ${seconds} s one after the other`,
+      method: `audio heard of each client in ${forMs} ms, the most over the least`,
+      findings: [
+        finding(
+          "largest share over smallest",
+          "times",
+          rounds.map((heard) => Math.max(...heard) / Math.min(...heard)),
+          { is: "at most", value: 1.3 },
+        ),
+        finding(
+          "audio heard of all",
+          "s/s",
+          rounds.map((heard) => total(heard) / (forMs / 1000)),
+        ),
+      ],
+    }
+  })

@@ -1,0 +1,71 @@
+// What an upload of 100 MB costs in memory, and how soon one that is too large is told so.
+import { readFile, writeFile } from "node:fs/promises"
+import { Effect } from "effect"
+import { ChildFailed } from "../support/Child.ts"
+import { finding, type Section } from "../support/Findings.ts"
+import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
+import type { Stage } from "./Stage.ts"
+import type { Answer } from "./speakerMain.ts"
+
+export type UploadsPlan = RoundsPlan
+
+/** The specification's limit. */
+const limitBytes = 100 * 1024 * 1024
+/** What a multipart parser keeps back, because a boundary could begin in it. */
+const lookAheadBytes = 64
+
+const mib = 1024 * 1024
+
+/** Resident memory now and its peak since `forget`, bytes; NaN where the system does not tell. */
+const resident = async (pid: number): Promise<{ readonly now: number; readonly peak: number }> => {
+  const text = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "")
+  const of = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(text)?.[1]) * 1024
+  return { now: of("VmRSS"), peak: of("VmHWM") }
+}
+/** 5 sets the peak to what is resident now (proc(5)). */
+const forget = (pid: number) => writeFile(`/proc/${pid}/clear_refs`, "5").catch(() => {})
+
+const expectStatus = (answer: Answer, status: number) =>
+  answer.status === status
+    ? Effect.succeed(answer)
+    : Effect.fail(new ChildFailed({ child: "edgewise serve", detail: `an upload answered ${answer.status}` }))
+
+export const uploads = (stage: Stage, plan: UploadsPlan): Effect.Effect<Section, ChildFailed> =>
+  Effect.gen(function* () {
+    const { child, target } = stage.gateway
+    const rounds = yield* repeatRounds(plan, () =>
+      Effect.gen(function* () {
+        yield* Effect.promise(() => forget(child.pid))
+        const before = yield* Effect.promise(() => resident(child.pid))
+        const beganMs = performance.now()
+        // Zeros are no audio, which is found out when all of them are there.
+        yield* Effect.flatMap(stage.speakers.ask("upload", { target, fileBytes: limitBytes }), (answer) =>
+          expectStatus(answer, 400),
+        )
+        const tookMs = performance.now() - beganMs
+        const after = yield* Effect.promise(() => resident(child.pid))
+        const stopAfter = limitBytes + lookAheadBytes
+        const refused = yield* Effect.flatMap(
+          stage.speakers.ask("upload", { target, fileBytes: limitBytes + 4096, stopAfter }),
+          (answer) => expectStatus(answer, 413),
+        )
+        return {
+          grownMiB: (after.peak - before.now) / mib,
+          mibPerSecond: 100 / (tookMs / 1000),
+          lateMs: refused.elapsedMs,
+        }
+      }),
+    )
+    const of = (part: keyof (typeof rounds)[number]) => rounds.map((round) => round[part])
+    return {
+      title: "Uploads of 100 MB",
+      method:
+        "the peak of the gateway process's resident memory during an upload, less what was resident before it; then " +
+        "the time from the byte over the limit (which is not the body's last) to the first byte of the answer",
+      findings: [
+        finding("resident memory grown by", "MiB", of("grownMiB"), { is: "at most", value: 16 }),
+        finding("taken and written to disk", "MiB/s", of("mibPerSecond")),
+        finding("413 after the byte over the limit", "ms", of("lateMs"), { is: "at most", value: 50 }),
+      ],
+    }
+  })

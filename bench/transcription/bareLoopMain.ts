@@ -1,0 +1,162 @@
+// The floors of the transcription suite, in a process of its own: the recogniser's native calls and nothing else, and
+// the engine without a gateway. The calls are those that the engine makes of the same audio: it is listened to once,
+// and its feeds are then run again on sessions with ONNX Runtime's own settings, without features, rules or texts.
+import { Effect, Scope } from "effect"
+import { InferenceSession, Tensor } from "onnxruntime-node"
+import type { Outlet, Segment, TranscribeStarted, TranscriptionEngine } from "#engines/Engine.ts"
+import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
+import { keepDesk } from "../support/Desk.ts"
+import { demoFiles, demoOptions, spokenSamples } from "./Models.ts"
+
+type Feeds = Record<string, Tensor>
+
+/** One native call: of the encoder with its features, of the decoder with its tokens. */
+type Call =
+  | { readonly on: "encoder"; readonly features: Tensor }
+  | {
+      readonly on: "decoder"
+      readonly ids: Tensor
+      readonly cached: Tensor
+      readonly fetches: ReadonlyArray<string>
+    }
+
+const load = async () => {
+  const spec = {
+    modelId: "bench",
+    adapter: "whisper-hf-onnx",
+    files: demoFiles,
+    options: demoOptions,
+    threads: 1,
+  }
+  const engine = await Effect.runPromise(whisperHfOnnx.acquire(spec).pipe(Scope.provide(Scope.makeUnsafe())))
+  if (engine.kind !== "transcription") throw new Error("no transcription engine")
+  const options = { intraOpNumThreads: 1, interOpNumThreads: 1, logSeverityLevel: 3 } as const
+  const encoder = await InferenceSession.create(demoFiles.encoder, options)
+  const decoder = await InferenceSession.create(demoFiles.decoder, options)
+  return { engine, encoder, decoder }
+}
+const loading = load()
+
+const silent: Outlet<TranscribeStarted, Segment> = {
+  started: () => {},
+  push: () => {},
+  paused: () => false,
+  resumed: Effect.void,
+}
+
+/** A whole file through the engine, window by window, as the node does it. */
+const hear = async (engine: TranscriptionEngine, samples: Float32Array): Promise<void> => {
+  const windowSamples = engine.facts.windowSeconds * 16_000
+  let at = 0
+  let previousTokens: ReadonlyArray<number> = []
+  while (at < samples.length) {
+    const window = samples.subarray(at, at + windowSamples)
+    const end = await Effect.runPromise(
+      engine.transcribe(
+        {
+          samples: window,
+          language: "en",
+          prompt: "",
+          previousTokens,
+          temperature: 0,
+          punctuation: undefined,
+          words: false,
+          last: at + window.length >= samples.length,
+        },
+        silent,
+      ),
+    )
+    at += end.consumedSamples
+    previousTokens = end.previousTokens
+  }
+}
+
+const samplesOf = (seconds: number): Float32Array =>
+  Float32Array.from(spokenSamples(seconds), (sample) => sample / 32_768)
+
+/** Listens to the engine's native calls. */
+const callsOf = async (engine: TranscriptionEngine, samples: Float32Array): Promise<ReadonlyArray<Call>> => {
+  const calls: Array<Call> = []
+  // Every session's `run` is its class's, which the package does not give out.
+  const sessions = Object.getPrototypeOf((await loading).encoder) as { run: InferenceSession["run"] }
+  const original = sessions.run
+  const recorder = function (this: InferenceSession, feeds: Feeds, fetches: ReadonlyArray<string>) {
+    const { input_features, input_ids, use_cache_branch } = feeds
+    if (input_features !== undefined) calls.push({ on: "encoder", features: input_features })
+    else if (input_ids !== undefined && use_cache_branch !== undefined) {
+      calls.push({ on: "decoder", ids: input_ids, cached: use_cache_branch, fetches })
+    }
+    return original.call(this, feeds, [...fetches])
+  }
+  sessions.run = recorder as typeof original
+  try {
+    await hear(engine, samples)
+  } finally {
+    sessions.run = original
+  }
+  return calls
+}
+
+const emptyPast = (decoder: InferenceSession): Feeds =>
+  Object.fromEntries(
+    decoder.inputMetadata.flatMap((input) => {
+      if (!input.isTensor || !input.name.startsWith("past_key_values.")) return []
+      const dims = input.shape.map((size, axis) => (axis === 0 ? 1 : axis === 2 ? 0 : Number(size)))
+      return [[input.name, new Tensor("float32", new Float32Array(0), dims)]]
+    }),
+  )
+
+const replay = async (calls: ReadonlyArray<Call>): Promise<void> => {
+  const { decoder, encoder } = await loading
+  const empty = emptyPast(decoder)
+  let hidden: Tensor | undefined
+  let past = empty
+  for (const call of calls) {
+    if (call.on === "encoder") {
+      hidden = (await encoder.run({ input_features: call.features })).last_hidden_state as Tensor
+      continue
+    }
+    const first = call.cached.data[0] === 0
+    const feeds = {
+      ...(first ? empty : past),
+      input_ids: call.ids,
+      use_cache_branch: call.cached,
+      encoder_hidden_states: hidden!,
+    }
+    const outputs = (await decoder.run(feeds, [...call.fetches])) as Feeds
+    past = { ...(first ? empty : past) }
+    for (const [name, value] of Object.entries(outputs)) {
+      if (name.startsWith("present.")) past[name.replace("present.", "past_key_values.")] = value
+    }
+  }
+}
+
+const timed = async (work: () => Promise<void>): Promise<number> => {
+  const beganMs = performance.now()
+  await work()
+  return performance.now() - beganMs
+}
+
+const prepared = new Map<number, { readonly samples: Float32Array; readonly calls: ReadonlyArray<Call> }>()
+
+const desk = {
+  /** How many native calls the audio takes. */
+  prepare: async (seconds: number): Promise<number> => {
+    const { engine } = await loading
+    const samples = samplesOf(seconds)
+    const calls = await callsOf(engine, samples)
+    prepared.set(seconds, { samples, calls })
+    return calls.length
+  },
+  /** Milliseconds of the calls alone. */
+  calls: (seconds: number): Promise<number> => timed(() => replay(prepared.get(seconds)?.calls ?? [])),
+  /** Milliseconds of the engine: features, calls, rules, texts. */
+  engine: async (seconds: number): Promise<number> => {
+    const { engine } = await loading
+    return timed(() => hear(engine, prepared.get(seconds)?.samples ?? samplesOf(seconds)))
+  },
+}
+
+export type BareLoopDesk = typeof desk
+
+keepDesk(desk)

@@ -1,0 +1,128 @@
+// The clients of the transcription suite, in a process of their own: they send files and note when the answers come.
+import { request } from "node:http"
+import { connect } from "node:net"
+import type { Target } from "../support/Connection.ts"
+import { keepDesk } from "../support/Desk.ts"
+import { endpoint, model, spokenWav } from "./Models.ts"
+
+const boundary = "bench"
+const before = Buffer.from(
+  `--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n`,
+)
+const after = Buffer.from(`\r\n--${boundary}--\r\n`)
+const target = `${endpoint}?model=${model}&sync=true`
+
+export interface Answer {
+  readonly status: number
+  readonly elapsedMs: number
+}
+
+const ask = ({ key, port }: Target, file: Buffer): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const beganMs = performance.now()
+    const outgoing = request(
+      {
+        host: "127.0.0.1",
+        port,
+        path: target,
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${key}`,
+          "content-type": `multipart/form-data; boundary=${boundary}`,
+          "content-length": before.length + file.length + after.length,
+        },
+      },
+      (incoming) => {
+        incoming.resume()
+        incoming.on("end", () =>
+          resolve({ status: incoming.statusCode ?? 0, elapsedMs: performance.now() - beganMs }),
+        )
+      },
+    )
+    outgoing.on("error", reject)
+    outgoing.write(before)
+    outgoing.write(file)
+    outgoing.end(after)
+  })
+
+const files = new Map<number, Buffer>()
+const fileOf = (seconds: number): Buffer => {
+  const file = files.get(seconds) ?? spokenWav(seconds)
+  files.set(seconds, file)
+  return file
+}
+
+/** The head of an upload over a bare socket, so that every byte's time is known. */
+const headOf = ({ key }: Target, bodyBytes: number): string =>
+  `POST ${target} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${key}\r\n` +
+  `content-type: multipart/form-data; boundary=${boundary}\r\ncontent-length: ${bodyBytes}\r\n\r\n`
+
+export interface UploadAsk {
+  readonly target: Target
+  readonly fileBytes: number
+  /** Bytes of the file after which the client stops and waits for the answer; all of them where absent. */
+  readonly stopAfter?: number
+}
+
+const piece = Buffer.alloc(256 * 1024)
+
+/** Zeros as a file: the answer's status, and how long it took after the last byte that was sent. */
+const upload = (asked: UploadAsk): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const socket = connect({ host: "127.0.0.1", port: asked.target.port, noDelay: true })
+    let sentMs = Number.NaN
+    socket.on("error", reject)
+    socket.on("data", (data) => {
+      const status = Number(data.toString("latin1").split(" ")[1])
+      resolve({ status, elapsedMs: performance.now() - sentMs })
+      socket.destroy()
+    })
+    const write = (bytes: Uint8Array) =>
+      new Promise<void>((done) => {
+        sentMs = performance.now()
+        socket.write(bytes, () => done())
+      })
+    const send = async () => {
+      await write(Buffer.from(headOf(asked.target, before.length + asked.fileBytes + after.length)))
+      await write(before)
+      const last = asked.stopAfter ?? asked.fileBytes
+      for (let sent = 0; sent < last; sent += piece.length) await write(piece.subarray(0, last - sent))
+      if (asked.stopAfter === undefined) await write(after)
+    }
+    send().catch(reject)
+  })
+
+const desk = {
+  /** Sends the same file again and again, one after the other. */
+  hear: async (asked: { readonly target: Target; readonly seconds: number; readonly count: number }) => {
+    const answers: Array<Answer> = []
+    for (let i = 0; i < asked.count; i++) answers.push(await ask(asked.target, fileOf(asked.seconds)))
+    return answers
+  },
+
+  /** Seconds of audio that each of some clients got heard, all at it for that long. */
+  share: async (asked: {
+    readonly target: Target
+    readonly seconds: number
+    readonly clients: number
+    readonly forMs: number
+  }): Promise<ReadonlyArray<number>> => {
+    const untilMs = performance.now() + asked.forMs
+    const client = async () => {
+      let heard = 0
+      while (performance.now() < untilMs) {
+        const { status } = await ask(asked.target, fileOf(asked.seconds))
+        if (status !== 200) throw new Error(`transcription answered ${status}`)
+        heard += asked.seconds
+      }
+      return heard
+    }
+    return Promise.all(Array.from({ length: asked.clients }, client))
+  },
+
+  upload,
+}
+
+export type SpeakerDesk = typeof desk
+
+keepDesk(desk)
