@@ -42,6 +42,7 @@ export class LiveSession<E> {
   private readonly report: LiveReport
   /** True for a failure that only means: not now. */
   private readonly isBusy: (error: E) => boolean
+  private readonly started = Latch.makeUnsafe(false)
   private readonly due = Latch.makeUnsafe(false)
   private readonly ended = Latch.makeUnsafe(false)
   private readonly news = Latch.makeUnsafe(false)
@@ -91,6 +92,7 @@ export class LiveSession<E> {
     this.frameAtMs = nowMs
     if (bytes.length === 0) return
     this.audio.append(bytes)
+    this.started.openUnsafe()
     this.report.heard(nowMs)
     if (this.audio.isFull) this.stop("limit")
     else if (this.audio.total >= this.dueAt) this.due.openUnsafe()
@@ -100,9 +102,13 @@ export class LiveSession<E> {
   stop(end: LiveEnd): void {
     if (this.end !== undefined) return
     this.end = end
+    this.started.openUnsafe()
     this.ended.openUnsafe()
     this.due.openUnsafe()
   }
+
+  /** Completes with the first audio, or with the end of a session that had none. */
+  readonly begun: Effect.Effect<void> = this.started.await
 
   /** Completes when there is a newer hypothesis than when it completed last. */
   readonly nextHypothesis: Effect.Effect<LiveHypothesis> = Effect.suspend(() =>

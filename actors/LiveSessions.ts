@@ -68,7 +68,7 @@ export class LiveSessions extends Context.Service<
 /** Loads the model, and refuses a language that it does not know, for the price of a message. */
 const noAudio = (request: LiveRequest): TranscribeRequest => ({
   samples: new Float32Array(0),
-  // A detecting model would have to listen.
+  // A guess where none is named: a model that detects it would have to listen.
   language: request.language ?? "en",
   prompt: "",
   previousTokens: [],
@@ -113,7 +113,15 @@ const make = Effect.gen(function* () {
     })
 
   const loadedFacts = Effect.fnUntraced(function* (request: LiveRequest) {
-    if (factsOf(request.model) === undefined) yield* run(request.model, noAudio(request), () => {})
+    if (factsOf(request.model) === undefined) {
+      yield* run(request.model, noAudio(request), () => {}).pipe(
+        // The guess was wrong, and the model has loaded all the same.
+        Effect.catchIf(
+          (error) => error._tag === "InvalidRequest" && request.language === undefined,
+          () => Effect.void,
+        ),
+      )
+    }
     const facts = factsOf(request.model)
     if (facts !== undefined) return facts
     return yield* new EngineFailed({ model: request.model, reason: "unloaded", detail: "no facts" })

@@ -25,17 +25,11 @@ const joined = (parts: ReadonlyArray<Int16Array>): Int16Array => {
 
 const everything = joined(clips)
 
-const repeated = (block: Int16Array, seconds: number): Int16Array =>
-  joined(Array.from({ length: Math.ceil((seconds * rateHz) / block.length) }, () => block)).subarray(
-    0,
-    seconds * rateHz,
-  )
-
 /** The clips one after the other, over and over. */
-export const speech = (seconds: number): Int16Array => repeated(everything, seconds)
-
-/** The same ten seconds over and over: what a second of them costs depends on nothing but when it is said. */
-export const refrain = (seconds: number): Int16Array => repeated(everything.subarray(0, 10 * rateHz), seconds)
+export const speech = (seconds: number): Int16Array =>
+  joined(
+    Array.from({ length: Math.ceil((seconds * rateHz) / everything.length) }, () => everything),
+  ).subarray(0, seconds * rateHz)
 
 /** One to three parts of clips: 0.5 to 12 s. */
 export const madeUp = (seed: number): Int16Array => {

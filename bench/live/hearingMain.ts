@@ -8,12 +8,18 @@ import { s16ToBytes } from "#domain/Audio.ts"
 import type { TranscriptionEngine } from "#engines/Engine.ts"
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
 import { keepDesk } from "../support/Desk.ts"
-import { madeUp, rateHz, refrain, speech } from "./Speech.ts"
+import { madeUp, rateHz, speech } from "./Speech.ts"
 
 export interface HeardSession {
   readonly text: string
   /** Of each window, the last word's included. */
   readonly windowUs: Float64Array
+}
+
+/** Seconds. */
+interface Stretch {
+  readonly from: number
+  readonly to: number
 }
 
 interface CatalogEntry {
@@ -88,11 +94,9 @@ const hear = async (
 }
 
 const desk = {
-  session: ({ fromScratch, seconds }: { readonly seconds: number; readonly fromScratch: boolean }) =>
-    hear(speech(seconds), 1, fromScratch),
-
-  /** The same words again and again. */
-  refrain: ({ seconds }: { readonly seconds: number }) => hear(refrain(seconds), 1, false),
+  /** Of the speech from one second to another. */
+  session: ({ from, fromScratch, to }: Stretch & { readonly fromScratch: boolean }) =>
+    hear(speech(to).subarray(from * rateHz), 1, fromScratch),
 
   /** One fresh pass over so many seconds, milliseconds. */
   file: async ({ seconds }: { readonly seconds: number }): Promise<number> => {

@@ -37,7 +37,7 @@ export const realTime = (stage: Stage, plan: RealTimePlan): Effect.Effect<Sectio
         finding("native calls alone", "s/s", rate("bare")),
         finding("engine alone", "s/s", rate("engine")),
         finding("through the node", "s/s", rate("node")),
-        finding("  of it processor time of the engine's process", "s/s", rate("engineCpu")),
+        finding("  processor time of engine and decoder processes", "s/s", rate("engineCpu")),
         finding("speed of the node over the engine alone", "times", pairedRatios(of("engine"), of("node"))),
         finding(
           "speed of the node over the native calls alone",

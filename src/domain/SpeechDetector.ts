@@ -19,7 +19,7 @@ export const defaultRules: SpeechRules = { silenceMs: 500 }
 
 const FRAME_MS = 20
 /** So many loud frames in a row are speech: shorter is a click. */
-const ONSET_FRAMES = 3
+export const ONSET_FRAMES = 3
 /** Loud is 10 dB over the background: ten times its power. */
 const OVER_BACKGROUND = 10
 /** Nothing below -50 dBFS is speech, however quiet the background. Power of samples in [-1, 1]. */

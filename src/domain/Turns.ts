@@ -1,7 +1,7 @@
 // Audio into turns: who speaks is heard with a little of what came before, and a silence ends the turn. Pure but for
 // the audio it holds back; used by the realtime endpoint. 16 kHz s16.
 import { LISTEN_RATE_HZ } from "./Audio.ts"
-import { SpeechDetector } from "./SpeechDetector.ts"
+import { ONSET_FRAMES, SpeechDetector } from "./SpeechDetector.ts"
 
 export type TurnStep =
   | { readonly step: "started"; readonly audioMs: number; readonly samples: Int16Array }
@@ -21,8 +21,8 @@ export class TurnFinder {
 
   constructor(silenceMs: number, prefixMs: number) {
     this.detector = new SpeechDetector(LISTEN_RATE_HZ, { silenceMs })
-    // Speech is noticed three frames after it began.
-    this.heldSamples = Math.ceil((prefixMs * LISTEN_RATE_HZ) / 1000) + 3 * sliceSamples
+    // Speech is noticed some frames after it began.
+    this.heldSamples = Math.ceil((prefixMs * LISTEN_RATE_HZ) / 1000) + (ONSET_FRAMES - 1) * sliceSamples
   }
 
   push(samples: Int16Array): ReadonlyArray<TurnStep> {

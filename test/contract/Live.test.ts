@@ -2,6 +2,7 @@
 // charged, and what remains when an engine or a client is suddenly gone. The engine hears made-up words.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { Drain } from "#actors/Drain.ts"
 import { marks } from "#engines/fake/FakeWords.ts"
 import { Accounts } from "#store/Accounts.ts"
 import {
@@ -412,8 +413,7 @@ describe("a node that stops", () => {
       const [speaking, silent] = [await openLive(stopping), await openLive(stopping)]
       speak(speaking, pcm)
       await speaking.until(() => deltas(speaking).length === 1)
-      const { Drain } = await import("#actors/Drain.ts")
-      const drained = stopping.run(Effect.flatMap(Drain, (drain) => drain.close) as Effect.Effect<void>)
+      const drained = stopping.run(Effect.flatMap(Drain, (drain) => drain.close))
       const { text } = await syncAnswer(node, pcm, { model: "listener" })
       expect(await lastWord(speaking)).toMatchObject({ type: "transcript.text.done", text })
       expect((await speaking.closed).code).toBe(1001)

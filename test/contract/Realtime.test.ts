@@ -3,6 +3,7 @@
 import { Effect } from "effect"
 import type { RealtimeClientEvent, RealtimeServerEvent } from "openai/resources/realtime/realtime"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { Drain } from "#actors/Drain.ts"
 import { Downsampler } from "#audio/Downsampler.ts"
 import { bytesToS16, s16ToBytes } from "#domain/Audio.ts"
 import { Accounts } from "#store/Accounts.ts"
@@ -263,4 +264,23 @@ describe("who may have one", () => {
     await node.run(Effect.flatMap(Accounts, (accounts) => accounts.revokeKey(made.keyId)))
     expect(await client.closed).toEqual({ code: 1008, reason: "credential revoked" })
   })
+})
+
+it("a node that stops completes what was said, then closes with 1001", async () => {
+  const stopping = await startNode({ models: [listener({ callMs: 20 })] })
+  try {
+    const loaded = 'edgewise_model_loaded{model="listener"}'
+    await eventually(async () => (await stopping.metrics()).get(loaded) === 1, "the model is loaded")
+    const url = `ws://127.0.0.1:${stopping.port}/v1/realtime?token=${stopping.keys.dev}`
+    const client = await SocketClient.open(url)
+    send(client, byHand)
+    append(client, spoken(1.2, 1).pcm)
+    await client.until((events) => events.some(({ type }) => type === delta || type === "session.updated"))
+    await stopping.run(Effect.flatMap(Drain, (drain) => drain.close))
+    expect((await client.closed).code).toBe(1001)
+    expect(of(client, completed).length).toBe(1)
+    expect(client.frames.at(-1)!.type).toBe(completed)
+  } finally {
+    await stopping.stop()
+  }
 })

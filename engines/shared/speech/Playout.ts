@@ -24,23 +24,25 @@ export interface PlayoutOptions {
   readonly priority: "stream" | "batch"
 }
 
+type PieceOutlet = Omit<Outlet<unknown, PcmChunk>, "started">
+
 export class Playout {
   readonly #clock: Clock.Clock
-  readonly #out: Outlet<unknown, PcmChunk>
+  readonly #out: PieceOutlet
   readonly #options: PlayoutOptions
   readonly #arrivedAtMs: number
   #heardFromMs: number | undefined
   #computeNs = 0n
   #samples = 0
 
-  private constructor(clock: Clock.Clock, options: PlayoutOptions, out: Outlet<unknown, PcmChunk>) {
+  private constructor(clock: Clock.Clock, options: PlayoutOptions, out: PieceOutlet) {
     this.#clock = clock
     this.#options = options
     this.#out = out
     this.#arrivedAtMs = clock.currentTimeMillisUnsafe()
   }
 
-  static make(options: PlayoutOptions, out: Outlet<unknown, PcmChunk>): Effect.Effect<Playout> {
+  static make(options: PlayoutOptions, out: PieceOutlet): Effect.Effect<Playout> {
     return Clock.clockWith((clock) => Effect.sync(() => new Playout(clock, options, out)))
   }
 

@@ -1,0 +1,75 @@
+// Audio into turns: what a turn holds is a stretch of the audio as it was, with a little before it; the same turns
+// whatever the pieces that audio comes in.
+import * as fc from "fast-check"
+import { expect, it } from "vitest"
+import { TurnFinder, type TurnStep } from "#domain/Turns.ts"
+
+const rateHz = 16_000
+const silenceMs = 300
+const prefixMs = 200
+
+/** Loud and quiet stretches by turns, in tenths of a second. */
+const stretches = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 8 }).map((tenths) => {
+  const total = tenths.reduce((sum, tenth) => sum + tenth, 0)
+  const samples = new Int16Array((total * rateHz) / 10)
+  let at = 0
+  let state = 7
+  tenths.forEach((tenth, i) => {
+    for (const end = at + (tenth * rateHz) / 10; at < end; at++) {
+      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+      samples[at] = i % 2 === 0 ? (state >>> 28) - 8 : (state >>> 19) - 4_096
+    }
+  })
+  return samples
+})
+
+interface Turn {
+  readonly startMs: number
+  readonly samples: Array<number>
+  endMs: number | undefined
+}
+
+const turnsOf = (samples: Int16Array, sizes: ReadonlyArray<number>): ReadonlyArray<Turn> => {
+  const finder = new TurnFinder(silenceMs, prefixMs)
+  const turns: Array<Turn> = []
+  const take = (step: TurnStep) => {
+    if (step.step === "started") {
+      turns.push({ startMs: step.audioMs, samples: [...step.samples], endMs: undefined })
+    } else if (step.step === "samples") turns.at(-1)!.samples.push(...step.samples)
+    else turns.at(-1)!.endMs = step.audioMs
+  }
+  for (let at = 0, i = 0; at < samples.length; i++) {
+    const size = sizes[i % sizes.length]!
+    for (const step of finder.push(samples.subarray(at, at + size))) take(step)
+    at += size
+  }
+  return turns
+}
+
+it("a turn is a stretch of the audio, from a little before its start to the silence behind its end", () => {
+  let seen = 0
+  fc.assert(
+    fc.property(
+      stretches,
+      fc.array(fc.integer({ min: 1, max: 4_000 }), { minLength: 1, maxLength: 4 }),
+      (samples, sizes) => {
+        const turns = turnsOf(samples, [samples.length])
+        expect(turnsOf(samples, sizes)).toEqual(turns)
+        let before = 0
+        for (const { endMs, samples: heard, startMs } of turns) {
+          seen++
+          const from = Math.max(0, (startMs - prefixMs) * 16)
+          const at = Math.max(from, before)
+          // What is held before a turn never reaches into the turn before it.
+          expect(heard).toEqual([...samples.subarray(at, at + heard.length)])
+          before = at + heard.length
+          if (endMs === undefined) continue
+          expect(endMs).toBeGreaterThan(startMs)
+          expect(before).toBe((endMs + silenceMs) * 16)
+        }
+      },
+    ),
+    { numRuns: 60 },
+  )
+  expect(seen).toBeGreaterThan(40)
+})
