@@ -31,7 +31,7 @@ interface Plan {
 const full: Plan = {
   hearing: { rounds: 3, withinMs: 40_000, freshSeconds: 60, clips: 200 },
   lastWord: { rounds: 40, withinMs: 20_000 },
-  lag: { sessions: [1, 8], seconds: 20 },
+  lag: { speakers: [1, 8], seconds: 20 },
   room: { most: 60, everyMs: 1_000 },
   idleSessions: 1_000,
   frames: { rounds: 5, withinMs: 20_000, sessions: 20, frames: 500 },
@@ -41,7 +41,7 @@ const full: Plan = {
 const quick: Plan = {
   hearing: { rounds: 1, withinMs: 0, freshSeconds: 24, clips: 20 },
   lastWord: { rounds: 10, withinMs: 5_000 },
-  lag: { sessions: [1], seconds: 8 },
+  lag: { speakers: [1], seconds: 8 },
   room: { most: 12, everyMs: 500 },
   idleSessions: 200,
   frames: { rounds: 1, withinMs: 0, sessions: 10, frames: 200 },
