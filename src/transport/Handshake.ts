@@ -89,7 +89,13 @@ export const webSocketEvents = (
     idleTimeout: settings.webSocketIdleSeconds,
     sendPingsAutomatically: true,
     upgrade: onUpgrade,
-    open: (ws) => live(ws).open(ws as WebSocket<UserData>),
+    // uWS calls this from inside `upgrade`, and when `cork` around it returns it reads the state of the response that
+    // the socket was, from memory it has given back. Whatever allocates meanwhile (a function that is compiled) may
+    // make it close the new socket at once: 2 of 30 first sockets of a process (measured), none since it waits.
+    open: (ws) => {
+      const socket = live(ws)
+      queueMicrotask(() => socket.open(ws as WebSocket<UserData>))
+    },
     message: (ws, data, isBinary) => live(ws).message(data, isBinary),
     drain: (ws) => live(ws).drain(),
     close: (ws, code, reason) => live(ws).closed(code, text.decode(reason)),

@@ -30,6 +30,9 @@ export class LiveSocket implements Watched {
   private outboundBytes = 0
   private movedMs = 0
 
+  /** A handler was done before uWS had told of the socket. */
+  private endAtOpen: { readonly code: number; readonly reason: string } | undefined
+
   /** The handler knows that the socket has ended, because it was told or ended it itself. */
   private endKnown = false
 
@@ -80,15 +83,20 @@ export class LiveSocket implements Watched {
   }
 
   private close(code: number, reason: string): void {
-    this.ws?.end(sendableCode(code), shortReason(reason))
+    if (this.ws === undefined) this.endAtOpen ??= { code, reason }
+    else this.ws.end(sendableCode(code), shortReason(reason))
   }
 
   // ---------------------------------------------------------------- for uWS
 
   open(ws: WebSocket<UserData>): void {
-    this.ws = ws
     this.listener.counters.webSockets++
+    // Closed in the same breath: `ws` must not be touched any more.
+    if (this.end !== undefined) return
+    this.ws = ws
     for (const wake of [...this.openWaiters]) wake()
+    const early = this.endAtOpen
+    if (early !== undefined) this.close(early.code, early.reason)
   }
 
   message(data: ArrayBuffer, isBinary: boolean): void {

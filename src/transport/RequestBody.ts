@@ -5,7 +5,6 @@ import { Cause, Effect } from "effect"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import type { HttpServerError } from "effect/http/HttpServerError"
 import { judgeBody } from "./BodyPace.ts"
-import { BodySpill } from "./BodySpill.ts"
 import { nowMs, type Watched } from "./Deadlines.ts"
 import { type Exchange, RENEW_AFTER_MS } from "./Exchange.ts"
 import { refuse } from "./Refusal.ts"
@@ -26,7 +25,6 @@ export class RequestBody implements Watched {
   private readonly exchange: Exchange
   private chunks: Array<Uint8Array> = []
   private bufferedBytes = 0
-  private spill: BodySpill | undefined
   private waiter: (() => void) | undefined
   private onEnd: (() => void) | undefined
   private readonly startedMs = nowMs()
@@ -63,35 +61,18 @@ export class RequestBody implements Watched {
   pull<E>(
     error: (failure: BodyFailure) => E,
   ): Effect.Effect<NonEmptyReadonlyArray<Uint8Array>, E | Cause.Done> {
-    const arrived: Effect.Effect<NonEmptyReadonlyArray<Uint8Array>, E | Cause.Done> = Effect.callback(
-      (resume) => {
-        const step = (): void => {
-          this.waiter = undefined
-          if (this.failure !== undefined) resume(Effect.fail(error(this.failure)))
-          else if (this.chunks.length > 0) resume(Effect.succeed(this.take()))
-          else if (this.ended) resume(Cause.done())
-          else this.waiter = step
-        }
-        step()
-        return Effect.sync(() => {
-          this.waiter = undefined
-        })
-      },
-    )
-    return Effect.suspend(() => {
-      const { spill } = this
-      // What is in memory came before what is on disk.
-      if (spill === undefined || this.chunks.length > 0 || this.failure !== undefined) return arrived
-      return Effect.map(
-        Effect.promise(() => spill.read()),
-        (piece) => {
-          if (this.spill === spill && spill.waitingBytes === 0) {
-            this.closeSpill()
-            this.resume()
-          }
-          return [piece]
-        },
-      )
+    return Effect.callback((resume) => {
+      const step = (): void => {
+        this.waiter = undefined
+        if (this.failure !== undefined) resume(Effect.fail(error(this.failure)))
+        else if (this.chunks.length > 0) resume(Effect.succeed(this.take()))
+        else if (this.ended) resume(Cause.done())
+        else this.waiter = step
+      }
+      step()
+      return Effect.sync(() => {
+        this.waiter = undefined
+      })
     })
   }
 
@@ -156,11 +137,7 @@ export class RequestBody implements Watched {
     if (this.exchange.done || this.failure !== undefined) return
     this.receivedBytes += buffer.byteLength
     if (this.receivedBytes > this.limitBytes) return this.tooLarge()
-    const { bodyBurstBytes } = this.exchange.listener.settings
-    if (this.spill !== undefined || this.bufferedBytes >= bodyBurstBytes) {
-      this.spill ??= new BodySpill()
-      this.spill.write(new Uint8Array(buffer))
-    } else if (buffer.byteLength > 0) {
+    if (buffer.byteLength > 0) {
       // A copy: uWS takes the memory back when this callback returns.
       this.chunks.push(new Uint8Array(buffer.slice(0)))
       this.bufferedBytes += buffer.byteLength
@@ -177,22 +154,12 @@ export class RequestBody implements Watched {
 
   private take(): NonEmptyReadonlyArray<Uint8Array> {
     const taken = this.chunks as unknown as NonEmptyReadonlyArray<Uint8Array>
-    this.forgetChunks()
-    if (this.spill === undefined) this.resume()
+    this.drop()
+    this.resume()
     return taken
   }
 
   private drop(): void {
-    this.forgetChunks()
-    this.closeSpill()
-  }
-
-  private closeSpill(): void {
-    this.spill?.close()
-    this.spill = undefined
-  }
-
-  private forgetChunks(): void {
     this.exchange.listener.counters.bodyBufferedBytes -= this.bufferedBytes
     this.bufferedBytes = 0
     this.chunks = []

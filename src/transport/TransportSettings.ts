@@ -10,8 +10,6 @@ export interface TransportSettings {
   readonly eagerBodyBytes: number
   /** Body bytes that wait for their reader before the connection is paused. uWS may still deliver what it is at. */
   readonly bodyBufferBytes: number
-  /** Body bytes kept in memory at most; what is delivered beyond them in spite of the pause goes to a temporary file. */
-  readonly bodyBurstBytes: number
   /** A body that its handler does not read for this long is given up: a paused connection hides that its client left. */
   readonly bodyPauseTimeoutMs: number
   /** A body that is wanted and does not move for this long: 408. */
@@ -46,9 +44,6 @@ export const defaultSettings: TransportSettings = {
   eagerBodyBytes: 64 * 1024,
   // Guess: half of uWS's receive buffer. It reads several of those in a row (measured: 1.7 MB after a pause).
   bodyBufferBytes: 256 * 1024,
-  // Guess. uWS goes on reading within one callback, paused or not, as long as each read fills its buffer of 512 KB: a
-  // client on the same machine (a proxy that has collected an upload) delivers all 100 MB so (measured).
-  bodyBurstBytes: 2 * 1024 * 1024,
   // Guess: handlers read a body first thing; a minute is a disk in serious trouble.
   bodyPauseTimeoutMs: 60_000,
   bodyStallTimeoutMs: 30_000,
