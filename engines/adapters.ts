@@ -3,6 +3,7 @@
 import type { EngineDescriptor } from "./Engine.ts"
 
 export const adapters: Readonly<Record<string, () => Promise<EngineDescriptor>>> = {
+  "chatterbox-onnx": () => import("./chatterbox/ChatterboxOnnx.ts").then((room) => room.chatterboxOnnx),
   "cohere-hf-onnx": () => import("./cohere/CohereEngine.ts").then((room) => room.cohereHfOnnx),
   fake: () => import("./fake/Fake.ts").then((room) => room.fake),
   "fake-speech": () => import("./fake/FakeSpeech.ts").then((room) => room.fakeSpeech),

@@ -1,0 +1,200 @@
+// The adapter `chatterbox-onnx`: the published multilingual Chatterbox (four graphs and a tokenizer) as a cloning
+// speech engine. The transcript of a clip is accepted and not needed.
+// Roles in `files`: `speechEncoder`, `embedTokens`, `languageModel`, `conditionalDecoder`, `tokenizer`, `tokenizerConfig`,
+// `defaultVoice` (a WAV file), and for Chinese `cangjie` (Cangjie5_TC.json). Japanese is spoken where it is written in
+// kana: the model was taught readings, and there is no dictionary of kanji here.
+//
+// The same text, voice and language give the same bytes: the likeliest token is taken each time, and graphs that draw
+// random numbers are refused unless the catalog says `repeatable: false`.
+import { readFile } from "node:fs/promises"
+import { Tokenizer } from "@huggingface/tokenizers"
+import { Clock, Effect, Schema } from "effect"
+import wavefile from "wavefile"
+import { samplesToMs } from "#domain/Audio.ts"
+import { checkClip, encoderAudio } from "../clone/ReferenceClip.ts"
+import {
+  type EngineDescriptor,
+  EngineError,
+  type EngineSpec,
+  type SpeechEngine,
+  type SynthesizeRequest,
+} from "../Engine.ts"
+import { pauseSamples, toPcm } from "../kokoro/Pcm.ts"
+import { makeTurns } from "../kokoro/Turns.ts"
+import { invalidInput, priorityOf } from "../kokoro/Utterance.ts"
+import { decodeOptions, fileOf, loadFailed, readJsonFile } from "../shared/EngineSpecFiles.ts"
+import { requireRepeatable } from "../shared/onnx/GraphOperators.ts"
+import { Playout } from "../shared/speech/Playout.ts"
+import { CangjieTable, cangjie } from "./Cangjie.ts"
+import { type ClonedVoice, openGraphs } from "./ChatterboxGraphs.ts"
+import { chatterboxPieces, LANGUAGES, taggedText } from "./ChatterboxText.ts"
+import { type InTurn, speechTokens, TOKEN } from "./SpeechTokens.ts"
+
+const RATE_HZ = 24_000
+const DEFAULT_VOICE = "default"
+
+const between = (minimum: number, maximum: number, fallback: number) =>
+  Schema.Finite.check(Schema.isBetween({ minimum, maximum })).pipe(
+    Schema.withDecodingDefaultTypeKey(Effect.succeed(fallback)),
+  )
+
+const ChatterboxOptions = Schema.Struct({
+  /** Requests that are interleaved; one of them computes at a time. */
+  slots: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })).pipe(
+    Schema.withDecodingDefaultTypeKey(Effect.succeed(4)),
+  ),
+  /** The published defaults: of the reference implementation (exaggeration, guidance) and of the ONNX example. */
+  exaggeration: between(0, 2, 0.5),
+  guidance: between(0, 3, 0.5),
+  repetitionPenalty: between(1, 5, 1.2),
+  /** Whether equal requests must give equal bytes. */
+  repeatable: Schema.Boolean.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(true))),
+})
+
+/** 25 tokens are a second of speech, which is some 15 characters; three times that, and never more than 40 s. */
+const maxTokens = (piece: string): number => Math.min(1_000, 25 + 5 * piece.length)
+
+/** Quiet tokens at the end, as published: the decoder cuts the last sound without them. */
+const TRAILING_SILENCE = [TOKEN.silence, TOKEN.silence, TOKEN.silence]
+
+const ROLES = ["speechEncoder", "embedTokens", "languageModel", "conditionalDecoder"] as const
+
+const graphFiles = Effect.fnUntraced(function* (spec: EngineSpec, repeatable: boolean) {
+  const files: Record<string, string> = {}
+  for (const role of ROLES) {
+    const path = yield* fileOf(spec, role)
+    if (repeatable) yield* requireRepeatable(path)
+    files[role] = path
+  }
+  return files as Record<(typeof ROLES)[number], string>
+})
+
+const readTokenizer = Effect.fnUntraced(function* (spec: EngineSpec) {
+  const tokenizerJson = yield* readJsonFile(spec, "tokenizer")
+  const tokenizerConfig = yield* readJsonFile(spec, "tokenizerConfig")
+  return yield* Effect.try({
+    try: () => new Tokenizer(tokenizerJson as object, tokenizerConfig as object),
+    catch: (cause) => loadFailed("tokenizer", (cause as Error).message),
+  })
+})
+
+/** Characters of Chinese, where the catalog names the table. */
+const readGlyphs = Effect.fnUntraced(function* (spec: EngineSpec) {
+  if (spec.files.cangjie === undefined) return undefined
+  const table = yield* Schema.decodeUnknownEffect(CangjieTable)(yield* readJsonFile(spec, "cangjie")).pipe(
+    Effect.mapError((error) => loadFailed("cangjie", error.message)),
+  )
+  return cangjie(table)
+})
+
+/** The samples of a WAV file, s16 mono, with its rate. */
+const readWav = Effect.fnUntraced(function* (spec: EngineSpec, role: string) {
+  const path = yield* fileOf(spec, role)
+  return yield* Effect.tryPromise({
+    try: async () => {
+      const wav = new wavefile.WaveFile(await readFile(path))
+      wav.toBitDepth("16")
+      const samples: unknown = wav.getSamples(false, Int16Array)
+      const channel: unknown = Array.isArray(samples) ? samples[0] : samples
+      if (!(channel instanceof Int16Array)) throw new TypeError("no samples")
+      return { clip: channel, rateHz: (wav.fmt as { readonly sampleRate: number }).sampleRate }
+    },
+    catch: () => loadFailed(role, "is not a WAV file"),
+  })
+})
+
+const acquire = (spec: EngineSpec) =>
+  Effect.gen(function* () {
+    const options = yield* decodeOptions(ChatterboxOptions, spec)
+    const files = yield* graphFiles(spec, options.repeatable)
+    const tokenizer = yield* readTokenizer(spec)
+    const glyphs = yield* readGlyphs(spec)
+    const defaultClip = yield* readWav(spec, "defaultVoice")
+    const graphs = yield* openGraphs(files, { threads: spec.threads, exaggeration: options.exaggeration })
+    const turns = makeTurns()
+    const languages = LANGUAGES.filter((code) => code !== "zh" || glyphs !== undefined)
+
+    /** Checked before the reply begins; heard, which is a native call, in its turn. */
+    const heard = (
+      clip: Int16Array,
+      rateHz: number,
+    ): Effect.Effect<Effect.Effect<ClonedVoice, EngineError>, EngineError> => {
+      const checked = checkClip(clip, rateHz)
+      if ("problem" in checked) return Effect.fail(invalidInput("voice", checked.problem))
+      return Effect.succeed(
+        Effect.suspend(() => graphs.voice(encoderAudio(checked.speech, checked.rateHz, RATE_HZ))),
+      )
+    }
+    const preset = yield* Effect.flatten(heard(defaultClip.clip, defaultClip.rateHz)).pipe(
+      Effect.mapError((error) => loadFailed("defaultVoice", error.detail)),
+    )
+    const voiceOf = ({ voice }: SynthesizeRequest) => {
+      if (!("preset" in voice)) return heard(voice.clip, voice.rateHz)
+      return voice.preset === DEFAULT_VOICE
+        ? Effect.succeed(Effect.succeed(preset))
+        : Effect.fail(invalidInput("voice", `must be "${DEFAULT_VOICE}" or a reference clip`))
+    }
+
+    /** Speech tokens and their waveform, s16; undefined when the model returned NaN, empty when it said nothing. */
+    const speak = Effect.fnUntraced(function* (
+      piece: string,
+      language: string,
+      voice: ClonedVoice,
+      inTurn: InTurn,
+    ) {
+      const { ids } = tokenizer.encode(taggedText(piece, language, glyphs))
+      const limits = { ...options, maxTokens: maxTokens(piece) }
+      const tokens = yield* speechTokens(graphs, voice, ids, limits, inTurn)
+      if (tokens === undefined) return undefined
+      if (tokens.length === 0) return new Int16Array(0)
+      const all = [...voice.promptTokens, ...tokens, ...TRAILING_SILENCE]
+      return toPcm(yield* inTurn(graphs.waveform(all, voice)), RATE_HZ)
+    })
+    // Once to nobody: a graph that does not fit the others fails now, and what speech costs is known from the start.
+    const beganMs = yield* Clock.currentTimeMillis
+    const warm = yield* speak("One, two, three.", "en", preset, (work) => work)
+    if (warm === undefined) return yield* loadFailed("languageModel", "returned NaN")
+    const realTimeFactor = ((yield* Clock.currentTimeMillis) - beganMs) / samplesToMs(warm.length, RATE_HZ)
+
+    const engine: SpeechEngine = {
+      kind: "speech",
+      facts: {
+        slots: options.slots,
+        rateHz: RATE_HZ,
+        voices: [DEFAULT_VOICE],
+        languages,
+        cloning: true,
+        ...(warm.length === 0 ? {} : { realTimeFactor }),
+        summary: `chatterbox, ${languages.length} languages, ${spec.threads} thread${spec.threads === 1 ? "" : "s"}`,
+      },
+      synthesize: (request, out) =>
+        Effect.gen(function* () {
+          const { language, speed, text } = request
+          if (speed !== 1) return yield* invalidInput("speed", "must be 1.0 with this model")
+          if (!languages.includes(language)) {
+            return yield* invalidInput("language", `must be one of ${languages.join(", ")}`)
+          }
+          const hear = yield* voiceOf(request)
+          const pieces = chatterboxPieces(text)
+          let piece = pieces.next()
+          if (piece.done === true) return yield* invalidInput("input", "has nothing that can be pronounced")
+          out.started({ pieces: 1 })
+          const playout = yield* Playout.make({ turns, rateHz: RATE_HZ, priority: priorityOf(request) }, out)
+          const voice = yield* playout.inTurn(hear)
+          while (piece.done !== true) {
+            yield* playout.wanted
+            const pcm = yield* speak(piece.value, language, voice, (work) => playout.inTurn(work))
+            if (pcm === undefined) return yield* notNumbers
+            yield* playout.give(pcm)
+            piece = pieces.next()
+            if (piece.done !== true) playout.push(new Int16Array(pauseSamples("sentence", 1, RATE_HZ)))
+          }
+          return playout.end
+        }),
+    }
+    return engine
+  })
+
+const notNumbers = new EngineError({ reason: "Failed", field: "", detail: "the model returned NaN" })
+
+export const chatterboxOnnx: EngineDescriptor = { adapter: "chatterbox-onnx", kind: "speech", acquire }
