@@ -23,7 +23,8 @@ export const realTime = (stage: Stage, plan: RealTimePlan): Effect.Effect<Sectio
         const beforeUs = yield* stage.gateway.engineCpuUs
         const [answer] = yield* stage.speakers.ask("hear", { target, seconds, count: 1 })
         const engineCpu = ((yield* stage.gateway.engineCpuUs) - beforeUs) / 1000
-        return { bare, engine, engineCpu, node: answer?.status === 200 ? answer.elapsedMs : Number.NaN }
+        const four = (yield* stage.speakers.ask("together", { target, seconds, count: 4 })) / 4
+        return { bare, engine, engineCpu, four, node: answer?.status === 200 ? answer.elapsedMs : Number.NaN }
       }),
     )
     const of = (part: keyof (typeof rounds)[number]) => rounds.map((round) => round[part])
@@ -38,6 +39,7 @@ export const realTime = (stage: Stage, plan: RealTimePlan): Effect.Effect<Sectio
         finding("engine alone", "s/s", rate("engine")),
         finding("through the node", "s/s", rate("node")),
         finding("  processor time of engine and decoder processes", "s/s", rate("engineCpu")),
+        finding("through the node, four files at once, each", "s/s", rate("four")),
         finding("speed of the node over the engine alone", "times", pairedRatios(of("engine"), of("node"))),
         finding(
           "speed of the node over the native calls alone",

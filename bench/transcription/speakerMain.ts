@@ -100,6 +100,15 @@ const desk = {
     return answers
   },
 
+  /** Sends the same file so many times at once; milliseconds until the last answer, NaN where one was no transcript. */
+  together: async (asked: { readonly target: Target; readonly seconds: number; readonly count: number }) => {
+    const beganMs = performance.now()
+    const answers = await Promise.all(
+      Array.from({ length: asked.count }, () => ask(asked.target, fileOf(asked.seconds))),
+    )
+    return answers.every(({ status }) => status === 200) ? performance.now() - beganMs : Number.NaN
+  },
+
   /** Seconds of audio that each of some clients got heard, all at it for that long. */
   share: async (asked: {
     readonly target: Target

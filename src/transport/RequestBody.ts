@@ -105,6 +105,7 @@ export class RequestBody implements Watched {
   }
 
   sweep(now: number): void {
+    if (this.ended) return this.renew(now)
     const sinceSweepMs = now - this.sweptMs
     this.sweptMs = now
     if (this.paused) {
@@ -127,10 +128,13 @@ export class RequestBody implements Watched {
     const verdict = judgeBody(pace, this.exchange.listener.settings)
     if (verdict.is === "stalled") this.stalled(verdict.problem)
     else if (verdict.is === "unread") this.exchange.cut()
-    else if (now - this.renewedMs >= RENEW_AFTER_MS) {
-      this.renewedMs = now
-      this.exchange.renewTimer()
-    }
+    else this.renew(now)
+  }
+
+  private renew(now: number): void {
+    if (now - this.renewedMs < RENEW_AFTER_MS) return
+    this.renewedMs = now
+    this.exchange.renewTimer()
   }
 
   private receive(buffer: ArrayBuffer, last: boolean): void {
@@ -145,7 +149,8 @@ export class RequestBody implements Watched {
     }
     if (last) {
       this.ended = true
-      this.exchange.listener.deadlines.unwatch(this)
+      // A pause that outlasts the body ends with a resume, which starts uWS's timer anew and for good: see `sweep`.
+      if (!this.paused) this.exchange.listener.deadlines.unwatch(this)
     }
     this.wake()
     if (!last && this.bufferedBytes >= this.exchange.listener.settings.bodyBufferBytes) this.stop()

@@ -28,19 +28,19 @@ describe("twenty sessions", () => {
     const expected = await Promise.all(
       speech.map((pcm) => syncAnswer(node, pcm, { model: "listener" }).then(({ text }) => text)),
     )
-    const clients = await Promise.all(speech.map(() => openLive(node)))
+    const clients = await Promise.all(speech.map(() => openLive(node, { window_s: "2" })))
     const flooding = await openLive(node)
     const bytes = await openLive(node)
     const silent = await openLive(node)
     flooding.socket.send(noise(115, 99))
     bytes.socket.send(Buffer.alloc(1))
 
-    // A second at a time, each session at its own pace: whoever has its caption goes on.
+    // Two seconds at a time, each session at its own pace: whoever has its caption goes on.
     const survive = async (client: SocketClient, i: number): Promise<void> => {
-      for (let at = 0; at < seconds; at++) {
-        speak(client, speech[i]!.subarray(at * second, (at + 1) * second), 640 + 2 * i)
-        await client.until(() => deltas(client).at(-1)?.audio_ms === (at + 1) * 1_000)
-        if (i % 2 === 1 && at === (i * 3) % seconds) return client.vanish()
+      for (let at = 0; at < seconds; at += 2) {
+        speak(client, speech[i]!.subarray(at * second, (at + 2) * second), 640 + 2 * i)
+        await client.until(() => deltas(client).at(-1)?.audio_ms === (at + 2) * 1_000)
+        if (i % 2 === 1 && at === (i * 2) % seconds) return client.vanish()
       }
       client.send(stop)
     }
@@ -50,9 +50,7 @@ describe("twenty sessions", () => {
       if (i % 2 === 1) continue
       expect(await lastWord(client)).toMatchObject({ type: "transcript.text.done", text: expected[i] })
       // Every window had its caption: none was lost to the crowd.
-      expect(deltas(client).map(({ audio_ms }) => audio_ms)).toEqual(
-        Array.from({ length: seconds }, (_, at) => (at + 1) * 1_000),
-      )
+      expect(deltas(client).map(({ audio_ms }) => audio_ms)).toEqual([2_000, 4_000, 6_000, 8_000])
     }
     expect((await lastWord(bytes)).type).toBe("error")
     flooding.send(stop)
@@ -93,8 +91,9 @@ describe("a thousand sessions", () => {
     await client.closed
   }
   const cycles = async (count: number) => {
-    for (let i = 0; i < count; i += 20) {
-      await Promise.all(Array.from({ length: 20 }, (_, k) => cycle(i + k)))
+    // So few at once that a busy machine has room for them.
+    for (let i = 0; i < count; i += 5) {
+      await Promise.all(Array.from({ length: 5 }, (_, k) => cycle(i + k)))
     }
   }
 

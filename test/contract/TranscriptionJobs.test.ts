@@ -7,6 +7,7 @@ import { Accounts } from "#store/Accounts.ts"
 import { Jobs, maxUnfinishedOfOrg } from "#store/Jobs.ts"
 import { type Clip, clipBytes, clips, sparseWav } from "../support/SpeechClips.ts"
 import { eventually, startNode, type TestNode, temporaryDir } from "../support/TestNode.ts"
+import { TextStream } from "../support/TextStream.ts"
 import {
   metered,
   model,
@@ -219,6 +220,42 @@ describe("DELETE", () => {
       expect(audioMs).toBeLessThan(90_000)
     },
   )
+})
+
+describe("a key that is revoked", () => {
+  const revoke = (key: string) =>
+    node.run(
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        yield* accounts.revokeKey((yield* accounts.authenticate(key)).keyId)
+      }),
+    )
+
+  it("ends its jobs between two turns", async () => {
+    const { key, org } = await orgWith(node, 4_500)
+    const other = await node.run(
+      Effect.flatMap(Accounts, (accounts) => accounts.createKey({ org, user: "other" })),
+    )
+    const id = await submit(targetOf(node, key), sparseWav(90) as Bytes)
+    await eventually(async () => "detail" in (await poll(targetOf(node, key), id)).body, "the job pauses")
+    await revoke(key)
+    expect(await untilDone(targetOf(node, other.apiKey), id)).toEqual({
+      status: 400,
+      body: { job_id: id, status: "failed", detail: "Invalid API key" },
+    })
+    await untilNoUploads(node.dataDir)
+  })
+
+  it("ends its requests in person", async () => {
+    const { key } = await orgWith(node, 10_000_000)
+    const file = sparseWav(600) as Bytes
+    const stream = new TextStream(await post(node, file, { key, query: { model, stream: "true" } }))
+    await revoke(key)
+    await stream.toEnd()
+    expect(JSON.parse(stream.events.at(-2)!)).toEqual({ type: "error", error: "Invalid API key" })
+    expect(stream.events.at(-1)).toBe("[DONE]")
+    await untilNoUploads(node.dataDir)
+  })
 })
 
 describe("a queue", () => {

@@ -1,5 +1,5 @@
 // What goes up: the six containers, the 100 MB limit to the byte, bodies of unknown length, and clients that leave.
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -178,5 +178,20 @@ describe("clients that leave", () => {
       { detail: "body: is not complete and correct multipart/form-data" },
     ])
     await untilNoUploads(node.dataDir)
+  })
+})
+
+describe("a disk that cannot be written", () => {
+  it("is a failure of the server, and told without its paths", async () => {
+    const broken = await startNode({ models: [whisper] })
+    try {
+      writeFileSync(join(broken.dataDir, "uploads"), "a file where the folder should be")
+      const file = clipBytes(clip) as Uint8Array<ArrayBuffer>
+      const response = await post(broken, file, { query: { model, sync: "true" } })
+      expect(response.status).toBe(500)
+      expect(await response.text()).not.toMatch(/uploads|EEXIST|ENOTDIR|\/tmp/)
+    } finally {
+      await broken.stop()
+    }
   })
 })

@@ -1,0 +1,98 @@
+// The job workers over a store that fails now and then: accepted jobs are done all the same once it works again.
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { Drain } from "#actors/Drain.ts"
+import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import { TranscriptionJobs } from "#api/TranscriptionJobs.ts"
+import { Decoder } from "#audio/Decoder.ts"
+import type { JobEvent } from "#domain/JobStatus.ts"
+import { Accounts } from "#store/Accounts.ts"
+import { type Job, Jobs } from "#store/Jobs.ts"
+import { UsageLedger } from "#store/UsageLedger.ts"
+
+const job: Job = {
+  id: "job_transcription_1",
+  orgId: "org_1",
+  keyId: "key_1",
+  model: "none",
+  options: {
+    language: null,
+    prompt: "",
+    temperature: 0,
+    punctuation: null,
+    format: "json",
+    granularities: [],
+  },
+  uploadPath: "/nowhere/at/all",
+  status: "processing",
+  decodedMs: undefined,
+  note: undefined,
+  transcript: undefined,
+}
+
+/** The services under the workers, as far as a job of a model that transcribes nothing needs them. */
+const under = (jobs: Partial<Jobs["Service"]>) => {
+  const never = () => Effect.die(new Error("not expected"))
+  const store: Jobs["Service"] = {
+    accept: never,
+    hasRoom: never,
+    find: never,
+    take: never,
+    othersWait: never,
+    change: never,
+    recover: Effect.succeed(0),
+    uploads: Effect.succeed(new Set()),
+    purge: Effect.void,
+    ...jobs,
+  }
+  const registry = { find: () => ({ entry: { id: "none", kind: "text" }, host: undefined }) }
+  return TranscriptionJobs.layer.pipe(
+    Layer.provide([
+      Drain.layer,
+      Layer.succeed(Jobs, store),
+      Layer.succeed(Accounts, { principalOf: () => Effect.succeed({}) } as unknown as Accounts["Service"]),
+      Layer.succeed(UsageLedger, { flush: Effect.void } as unknown as UsageLedger["Service"]),
+      Layer.succeed(ModelRegistry, registry as unknown as ModelRegistry["Service"]),
+      Layer.succeed(Decoder, {} as Decoder["Service"]),
+    ]),
+  )
+}
+
+const broken = Effect.die(new Error("database is locked"))
+
+describe("a store that fails", () => {
+  it.effect("to be read does not end the workers", () =>
+    Effect.gen(function* () {
+      const ended = yield* Deferred.make<JobEvent>()
+      let looks = 0
+      const jobs = under({
+        take: () => (++looks === 1 ? broken : Effect.succeed(looks === 2 ? job : undefined)),
+        change: (_id, event) => Effect.as(Deferred.succeed(ended, event), true),
+      })
+      yield* Effect.gen(function* () {
+        yield* TestClock.adjust("10 seconds")
+        expect(yield* Deferred.await(ended)).toBe("fail")
+        expect(looks).toBeGreaterThan(1)
+      }).pipe(Effect.provide(jobs))
+    }),
+  )
+
+  it.effect("to take a job's end has the job back in the queue", () =>
+    Effect.gen(function* () {
+      const events: Array<JobEvent> = []
+      let looks = 0
+      const jobs = under({
+        take: () => Effect.sync(() => (++looks === 1 ? job : undefined)),
+        change: (_id, event) => {
+          events.push(event)
+          return events.length === 1 ? broken : Effect.succeed(true)
+        },
+      })
+      yield* Effect.gen(function* () {
+        yield* TestClock.adjust("10 seconds")
+        expect(events).toEqual(["fail", "return"])
+      }).pipe(Effect.provide(jobs))
+    }),
+  )
+})
