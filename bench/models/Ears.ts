@@ -1,0 +1,206 @@
+// What the built-in ears get wrong: words by voice and condition, text where nobody speaks, times of segments, and how
+// fast they are. Called by the evaluation; the engine is the product's own, the audio that of models/eval.
+import { Effect } from "effect"
+import { LISTEN_RATE_HZ, s16ToF32 } from "#domain/Audio.ts"
+import type { TranscriptionEngine } from "#engines/Engine.ts"
+import { finding, type Section } from "../support/Findings.ts"
+import { inRoom, withNoise, wordlessClips } from "./Conditions.ts"
+import { type Hearing, hear, loadEars } from "./Engines.ts"
+import { evaluationSet, type Recording, recordingSamples } from "./EvaluationSet.ts"
+import { type Heard, wordErrorPercent } from "./WordErrors.ts"
+
+/** Silence left on either side of a sentence that is cut out of its recording. */
+const MARGIN_SECONDS = 0.2
+
+interface Sentence extends Heard {
+  readonly voice: string
+  readonly group: Recording["group"]
+  readonly kind: "pattern" | "free"
+}
+
+interface Material {
+  readonly recording: Recording
+  readonly samples: Float32Array
+}
+
+type Condition = readonly [name: string, apply: (samples: Float32Array, seed: number) => Float32Array]
+
+const clean: Condition = ["clean", (samples) => samples]
+
+/** The goals hold for `clean`; the others show how quickly it gets worse. */
+const conditions: ReadonlyArray<Condition> = [
+  clean,
+  ["noise, 20 dB", (samples, seed) => withNoise(samples, 20, seed)],
+  ["noise, 10 dB", (samples, seed) => withNoise(samples, 10, seed)],
+  ["room of 0.3 s", (samples, seed) => inRoom(samples, 0.3, LISTEN_RATE_HZ, seed)],
+]
+
+const cut = (samples: Float32Array, start: number, end: number): Float32Array =>
+  samples.slice(
+    Math.max(0, Math.round((start - MARGIN_SECONDS) * LISTEN_RATE_HZ)),
+    Math.round((end + MARGIN_SECONDS) * LISTEN_RATE_HZ),
+  )
+
+const listen = Effect.fnUntraced(function* (
+  ears: TranscriptionEngine,
+  material: ReadonlyArray<Material>,
+  [, apply]: Condition,
+) {
+  const out: Array<Sentence> = []
+  for (const { recording, samples } of material) {
+    for (const { end, kind, start, text } of recording.segments) {
+      const { text: heard } = yield* hear(ears, apply(cut(samples, start, end), out.length + 1))
+      out.push({ said: text, heard, kind, voice: recording.voice, group: recording.group })
+    }
+  }
+  return out
+})
+
+const wordErrors = Effect.fnUntraced(function* (
+  ears: TranscriptionEngine,
+  material: ReadonlyArray<Material>,
+) {
+  const inClean = yield* listen(ears, material, clean)
+  const rate = (what: string, chosen: ReadonlyArray<Sentence>, goal?: number) =>
+    finding(
+      what,
+      "%",
+      [wordErrorPercent(chosen)],
+      goal === undefined ? undefined : { is: "at most", value: goal },
+    )
+  const trained = inClean.filter(({ group }) => group === "trained")
+  const unseen = inClean.filter(({ group }) => group === "unseen")
+  const groups = [
+    rate("trained voices", trained, 10),
+    rate(
+      "trained voices, framed sentences",
+      trained.filter(({ kind }) => kind === "pattern"),
+    ),
+    rate(
+      "trained voices, free sentences",
+      trained.filter(({ kind }) => kind === "free"),
+    ),
+    rate("voices never trained", unseen, 20),
+  ]
+  const spoilt = yield* Effect.forEach(conditions.slice(1), (condition) =>
+    Effect.map(listen(ears, material, condition), (heard) => rate(`all voices, ${condition[0]}`, heard)),
+  )
+  const byVoice = material.map(({ recording: { group, voice } }) =>
+    rate(
+      group === "unseen" ? `${voice} (never trained)` : voice,
+      inClean.filter((sentence) => sentence.voice === voice),
+    ),
+  )
+  return [
+    {
+      title: "Ears: word errors",
+      method: `${inClean.length} sentences of ${material.length} espeak-ng voices, one by one, clean unless it says otherwise; compared in lower case without punctuation.`,
+      findings: [...groups, ...spoilt],
+    },
+    {
+      title: "Ears: word errors by voice, clean",
+      method: "Four sentences a voice, six of a voice that was never trained: about 30 and 45 words.",
+      findings: byVoice,
+    },
+  ] satisfies ReadonlyArray<Section>
+})
+
+const withoutSpeech = Effect.fnUntraced(function* (ears: TranscriptionEngine) {
+  const clips = wordlessClips(LISTEN_RATE_HZ)
+  const heard = yield* Effect.forEach(clips, ({ kind, samples }) =>
+    Effect.map(hear(ears, samples), ({ text }) => ({ kind, empty: text === "" })),
+  )
+  const kinds = [...new Set(clips.map(({ kind }) => kind))]
+  const share = (what: string, chosen: typeof heard) => {
+    const empty = chosen.filter((clip) => clip.empty).length
+    return finding(what, "%", [(100 * empty) / chosen.length], { is: "at least", value: 100 })
+  }
+  return {
+    title: "Ears: empty text where nobody speaks",
+    method: `${clips.length} generated clips of 1, 3, 8 and 20 s.`,
+    findings: kinds.map((kind) =>
+      share(
+        kind,
+        heard.filter((clip) => clip.kind === kind),
+      ),
+    ),
+  } satisfies Section
+})
+
+/** Of every sentence that was said: how far the nearest start and the nearest end are that were heard. */
+const timeErrors = (recording: Recording, { segments }: Hearing) => {
+  const nearest = (times: ReadonlyArray<number>, time: number) =>
+    Math.min(...times.map((other) => Math.abs(other - time)))
+  return recording.segments.map(({ end, start }) => ({
+    start: nearest(
+      segments.map((segment) => segment.start),
+      start,
+    ),
+    end: nearest(
+      segments.map((segment) => segment.end),
+      end,
+    ),
+  }))
+}
+
+const times = Effect.fnUntraced(function* (ears: TranscriptionEngine, material: ReadonlyArray<Material>) {
+  const heard = yield* Effect.forEach(material, ({ recording, samples }) =>
+    Effect.map(hear(ears, samples), (hearing) => ({ recording, hearing })),
+  )
+  const errors = heard.flatMap(({ hearing, recording }) => timeErrors(recording, hearing))
+  const within = (side: "start" | "end") =>
+    (100 * errors.filter((error) => error[side] <= 0.3).length) / errors.length
+  const goal = { is: "at most", value: 0.3 } as const
+  const least = { is: "at least", value: 90 } as const
+  const segments = heard.filter(
+    ({ hearing, recording }) => hearing.segments.length === recording.segments.length,
+  ).length
+  return {
+    title: "Ears: times of segments",
+    method: `${material.length} recordings of four or six sentences with pauses of half a second; every sentence against the nearest start and end that were heard.`,
+    findings: [
+      finding(
+        "error of starts",
+        "s",
+        errors.map(({ start }) => start),
+        goal,
+      ),
+      finding(
+        "error of ends",
+        "s",
+        errors.map(({ end }) => end),
+        goal,
+      ),
+      finding("starts within 0.3 s", "%", [within("start")], least),
+      finding("ends within 0.3 s", "%", [within("end")], least),
+      finding("recordings cut into the right number of segments", "%", [(100 * segments) / heard.length]),
+    ],
+  } satisfies Section
+})
+
+const speed = Effect.fnUntraced(function* (ears: TranscriptionEngine, material: ReadonlyArray<Material>) {
+  const seconds = 10
+  const window = (samples: Float32Array) => samples.subarray(0, seconds * LISTEN_RATE_HZ)
+  const long = material.filter(({ samples }) => samples.length >= seconds * LISTEN_RATE_HZ).slice(0, 9)
+  const taken = yield* Effect.forEach(long, ({ samples }) =>
+    Effect.map(hear(ears, window(samples)), ({ computeSeconds }) => computeSeconds),
+  )
+  return {
+    title: "Ears: speed",
+    method: `${long.length} windows of ${seconds} s, one thread.`,
+    findings: [finding("computing time of a window of 10 s", "s", taken, { is: "at most", value: 1 })],
+  } satisfies Section
+})
+
+export const earsSections = Effect.gen(function* () {
+  const ears = yield* loadEars
+  const material = yield* Effect.forEach(evaluationSet.speech, (recording) =>
+    Effect.map(recordingSamples(recording), (samples) => ({ recording, samples: s16ToF32(samples) })),
+  )
+  return [
+    ...(yield* wordErrors(ears, material)),
+    yield* withoutSpeech(ears),
+    yield* times(ears, material),
+    yield* speed(ears, material),
+  ] satisfies ReadonlyArray<Section>
+})

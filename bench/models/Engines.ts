@@ -1,0 +1,167 @@
+// The product's own engines on the files of the catalog, in this process: loading them, and asking them for one thing at
+// a time. Called by the sections.
+import { dirname } from "node:path"
+import { Context, Effect, Layer } from "effect"
+import { adapters } from "#engines/adapters.ts"
+import { encoderAudio } from "#engines/clone/ReferenceClip.ts"
+import type {
+  ChatTurn,
+  Engine,
+  EngineKind,
+  PcmChunk,
+  Segment,
+  SpeechEngine,
+  SynthesizeRequest,
+  TextDelta,
+  TextEngine,
+  TranscriptionEngine,
+} from "#engines/Engine.ts"
+import { locate, readCatalog } from "#store/CatalogFile.ts"
+import { builtInCatalog } from "../../src/Config.ts"
+
+/** Which catalog is evaluated: the built-in one, or a candidate's. */
+export class EvaluatedCatalog extends Context.Service<EvaluatedCatalog, { readonly path: string }>()(
+  "bench/models/EvaluatedCatalog",
+) {
+  static readonly at = (path: string = builtInCatalog) => Layer.succeed(EvaluatedCatalog, { path })
+}
+
+/** The models that are evaluated, by what they do. */
+const evaluated = {
+  ears: "stt-large-v3-turbo",
+  voices: "tts-82m",
+  cloner: "tts-3b-ml",
+  words: "llm-3.5-27b",
+}
+
+/** Digests of the evaluated weights, as the catalog has them: results belong to these files and no others. */
+export const evaluatedWeights = Effect.gen(function* () {
+  const { path } = yield* EvaluatedCatalog
+  const { models } = yield* readCatalog(path)
+  const ids = new Set(Object.values(evaluated))
+  const files = models.filter(({ id }) => ids.has(id)).flatMap((entry) => Object.values(entry.files))
+  return Object.fromEntries(
+    files.flatMap(({ sha256, source }) => (sha256 === undefined ? [] : [[source, sha256]])),
+  )
+})
+
+const load = Effect.fnUntraced(function* (modelId: string) {
+  const { path } = yield* EvaluatedCatalog
+  const { models } = yield* readCatalog(path)
+  const entry = models.find(({ id }) => id === modelId)
+  const room = entry === undefined ? undefined : adapters[entry.adapter]
+  if (entry === undefined || room === undefined) {
+    return yield* Effect.die(new Error(`${dirname(path)}: the catalog has no ${modelId}`))
+  }
+  const { files } = yield* locate(path, entry)
+  const { acquire } = yield* Effect.promise(room)
+  return yield* acquire({ modelId, adapter: entry.adapter, files, options: entry.options, threads: 1 })
+})
+
+const isKind =
+  <Kind extends EngineKind>(kind: Kind) =>
+  (engine: Engine): engine is Extract<Engine, { kind: Kind }> =>
+    engine.kind === kind
+
+const loadAs = Effect.fnUntraced(function* <Kind extends EngineKind>(modelId: string, kind: Kind) {
+  const engine = yield* load(modelId)
+  if (isKind(kind)(engine)) return engine
+  return yield* Effect.die(new Error(`${modelId} is no ${kind} engine`))
+})
+
+export const loadEars = loadAs(evaluated.ears, "transcription")
+export const loadVoices = loadAs(evaluated.voices, "speech")
+export const loadCloner = loadAs(evaluated.cloner, "speech")
+export const loadWords = loadAs(evaluated.words, "text")
+
+const outlet = <Unit>() => {
+  const units: Array<Unit> = []
+  const begun = () => {}
+  const push = (unit: Unit) => void units.push(unit)
+  return { units, started: begun, push, paused: () => false, resumed: Effect.void }
+}
+
+const timed = Effect.fnUntraced(function* <A, E, R>(work: Effect.Effect<A, E, R>) {
+  const began = performance.now()
+  const result = yield* work
+  return { result, seconds: (performance.now() - began) / 1000 }
+})
+
+export interface Hearing {
+  readonly text: string
+  /** Times in seconds from the first sample. */
+  readonly segments: ReadonlyArray<Segment>
+  readonly computeSeconds: number
+}
+
+/** A whole file, window by window as the transcriber asks. `samples` f32 mono 16 kHz. */
+export const hear = Effect.fnUntraced(function* (
+  ears: TranscriptionEngine,
+  samples: Float32Array,
+  rateHz = 16_000,
+) {
+  const longest = ears.facts.windowSeconds * rateHz
+  const segments: Array<Segment> = []
+  let [at, computeSeconds] = [0, 0]
+  let previousTokens: ReadonlyArray<number> = []
+  while (at < samples.length) {
+    const window = samples.subarray(at, Math.min(samples.length, at + longest))
+    const out = outlet<Segment>()
+    const asked = ears.transcribe(
+      {
+        samples: window,
+        language: "en",
+        prompt: "",
+        previousTokens,
+        temperature: 0,
+        punctuation: undefined,
+        words: false,
+        last: at + window.length >= samples.length,
+      },
+      out,
+    )
+    const { result, seconds } = yield* timed(asked)
+    computeSeconds += seconds
+    const shift = at / rateHz
+    segments.push(...out.units.map((s) => ({ ...s, start: s.start + shift, end: s.end + shift })))
+    previousTokens = result.previousTokens
+    at += result.consumedSamples > 0 ? result.consumedSamples : window.length
+  }
+  const text = segments.map((segment) => segment.text).join("")
+  return { text: text.trim(), segments, computeSeconds } satisfies Hearing
+})
+
+export interface Speaking {
+  /** s16 mono 24 kHz. */
+  readonly samples: Int16Array
+  readonly computeSeconds: number
+}
+
+export const say = Effect.fnUntraced(function* (
+  engine: SpeechEngine,
+  text: string,
+  voice: SynthesizeRequest["voice"],
+  speed = 1,
+) {
+  const out = outlet<PcmChunk>()
+  const { seconds } = yield* timed(engine.synthesize({ text, voice, language: "en", speed }, out))
+  const samples = new Int16Array(out.units.reduce((sum, unit) => sum + unit.samples.length, 0))
+  let at = 0
+  for (const unit of out.units) {
+    samples.set(unit.samples, at)
+    at += unit.samples.length
+  }
+  return { samples, computeSeconds: seconds } satisfies Speaking
+})
+
+/** What a voice said, as the ears take it: f32 16 kHz. */
+export const forEars = (samples: Int16Array): Float32Array => encoderAudio(samples, 24_000, 16_000)
+
+/** The whole greedy answer. */
+export const answer = Effect.fnUntraced(function* (words: TextEngine, turns: ReadonlyArray<ChatTurn>) {
+  const out = outlet<TextDelta>()
+  const sampling = { temperature: 0, topP: 1, topK: 0, frequencyPenalty: 0, presencePenalty: 0, seed: 0 }
+  const request = { prompt: { turns }, maxTokens: 120, sampling, stop: [] }
+  const { result, seconds } = yield* timed(words.generate(request, out))
+  return { text: out.units.map((unit) => unit.text).join(""), ...result, computeSeconds: seconds }
+})

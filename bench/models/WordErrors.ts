@@ -1,0 +1,32 @@
+// Word error rate: edits between two word sequences over the reference's length. Pure; called by the sections.
+
+export interface Heard {
+  readonly said: string
+  readonly heard: string
+}
+
+/** Lower case letters and apostrophes; everything else is dropped. */
+const wordsOf = (text: string): ReadonlyArray<string> =>
+  text
+    .toLowerCase()
+    .replaceAll(/[^a-z' ]/g, "")
+    .split(/\s+/)
+    .filter((word) => word !== "")
+
+const edits = (from: ReadonlyArray<string>, to: ReadonlyArray<string>): number => {
+  let row = Array.from({ length: to.length + 1 }, (_, i) => i)
+  for (const [i, word] of from.entries()) {
+    const next = [i + 1]
+    for (const [j, other] of to.entries()) {
+      next.push(Math.min(row[j + 1]! + 1, next[j]! + 1, row[j]! + (word === other ? 0 : 1)))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
+}
+
+/** Percent, over all pairs together, so that long sentences weigh more. NaN of nothing. */
+export const wordErrorPercent = (pairs: ReadonlyArray<Heard>): number => {
+  const wrong = pairs.reduce((sum, { heard, said }) => sum + edits(wordsOf(said), wordsOf(heard)), 0)
+  return (100 * wrong) / pairs.reduce((sum, { said }) => sum + wordsOf(said).length, 0)
+}

@@ -1,0 +1,109 @@
+"""Makes the evaluation set in models/eval that `npm run models:eval` listens to: speech of trained and of never trained voices, and reference
+clips of speakers that the style encoder never heard. Every sentence is on the evaluation side of the split. Needs ffmpeg with libopus.
+
+  python3 -m common.evaluationset ../eval
+"""
+import argparse
+import json
+import random
+import subprocess
+from pathlib import Path
+
+import numpy as np
+
+from common import espeak
+from common.sentences import Sentences
+from common.sound import resample
+from common.split import is_evaluation
+from ears.features import RATE_HZ
+from ears.speakers import TRAINED, UNSEEN, say_with_espeak
+from voices.speakers import UNSEEN as UNSEEN_SPEAKERS
+
+SEED = 20260122
+ROUND_TRIP = 12          # free sentences that have no recording here: the built-in voices read them
+PAUSE_SECONDS = 0.5
+PEAK = 0.7
+# Drawn with this seed, but said before by the generator of the first weights, which knew no split.
+SAID_BEFORE = {"It is twenty five degrees outside."}
+FEWEST_WORDS = 6         # of a framed sentence
+REFERENCE = "The small robot walked along the river and found a golden key near the old bridge. It was very happy."
+CLONE_RATE_HZ = 24000
+
+
+def free_sentences(folder):
+    lines = (folder / "free.txt").read_text(encoding="utf8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def write_opus(path, x, rate_hz, bits_per_second):
+    """Ogg Opus: a quarter of the size of FLAC."""
+    samples = np.clip(np.round(x * 32767), -32768, 32767).astype("<i2")
+    command = ["ffmpeg", "-loglevel", "error", "-y", "-f", "s16le", "-ar", str(rate_hz), "-ac", "1", "-i", "-", "-c:a", "libopus"]
+    command += ["-b:a", str(bits_per_second), "-map_metadata", "-1", "-fflags", "+bitexact", "-flags:a", "+bitexact", str(path)]
+    subprocess.run(command, input=samples.tobytes(), check=True)
+
+
+def framed_sentence(patterns):
+    """Long enough that nobody has said it before by chance."""
+    while True:
+        sentence = patterns.draw("pattern")
+        if len(sentence.split()) >= FEWEST_WORDS and sentence not in SAID_BEFORE:
+            return sentence
+
+
+def recording(sentences, voice, r):
+    """The sentences with pauses between -> float32 16 kHz, [(text, start, end)]"""
+    pieces, at, segments = [np.zeros(int(0.3 * RATE_HZ), np.float32)], 0.3, []
+    for text in sentences:
+        said = say_with_espeak(text, voice, r).samples
+        said = said * (PEAK / np.abs(said).max())
+        segments.append(dict(text=text, start=round(at, 3), end=round(at + len(said) / RATE_HZ, 3)))
+        pieces += [said, np.zeros(int(PAUSE_SECONDS * RATE_HZ), np.float32)]
+        at += len(said) / RATE_HZ + PAUSE_SECONDS
+    return np.concatenate(pieces), segments
+
+
+def speech(folder, free):
+    r, patterns, rows = random.Random(SEED), Sentences(SEED, "evaluation"), []
+    plan = [(v, "trained", 2) for v in TRAINED[:16]] + [(v, "unseen", 3) for v in UNSEEN]
+    for voice, group, each in plan:
+        framed = [framed_sentence(patterns) for _ in range(each)]
+        natural = [free.pop(0) for _ in range(each)]
+        sentences = [s for pair in zip(framed, natural) for s in pair]
+        x, segments = recording(sentences, voice, r)
+        for segment, kind in zip(segments, ["pattern", "free"] * each):
+            segment["kind"] = kind
+        file = f"speech/{voice.replace('+', '-')}.opus"
+        write_opus(folder / file, x, RATE_HZ, 40_000)
+        rows.append(dict(file=file, voice=voice, group=group, segments=segments))
+    return rows
+
+
+def references(folder):
+    rows = []
+    for voice, pitch in UNSEEN_SPEAKERS:
+        said = espeak.speak(REFERENCE, voice, 175, pitch)
+        x = resample(said.samples.astype(np.float32) / 32768, espeak.RATE_HZ, CLONE_RATE_HZ)
+        file = f"references/{voice.replace('+', '-')}.opus"
+        write_opus(folder / file, x * (PEAK / np.abs(x).max()), CLONE_RATE_HZ, 64_000)
+        rows.append(dict(file=file, voice=voice, text=REFERENCE))
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args().folder
+    free = free_sentences(folder)
+    wrong = [s for s in free if not is_evaluation(s)]
+    if wrong:
+        raise SystemExit("on the training side of the split, reword: " + " | ".join(wrong))
+    for name in ("speech", "references"):
+        (folder / name).mkdir(exist_ok=True)
+    made = dict(roundTrip=free[:ROUND_TRIP], speech=speech(folder, free[ROUND_TRIP:]), references=references(folder))
+    (folder / "set.json").write_text(json.dumps(made, indent=1) + "\n", encoding="utf8")
+    print(sum(s["end"] - s["start"] for row in made["speech"] for s in row["segments"]), "s of speech")
+
+
+if __name__ == "__main__":
+    main()

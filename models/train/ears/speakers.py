@@ -1,0 +1,86 @@
+"""Who speaks in the clips: espeak-ng voices, and the product's own eight synthetic voices. Both give the times of words and phonemes, which
+turn the hard part of learning to listen (what is where) into plain supervised learning.
+"""
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from common import espeak
+from common.sound import resample
+from ears.features import RATE_HZ
+
+TRAINED = [
+    "en-us", "en-us+f2", "en-us+Annie", "en-us+m3", "en-gb-x-rp", "en-gb-x-rp+f4", "en+f3", "en+m7",
+    "en-us+f1", "en-us+m1", "en+m2", "en-us+linda", "en+steph", "en-gb-x-rp+m4", "en+michael", "en-us+max",
+    "en-us+belinda", "en+anika", "en-us+shelby", "en-gb-x-rp+adam", "en+Mario", "en-us+m8", "en-us+quincy", "en+Alicia",
+]
+# Never trained: "on a variant never trained on" is measured with these.
+UNSEEN = ["en-us+f5", "en-us+Andrea", "en+Denis", "en-gb-x-rp+m5"]
+# The presets and the espeak voice whose phonemes and order of words they read.
+BUILT_IN = {
+    "af_bella": "en-us", "af_sarah": "en-us", "am_adam": "en-us", "am_michael": "en-us",
+    "bf_emma": "en", "bf_isabella": "en", "bm_george": "en", "bm_lewis": "en",
+}
+
+
+@dataclass
+class Utterance:
+    """All times in seconds from the first sample."""
+
+    samples: np.ndarray  # float32, 16 kHz, without outer silence
+    phonemes: list       # [(seconds, ipa)]
+    words: list          # [(seconds, first character, length)]
+
+
+def _trimmed(x, phonemes, words):
+    loud = np.nonzero(np.abs(x) > 0.006)[0]
+    if len(loud) == 0 or not words:
+        return None
+    first, last = max(0, loud[0] - 300), min(len(x), loud[-1] + 900)
+    shift = first / RATE_HZ
+    return Utterance(x[first:last], [(t - shift, p) for t, p in phonemes], [(t - shift, p, n) for t, p, n in words if n])
+
+
+def say_with_espeak(text, voice, r):
+    speech = espeak.speak(text, voice, r.uniform(130, 210), r.uniform(35, 65), r.uniform(35, 65))
+    x = resample(speech.samples.astype(np.float32) / 32768, espeak.RATE_HZ, RATE_HZ)
+    return _trimmed(x, speech.phonemes, speech.words)
+
+
+class BuiltInVoices:
+    """The product's synthesiser in PyTorch, from its checkpoint and its voice files; espeak's times are carried over onto its durations."""
+
+    def __init__(self, checkpoint, voices: Path):
+        import torch
+        from voices import graphs, network
+
+        self.torch = torch
+        self.network = network.from_checkpoint(checkpoint)
+        self.graph = graphs.SpeechGraph(self.network).eval()
+        self.styles = {v: torch.from_numpy(np.fromfile(voices / f"{v}.bin", "<f4")[:256].copy())[None] for v in BUILT_IN}
+
+    def say(self, text, voice, speed=1.0):
+        """-> Utterance, or None where the phonemes of the text do not line up with espeak's events."""
+        from voices import symbols
+
+        torch, language = self.torch, BUILT_IN[voice]
+        speech = espeak.speak(text, language)
+        characters = symbols.known(symbols.ipa_of(text, language))
+        places = symbols.first_characters(characters, speech.phonemes[:-1])
+        if places is None or len(characters) > 500:
+            return None
+        out, _ = symbols.rewrite(characters, [0.0] * len(characters), language == "en")
+        if len(out) != len(characters):  # an inserted space would shift the places
+            return None
+        ids, style = torch.tensor([symbols.ids_of(out)]), self.styles[voice]
+        with torch.no_grad():
+            _, log_frames = self.network.text(ids, style)
+            frames = torch.round(torch.exp(torch.clamp(log_frames, max=5.0)) / speed)[0].numpy()
+            wave = self.graph(ids, style, torch.tensor([speed]))[0].numpy()
+        starts = np.concatenate([[0], np.cumsum(frames)]) / 100  # of every id, in seconds
+        theirs = np.array([t for t, _ in speech.phonemes])
+        ours = np.maximum.accumulate(np.array([starts[p[0] + 1] for p in places] + [starts[-2]]))
+        phonemes = [(float(t), ipa) for t, (_, ipa) in zip(ours, speech.phonemes)]
+        words = [(float(np.interp(t, theirs, ours)), p, n) for t, p, n in speech.words]
+        return _trimmed(resample(wave, 24000, RATE_HZ), phonemes, words)
