@@ -12,6 +12,7 @@ import type {
   TextDelta,
   TranscribeRequest,
 } from "./Engine.ts"
+import { isOutOfMemory } from "./OutOfMemory.ts"
 import { StepBatch } from "./StepBatch.ts"
 import { EventKind, type FromEngine, type RequestId, type ToEngine, type WireError } from "./Wire.ts"
 
@@ -110,6 +111,14 @@ export const serveEngine = (
     })
   }
 
+  const onFailed = (id: RequestId, error: WireError) => {
+    batch.add(id, EventKind.error, error)
+    if (!isOutOfMemory(error.detail)) return
+    // The reason leaves first; the gateway sees to the others, and to a new process.
+    batch.flush()
+    port.exit(1)
+  }
+
   const onOpen = (id: RequestId, request: unknown) => {
     if (engine === undefined) {
       batch.add(id, EventKind.error, { reason: "Failed", field: "", detail: "engine is not loaded" })
@@ -131,7 +140,7 @@ export const serveEngine = (
     fiber.addObserver((exit) => {
       open.delete(id)
       if (Exit.isSuccess(exit)) batch.add(id, EventKind.end, exit.value)
-      else batch.add(id, EventKind.error, toWireError(exit.cause))
+      else onFailed(id, toWireError(exit.cause))
     })
   }
 
@@ -172,6 +181,8 @@ export const serveEngine = (
           residentBytes: process.memoryUsage.rss(),
           open: open.size,
         })
+      case "lean":
+        return engine?.kind === "text" ? engine.lean?.(message.on) : undefined
       case "stop":
         return onStop()
     }

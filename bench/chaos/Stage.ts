@@ -1,0 +1,81 @@
+// Everything the chaos suite needs, started once: a node with an engine of every kind, and the crowd. Called by the suite.
+import { execFile } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { Effect, type Scope } from "effect"
+import { type Child, ChildFailed, startChild } from "../support/Child.ts"
+import type { Target } from "../support/Connection.ts"
+import { type Gateway, startGateway } from "../support/Gateway.ts"
+import type { CrowdDesk } from "./crowdMain.ts"
+import { type Kind, kinds, models } from "./Models.ts"
+
+export interface Stage {
+  readonly gateway: Gateway
+  readonly crowd: Child<CrowdDesk>
+  readonly operator: Target
+}
+
+const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
+
+/** A superadmin key of the node's own store, by the command that operators use. */
+const operatorKey = (dataDir: string): Effect.Effect<string, ChildFailed> =>
+  Effect.tryPromise({
+    try: async () => {
+      const args = ["keys", "create", "--org", "operators", "--scope", "superadmin", "--json"]
+      const env = { PATH: process.env.PATH, EDGEWISE_DATA_DIR: dataDir }
+      const flags = ["--disable-warning=ExperimentalWarning", main]
+      const { stdout } = await promisify(execFile)(process.execPath, [...flags, ...args], { env })
+      return (JSON.parse(stdout) as { readonly api_key: string }).api_key
+    },
+    catch: (cause) => new ChildFailed({ child: "edgewise keys create", detail: String(cause) }),
+  })
+
+const call = (target: Target, path: string, body?: unknown): Effect.Effect<unknown, ChildFailed> =>
+  Effect.tryPromise({
+    try: async () => {
+      const response = await fetch(`http://127.0.0.1:${target.port}${path}`, {
+        method: body === undefined ? "GET" : "POST",
+        headers: { authorization: `Bearer ${target.key}`, "content-type": "application/json" },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+      const answer = (await response.json()) as unknown
+      if (response.status !== 200) throw new Error(`${path}: ${response.status} ${JSON.stringify(answer)}`)
+      return answer
+    },
+    catch: (cause) => new ChildFailed({ child: "edgewise serve", detail: String(cause) }),
+  })
+
+/** Unloads and loads a model as an operator does, which also clears its count of restarts. Milliseconds. */
+export const reload = ({ operator }: Stage, kind: Kind): Effect.Effect<number, ChildFailed> =>
+  Effect.gen(function* () {
+    yield* call(operator, "/v1/models/unload", { model_name: kind })
+    const beganMs = performance.now()
+    yield* call(operator, "/v1/models/load", { model_name: kind })
+    return performance.now() - beganMs
+  })
+
+/** The process of a model's engine, as the node tells its operator. */
+export const enginePid = ({ operator }: Stage, kind: Kind): Effect.Effect<number, ChildFailed> =>
+  Effect.flatMap(call(operator, "/v1/gpu/status"), (status) => {
+    const { processes } = status as {
+      readonly processes: ReadonlyArray<{ readonly pid: number; readonly name: string }>
+    }
+    const pid = processes.find(({ name }) => name === `engine ${kind}`)?.pid
+    if (pid !== undefined) return Effect.succeed(pid)
+    return Effect.fail(new ChildFailed({ child: `engine ${kind}`, detail: "has no process" }))
+  })
+
+export const startStage = (profileDir?: string): Effect.Effect<Stage, ChildFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const gateway = yield* startGateway({ models, profileDir })
+    const crowd = yield* startChild<CrowdDesk>({
+      name: "crowd",
+      entry: new URL("./crowdMain.ts", import.meta.url),
+    })
+    const operator = { port: gateway.target.port, key: yield* operatorKey(gateway.dataDir) }
+    // Each a few times: the models have loaded, and the code on the way has been compiled.
+    for (let time = 0; time < 20; time++) {
+      for (const kind of kinds) yield* crowd.ask("ask", { kind, target: gateway.target })
+    }
+    return { gateway, crowd, operator }
+  })

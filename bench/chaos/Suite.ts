@@ -1,0 +1,21 @@
+// The chaos suite: how often each engine process comes to harm. Rows, no logic.
+import { Effect, type Scope } from "effect"
+import type { ChildFailed } from "../support/Child.ts"
+import type { Section } from "../support/Findings.ts"
+import { startStage } from "./Stage.ts"
+import { everyHarm, type TrialsPlan, trials } from "./Trials.ts"
+
+/** 600 faults: about 25 minutes on two cores. */
+const full: TrialsPlan = { harms: everyHarm, rounds: 50, withinMs: 45 * 60_000, quietMs: 500 }
+
+/** 12 faults: that it works, and roughly where things stand. */
+const quick: TrialsPlan = { harms: everyHarm, rounds: 1, withinMs: 0, quietMs: 500 }
+
+export const chaosSuite = (options: {
+  readonly quick: boolean
+  readonly profileDir: string | undefined
+}): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const stage = yield* startStage(options.profileDir)
+    return yield* trials(stage, options.quick ? quick : full)
+  })

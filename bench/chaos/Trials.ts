@@ -1,0 +1,176 @@
+// One engine process after the other comes to harm while clients of every kind are served: what its own clients got and
+// how soon, when it answered again, and whether anybody else noticed. Called by the suite.
+import { Clock, Effect, Fiber } from "effect"
+import type { ChildFailed } from "../support/Child.ts"
+import { type Finding, finding, type Section } from "../support/Findings.ts"
+import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
+import { percentile } from "../support/Statistics.ts"
+import type { Answer } from "./crowdMain.ts"
+import { commit, type Fault, faults, isDead } from "./Faults.ts"
+import { isContractedFailure, type Kind, kinds } from "./Models.ts"
+import { enginePid, reload, type Stage } from "./Stage.ts"
+
+/** What happens to which engine. */
+export type Harm = readonly [Kind, Fault]
+
+export const everyHarm: ReadonlyArray<Harm> = faults.flatMap((fault) =>
+  kinds.map((kind): Harm => [kind, fault]),
+)
+
+export interface TrialsPlan extends RoundsPlan {
+  /** Once a round each. */
+  readonly harms: ReadonlyArray<Harm>
+  /** Quiet time before every fault, to compare with; milliseconds. */
+  readonly quietMs: number
+}
+
+interface Trial {
+  readonly kind: Kind
+  readonly fault: Fault
+  /** From the process's death to the end of its client's reply; undefined where the reply was whole. */
+  readonly failedMs: number | undefined
+  readonly contracted: boolean
+  /** From the death to the end of the next answer, over a load with an answer in the same trial. */
+  readonly backMs: number
+  readonly coldMs: number
+  readonly quiet: ReadonlyArray<Answer>
+  readonly during: ReadonlyArray<Answer>
+}
+
+/** No client waits longer than this for anything here; one that does has been left hanging. */
+const patienceMs = 20_000
+
+const epochMs = Effect.map(Clock.currentTimeNanos, (ns) => Number(ns) / 1e6)
+
+/** When it died or its client had its reply, whichever came first, on the clock of the clients. */
+const death = (pid: number, client: Fiber.Fiber<unknown, unknown>): Effect.Effect<number> =>
+  Effect.gen(function* () {
+    for (let waitedMs = 0; waitedMs < patienceMs; waitedMs += 2) {
+      if (isDead(pid) || client.pollUnsafe() !== undefined) break
+      yield* Effect.sleep(2)
+    }
+    return yield* epochMs
+  })
+
+const good = ({ status, whole }: Answer): boolean => status === 200 && whole
+
+const takeTrial = (
+  stage: Stage,
+  plan: TrialsPlan,
+  kind: Kind,
+  fault: Fault,
+): Effect.Effect<Trial, ChildFailed> =>
+  Effect.gen(function* () {
+    const { crowd, gateway } = stage
+    const { target } = gateway
+    const loadMs = yield* reload(stage, kind)
+    const first = yield* crowd.ask("ask", { kind, target })
+    // What a load leaves behind is over, and the bystanders of this kind are served again.
+    yield* Effect.sleep(300)
+    yield* crowd.ask("seen")
+    yield* Effect.sleep(plan.quietMs)
+    const quiet = yield* crowd.ask("seen")
+
+    const pid = yield* enginePid(stage, kind)
+    const victim = yield* crowd.ask("victim", { kind, target })
+    const faultMs = yield* epochMs
+    yield* commit(fault, pid)
+    const harmed = yield* Effect.forkChild(crowd.ask("victimAnswer", victim))
+    // A signal's death is its sending. A stopped or starved process dies when the node notices, a starved one perhaps not.
+    const diedMs = fault === "SIGKILL" || fault === "SIGSEGV" ? faultMs : yield* death(pid, harmed)
+    const back = yield* Effect.suspend(() => crowd.ask("ask", { kind, target })).pipe(
+      Effect.repeat({ until: good, times: 20 }),
+    )
+    const reply = yield* Fiber.join(harmed)
+    const failed = isContractedFailure(kind, reply)
+    const during = (yield* crowd.ask("seen")).filter((answer) => answer.kind !== kind)
+    return {
+      kind,
+      fault,
+      failedMs: failed ? Math.max(0, reply.endedMs - diedMs) : undefined,
+      // Between two of its windows a transcription has nothing to lose: the next engine goes on with it.
+      contracted: failed || good(reply),
+      backMs: good(back) ? back.endedMs - diedMs : Number.POSITIVE_INFINITY,
+      coldMs: loadMs + first.endedMs - first.sentMs,
+      quiet: quiet.filter((answer) => answer.kind !== kind),
+      during,
+    }
+  })
+
+const latencies = (answers: ReadonlyArray<Answer>, kind: Kind): ReadonlyArray<number> =>
+  answers.filter((answer) => answer.kind === kind).map(({ endedMs, sentMs }) => endedMs - sentMs)
+
+/** What the clients of the engine that died got. */
+const ownFindings = (trials: ReadonlyArray<Trial>): ReadonlyArray<Finding> =>
+  kinds.flatMap((kind) =>
+    faults.flatMap((fault) => {
+      const own = trials.filter((trial) => trial.kind === kind && trial.fault === fault)
+      if (own.length === 0) return []
+      const contracted = own.filter((trial) => trial.contracted).length / own.length
+      return [
+        finding(`${kind}, ${fault}: harmed as promised`, "share", [contracted], { is: "at least", value: 1 }),
+        finding(
+          "  after the death",
+          "ms",
+          own.flatMap(({ failedMs }) => failedMs ?? []),
+          { is: "at most", value: 250 },
+        ),
+        finding(
+          "  answers again, over a cold load",
+          "x",
+          own.map(({ backMs, coldMs }) => backMs / coldMs),
+          { is: "at most", value: 2 },
+        ),
+      ]
+    }),
+  )
+
+/** What everybody else saw. */
+const otherFindings = (trials: ReadonlyArray<Trial>): ReadonlyArray<Finding> => {
+  const during = trials.flatMap((trial) => trial.during)
+  const quiet = trials.flatMap((trial) => trial.quiet)
+  const bad = during.filter((answer) => !good(answer)).length
+  return [
+    finding("answers to others during faults", "", [during.length]),
+    finding("  failed", "", [bad], { is: "at most", value: 0 }),
+    ...kinds.flatMap((kind) => {
+      const loud = latencies(during, kind)
+      const calm = latencies(quiet, kind)
+      const p99 = (values: ReadonlyArray<number>) => percentile(values, 0.99)
+      return [
+        finding(`${kind}, quiet, p50`, "ms", [percentile(calm, 0.5)]),
+        finding(`${kind}, quiet, p99`, "ms", [p99(calm)]),
+        finding(`${kind}, while another engine dies and comes back, p50`, "ms", [percentile(loud, 0.5)]),
+        finding(`${kind}, while another engine dies and comes back, p99`, "ms", [p99(loud)]),
+        finding("  p99 over quiet p99", "x", [p99(loud) / p99(calm)], { is: "at most", value: 1.5 }),
+      ]
+    }),
+  ]
+}
+
+export const trials = (stage: Stage, plan: TrialsPlan): Effect.Effect<ReadonlyArray<Section>, ChildFailed> =>
+  Effect.gen(function* () {
+    yield* stage.crowd.ask("begin", stage.gateway.target)
+    const rounds = yield* repeatRounds(plan, () =>
+      Effect.forEach(plan.harms, ([kind, fault]) => takeTrial(stage, plan, kind, fault)),
+    )
+    yield* stage.crowd.ask("end")
+    const all = rounds.flat()
+    return [
+      {
+        title: `Engine processes come to harm: ${all.length} times`,
+        method:
+          "every kind by turns, under a long request of its own and short ones of all kinds; a cold load is an " +
+          "operator's load and one answer, in the same trial; out of memory is a limit on the address space at what " +
+          "the process has, so its death comes when it asks for more",
+        findings: ownFindings(all),
+      },
+      {
+        title: "Everybody else",
+        method:
+          "one short request of each other kind at a time, 40 ms apart; quiet is the time before each fault, the " +
+          "rest from the fault until the engine has answered again",
+        findings: otherFindings(all),
+      },
+    ]
+  })
