@@ -1,0 +1,162 @@
+// A model hub on this machine that speaks the resolve protocol: the hub itself, which knows sizes and sums and redirects,
+// and its storage on a port of its own, which has the bytes. It can lie, refuse, cut and be slow.
+import { createHash } from "node:crypto"
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+
+export interface Seen {
+  readonly at: "hub" | "storage"
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+}
+
+export interface HubBehaviour {
+  /** Only this token is let in. */
+  token?: string
+  /** What the hub answers instead of a redirect. */
+  hubStatus?: number
+  /** Answers of the storage before it serves, one a request. */
+  storageStatuses?: Array<number>
+  /** Bytes after which the storage cuts a connection, one a request; then it cuts no more. */
+  cutAfter?: Array<number>
+  /** What the storage sends instead of the file's bytes; same declared sum. */
+  content?: Buffer
+  linkedSize?: number
+  linkedEtag?: string | null
+  /** Of the storage; null sends none. */
+  etag?: string | null
+  /** What the storage says the file's length is. */
+  declared?: number
+  /** The storage sends without saying how much. */
+  chunked?: boolean
+  /** The storage answers ranges with the whole file. */
+  ignoreRange?: boolean
+  /** Serves the bytes itself, as hubs do with small files. */
+  direct?: boolean
+  /** Redirects to itself, for ever. */
+  loop?: boolean
+  /** Where to redirect instead. */
+  location?: string
+  /** Milliseconds between two pieces of `pieceBytes`. */
+  pieceMs?: number
+  pieceBytes?: number
+}
+
+export interface FakeHub {
+  readonly endpoint: string
+  readonly storage: string
+  readonly behaviour: HubBehaviour
+  readonly seen: Array<Seen>
+  /** Forgets what was seen and how it should behave. */
+  readonly reset: () => void
+  readonly stop: () => Promise<void>
+}
+
+export const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex")
+
+const listen = async (
+  handle: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<{ readonly url: string; readonly stop: () => Promise<void> }> => {
+  const server = createServer(handle)
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const stop = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop }
+}
+
+/** `files`: `owner/repo/revision/path` → content. */
+export const startHub = async (files: Readonly<Record<string, Buffer>>): Promise<FakeHub> => {
+  const behaviour: HubBehaviour = {}
+  const seen: Array<Seen> = []
+
+  const send = async (response: ServerResponse, bytes: Buffer, cutAfter: number | undefined) => {
+    const pieceBytes = behaviour.pieceBytes ?? 64 * 1024
+    const upTo = Math.min(bytes.length, cutAfter ?? bytes.length)
+    for (let at = 0; at < upTo; at += pieceBytes) {
+      if (response.destroyed) return
+      await new Promise((resolve) =>
+        response.write(bytes.subarray(at, Math.min(upTo, at + pieceBytes)), resolve),
+      )
+      if (behaviour.pieceMs !== undefined)
+        await new Promise((resolve) => setTimeout(resolve, behaviour.pieceMs))
+    }
+    if (cutAfter === undefined) response.end()
+    else response.destroy()
+  }
+
+  const serve = (request: IncomingMessage, response: ServerResponse, key: string) => {
+    const status = behaviour.storageStatuses?.shift()
+    if (status !== undefined) {
+      response.writeHead(status, { "retry-after": "0" }).end()
+      return
+    }
+    const file = files[key]
+    if (file === undefined) {
+      response.writeHead(404).end()
+      return
+    }
+    const bytes = behaviour.content ?? file
+    const etag = behaviour.etag === undefined ? `"${sha256(file).slice(0, 16)}"` : behaviour.etag
+    const headers: Record<string, string | number> = etag === null ? {} : { etag }
+    const range = /^bytes=(\d+)-$/.exec(request.headers.range ?? "")
+    const unchanged = request.headers["if-range"] === undefined || request.headers["if-range"] === etag
+    const cutAfter = behaviour.cutAfter?.shift()
+    if (range !== null && unchanged && behaviour.ignoreRange !== true) {
+      const from = Number(range[1])
+      headers["content-range"] = `bytes ${from}-${bytes.length - 1}/${bytes.length}`
+      headers["content-length"] = bytes.length - from
+      response.writeHead(206, headers)
+      void send(response, bytes.subarray(from), cutAfter)
+      return
+    }
+    if (behaviour.chunked !== true) headers["content-length"] = behaviour.declared ?? bytes.length
+    response.writeHead(200, headers)
+    void send(response, bytes, cutAfter)
+  }
+
+  const storage = await listen((request, response) => {
+    seen.push({ at: "storage", url: request.url ?? "", headers: request.headers })
+    serve(request, response, new URL(request.url ?? "", "http://s").pathname.slice(1))
+  })
+
+  const hub = await listen((request, response) => {
+    seen.push({ at: "hub", url: request.url ?? "", headers: request.headers })
+    const key = (request.url ?? "").slice(1).replace("/resolve/", "/")
+    if (behaviour.token !== undefined && request.headers.authorization !== `Bearer ${behaviour.token}`) {
+      response.writeHead(401).end()
+      return
+    }
+    const file = files[key]
+    if (behaviour.hubStatus !== undefined || file === undefined) {
+      response.writeHead(behaviour.hubStatus ?? 404).end()
+      return
+    }
+    if (behaviour.direct === true) return serve(request, response, key)
+    const linkedEtag = behaviour.linkedEtag === undefined ? sha256(file) : behaviour.linkedEtag
+    const location = behaviour.loop === true ? (request.url ?? "") : `${storage.url}/${key}?signature=secret`
+    response
+      .writeHead(302, {
+        location: behaviour.location ?? location,
+        "x-linked-size": behaviour.linkedSize ?? file.length,
+        ...(linkedEtag === null ? {} : { "x-linked-etag": `"${linkedEtag}"` }),
+      })
+      .end()
+  })
+
+  return {
+    endpoint: hub.url,
+    storage: storage.url,
+    behaviour,
+    seen,
+    reset: () => {
+      seen.length = 0
+      for (const key of Object.keys(behaviour)) delete behaviour[key as keyof HubBehaviour]
+    },
+    stop: async () => {
+      await Promise.all([hub.stop(), storage.stop()])
+    },
+  }
+}
