@@ -1,94 +1,162 @@
-// GET /metrics: the node's gauges in Prometheus' text format. Read on demand from the actors; nothing is kept here.
-import { Effect } from "effect"
+// GET /metrics: everything the node measures, in Prometheus' text format. Read on demand from the actors and the meters;
+// nothing is kept here. Labels are the catalog's model ids and fixed lists, so the number of series is bounded.
+// docs/telemetry.md has a row for each; a test holds both together.
+import { Clock, Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
+import { LiveSessions } from "#actors/LiveSessions.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import { UsageLedger } from "#store/UsageLedger.ts"
+import { EventLoopDelay } from "./EventLoopDelay.ts"
+import { NodeIdentity } from "./Health.ts"
+import { memoryFamilies } from "./MemoryMetrics.ts"
+import { modelFamilies, usageFamilies } from "./ModelMetrics.ts"
+import { CurrentNodeMeters, type NodeMeters } from "./NodeMeters.ts"
+import { alone, contentType, counter, type Family, gauge, render, type Samples } from "./PrometheusText.ts"
 import { SpeechAdmission } from "./SpeechAdmission.ts"
 
-interface Family {
-  readonly name: string
-  readonly type: "gauge" | "counter"
-  readonly help: string
-  readonly samples: ReadonlyArray<readonly [labels: string, value: number]>
-}
+// ---------------------------------------------------------------- the node
 
-const render = (families: ReadonlyArray<Family>): string =>
-  families
-    .map(({ help, name, samples, type }) => {
-      const lines = samples.map(([labels, value]) => `${name}${labels} ${value}`)
-      return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`, ...lines, ""].join("\n")
-    })
-    .join("")
+const requestFamilies = (meters: NodeMeters): ReadonlyArray<Family> => [
+  counter(
+    "http_requests_total",
+    "Answers by method, route and status; 101 is a WebSocket, 499 a client that left before its answer began.",
+    meters
+      .asked()
+      .flatMap(({ counts, route }) =>
+        counts.flatMap(({ byStatus, method }) =>
+          [...byStatus].flatMap((count, status) =>
+            count === 0 ? [] : [[{ method, route, status: String(status) }, count] as const],
+          ),
+        ),
+      ),
+  ),
+  {
+    name: "http_request_duration_ms",
+    help: "From a request's head to the end of its answer; of a WebSocket, to its handshake.",
+    type: "histogram",
+    samples: meters.asked().map(({ durationMs, route }) => [{ route }, durationMs]),
+  },
+  gauge(
+    "connections",
+    "Open TCP connections, WebSockets included.",
+    alone(meters.total((one) => one.connections)),
+  ),
+  gauge("web_sockets", "Open WebSockets.", alone(meters.total((one) => one.webSockets))),
+  gauge(
+    "reply_buffered_bytes",
+    "Response bytes that wait for slow readers; an upper bound.",
+    alone(meters.total((one) => one.replyBufferedBytes)),
+  ),
+  gauge(
+    "body_buffered_bytes",
+    "Request bytes that wait for their handler.",
+    alone(meters.total((one) => one.bodyBufferedBytes)),
+  ),
+  counter(
+    "client_aborts_total",
+    "Clients that left before their answer was complete.",
+    alone(meters.total((one) => one.aborts)),
+  ),
+  counter(
+    "slow_readers_cut_total",
+    "Readers cut for taking too little.",
+    alone(meters.total((one) => one.slowReadersCut)),
+  ),
+  counter(
+    "broken_replies_total",
+    "Answers that failed after their head and were closed without an end.",
+    alone(meters.total((one) => one.brokenReplies)),
+  ),
+  counter("transport_refusals_total", "Requests refused before their handler: 431, 413 and 408.", [
+    [{ reason: "head" }, meters.total((one) => one.headsTooLarge)],
+    [{ reason: "body" }, meters.total((one) => one.bodiesTooLarge)],
+    [{ reason: "stalled" }, meters.total((one) => one.bodiesStalled)],
+  ]),
+]
 
-export const metrics = Effect.gen(function* () {
+const telemetryFamilies = (meters: NodeMeters): ReadonlyArray<Family> => [
+  counter("log_lines_total", "Log lines written.", alone(meters.logLines)),
+  counter(
+    "log_lines_dropped_total",
+    "Log lines that found no room to wait for the reader of the log.",
+    alone(meters.logLinesDropped),
+  ),
+  counter("otlp_sent_total", "Spans and log records that the collector has taken.", [
+    [{ signal: "traces" }, meters.otlpSent.traces],
+    [{ signal: "logs" }, meters.otlpSent.logs],
+  ]),
+  counter("otlp_dropped_total", "Spans and log records that the collector did not take in time.", [
+    [{ signal: "traces" }, meters.otlpDropped.traces],
+    [{ signal: "logs" }, meters.otlpDropped.logs],
+  ]),
+]
+
+/** Every family, whether it has samples or not. */
+export const families = Effect.gen(function* () {
   const views = (yield* ModelRegistry).all()
   const drain = yield* Drain
   const admission = yield* SpeechAdmission
-  const perModel = (part: (gauges: NonNullable<(typeof hosts)[number]["gauges"]>) => number) =>
-    hosts.flatMap(({ gauges, id }) =>
-      gauges === undefined ? [] : [[`{model="${id}"}`, part(gauges)] as const],
-    )
-  const hosts = views.map(({ entry, host }) => ({ id: entry.id, gauges: host?.gauges() }))
-  const body = render([
-    {
-      name: "edgewise_requests_in_flight",
-      type: "gauge",
-      help: "Generations admitted and not yet ended.",
-      samples: [["", drain.inFlight()]],
-    },
-    {
-      name: "edgewise_model_loaded",
-      type: "gauge",
-      help: "1 while the model can answer.",
-      samples: views.map(
-        ({ entry, status }) => [`{model="${entry.id}"}`, status === "loaded" ? 1 : 0] as const,
-      ),
-    },
-    {
-      name: "edgewise_slots",
-      type: "gauge",
-      help: "Requests that the engine serves side by side.",
-      samples: perModel(({ slots }) => slots),
-    },
-    {
-      name: "edgewise_slots_busy",
-      type: "gauge",
-      help: "Slots in use, cancelled requests included until the engine has confirmed.",
-      samples: perModel(({ open }) => open),
-    },
-    {
-      name: "edgewise_requests_waiting",
-      type: "gauge",
-      help: "Requests in the model's waiting line.",
-      samples: perModel(({ waiting }) => waiting),
-    },
-    {
-      name: "edgewise_engine_restarts_total",
-      type: "counter",
-      help: "Engine restarts after a crash or a hang, since the model was loaded.",
-      samples: perModel(({ restarts }) => restarts),
-    },
-    {
-      name: "edgewise_engine_resident_bytes",
-      type: "gauge",
-      help: "Resident memory that the engine last reported.",
-      samples: perModel(({ residentBytes }) => residentBytes),
-    },
-    {
-      name: "edgewise_cancel_to_idle_ms_max",
-      type: "gauge",
-      help: "Longest time between cancelling a request and its slot being free.",
-      samples: perModel(({ slowestCancelMs }) => Math.round(slowestCancelMs * 10) / 10),
-    },
-    {
-      name: "edgewise_speech_real_time_factor",
-      type: "gauge",
-      help: "Seconds of computing a second of speech, as new streams are admitted by.",
-      samples: views.flatMap(({ entry }) => {
+  const live = (yield* LiveSessions).gauges(yield* Clock.currentTimeMillis)
+  const loop = (yield* EventLoopDelay).reading()
+  const meters = yield* CurrentNodeMeters
+  const { name, version } = yield* NodeIdentity
+  const sessions = (part: (one: { readonly sessions: number; readonly share: number }) => number): Samples =>
+    [...live].map(([model, one]) => [{ model }, part(one)])
+  const node: ReadonlyArray<Family> = [
+    gauge("info", "1; the labels say what runs.", [[{ version, region: name }, 1]]),
+    gauge("requests_in_flight", "Generations admitted and not yet ended.", alone(drain.inFlight())),
+    gauge(
+      "node_resident_bytes",
+      "Resident memory of the node's own process.",
+      alone(process.memoryUsage.rss()),
+    ),
+    gauge("event_loop_delay_ms", "Lateness of the event loop over the last 10 s or more.", [
+      [{ quantile: "0.5" }, loop.p50Ms],
+      [{ quantile: "0.99" }, loop.p99Ms],
+      [{ quantile: "1" }, loop.maxMs],
+    ]),
+    gauge(
+      "live_sessions",
+      "Live sessions, by model.",
+      sessions((one) => one.sessions),
+    ),
+    gauge(
+      "live_share",
+      "Share of the engine that its live sessions take; 1 is all of it.",
+      sessions((one) => Number(one.share.toFixed(4))),
+    ),
+    gauge(
+      "speech_real_time_factor",
+      "Seconds of computing a second of speech, as new streams are admitted by.",
+      views.flatMap(({ entry }) => {
         const factor = admission.factor(entry.id)
-        return factor === undefined ? [] : [[`{model="${entry.id}"}`, Number(factor.toFixed(4))] as const]
+        return factor === undefined ? [] : [[{ model: entry.id }, Number(factor.toFixed(4))] as const]
       }),
-    },
-  ])
-  return HttpServerResponse.text(body, { contentType: "text/plain; version=0.0.4; charset=utf-8" })
+    ),
+  ]
+  return [
+    ...node,
+    ...(yield* memoryFamilies),
+    ...modelFamilies(views),
+    ...usageFamilies(views, yield* UsageLedger),
+    ...requestFamilies(meters),
+    ...telemetryFamilies(meters),
+  ]
+})
+
+/** Text made in one go: about 1 ms of the event loop. */
+const pieceLength = 100_000
+
+/** A catalog may have thousands of models: others have their turn in between. */
+export const metrics = Effect.gen(function* () {
+  let text = ""
+  let pauseAt = pieceLength
+  for (const family of yield* families) {
+    text += render([family])
+    if (text.length < pauseAt) continue
+    pauseAt = text.length + pieceLength
+    yield* Effect.sleep(0)
+  }
+  return HttpServerResponse.text(text, { contentType })
 })

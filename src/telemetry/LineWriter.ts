@@ -1,0 +1,126 @@
+// Writes lines to a file descriptor without ever waiting for whoever reads it: what is pushed waits in a bounded line, is
+// put into words later and leaves in large writes of the thread pool. A reader that does not read costs lines, which are
+// counted, and nothing else. Made by cli's Telemetry for standard error; knows no format.
+import { writeSync, write as writeToFd } from "node:fs"
+import { Effect, type Scope } from "effect"
+
+export interface LineCounts {
+  logLines: number
+  logLinesDropped: number
+}
+
+/** Lines may wait: 0.8 s of 10,000 requests a second, more than a node serves. A guess. */
+const capacity = 8_192
+/** How long lines wait for others to share their write. */
+const gatherMs = 50
+/** Lines put into words in one go: about 0.5 ms of the event loop. A guess. */
+const batchLines = 256
+/** A descriptor that can take nothing now is asked again. */
+const retryMs = 50
+/** At the end, a reader that does not read is given this long. */
+const farewellMs = 1_000
+
+type Write = (fd: number, bytes: Uint8Array, done: (error: Error | null, written: number) => void) => void
+
+const fsWrite: Write = (fd, bytes, done) =>
+  writeToFd(fd, bytes, 0, bytes.length, null, (error, written) => done(error, written))
+
+export class LineWriter<Entry> {
+  private readonly fd: number
+  private readonly format: (entry: Entry) => string
+  private readonly counts: LineCounts
+  private readonly write: Write
+  private waiting: Array<Entry> = []
+  private writing = false
+  private timer: NodeJS.Timeout | undefined
+  private broken = false
+  private idle: Array<() => void> = []
+
+  private constructor(fd: number, format: (entry: Entry) => string, counts: LineCounts, write: Write) {
+    this.fd = fd
+    this.format = format
+    this.counts = counts
+    this.write = write
+  }
+
+  /** Closing the scope writes what still waits, if it is taken soon. */
+  static make<Entry>(
+    fd: number,
+    format: (entry: Entry) => string,
+    counts: LineCounts,
+    write: Write = fsWrite,
+  ): Effect.Effect<LineWriter<Entry>, never, Scope.Scope> {
+    return Effect.acquireRelease(
+      Effect.sync(() => {
+        const writer = new LineWriter(fd, format, counts, write)
+        process.once("exit", writer.atExit)
+        return writer
+      }),
+      (writer) =>
+        writer.drained.pipe(
+          Effect.timeoutOption(farewellMs),
+          Effect.andThen(Effect.sync(() => void process.removeListener("exit", writer.atExit))),
+        ),
+    )
+  }
+
+  /** Takes a line, or counts it as lost. */
+  push(entry: Entry): void {
+    if (this.broken || this.waiting.length >= capacity) {
+      this.counts.logLinesDropped++
+      return
+    }
+    this.waiting.push(entry)
+    this.timer ??= setTimeout(this.flush, gatherMs)
+  }
+
+  private get drained(): Effect.Effect<void> {
+    return Effect.callback((resume) => {
+      this.idle.push(() => resume(Effect.void))
+      this.flush()
+    })
+  }
+
+  private readonly flush = (): void => {
+    clearTimeout(this.timer)
+    this.timer = undefined
+    if (this.writing) return
+    if (this.waiting.length === 0 || this.broken) {
+      for (const wake of this.idle.splice(0)) wake()
+      return
+    }
+    const batch = this.waiting.slice(0, batchLines)
+    this.waiting = this.waiting.slice(batchLines)
+    this.writing = true
+    this.send(Buffer.from(batch.map((entry) => `${this.format(entry)}\n`).join("")), batch.length)
+  }
+
+  private send(bytes: Uint8Array, lines: number): void {
+    this.write(this.fd, bytes, (error, written) => {
+      if (error !== null && (error as NodeJS.ErrnoException).code === "EAGAIN") {
+        setTimeout(() => this.send(bytes, lines), retryMs)
+        return
+      }
+      if (error === null && written < bytes.length) return this.send(bytes.subarray(written), lines)
+      this.writing = false
+      if (error === null) this.counts.logLines += lines
+      else {
+        // Nobody will ever read it again.
+        this.broken = true
+        this.counts.logLinesDropped += lines + this.waiting.length
+        this.waiting = []
+      }
+      this.flush()
+    })
+  }
+
+  /** The process ends without closing anything: what waits is worth one try. */
+  private readonly atExit = (): void => {
+    if (this.waiting.length === 0 || this.broken) return
+    try {
+      writeSync(this.fd, this.waiting.map((entry) => `${this.format(entry)}\n`).join(""))
+    } catch {
+      // A full pipe: there is nobody left who could wait for it.
+    }
+  }
+}

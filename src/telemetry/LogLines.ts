@@ -1,0 +1,88 @@
+// What a line of the log says, in JSON or for people's eyes: one for whatever the program logs, one for an answer that has
+// ended. Pure. Holds ids and numbers; of a path only its route, because a path or query may hold anything.
+import { Formatter, Logger } from "effect"
+import { CurrentNotes, type RequestNotes } from "#api/RequestNotes.ts"
+
+export interface AccessRecord {
+  readonly timeMs: number
+  readonly requestId: string
+  readonly method: string
+  readonly route: string
+  readonly status: number
+  readonly durationMs: number
+  readonly queueMs: number | undefined
+  readonly firstUnitMs: number | undefined
+  readonly model: string | undefined
+}
+
+/** A finished text, or a record that becomes one when it is written. */
+export type LogEntry = string | AccessRecord
+
+const rounded = (ms: number): number => Math.round(ms * 10) / 10
+
+const times = ({ firstUnitMs, queueMs }: AccessRecord) => ({
+  ...(queueMs === undefined ? {} : { queue_ms: rounded(queueMs) }),
+  ...(firstUnitMs === undefined ? {} : { first_unit_ms: rounded(firstUnitMs) }),
+})
+
+const accessJson = (record: AccessRecord): string =>
+  JSON.stringify({
+    message: "request",
+    level: "INFO",
+    timestamp: new Date(record.timeMs).toISOString(),
+    request_id: record.requestId,
+    annotations: {
+      method: record.method,
+      route: record.route,
+      status: record.status,
+      duration_ms: rounded(record.durationMs),
+      ...times(record),
+      ...(record.model === undefined ? {} : { model: record.model }),
+    },
+  })
+
+const accessPretty = (record: AccessRecord): string => {
+  const { durationMs, method, model, requestId, route, status, timeMs } = record
+  const time = new Date(timeMs).toISOString().slice(11, 23)
+  return `[${time}] ${method} ${route} ${status} ${rounded(durationMs)} ms ${model ?? "-"} ${requestId}`
+}
+
+export const entryText =
+  (format: "json" | "pretty") =>
+  (entry: LogEntry): string =>
+    typeof entry === "string" ? entry : format === "json" ? accessJson(entry) : accessPretty(entry)
+
+/** Methods are anybody's words: those that nobody knows are not repeated. */
+const knownMethod = (method: string): string => (/^[A-Z]{3,7}$/.test(method) ? method : "other")
+
+export const accessRecord = (
+  method: string,
+  route: string,
+  status: number,
+  notes: RequestNotes,
+  endedMs: number,
+): AccessRecord => ({
+  timeMs: performance.timeOrigin + endedMs,
+  requestId: notes.requestId,
+  method: knownMethod(method),
+  route,
+  status,
+  durationMs: endedMs - notes.startedMs,
+  queueMs: notes.queueMs,
+  firstUnitMs: notes.firstUnitMs,
+  model: notes.model,
+})
+
+/** The request that a log event belongs to; undefined outside of one. */
+export const notesOf = ({ fiber }: Logger.Options<unknown>): RequestNotes | undefined => {
+  const notes = fiber.getRef(CurrentNotes)
+  return notes.requestId === "none" ? undefined : notes
+}
+
+/** The program's own log as JSON, with the id of the request that it was logged for. */
+export const jsonLogger = (push: (line: string) => void): Logger.Logger<unknown, void> =>
+  Logger.make((options) => {
+    const requestId = notesOf(options)?.requestId
+    const event = Logger.formatStructured.log(options)
+    push(Formatter.formatJson(requestId === undefined ? event : { ...event, request_id: requestId }))
+  })

@@ -1,0 +1,68 @@
+// Batches of spans and log records as OTLP/HTTP bodies in JSON. Pure; called by the exporters when they send.
+import { Cause, type Logger } from "effect"
+import { notesOf } from "./LogLines.ts"
+import { attributesOf, type EndedTrace, spansOf, traceOf } from "./Trace.ts"
+
+type Resource = Readonly<Record<string, string>>
+
+const scope = { name: "edgewise" }
+
+export const tracesBody =
+  (resource: Resource) =>
+  (batch: ReadonlyArray<EndedTrace>): string =>
+    JSON.stringify({
+      resourceSpans: [
+        {
+          resource: { attributes: attributesOf(resource) },
+          scopeSpans: [{ scope, spans: batch.flatMap(spansOf) }],
+        },
+      ],
+    })
+
+/** OTLP's severity numbers. */
+const severities: Readonly<Record<string, number>> = {
+  Trace: 1,
+  Debug: 5,
+  Info: 9,
+  Warn: 13,
+  Error: 17,
+  Fatal: 21,
+}
+
+const isPlain = (value: unknown): value is string | number =>
+  typeof value === "string" || typeof value === "number"
+
+/** A log event as a record: its words, its ids and numbers, the kind of its cause; nothing that it was about. */
+export const logRecord = (
+  options: Logger.Options<unknown>,
+  annotations: Readonly<Record<string, unknown>>,
+): object => {
+  const parts: ReadonlyArray<unknown> = Array.isArray(options.message) ? options.message : [options.message]
+  const notes = notesOf(options)
+  const plain = Object.fromEntries(
+    Object.entries(annotations).flatMap(([key, value]) => (isPlain(value) ? [[key, value]] : [])),
+  )
+  const trace = notes === undefined ? undefined : traceOf(notes)
+  return {
+    timeUnixNano: `${options.date.getTime()}000000`,
+    severityNumber: severities[options.logLevel] ?? 0,
+    severityText: options.logLevel,
+    body: { stringValue: parts.filter(isPlain).join(" ") },
+    attributes: attributesOf({
+      ...plain,
+      "edgewise.request_id": notes?.requestId,
+      "exception.type":
+        options.cause.reasons.length === 0 ? undefined : Cause.prettyErrors(options.cause)[0]?.name,
+    }),
+    ...(trace === undefined ? {} : { traceId: trace.traceId, spanId: trace.spanId }),
+  }
+}
+
+export const logsBody =
+  (resource: Resource) =>
+  (batch: ReadonlyArray<object>): string =>
+    JSON.stringify({
+      resourceLogs: [
+        { resource: { attributes: attributesOf(resource) }, scopeLogs: [{ scope, logRecords: batch }] },
+      ],
+    })
