@@ -1,105 +1,199 @@
-// One compute device of the node and its ledger: how much memory and how many CPU threads are promised to models.
-// A claim is refused before anything is allocated, and given back with the claimer's scope.
-// Today the host processor is the node's one device; a claim names no device because there is nothing to choose.
-import { readFile } from "node:fs/promises"
-import { availableParallelism, cpus, totalmem } from "node:os"
+// The node's compute devices and their ledger: how much memory of each and how many CPU threads are promised to models.
+// A claim is refused before anything is allocated, and given back with the claimer's scope. The host processor is always
+// there; NVIDIA GPUs are where `nvidia-smi` shows them. Called by the Model actor and the operator endpoints.
+import { availableParallelism } from "node:os"
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
+import type { NvidiaGpu } from "#domain/NvidiaSmi.ts"
+import type { Placement } from "#domain/Placement.ts"
+import { makeUtilization, memoryBudgetBytes, processorName, readTemperature } from "./HostProcessor.ts"
+import { type NvidiaReading, NvidiaSmi } from "./NvidiaSmi.ts"
+
+/** The host processor's id in the ledger; a GPU's is its uuid. */
+export const hostId = "host"
 
 export class DeviceExhausted extends Schema.TaggedError<DeviceExhausted>()("DeviceExhausted", {
-  resource: Schema.Literals(["memory"]),
+  deviceId: Schema.String,
+  deviceName: Schema.String,
   wantedBytes: Schema.Finite,
   freeBytes: Schema.Finite,
 }) {}
 
 export interface Claim {
   readonly modelId: string
-  readonly memoryBytes: number
+  readonly placement: Placement
+  /** What the weights are expected to take, on the device where they are computed. */
+  readonly weightBytes: number
+  /** What a process costs the host beside its weights. */
+  readonly processBytes: number
+  /** CPU threads it would like. */
   readonly threads: number
 }
 
-export interface DeviceReading {
-  readonly index: number
+export interface Grant {
+  /** CPU threads it gets: at least one, and no more than are not promised to others. */
+  readonly threads: number
+  /** Variables that its process needs to find its device. */
+  readonly environment: Readonly<Record<string, string>>
+  /** Bytes of the grant by device id. */
+  readonly held: () => ReadonlyMap<string, number>
+  /** After loading: what was measured replaces what was expected where it is more. */
+  readonly settle: (pid: number | undefined, residentBytes: number) => Effect.Effect<void>
+}
+
+export interface HostReading {
   readonly name: string
-  readonly totalBytes: number
+  readonly budgetBytes: number
   readonly claimedBytes: number
   readonly threads: number
   readonly claimedThreads: number
 }
 
-/**
- * Share of the machine's memory that models may claim. The rest is the gateway's, the file cache's and the
- * system's. A guess; the estimate of a claim is a guess too, and leans high.
- */
-const memoryShare = 0.9
-
-/** Milliseconds of all processors since the system started. */
-const processorTimes = () => {
-  let idle = 0
-  let total = 0
-  for (const { times } of cpus()) {
-    idle += times.idle
-    total += times.idle + times.irq + times.nice + times.sys + times.user
-  }
-  return { idle, total }
+interface Entry {
+  hostBytes: number
+  readonly gpuUuid: string | undefined
+  gpuBytes: number
+  threads: number
+  /** False until the driver's own reading counts it. */
+  settled: boolean
 }
 
-/** The first thermal zone that Linux shows, in millidegrees. */
-const temperatureFile = "/sys/class/thermal/thermal_zone0/temp"
+export interface DeviceOptions {
+  /** What the node may fill of the host's memory; absent: nine tenths of the machine's or the container's. */
+  readonly budgetBytes?: number | undefined
+  readonly threads?: number | undefined
+  /** As CUDA_VISIBLE_DEVICES: the operator's choice of GPUs. */
+  readonly visible?: string | undefined
+}
 
-const readTemperature = (): Promise<number> =>
-  readFile(temperatureFile, "utf8").then(
-    (text) => Math.round(Number(text) / 1000),
-    () => 0,
-  )
+/**
+ * Percent of the node's memory budget that models may claim. Below the first rung of the memory ladder, so that what the
+ * ledger has allowed cannot put the node on it: the rest is for what requests need.
+ */
+const modelPercent = 85
+
+/** Share of a GPU's memory that models may claim: the driver and the display need some. A guess. */
+const gpuShare = 0.95
 
 export class Device extends Context.Service<
   Device,
   {
-    /** Memory is refused when it is not there; threads may be oversubscribed, since waiting models idle. */
-    readonly claim: (claim: Claim) => Effect.Effect<void, DeviceExhausted, Scope.Scope>
-    readonly reading: Effect.Effect<DeviceReading>
+    /** Memory is refused where it is not there. */
+    readonly claim: (claim: Claim) => Effect.Effect<Grant, DeviceExhausted, Scope.Scope>
+    readonly host: () => HostReading
     /** Share of all processors' time in use since it was last asked, percent, rounded. */
     readonly utilization: Effect.Effect<number>
-    /** Degrees Celsius; 0 where the system has no sensor that it shows. */
+    /** Degrees Celsius of the host processor; 0 where the system has no sensor that it shows. */
     readonly temperature: Effect.Effect<number>
+    /** What the driver says, at most two seconds old. */
+    readonly nvidia: Effect.Effect<NvidiaReading>
+    /** The same, asked now. */
+    readonly nvidiaNow: Effect.Effect<NvidiaReading>
   }
 >()("edgewise/actors/Device") {
-  /** The host processor. `totalBytes` is the machine's memory unless a test says otherwise. */
-  static readonly layer = (totalBytes: number = totalmem()) =>
-    Layer.sync(Device, () => {
-      const budgetBytes = Math.floor(totalBytes * memoryShare)
-      const claims = new Set<Claim>()
-      const sum = (part: (claim: Claim) => number) =>
-        [...claims].reduce((total, claim) => total + part(claim), 0)
-      let last = processorTimes()
-      return Device.of({
-        claim: (claim) =>
-          Effect.acquireRelease(
-            Effect.suspend(() => {
-              const freeBytes = budgetBytes - sum((other) => other.memoryBytes)
-              if (claim.memoryBytes > freeBytes) {
-                return new DeviceExhausted({ resource: "memory", wantedBytes: claim.memoryBytes, freeBytes })
-              }
-              claims.add(claim)
-              return Effect.void
-            }),
-            () => Effect.sync(() => claims.delete(claim)),
-          ),
-        utilization: Effect.sync(() => {
-          const before = last
-          last = processorTimes()
-          const total = last.total - before.total
-          return total <= 0 ? 0 : Math.round((1 - (last.idle - before.idle) / total) * 100)
-        }),
-        temperature: Effect.promise(readTemperature),
-        reading: Effect.sync(() => ({
-          index: 0,
-          name: cpus()[0]?.model ?? "host processor",
-          totalBytes: budgetBytes,
-          claimedBytes: sum((claim) => claim.memoryBytes),
-          threads: availableParallelism(),
-          claimedThreads: sum((claim) => claim.threads),
-        })),
-      })
+  static readonly layer = (options: DeviceOptions = {}): Layer.Layer<Device, never, NvidiaSmi> =>
+    Layer.effect(
+      Device,
+      Effect.map(NvidiaSmi, (smi) => make(smi, options)),
+    )
+}
+
+/** Whether the operator lets models have the GPU: by uuid, its beginning, or index in the order of the PCI bus. */
+export const isVisible = ({ index, uuid }: NvidiaGpu, visible: string | undefined): boolean =>
+  visible === undefined ||
+  visible.split(",").some((named) => {
+    const name = named.trim()
+    return name === String(index) || (name.startsWith("GPU-") && uuid.startsWith(name))
+  })
+
+const make = (smi: NvidiaSmi["Service"], options: DeviceOptions): Device["Service"] => {
+  const budgetBytes = options.budgetBytes ?? memoryBudgetBytes()
+  const threads = options.threads ?? availableParallelism()
+  const { visible } = options
+  const entries = new Set<Entry>()
+  const sum = (part: (entry: Entry) => number) =>
+    [...entries].reduce((total, entry) => total + part(entry), 0)
+  const utilization = makeUtilization()
+
+  const freeOf = (gpu: NvidiaGpu): number => {
+    const promised = sum((entry) => (entry.gpuUuid === gpu.uuid ? entry.gpuBytes : 0))
+    const unseen = sum((entry) => (entry.gpuUuid === gpu.uuid && !entry.settled ? entry.gpuBytes : 0))
+    // Others may use the device as well: neither our books nor the driver's reading alone tells what is free.
+    return Math.min(Math.floor(gpu.totalBytes * gpuShare) - promised, gpu.freeBytes - unseen)
+  }
+
+  const roomiest = (reading: NvidiaReading): NvidiaGpu | undefined =>
+    reading.gpus
+      // A GPU in MIG instances cannot be claimed as one; see docs/operations.md.
+      .filter((gpu) => !gpu.mig && isVisible(gpu, visible))
+      .toSorted((a, b) => freeOf(b) - freeOf(a) || a.index - b.index)[0]
+
+  const open = (claim: Claim, gpu: NvidiaGpu | undefined): Effect.Effect<Entry, DeviceExhausted> => {
+    const gpuBytes = gpu === undefined ? 0 : claim.weightBytes
+    const hostBytes = claim.processBytes + (gpu === undefined ? claim.weightBytes : 0)
+    const hostFree = Math.floor((budgetBytes * modelPercent) / 100) - sum((entry) => entry.hostBytes)
+    if (gpu !== undefined && gpuBytes > freeOf(gpu)) {
+      const facts = { deviceId: gpu.uuid, deviceName: `GPU ${gpu.index}`, wantedBytes: gpuBytes }
+      return Effect.fail(new DeviceExhausted({ ...facts, freeBytes: freeOf(gpu) }))
+    }
+    if (hostBytes > hostFree) {
+      const facts = { deviceId: hostId, deviceName: "the host", wantedBytes: hostBytes }
+      return Effect.fail(new DeviceExhausted({ ...facts, freeBytes: hostFree }))
+    }
+    const left = threads - sum((entry) => entry.threads)
+    const entry: Entry = {
+      hostBytes,
+      gpuUuid: gpu?.uuid,
+      gpuBytes,
+      threads: Math.max(1, Math.min(claim.threads, left)),
+      settled: false,
+    }
+    entries.add(entry)
+    return Effect.succeed(entry)
+  }
+
+  const settle = (entry: Entry) =>
+    Effect.fnUntraced(function* (pid: number | undefined, residentBytes: number) {
+      entry.hostBytes = Math.max(entry.hostBytes, residentBytes)
+      if (entry.gpuUuid !== undefined) {
+        const { processes } = yield* smi.fresh
+        const used = processes.find((one) => one.pid === pid && one.gpuUuid === entry.gpuUuid)?.usedBytes ?? 0
+        entry.gpuBytes = Math.max(entry.gpuBytes, used)
+      }
+      entry.settled = true
     })
+
+  const claim = (wanted: Claim) =>
+    Effect.gen(function* () {
+      const gpu = wanted.placement === "nvidia" ? roomiest(yield* smi.reading) : undefined
+      const entry = yield* Effect.acquireRelease(
+        Effect.suspend(() => open(wanted, gpu)),
+        (given) => Effect.sync(() => entries.delete(given)),
+      )
+      const grant: Grant = {
+        threads: entry.threads,
+        environment: gpu === undefined ? {} : { CUDA_VISIBLE_DEVICES: gpu.uuid },
+        held: () =>
+          new Map([
+            [hostId, entry.hostBytes],
+            ...(entry.gpuUuid === undefined ? [] : [[entry.gpuUuid, entry.gpuBytes] as const]),
+          ]),
+        settle: settle(entry),
+      }
+      return grant
+    })
+
+  return Device.of({
+    claim,
+    host: () => ({
+      name: processorName(),
+      budgetBytes,
+      claimedBytes: sum((entry) => entry.hostBytes),
+      threads,
+      claimedThreads: sum((entry) => entry.threads),
+    }),
+    utilization: Effect.sync(utilization),
+    temperature: Effect.promise(readTemperature),
+    nvidia: smi.reading,
+    nvidiaNow: smi.fresh,
+  })
 }

@@ -1,182 +1,348 @@
 // One deployed model as an actor: loads and unloads its engine, one message at a time, and keeps its status.
 // Requests do not pass through the mailbox; they go to the current EngineHost, which this actor publishes.
 
-import { Cause, Effect, Exit, Scope } from "effect"
-import { ModelNotLoaded, ModelUnavailable } from "#domain/Errors.ts"
+import { Cause, Deferred, Effect, Exit, Scope } from "effect"
+import { InsufficientMemory, ModelNotLoaded, ModelUnavailable, UnloadFailed } from "#domain/Errors.ts"
+import type { Evictable } from "#domain/Eviction.ts"
 import type { ModelEntry } from "#domain/Model.ts"
-import type { EngineFacts, EngineSpec } from "#engines/Engine.ts"
-import { type ActorRef, Message, spawn } from "./Actor.ts"
-import { Device } from "./Device.ts"
-import { EngineHost, type HostEvent, type Listener, type RunError } from "./EngineHost.ts"
+import { placementOf } from "#domain/Placement.ts"
+import type { EngineFacts } from "#engines/Engine.ts"
+import { type ActorRef, type Message, spawn } from "./Actor.ts"
+import { Device, type Grant } from "./Device.ts"
+import { EngineHost, type HostEvent, type Listener, type RunError, type RunOptions } from "./EngineHost.ts"
+import {
+  Discard,
+  Load,
+  type LoadError,
+  type ModelMessage,
+  Retire,
+  Unload,
+  type Unloaded,
+} from "./ModelMessages.ts"
+import { ModelMeters } from "./ModelMeters.ts"
 import { type ModelEvent, type ModelStatus, next } from "./ModelStatus.ts"
+import type { ModelOptions, ModelTimings, ModelView } from "./ModelView.ts"
 import * as Tree from "./Tree.ts"
-
-/** Brings the model into memory; does nothing when it is there, unless `force`. */
-export class Load extends Message<EngineFacts, ModelUnavailable> {
-  readonly _tag = "Load"
-  readonly force: boolean
-  constructor(force: boolean) {
-    super()
-    this.force = force
-  }
-}
-
-/** Takes the model out of memory and answers when its process is gone. `true` if it was in memory. */
-export class Unload extends Message<boolean, ModelUnavailable> {
-  readonly _tag = "Unload"
-}
-
-type ModelMessage = Load | Unload
-
-/** What anybody may see of a model at any time, without asking its mailbox. */
-export interface ModelView {
-  readonly entry: ModelEntry
-  readonly status: ModelStatus
-  readonly host: EngineHost | undefined
-  /** Why it is `failed`; for operators, never for callers. */
-  readonly lastFailure: string
-}
 
 /** The actor's state: the scope of what is in memory, if anything is. Closed with the incarnation. */
 interface InMemory {
   scope: Scope.Closeable | undefined
 }
 
+const nothingUnloaded: Unloaded = { was: false, freedBytes: 0, tookMs: 0 }
+
 export class Model {
+  private readonly options: ModelOptions
   private readonly entry: ModelEntry
-  private readonly spec: EngineSpec
-  private readonly memoryBytes: number
   private readonly device: Device["Service"]
   private ref: ActorRef<ModelMessage> | undefined
   private status: ModelStatus = "unloaded"
   private host: EngineHost | undefined
+  private grant: Grant | undefined
+  private readonly meters = new ModelMeters()
   private lastFailure = ""
   private failedAtMs = Number.NEGATIVE_INFINITY
   /** An operator's unload stays in force until an operator's load. */
   private held = false
+  /** Requests that wait for a load of their own asking: a model that is wanted is not idle. */
+  private wanted = 0
+  /** Ends the load under way, if one is. */
+  private abandonLoad: Deferred.Deferred<never, ModelUnavailable> | undefined
+  private timings: ModelTimings = {
+    loadMs: undefined,
+    unloadToFreedMs: undefined,
+    freedBytes: undefined,
+    loads: 0,
+    unloads: 0,
+  }
 
-  private constructor(entry: ModelEntry, spec: EngineSpec, memoryBytes: number, device: Device["Service"]) {
-    this.entry = entry
-    this.spec = spec
-    this.memoryBytes = memoryBytes
+  private constructor(options: ModelOptions, device: Device["Service"]) {
+    this.options = options
+    this.entry = options.entry
     this.device = device
   }
 
-  /** Starts the actor in the caller's scope. `memoryBytes` is what it claims of the device while loaded. */
-  static make(
-    entry: ModelEntry,
-    spec: EngineSpec,
-    memoryBytes: number,
-  ): Effect.Effect<Model, never, Scope.Scope | Device> {
+  /** Starts the actor in the caller's scope. */
+  static make(options: ModelOptions): Effect.Effect<Model, never, Scope.Scope | Device> {
     return Effect.gen(function* () {
-      const model = new Model(entry, spec, memoryBytes, yield* Device)
+      const model = new Model(options, yield* Device)
       model.ref = yield* spawn<InMemory, ModelMessage>({
-        name: `model ${entry.id}`,
+        name: `model ${options.entry.id}`,
         capacity: Tree.modelMailbox,
         restart: Tree.model,
         initial: Effect.acquireRelease(
           Effect.sync((): InMemory => ({ scope: undefined })),
-          (memory) => model.release(memory),
+          (memory) => Effect.ignore(model.release(memory)),
         ),
         handle: (memory, message) =>
           Effect.map(model.handle(memory, message), (reply) => [memory, reply] as const),
       })
+      if ((options.idleUnloadMs ?? 0) > 0 && !options.entry.runtime.pinned)
+        yield* Effect.forkScoped(model.idleWatch(options.idleUnloadMs ?? 0))
       return model
     })
   }
 
   view(): ModelView {
-    return { entry: this.entry, status: this.status, host: this.host, lastFailure: this.lastFailure }
+    const { entry, host, meters, status, timings } = this
+    return { entry, status, host, lastFailure: this.lastFailure, timings, meters }
+  }
+
+  /** What its going would free on a device; undefined while it is used, pinned or not there. */
+  evictable(deviceId: string): Evictable | undefined {
+    const sizeBytes = this.grant?.held().get(deviceId) ?? 0
+    if (sizeBytes === 0 || this.entry.runtime.pinned || !this.isIdle()) return undefined
+    return { id: this.entry.id, sizeBytes, reloadMs: this.timings.loadMs ?? 0 }
   }
 
   /** An operator's or the node's own load. */
-  load(force: boolean): Effect.Effect<EngineFacts, ModelUnavailable> {
+  load(force: boolean): Effect.Effect<EngineFacts, LoadError> {
     return Effect.suspend(() => {
       this.held = false
-      return this.ask(new Load(force))
+      return this.ask<EngineFacts, LoadError>(new Load(force))
     })
   }
 
-  /** An operator's unload: requests get `Model not loaded` until it is loaded again. */
-  get unload(): Effect.Effect<boolean, ModelUnavailable> {
+  /** An operator's unload: requests get `Model not loaded` until it is loaded again. Ends a load that is under way. */
+  get unload(): Effect.Effect<Unloaded, ModelUnavailable | UnloadFailed> {
     return Effect.suspend(() => {
       this.held = true
-      return this.ask(new Unload())
+      if (this.abandonLoad !== undefined)
+        Deferred.doneUnsafe(this.abandonLoad, Effect.fail(this.unavailable()))
+      return this.ask<Unloaded, ModelUnavailable | UnloadFailed>(new Unload())
     })
+  }
+
+  /** Unloads it where nobody uses it; the next request loads it again. */
+  get retire(): Effect.Effect<boolean> {
+    return Effect.orElseSucceed(this.ask<boolean, never>(new Retire()), () => false)
   }
 
   /** Runs one request, loading the model first where nobody has unloaded it on purpose. */
   run<Started, Unit, End>(
     request: unknown,
     listener: Listener<Started, Unit>,
-    background = false,
+    options: RunOptions = {},
   ): Effect.Effect<End, RunError | ModelNotLoaded> {
     return Effect.suspend((): Effect.Effect<End, RunError | ModelNotLoaded> => {
       const { host } = this
       // While an engine restarts, its host keeps the waiting line: the request waits there.
       if (host !== undefined && this.status !== "failed")
-        return host.run<Started, Unit, End>(request, listener, background)
+        return host.run<Started, Unit, End>(request, listener, options)
       if (this.held) return Effect.fail(new ModelNotLoaded({ model: this.entry.id }))
       if (this.reviveInMs() > 0) return Effect.fail(this.unavailable())
-      return Effect.flatMap(this.ask(new Load(false)), () =>
-        this.host === undefined
-          ? Effect.fail(this.unavailable())
-          : this.host.run<Started, Unit, End>(request, listener, background),
+      this.wanted++
+      return this.ask<EngineFacts, LoadError>(new Load(false)).pipe(
+        Effect.mapError((error) => (this.held ? new ModelNotLoaded({ model: this.entry.id }) : error)),
+        Effect.flatMap((): Effect.Effect<End, RunError | ModelNotLoaded> => {
+          if (this.host !== undefined) return this.host.run<Started, Unit, End>(request, listener, options)
+          return Effect.fail(this.held ? new ModelNotLoaded({ model: this.entry.id }) : this.unavailable())
+        }),
+        Effect.ensuring(Effect.sync(() => this.wanted--)),
       )
     })
   }
 
-  private ask<A>(message: Message<A, ModelUnavailable> & ModelMessage): Effect.Effect<A, ModelUnavailable> {
+  private ask<A, E>(message: Message<A, E> & ModelMessage): Effect.Effect<A, E | ModelUnavailable> {
     if (this.ref === undefined) return Effect.fail(this.unavailable())
-    return (this.ref.ask(message) as Effect.Effect<A, unknown>).pipe(
-      Effect.mapError(() => this.unavailable()),
+    return (this.ref.ask(message) as Effect.Effect<A, E | { readonly _tag: string }>).pipe(
+      Effect.mapError((error) => {
+        const { _tag } = error as { readonly _tag: string }
+        return _tag === "ActorStopped" || _tag === "MailboxFull" ? this.unavailable() : (error as E)
+      }),
     )
   }
 
-  private handle(memory: InMemory, message: ModelMessage): Effect.Effect<unknown, ModelUnavailable> {
-    if (message._tag === "Unload") {
-      const was = memory.scope !== undefined
-      return Effect.as(this.release(memory), was)
+  private handle(memory: InMemory, message: ModelMessage): Effect.Effect<unknown, LoadError | UnloadFailed> {
+    switch (message._tag) {
+      case "Unload":
+        return this.release(memory)
+      case "Retire":
+        // Looked at and taken away in one step: a request that comes after it finds no host and asks for a load.
+        return Effect.suspend(() =>
+          this.isIdle() && !this.entry.runtime.pinned
+            ? Effect.match(this.release(memory), { onSuccess: () => true, onFailure: () => false })
+            : Effect.succeed(false),
+        )
+      case "Discard":
+        return Effect.suspend(() => {
+          const { scope } = memory
+          if (this.status !== "failed" || scope === undefined) return Effect.void
+          memory.scope = undefined
+          this.host = undefined
+          this.grant = undefined
+          return Scope.close(scope, Exit.void)
+        })
+      case "Load":
+        // Asked for before an unload that is waiting behind it: the last word counts.
+        if (this.held) return Effect.fail(this.unavailable())
+        if (this.status === "loaded" && !message.force && this.host?.facts !== undefined)
+          return Effect.succeed(this.host.facts)
+        // What an unload could not end is replaced all the same.
+        return Effect.andThen(Effect.ignore(this.release(memory)), this.bringIn(memory))
     }
-    if (this.status === "loaded" && !message.force && this.host?.facts !== undefined) {
-      return Effect.succeed(this.host.facts)
-    }
-    return Effect.andThen(this.release(memory), this.bringIn(memory))
   }
 
+  /** The device's promise, with others making room where they may; refused before anything is allocated. */
+  private readonly claim = Effect.fnUntraced({ self: this }, function* (this: Model) {
+    const { entry, makeRoom, processBytes, weightBytes } = this.options
+    const claimed = this.device.claim({
+      modelId: entry.id,
+      placement: placementOf(entry),
+      weightBytes,
+      processBytes,
+      threads: entry.runtime.threads,
+    })
+    return yield* claimed.pipe(
+      Effect.catchTag("DeviceExhausted", (exhausted) =>
+        Effect.flatMap(makeRoom?.(entry.id, exhausted) ?? Effect.succeed(false), (made) =>
+          made ? claimed : Effect.fail(exhausted),
+        ),
+      ),
+      Effect.mapError(
+        ({ deviceName, freeBytes, wantedBytes }) =>
+          new InsufficientMemory({
+            model: entry.id,
+            device: deviceName,
+            wantedBytes,
+            freeBytes,
+            retryAfterMs: Tree.reviveAfterMs,
+          }),
+      ),
+    )
+  })
+
   private readonly bringIn = Effect.fnUntraced({ self: this }, function* (this: Model, memory: InMemory) {
-    const scope = yield* Scope.make()
-    memory.scope = scope
-    this.move("load")
     const { entry } = this
+    const beganMs = performance.now()
+    if ((this.options.missing ?? []).length > 0) {
+      this.move("load")
+      this.fail(`weights are not pulled: edgewise models pull ${entry.id}`)
+      return yield* this.unavailable()
+    }
+    const scope = yield* Scope.make()
+    const abandon = Deferred.makeUnsafe<never, ModelUnavailable>()
+    // Before the first pause: an unload that comes while this load is only beginning has to find it.
+    this.abandonLoad = abandon
     const exit = yield* Effect.gen({ self: this }, function* () {
-      yield* this.device.claim({
-        modelId: entry.id,
-        memoryBytes: this.memoryBytes,
-        threads: entry.runtime.threads,
+      const grant = yield* this.claim()
+      memory.scope = scope
+      this.grant = grant
+      this.move("load")
+      const host = yield* EngineHost.make({
+        entry,
+        spec: { ...this.options.spec, threads: grant.threads },
+        environment: grant.environment,
+        holdsBackground: this.options.holdsBackground ?? (() => false),
+        meters: this.meters,
+        onEvent: (event) => {
+          // An engine on its way out has nothing to say about the one that follows it.
+          if (this.host === host) this.onHostEvent(event)
+        },
       })
-      const host = yield* EngineHost.make(entry, this.spec, (event) => this.onHostEvent(event))
       this.host = host
-      return yield* host.loaded
+      const facts = yield* Effect.raceFirst(host.loaded, Deferred.await(abandon))
+      const { pid, residentBytes } = host.gauges()
+      yield* grant.settle(pid, residentBytes)
+      return facts
     }).pipe(Scope.provide(scope), Effect.exit)
-    if (Exit.isSuccess(exit)) return exit.value
-    if (this.lastFailure === "") this.fail(Cause.pretty(exit.cause))
+    this.abandonLoad = undefined
+    if (Exit.isSuccess(exit)) {
+      this.meters.loadMs.record(performance.now() - beganMs)
+      this.timings = {
+        ...this.timings,
+        loadMs: performance.now() - beganMs,
+        loads: this.timings.loads + 1,
+      }
+      return exit.value
+    }
+    const refusal = exit.cause.reasons.find(Cause.isFailReason)?.error
+    if (refusal?._tag === "InsufficientMemory") {
+      yield* Scope.close(scope, Exit.void)
+      this.lastFailure = `${Math.ceil(refusal.wantedBytes / 1024 ** 2)} MB do not fit on ${refusal.device}`
+      return yield* refusal
+    }
+    if (Deferred.isDoneUnsafe(abandon)) {
+      yield* Effect.ignore(this.release(memory))
+      return yield* this.unavailable()
+    }
+    if (this.status !== "failed") this.fail(Cause.pretty(exit.cause))
     yield* Scope.close(scope, Exit.void)
     memory.scope = undefined
     this.host = undefined
+    this.grant = undefined
     return yield* this.unavailable()
   })
 
-  private release(memory: InMemory): Effect.Effect<void> {
+  /** Ends the process and looks whether its memory is back. */
+  private release(memory: InMemory): Effect.Effect<Unloaded, UnloadFailed> {
     return Effect.suspend(() => {
+      const { grant, host } = this
       const { scope } = memory
-      if (scope === undefined) return Effect.void
+      const beganMs = performance.now()
+      const beforeBytes = host?.heldBytes() ?? 0
+      const pid = host?.gauges().pid
       memory.scope = undefined
       this.host = undefined
-      return Effect.andThen(
-        Scope.close(scope, Exit.void),
-        Effect.sync(() => this.move("unloaded")),
-      )
+      this.grant = undefined
+      if (scope === undefined) {
+        this.move("unloaded")
+        return Effect.succeed(nothingUnloaded)
+      }
+      return Effect.gen({ self: this }, function* () {
+        yield* Scope.close(scope, Exit.void)
+        const heldBytes = (host?.heldBytes() ?? 0) + (yield* this.heldOnGpu(grant, pid))
+        if (heldBytes > 0) {
+          this.lastFailure = `its process has not ended: ${heldBytes} bytes are still held`
+          this.failedAtMs = performance.now()
+          this.move("stuck")
+          return yield* new UnloadFailed({ model: this.entry.id, heldBytes })
+        }
+        const tookMs = performance.now() - beganMs
+        this.meters.unloadToFreedMs.record(tookMs)
+        this.timings = {
+          ...this.timings,
+          unloadToFreedMs: tookMs,
+          freedBytes: beforeBytes,
+          unloads: this.timings.unloads + 1,
+        }
+        this.move("unloaded")
+        return { was: true, freedBytes: beforeBytes, tookMs }
+      })
+    })
+  }
+
+  /** Device memory that the driver still counts for a process that has ended; it may take a moment to notice. */
+  private heldOnGpu(grant: Grant | undefined, pid: number | undefined): Effect.Effect<number> {
+    if (grant === undefined || pid === undefined || grant.held().size < 2) return Effect.succeed(0)
+    const held = Effect.map(this.device.nvidiaNow, ({ processes }) =>
+      processes.reduce((sum, one) => sum + (one.pid === pid ? (one.usedBytes ?? 0) : 0), 0),
+    )
+    return Effect.gen(function* () {
+      for (let look = 1; look < Tree.gpuLooks; look++) {
+        if ((yield* held) === 0) return 0
+        yield* Effect.sleep(Tree.gpuLookMs)
+      }
+      return yield* held
+    })
+  }
+
+  private isIdle(): boolean {
+    if (this.status !== "loaded" || this.wanted > 0) return false
+    const gauges = this.host?.gauges()
+    return gauges !== undefined && gauges.open === 0 && gauges.waiting === 0
+  }
+
+  /** Unloads what nobody has asked for `idleMs`. */
+  private idleWatch(idleMs: number): Effect.Effect<never> {
+    return Effect.gen({ self: this }, function* () {
+      for (;;) {
+        const idleSinceMs = this.host?.idleSinceMs()
+        const dueInMs = idleSinceMs === undefined ? idleMs : idleSinceMs + idleMs - performance.now()
+        if (dueInMs > 0) yield* Effect.sleep(dueInMs)
+        else if (this.isIdle()) yield* this.retire
+        else yield* Effect.sleep(idleMs)
+      }
     })
   }
 
@@ -189,7 +355,10 @@ export class Model {
   }
 
   private move(event: ModelEvent): void {
-    this.status = next(this.status, event) ?? this.status
+    const from = this.status
+    const to = next(from, event)
+    this.status = to ?? from
+    this.options.onStatus?.(this.entry.id, { from, event, to })
   }
 
   private fail(detail: string): void {
@@ -201,6 +370,7 @@ export class Model {
   private onHostEvent(event: HostEvent): void {
     if (event.event === "gave-up") {
       this.fail(event.detail)
+      this.ref?.tell(new Discard())
       return
     }
     if (event.event === "ready") this.lastFailure = ""

@@ -1,11 +1,16 @@
 // The models this node deploys, by id: who is there, in what state, and the way in for requests.
 // The api talks to this service only; it never holds a Model, a host or a process.
-import { Context, Effect, Layer } from "effect"
-import { ModelNotLoaded } from "#domain/Errors.ts"
+import { Context, Effect, Layer, Option } from "effect"
+import { MemoryPressure, ModelNotLoaded } from "#domain/Errors.ts"
+import { type Evictable, victimsOf } from "#domain/Eviction.ts"
+import { isAtLeast, type Rung } from "#domain/MemoryLadder.ts"
 import type { ModelEntry } from "#domain/Model.ts"
 import type { Device } from "./Device.ts"
-import type { Listener, RunError } from "./EngineHost.ts"
-import { Model, type ModelView } from "./Model.ts"
+import type { Listener, RunError, RunOptions } from "./EngineHost.ts"
+import { MemoryLadder } from "./MemoryLadder.ts"
+import { Model } from "./Model.ts"
+import type { MakeRoom, ModelView, StatusChange } from "./ModelView.ts"
+import * as Tree from "./Tree.ts"
 
 /** A catalog entry together with where its files lie on this machine. */
 export interface Deployment {
@@ -14,6 +19,18 @@ export interface Deployment {
   readonly files: Readonly<Record<string, string>>
   /** Sum of the files, for the memory ledger. */
   readonly sizeBytes: number
+  /** Sources that have to be pulled before the model can load. */
+  readonly missing?: ReadonlyArray<string>
+}
+
+/** What the node does with models that nobody uses: nothing, by default. And who watches. */
+export interface RegistryOptions {
+  /** For models that say nothing themselves; 0 keeps them. */
+  readonly idleUnloadMs?: number
+  /** Whether an idle model may be unloaded for another one, or for a node whose memory fills. */
+  readonly evicts?: boolean
+  /** Sees every change of a model's status as it happens. */
+  readonly onStatus?: (id: string, change: StatusChange) => void
 }
 
 /** What a process costs beside its weights: Node, the native library, buffers. A guess from one reading (110 MB). */
@@ -29,8 +46,7 @@ export class ModelRegistry extends Context.Service<
       id: string,
       request: unknown,
       listener: Listener<Started, Unit>,
-      /** Lets those who wait in person go first. */
-      background?: boolean,
+      options?: RunOptions,
     ) => Effect.Effect<End, RunError | ModelNotLoaded>
     readonly model: (id: string) => Model | undefined
   }
@@ -38,31 +54,76 @@ export class ModelRegistry extends Context.Service<
   /** Starts one Model actor per deployment; those with `load: start` begin to load at once. */
   static readonly layer = (
     deployments: ReadonlyArray<Deployment>,
+    options: RegistryOptions = {},
   ): Layer.Layer<ModelRegistry, never, Device> =>
     Layer.effect(
       ModelRegistry,
-      Effect.gen(function* () {
-        const models = new Map<string, Model>()
-        for (const { entry, files, sizeBytes } of deployments) {
-          const { adapter, id, options, runtime } = entry
-          const spec = { modelId: id, adapter, files, options, threads: runtime.threads }
-          models.set(id, yield* Model.make(entry, spec, sizeBytes + processBytes))
-        }
-        for (const model of models.values()) {
-          if (model.view().entry.runtime.load === "start")
-            yield* Effect.forkScoped(Effect.exit(model.load(false)))
-        }
-        return ModelRegistry.of({
-          all: () => [...models.values()].map((model) => model.view()),
-          find: (id) => models.get(id)?.view(),
-          model: (id) => models.get(id),
-          run: (id, request, listener, background) => {
-            const model = models.get(id)
-            return model === undefined
-              ? Effect.fail(new ModelNotLoaded({ model: id }))
-              : model.run(request, listener, background)
-          },
-        })
-      }),
+      Effect.suspend(() => make(deployments, options)),
     )
 }
+
+const make = Effect.fnUntraced(function* (
+  deployments: ReadonlyArray<Deployment>,
+  { evicts = false, idleUnloadMs = 0, onStatus }: RegistryOptions,
+) {
+  const models = new Map<string, Model>()
+  const ladder = Option.getOrUndefined(yield* Effect.serviceOption(MemoryLadder))
+  const rung = (): Rung => ladder?.rung() ?? "calm"
+
+  const evictable = (deviceId: string, except?: string): ReadonlyArray<Evictable> =>
+    [...models].flatMap(([id, model]) => {
+      const candidate = id === except ? undefined : model.evictable(deviceId)
+      return candidate === undefined ? [] : [candidate]
+    })
+
+  const retire = (victims: ReadonlyArray<Evictable>): Effect.Effect<boolean> =>
+    Effect.map(
+      Effect.forEach(victims, ({ id }) => models.get(id)?.retire ?? Effect.succeed(false), {
+        concurrency: "unbounded",
+      }),
+      (gone) => gone.every((one) => one),
+    )
+
+  // Nobody waits here for a model that waits for this one: only loaded models are asked to go, and whoever makes room is
+  // not loaded.
+  const makeRoom: MakeRoom = (forModel, { deviceId, freeBytes, wantedBytes }) =>
+    Effect.suspend(() => {
+      if (!evicts) return Effect.succeed(false)
+      const victims = victimsOf(evictable(deviceId, forModel), wantedBytes - freeBytes)
+      return victims === undefined ? Effect.succeed(false) : retire(victims)
+    })
+
+  for (const { entry, files, missing = [], sizeBytes } of deployments) {
+    const { adapter, id, options, runtime } = entry
+    const ownMs = runtime.idleUnloadSeconds === undefined ? idleUnloadMs : runtime.idleUnloadSeconds * 1000
+    const model = yield* Model.make({
+      entry,
+      spec: { modelId: id, adapter, files, options },
+      weightBytes: sizeBytes,
+      processBytes,
+      missing,
+      idleUnloadMs: ownMs,
+      makeRoom,
+      holdsBackground: () => isAtLeast(rung(), "busy"),
+      ...(onStatus === undefined ? {} : { onStatus }),
+    })
+    models.set(id, model)
+  }
+  for (const model of models.values()) {
+    if (model.view().entry.runtime.load === "start") yield* Effect.forkScoped(Effect.exit(model.load(false)))
+  }
+
+  return ModelRegistry.of({
+    all: () => [...models.values()].map((model) => model.view()),
+    find: (id) => models.get(id)?.view(),
+    model: (id) => models.get(id),
+    run: (id, request, listener, options) => {
+      const model = models.get(id)
+      if (model === undefined) return Effect.fail(new ModelNotLoaded({ model: id }))
+      // Background work is held in its line instead; what has begun goes on.
+      if (rung() === "full" && options?.continues !== true && options?.background !== true)
+        return Effect.fail(new MemoryPressure({ retryAfterMs: Tree.pressureRetryMs }))
+      return model.run(request, listener, options)
+    },
+  })
+})

@@ -13,12 +13,20 @@ export type ModelEvent =
   | "gave-up"
   /** The engine process is gone and its memory is back. */
   | "unloaded"
+  /** It was to be unloaded and its process has not ended: its memory is not back. */
+  | "stuck"
 
 const table: Readonly<Record<ModelStatus, Partial<Readonly<Record<ModelEvent, ModelStatus>>>>> = {
   unloaded: { load: "loading", unloaded: "unloaded" },
-  loading: { ready: "loaded", crashed: "loading", "gave-up": "failed", unloaded: "unloaded" },
-  loaded: { crashed: "loading", "gave-up": "failed", unloaded: "unloaded" },
-  failed: { load: "loading", unloaded: "unloaded" },
+  loading: {
+    ready: "loaded",
+    crashed: "loading",
+    "gave-up": "failed",
+    unloaded: "unloaded",
+    stuck: "failed",
+  },
+  loaded: { crashed: "loading", "gave-up": "failed", unloaded: "unloaded", stuck: "failed" },
+  failed: { load: "loading", unloaded: "unloaded", stuck: "failed" },
 }
 
 /** The state after `event`, or undefined where the event cannot happen in `status`. */

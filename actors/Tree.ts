@@ -36,6 +36,19 @@ export const reviveAfterMs = 30_000
 /** After `stop`, an engine process has this long to close its weights before it is killed. A guess. */
 export const engineStopMs = 3_000
 
+/** A killed process is gone within milliseconds, unless a driver holds it. A guess: then this long is waited. */
+export const engineKillMs = 5_000
+
+/** After a process has ended, its GPU memory is looked for this often, this far apart: the driver is a moment behind. */
+export const gpuLooks = 10
+export const gpuLookMs = 200
+
+/** What a caller is told who is refused because memory is nearly full: a few readings from now. A guess. */
+export const pressureRetryMs = 5_000
+
+/** How often the node compares what it holds with its memory budget. A guess: loads take longer than that. */
+export const memoryWatchMs = 1_000
+
 /**
  * While others are served in person, background work (a window of a transcription job) begins this often at most. A
  * guess: a window is a tenth of it on the demonstration weights, so those in person keep nine tenths of their engine.

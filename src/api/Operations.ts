@@ -2,19 +2,12 @@
 // Every handler here asks for the superadmin scope first.
 import { Clock, Effect, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { Device } from "#actors/Device.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
-import { residentBytesOf } from "#actors/ResidentMemory.ts"
-import {
-  type DeviceMemory,
-  freedGb,
-  memoryRecord,
-  statusMemory,
-  toMb,
-  usedMemory,
-} from "#domain/DeviceMemory.ts"
+import { freedGb, memoryRecord, toMb, usedMemory } from "#domain/DeviceMemory.ts"
 import { Forbidden, ModelBusy, ModelNotLoaded } from "#domain/Errors.ts"
 import { Caller } from "./Authentication.ts"
+import { devicesNow, gpuRecord, processRecord, totalMemory } from "./DeviceRecords.ts"
+import { problemOf, problemResponse } from "./ErrorBody.ts"
 import { timestamp } from "./Health.ts"
 import { readJson } from "./JsonBody.ts"
 
@@ -33,6 +26,9 @@ const readLoad = readJson(LoadRequest)
 const readUnload = readJson(UnloadRequest)
 const readPurge = readJson(PurgeRequest)
 
+/** Longest reason shown for a load that failed. A guess: a few lines. */
+const maxReasonLength = 500
+
 type Request = HttpServerRequest.HttpServerRequest
 
 const modelOf = (id: string) =>
@@ -41,37 +37,59 @@ const modelOf = (id: string) =>
     return model === undefined ? Effect.fail(new ModelNotLoaded({ model: id })) : Effect.succeed(model)
   })
 
-/** Answers when the model answers. */
+/** Answers when the model answers, or with why it does not: operators may know. */
 export const loadModel = Effect.fn("Operations.load")(function* (request: Request) {
   yield* operator
   const { force_reload = false, model_name } = yield* readLoad(request)
-  const facts = yield* (yield* modelOf(model_name)).load(force_reload)
-  const message = `${model_name} is loaded: ${facts.summary}`
-  return HttpServerResponse.jsonUnsafe({ status: "success", model: model_name, force_reload, message })
+  const model = yield* modelOf(model_name)
+  return yield* model.load(force_reload).pipe(
+    Effect.map(({ summary }) =>
+      HttpServerResponse.jsonUnsafe({
+        status: "success",
+        model: model_name,
+        force_reload,
+        message: `${model_name} is loaded: ${summary}`,
+      }),
+    ),
+    Effect.catchTag("ModelUnavailable", (error) => {
+      const { detail, ...problem } = problemOf(error)
+      const { lastFailure } = model.view()
+      const why = lastFailure === "" ? detail : `${detail}: ${lastFailure.slice(0, maxReasonLength)}`
+      return Effect.succeed(problemResponse({ ...problem, detail: why }))
+    }),
+  )
 })
 
-/** Answers when the model's process is gone, which is when its memory is back. */
+/** Answers when the model's process is gone and its memory with it; 500 where it is not. */
 export const unloadModel = Effect.fn("Operations.unload")(function* (request: Request) {
   yield* operator
   const { model_name } = yield* readUnload(request)
-  const was = yield* (yield* modelOf(model_name)).unload
-  const message = was ? `${model_name} is unloaded` : `${model_name} was not loaded`
+  const { freedBytes, tookMs, was } = yield* (yield* modelOf(model_name)).unload
+  const message = was
+    ? `${model_name} is unloaded: ${toMb(freedBytes)} MB given back in ${Math.round(tookMs)} ms`
+    : `${model_name} was not loaded`
   return HttpServerResponse.jsonUnsafe({ status: "success", model: model_name, message })
 })
 
 const unloadEverything = Effect.gen(function* () {
   const registry = yield* ModelRegistry
-  const inMemory = registry.all().filter(({ status }) => status === "loaded" || status === "loading")
   const unloaded: Array<string> = []
   const errors: Array<string> = []
   yield* Effect.forEach(
-    inMemory,
+    // One that is loading, or has failed and would be tried again, must not come back by itself either.
+    registry
+      .all()
+      .filter(({ status }) => status !== "unloaded"),
     ({ entry }) =>
       modelOf(entry.id).pipe(
         Effect.flatMap((model) => model.unload),
         Effect.match({
-          onSuccess: () => void unloaded.push(entry.id),
-          onFailure: () => void errors.push(`${entry.id} could not be unloaded`),
+          onSuccess: ({ was }) => {
+            if (was) unloaded.push(entry.id)
+          },
+          onFailure: (error) => {
+            errors.push(problemOf(error).detail)
+          },
         }),
       ),
     { concurrency: "unbounded", discard: true },
@@ -83,63 +101,34 @@ export const unloadAll = Effect.fn("Operations.unloadAll")(function* (_request: 
   yield* operator
   const { errors, unloaded } = yield* unloadEverything
   return HttpServerResponse.jsonUnsafe({
-    status: "success",
+    status: errors.length === 0 ? "success" : "partial",
     unloaded_models: unloaded,
     errors,
     total_unloaded: unloaded.length,
   })
 })
 
-/** Engine processes and this one, with what they hold now. */
-const processes = Effect.map(ModelRegistry, (registry) => {
-  const engines = registry.all().flatMap(({ entry, host }) => {
-    const pid = host?.gauges().pid
-    return pid === undefined ? [] : [{ pid, name: `engine ${entry.id}`, bytes: residentBytesOf(pid) }]
-  })
-  return [{ pid: process.pid, name: "edgewise", bytes: process.memoryUsage.rss() }, ...engines]
-})
-
-const deviceMemory: Effect.Effect<DeviceMemory, never, Device | ModelRegistry> = Effect.gen(function* () {
-  const { totalBytes } = yield* (yield* Device).reading
-  const usedBytes = (yield* processes).reduce((sum, { bytes }) => sum + bytes, 0)
-  return { totalBytes, usedBytes }
-})
-
 const now = Effect.map(Clock.currentTimeMillis, timestamp)
 
 export const gpuStatus = Effect.fn("Operations.gpuStatus")(function* (_request: Request) {
   yield* operator
-  const device = yield* Device
-  const { claimedThreads, index, name, threads } = yield* device.reading
-  const memory = yield* deviceMemory
+  const { devices, processes } = yield* devicesNow(false)
   return HttpServerResponse.jsonUnsafe({
     status: "success",
     timestamp: yield* now,
-    gpus: [
-      {
-        index,
-        name,
-        memory: statusMemory(memory),
-        utilization: {
-          gpu_percent: yield* device.utilization,
-          memory_percent: Math.round(usedMemory(memory).percent_used),
-        },
-        temperature_c: yield* device.temperature,
-        threads,
-        claimed_threads: claimedThreads,
-      },
-    ],
-    processes: (yield* processes).map(({ bytes, name, pid }) => ({ pid, name, memory_mb: toMb(bytes) })),
-    total_gpus: 1,
+    gpus: devices.map(gpuRecord),
+    processes: processes.map(processRecord),
+    total_gpus: devices.length,
   })
 })
 
 export const gpuMemory = Effect.fn("Operations.gpuMemory")(function* (_request: Request) {
   yield* operator
+  const { devices } = yield* devicesNow(false)
   return HttpServerResponse.jsonUnsafe({
     status: "success",
     timestamp: yield* now,
-    memory: [memoryRecord(yield* deviceMemory)],
+    memory: devices.map(({ memory }) => memoryRecord(memory)),
   })
 })
 
@@ -148,11 +137,11 @@ export const gpuPurge = Effect.fn("Operations.gpuPurge")(function* (request: Req
   const body = Number(request.headers["content-length"] ?? 0) === 0 ? {} : yield* readPurge(request)
   const force = body.force ?? false
   const registry = yield* ModelRegistry
+  const before = totalMemory(yield* devicesNow(true))
   const busy = registry.all().flatMap(({ entry, host }) => ((host?.gauges().open ?? 0) > 0 ? [entry.id] : []))
   if (busy.length > 0 && !force) return yield* new ModelBusy({ models: busy })
-  const before = yield* deviceMemory
   const { errors, unloaded } = yield* unloadEverything
-  const after = yield* deviceMemory
+  const after = totalMemory(yield* devicesNow(true))
   return HttpServerResponse.jsonUnsafe({
     status: errors.length === 0 ? "success" : "partial",
     timestamp: yield* now,

@@ -1,0 +1,73 @@
+// Compares, once a second, what the node and its engines hold with the memory budget, and does what the ladder says.
+// The only caller of the ladder's `observe`; a test brings its own readings.
+import { Effect, Layer } from "effect"
+import { victimsOf } from "#domain/Eviction.ts"
+import { isAtLeast, type Rung } from "#domain/MemoryLadder.ts"
+import { Device, hostId } from "./Device.ts"
+import { MemoryLadder } from "./MemoryLadder.ts"
+import { ModelRegistry } from "./ModelRegistry.ts"
+import { privateBytesOf } from "./ResidentMemory.ts"
+import * as Tree from "./Tree.ts"
+
+export interface MemoryWatchOptions {
+  /** Bytes in use; absent: what this process and its engines have for themselves, asked of the system. */
+  readonly usedBytes?: () => number
+  readonly everyMs?: number
+  /** Whether idle models may be unloaded. */
+  readonly evicts?: boolean
+}
+
+/** Resident bytes of this process and of every engine process. Shared pages count once for each. */
+export const heldByNode = (registry: ModelRegistry["Service"]): number =>
+  registry.all().reduce(
+    // A thread's memory is this process's own.
+    (sum, { entry, host }) => sum + (entry.runtime.isolation === "thread" ? 0 : (host?.heldBytes() ?? 0)),
+    process.memoryUsage.rss(),
+  )
+
+/** What a rung asks of models: no caches, and idle ones go, one at a time: the next reading tells if that was enough. */
+const apply = (registry: ModelRegistry["Service"], rung: Rung, evicts: boolean): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const isLean = isAtLeast(rung, "lean")
+    const views = registry.all()
+    for (const { host } of views) host?.lean(isLean)
+    if (!evicts || !isLean) return Effect.void
+    const idle = views.flatMap(({ entry }) => registry.model(entry.id)?.evictable(hostId) ?? [])
+    const cheapest = victimsOf(idle, 1)?.[0]
+    const model = cheapest === undefined ? undefined : registry.model(cheapest.id)
+    return model === undefined ? Effect.void : Effect.asVoid(model.retire)
+  })
+
+/** Of that, what the system could not take back by dropping mapped files: what a full node dies of. */
+const privateOfNode = (registry: ModelRegistry["Service"]): number =>
+  registry.all().reduce(
+    (sum, { host }) => sum + (host?.privateBytes() ?? 0),
+    // 0 where the system does not tell it apart.
+    privateBytesOf(process.pid) || process.memoryUsage.rss(),
+  )
+
+export const memoryWatch = (
+  options: MemoryWatchOptions = {},
+): Layer.Layer<never, never, Device | MemoryLadder | ModelRegistry> =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const registry = yield* ModelRegistry
+      const ladder = yield* MemoryLadder
+      const { budgetBytes } = (yield* Device).host()
+      const usedBytes = options.usedBytes ?? (() => privateOfNode(registry))
+      let before: Rung = "calm"
+      const look = Effect.gen(function* () {
+        const share = usedBytes() / budgetBytes
+        const rung = ladder.observe(share)
+        if (rung !== before) {
+          const facts = { from: before, to: rung, percent: Math.round(share * 100) }
+          yield* Effect.logWarning("memory ladder").pipe(Effect.annotateLogs(facts))
+          before = rung
+          yield* apply(registry, rung, options.evicts ?? false)
+        } else if (rung !== "calm") yield* apply(registry, rung, options.evicts ?? false)
+      })
+      yield* Effect.forkScoped(
+        Effect.forever(Effect.andThen(look, Effect.sleep(options.everyMs ?? Tree.memoryWatchMs))),
+      )
+    }),
+  )

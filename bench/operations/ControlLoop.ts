@@ -1,0 +1,72 @@
+// What operators' work does to the node's event loop: models loaded, unloaded and purged while sixteen streams run.
+import { Effect, type Scope } from "effect"
+import type { ChildFailed } from "../support/Child.ts"
+import { finding, type Section } from "../support/Findings.ts"
+import { type Gateway, startGateway } from "../support/Gateway.ts"
+import { builtInModels, fakeModel } from "./Models.ts"
+import { operatorOf, superadminKey } from "./Operator.ts"
+
+const streams = 16
+/** Real engines: their weights are read and their processes forked and ended. */
+const loaded = ["llm-3.5-27b", "tts-82m"]
+
+/** Streams at a token every 10 ms, for as long as anybody listens. */
+const openStreams = async ({ target }: Gateway, signal: AbortSignal): Promise<() => number> => {
+  let bytes = 0
+  const script = `fake:${JSON.stringify({ tokens: 4_000, tokenMs: 10 })}`
+  const body = {
+    model: fakeModel.id,
+    stream: true,
+    max_tokens: 4_096,
+    messages: [{ role: "user", content: script }],
+  }
+  for (let i = 0; i < streams; i++) {
+    const response = await fetch(`http://127.0.0.1:${target.port}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${target.key}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+      signal,
+    })
+    if (response.status !== 200 || response.body === null) throw new Error(`stream: ${response.status}`)
+    const read = async () => {
+      for await (const chunk of response.body ?? []) bytes += (chunk as Uint8Array).length
+    }
+    // It ends with the purge.
+    read().catch(() => {})
+  }
+  return () => bytes
+}
+
+export const controlLoop = (rounds: number): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const models = [fakeModel, ...(yield* Effect.promise(builtInModels))]
+    const gateway = yield* startGateway({ models })
+    const leaving = new AbortController()
+    const [operator, bytes] = yield* Effect.promise(async () => {
+      const made = operatorOf(gateway, await superadminKey(gateway))
+      await made.load(fakeModel.id)
+      return [made, await openStreams(gateway, leaving.signal)] as const
+    })
+    yield* gateway.child.ask("watchLoop")
+    const startedMs = performance.now()
+    yield* Effect.promise(async () => {
+      for (let i = 0; i < rounds; i++) {
+        for (const id of loaded) await operator.load(id)
+        for (const id of loaded) await operator.unload(id)
+      }
+    })
+    const delivered = (bytes() / (performance.now() - startedMs)) * 1000
+    yield* Effect.promise(() => operator.purge())
+    const delay = yield* gateway.child.ask("loopDelay")
+    leaving.abort()
+    return {
+      title: `The event loop while models come and go: ${streams} streams, ${rounds} rounds, then a purge`,
+      method: `Each round loads and unloads ${loaded.join(" and ")} (built-in weights). The purge is forced.`,
+      findings: [
+        finding("event loop late, p99", "ms", [delay?.p99 ?? Number.NaN], { is: "at most", value: 10 }),
+        finding("  longest", "ms", [delay?.longest ?? Number.NaN]),
+        finding("  longest by its own work (CPU)", "ms", [delay?.longestWork ?? Number.NaN]),
+        finding("streamed meanwhile", "bytes/s", [delivered]),
+      ],
+    }
+  })

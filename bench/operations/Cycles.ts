@@ -1,0 +1,86 @@
+// Every built-in model loaded and unloaded a hundred times on one node: what stays in memory. The node's own resident
+// memory and that of each engine just after its load, compared with the second cycle.
+import { Effect, type Scope } from "effect"
+import { residentBytesOf } from "#actors/ResidentMemory.ts"
+import type { ChildFailed } from "../support/Child.ts"
+import { type Finding, finding, number, type Section } from "../support/Findings.ts"
+import { startGateway } from "../support/Gateway.ts"
+import { median } from "../support/Statistics.ts"
+import { builtInModels } from "./Models.ts"
+import { operatorOf, superadminKey } from "./Operator.ts"
+
+/** Ids of the same weights, engine and options are one model as far as memory goes. */
+const distinct = <A extends { readonly adapter: string; readonly files: unknown; readonly options: unknown }>(
+  entries: ReadonlyArray<A>,
+): ReadonlyArray<A> =>
+  [
+    ...new Map(
+      entries
+        .toReversed()
+        .map((entry) => [JSON.stringify([entry.adapter, entry.files, entry.options]), entry] as const),
+    ).values(),
+  ].toReversed()
+
+interface Series {
+  readonly engineMb: Array<number>
+  readonly nodeMb: Array<number>
+  readonly loadMs: Array<number>
+  readonly unloadMs: Array<number>
+}
+
+/** The last readings against the second one; the median of five, because one reading of a heap says little. */
+const shareOfSecond = (values: ReadonlyArray<number>): number =>
+  median(values.slice(-5)) / (values[1] ?? Number.NaN)
+
+const findingsOf = (id: string, { engineMb, loadMs, nodeMb, unloadMs }: Series): ReadonlyArray<Finding> => [
+  finding(`${id}: its process, last cycles / second`, "times", [shareOfSecond(engineMb)], {
+    is: "at most",
+    value: 1.1,
+  }),
+  finding(`${id}: the node, last cycles / second`, "times", [shareOfSecond(nodeMb)], {
+    is: "at most",
+    value: 1.1,
+  }),
+  finding(`${id}: process once loaded`, "MB", engineMb),
+  finding(`${id}: load, as the operator waits`, "ms", loadMs),
+  finding(`${id}: unload until the memory is back`, "ms", unloadMs),
+]
+
+export const loadCycles = (cycles: number): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const entries = distinct(yield* Effect.promise(builtInModels))
+    const gateway = yield* startGateway({ models: entries })
+    const findings = yield* Effect.promise(async () => {
+      const operator = operatorOf(gateway, await superadminKey(gateway))
+      const nodeMb = () => residentBytesOf(gateway.child.pid) / 1024 ** 2
+      const all: Array<Finding> = []
+      for (const { id } of entries) {
+        const series: Series = { engineMb: [], nodeMb: [], loadMs: [], unloadMs: [] }
+        for (let i = 0; i < cycles; i++) {
+          const startedMs = performance.now()
+          await operator.load(id)
+          series.loadMs.push(performance.now() - startedMs)
+          const engine = await operator.engine(id)
+          series.engineMb.push(engine?.residentMb ?? Number.NaN)
+          const loadedMs = performance.now()
+          await operator.unload(id)
+          series.unloadMs.push(performance.now() - loadedMs)
+          if (engine !== undefined && residentBytesOf(engine.pid) > 0)
+            throw new Error(`${id}: process ${engine.pid} is still there after its unload`)
+          series.nodeMb.push(nodeMb())
+        }
+        const found = findingsOf(id, series)
+        all.push(...found)
+        // A quarter of an hour is long to wait for a word.
+        for (const { spread, unit, what } of found) console.error(`${what}: ${number(spread.median)} ${unit}`)
+      }
+      return all
+    })
+    return {
+      title: `Load and unload, ${cycles} times each built-in model, one after the other`,
+      method:
+        "Operator endpoints of one node; resident memory from /proc. Last cycles: the median of the last five. " +
+        "After every unload the process must be gone.",
+      findings,
+    }
+  })

@@ -1,0 +1,184 @@
+// A thousand slow clients of each kind that slowhttptest knows (heads that never end, bodies that trickle, replies that
+// are not read) against a node that meanwhile answers ordinary requests on connections of their own, an upload of 4 KB a
+// second and a request whose model says nothing for a minute. What the ordinary ones notice.
+import { spawn } from "node:child_process"
+import { connect } from "node:net"
+import { Effect, type Scope } from "effect"
+import type { ChildFailed } from "../support/Child.ts"
+import { type Finding, finding, type Goal, type Section } from "../support/Findings.ts"
+import { type Gateway, startGateway } from "../support/Gateway.ts"
+import { Latencies } from "../support/Latencies.ts"
+import { fakeModel } from "./Models.ts"
+
+const connections = 1_000
+const attackSeconds = 40
+/** Between two ordinary requests: fifty a second, so that a phase has its 99th percentile from 2,000 of them. */
+const pauseMs = 20
+
+const kinds: ReadonlyArray<{
+  readonly name: string
+  readonly args: (base: string) => ReadonlyArray<string>
+}> = [
+  {
+    name: "-H heads that never end",
+    args: (base) => ["-H", "-i", "10", "-x", "24", "-u", `${base}/health`],
+  },
+  {
+    name: "-B bodies that trickle",
+    args: (base) => ["-B", "-i", "10", "-s", "8192", "-x", "10", "-u", `${base}/v1/chat/completions`],
+  },
+  {
+    name: "-X replies that are not read",
+    args: (base) => ["-X", "-w", "512", "-y", "1024", "-n", "5", "-z", "32", "-k", "3", "-u", `${base}/docs`],
+  },
+]
+
+const baseOf = ({ target }: Gateway): string => `http://127.0.0.1:${target.port}`
+
+const chat = (gateway: Gateway, content: string) =>
+  fetch(`${baseOf(gateway)}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${gateway.target.key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "fake", messages: [{ role: "user", content }] }),
+  })
+
+const atLeastOne: Goal = { is: "at least", value: 1 }
+
+interface Seen {
+  readonly p50: number
+  readonly p99: number
+  readonly count: number
+  readonly failures: number
+}
+
+/** Ordinary requests until told to stop. */
+const ordinary = async (gateway: Gateway, stopped: () => boolean): Promise<Seen> => {
+  const latencies = new Latencies()
+  let failures = 0
+  while (!stopped()) {
+    const startedMs = performance.now()
+    const ok = await chat(gateway, "hi").then(
+      async (response) => (await response.json()) !== undefined && response.status === 200,
+      () => false,
+    )
+    if (ok) latencies.record(performance.now() - startedMs)
+    else failures++
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+  }
+  const { count, p50, p99 } = latencies.percentiles
+  return { p50, p99, count, failures }
+}
+
+const during = async <A>(gateway: Gateway, work: Promise<A>): Promise<readonly [A, Seen]> => {
+  let over = false
+  const [result, seen] = await Promise.all([
+    work.finally(() => {
+      over = true
+    }),
+    ordinary(gateway, () => over),
+  ])
+  return [result, seen]
+}
+
+/** What slowhttptest says of the service's availability at its end. */
+const attack = (args: ReadonlyArray<string>): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const child = spawn("slowhttptest", [
+      "-c",
+      String(connections),
+      "-r",
+      "200",
+      "-l",
+      String(attackSeconds),
+      ...args,
+    ])
+    let said = ""
+    child.stdout.on("data", (text: Buffer) => {
+      said = (said + text.toString()).slice(-20_000)
+    })
+    child.on("error", reject)
+    child.on("exit", () => resolve(said))
+  })
+
+/** A chat request whose body comes at 4 KB a second. Its status. */
+const slowUpload = (gateway: Gateway, seconds: number): Promise<number> =>
+  new Promise((resolve) => {
+    const body = JSON.stringify({
+      model: "fake",
+      messages: [{ role: "user", content: "x".repeat(seconds * 4_096) }],
+    })
+    const socket = connect({ port: gateway.target.port, host: "127.0.0.1" })
+    let at = 0
+    const timer = setInterval(() => {
+      socket.write(body.slice(at, at + 4_096))
+      at += 4_096
+      if (at >= body.length) clearInterval(timer)
+    }, 1_000)
+    const end = (status: number) => {
+      clearInterval(timer)
+      socket.destroy()
+      resolve(status)
+    }
+    socket.on("data", (reply) => end(Number(reply.toString("latin1").split(" ")[1])))
+    socket.on("error", () => end(0))
+    socket.on("close", () => end(0))
+    socket.write(
+      `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${gateway.target.key}\r\n` +
+        `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
+    )
+  })
+
+export const slowClients = (): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const gateway = yield* startGateway({ models: [fakeModel] })
+    const findings = yield* Effect.promise(async () => {
+      const found: Array<Finding> = []
+      const [, quiet] = await during(gateway, new Promise((resolve) => setTimeout(resolve, 10_000)))
+      found.push(finding("quiet: ordinary requests, 99th percentile", "ms", [quiet.p99]))
+      const silent = chat(gateway, `fake:${JSON.stringify({ prefillMs: 60_000, tokens: 1 })}`)
+      const upload = slowUpload(gateway, 45)
+      for (const { args, name } of kinds) {
+        const [said, seen] = await during(gateway, attack(args(baseOf(gateway))))
+        const available = /service available:[^\n]{0,40}YES/i.test(said)
+        found.push(
+          finding(`${name}: service available to slowhttptest at the end`, "", [available ? 1 : 0], {
+            is: "at least",
+            value: 1,
+          }),
+          finding(
+            `${name}: ordinary requests that failed, of ${seen.count + seen.failures}`,
+            "",
+            [seen.failures],
+            {
+              is: "at most",
+              value: 0,
+            },
+          ),
+          finding(`${name}: their 99th percentile`, "ms", [seen.p99]),
+          finding(`${name}: the same / quiet`, "times", [seen.p99 / quiet.p99], { is: "at most", value: 2 }),
+        )
+      }
+      found.push(
+        finding(
+          "upload of 4 KB a second for 45 s: answered 200",
+          "",
+          [(await upload) === 200 ? 1 : 0],
+          atLeastOne,
+        ),
+        finding(
+          "a model silent for 60 s: answered 200",
+          "",
+          [(await silent).status === 200 ? 1 : 0],
+          atLeastOne,
+        ),
+      )
+      return found
+    })
+    return {
+      title: `Slow clients: slowhttptest with ${connections} connections, ${attackSeconds} s each kind`,
+      method:
+        "Fake engine. Ordinary chat requests one after the other with 20 ms between them; the slow upload and the silent " +
+        "model run beside the attacks. slowhttptest must be installed.",
+      findings,
+    }
+  })

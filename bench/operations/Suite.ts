@@ -1,0 +1,27 @@
+// The operations suite: what models leave behind when they go, and what slow clients cost others. Rows, no logic.
+import { Effect, type Scope } from "effect"
+import type { ChildFailed } from "../support/Child.ts"
+import type { Section } from "../support/Findings.ts"
+import { controlLoop } from "./ControlLoop.ts"
+import { loadCycles } from "./Cycles.ts"
+import { slowClients } from "./SlowClients.ts"
+
+/** 100 cycles of eight models: a quarter of an hour. */
+export const cyclesSuite = ({
+  quick,
+}: {
+  readonly quick: boolean
+}): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
+  Effect.map(loadCycles(quick ? 5 : 100), (section) => [section])
+
+/** A minute. */
+export const controlSuite = ({
+  quick,
+}: {
+  readonly quick: boolean
+}): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
+  Effect.map(controlLoop(quick ? 2 : 10), (section) => [section])
+
+/** Three attacks of 40 s. */
+export const slowClientsSuite = (): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
+  Effect.map(slowClients(), (section) => [section])

@@ -1,0 +1,53 @@
+// One user's flood on a model with one slot: whoever else comes has the next turn but one, and a place in a full line.
+import { expect, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber } from "effect"
+import { EngineStarter } from "#actors/EngineProcess.ts"
+import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/Engine.ts"
+import { fakeWorld, script } from "../support/FakeNode.ts"
+import { inProcessEngines } from "../support/InProcessEngine.ts"
+
+const requestOf = (tokens: number): GenerateRequest => ({
+  prompt: { text: script({ tokens, tokenMs: 1 }) },
+  maxTokens: 100_000,
+  sampling: { temperature: 0, topP: 1, topK: 0, frequencyPenalty: 0, presencePenalty: 0, seed: 1 },
+  stop: [],
+})
+
+it.live("gives everybody a turn, and the flood what is left", () =>
+  Effect.gen(function* () {
+    const registry = yield* ModelRegistry
+    const order: Array<string> = []
+    const first = yield* Deferred.make<void>()
+    const ask = (user: string, tokens: number) => {
+      const listener = {
+        started: () => {
+          order.push(user)
+          Deferred.doneUnsafe(first, Effect.void)
+        },
+        unit: () => {},
+      }
+      return Effect.forkChild(
+        registry.run<GenerateStarted, TextDelta, GenerateEnd>("a", requestOf(tokens), listener, { user }),
+        { startImmediately: true },
+      )
+    }
+    const running = yield* ask("flood", 1_000_000)
+    yield* Deferred.await(first)
+    const flood = yield* Effect.forEach([1, 2, 3, 4], () => ask("flood", 2))
+    const refused = yield* Effect.flip(Fiber.join(yield* ask("flood", 2)))
+    expect(refused).toMatchObject({ _tag: "AtCapacity", retryAfterMs: expect.any(Number) })
+
+    const others = [yield* ask("b", 2), yield* ask("c", 2)]
+    // The two newest of the flood have made room for them.
+    const displaced = yield* Effect.forEach(flood.slice(2), (fiber) => Effect.flip(Fiber.join(fiber)))
+    expect(displaced.map(({ _tag }) => _tag)).toEqual(["AtCapacity", "AtCapacity"])
+    yield* Fiber.interrupt(running)
+    yield* Effect.forEach([...flood.slice(0, 2), ...others], (fiber) => Fiber.join(fiber))
+    expect(order).toEqual(["flood", "flood", "b", "c", "flood"])
+    expect(registry.find("a")!.host!.gauges()).toMatchObject({ open: 0, waiting: 0 })
+  }).pipe(
+    Effect.provide(fakeWorld({ models: [{ id: "a", options: { slots: 1 }, runtime: { waitingLine: 4 } }] })),
+    Effect.provideService(EngineStarter, inProcessEngines().start),
+  ),
+)

@@ -1,0 +1,160 @@
+// The waiting line: bounded, fair by user, and honest about how long it takes.
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import { WaitingLine } from "#actors/WaitingLine.ts"
+
+interface Job {
+  readonly user: string
+  readonly n: number
+}
+
+const users = ["a", "b", "c", "d"] as const
+const step = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("join" as const), user: fc.constantFrom(...users) }) },
+  fc.record({ do: fc.constant("background" as const) }),
+  { weight: 2, arbitrary: fc.record({ do: fc.constant("shift" as const), background: fc.boolean() }) },
+  fc.record({ do: fc.constant("leave" as const), nth: fc.nat(20) }),
+)
+
+/** A naive line, to compare with: lists by user and the order of turns. */
+class Naive {
+  readonly waiting: Array<Job> = []
+  readonly background: Array<Job> = []
+  of = (user: string): Array<Job> => this.waiting.filter((job) => job.user === user)
+}
+
+it("never holds more than its limits, loses nobody, and gives everybody a turn", () => {
+  fc.assert(
+    fc.property(fc.nat(6), fc.array(step, { maxLength: 80 }), (limit, steps) => {
+      const line = new WaitingLine<Job>(limit)
+      const naive = new Naive()
+      /** Times that others were served since a user began to wait or was served. */
+      const passedBy = new Map<string, Map<string, number>>()
+      let n = 0
+      for (const one of steps) {
+        if (one.do === "join") {
+          const job = { user: one.user, n: n++ }
+          const own = naive.of(one.user).length
+          const longest = Math.max(0, ...users.map((user) => naive.of(user).length))
+          const joined = line.join(job, one.user, false)
+          const full = naive.waiting.length >= limit
+          // Refused only where nobody has more than its share.
+          expect(joined.taken).toBe(!full || longest > own + 1)
+          if (!joined.taken) continue
+          if (own === 0) passedBy.set(one.user, new Map())
+          naive.waiting.push(job)
+          if (full) {
+            expect(joined.displaced).toEqual(naive.of(joined.displaced!.user).at(-1))
+            expect(naive.of(joined.displaced!.user)).toHaveLength(longest)
+            naive.waiting.splice(naive.waiting.indexOf(joined.displaced!), 1)
+          } else expect(joined.displaced).toBeUndefined()
+        } else if (one.do === "background") {
+          const job = { user: "", n: n++ }
+          if (line.join(job, "", true).taken) naive.background.push(job)
+        } else if (one.do === "shift") {
+          const job = line.shift(one.background)
+          if (job === undefined) {
+            expect(naive.waiting).toEqual([])
+            expect(one.background && naive.background.length > 0).toBe(false)
+          } else if (job.user === "") {
+            expect([naive.waiting.length, naive.background.shift()]).toEqual([0, job])
+          } else {
+            // A user's own requests stay in order.
+            expect(naive.of(job.user)[0]).toEqual(job)
+            naive.waiting.splice(naive.waiting.indexOf(job), 1)
+            for (const [user, passed] of passedBy) {
+              if (user === job.user || naive.of(user).length === 0) continue
+              const times = (passed.get(job.user) ?? 0) + 1
+              passed.set(job.user, times)
+              expect(times).toBe(1)
+            }
+            passedBy.set(job.user, new Map())
+          }
+        } else {
+          const all = [...naive.waiting, ...naive.background]
+          const job = all[one.nth]
+          if (job === undefined) continue
+          expect(line.leave(job)).toBe(true)
+          expect(line.leave(job)).toBe(false)
+          for (const list of [naive.waiting, naive.background]) {
+            const index = list.indexOf(job)
+            if (index >= 0) list.splice(index, 1)
+          }
+        }
+        expect(line.length).toBe(naive.waiting.length + naive.background.length)
+      }
+      const left = line.clear()
+      expect(new Set(left)).toEqual(new Set([...naive.waiting, ...naive.background]))
+      expect([line.length, line.shift(true)]).toEqual([0, undefined])
+    }),
+    { numRuns: 1_000 },
+  )
+})
+
+it("lets one user's flood wait, and nobody else", () => {
+  const line = new WaitingLine<Job>(64)
+  for (let n = 0; n < 64; n++) line.join({ user: "flood", n }, "flood", false)
+  for (const user of ["b", "c"]) {
+    for (let n = 0; n < 3; n++) {
+      const joined = line.join({ user, n }, user, false)
+      expect(joined).toMatchObject({ taken: true, displaced: { user: "flood" } })
+    }
+  }
+  expect(line.join({ user: "flood", n: 99 }, "flood", false).taken).toBe(false)
+  const served = Array.from({ length: 9 }, () => line.shift(false)!.user)
+  expect(served).toEqual(["flood", "b", "c", "flood", "b", "c", "flood", "b", "c"])
+})
+
+describe("Retry-After", () => {
+  /** A line that serves: `slots` at a time, each for exactly `holdMs`. When the newcomer's turn would really come. */
+  const waitOf = (line: WaitingLine<Job>, user: string, slots: number, holdMs: number): number => {
+    const newcomer = { user, n: -1 }
+    if (!line.join(newcomer, user, false).taken) throw new Error("full")
+    for (let served = 0; ; served++) {
+      const job = line.shift(false)
+      if (job === newcomer) return Math.ceil((served + 1) / slots) * holdMs
+      if (job === undefined) throw new Error("lost")
+    }
+  }
+
+  it("is when the newcomer would be served, by what requests have taken", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom(...users), { maxLength: 60 }),
+        fc.constantFrom(...users),
+        fc.integer({ min: 1, max: 16 }),
+        fc.integer({ min: 100, max: 10_000 }),
+        (waiting, user, slots, holdMs) => {
+          const line = new WaitingLine<Job>(1_000)
+          for (let i = 0; i < 200; i++) line.observe(holdMs)
+          for (const [n, each] of waiting.entries()) line.join({ user: each, n }, each, false)
+          const said = line.retryAfterMs(slots, user)
+          const truly = waitOf(line, user, slots, holdMs)
+          if (truly > 300_000) return
+          // Within one round, and never under the second that keeps clients from hammering.
+          expect(said).toBeGreaterThanOrEqual(1_000)
+          expect(Math.abs(said - Math.max(1_000, truly))).toBeLessThanOrEqual(holdMs + 1)
+        },
+      ),
+    )
+  })
+
+  it("counts whose turn it is", () => {
+    const line = new WaitingLine<Job>(100)
+    for (let i = 0; i < 200; i++) line.observe(1_000)
+    for (const [n, user] of ["b", "c", "a", "a", "c"].entries()) line.join({ user, n }, user, false)
+    // One of b's own, then c, a, and b again; of the newcomer d's, everybody's first goes before it.
+    expect(line.retryAfterMs(1, "b")).toBeCloseTo(4_000)
+    expect(line.retryAfterMs(1, "d")).toBeCloseTo(4_000)
+    expect(line.retryAfterMs(1, "a")).toBeCloseTo(6_000)
+  })
+
+  it("follows a service that becomes slower or faster", () => {
+    const line = new WaitingLine<Job>(4)
+    for (let i = 0; i < 40; i++) line.observe(20_000)
+    expect(line.retryAfterMs(1, "a")).toBeGreaterThan(19_000)
+    for (let i = 0; i < 60; i++) line.observe(2_000)
+    expect(line.retryAfterMs(1, "a")).toBeLessThan(2_200)
+    expect(line.retryAfterMs(1, "a")).toBeGreaterThanOrEqual(2_000)
+  })
+})

@@ -1,0 +1,60 @@
+// Built-in models loaded and unloaded again and again on one node: every process ends, what a load costs does not grow,
+// and the node itself keeps nothing of them. `npm run bench -- cycles` does a hundred of them.
+import { Effect } from "effect"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import { residentBytesOf } from "#actors/ResidentMemory.ts"
+import { builtInModel } from "../support/BuiltInModels.ts"
+import { startNode, type TestNode } from "../support/TestNode.ts"
+
+const demand = { runtime: { load: "demand" } }
+/** Cycles by model: the text model is the quickest to load. */
+const cycles = { "llm-3.5-27b": 12, "tts-82m": 4, "stt-large-v3-turbo": 4 }
+const ids = Object.keys(cycles)
+
+let node: TestNode
+beforeAll(async () => {
+  node = await startNode({ models: ids.map((id) => builtInModel(id, demand)) })
+})
+afterAll(() => node.stop())
+
+interface Cycle {
+  readonly residentBytes: number
+  readonly freedBytes: number
+  readonly unloadToFreedMs: number
+}
+
+/** One load and unload; the process is gone when the unload answers. */
+const cycle = (id: string): Promise<Cycle> =>
+  node.run(
+    Effect.gen(function* () {
+      const model = (yield* ModelRegistry).model(id)!
+      yield* model.load(false)
+      const { pid } = model.view().host!.gauges()
+      const residentBytes = residentBytesOf(pid!)
+      const { freedBytes, was } = yield* model.unload
+      expect([was, residentBytesOf(pid!)]).toEqual([true, 0])
+      expect(() => process.kill(pid!, 0)).toThrow("ESRCH")
+      const { unloadToFreedMs } = model.view().timings
+      return { residentBytes, freedBytes, unloadToFreedMs: unloadToFreedMs! }
+    }),
+  )
+
+it("gives everything back, again and again", { timeout: 120_000 }, async () => {
+  const all = await Promise.all(
+    Object.entries(cycles).map(async ([id, times]) => {
+      const seen: Array<Cycle> = []
+      for (let i = 0; i < times; i++) seen.push(await cycle(id))
+      return [id, seen] as const
+    }),
+  )
+  for (const [id, seen] of all) {
+    const second = seen[1]!.residentBytes
+    const share = seen.at(-1)!.residentBytes / second
+    expect([id, share]).toEqual([id, expect.toSatisfy((ratio: number) => ratio > 0.9 && ratio < 1.1)])
+    for (const { freedBytes, unloadToFreedMs } of seen) {
+      expect(freedBytes).toBeGreaterThan(0.9 * second)
+      expect(unloadToFreedMs).toBeGreaterThan(0)
+    }
+  }
+})

@@ -1,0 +1,48 @@
+// A program that answers as `nvidia-smi` would: tests choose its words, its exit status and how long it takes. It counts
+// its runs in a file beside it.
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+
+export interface FakeAnswers {
+  readonly gpus?: string
+  readonly processes?: string
+  readonly status?: number
+  /** Seconds before it says anything. */
+  readonly delaySeconds?: number
+}
+
+export interface FakeNvidiaSmi {
+  readonly command: string
+  /** Other answers from now on. */
+  readonly say: (answers: FakeAnswers) => void
+  readonly runs: () => number
+}
+
+/** Written into `dir`, which is the test's own. */
+export const fakeNvidiaSmi = (dir: string, answers: FakeAnswers): FakeNvidiaSmi => {
+  const command = join(dir, "nvidia-smi")
+  const runsFile = join(dir, "runs")
+  const say = ({ delaySeconds = 0, gpus = "", processes = "", status = 0 }: FakeAnswers) => {
+    writeFileSync(join(dir, "gpus"), gpus)
+    writeFileSync(join(dir, "processes"), processes)
+    const script = [
+      "#!/bin/sh",
+      `echo "$*" >> "${runsFile}"`,
+      ...(delaySeconds === 0 ? [] : [`exec sleep ${delaySeconds}`]),
+      `case "$*" in`,
+      `  *--query-gpu=*) cat "${join(dir, "gpus")}" ;;`,
+      `  *--query-compute-apps=*) cat "${join(dir, "processes")}" ;;`,
+      `  *) exit 2 ;;`,
+      "esac",
+      `exit ${status}`,
+    ]
+    writeFileSync(command, `${script.join("\n")}\n`)
+    chmodSync(command, 0o755)
+  }
+  say(answers)
+  return {
+    command,
+    say,
+    runs: () => (existsSync(runsFile) ? readFileSync(runsFile, "utf8").trim().split("\n").length : 0),
+  }
+}
