@@ -6,7 +6,12 @@ const gibibyte = 1024 * mebibyte
 export interface DeviceMemory {
   readonly totalBytes: number
   readonly usedBytes: number
+  /** Where a driver keeps some for itself, less than what is not used. */
+  readonly freeBytes?: number
 }
+
+const freeOf = ({ freeBytes, totalBytes, usedBytes }: DeviceMemory): number =>
+  Math.max(0, freeBytes ?? totalBytes - usedBytes)
 
 export const toMb = (bytes: number): number => Math.round(bytes / mebibyte)
 
@@ -23,17 +28,17 @@ export const usedMemory = ({ totalBytes, usedBytes }: DeviceMemory) => ({
 /** The record of GET /v1/gpu/memory. */
 export const memoryRecord = (memory: DeviceMemory) => ({
   ...usedMemory(memory),
-  free_gb: toGb(memory.totalBytes - memory.usedBytes),
-  percent_free: percent(memory.totalBytes - memory.usedBytes, memory.totalBytes),
+  free_gb: toGb(freeOf(memory)),
+  percent_free: percent(freeOf(memory), memory.totalBytes),
 })
 
 /** The `memory` of a device in GET /v1/gpu/status. */
 export const statusMemory = (memory: DeviceMemory) => ({
   total_mb: toMb(memory.totalBytes),
   used_mb: toMb(memory.usedBytes),
-  free_mb: toMb(memory.totalBytes - memory.usedBytes),
+  free_mb: toMb(freeOf(memory)),
   ...usedMemory(memory),
-  free_gb: toGb(memory.totalBytes - memory.usedBytes),
+  free_gb: toGb(freeOf(memory)),
 })
 
 export const freedGb = (before: DeviceMemory, after: DeviceMemory): number =>

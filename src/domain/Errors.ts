@@ -73,6 +73,45 @@ export class ModelUnavailable extends Schema.TaggedError<ModelUnavailable>()("Mo
   retryAfterMs: Schema.Finite,
 }) {}
 
+/** A device has not the memory that a model needs; nothing was allocated. */
+export class InsufficientMemory extends Schema.TaggedError<InsufficientMemory>()("InsufficientMemory", {
+  model: Schema.String,
+  /** The device's name. */
+  device: Schema.String,
+  wantedBytes: Schema.Finite,
+  freeBytes: Schema.Finite,
+  retryAfterMs: Schema.Finite,
+}) {}
+
+/** The node's memory is nearly full: no new work of this kind until some of it is free again. */
+export class MemoryPressure extends Schema.TaggedError<MemoryPressure>()("MemoryPressure", {
+  retryAfterMs: Schema.Finite,
+}) {}
+
+/** A model's process did not end, so its memory is not back. */
+export class UnloadFailed extends Schema.TaggedError<UnloadFailed>()("UnloadFailed", {
+  model: Schema.String,
+  /** Bytes that its process still holds. */
+  heldBytes: Schema.Finite,
+}) {}
+
+/** The key of another request: method, address and body have to be the same for its answer to be given again. */
+export class IdempotencyKeyReused extends Schema.TaggedError<IdempotencyKeyReused>()(
+  "IdempotencyKeyReused",
+  {},
+) {}
+
+/** The first request with this key is still being answered. */
+export class IdempotentPending extends Schema.TaggedError<IdempotentPending>()("IdempotentPending", {
+  retryAfterMs: Schema.Finite,
+}) {}
+
+/** The request was answered before, with more than is kept. */
+export class IdempotentAnswerLost extends Schema.TaggedError<IdempotentAnswerLost>()(
+  "IdempotentAnswerLost",
+  {},
+) {}
+
 /** The node is draining and takes no new work. */
 export class Draining extends Schema.TaggedError<Draining>()("Draining", {}) {}
 

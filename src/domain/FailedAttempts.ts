@@ -4,6 +4,8 @@
 // One number an address: the time at which its failures are all forgotten. Each failure moves it by `forgiveMs`, and an
 // address is refused while it lies more than `burst` failures ahead (the generic cell rate algorithm).
 
+import { OldestFirst } from "./OldestFirst.ts"
+
 export interface FailedAttemptsOptions {
   /** Failures that may come at once. */
   readonly burst: number
@@ -15,39 +17,39 @@ export interface FailedAttemptsOptions {
 
 export class FailedAttempts {
   readonly #options: FailedAttemptsOptions
-  /** Address → time of forgetting, in the order of last failures. */
-  readonly #clearAtMs = new Map<string, number>()
+  /** By address, in the order of last failures. */
+  readonly #failures = new OldestFirst<{ readonly clearAtMs: number }>()
 
   constructor(options: FailedAttemptsOptions) {
     this.#options = options
   }
 
   get addresses(): number {
-    return this.#clearAtMs.size
+    return this.#failures.size
   }
 
   /** Time until the address may try again; 0 where it may now. */
   waitMs(address: string, nowMs: number): number {
     const { burst, forgiveMs } = this.#options
-    const aheadMs = (this.#clearAtMs.get(address) ?? nowMs) - nowMs
+    const aheadMs = (this.#failures.get(address)?.clearAtMs ?? nowMs) - nowMs
     return Math.max(0, aheadMs - (burst - 1) * forgiveMs)
   }
 
   failed(address: string, nowMs: number): void {
-    const clearAtMs = Math.max(this.#clearAtMs.get(address) ?? nowMs, nowMs) + this.#options.forgiveMs
-    this.#clearAtMs.delete(address)
-    this.#clearAtMs.set(address, clearAtMs)
+    const before = this.#failures.get(address)?.clearAtMs ?? nowMs
+    this.#failures.set(address, { clearAtMs: Math.max(before, nowMs) + this.#options.forgiveMs })
     this.#dropStale(nowMs)
   }
 
   /** The oldest few are looked at, so that a failure costs the same whatever the table holds. */
   #dropStale(nowMs: number): void {
-    let looks = 2
-    for (const [address, clearAtMs] of this.#clearAtMs) {
-      const over = this.#clearAtMs.size > this.#options.maxAddresses
-      if (!over && (clearAtMs > nowMs || looks === 0)) break
-      this.#clearAtMs.delete(address)
-      looks--
+    for (let looks = 2; ; looks--) {
+      const oldest = this.#failures.oldest()
+      if (oldest === undefined) return
+      const [address, { clearAtMs }] = oldest
+      const over = this.#failures.size > this.#options.maxAddresses
+      if (!over && (clearAtMs > nowMs || looks <= 0)) return
+      this.#failures.delete(address)
     }
   }
 }

@@ -4,6 +4,8 @@ import type {
   AtCapacity,
   Draining,
   EngineFailed,
+  InsufficientMemory,
+  MemoryPressure,
   ModelNotLoaded,
   ModelUnavailable,
   PaymentRequired,
@@ -14,6 +16,8 @@ export type Passing =
   | AtCapacity
   | Draining
   | EngineFailed
+  | InsufficientMemory
+  | MemoryPressure
   | ModelNotLoaded
   | ModelUnavailable
   | PaymentRequired
@@ -22,6 +26,8 @@ const passing = new Set<string>([
   "AtCapacity",
   "Draining",
   "EngineFailed",
+  "InsufficientMemory",
+  "MemoryPressure",
   "ModelNotLoaded",
   "ModelUnavailable",
   "PaymentRequired",
@@ -49,6 +55,8 @@ export const retryAfterMs = (error: Passing, engineFailuresHere: number): number
     case "EngineFailed":
       return engineFailuresHere >= maxEngineFailures ? undefined : engineBackMs
     case "AtCapacity":
+    case "InsufficientMemory":
+    case "MemoryPressure":
     case "ModelUnavailable":
       return error.retryAfterMs
     case "Draining":

@@ -46,6 +46,16 @@ export const Runtime = Schema.Struct({
   hangDeadlineMs: Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 600_000 })).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed(15_000)),
   ),
+  /** A load that takes longer has failed, milliseconds. 10 minutes: a guess, for weights on a slow disk. */
+  loadDeadlineMs: Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 86_400_000 })).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed(600_000)),
+  ),
+  /** Seconds without a request after which it is unloaded; 0 never; absent: what the node's settings say. */
+  idleUnloadSeconds: Schema.optionalKey(
+    Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 31_536_000 })),
+  ),
+  /** Never unloaded for being idle, nor to make room for another. */
+  pinned: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
 })
 
 /** What a speech model takes. */

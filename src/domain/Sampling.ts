@@ -32,7 +32,13 @@ export const samplingFields = {
   presence_penalty: optional(finite.check(range(-2, 2))),
   stop: optional(Schema.Union([stopSequence, stopList])),
   stream: optional(Schema.Boolean.annotate({ message: "must be true or false" })),
-  stream_options: optional(Schema.Struct({ include_usage: Schema.optionalKey(Schema.Unknown) })),
+  stream_options: optional(
+    Schema.Struct({
+      include_usage: Schema.optionalKey(Schema.Unknown),
+      /** Not OpenAI's: `timing` in the last chunk. */
+      include_timing: Schema.optionalKey(Schema.Unknown),
+    }),
+  ),
   user: optional(Schema.String.annotate({ message: "must be a text" })),
   /** Not in the specification, known to OpenAI's clients: never a reason to refuse. */
   seed: Schema.optionalKey(Schema.Unknown),

@@ -34,6 +34,8 @@ export const TranscriptionParameters = Schema.Struct({
   punctuation: Schema.optionalKey(flag),
   stream: Schema.optionalKey(flag),
   sync: Schema.optionalKey(flag),
+  /** Streams only: how long each step took, in the last event. */
+  include_timing: Schema.optionalKey(flag),
 })
 export type TranscriptionParameters = typeof TranscriptionParameters.Type
 
@@ -50,6 +52,8 @@ export const modeOf = (
   if (stream) return { mode: "stream" }
   return { mode: sync || !modelInQuery ? "sync" : "job" }
 }
+
+export const wantsTiming = (parameters: TranscriptionParameters): boolean => isTrue(parameters.include_timing)
 
 export const punctuationOf = (parameters: TranscriptionParameters): boolean | undefined =>
   parameters.punctuation === undefined ? undefined : isTrue(parameters.punctuation)

@@ -32,5 +32,15 @@ export interface ModelUsage extends Usage {
   readonly microDollars: number
 }
 
-export const totalMicroDollars = (rows: ReadonlyArray<ModelUsage>): number =>
+/** One priced answer, as the ledger keeps it. */
+export interface UsageReceipt extends Usage {
+  readonly receiptId: string
+  readonly atMs: number
+  readonly user: string
+  readonly keyId: string
+  readonly model: string
+  readonly microDollars: number
+}
+
+export const totalMicroDollars = (rows: ReadonlyArray<{ readonly microDollars: number }>): number =>
   rows.reduce((sum, row) => sum + row.microDollars, 0)

@@ -54,6 +54,8 @@ export class Accounts extends Context.Service<
     readonly principalOf: (keyId: string) => Effect.Effect<Principal, Unauthorized>
     /** Completes when the principal's key is revoked, within 5 s, by whatever process; never otherwise. */
     readonly revoked: (principal: Principal) => Effect.Effect<void>
+    /** The same by a call; what it gives back must be called when nobody cares any more. */
+    readonly onRevoked: (principal: Principal, told: () => void) => () => void
     readonly createOrg: (org: {
       readonly name: string
       readonly creditsMicroDollars?: number
@@ -133,6 +135,8 @@ const make = Effect.gen(function* () {
     principalOf: (keyId) => cached(keyId, rows.principalById),
 
     revoked: (principal) => revocations.watch(principal.keyId),
+
+    onRevoked: (principal, told) => revocations.listen(principal.keyId, told),
 
     createOrg: Effect.fn("Accounts.createOrg")(function* (org) {
       const name = yield* accountName(org.name)

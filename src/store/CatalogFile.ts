@@ -6,8 +6,11 @@ import { readFile, stat } from "node:fs/promises"
 import { dirname, isAbsolute, join } from "node:path"
 import { Effect, Schema } from "effect"
 import type { Deployment } from "#actors/ModelRegistry.ts"
+import { hubScheme, parseHubFile } from "#domain/HubFile.ts"
 import { Catalog, isDeployedIn, type ModelEntry } from "#domain/Model.ts"
+import { placementProblem } from "#domain/Placement.ts"
 import { adapterNames } from "#engines/adapters.ts"
+import { keptPath, pulled } from "./Weights.ts"
 
 export class BadCatalog extends Schema.TaggedError<BadCatalog>()("BadCatalog", {
   path: Schema.String,
@@ -34,12 +37,15 @@ export const readCatalog = (path: string): Effect.Effect<Catalog, BadCatalog> =>
     })
     const catalog = yield* Effect.mapError(decode(text), (error) => bad(error.message))
     const ids = new Set<string>()
-    for (const { adapter, id } of catalog.models) {
+    for (const entry of catalog.models) {
+      const { adapter, id } = entry
       if (ids.has(id)) return yield* bad(`${id} is there twice`)
       ids.add(id)
       if (!adapterNames.includes(adapter)) {
         return yield* bad(`${id}: unknown adapter ${adapter}; known are ${adapterNames.join(", ")}`)
       }
+      const misplaced = placementProblem(entry)
+      if (misplaced !== undefined) return yield* bad(`${id}: ${misplaced}`)
     }
     return catalog
   })
@@ -50,16 +56,37 @@ const sha256Of = async (path: string): Promise<string> => {
   return hash.digest("hex")
 }
 
-/** What is wrong with an entry's files, or where they are. Sums are checked, so a half-copied file is never loaded. */
-export const locate = (catalogPath: string, entry: ModelEntry): Effect.Effect<Deployment, BadCatalog> =>
+/**
+ * What is wrong with an entry's files, or where they are. Sums are checked, so a half-copied file is never loaded; those
+ * of a pulled file were checked when it came. `weightsDir` is where pulled files are; one that is not there yet is no
+ * mistake of the catalog.
+ */
+export const locate = (
+  catalogPath: string,
+  entry: ModelEntry,
+  weightsDir?: string,
+): Effect.Effect<Deployment, BadCatalog> =>
   Effect.gen(function* () {
     const files: Record<string, string> = {}
+    const missing: Array<string> = []
     let sizeBytes = 0
     for (const [role, { sha256, source }] of Object.entries(entry.files)) {
       const bad = (problem: string) =>
         new BadCatalog({ path: catalogPath, problem: `${entry.id}: ${role}: ${problem}` })
-      if (source.startsWith("hf:"))
-        return yield* bad(`${source} is not a local file; this version does not pull weights`)
+      if (source.startsWith(hubScheme)) {
+        const file = parseHubFile(source)
+        if (file === undefined) return yield* bad(`${source} is not hf:owner/repo@commit/file`)
+        const record = yield* Effect.promise(async () =>
+          weightsDir === undefined ? undefined : await pulled(weightsDir, file),
+        )
+        if (weightsDir === undefined || record === undefined || record.sha256 !== (sha256 ?? record.sha256)) {
+          missing.push(source)
+          continue
+        }
+        files[role] = keptPath(weightsDir, file)
+        sizeBytes += record.sizeBytes
+        continue
+      }
       const path = isAbsolute(source) ? source : join(dirname(catalogPath), source)
       const info = yield* Effect.tryPromise({
         try: () => stat(path),
@@ -76,18 +103,19 @@ export const locate = (catalogPath: string, entry: ModelEntry): Effect.Effect<De
       files[role] = path
       sizeBytes += info.size
     }
-    return { entry, files, sizeBytes }
+    return { entry, files, sizeBytes, missing }
   })
 
 /** The deployments of a region's node. */
 export const deployments = (
   catalogPath: string,
   region: string,
+  weightsDir?: string,
 ): Effect.Effect<ReadonlyArray<Deployment>, BadCatalog> =>
   Effect.gen(function* () {
     const { models } = yield* readCatalog(catalogPath)
     return yield* Effect.forEach(
       models.filter((entry) => isDeployedIn(entry, region)),
-      (entry) => locate(catalogPath, entry),
+      (entry) => locate(catalogPath, entry, weightsDir),
     )
   })

@@ -2,8 +2,10 @@
 //
 // Every entry lives equally long, so the order of insertion is the order of expiry: when full, the entry dropped is the
 // one that would have expired first.
+import { OldestFirst } from "#domain/OldestFirst.ts"
+
 export class FreshCache<Value> {
-  readonly #entries = new Map<string, { readonly value: Value; readonly untilMs: number }>()
+  readonly #entries = new OldestFirst<{ readonly value: Value; readonly untilMs: number }>()
   readonly #capacity: number
   readonly #lifeMs: number
 
@@ -23,12 +25,12 @@ export class FreshCache<Value> {
 
   /** `knownAtMs` is when the value was known to hold, which is before it arrived here. */
   set(key: string, value: Value, knownAtMs: number): void {
-    // Deleted first, so that a refreshed entry moves to the end of the order.
-    this.#entries.delete(key)
+    // A refreshed entry moves to the end of the order.
     this.#entries.set(key, { value, untilMs: knownAtMs + this.#lifeMs })
-    for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= this.#capacity) break
-      this.#entries.delete(oldest)
+    while (this.#entries.size > this.#capacity) {
+      const oldest = this.#entries.oldest()
+      if (oldest === undefined) return
+      this.#entries.delete(oldest[0])
     }
   }
 

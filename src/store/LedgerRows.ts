@@ -3,7 +3,7 @@
 import { Array as Arr, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { ModelKind } from "#domain/Model.ts"
-import type { ModelUsage, Usage } from "#domain/Usage.ts"
+import type { ModelUsage, Usage, UsageReceipt } from "#domain/Usage.ts"
 
 export interface Receipt {
   readonly receiptId: string
@@ -70,12 +70,10 @@ export const makeLedgerRows = Effect.gen(function* () {
       (rows) => rows.map((row) => row.receipt_id),
     )
 
-  /** An invoiced organization uses up its credits first and then stays at nothing; a prepaid one may owe. */
+  /** Below nothing is what an invoiced organization owes; a prepaid one is refused before (see Balance). */
   const charge = (orgId: string, microDollars: number) =>
     sql<BalanceRow>`
-      UPDATE orgs SET credits_micro_dollars = CASE
-        WHEN payment_method = 1 AND credits_micro_dollars < ${microDollars} THEN 0
-        ELSE credits_micro_dollars - ${microDollars} END
+      UPDATE orgs SET credits_micro_dollars = credits_micro_dollars - ${microDollars}
       WHERE id = ${orgId} RETURNING id, credits_micro_dollars, payment_method`
 
   const writeAll = Effect.fnUntraced(function* (receipts: ReadonlyArray<Receipt>) {
@@ -100,6 +98,43 @@ export const makeLedgerRows = Effect.gen(function* () {
       Effect.map(
         sql<BalanceRow>`SELECT id, credits_micro_dollars, payment_method FROM orgs WHERE id = ${orgId}`,
         ([row]) => row && balanceOf(row),
+      ),
+
+    /** Single receipts, the newest first. */
+    receipts: (orgId: string, sinceMs: number, atMost: number) =>
+      Effect.map(
+        sql<{
+          readonly receipt_id: string
+          readonly at_ms: number
+          readonly user_name: string | null
+          readonly key_id: string
+          readonly model: string
+          readonly kind: ModelKind
+          readonly input_tokens: number
+          readonly output_tokens: number
+          readonly audio_ms: number
+          readonly micro_dollars: number
+        }>`
+          SELECT l.receipt_id, l.at_ms, u.name AS user_name, l.key_id, l.model, l.kind, l.input_tokens,
+                 l.output_tokens, l.audio_ms, l.micro_dollars
+          FROM usage_ledger l LEFT JOIN users u ON u.id = l.user_id
+          WHERE l.org_id = ${orgId} AND l.at_ms >= ${sinceMs}
+          ORDER BY l.at_ms DESC, l.receipt_id LIMIT ${atMost}`,
+        (rows) =>
+          rows.map(
+            (row): UsageReceipt => ({
+              receiptId: row.receipt_id,
+              atMs: row.at_ms,
+              user: row.user_name ?? "",
+              keyId: row.key_id,
+              model: row.model,
+              kind: row.kind,
+              inputTokens: row.input_tokens,
+              outputTokens: row.output_tokens,
+              audioMs: row.audio_ms,
+              microDollars: row.micro_dollars,
+            }),
+          ),
       ),
 
     /** Sums by model, dearest first. */

@@ -1,6 +1,6 @@
 // Those who must know when a key is revoked while they still work for it: streams, live sessions. Accounts owns one;
 // a single fiber asks the database for all of them, because a key may be revoked by another process.
-import { Deferred, Duration, Effect } from "effect"
+import { Duration, Effect } from "effect"
 import type { SqlError } from "effect/sql/SqlError"
 
 /** The contract promises 5 s; half of it leaves room for a slow look. */
@@ -8,21 +8,17 @@ const pollEvery = Duration.millis(2500)
 /** Ids asked for in one statement, so that no look takes long: about 0.1 ms a hundred. */
 const idsPerLook = 200
 
-interface Watched {
-  readonly revoked: Deferred.Deferred<void>
-  watchers: number
-}
-
 /** `revokedAmong` answers which of some key ids are revoked by now. */
 export const makeRevocations = Effect.fnUntraced(function* (
   revokedAmong: (keyIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, SqlError>,
 ) {
-  // One entry a key that somebody watches; it goes with its last watcher.
-  const watched = new Map<string, Watched>()
+  // Who must be told, by key; an entry goes with its last watcher, or when all have been told.
+  const watched = new Map<string, Set<() => void>>()
 
   const tell = (keyId: string): void => {
-    const entry = watched.get(keyId)
-    if (entry !== undefined) Deferred.doneUnsafe(entry.revoked, Effect.void)
+    const listeners = watched.get(keyId)
+    watched.delete(keyId)
+    for (const told of listeners ?? []) told()
   }
 
   const look = Effect.gen(function* () {
@@ -38,25 +34,24 @@ export const makeRevocations = Effect.fnUntraced(function* (
   )
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(pollEvery), look)))
 
-  const enter = (keyId: string): Watched => {
-    const entry = watched.get(keyId) ?? { revoked: Deferred.makeUnsafe<void>(), watchers: 0 }
-    entry.watchers++
-    watched.set(keyId, entry)
-    return entry
-  }
-  const leave = (keyId: string, entry: Watched): void => {
-    entry.watchers--
-    if (entry.watchers === 0 && watched.get(keyId) === entry) watched.delete(keyId)
+  const listen = (keyId: string, told: () => void): (() => void) => {
+    const listeners = watched.get(keyId) ?? new Set()
+    watched.set(keyId, listeners)
+    // A function of its own: two watchers may come with the same one.
+    const listener = () => told()
+    listeners.add(listener)
+    return () => {
+      listeners.delete(listener)
+      if (listeners.size === 0 && watched.get(keyId) === listeners) watched.delete(keyId)
+    }
   }
 
   return {
     /** Completes when the key is revoked, and never otherwise. */
     watch: (keyId: string): Effect.Effect<void> =>
-      Effect.acquireUseRelease(
-        Effect.sync(() => enter(keyId)),
-        (entry) => Deferred.await(entry.revoked),
-        (entry) => Effect.sync(() => leave(keyId, entry)),
-      ),
+      Effect.callback((resume) => Effect.sync(listen(keyId, () => resume(Effect.void)))),
+    /** The same without a fiber, for those who wait by the thousand; what it gives back ends the watch. */
+    listen,
     /** A key revoked by this process. */
     tell: (keyId: string): Effect.Effect<void> => Effect.sync(() => tell(keyId)),
   }

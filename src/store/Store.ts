@@ -3,6 +3,7 @@
 import { Config, Effect, Layer, Option } from "effect"
 import type { SqlClient } from "effect/sql"
 import { Accounts } from "./Accounts.ts"
+import { Answers } from "./Answers.ts"
 import { checkpointerLayer, lastResortPages } from "./Checkpointer.ts"
 import { databaseFile } from "./DataDir.ts"
 import { Jobs } from "./Jobs.ts"
@@ -11,10 +12,10 @@ import { sqliteLayer } from "./SqliteClient.ts"
 import { StoreUnavailable } from "./StoreErrors.ts"
 import { UsageLedger } from "./UsageLedger.ts"
 
-export type Store = Accounts | Jobs | UsageLedger | SqlClient.SqlClient
+export type Store = Accounts | Answers | Jobs | UsageLedger | SqlClient.SqlClient
 
 /** Everything above SqlClient. */
-const services = Layer.mergeAll(Accounts.layer, Jobs.layer, UsageLedger.layer).pipe(
+const services = Layer.mergeAll(Accounts.layer, Answers.layer, Jobs.layer, UsageLedger.layer).pipe(
   Layer.provideMerge(migrationsLayer),
 )
 

@@ -3,15 +3,14 @@
 //
 // A reservation and a settlement are synchronous changes of a Balance in memory; the database follows within 20 ms, a
 // batch a transaction. A crash loses the batch that was on its way, and nothing else.
-import { randomBytes } from "node:crypto"
 import { Clock, Context, Duration, Effect, Latch, Layer, type Scope, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
-import { base62 } from "#domain/ApiKey.ts"
 import { PaymentRequired } from "#domain/Errors.ts"
-import type { ModelUsage, Usage } from "#domain/Usage.ts"
+import type { ModelUsage, Usage, UsageReceipt } from "#domain/Usage.ts"
 import type { Principal } from "./AccountRows.ts"
 import { type Balance, isIdle, newBalance, readBack, release, tryReserve } from "./Balance.ts"
 import { chargesByOrg, makeLedgerRows, type Receipt } from "./LedgerRows.ts"
+import { newReceiptId } from "./ReceiptId.ts"
 import { notWorking, type StoreUnavailable } from "./StoreErrors.ts"
 
 /** How long a settled request may wait for others to share its transaction. */
@@ -29,13 +28,17 @@ const maxBalances = 10_000
 export interface Reservation {
   readonly principal: Principal
   readonly microDollars: number
+  /** Of the receipt that its settlement will write, unless that names another. */
+  readonly receiptId: string
+  readonly state: "open" | "settled" | "cancelled"
 }
 
 class OpenReservation implements Reservation {
   readonly principal: Principal
   readonly microDollars: number
   readonly balance: Balance
-  open = true
+  readonly receiptId = newReceiptId()
+  state: Reservation["state"] = "open"
 
   constructor(principal: Principal, microDollars: number, balance: Balance) {
     this.principal = principal
@@ -66,6 +69,8 @@ export class UsageLedger extends Context.Service<
     /** Releases the reservation and charges what was used instead; the receipt's id. */
     readonly settle: (reservation: Reservation, settlement: Settlement) => Effect.Effect<string>
     readonly cancel: (reservation: Reservation) => Effect.Effect<void>
+    /** What has been settled since the node started, by model of the catalog. */
+    readonly settled: () => ReadonlyMap<string, Usage>
     /** Writes all receipts that are on their way. */
     readonly flush: Effect.Effect<void, StoreUnavailable>
     /** What an organization used since a time (ms since 1970), by model, dearest first. */
@@ -73,6 +78,12 @@ export class UsageLedger extends Context.Service<
       orgId: string,
       sinceMs: number,
     ) => Effect.Effect<ReadonlyArray<ModelUsage>, StoreUnavailable>
+    /** Its single receipts since then, the newest first. */
+    readonly receipts: (
+      orgId: string,
+      sinceMs: number,
+      atMost: number,
+    ) => Effect.Effect<ReadonlyArray<UsageReceipt>, StoreUnavailable>
   }
 >()("edgewise/store/UsageLedger") {
   static readonly layer: Layer.Layer<UsageLedger, never, SqlClient.SqlClient> = Layer.effect(
@@ -84,6 +95,7 @@ export class UsageLedger extends Context.Service<
 const make = Effect.gen(function* () {
   const rows = yield* makeLedgerRows
   const balances = new Map<string, Balance>()
+  const settled = new Map<string, { -readonly [K in keyof Usage]: Usage[K] }>()
   let unflushed: Array<Receipt> = []
   /** One reader or writer of balances at a time, so that no read crosses a batch half way. */
   const database = yield* Semaphore.make(1)
@@ -100,6 +112,14 @@ const make = Effect.gen(function* () {
     const fresh = newBalance(orgId)
     balances.set(orgId, fresh)
     return fresh
+  }
+
+  const count = (model: string, usage: Usage): void => {
+    const sum = settled.get(model)
+    if (sum === undefined) return void settled.set(model, { ...usage })
+    sum.inputTokens += usage.inputTokens
+    sum.outputTokens += usage.outputTokens
+    sum.audioMs += usage.audioMs
   }
 
   const isFresh = (balance: Balance, nowMs: number) => nowMs - balance.readAtMs < balanceLifeMs
@@ -176,13 +196,13 @@ const make = Effect.gen(function* () {
       }),
     )
 
-  const close = (reservation: Reservation): Balance | undefined => {
-    if (!(reservation instanceof OpenReservation) || !reservation.open) return undefined
-    reservation.open = false
+  const close = (reservation: Reservation, state: "settled" | "cancelled"): Balance | undefined => {
+    if (!(reservation instanceof OpenReservation) || reservation.state !== "open") return undefined
+    reservation.state = state
     release(reservation.balance, reservation.microDollars)
     return reservation.balance
   }
-  const cancel = (reservation: Reservation) => Effect.sync(() => void close(reservation))
+  const cancel = (reservation: Reservation) => Effect.sync(() => void close(reservation, "cancelled"))
 
   return UsageLedger.of({
     reserve: (principal, estimateMicroDollars) =>
@@ -199,10 +219,11 @@ const make = Effect.gen(function* () {
     settle: (reservation, settlement) =>
       Effect.uninterruptible(
         Effect.flatMap(Clock.currentTimeMillis, (atMs) => {
-          const receiptId = settlement.receiptId ?? `rcpt_${base62(randomBytes(12), 17)}`
-          const balance = close(reservation)
+          const receiptId = settlement.receiptId ?? reservation.receiptId
+          const balance = close(reservation, "settled")
           if (balance === undefined) return Effect.succeed(receiptId)
           balance.unflushed += settlement.microDollars
+          count(settlement.model, settlement.usage)
           const { orgId, userId, keyId } = reservation.principal
           const { model, usage, microDollars } = settlement
           return Effect.as(
@@ -214,9 +235,14 @@ const make = Effect.gen(function* () {
 
     cancel,
 
+    settled: () => settled,
+
     flush: Effect.mapError(flushOnce, notWorking),
 
     usage: (orgId, sinceMs) =>
       Effect.mapError(Effect.andThen(flushOnce, rows.usage(orgId, sinceMs)), notWorking),
+
+    receipts: (orgId, sinceMs, atMost) =>
+      Effect.mapError(Effect.andThen(flushOnce, rows.receipts(orgId, sinceMs, atMost)), notWorking),
   })
 })

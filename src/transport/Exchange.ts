@@ -5,6 +5,8 @@ import type { Fiber } from "effect"
 import { Option } from "effect"
 import { ClientAbort } from "effect/http/HttpServerError"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import type { RequestObserver } from "#api/NodeMeters.ts"
+import { RequestNotes } from "#api/RequestNotes.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import type { RequestBody } from "./RequestBody.ts"
 import type { TransportCounters } from "./TransportCounters.ts"
@@ -18,6 +20,12 @@ export interface ListenerState {
   readonly deadlines: Deadlines
   /** Lower-case name and value, sent with every response. */
   readonly responseHeaders: ReadonlyArray<readonly [string, string]>
+  /** The same in one piece (see ReplyHead). */
+  readonly joinedHeaders: readonly [string, string] | undefined
+  /** For requests that bring no id of their own. */
+  readonly newId: () => string
+  /** Told of every answer that has ended. */
+  readonly observer: RequestObserver | undefined
   /** The listener stops: every response closes its connection. */
   closing: boolean
 }
@@ -47,6 +55,8 @@ export class Exchange {
   /** Lower-case names; repeated headers are joined. */
   readonly headers: Record<string, string>
   readonly headBytes: number
+  /** What the answer's head will tell of the request (see ReplyHead). */
+  readonly notes: RequestNotes
   readonly upgradeContext: UpgradeContext | undefined
   body: RequestBody | undefined
   /** The persisted form of a multipart body, once asked for: shared by all views of the request. */
@@ -57,13 +67,18 @@ export class Exchange {
   /** The response has ended, was aborted, or became a WebSocket. */
   done = false
   headSent = false
+  /** Of the answer, once its head is written (see ReplyHead). */
+  status = 0
   upgraded = false
   /** Inside the uWS callback that created or resumed the request: uWS has corked the socket already. */
   inCallback = true
   private attached = false
   private cutByUs = false
+  private finished = false
   private fiber: Fiber.Fiber<unknown, unknown> | undefined
   private interrupted = false
+  /** As uWS writes it, in memory of its own. */
+  private addressText: ArrayBuffer | undefined
   private address: Option.Option<string> | undefined
 
   constructor(listener: ListenerState, res: HttpResponse, req: HttpRequest, context?: UpgradeContext) {
@@ -84,21 +99,26 @@ export class Exchange {
     })
     this.headers = headers
     this.headBytes = bytes
+    this.notes = new RequestNotes(headers["x-request-id"], listener.newId)
+    this.notes.traceparent = headers.traceparent
   }
 
   /** Must be called before the first uWS callback returns, unless the response has ended by then. */
   attach(): void {
     if (this.attached) return
     this.attached = true
-    this.remoteAddress()
+    this.addressText ??= this.res.getRemoteAddressAsText()
     this.res.onAborted(() => this.aborted())
   }
 
   /** The peer's address; after the end only if it was asked for before. */
   remoteAddress(): Option.Option<string> {
-    this.address ??= this.done
-      ? Option.none()
-      : Option.some(plainAddress(text.decode(this.res.getRemoteAddressAsText())))
+    // Read while the request lives, and made a text only where somebody asks.
+    if (this.addressText === undefined && !this.done) this.addressText = this.res.getRemoteAddressAsText()
+    this.address ??=
+      this.addressText === undefined
+        ? Option.none()
+        : Option.some(plainAddress(text.decode(this.addressText)))
     return this.address
   }
 
@@ -110,9 +130,12 @@ export class Exchange {
 
   /** The response is complete, or about to be in the same breath: nobody touches `res` again. */
   finish(): void {
+    const first = !this.finished
+    this.finished = true
     this.done = true
     this.body?.release()
     this.reply?.release()
+    if (first) this.listener.observer?.ended(this)
   }
 
   /** Closes the connection without ending the response, so that a cut body never looks complete. */

@@ -5,6 +5,7 @@ import type { Headers } from "effect/http"
 import * as Socket from "effect/socket/Socket"
 import type { Exchange, ListenerState, UpgradeContext } from "./Exchange.ts"
 import { LiveSocket, type UserData } from "./LiveSocket.ts"
+import { writeNotes, writeOwn } from "./ReplyHead.ts"
 import type { HttpRequest, HttpResponse, TemplatedApp, WebSocket } from "./Uws.ts"
 
 /**
@@ -58,10 +59,12 @@ const handshake = (
   const protocol = headers[PROTOCOL] ?? sent[PROTOCOL]?.split(",")[0]?.trim() ?? ""
   exchange.corked(() => {
     exchange.upgraded = true
+    exchange.status = 101
     exchange.finish()
-    const { res, listener } = exchange
+    const { res } = exchange
     res.writeStatus("101 Switching Protocols")
-    for (const [name, value] of listener.responseHeaders) res.writeHeader(name, value)
+    writeOwn(exchange, {})
+    writeNotes(exchange, 101)
     for (const name in headers) if (name !== PROTOCOL) res.writeHeader(name, headers[name] as string)
     const userData: UserData = { live }
     res.upgrade(

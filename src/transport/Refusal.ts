@@ -3,6 +3,7 @@
 // 431, by RequestBody, ReplyWriter and UwsServer.
 import { nowMs, type Watched } from "./Deadlines.ts"
 import type { Ending, Exchange } from "./Exchange.ts"
+import { writeNotes, writeOwn } from "./ReplyHead.ts"
 import { detailBody, jsonContentType, statusLine } from "./Status.ts"
 
 /** Refuses with the product's error body. */
@@ -17,13 +18,14 @@ export const answerAndClose = (
   body: string,
 ): void => {
   if (exchange.done) return
-  const { res, listener } = exchange
+  const { res } = exchange
   exchange.attach()
   const unread = exchange.body !== undefined && !exchange.body.ended
   if (unread) exchange.body?.stop()
   exchange.corked(() => {
     res.writeStatus(statusLine(status))
-    for (const [name, value] of listener.responseHeaders) res.writeHeader(name, value)
+    writeOwn(exchange, {})
+    writeNotes(exchange, status)
     for (const [name, value] of headers) res.writeHeader(name, value)
     if (!unread) {
       exchange.finish()

@@ -7,6 +7,7 @@ import { causeResponse } from "effect/http/HttpServerError"
 import { sinkBodyOf } from "#api/SinkBody.ts"
 import type { Exchange } from "./Exchange.ts"
 import { answerAndClose } from "./Refusal.ts"
+import { writeNotes, writeOwn } from "./ReplyHead.ts"
 import { ReplySink } from "./ReplySink.ts"
 import { SizedReply } from "./SizedReply.ts"
 import { areSendable, defaultDetail, detailBody, jsonContentType, statusLine } from "./Status.ts"
@@ -154,9 +155,8 @@ const writeHead = (exchange: Exchange, response: Response, sayClose: boolean): b
   for (const name in headers) {
     if (!OWN_HEADERS.has(name)) res.writeHeader(name, headers[name] as string)
   }
-  for (const [name, value] of listener.responseHeaders) {
-    if (headers[name] === undefined) res.writeHeader(name, value)
-  }
+  writeOwn(exchange, headers)
+  writeNotes(exchange, response.status)
   if (!Cookies.isEmpty(response.cookies)) {
     for (const cookie of Cookies.toSetCookieHeaders(response.cookies)) res.writeHeader("set-cookie", cookie)
   }

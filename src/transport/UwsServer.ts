@@ -6,10 +6,14 @@ import { Context, Effect, Fiber, Layer, Scope } from "effect"
 import { HttpEffect, HttpServer, HttpServerRequest } from "effect/http"
 import { ServeError } from "effect/http/HttpServerError"
 import * as NetAddress from "effect/net/NetAddress"
+import { NewId } from "#api/Ids.ts"
+import type { RequestObserver } from "#api/NodeMeters.ts"
+import { CurrentNotes } from "#api/RequestNotes.ts"
 import { Deadlines } from "./Deadlines.ts"
 import { Exchange, type ListenerState, type UpgradeContext } from "./Exchange.ts"
 import { webSocketEvents } from "./Handshake.ts"
 import { refuse } from "./Refusal.ts"
+import { joinHeaders } from "./ReplyHead.ts"
 import { handleResponse } from "./ReplyWriter.ts"
 import { RequestBody } from "./RequestBody.ts"
 import { TransportCounters, type TransportCounts } from "./TransportCounters.ts"
@@ -32,6 +36,8 @@ export interface ListenOptions {
   /** Sent with every response of this listener, WebSocket handshakes included, unless the response has its own. */
   readonly responseHeaders?: Readonly<Record<string, string>>
   readonly settings?: Partial<TransportSettings>
+  /** Told of every answer that has ended, on the event loop. */
+  readonly observer?: RequestObserver
 }
 
 /** What a listener is besides an HttpServer: its counters and its stop. */
@@ -56,16 +62,20 @@ type Handled = Effect.Effect<void, never, HttpServerRequest.HttpServerRequest>
 /** Listens in the current scope. Closing it closes every connection. */
 export const make = Effect.fnUntraced(function* (options: ListenOptions) {
   const settings = { ...defaultSettings, ...options.settings }
+  const responseHeaders = Object.entries(options.responseHeaders ?? {}).map(
+    ([name, value]) => [name.toLowerCase(), value] as const,
+  )
   const state: ListenerState = {
     settings,
     counters: new TransportCounters(),
     deadlines: new Deadlines(sweepIntervalMs(settings)),
-    responseHeaders: Object.entries(options.responseHeaders ?? {}).map(([name, value]) => [
-      name.toLowerCase(),
-      value,
-    ]),
+    responseHeaders,
+    joinedHeaders: joinHeaders(responseHeaders),
+    newId: yield* NewId,
+    observer: options.observer,
     closing: false,
   }
+  options.observer?.listening(state.counters)
   const dispatcher = new Dispatcher(state)
   const uws = yield* Effect.promise(loadUws)
   const app = yield* Effect.acquireRelease(
@@ -197,7 +207,9 @@ class Dispatcher {
     counters.requests++
     const request = new UwsRequest(exchange)
     const fiber = Effect.runForkWith(
-      Context.add(this.services, HttpServerRequest.HttpServerRequest, request),
+      Context.add(this.services, HttpServerRequest.HttpServerRequest, request).pipe(
+        Context.add(CurrentNotes, exchange.notes),
+      ),
     )(this.handled)
     if (fiber.pollUnsafe() !== undefined) return this.finished(exchange)
     counters.inFlight++

@@ -19,7 +19,7 @@ type Event = Readonly<Record<string, unknown>>
 
 interface Options {
   readonly transcribe?: Transcribe<LiveError>
-  readonly revoked?: Effect.Effect<void>
+  readonly onRevoked?: (told: () => void) => () => void
   readonly speechEvents?: boolean
   /** What a write waits for. */
   readonly slow?: Effect.Effect<void>
@@ -41,7 +41,7 @@ const talk = Effect.fnUntraced(function* (options: Options = {}) {
     session,
     language: undefined,
     speechEvents: options.speechEvents ?? false,
-    revoked: options.revoked ?? Effect.never,
+    onRevoked: options.onRevoked ?? (() => () => {}),
   }
   const writer: Writer = { write, writeAll: () => Effect.die(new Error("unused")) }
   const run: Effect.Effect<boolean, SocketError> = converse(conversation, reader, writer)
@@ -120,8 +120,18 @@ describe("the last event", () => {
 
   it.effect("is an error when the credential is revoked", () =>
     Effect.gen(function* () {
-      const { closes, events, fiber } = yield* talk({ revoked: settled })
+      let revoke = () => {}
+      let watched = 0
+      const onRevoked = (told: () => void) => {
+        watched++
+        revoke = told
+        return () => void watched--
+      }
+      const { closes, events, fiber } = yield* talk({ onRevoked })
+      expect(watched).toBe(1)
+      revoke()
       yield* Fiber.join(fiber)
+      expect(watched).toBe(0)
       expect(events).toEqual([{ type: "error", error: "Invalid API key" }])
       expect(closes).toEqual([[1008, "credential revoked"]])
     }),

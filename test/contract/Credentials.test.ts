@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { StoredKey } from "#store/SigningKeyFile.ts"
 import { privateKeyOf, signedWith } from "../support/ForgedTokens.ts"
 import { startProcess } from "../support/NodeProcess.ts"
+import { SocketClient } from "../support/SocketClient.ts"
 import { eventually } from "../support/TestNode.ts"
 import { startRoles, type TestRoles } from "../support/TestRoles.ts"
 
@@ -93,6 +94,18 @@ const call = (endpoint: Endpoint, authorization: string | undefined) =>
     ...(endpoint.body === undefined ? {} : { body: JSON.stringify(endpoint.body) }),
   })
 
+const sockets = ["/v1/completions/ws", "/v1/audio/transcriptions/ws?model=none", "/v1/realtime?model=none"]
+
+/** How a handshake with this credential in its address ends. */
+const openSocket = async (path: string, credential: string) => {
+  const address = `${node.base.edge.replace("http", "ws")}${path}${path.includes("?") ? "&" : "?"}token=${credential}`
+  const answer = await SocketClient.connect(address)
+  if (!(answer instanceof SocketClient)) return { status: answer.status, body: answer.body }
+  answer.socket.close()
+  await answer.closed
+  return { status: 101, body: "" }
+}
+
 describe("every endpoint", () => {
   it.each([
     ["nothing", () => undefined, "Missing bearer token"],
@@ -114,6 +127,47 @@ describe("every endpoint", () => {
       const response = await call(endpoint, authorization())
       expect([endpoint.path, response.status]).toEqual([endpoint.path, 401])
       expect(await response.json()).toEqual({ detail })
+    }
+  })
+
+  it.each(sockets)(
+    "that is a socket (%s) refuses whom the others refuse, before the upgrade",
+    async (path) => {
+      for (const [credential, detail] of [
+        ["", "Missing bearer token"],
+        [`svc_${"x".repeat(33)}`, "Invalid API key"],
+        [credentials["revoked key"]!, "Invalid API key"],
+        [credentials["revoked session"]!, "Invalid API key"],
+        ["word", "Invalid token: Not enough segments"],
+        [credentials["expired session"]!, "Token has expired"],
+      ] as const) {
+        const answer = await openSocket(path, credential)
+        expect([path, answer]).toEqual([path, { status: 401, body: JSON.stringify({ detail }) }])
+      }
+    },
+  )
+
+  it.each(["standard", "superadmin", "unpaid"] as const)(
+    "that is a socket, with a %s key or its session",
+    async (kind) => {
+      const unloaded = { status: 404, body: '{"detail":"Model not loaded"}' }
+      const unpaid = { status: 402, body: '{"detail":"Billing access denied"}' }
+      for (const form of ["key", "session"]) {
+        const credential = credentials[`${kind} ${form}`]!
+        const answers = await Promise.all(sockets.map((path) => openSocket(path, credential)))
+        expect(answers).toEqual(
+          // The model is named before money is asked for, except where a socket may use several.
+          kind === "unpaid" ? [unpaid, unloaded, unpaid] : [{ status: 101, body: "" }, unloaded, unloaded],
+        )
+      }
+    },
+  )
+
+  it("that needs no credential takes any", async () => {
+    for (const authorization of [undefined, "Bearer word", `Bearer ${credentials["revoked key"]}`]) {
+      const headers = authorization === undefined ? {} : { authorization }
+      const response = await fetch(`${node.base.edge}/health`, { headers })
+      expect(response.status).toBe(200)
     }
   })
 
@@ -160,6 +214,15 @@ it("credentials are in no log, metric, argument or file of a node that was used 
     for (const credential of [process.devKey, ...canaries]) {
       const headers = { authorization: `Bearer ${credential}` }
       await (await fetch(`${process.base}/v1/models`, { headers })).text()
+      for (const path of ["/v1/chat/completions", "/v1/completions"]) {
+        const body = JSON.stringify(path.includes("chat") ? chat : completion)
+        // What a client repeats of its own must not be kept either: a credential may get anywhere.
+        const repeated = { ...headers, "idempotency-key": credential.slice(0, 200), "user-agent": credential }
+        await (await fetch(process.base + path, { method: "POST", headers: repeated, body })).text()
+        await (
+          await fetch(`${process.base}${path}?api_key=${credential}`, { method: "POST", headers, body })
+        ).text()
+      }
       await (await fetch(`${process.base}/v1/completions/ws?token=${credential}`)).text()
       await (await fetch(`${auth}/v1/auth/session`, { method: "POST", headers })).text()
     }

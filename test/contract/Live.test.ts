@@ -195,6 +195,21 @@ describe("a client that errs", () => {
     expect((await client.closed).code).toBe(1009)
   })
 
+  it("with 2 MB at once, or as one odd-length frame of that size: heard, and 1003", async () => {
+    const pcm = noise(65, 11).subarray(0, 2_000_000)
+    const whole = await openLive(node)
+    whole.socket.send(pcm)
+    whole.send(stop)
+    expect(await lastWord(whole)).toMatchObject({ type: "transcript.text.done", duration: 62.5 })
+    const odd = await openLive(node)
+    odd.socket.send(pcm.subarray(1))
+    expect(await lastWord(odd)).toStrictEqual({
+      type: "error",
+      error: expect.stringMatching(/^frame: must be 16-bit PCM/),
+    })
+    expect((await odd.closed).code).toBe(1003)
+  })
+
   it("with a flood of pings is served like any other", async () => {
     const client = await openLive(node)
     for (let i = 0; i < 5_000; i++) client.socket.ping()

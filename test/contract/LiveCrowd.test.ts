@@ -102,7 +102,7 @@ describe("a thousand sessions", () => {
     const before = await inUse()
     await cycles(1_000)
     const after = await inUse()
-    // 1,000 leaked sessions of a second's buffer would be 32 MB.
+    // 1,000 leaked sessions would be 17 MB with their fibers alone (measured), and 32 MB with a second's buffer each.
     expect(after.heap - before.heap).toBeLessThan(8_000_000)
     expect(after.files).toBeLessThanOrEqual(before.files + 2)
     expect(after.handles).toBeLessThanOrEqual(before.handles + 2)

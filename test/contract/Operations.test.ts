@@ -9,7 +9,9 @@ let node: TestNode
 let operator: string
 
 beforeAll(async () => {
-  node = await startNode({ models: [fakeModel, { id: "other" }] })
+  node = await startNode({
+    models: [fakeModel, { id: "other" }, { id: "broken", options: { loadFailure: "broken weights" } }],
+  })
   const made = Effect.flatMap(Accounts, (accounts) => accounts.createKey({ org: "ops", scope: "superadmin" }))
   operator = (await node.run(made)).apiKey
 })
@@ -60,7 +62,11 @@ it("loads, reloads and unloads a model; its process ends, and requests then get 
   expect((await statusOf()).loading_status).toMatchObject({ fake: "loaded", other: "unloaded" })
 
   const unloaded = await post("/v1/models/unload", { model_name: "fake" })
-  expect(await unloaded.json()).toEqual({ status: "success", model: "fake", message: "fake is unloaded" })
+  expect(await unloaded.json()).toEqual({
+    status: "success",
+    model: "fake",
+    message: expect.stringMatching(/^fake is unloaded: \d+ MB given back in \d+ ms$/),
+  })
   for (const pid of [first, second]) expect(() => process.kill(pid, 0)).toThrow("ESRCH")
   expect((await post("/v1/chat/completions", chat)).status).toBe(404)
   // Idempotent, and a load brings it back.
@@ -77,6 +83,19 @@ it("answers an unknown model 404 and a missing name 400", async () => {
   expect([nameless.status, await nameless.json()]).toEqual([400, { detail: "model_name: is required" }])
   const odd = await post("/v1/models/load", { model_name: "fake", force_reload: "yes" })
   expect(odd.status).toBe(400)
+})
+
+it("tells an operator why a model does not load, and nobody else", async () => {
+  const refused = await post("/v1/models/load", { model_name: "broken" })
+  expect([refused.status, await refused.json()]).toEqual([
+    503,
+    { detail: "Model is unavailable: broken weights" },
+  ])
+  const asked = await node.post("/v1/chat/completions", { ...chat, model: "broken" })
+  expect([asked.status, await asked.json()]).toEqual([503, { detail: "Model is unavailable" }])
+  expect((await statusOf()).loading_status.broken).toBe("failed")
+  expect((await post("/v1/models/unload", { model_name: "broken" })).status).toBe(200)
+  expect((await statusOf()).loading_status.broken).toBe("unloaded")
 })
 
 it("unloads everything and says what", async () => {

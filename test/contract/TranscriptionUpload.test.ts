@@ -38,6 +38,8 @@ describe("containers", () => {
     "one content in all six gives the same text, whatever the file is called",
     { timeout: 30_000 },
     async () => {
+      // A clip that the weights are sure of: where they waver, what a lossy codec changes may change a letter.
+      const clip = clips[3]!
       const samples = at48kHz(clipSamples(clip))
       const texts: Record<string, string> = {}
       const hear = async (name: string, bytes: Uint8Array) => {

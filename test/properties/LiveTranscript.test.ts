@@ -126,7 +126,7 @@ describe("a session", () => {
       runs(60),
     )
     // The audio does make it change its mind.
-    expect(moved).toBeGreaterThan(20)
+    expect(moved).toBeGreaterThan(5)
   })
 })
 

@@ -21,10 +21,12 @@ class Model {
     const times = this.#admitted.get(user) ?? []
     const inside = times.filter((time) => time > nowMs - this.windowMs)
     if (inside.length >= this.limit) {
-      return { admitted: false, remaining: 0, retryAfterMs: inside[0]! + this.windowMs - nowMs }
+      const retryAfterMs = inside[0]! + this.windowMs - nowMs
+      return { admitted: false, remaining: 0, retryAfterMs, resetMs: retryAfterMs }
     }
     this.#admitted.set(user, [...times, nowMs])
-    return { admitted: true, remaining: this.limit - inside.length - 1, retryAfterMs: 0 }
+    const resetMs = (inside[0] ?? nowMs) + this.windowMs - nowMs
+    return { admitted: true, remaining: this.limit - inside.length - 1, retryAfterMs: 0, resetMs }
   }
 }
 
@@ -77,6 +79,50 @@ describe("RateWindow", () => {
     )
   })
 
+  it("names the moment at which a refused user is admitted again, to the millisecond", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 9 }), requests, (limit, steps) => {
+        const window = new RateWindow({ limit, windowMs: 100 })
+        const model = new Model(limit, 100)
+        let atMs = 0
+        for (const { user, afterMs } of steps) {
+          atMs += Math.abs(afterMs)
+          const { admitted, retryAfterMs } = window.admit(user, atMs)
+          model.admit(user, atMs)
+          if (admitted) continue
+          // Refusals count for nothing, so asking does not put the moment off.
+          if (retryAfterMs > 1) expect(window.admit(user, atMs + retryAfterMs - 1).admitted).toBe(false)
+          expect(window.admit(user, atMs + retryAfterMs).admitted).toBe(true)
+          model.admit(user, atMs + retryAfterMs)
+          atMs += retryAfterMs
+        }
+      }),
+    )
+  })
+
+  it("never refuses a steady client: a hundred in a minute, evenly or in one burst after another", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 100 }),
+        fc.integer({ min: 1, max: 20 }),
+        fc.nat({ max: 60_000 }),
+        (limit, bursts, startMs) => {
+          const window = new RateWindow({ limit })
+          for (let i = 0; i < limit * 3; i++) {
+            const atMs = startMs + Math.ceil((i * 60_000) / limit)
+            expect(window.admit("even", atMs).admitted).toBe(true)
+          }
+          for (let burst = 0; burst < bursts; burst++) {
+            for (let i = 0; i < limit; i++) {
+              expect(window.admit("burst", startMs + 240_000 + burst * 60_000).admitted).toBe(true)
+            }
+          }
+        },
+      ),
+      { numRuns: 50 },
+    )
+  })
+
   it("admits at the moment it named, and not a millisecond before", () => {
     const window = new RateWindow({ limit: 100 })
     for (let i = 0; i < 100; i++) expect(window.admit("u", i * 10).remaining).toBe(99 - i)
@@ -101,7 +147,7 @@ describe("RateWindow", () => {
     const window = new RateWindow({ limit: 5, windowMs: 100, maxUsers: 3 })
     for (const user of ["a", "b", "c"]) expect(window.admit(user, 0).admitted).toBe(true)
     const refused = window.admit("d", 10)
-    expect(refused).toEqual({ admitted: false, remaining: 0, retryAfterMs: 90 })
+    expect(refused).toEqual({ admitted: false, remaining: 0, retryAfterMs: 90, resetMs: 90 })
     expect(window.users).toBe(3)
     // Known users are not touched by the cap.
     expect(window.admit("a", 20).remaining).toBe(3)

@@ -116,10 +116,17 @@ it.effect("tells all who work for a key when it is revoked, here or elsewhere, a
       const third = yield* watch(theirs)
       const never = yield* watch(safe)
       yield* Fiber.interrupt(gone)
+      const called: Array<string> = []
+      accounts.onRevoked(mine, () => called.push("mine"))
+      const leave = accounts.onRevoked(mine, () => called.push("gone"))
+      leave()
+      leave()
+      accounts.onRevoked(safe, () => called.push("safe"))
 
       yield* accounts.revokeKey(mine.keyId)
       yield* Fiber.join(first)
       yield* Fiber.join(second)
+      expect(called).toEqual(["mine"])
 
       yield* Effect.provide(
         Effect.flatMap(Accounts, (other) => other.revokeKey(theirs.keyId)),
@@ -136,6 +143,7 @@ it.effect("tells all who work for a key when it is revoked, here or elsewhere, a
       yield* TestClock.adjust("5 seconds")
       yield* Fiber.join(late)
       yield* Fiber.interrupt(never)
+      expect(called).toEqual(["mine"])
     }).pipe(Effect.provide(node))
   }).pipe(Effect.scoped),
 )

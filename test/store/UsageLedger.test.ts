@@ -252,14 +252,14 @@ it.effect("keeps receipts while the database refuses them, and goes on when it n
   }).pipe(Effect.scoped, Effect.provide(memory)),
 )
 
-it.effect("uses up an invoiced organization's credits first, and never below nothing", () =>
+it.effect("uses up an invoiced organization's credits first, and then counts what it owes", () =>
   Effect.gen(function* () {
     const ledger = yield* UsageLedger
     const user = yield* member("acme", { creditsMicroDollars: 100, paymentMethod: true })
     for (const [cost, left] of [
       [60, 40],
-      [60, 0],
-      [60, 0],
+      [60, -20],
+      [60, -80],
     ] as const) {
       yield* ledger.settle(yield* ledger.reserve(user, cost), textWork(cost))
       yield* ledger.flush

@@ -6,11 +6,13 @@ import { problemOf } from "../DataDir.ts"
 import { StoreUnavailable } from "../StoreErrors.ts"
 import accounts from "./1_accounts.ts"
 import transcriptionJobs from "./2_transcription_jobs.ts"
+import answers from "./3_answers.ts"
 
 const run = Migrator.make({})({
   loader: Migrator.fromRecord({
     "1_accounts": accounts,
     "2_transcription_jobs": transcriptionJobs,
+    "3_answers": answers,
   }),
   table: "migrations",
 })

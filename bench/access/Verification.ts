@@ -1,0 +1,40 @@
+// What it costs an edge to know who calls: a session token seen before and one that is new, a forged one, the rate
+// limit, and the memory of many users. Measured in a process of its own (verifierMain).
+import { Effect, type Scope } from "effect"
+import { type ChildFailed, startChild } from "../support/Child.ts"
+import type { Desk } from "../support/Desk.ts"
+import { finding, type Section } from "../support/Findings.ts"
+import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
+import type { Verified, Work } from "./verifierMain.ts"
+
+export interface VerificationPlan extends RoundsPlan, Work {}
+
+type Verifier = { readonly verify: (work: Work) => Promise<Verified> } & Desk
+
+export const verification = (plan: VerificationPlan): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const verifier = yield* startChild<Verifier>({
+      name: "verifier",
+      entry: new URL("./verifierMain.ts", import.meta.url),
+    })
+    const { cached, fresh, users } = plan
+    const work = { cached, fresh, users }
+    // The first round warms the code up and is thrown away.
+    yield* verifier.ask("verify", work)
+    const rounds = yield* repeatRounds(plan, () => verifier.ask("verify", work))
+    const of = (part: keyof Verified) => rounds.map((round) => round[part])
+    return {
+      title: "Knowing who calls: processor time for one credential",
+      method:
+        `user and system time of the process, all its threads, over ${cached} checks of one token and ${fresh} tokens ` +
+        `that are new, the key behind them known; the rate limit over ${users} users with a request each, their names ` +
+        "included in the bytes",
+      findings: [
+        finding("a token seen before", "µs", of("cachedUs"), { is: "at most", value: 10 }),
+        finding("a new token", "µs", of("freshUs"), { is: "at most", value: 500 }),
+        finding("a forged token", "µs", of("forgedUs"), { is: "at most", value: 500 }),
+        finding("the rate limit, a user's first request", "µs", of("admitUs")),
+        finding("memory of a user", "bytes", of("userBytes")),
+      ],
+    }
+  })

@@ -1,0 +1,156 @@
+// The answers of idempotent requests in SQL: row in, noun out. Called by Answers alone, which decides what is kept.
+// Bodies go in and out in parts, one a statement, with a turn of the event loop between them.
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+
+/** Largest piece of a body that one statement writes or reads: 0.3 ms of the event loop (median, busy test machine). */
+const partBytes = 256 * 1024
+
+export interface StoredAnswer {
+  /** Of the request that it answers. */
+  readonly digest: string
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly receiptId: string | undefined
+  /** Undefined where it was too large to be kept. */
+  readonly body: Uint8Array | undefined
+}
+
+export interface AnswerSize {
+  readonly id: string
+  readonly orgId: string
+  readonly sizeBytes: number
+  readonly parts: number
+}
+
+interface Row {
+  readonly digest: string
+  readonly status: number
+  readonly headers: string
+  readonly receipt_id: string | null
+  readonly parts: number
+  readonly kept: number
+}
+
+interface SizeRow {
+  readonly id: string
+  readonly org_id: string
+  readonly size_bytes: number
+  readonly parts: number
+}
+
+const sizeOf = (row: SizeRow): AnswerSize => ({
+  id: row.id,
+  orgId: row.org_id,
+  sizeBytes: row.size_bytes,
+  parts: row.parts,
+})
+
+/** Others may run. */
+const turn = Effect.sleep(0)
+
+export const makeAnswerRows = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  const body = Effect.fnUntraced(function* (id: string, parts: number) {
+    const pieces: Array<Uint8Array> = []
+    for (let part = 0; part < parts; part++) {
+      if (part > 0) yield* turn
+      const [row] = yield* sql<{ readonly bytes: Uint8Array }>`
+        SELECT bytes FROM answer_parts WHERE answer_id = ${id} AND part = ${part}`
+      if (row === undefined) return undefined
+      pieces.push(row.bytes)
+    }
+    return pieces.length === 1 ? pieces[0] : Buffer.concat(pieces)
+  })
+
+  const head = (id: string, sinceMs: number) =>
+    Effect.map(
+      sql<Row>`
+        SELECT digest, status, headers, receipt_id, parts, kept FROM answers
+        WHERE id = ${id} AND complete = 1 AND created_at_ms > ${sinceMs}`,
+      ([row]) => row,
+    )
+
+  const remove = Effect.fnUntraced(function* ({ id, parts }: AnswerSize) {
+    // No answer any more before the first part goes.
+    yield* sql`UPDATE answers SET complete = 0 WHERE id = ${id}`
+    for (let part = 0; part < parts; part++) {
+      if (part > 0) yield* turn
+      yield* sql`DELETE FROM answer_parts WHERE answer_id = ${id} AND part = ${part}`
+    }
+    yield* sql`DELETE FROM answers WHERE id = ${id}`
+  })
+
+  return {
+    has: (id: string, sinceMs: number) => Effect.map(head(id, sinceMs), (row) => row !== undefined),
+
+    find: Effect.fnUntraced(function* (id: string, sinceMs: number) {
+      const row = yield* head(id, sinceMs)
+      if (row === undefined) return undefined
+      const found: StoredAnswer = {
+        digest: row.digest,
+        status: row.status,
+        headers: JSON.parse(row.headers) as Record<string, string>,
+        receiptId: row.receipt_id ?? undefined,
+        body: row.kept === 1 ? yield* body(id, row.parts) : undefined,
+      }
+      return found
+    }),
+
+    /** False where there is a row of this id already. */
+    insert: Effect.fnUntraced(function* (
+      { id, orgId }: { readonly id: string; readonly orgId: string },
+      answer: StoredAnswer,
+      atMs: number,
+    ) {
+      const bytes = answer.body ?? new Uint8Array(0)
+      const parts = Math.ceil(bytes.length / partBytes)
+      const inserted = yield* sql`
+        INSERT INTO answers (id, org_id, digest, status, headers, receipt_id, parts, size_bytes, kept, complete,
+                             created_at_ms)
+        VALUES (${id}, ${orgId}, ${answer.digest}, ${answer.status}, ${JSON.stringify(answer.headers)},
+                ${answer.receiptId ?? null}, ${parts}, ${bytes.length}, ${answer.body === undefined ? 0 : 1}, 0,
+                ${atMs})
+        ON CONFLICT (id) DO NOTHING RETURNING id`
+      if (inserted.length === 0) return false
+      for (let part = 0; part < parts; part++) {
+        if (part > 0) yield* turn
+        const piece = bytes.subarray(part * partBytes, (part + 1) * partBytes)
+        yield* sql`INSERT INTO answer_parts (answer_id, part, bytes) VALUES (${id}, ${part}, ${piece})`
+      }
+      yield* sql`UPDATE answers SET complete = 1 WHERE id = ${id}`
+      return true
+    }),
+
+    remove,
+
+    sizeOf: (id: string) =>
+      Effect.map(
+        sql<SizeRow>`SELECT id, org_id, size_bytes, parts FROM answers WHERE id = ${id}`,
+        ([row]) => row && sizeOf(row),
+      ),
+
+    /** Oldest first, of one organization or of all. */
+    oldest: (orgId: string | undefined, atMost: number) =>
+      Effect.map(
+        orgId === undefined
+          ? sql<SizeRow>`SELECT id, org_id, size_bytes, parts FROM answers ORDER BY created_at_ms LIMIT ${atMost}`
+          : sql<SizeRow>`
+              SELECT id, org_id, size_bytes, parts FROM answers WHERE org_id = ${orgId}
+              ORDER BY created_at_ms LIMIT ${atMost}`,
+        (rows) => rows.map(sizeOf),
+      ),
+
+    olderThan: (atMs: number, atMost: number) =>
+      Effect.map(
+        sql<SizeRow>`
+          SELECT id, org_id, size_bytes, parts FROM answers WHERE created_at_ms <= ${atMs}
+          ORDER BY created_at_ms LIMIT ${atMost}`,
+        (rows) => rows.map(sizeOf),
+      ),
+
+    totals: sql<{ readonly org_id: string; readonly answers: number; readonly bytes: number }>`
+      SELECT org_id, COUNT(*) AS answers, SUM(size_bytes) AS bytes FROM answers GROUP BY org_id`,
+  }
+})

@@ -1,0 +1,81 @@
+// What the notes of a request give out, whatever a client sends and in whatever order its steps come.
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import { type Receipt, RequestNotes } from "#api/RequestNotes.ts"
+import { isRequestId, maxRequestIdLength } from "#domain/RequestId.ts"
+
+const newId = () => "0".repeat(24)
+
+describe("a request's id", () => {
+  it("is the client's where it is plain and short, and else one of ours", () =>
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string({ unit: "binary", maxLength: 160 }),
+          fc.string({ unit: fc.constantFrom(..."aZ0._~:+/=@-, \r\n\"'"), maxLength: 160 }),
+        ),
+        (given) => {
+          const { requestId } = new RequestNotes(given, newId)
+          const good = given !== "" && given.length <= maxRequestIdLength && !/[^\w.~:+/=@-]/.test(given)
+          expect(requestId).toBe(good ? given : `req-${newId()}`)
+          expect(requestId).toMatch(/^[\x21-\x7e]{1,128}$/)
+        },
+      ),
+      { numRuns: 2_000 },
+    ))
+
+  it("is at most 128 characters long", () => {
+    expect(isRequestId("x".repeat(128))).toBe(true)
+    expect(isRequestId("x".repeat(129))).toBe(false)
+    expect(new RequestNotes(undefined, newId).requestId).toBe(`req-${newId()}`)
+  })
+})
+
+describe("a request's times", () => {
+  it("come in order, whichever of them are known, and the first of each counts", () =>
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom("authenticated", "accepted", "firstUnit"), { maxLength: 9 }),
+        (steps) => {
+          const notes = new RequestNotes(undefined, newId)
+          for (const step of steps) step === "accepted" ? notes.accepted(notes.startedMs, "m") : notes[step]()
+          const before = { ...notes }
+          for (const step of new Set(steps)) {
+            step === "accepted" ? notes.accepted(notes.startedMs - 1_000, "n") : notes[step]()
+          }
+          expect({ ...notes }).toEqual(before)
+          const names = [
+            ...(steps.includes("authenticated") ? ["auth"] : []),
+            ...(steps.includes("accepted") ? ["queue"] : []),
+            ...(steps.includes("firstUnit") ? ["first"] : []),
+            "total",
+          ]
+          const entries = notes.serverTiming().split(", ")
+          expect(entries.map((entry) => entry.split(";dur=")[0])).toEqual(names)
+          for (const entry of entries) expect(entry).toMatch(/;dur=\d+(\.\d{1,2})?$/)
+          const { total_ms, ...parts } = notes.timing()
+          for (const part of Object.values(parts)) expect(part ?? 0).toBeLessThanOrEqual(total_ms!)
+        },
+      ),
+    ))
+})
+
+describe("a request's receipt", () => {
+  it.each([
+    ["open", 200, "r"],
+    ["open", 101, "r"],
+    ["open", 404, undefined],
+    ["settled", 200, "r"],
+    // Something was delivered before it failed, and it is charged.
+    ["settled", 500, "r"],
+    ["cancelled", 200, undefined],
+    ["cancelled", 500, undefined],
+  ] as const)("that is %s goes with a %i as %s", (state, status, told) => {
+    const notes = new RequestNotes(undefined, newId)
+    expect(notes.receiptIdFor(status)).toBeUndefined()
+    const receipt: Receipt = { receiptId: "r", state }
+    notes.reserved(receipt)
+    notes.reserved({ receiptId: "another", state: "open" })
+    expect(notes.receiptIdFor(status)).toBe(told)
+  })
+})

@@ -1,0 +1,49 @@
+// A million users cost a bounded amount of memory, and none a window later. In bytes of V8's heap, after collections.
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
+import { describe, expect, it } from "vitest"
+import { FailedAttempts } from "#domain/FailedAttempts.ts"
+import { RateWindow } from "#domain/RateWindow.ts"
+
+setFlagsFromString("--expose-gc")
+const collect = runInNewContext("gc") as () => void
+
+const heapBytes = (): number => {
+  collect()
+  return process.memoryUsage().heapUsed
+}
+
+const users = 1_000_000
+const megabyte = 1024 * 1024
+
+/** As the store makes them, in length. */
+const userId = (index: number): string => `user_${String(index).padStart(17, "0")}`
+
+describe("a million users", () => {
+  it("with a request each cost at most 320 bytes apiece, their names included, and later nothing", () => {
+    const window = new RateWindow({ limit: 100 })
+    const before = heapBytes()
+    let admitted = 0
+    for (let i = 0; i < users; i++) if (window.admit(userId(i), i / 100).admitted) admitted++
+    const grown = heapBytes() - before
+    expect([admitted, window.users]).toEqual([users, users])
+    expect(grown).toBeLessThan(320 * users)
+    // One more is refused rather than anybody forgotten.
+    expect(window.admit("one more", 10_000).admitted).toBe(false)
+    window.admit(userId(0), 200_000)
+    expect(window.users).toBe(1)
+    expect(heapBytes() - before).toBeLessThan(20 * megabyte)
+  })
+
+  it("that guess at credentials fill a table of a fixed size", () => {
+    const failures = new FailedAttempts({ burst: 300, forgiveMs: 200, maxAddresses: 100_000 })
+    const before = heapBytes()
+    let most = 0
+    for (let i = 0; i < users; i++) {
+      failures.failed(`2001:db8:${(i >> 16).toString(16)}:${i & 0xffff}`, i / 1_000)
+      most = Math.max(most, failures.addresses)
+    }
+    expect(most).toBe(100_000)
+    expect(heapBytes() - before).toBeLessThan(20 * megabyte)
+  })
+})
