@@ -39,13 +39,22 @@ export const endpoint = "/v1/audio/transcriptions"
 const rateHz = 16_000
 const headerBytes = 44
 
-/** The evaluation clips one after the other, again and again: 16-bit mono at 16 kHz. */
-export const spokenSamples = (seconds: number): Int16Array => {
-  const clips = readdirSync(path("eval/"))
+/** The evaluation clips, 16-bit mono at 16 kHz. */
+export const clipNames = (): ReadonlyArray<string> =>
+  readdirSync(path("eval/"))
     .filter((name) => name.endsWith(".wav"))
     .sort()
-    .map((name) => readFileSync(path(`eval/${name}`)).subarray(headerBytes))
-  const joined = Buffer.concat(clips)
+const clipBytes = (name: string): Buffer => readFileSync(path(`eval/${name}`)).subarray(headerBytes)
+
+/** One of them, in [-1, 1]. */
+export const clipSamples = (name: string): Float32Array => {
+  const bytes = clipBytes(name)
+  return Float32Array.from({ length: bytes.length / 2 }, (_, i) => bytes.readInt16LE(2 * i) / 32_768)
+}
+
+/** All of them one after the other, again and again. */
+export const spokenSamples = (seconds: number): Int16Array => {
+  const joined = Buffer.concat(clipNames().map(clipBytes))
   const once = new Int16Array(joined.buffer.slice(joined.byteOffset, joined.byteOffset + joined.byteLength))
   return Int16Array.from({ length: seconds * rateHz }, (_, i) => once[i % once.length]!)
 }

@@ -124,9 +124,14 @@ const replay = async (calls: ReadonlyArray<Call>): Promise<void> => {
       encoder_hidden_states: hidden!,
     }
     const outputs = (await decoder.run(feeds, [...call.fetches])) as Feeds
+    const before = past
     past = { ...(first ? empty : past) }
     for (const [name, value] of Object.entries(outputs)) {
-      if (name.startsWith("present.")) past[name.replace("present.", "past_key_values.")] = value
+      if (!name.startsWith("present.")) continue
+      const pastName = name.replace("present.", "past_key_values.")
+      past[pastName] = value
+      // As the engine does: left to the garbage collector they cost an eighth of the time, and a floor is to be low.
+      if (!first) ((before[pastName]!.data as Float32Array).buffer as ArrayBuffer).transfer(0)
     }
   }
 }

@@ -1,6 +1,7 @@
 // The clients of the transcription suite, in a process of their own: they send files and note when the answers come.
 import { request } from "node:http"
 import { connect } from "node:net"
+import { setTimeout as sleep } from "node:timers/promises"
 import type { Target } from "../support/Connection.ts"
 import { keepDesk } from "../support/Desk.ts"
 import { endpoint, model, spokenWav } from "./Models.ts"
@@ -62,6 +63,8 @@ export interface UploadAsk {
   readonly fileBytes: number
   /** Bytes of the file after which the client stops and waits for the answer; all of them where absent. */
   readonly stopAfter?: number
+  /** How fast it is sent; as fast as it goes where absent. */
+  readonly bytesPerSecond?: number
 }
 
 const piece = Buffer.alloc(256 * 1024)
@@ -86,7 +89,12 @@ const upload = (asked: UploadAsk): Promise<Answer> =>
       await write(Buffer.from(headOf(asked.target, before.length + asked.fileBytes + after.length)))
       await write(before)
       const last = asked.stopAfter ?? asked.fileBytes
-      for (let sent = 0; sent < last; sent += piece.length) await write(piece.subarray(0, last - sent))
+      const beganMs = performance.now()
+      for (let sent = 0; sent < last; sent += piece.length) {
+        const dueMs = beganMs + (1000 * sent) / (asked.bytesPerSecond ?? Number.POSITIVE_INFINITY)
+        if (performance.now() < dueMs) await sleep(dueMs - performance.now())
+        await write(piece.subarray(0, last - sent))
+      }
       if (asked.stopAfter === undefined) await write(after)
     }
     send().catch(reject)

@@ -25,6 +25,8 @@ export interface CohereDecoder {
     state: DecoderState,
     hidden: Tensor,
   ) => Effect.Effect<CohereOutput, EngineError>
+  /** Frees a state that `feed` gave and that will not be fed again. */
+  readonly release: (state: DecoderState) => void
 }
 
 const INPUTS = [
@@ -68,7 +70,12 @@ export const make = Effect.fnUntraced(function* (session: OnnxSession, gate: Sem
     return { state: cache.advance(state, count, outputs), logits } satisfies CohereOutput
   })
 
-  const decoder: CohereDecoder = { layers: cache.layers, initial: cache.initial, feed }
+  const decoder: CohereDecoder = {
+    layers: cache.layers,
+    initial: cache.initial,
+    feed,
+    release: cache.release,
+  }
   return decoder
 })
 

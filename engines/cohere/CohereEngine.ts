@@ -74,7 +74,9 @@ const decode = Effect.fnUntraced(function* (
       break
     }
     if (prompt.length + tokens.length >= loaded.maxPositions) break
-    output = yield* decoder.feed([token], output.state, hidden)
+    const { state } = output
+    output = yield* decoder.feed([token], state, hidden)
+    decoder.release(state)
   }
   return { tokens, avgLogprob: sum / (tokens.length + 1) }
 })
@@ -133,8 +135,9 @@ const acquire = Effect.fnUntraced(function* (
 ): Effect.fn.Return<TranscriptionEngine, EngineError, Scope.Scope> {
   const options = yield* decodeOptions(CohereOptions, spec)
   const model = yield* readModel(spec)
+  const onnx = yield* OnnxSession.optionsOf(spec)
   const openRole = (role: string) =>
-    Effect.flatMap(fileOf(spec, role), (path) => OnnxSession.open(path, { threads: spec.threads }))
+    Effect.flatMap(fileOf(spec, role), (path) => OnnxSession.open(path, onnx))
   const gate = Semaphore.makeUnsafe(1)
   const features = yield* CohereFeatures.make(model.features)
   const encoder = yield* CohereEncoder.make(

@@ -26,6 +26,8 @@ export interface DecoderGraph {
     state: DecoderState,
     hidden: Tensor,
   ) => Effect.Effect<DecoderOutput, EngineError>
+  /** Frees a state that `next` gave and that will not be used again. */
+  readonly release: (state: DecoderState) => void
 }
 
 /** `cache_position` was declared by exports made with transformers 4.43 to 4.45 only. */
@@ -67,6 +69,7 @@ export const make = Effect.fnUntraced(function* (session: OnnxSession, gate: Sem
     layers: cache.layers,
     first: (tokens, hidden) => call(tokens, cache.initial, hidden, false),
     next: (token, state, hidden) => call([token], state, hidden, true),
+    release: cache.release,
   }
   return graph
 })

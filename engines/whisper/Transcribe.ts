@@ -17,6 +17,7 @@ import { interpolatedWords } from "../shared/listening/Words.ts"
 import type { OnnxSession } from "../shared/onnx/OnnxSession.ts"
 import type { DecoderGraph } from "./DecoderGraph.ts"
 import type { LogMel } from "./LogMel.ts"
+import type { MelMemory } from "./MelMemory.ts"
 import { conditioningLimit, encodeHint, promptOf } from "./Prompt.ts"
 import { segmentsOf } from "./Seek.ts"
 import { encode, pieceOf } from "./WhisperEncoder.ts"
@@ -29,6 +30,7 @@ export interface Loaded {
   readonly encoder: OnnxSession
   readonly decoder: DecoderGraph
   readonly mel: LogMel
+  readonly melMemory: MelMemory
   readonly gate: Semaphore.Semaphore
   /** See WhisperOptions. */
   readonly variableLength: boolean
@@ -99,7 +101,7 @@ export const transcribe = Effect.fnUntraced(function* (
   const { model } = loaded
   const samples = pieceOf(loaded, request.samples, request.last)
   const seconds = samples.length / model.features.rateHz
-  const hidden = yield* Effect.cached(encode(loaded, samples))
+  const hidden = yield* Effect.cached(encode(loaded, samples, request.stream))
   const language = yield* languageOf(loaded, request, hidden)
   out.started({ language })
   if (samples.length === 0) {

@@ -33,9 +33,26 @@ export const pieceOf = (loaded: Loaded, window: Float32Array, last: boolean): Fl
   return samples.subarray(0, firstPiece(samples, options))
 }
 
-export const encode = Effect.fnUntraced(function* (loaded: Loaded, samples: Float32Array) {
+/** `stream` names audio that grows, see TranscribeRequest. */
+const featuresOf = (
+  { mel, melMemory }: Loaded,
+  samples: Float32Array,
+  frames: number,
+  stream: number | undefined,
+): Float32Array => {
+  if (stream === undefined) return mel.compute(samples, frames)
+  const { features, known } = mel.extend(samples, frames, melMemory.take(stream))
+  melMemory.keep(stream, known)
+  return features
+}
+
+export const encode = Effect.fnUntraced(function* (
+  loaded: Loaded,
+  samples: Float32Array,
+  stream: number | undefined,
+) {
   const frames = framesFor(loaded, samples.length)
-  const features = loaded.mel.compute(samples, frames)
+  const features = featuresOf(loaded, samples, frames, stream)
   const { type } = loaded.encoder.inputs.get("input_features")!
   const tensor = numeric(type, features, [1, loaded.model.features.melBins, frames])
   if (tensor === undefined) {

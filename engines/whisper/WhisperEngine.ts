@@ -10,6 +10,7 @@ import { decodeOptions, fileOf } from "../shared/EngineSpecFiles.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import * as DecoderGraph from "./DecoderGraph.ts"
 import * as LogMel from "./LogMel.ts"
+import { MelMemory } from "./MelMemory.ts"
 import { type Loaded, SHORTEST_REST_SECONDS, transcribe } from "./Transcribe.ts"
 import { readModel, type WhisperModel } from "./WhisperModel.ts"
 
@@ -63,8 +64,9 @@ const acquire = Effect.fnUntraced(function* (
 ): Effect.fn.Return<TranscriptionEngine, EngineError, Scope.Scope> {
   const options = yield* decodeOptions(WhisperOptions, spec)
   const model = yield* readModel(spec)
+  const onnx = yield* OnnxSession.optionsOf(spec)
   const openRole = (role: string) =>
-    Effect.flatMap(fileOf(spec, role), (path) => OnnxSession.open(path, { threads: spec.threads }))
+    Effect.flatMap(fileOf(spec, role), (path) => OnnxSession.open(path, onnx))
   const encoder = yield* openRole("encoder")
   yield* checkEncoder(
     yield* OnnxSession.inputNamed(encoder, ["input_features"]),
@@ -79,7 +81,9 @@ const acquire = Effect.fnUntraced(function* (
   const pieceSamples = pieceSeconds === undefined ? undefined : pieceSeconds * model.features.rateHz
   const own = model.languages.size === 0 ? ["en"] : [...model.languages.keys()]
   const languages = [...new Set([...own, ...options.acceptLanguages])]
-  const loaded: Loaded = { model, encoder, decoder, mel, gate, variableLength, pieceSamples, languages }
+  const melMemory = new MelMemory()
+  const parts = { model, encoder, decoder, mel, melMemory, gate }
+  const loaded: Loaded = { ...parts, variableLength, pieceSamples, languages }
   return {
     kind: "transcription",
     facts: {

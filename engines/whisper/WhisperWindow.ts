@@ -87,11 +87,15 @@ export const attempt = Effect.fnUntraced(function* (
     if (tokens.length >= prompt.sampleLimit) break
     token = take(output.row(last + accepted).slice())
   }
-  let state: DecoderState = cutTo(output.state, prompt.tokens.length + accepted)
+  const shared: DecoderState = cutTo(output.state, prompt.tokens.length + accepted)
+  let state = shared
   while (token !== model.layout.endOfText && tokens.length < prompt.sampleLimit) {
     const next = yield* graph.next(token, state, hidden)
+    // The prompt's own state serves the other temperatures too.
+    if (state !== shared) graph.release(state)
     state = next.state
     token = take(next.row(0))
   }
+  if (state !== shared) graph.release(state)
   return { tokens, avgLogprob: sum / (tokens.length + 1), draftAccepted: accepted }
 })

@@ -1,7 +1,9 @@
 // Deployments of the fake engine, and a registry over them, for tests of what stands above an engine.
 import { Layer, Schema } from "effect"
-import { Device } from "#actors/Device.ts"
-import { type Deployment, ModelRegistry } from "#actors/ModelRegistry.ts"
+import { Device, type DeviceOptions } from "#actors/Device.ts"
+import { MemoryLadder } from "#actors/MemoryLadder.ts"
+import { type Deployment, ModelRegistry, type RegistryOptions } from "#actors/ModelRegistry.ts"
+import { NvidiaSmi } from "#actors/NvidiaSmi.ts"
 import { ModelEntry } from "#domain/Model.ts"
 
 const decode = Schema.decodeUnknownSync(ModelEntry)
@@ -11,6 +13,8 @@ export interface FakeModel {
   readonly options?: Readonly<Record<string, unknown>>
   readonly runtime?: Readonly<Record<string, unknown>>
   readonly price?: Readonly<Record<string, number>>
+  /** What the ledger takes its weights for. */
+  readonly sizeBytes?: number
 }
 
 export const fakeDeployment = ({
@@ -18,6 +22,7 @@ export const fakeDeployment = ({
   options = {},
   price,
   runtime = {},
+  sizeBytes = 0,
 }: FakeModel = {}): Deployment => ({
   entry: decode({
     id,
@@ -31,14 +36,30 @@ export const fakeDeployment = ({
     price: price ?? { inputPerMillionTokens: 200_000, outputPerMillionTokens: 750_000 },
   }),
   files: {},
-  sizeBytes: 0,
+  sizeBytes,
 })
 
 /** A registry of fake models, or of one called `fake`. */
 export const fakeRegistry = (...models: readonly [FakeModel?, ...Array<FakeModel>]) =>
   ModelRegistry.layer((models.length === 0 ? [{}] : models).map((model) => fakeDeployment(model))).pipe(
     Layer.provide(Device.layer()),
+    Layer.provide(NvidiaSmi.none),
   )
 
 /** A prompt that is a script for the fake engine. */
 export const script = (steps: Readonly<Record<string, unknown>>): string => `fake:${JSON.stringify(steps)}`
+
+export interface FakeWorld extends RegistryOptions {
+  readonly models: ReadonlyArray<FakeModel>
+  readonly device?: DeviceOptions
+}
+
+/** A registry with its ledger and its memory ladder in reach. */
+export const fakeWorld = ({ device, models, ...options }: FakeWorld) =>
+  ModelRegistry.layer(
+    models.map((model) => fakeDeployment(model)),
+    options,
+  ).pipe(
+    Layer.provideMerge(Layer.mergeAll(Device.layer(device), MemoryLadder.layer)),
+    Layer.provide(NvidiaSmi.none),
+  )

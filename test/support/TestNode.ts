@@ -15,10 +15,11 @@ import { deployments } from "#store/CatalogFile.ts"
 import { developmentKey } from "#store/DevKey.ts"
 import type { Jobs } from "#store/Jobs.ts"
 import type { UsageLedger } from "#store/UsageLedger.ts"
+import { weightsDir } from "#store/Weights.ts"
 import type { TransportCounts } from "#transport/TransportCounters.ts"
 import type { TransportSettings } from "#transport/TransportSettings.ts"
 import { Listener } from "#transport/UwsServer.ts"
-import { load } from "../../src/Config.ts"
+import { load, type SettingName } from "../../src/Config.ts"
 import { nodeLayer } from "../../src/cli/NodeLayer.ts"
 import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
 
@@ -37,6 +38,8 @@ export interface TestNodeOptions {
   /** Requests a minute; off by default, because a test makes many. */
   readonly rateLimit?: number
   readonly transport?: Partial<TransportSettings>
+  /** Any other settings of `serve`. */
+  readonly settings?: Partial<Record<SettingName, string>>
   /** A data directory that outlives the node; a fresh one, removed at the end, where absent. */
   readonly dataDir?: string
 }
@@ -92,10 +95,16 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
   const catalog = join(dir.path, "catalog.json")
   writeCatalog(catalog, options.models ?? [fakeModel])
   const scope = Scope.makeUnsafe()
-  const flags = { port: "0", dataDir, catalog, rateLimit: String(options.rateLimit ?? 0) }
+  const flags = {
+    port: "0",
+    dataDir,
+    catalog,
+    rateLimit: String(options.rateLimit ?? 0),
+    ...options.settings,
+  }
   const build = Effect.gen(function* () {
     const config = yield* load(flags, {})
-    const deployed = yield* deployments(config.catalog, config.region)
+    const deployed = yield* deployments(config.catalog, config.region, weightsDir(config.dataDir))
     const quiet = Layer.mergeAll(Logger.layer([]), Layer.succeed(References.MinimumLogLevel, "None"))
     const layer = nodeLayer(config, deployed, options.transport).pipe(Layer.provide(quiet))
     return yield* Layer.buildWithScope(layer, scope)

@@ -27,6 +27,12 @@ export interface KeyValueCache {
     tokens: number,
     outputs: Readonly<Record<string, Tensor>>,
   ) => DecoderState
+  /**
+   * Gives the growing tensors of a state that nobody will feed again back to the system, instead of leaving them to the
+   * garbage collector: each token makes new ones, and V8 answered so much memory outside its heap with a full collection
+   * every 40 ms (measured on the demonstration model: an eighth of the time).
+   */
+  readonly release: (state: DecoderState) => void
 }
 
 const PAST = /^past_key_values\.(\d+)\.(decoder|encoder)\.(key|value)$/
@@ -59,6 +65,7 @@ export const discover = Effect.fnUntraced(function* (
   if (pairs.length === 0) return yield* refuse(session.file, "no past_key_values inputs")
   if (!session.outputs.has("logits")) return yield* refuse(session.file, "no output logits")
   const presents = pairs.map((pair) => pair.present)
+  const growing = pairs.filter((pair) => !pair.past.includes(ENCODER)).map((pair) => pair.past)
   return {
     // Key and value, decoder and encoder.
     layers: pairs.length / 4,
@@ -72,6 +79,9 @@ export const discover = Effect.fnUntraced(function* (
         if (present !== undefined && present.dims[0] !== 0) past[pair.past] = present
       }
       return { length: state.length + tokens, past }
+    },
+    release: (state) => {
+      for (const name of growing) ((state.past[name]!.data as Float32Array).buffer as ArrayBuffer).transfer(0)
     },
   }
 })

@@ -28,10 +28,16 @@ export const argMax = (row: Float32Array, from = 0, to = row.length): number => 
   return best
 }
 
-/** Log of the sum of the exponentials; `max` is the row's maximum. */
+/** e to this power is less than the rounding of a sum of 1 and more, in double precision. */
+const NEGLIGIBLE = -37
+
+/** Log of the sum of the exponentials; `max` is the row's maximum. Forbidden tokens, mostly most of them, cost nothing. */
 const logSumExp = (row: Float32Array, max: number): number => {
   let sum = 0
-  for (let i = 0; i < row.length; i++) sum += Math.exp(row[i]! - max)
+  for (let i = 0; i < row.length; i++) {
+    const below = row[i]! - max
+    if (below > NEGLIGIBLE) sum += Math.exp(below)
+  }
   return max + Math.log(sum)
 }
 

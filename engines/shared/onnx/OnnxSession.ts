@@ -1,12 +1,12 @@
-// One ONNX Runtime session in a Scope: how a graph file is opened on the CPU and how it is called.
+// One ONNX Runtime session in a Scope: how a graph file is opened and how it is called.
 // Called by every engine that runs ONNX graphs; it knows nothing of models, requests or audio.
 //
 // `session.run` blocks the thread for as long as the graph computes and can't be cancelled, so callers keep a
 // single call short and look for interruption between calls.
 import { basename } from "node:path"
-import { Effect, type Scope } from "effect"
+import { Effect, Schema, type Scope } from "effect"
 import { InferenceSession, type Tensor } from "onnxruntime-node"
-import { EngineError } from "../../Engine.ts"
+import { EngineError, type EngineSpec } from "../../Engine.ts"
 
 /** One declared input or output. Symbolic dimensions are strings (`"batch_size"`), fixed ones numbers. */
 export interface TensorInfo {
@@ -34,7 +34,26 @@ export interface OnnxSession {
 export interface OnnxOptions {
   /** Intra-op threads; the engine's grant from the node's ledger. */
   readonly threads: number
+  /** Where the graph is computed. `cuda` needs files that the package does not bring: docs/operations.md. */
+  readonly ep?: "cpu" | "cuda"
 }
+
+const decodeEp = Schema.decodeUnknownEffect(
+  Schema.Struct({
+    ep: Schema.Literals(["cpu", "cuda"]).pipe(Schema.withDecodingDefaultKey(Effect.succeed("cpu" as const))),
+  }),
+)
+
+/** What the catalog and the node's ledger say about a model's sessions. */
+export const optionsOf = ({ options, threads }: EngineSpec): Effect.Effect<OnnxOptions, EngineError> =>
+  decodeEp(options).pipe(
+    Effect.map(({ ep }) => ({ ep, threads })),
+    Effect.mapError(
+      (error) => new EngineError({ reason: "LoadFailed", field: "", detail: `options: ${error.message}` }),
+    ),
+  )
+
+const cudaHint = "(CUDA needs files that the package does not bring: docs/operations.md)"
 
 const loadFailed = (path: string, cause: unknown): EngineError =>
   new EngineError({
@@ -46,7 +65,8 @@ const loadFailed = (path: string, cause: unknown): EngineError =>
 const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message.trim() : String(cause))
 
 const sessionOptions = (options: OnnxOptions): InferenceSession.SessionOptions => ({
-  executionProviders: ["cpu"],
+  // No second choice: a model that was to run on a GPU and runs on the processor instead would look merely slow.
+  executionProviders: [options.ep ?? "cpu"],
   intraOpNumThreads: options.threads,
   interOpNumThreads: 1,
   // The arena and the memory pattern keep a model's peak allocation for ever and grow with each new input
@@ -67,7 +87,7 @@ export const open = (
   Effect.acquireRelease(
     Effect.tryPromise({
       try: () => InferenceSession.create(path, sessionOptions(options)),
-      catch: (cause) => loadFailed(path, cause),
+      catch: (cause) => loadFailed(path, options.ep === "cuda" ? `${messageOf(cause)} ${cudaHint}` : cause),
     }),
     (session) => Effect.promise(() => session.release().catch(() => undefined)),
   ).pipe(Effect.map((session) => fromNative(basename(path), session)))

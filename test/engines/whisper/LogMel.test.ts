@@ -4,6 +4,7 @@ import fc from "fast-check"
 import { hzToMel, melFilters, melToHz } from "#engines/shared/listening/MelFilters.ts"
 import { seededRandom } from "#engines/shared/listening/Sampling.ts"
 import * as LogMel from "#engines/whisper/LogMel.ts"
+import { MelMemory } from "#engines/whisper/MelMemory.ts"
 
 const whisper80 = { melBins: 80, fftSize: 400, hopSamples: 160, rateHz: 16_000 }
 
@@ -141,4 +142,59 @@ describe("LogMel", () => {
       expect(mel.compute(samples, 40)).toEqual(once)
     }),
   )
+})
+
+describe("audio that grows", () => {
+  /** Lengths at which it is heard, and how much silence is padded behind. */
+  const growth = fc.record({
+    lengths: fc.array(fc.oneof(fc.integer({ min: 0, max: 700 }), fc.integer({ min: 0, max: 20_000 })), {
+      minLength: 1,
+      maxLength: 6,
+    }),
+    spareFrames: fc.nat(24),
+    seed: fc.nat(1_000),
+    level: fc.constantFrom(0, 1e-4, 0.3),
+  })
+
+  it.effect("has the features of the whole computation to the bit, in whatever steps it grew or shrank", () =>
+    Effect.gen(function* () {
+      const mel = yield* LogMel.make(whisper80)
+      let reused = 0
+      fc.assert(
+        fc.property(growth, ({ lengths, level, seed, spareFrames }) => {
+          const all = noise(Math.max(...lengths), seed, level)
+          let known: LogMel.KnownFrames | undefined
+          for (const length of lengths) {
+            const samples = all.subarray(0, length)
+            const frames = Math.ceil(length / 160) + spareFrames
+            reused += known?.count ?? 0
+            const heard = mel.extend(samples, frames, known)
+            const whole = mel.compute(samples, frames)
+            expect(Buffer.from(heard.features.buffer).equals(Buffer.from(whole.buffer))).toBe(true)
+            known = heard.known
+          }
+        }),
+        { numRuns: 60 },
+      )
+      expect(reused).toBeGreaterThan(1_000)
+    }).pipe(Effect.scoped),
+  )
+})
+
+describe("what is kept of it", () => {
+  const frames = (bytes: number) => ({ count: 1, logs: new Float32Array(bytes / 4) })
+  const mega = 1024 * 1024
+
+  it("is 16 MiB at most, the newest", () => {
+    const memory = new MelMemory()
+    for (let stream = 0; stream < 40; stream++) memory.keep(stream, frames(mega))
+    expect(memory.bytes).toBe(16 * mega)
+    expect(memory.take(23)).toBeUndefined()
+    expect(memory.take(24)?.count).toBe(1)
+    expect(memory.take(24)).toBeUndefined()
+    memory.keep(39, frames(mega / 2))
+    expect(memory.bytes).toBe(14.5 * mega)
+    memory.keep(50, frames(17 * mega))
+    expect(memory.bytes).toBe(0)
+  })
 })

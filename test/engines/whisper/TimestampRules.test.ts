@@ -135,4 +135,28 @@ describe("rules and seek together", () => {
       }),
     )
   })
+
+  it("prefers timestamps exactly where their summed probability is greater than the best text's", () => {
+    const logit = fc.float({ min: -30, max: 30, noNaN: true })
+    fc.assert(
+      fc.property(
+        fc.array(logit, { minLength: VOCABULARY, maxLength: VOCABULARY }),
+        logit,
+        (values, shift) => {
+          const logits = Float32Array.from(values, (value, i) =>
+            i < layout.timestampBegin ? value : value + shift,
+          )
+          const before = logits.slice()
+          // After a text token both are allowed.
+          applyTimestampRules(logits, [time(0), 4], layout)
+          const times = before.subarray(time(1))
+          const summed = times.reduce((sum, value) => sum + Math.exp(value), 0)
+          const text = Math.exp(Math.max(...before.subarray(0, layout.timestampBegin)))
+          // Where the two are equal but for rounding, either is right.
+          if (Math.abs(summed / text - 1) < 1e-9) return
+          expect(logits[4] === Number.NEGATIVE_INFINITY).toBe(summed > text)
+        },
+      ),
+    )
+  })
 })

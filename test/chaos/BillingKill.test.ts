@@ -1,0 +1,141 @@
+// kill -9 of the whole node at random points while it answers: the ledger then holds what was delivered, each answer
+// once and at its price, but for the answer that was in flight; and a retry after the restart is answered from what was
+// kept, for nothing. CHAOS_KILLS asks for a longer run than `npm test` makes.
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { afterAll, describe, expect, it } from "vitest"
+import { costOf } from "#domain/Money.ts"
+import { textUsage } from "#domain/Usage.ts"
+import { script } from "../support/FakeNode.ts"
+import { type NodeProcess, startProcess } from "../support/NodeProcess.ts"
+import { headerOf, RawConnection, requestBytes } from "../support/RawHttp.ts"
+import { fakeModel, price } from "../support/TestCatalog.ts"
+import { temporaryDir } from "../support/TestNode.ts"
+
+const kills = Number(process.env.CHAOS_KILLS ?? 5)
+const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 1_000_000)
+/** A node dies at most so long after its first answer. */
+const longestLifeMs = 600
+
+/** Park and Miller's generator: a run can be repeated by its seed. */
+const random = (() => {
+  let state = (seed % 2_147_483_646) + 1
+  return () => {
+    state = (state * 48_271) % 2_147_483_647
+    return state / 2_147_483_647
+  }
+})()
+
+const dir = temporaryDir()
+afterAll(() => dir.remove())
+
+const start = (): Promise<NodeProcess> =>
+  startProcess({
+    models: [fakeModel],
+    env: { EDGEWISE_DATA_DIR: dir.path, EDGEWISE_LOG_LEVEL: "none" },
+  })
+
+interface Delivered {
+  readonly key: string
+  readonly tokens: number
+  readonly stream: boolean
+  readonly body: string
+  receiptId: string | undefined
+  answer: string | undefined
+}
+
+let sent = 0
+const nextRequest = (): Delivered => {
+  const tokens = 2 + Math.floor(random() * 4)
+  const stream = random() < 0.5
+  // Longer than receipts wait for company, so that at most one is on its way at a time.
+  const prompt = script({ tokens, prefillMs: 30, tokenMs: 8 })
+  const body = JSON.stringify({ model: "fake", prompt, max_tokens: 50, stream })
+  return { key: `request-${sent++}`, tokens, stream, body, receiptId: undefined, answer: undefined }
+}
+
+const ask = async (node: NodeProcess, connection: RawConnection, request: Delivered): Promise<string> => {
+  const headers = { authorization: `Bearer ${node.devKey}`, "idempotency-key": request.key }
+  await connection.send(requestBytes("POST", "/v1/completions", headers, request.body))
+  const response = await connection.response()
+  if (response.status !== 200 || !response.complete) throw new Error(`${response.status}`)
+  request.receiptId = headerOf(response, "x-receipt-id")
+  return response.body.toString()
+}
+
+interface Row {
+  readonly receipt_id: string
+  readonly output_tokens: number
+  readonly input_tokens: number
+  readonly micro_dollars: number
+}
+
+const readStore = () => {
+  const db = new DatabaseSync(join(dir.path, "store.sqlite"), { readOnly: true })
+  try {
+    const rows = db.prepare("SELECT * FROM usage_ledger").all() as unknown as ReadonlyArray<Row>
+    const [org] = db.prepare("SELECT credits_micro_dollars AS credits FROM orgs").all()
+    return { rows, credits: (org as { readonly credits: number }).credits }
+  } finally {
+    db.close()
+  }
+}
+
+describe(`kill -9, ${kills} times (seed ${seed})`, () => {
+  it("leaves a ledger of what was delivered", { timeout: 30_000 + kills * 10_000 }, async () => {
+    const delivered: Array<Delivered> = []
+    /** Answers that were on their way to the ledger or the client when their node died. */
+    const inFlight: Array<Delivered> = []
+    for (let kill = 0; kill < kills; kill++) {
+      const node = await start()
+      const connection = await RawConnection.open(node.port)
+      try {
+        // What the last node answered last is not answered, or charged, again.
+        const before = readStore().rows.length
+        const last = delivered.at(-1)
+        if (last !== undefined) {
+          const receiptId = last.receiptId
+          expect(await ask(node, connection, last)).toBe(last.answer)
+          expect(last.receiptId).toBe(receiptId)
+          expect(readStore().rows.length).toBe(before)
+        }
+        // The first answer of a process waits for its engine: let it live to see it.
+        const first = nextRequest()
+        first.answer = await ask(node, connection, first)
+        delivered.push(first)
+        setTimeout(() => node.signal("SIGKILL"), random() * longestLifeMs)
+        for (;;) {
+          const request = nextRequest()
+          inFlight.push(request)
+          const answer = await ask(node, connection, request).catch(() => undefined)
+          if (answer === undefined) break
+          inFlight.pop()
+          request.answer = answer
+          delivered.push(request)
+        }
+        // Its receipt may not have been written yet.
+        inFlight.push(delivered.at(-1)!)
+        await node.exited
+      } finally {
+        connection.destroy()
+        await node.dispose()
+      }
+
+      const { credits, rows } = readStore()
+      const byId = new Map(rows.map((row) => [row.receipt_id, row]))
+      const missing = delivered.filter(({ receiptId }) => !byId.has(receiptId!))
+      expect(missing.filter((request) => !inFlight.includes(request))).toEqual([])
+      for (const { receiptId, tokens } of delivered) {
+        const row = byId.get(receiptId!)
+        if (row === undefined) continue
+        expect(row.output_tokens).toBe(tokens)
+        expect(row.micro_dollars).toBe(costOf(price, textUsage(row.input_tokens, tokens)))
+      }
+      // No more than one a death that nobody has had.
+      const strangers = rows.filter((row) => !delivered.some(({ receiptId }) => receiptId === row.receipt_id))
+      expect(strangers.length).toBeLessThanOrEqual(kill + 1)
+      expect(credits + rows.reduce((sum, row) => sum + row.micro_dollars, 0)).toBe(0)
+    }
+    expect(delivered.length).toBeGreaterThan(kills)
+  })
+})

@@ -1,0 +1,133 @@
+// Audio files made to hurt whoever decodes them: much sound in few bytes, lies about sizes, no end. Each is as its format
+// allows, or nearly; none was found in the wild.
+import { readFileSync } from "node:fs"
+import { oggPage } from "#audio/OggPage.ts"
+import { AV_TARGETS, chirp, wavBytes, writeWithAv } from "./AudioFiles.ts"
+
+/** `piece` again and again behind `head`, up to `sizeBytes`, cut at a whole piece. */
+const repeated = (head: Uint8Array, piece: (index: number) => Uint8Array, sizeBytes: number): Buffer => {
+  const out = Buffer.alloc(sizeBytes)
+  out.set(head)
+  let at = head.length
+  for (let index = 0; ; index++) {
+    const bytes = piece(index)
+    if (at + bytes.length > sizeBytes) return out.subarray(0, at)
+    out.set(bytes, at)
+    at += bytes.length
+  }
+}
+
+/** 20 ms of stereo silence in three bytes, as every Opus encoder writes it. */
+const silentPacket = Uint8Array.of(0xf8, 0xff, 0xfe)
+const packetsOfPage = 255
+
+/** Ogg Opus silence: 5.1 s in 1,047 bytes, so 100 MB are 142 hours. */
+export const silentOpus = (sizeBytes: number): Buffer => {
+  const opusHead = Buffer.from("OpusHead\x01\x02\0\0\x80\xbb\0\0\0\0\0", "latin1")
+  const opusTags = Buffer.from("OpusTags\0\0\0\0\0\0\0\0", "latin1")
+  const page = { flags: 0, serial: 1, granule: 0n }
+  const head = Buffer.concat([
+    oggPage({ ...page, flags: 2, sequence: 0, packets: [opusHead] }),
+    oggPage({ ...page, sequence: 1, packets: [opusTags] }),
+  ])
+  const packets = Array.from({ length: packetsOfPage }, () => silentPacket)
+  return repeated(
+    head,
+    (i) => oggPage({ ...page, sequence: i + 2, granule: BigInt((i + 1) * packetsOfPage) * 960n, packets }),
+    sizeBytes,
+  )
+}
+
+/** CRC with the polynomial's lower bits, most significant bit first (FLAC: 8 bits 0x07, 16 bits 0x8005). */
+const crcOf = (bytes: Uint8Array, bits: 8 | 16, polynomial: number): number => {
+  const top = 1 << (bits - 1)
+  const mask = (1 << bits) - 1
+  let crc = 0
+  for (const byte of bytes) {
+    crc ^= byte << (bits - 8)
+    for (let bit = 0; bit < 8; bit++) crc = ((crc & top) === 0 ? crc << 1 : (crc << 1) ^ polynomial) & mask
+  }
+  return crc
+}
+
+const flacBlock = 65_535
+
+/** FLAC whose frames are one value each: 1.4 s in 13 bytes, so 48 hours are 1.6 MB. */
+export const constantFlac = (sizeBytes: number): Buffer => {
+  const head = Buffer.alloc(42)
+  head.write("fLaC\x80\0\0\x22", "latin1")
+  head.writeUInt16BE(flacBlock, 8)
+  head.writeUInt16BE(flacBlock, 10)
+  // 20 bits rate, 3 bits channels less one, 5 bits depth less one, 36 bits of a length that is not told.
+  head.writeUInt32BE(((48_000 << 12) | (15 << 4)) >>> 0, 18)
+  const frame = (number: number): Uint8Array => {
+    // Fixed block size, its size in 16 bits behind the number, 48 kHz, mono, 16 bits; one-byte numbers, again and again.
+    const start = Uint8Array.of(
+      0xff,
+      0xf8,
+      0x7a,
+      0x08,
+      number & 0x7f,
+      (flacBlock - 1) >> 8,
+      (flacBlock - 1) & 0xff,
+    )
+    const body = Uint8Array.of(...start, crcOf(start, 8, 0x07), 0, 0, 0)
+    const crc = crcOf(body, 16, 0x8005)
+    return Uint8Array.of(...body, crc >> 8, crc & 0xff)
+  }
+  const frames = Array.from({ length: 128 }, (_, number) => frame(number))
+  return repeated(head, (i) => frames[i & 127]!, sizeBytes)
+}
+
+/** Silence in a WAV whose header promises 4 GB. */
+export const boastingWav = (sizeBytes: number): Buffer => {
+  const bytes = Buffer.alloc(sizeBytes)
+  bytes.set(wavBytes(new Int16Array(0), 48_000, "16").subarray(0, 44))
+  bytes.writeUInt32LE(0xffff_ffff, 4)
+  bytes.writeUInt32LE(0xffff_ffff, 40)
+  return bytes
+}
+
+/** MPEG 2 Layer III frames of 24 bytes and 24 ms, all silent: 8 kbit/s at 24 kHz, mono. */
+export const tinyFramesMp3 = (frames: number): Buffer => {
+  const frame = new Uint8Array(24)
+  frame.set([0xff, 0xf3, 0x14, 0xc4])
+  return repeated(new Uint8Array(0), () => frame, 24 * frames)
+}
+
+/** A WebM of clusters without end: its head, and what to send behind it again and again. `path` is written to. */
+export const endlessWebm = (path: string): { readonly head: Buffer; readonly cluster: Buffer } => {
+  writeWithAv(path, chirp(48_000, 48_000), 48_000, AV_TARGETS.webm)
+  const whole = readFileSync(path)
+  const segment = whole.indexOf(Buffer.from("18538067", "hex"))
+  const start = whole.indexOf(Buffer.from("1f43b675", "hex"))
+  const cues = whole.indexOf(Buffer.from("1c53bb6b", "hex"), start)
+  const head = Buffer.from(whole.subarray(0, start))
+  // Eight bytes of size, all ones: unknown.
+  head.set([0x01, 255, 255, 255, 255, 255, 255, 255], segment + 4)
+  return { head, cluster: Buffer.from(whole.subarray(start, cues < 0 ? undefined : cues)) }
+}
+
+/** A generator of numbers below a bound that gives the same ones again (Park and Miller). */
+export const randomsFrom = (seed: number) => {
+  let state = seed
+  return (below: number): number => {
+    state = (state * 48_271) % 0x7fff_ffff
+    return state % below
+  }
+}
+
+/** Some bytes changed, half of them in the headers; sometimes a piece is missing, doubled, or the end cut off. */
+export const mutated = (whole: Uint8Array, random: (below: number) => number): Buffer => {
+  let bytes = Buffer.from(whole)
+  for (let edits = 1 + random(8); edits > 0; edits--) {
+    bytes[random(random(2) === 0 ? Math.min(200, bytes.length) : bytes.length)] = random(256)
+  }
+  const cut = random(bytes.length)
+  const piece = bytes.subarray(cut, cut + random(2_000))
+  const kind = random(8)
+  if (kind === 0) bytes = bytes.subarray(0, cut)
+  else if (kind === 1) bytes = Buffer.concat([bytes.subarray(0, cut), piece, bytes.subarray(cut)])
+  else if (kind === 2) bytes = Buffer.concat([bytes.subarray(0, cut), bytes.subarray(cut + piece.length)])
+  return bytes
+}

@@ -1,0 +1,25 @@
+// What an organization has been charged for, as its receipts say. Called by tests of everything that is priced.
+import { Effect } from "effect"
+import type { UsageReceipt } from "#domain/Usage.ts"
+import { Accounts } from "#store/Accounts.ts"
+import { UsageLedger } from "#store/UsageLedger.ts"
+import type { TestNode } from "./TestNode.ts"
+
+/** All receipts of an organization, the newest first; those on their way are written before. */
+export const receiptsOf = (node: TestNode, org: string): Promise<ReadonlyArray<UsageReceipt>> =>
+  node.run(
+    Effect.gen(function* () {
+      const { id } = yield* (yield* Accounts).showOrg(org)
+      return yield* (yield* UsageLedger).receipts(id, 0, 10_000)
+    }),
+  )
+
+/** A new organization with this much money, and a key of it. */
+export const orgWith = (node: TestNode, name: string, creditsMicroDollars: number): Promise<string> =>
+  node.run(
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      yield* accounts.createOrg({ name, creditsMicroDollars })
+      return (yield* accounts.createKey({ org: name })).apiKey
+    }),
+  )
