@@ -3,11 +3,21 @@
 // Knows nothing of HTTP or accounts. The Model actor makes one host per load and closes its scope to unload.
 
 import { Deferred, Effect, Schema, type Scope } from "effect"
-import { AtCapacity, EngineFailed, InvalidRequest, ModelUnavailable, PromptTooLong } from "#domain/Errors.ts"
+import {
+  AtCapacity,
+  EngineFailed,
+  type InsufficientMemory,
+  InvalidRequest,
+  type MemoryPressure,
+  ModelUnavailable,
+  PromptTooLong,
+} from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
 import type { EngineFacts, EngineKind, EngineSpec } from "#engines/Engine.ts"
 import { EventKind, type FromEngine, type RequestId, type WireError } from "#engines/Wire.ts"
 import * as EngineProcess from "./EngineProcess.ts"
+import { ModelMeters } from "./ModelMeters.ts"
+import { privateBytesOf, residentBytesOf } from "./ResidentMemory.ts"
 import { supervise } from "./Supervisor.ts"
 import * as Tree from "./Tree.ts"
 import { WaitingLine } from "./WaitingLine.ts"
@@ -24,7 +34,35 @@ export interface Listener<Started, Unit> {
   readonly unit: (unit: Unit) => void
 }
 
-export type RunError = AtCapacity | EngineFailed | InvalidRequest | ModelUnavailable | PromptTooLong
+export type RunError =
+  | AtCapacity
+  | EngineFailed
+  | InsufficientMemory
+  | InvalidRequest
+  | MemoryPressure
+  | ModelUnavailable
+  | PromptTooLong
+
+export interface RunOptions {
+  /** Lets those who wait in person go first. */
+  readonly background?: boolean
+  /** Whose request it is: users take turns in the waiting line. */
+  readonly user?: string
+  /** Part of work that was admitted before: it goes on when new work is refused. */
+  readonly continues?: boolean
+}
+
+export interface HostOptions {
+  readonly entry: ModelEntry
+  readonly spec: EngineSpec
+  /** Variables that the engine's process needs. */
+  readonly environment: Readonly<Record<string, string>>
+  /** Whether background work has to wait at present. */
+  readonly holdsBackground: () => boolean
+  readonly onEvent: (event: HostEvent) => void
+  /** Where its work is counted; they outlive it. */
+  readonly meters?: ModelMeters
+}
 
 /** What the host tells its Model actor; never awaited, so a busy actor cannot hold up an engine. */
 export type HostEvent = { readonly event: "ready" | "crashed" | "gave-up"; readonly detail: string }
@@ -50,22 +88,26 @@ class EngineDied extends Schema.TaggedError<EngineDied>()("EngineDied", {
 
 interface Job {
   readonly request: unknown
+  readonly user: string
   /** Work that nobody is waiting for in person: it leaves a slot free for those who do. */
   readonly background: boolean
   readonly listener: Listener<unknown, unknown>
   readonly resume: (exit: Effect.Effect<unknown, RunError>) => void
   /** Set while the engine has it. */
   id: RequestId | undefined
+  readonly askedAtMs: number
   openedAtMs: number
+  /** When its last unit came; 0 before the first. */
+  unitAtMs: number
   /** Set once nobody listens any more. */
   cancelledAtMs: number | undefined
 }
 
 export class EngineHost {
+  private readonly options: HostOptions
   private readonly entry: ModelEntry
-  private readonly spec: EngineSpec
-  private readonly onEvent: (event: HostEvent) => void
   private readonly line: WaitingLine<Job>
+  private readonly meters: ModelMeters
   private readonly open = new Map<RequestId, Job>()
   private readonly firstAnswer = Deferred.makeUnsafe<EngineFacts, ModelUnavailable>()
   private nextId: RequestId = 1
@@ -79,23 +121,20 @@ export class EngineHost {
   private residentBytes = 0
   private slowestCancelMs = 0
   private backgroundStartedMs = Number.NEGATIVE_INFINITY
+  private lastUsedMs = performance.now()
   kind: EngineKind | undefined
   facts: EngineFacts | undefined
 
-  private constructor(entry: ModelEntry, spec: EngineSpec, onEvent: (event: HostEvent) => void) {
-    this.entry = entry
-    this.spec = spec
-    this.onEvent = onEvent
-    this.line = new WaitingLine(entry.runtime.waitingLine)
+  private constructor(options: HostOptions) {
+    this.options = options
+    this.entry = options.entry
+    this.meters = options.meters ?? new ModelMeters()
+    this.line = new WaitingLine(options.entry.runtime.waitingLine)
   }
 
   /** Starts loading at once; `loaded` tells how that went. Closing the scope unloads and frees the memory. */
-  static make(
-    entry: ModelEntry,
-    spec: EngineSpec,
-    onEvent: (event: HostEvent) => void,
-  ): Effect.Effect<EngineHost, never, Scope.Scope> {
-    const host = new EngineHost(entry, spec, onEvent)
+  static make(options: HostOptions): Effect.Effect<EngineHost, never, Scope.Scope> {
+    const host = new EngineHost(options)
     return Effect.gen(function* () {
       yield* Effect.forkScoped(host.life)
       // Registered last, so it runs first: those who wait are told before the process is stopped.
@@ -121,6 +160,30 @@ export class EngineHost {
     }
   }
 
+  /** When it last had anything to do; undefined while it has. */
+  idleSinceMs(): number | undefined {
+    return this.open.size === 0 && this.line.length === 0 ? this.lastUsedMs : undefined
+  }
+
+  /** What its process holds at this moment, asked of the system; 0 once it has ended. */
+  heldBytes(): number {
+    const { process } = this
+    if (process === undefined || process.hasExited()) return 0
+    // A thread's memory is the node's own: what it last told has to do.
+    return process.pid === undefined ? Math.max(1, this.residentBytes) : residentBytesOf(process.pid)
+  }
+
+  /** Those of them that no mapped file could give back; 0 for a thread, whose memory is the node's own. */
+  privateBytes(): number {
+    const { process } = this
+    return process?.pid === undefined || process.hasExited() ? 0 : privateBytesOf(process.pid)
+  }
+
+  /** Tells the engine to do without caches, or that it may have them again. */
+  lean(on: boolean): void {
+    this.process?.send({ t: "lean", on })
+  }
+
   /**
    * Runs one request to its end. Waits for a slot in the model's bounded line; interruption leaves the line, or
    * cancels in the engine and returns at once, the slot being free when the engine has confirmed.
@@ -128,26 +191,36 @@ export class EngineHost {
   run<Started, Unit, End>(
     request: unknown,
     listener: Listener<Started, Unit>,
-    background = false,
+    { background = false, user = "" }: RunOptions = {},
   ): Effect.Effect<End, RunError> {
     return Effect.callback<unknown, RunError>((resume) => {
       if (this.finished) return resume(Effect.fail(this.unavailable()))
       const job: Job = {
         request,
+        user,
         background,
         listener: listener as Listener<unknown, unknown>,
         resume,
         id: undefined,
+        askedAtMs: performance.now(),
         openedAtMs: 0,
+        unitAtMs: 0,
         cancelledAtMs: undefined,
       }
       if (this.canOpen() && (!background || this.backgroundAllowed())) this.start(job)
-      else if (!this.line.join(job, background)) {
-        const retryAfterMs = this.line.retryAfterMs(this.facts?.slots ?? 1)
-        return resume(Effect.fail(new AtCapacity({ model: this.entry.id, retryAfterMs })))
+      else {
+        const joined = this.line.join(job, user, background)
+        if (!joined.taken || joined.displaced !== undefined) this.meters.outcomes.refused++
+        if (!joined.taken) return resume(Effect.fail(this.atCapacity(user)))
+        joined.displaced?.resume(Effect.fail(this.atCapacity(joined.displaced.user)))
       }
       return Effect.sync(() => this.abandon(job))
     }) as Effect.Effect<End, RunError>
+  }
+
+  private atCapacity(user: string): AtCapacity {
+    const retryAfterMs = this.line.retryAfterMs(this.facts?.slots ?? 1, user)
+    return new AtCapacity({ model: this.entry.id, retryAfterMs })
   }
 
   private unavailable(): ModelUnavailable {
@@ -163,6 +236,7 @@ export class EngineHost {
    * busy node. It may hold all slots but one, and one where there is no other.
    */
   private backgroundAllowed(): boolean {
+    if (this.options.holdsBackground()) return false
     let background = 0
     for (const job of this.open.values()) if (job.background) background++
     const inPerson = this.open.size - background
@@ -175,6 +249,7 @@ export class EngineHost {
     job.id = id
     job.openedAtMs = performance.now()
     if (job.background) this.backgroundStartedMs = job.openedAtMs
+    else this.meters.queueWaitMs.record(job.openedAtMs - job.askedAtMs)
     this.open.set(id, job)
     this.process?.send({ t: "open", id, request: job.request })
   }
@@ -188,7 +263,11 @@ export class EngineHost {
   }
 
   private abandon(job: Job): void {
-    if (this.line.leave(job) || job.id === undefined || !this.open.has(job.id)) return
+    if (this.line.leave(job)) {
+      this.meters.outcomes.cancelled++
+      return
+    }
+    if (job.id === undefined || !this.open.has(job.id)) return
     job.cancelledAtMs = performance.now()
     this.process?.send({ t: "cancel", id: job.id })
   }
@@ -199,7 +278,9 @@ export class EngineHost {
     if (job === undefined) return
     const wanted = job.cancelledAtMs === undefined
     if (kind === EventKind.unit) {
-      if (wanted) job.listener.unit(data)
+      if (!wanted) return
+      this.unitCame(job)
+      job.listener.unit(data)
       return
     }
     if (kind === EventKind.started) {
@@ -213,15 +294,30 @@ export class EngineHost {
     }
     this.open.delete(id)
     const nowMs = performance.now()
+    this.lastUsedMs = nowMs
     this.line.observe(nowMs - job.openedAtMs)
     if (job.cancelledAtMs !== undefined) {
       this.slowestCancelMs = Math.max(this.slowestCancelMs, nowMs - job.cancelledAtMs)
+      this.meters.cancelToIdleMs.record(nowMs - job.cancelledAtMs)
+      this.meters.outcomes.cancelled++
     } else if (kind === EventKind.end) {
+      this.meters.outcomes.done++
       job.resume(Effect.succeed(data))
     } else {
+      this.meters.outcomes.failed++
       job.resume(Effect.fail(this.toRunError(data as WireError)))
     }
     this.pump()
+  }
+
+  /** Once a step and request, with the time that the step's message came: no look at a clock of its own. */
+  private unitCame(job: Job): void {
+    const nowMs = this.lastHeardMs
+    // Several units of one message are one to whoever waits for them.
+    if (job.unitAtMs === nowMs) return
+    if (job.unitAtMs > 0) this.meters.unitGapMs.record(nowMs - job.unitAtMs)
+    else if (!job.background) this.meters.firstUnitMs.record(nowMs - job.askedAtMs)
+    job.unitAtMs = nowMs
   }
 
   private toRunError(error: WireError): RunError {
@@ -243,6 +339,7 @@ export class EngineHost {
     const jobs = [...this.open.values()]
     this.open.clear()
     for (const job of jobs) {
+      this.meters.outcomes[job.cancelledAtMs === undefined ? "failed" : "cancelled"]++
       if (job.cancelledAtMs !== undefined) continue
       job.resume(Effect.fail(new EngineFailed({ model: this.entry.id, reason, detail })))
     }
@@ -253,7 +350,10 @@ export class EngineHost {
     this.finished = true
     this.ready = false
     this.failOpen(reason, detail)
-    for (const job of this.line.clear()) job.resume(Effect.fail(this.unavailable()))
+    for (const job of this.line.clear()) {
+      this.meters.outcomes.failed++
+      job.resume(Effect.fail(this.unavailable()))
+    }
     Deferred.doneUnsafe(this.firstAnswer, Effect.fail(this.unavailable()))
   }
 
@@ -281,28 +381,32 @@ export class EngineHost {
         this.facts = message.facts
         this.residentBytes = message.residentBytes
         this.ready = true
-        this.onEvent({ event: "ready", detail: message.facts.summary })
+        this.lastHeardMs = performance.now()
+        this.lastUsedMs = this.lastHeardMs
+        this.options.onEvent({ event: "ready", detail: message.facts.summary })
         Deferred.doneUnsafe(this.firstAnswer, Effect.succeed(message.facts))
         return this.pump()
       case "load-failed":
         return loadFailed(message.error)
       case "pong":
         this.residentBytes = message.residentBytes
-        return
+        // Background work that was held back for a while is nobody's event.
+        return this.pump()
     }
   }
 
   /** Pings on a quarter of the deadline and ends when the engine has been silent for all of it. */
   private readonly heartbeat: Effect.Effect<EngineDied> = Effect.gen({ self: this }, function* () {
-    const deadlineMs = this.entry.runtime.hangDeadlineMs
-    this.lastHeardMs = performance.now()
+    const { hangDeadlineMs, loadDeadlineMs } = this.entry.runtime
+    const startedMs = performance.now()
+    this.lastHeardMs = startedMs
     for (let n = 0; ; n++) {
       this.process?.send({ t: "ping", n })
-      yield* Effect.sleep(Math.min(2_000, deadlineMs / 4))
-      // Loading is one long native call; how long it may take depends on the disk, not on us.
-      if (!this.ready) this.lastHeardMs = performance.now()
-      const silentMs = performance.now() - this.lastHeardMs
-      if (silentMs > deadlineMs) {
+      yield* Effect.sleep(Math.min(2_000, hangDeadlineMs / 4, loadDeadlineMs / 4))
+      const nowMs = performance.now()
+      // Loading is one long native call; how long it may take depends on the disk, so it has a deadline of its own.
+      const silentMs = nowMs - (this.ready ? this.lastHeardMs : startedMs)
+      if (silentMs > (this.ready ? hangDeadlineMs : loadDeadlineMs)) {
         return new EngineDied({ reason: "hung", detail: `silent for ${Math.round(silentMs)} ms` })
       }
     }
@@ -313,12 +417,16 @@ export class EngineHost {
     { self: this },
     function* () {
       const refused = yield* Deferred.make<WireError>()
-      const process = yield* EngineProcess.start(this.entry.runtime.isolation, (message) =>
-        this.onMessage(message, (error) => Deferred.doneUnsafe(refused, Effect.succeed(error))),
-      )
+      const start = yield* EngineProcess.EngineStarter
+      const process = yield* start({
+        isolation: this.entry.runtime.isolation,
+        environment: this.options.environment,
+        onMessage: (message) =>
+          this.onMessage(message, (error) => Deferred.doneUnsafe(refused, Effect.succeed(error))),
+      })
       this.process = process
       this.unacknowledged = 0
-      process.send({ t: "load", spec: this.spec })
+      process.send({ t: "load", spec: this.options.spec })
       const crashed = Effect.map(
         process.exited,
         ({ code, signal }) =>
@@ -341,7 +449,8 @@ export class EngineHost {
       supervise(`engine ${this.entry.id}`, Tree.engineHost, (_cause, nth) =>
         Effect.sync(() => {
           this.restarts++
-          this.onEvent({ event: "crashed", detail: `restart ${nth}` })
+          this.meters.restarts++
+          this.options.onEvent({ event: "crashed", detail: `restart ${nth}` })
         }),
       ),
       Effect.matchEffect({
@@ -353,6 +462,6 @@ export class EngineHost {
 
   private giveUp(detail: string): void {
     this.finish("crashed", detail)
-    this.onEvent({ event: "gave-up", detail })
+    this.options.onEvent({ event: "gave-up", detail })
   }
 }

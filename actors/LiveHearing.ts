@@ -38,7 +38,12 @@ interface Step {
   readonly tokens: ReadonlyArray<number>
 }
 
+/** So many streams a session: each of its samples (120 s of 16 kHz) could begin one. */
+const streamsPerSession = 2 ** 21
+let sessions = 0
+
 export class LiveHearing<E> {
+  private readonly firstStream = streamsPerSession * sessions++
   private readonly audio: LiveAudio
   private readonly options: HearingOptions
   private readonly transcribe: Transcribe<E>
@@ -73,8 +78,8 @@ export class LiveHearing<E> {
   }
 
   /** Transcribes what is closed in the first `until` samples. Interrupting it loses one call at most. */
-  readonly close = (until: number): Effect.Effect<void, E> =>
-    Effect.gen({ self: this }, function* (this: LiveHearing<E>) {
+  close(until: number): Effect.Effect<void, E> {
+    return Effect.gen({ self: this }, function* (this: LiveHearing<E>) {
       if (this.options.fromScratch) return
       while (until - this.closed.position > this.closedSamples) {
         const { position } = this.closed
@@ -88,10 +93,11 @@ export class LiveHearing<E> {
         this.audio.forgetBefore(place.position)
       }
     })
+  }
 
   /** What the first `until` samples say. */
-  readonly open = (until: number, final: boolean): Effect.Effect<LiveHypothesis, E> =>
-    Effect.gen({ self: this }, function* (this: LiveHearing<E>) {
+  open(until: number, final: boolean): Effect.Effect<LiveHypothesis, E> {
+    return Effect.gen({ self: this }, function* (this: LiveHearing<E>) {
       const drafts: Array<ReadonlyArray<number>> = []
       const closed = this.options.fromScratch ? this.start : this.closed
       let place = closed
@@ -110,13 +116,14 @@ export class LiveHearing<E> {
         audioMs,
       })
     })
+  }
 
-  private readonly step = (
+  private step(
     from: Place,
     samples: Float32Array,
     how: { readonly last: boolean; readonly draft: ReadonlyArray<number>; readonly final: boolean },
-  ): Effect.Effect<Step, E> =>
-    Effect.suspend(() => {
+  ): Effect.Effect<Step, E> {
+    return Effect.suspend(() => {
       const request: TranscribeRequest = {
         samples,
         language: from.language,
@@ -126,6 +133,7 @@ export class LiveHearing<E> {
         punctuation: undefined,
         words: false,
         last: how.last,
+        ...(this.options.fromScratch ? {} : { stream: this.firstStream + from.position }),
         ...(how.draft.length === 0 ? {} : { draft: how.draft }),
       }
       this.calls++
@@ -142,4 +150,5 @@ export class LiveHearing<E> {
         return { place, tokens: end.tokens ?? [] }
       })
     })
+  }
 }

@@ -4,11 +4,12 @@
 //
 // A session only ever holds its audio (bounded by its limit) and the newest hypothesis: who reads too slowly misses
 // hypotheses in between, and nothing piles up.
-import { Clock, Effect, Latch } from "effect"
+import { Clock, Effect } from "effect"
 import { LISTEN_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/Audio.ts"
 import { type LiveHypothesis, silence } from "#domain/LiveTranscript.ts"
 import type { LiveAudio } from "./LiveAudio.ts"
 import type { LiveHearing } from "./LiveHearing.ts"
+import { Signal } from "./Signal.ts"
 
 /** Why a session's audio ends. */
 export type LiveEnd = "stop" | "limit" | "idle" | "drain"
@@ -31,8 +32,11 @@ export interface LiveWord {
 export interface LiveReport {
   /** Audio came. */
   readonly heard: (nowMs: number) => void
-  /** A window is transcribed, or the last word said, in so many calls of the engine. */
-  readonly windowDone: (nowMs: number, calls: number) => void
+  /**
+   * A window is transcribed, or the last word said, in so many calls of the engine. `lagMs` is how long ago the last
+   * frame came that it covers.
+   */
+  readonly windowDone: (nowMs: number, calls: number, lagMs: number) => void
 }
 
 export class LiveSession<E> {
@@ -42,10 +46,10 @@ export class LiveSession<E> {
   private readonly report: LiveReport
   /** True for a failure that only means: not now. */
   private readonly isBusy: (error: E) => boolean
-  private readonly started = Latch.makeUnsafe(false)
-  private readonly due = Latch.makeUnsafe(false)
-  private readonly ended = Latch.makeUnsafe(false)
-  private readonly news = Latch.makeUnsafe(false)
+  private readonly due = new Signal()
+  private readonly ended = new Signal()
+  private readonly news = new Signal()
+  private rouse: (() => void) | undefined
   private end: LiveEnd | undefined
   private dueAt: number
   private frameAtMs: number
@@ -92,47 +96,58 @@ export class LiveSession<E> {
     this.frameAtMs = nowMs
     if (bytes.length === 0) return
     this.audio.append(bytes)
-    this.started.openUnsafe()
     this.report.heard(nowMs)
     if (this.audio.isFull) this.stop("limit")
-    else if (this.audio.total >= this.dueAt) this.due.openUnsafe()
+    else if (this.audio.total >= this.dueAt) this.due.set()
+    this.roused()
   }
 
   /** No audio follows; the first reason stands. */
   stop(end: LiveEnd): void {
     if (this.end !== undefined) return
     this.end = end
-    this.started.openUnsafe()
-    this.ended.openUnsafe()
-    this.due.openUnsafe()
+    this.ended.set()
+    this.due.set()
+    this.roused()
   }
 
-  /** Completes with the first audio, or with the end of a session that had none. */
-  readonly begun: Effect.Effect<void> = this.started.await
+  /** `rouse` is called with the first audio, or with the end of a session that had none: until then nobody need run. */
+  whenRoused(rouse: () => void): void {
+    this.rouse = rouse
+  }
+
+  private roused(): void {
+    const wake = this.rouse
+    this.rouse = undefined
+    wake?.()
+  }
 
   /** Completes when there is a newer hypothesis than when it completed last. */
-  readonly nextHypothesis: Effect.Effect<LiveHypothesis> = Effect.suspend(() =>
-    Effect.map(this.news.await, () => {
-      this.news.closeUnsafe()
+  get nextHypothesis(): Effect.Effect<LiveHypothesis> {
+    return Effect.map(this.news.wait, () => {
+      this.news.clear()
       return this.newest
-    }),
-  )
+    })
+  }
 
   /** Transcribes until the session ends, then once more: the last word. */
-  readonly run: Effect.Effect<LiveWord, E> = Effect.gen({ self: this }, function* (this: LiveSession<E>) {
-    for (;;) {
-      yield* this.due.await
-      if (this.end !== undefined) break
-      this.due.closeUnsafe()
-      const until = this.audio.total
-      this.dueAt = nextWindow(until, this.windowSamples)
-      yield* this.window(until)
-    }
-    const { total } = this.audio
-    const hypothesis = yield* this.hearing.open(total, true)
-    yield* this.tell(hypothesis)
-    return { hypothesis, end: this.end }
-  })
+  get run(): Effect.Effect<LiveWord, E> {
+    return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
+      for (;;) {
+        yield* this.due.wait
+        if (this.end !== undefined) break
+        this.due.clear()
+        const until = this.audio.total
+        this.dueAt = nextWindow(until, this.windowSamples)
+        yield* this.window(until)
+      }
+      const { total } = this.audio
+      const heardAtMs = this.frameAtMs
+      const hypothesis = yield* this.hearing.open(total, true)
+      yield* this.tell(hypothesis, heardAtMs)
+      return { hypothesis, end: this.end }
+    })
+  }
 
   /** Ends a session that has had no frame for too long; LiveSessions asks every now and then. */
   endIfIdle(nowMs: number): void {
@@ -143,28 +158,31 @@ export class LiveSession<E> {
    * One hypothesis. The end of the session cuts the open part short, which is heard anew for the last word; what is
    * closed by then counts for both. An engine without room costs this hypothesis and nothing else.
    */
-  private readonly window = (until: number): Effect.Effect<void, E> =>
-    Effect.gen({ self: this }, function* (this: LiveSession<E>) {
+  private window(until: number): Effect.Effect<void, E> {
+    return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
+      const heardAtMs = this.frameAtMs
       yield* this.hearing.close(until)
       const hypothesis = yield* Effect.raceFirst(
         this.hearing.open(until, false),
-        Effect.as(this.ended.await, undefined),
+        Effect.as(this.ended.wait, undefined),
       )
       if (hypothesis === undefined) return
-      yield* this.tell(hypothesis)
-      this.news.openUnsafe()
+      yield* this.tell(hypothesis, heardAtMs)
+      this.news.set()
     }).pipe(
       Effect.catchIf(
         (error) => this.isBusy(error),
         () => Effect.void,
       ),
     )
+  }
 
-  private readonly tell = (hypothesis: LiveHypothesis): Effect.Effect<void> =>
-    Effect.map(Clock.currentTimeMillis, (nowMs) => {
+  private tell(hypothesis: LiveHypothesis, heardAtMs: number): Effect.Effect<void> {
+    return Effect.map(Clock.currentTimeMillis, (nowMs) => {
       this.newest = hypothesis
-      this.report.windowDone(nowMs, this.hearing.takeCalls())
+      this.report.windowDone(nowMs, this.hearing.takeCalls(), nowMs - heardAtMs)
     })
+  }
 }
 
 /** Milliseconds of audio that are left of a session. */

@@ -17,6 +17,7 @@ import { type HearingOptions, LiveHearing, type Transcribe } from "./LiveHearing
 import { LiveLoad } from "./LiveLoad.ts"
 import { LiveSession, limitSeconds } from "./LiveSession.ts"
 import { LiveTurns } from "./LiveTurns.ts"
+import { admitNew } from "./MemoryLadder.ts"
 import { ModelRegistry } from "./ModelRegistry.ts"
 
 export interface LiveRequest extends HearingOptions {
@@ -107,10 +108,13 @@ const make = Effect.gen(function* () {
     registry.find(model)?.host?.facts as TranscriptionEngine["facts"] | undefined
 
   const run = (model: string, request: TranscribeRequest, onSegment: (segment: Segment) => void) =>
-    registry.run<TranscribeStarted, Segment, TranscribeEnd>(model, request, {
-      started: () => {},
-      unit: onSegment,
-    })
+    registry.run<TranscribeStarted, Segment, TranscribeEnd>(
+      model,
+      request,
+      { started: () => {}, unit: onSegment },
+      // Sessions take their own turns (LiveTurns), so all of them are one user in the model's line.
+      { user: "live sessions", continues: true },
+    )
 
   const loadedFacts = Effect.fnUntraced(function* (request: LiveRequest) {
     if (factsOf(request.model) === undefined) {
@@ -145,6 +149,7 @@ const make = Effect.gen(function* () {
 
   return LiveSessions.of({
     open: Effect.fnUntraced(function* (request) {
+      yield* admitNew
       const facts = yield* loadedFacts(request)
       const desk = deskOf(request.model)
       const nowMs = yield* Clock.currentTimeMillis
@@ -161,7 +166,10 @@ const make = Effect.gen(function* () {
         heard: (atMs: number) => {
           speaker.heardAtMs = atMs
         },
-        windowDone: (atMs: number, calls: number) => desk.load.windowDone(atMs, calls),
+        windowDone: (atMs: number, calls: number, lagMs: number) => {
+          desk.load.windowDone(atMs, calls)
+          registry.find(request.model)?.meters.deltaLagMs.record(lagMs)
+        },
       }
       const isBusy = (error: LiveError) => error._tag === "AtCapacity"
       let current: LiveSession<LiveError> | undefined

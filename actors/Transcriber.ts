@@ -34,6 +34,8 @@ export interface TranscriberJob<E> {
   readonly options: TranscribeOptions
   /** Lets those who wait in person go first. */
   readonly background: boolean
+  /** Whose it is: users take turns at the engine. */
+  readonly user?: string
   /** Where an earlier run of the same file stopped. */
   readonly from?: TranscriptProgress | undefined
   /** The next samples, 16 kHz mono, from `from` on; undefined at the end. */
@@ -172,7 +174,11 @@ export const transcribeFile = <E>(
             job.onSegment(placed)
           },
         },
-        job.background,
+        {
+          background: job.background,
+          continues: doneSamples > 0,
+          ...(job.user === undefined ? {} : { user: job.user }),
+        },
       )
       // The next window is decoded while this one is heard.
       const [end] = yield* Effect.all([run, fill(2 * windowSamples)], { concurrency: 2 })

@@ -5,7 +5,10 @@ import { Clock, Console, Effect, Option, type Scope } from "effect"
 import { Command, Flag } from "effect/cli"
 import { runCommandLine } from "../src/cli/CommandLine.ts"
 import { version } from "../src/cli/Version.ts"
+import { accessSuite } from "./access/Suite.ts"
+import { chaosSuite } from "./chaos/Suite.ts"
 import { liveSuite } from "./live/Suite.ts"
+import { controlSuite, cyclesSuite, slowClientsSuite } from "./operations/Suite.ts"
 import { speechSuite } from "./speech/Suite.ts"
 import type { ChildFailed } from "./support/Child.ts"
 import { asJson, asText, type Report, type Section } from "./support/Findings.ts"
@@ -55,7 +58,16 @@ const command = (name: string, description: string, suite: Suite) =>
 const bench = Command.make("bench").pipe(
   Command.withDescription("Measurements of edgewise, with their method and their machine"),
   Command.withSubcommands([
+    command("access", "Routing callers, checking tokens, limiting rates", accessSuite),
+    command("chaos", "Engine processes killed, crashed, stopped and starved under load", chaosSuite),
+    command("control", "The event loop while models are loaded, unloaded and purged", controlSuite),
+    command(
+      "cycles",
+      "Every built-in model loaded and unloaded 100 times: what stays in memory",
+      cyclesSuite,
+    ),
     command("live", "Live transcription: exactness, cost of a session, lag, room, memory", liveSuite),
+    command("slow-clients", "slowhttptest with 1,000 connections: what others notice", slowClientsSuite),
     command("speech", "Speech: first audio, under-runs, cost of encoding", speechSuite),
     command("text", "Chat and completions: gateway, token loop, streaming", textSuite),
     command("transcription", "Transcription: real-time factor, shares, uploads", transcriptionSuite),

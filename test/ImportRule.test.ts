@@ -14,6 +14,7 @@ const rooms: Readonly<Record<string, string>> = {
   "src/transport": "transport",
   "src/store": "store",
   "src/cli": "cli",
+  "src/telemetry": "telemetry",
   actors: "actors",
   engines: "engines",
 }
@@ -30,7 +31,8 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   store: ["domain", "actors", "engines"],
   api: ["domain", "audio", "actors", "engines", "store"],
   transport: ["domain", "audio", "api"],
-  cli: ["domain", "audio", "actors", "engines", "api", "store", "transport", "main"],
+  telemetry: ["domain", "api"],
+  cli: ["domain", "audio", "actors", "engines", "api", "store", "transport", "telemetry", "main"],
 }
 
 const subpaths: Readonly<Record<string, string>> = {

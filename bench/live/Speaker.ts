@@ -75,19 +75,19 @@ export class Speaker {
     return to < samples.length
   }
 
-  /** In real time, until the end of `samples` or of this session. */
-  async speak(samples: Int16Array): Promise<void> {
-    const startMs = performance.now() - (this.#sent * 1000) / rateHz
+  /** In real time, or so many times faster, until the end of `samples` or of this session. */
+  async speak(samples: Int16Array, speed = 1): Promise<void> {
+    const perMs = (rateHz * speed) / 1000
+    const startMs = performance.now() - this.#sent / perMs
     for (;;) {
-      const dueMs = startMs + (this.#sent * 1000) / rateHz
+      const dueMs = startMs + this.#sent / perMs
       await new Promise((resolve) => setTimeout(resolve, Math.max(0, dueMs - performance.now())))
-      if (this.#closed !== undefined || !this.#sendDue(samples, startMs)) return
+      if (this.#closed !== undefined || !this.#sendDue(samples, (performance.now() - startMs) * perMs)) return
     }
   }
 
   /** All frames whose time has come: a late timer sends two. */
-  #sendDue(samples: Int16Array, startMs: number): boolean {
-    const due = Math.floor(((performance.now() - startMs) * rateHz) / 1000)
+  #sendDue(samples: Int16Array, due: number): boolean {
     while (this.#sent <= due) if (!this.send(samples)) return false
     return true
   }

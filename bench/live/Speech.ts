@@ -1,7 +1,7 @@
 // Speech for the live bench: the built-in recogniser's evaluation clips, and as many others as wanted, made of their
 // parts with pauses, hiss and other loudness. 16 kHz s16 mono; the same for the same seed. Called by the sections.
 import { readFileSync } from "node:fs"
-import { bytesToS16 } from "#domain/Audio.ts"
+import { bytesToS16, s16ToBytes } from "#domain/Audio.ts"
 
 const folder = new URL("../../models/whisper-demo-en/eval/", import.meta.url)
 const wavHeadBytes = 44
@@ -48,4 +48,26 @@ export const madeUp = (seed: number): Int16Array => {
     return joined([clip.subarray(from, to).map((sample) => sample * gain), pause])
   })
   return joined(parts).map((sample) => sample + (random() * 2 - 1) * hiss)
+}
+
+/** As a WAV file. */
+export const wavOf = (samples: Int16Array): Buffer<ArrayBuffer> => {
+  const pcm = s16ToBytes(samples)
+  const head = Buffer.alloc(wavHeadBytes)
+  head.write("RIFF", 0)
+  head.writeUInt32LE(wavHeadBytes - 8 + pcm.length, 4)
+  head.write("WAVEfmt ", 8)
+  const bytesPerSample = 2
+  const pcmFormat = 1
+  const channels = 1
+  head.writeUInt32LE(16, 16)
+  head.writeUInt16LE(pcmFormat, 20)
+  head.writeUInt16LE(channels, 22)
+  head.writeUInt32LE(rateHz, 24)
+  head.writeUInt32LE(rateHz * bytesPerSample, 28)
+  head.writeUInt16LE(bytesPerSample, 32)
+  head.writeUInt16LE(8 * bytesPerSample, 34)
+  head.write("data", 36)
+  head.writeUInt32LE(pcm.length, 40)
+  return Buffer.concat([head, pcm])
 }

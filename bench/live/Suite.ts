@@ -10,6 +10,8 @@ import { type FramePlan, frameSection, idleModel, memorySection } from "./Gatewa
 import { type HearingPlan, hearingSection } from "./Hearing.ts"
 import type { HearingDesk } from "./hearingMain.ts"
 import {
+  type ClipsPlan,
+  clipsSection,
   type LagPlan,
   lagSection,
   lastWordSection,
@@ -22,6 +24,7 @@ interface Plan {
   readonly hearing: HearingPlan
   readonly lastWord: RoundsPlan
   readonly lag: LagPlan
+  readonly clips: ClipsPlan
   readonly room: RoomPlan
   readonly idleSessions: number
   readonly frames: FramePlan
@@ -29,9 +32,10 @@ interface Plan {
 
 /** Under four minutes. */
 const full: Plan = {
-  hearing: { rounds: 3, withinMs: 40_000, freshSeconds: 60, clips: 200 },
+  hearing: { rounds: 3, withinMs: 40_000, freshSeconds: 60 },
   lastWord: { rounds: 40, withinMs: 20_000 },
   lag: { speakers: [1, 8], seconds: 20 },
+  clips: { clips: 200, atOnce: 2, speed: 10 },
   room: { most: 60, everyMs: 1_000 },
   idleSessions: 1_000,
   frames: { rounds: 5, withinMs: 20_000, sessions: 20, frames: 500 },
@@ -39,9 +43,10 @@ const full: Plan = {
 
 /** Under a minute: shows that it works and roughly where things stand. */
 const quick: Plan = {
-  hearing: { rounds: 1, withinMs: 0, freshSeconds: 24, clips: 20 },
+  hearing: { rounds: 1, withinMs: 0, freshSeconds: 24 },
   lastWord: { rounds: 10, withinMs: 5_000 },
   lag: { speakers: [1], seconds: 8 },
+  clips: { clips: 12, atOnce: 2, speed: 10 },
   room: { most: 12, everyMs: 500 },
   idleSessions: 200,
   frames: { rounds: 1, withinMs: 0, sessions: 10, frames: 200 },
@@ -94,6 +99,7 @@ export const liveSuite = (options: {
         yield* hearingSection(hearing, plan.hearing),
         yield* lastWordSection(gateway, hearing, plan.lastWord),
         yield* lagSection(gateway, plan.lag),
+        yield* clipsSection(gateway, plan.clips),
         yield* roomSection(gateway, plan.room),
         yield* memorySection(gateway, plan.idleSessions),
         yield* frameSection(gateway, echo, plan.frames),

@@ -8,7 +8,7 @@ import { s16ToBytes } from "#domain/Audio.ts"
 import type { TranscriptionEngine } from "#engines/Engine.ts"
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
 import { keepDesk } from "../support/Desk.ts"
-import { madeUp, rateHz, speech } from "./Speech.ts"
+import { rateHz, speech } from "./Speech.ts"
 
 export interface HeardSession {
   readonly text: string
@@ -105,18 +105,6 @@ const desk = {
     const startMs = performance.now()
     await hear(samples, seconds, true)
     return performance.now() - startMs
-  },
-
-  /** Of so many made-up clips, from a seed on: those whose last word is a fresh pass's. */
-  equal: async ({ count, seed }: { readonly count: number; readonly seed: number }): Promise<number> => {
-    let equal = 0
-    for (let at = seed; at < seed + count; at++) {
-      const samples = madeUp(at)
-      const live = await hear(samples, [0.5, 1, 2][at % 3] ?? 1, false)
-      const file = await hear(samples, samples.length / rateHz, true)
-      if (live.text === file.text) equal++
-    }
-    return equal
   },
 }
 

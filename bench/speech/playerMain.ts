@@ -1,5 +1,6 @@
 // The listeners of the speech suite, in a process of their own: each opens a connection, asks for speech and notes when
 // its bytes come. What they made of it is worked out after the clock has stopped.
+import { setTimeout } from "node:timers/promises"
 import { Connection, postBytes, type Target } from "../support/Connection.ts"
 import { keepDesk } from "../support/Desk.ts"
 import { type StreamFormat, speechPath } from "./Models.ts"
@@ -37,6 +38,26 @@ const hear = async ({ body, format, target }: Ask): Promise<Heard> => {
   return { ...heard, ...listen(format, sentMs, silent ? [] : arrivals) }
 }
 
+/** The first audio alone: a listener who leaves with it. Milliseconds, NaN where there was none. */
+const hearBeginning = async ({ body, target }: Ask): Promise<number> => {
+  let heard: (atMs: number) => void = () => {}
+  const firstMs = new Promise<number>((resolve) => {
+    heard = resolve
+  })
+  const connection = await Connection.open(target, () => {
+    if (connection.scanner.status === 200) heard(performance.now())
+  })
+  const sentMs = connection.send(postBytes(target, speechPath, body), (_events, _atMs, ended) => {
+    if (ended) heard(Number.NaN)
+  })
+  const atMs = await firstMs
+  connection.close()
+  return atMs - sentMs
+}
+
+/** Longer than the native call that nobody can stop, so that the next listener finds an idle engine. */
+const restMs = 150
+
 const desk = {
   /** All at once; the answers in the order of the questions. */
   hear: (asks: ReadonlyArray<Ask>): Promise<ReadonlyArray<Heard>> => Promise.all(asks.map(hear)),
@@ -46,6 +67,17 @@ const desk = {
     const heard: Array<Heard> = []
     for (let at = 0; at < count; at++) heard.push(await hear(ask))
     return heard
+  },
+
+  /** The first audio of each of two texts by turns; milliseconds, a row a turn. */
+  beginnings: async ({ asks, count }: { readonly asks: readonly [Ask, Ask]; readonly count: number }) => {
+    const rows: Array<readonly [number, number]> = []
+    const begin = async (ask: Ask) => {
+      await setTimeout(restMs)
+      return hearBeginning(ask)
+    }
+    for (let at = 0; at < count; at++) rows.push([await begin(asks[0]), await begin(asks[1])])
+    return rows
   },
 }
 

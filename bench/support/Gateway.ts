@@ -13,6 +13,7 @@ import type { ProbeDesk } from "./Probe.ts"
 export interface Gateway {
   readonly child: Child<ProbeDesk>
   readonly target: Target
+  readonly dataDir: string
   /** Processor time of its engine processes so far, microseconds; NaN where the system does not tell. */
   readonly engineCpuUs: Effect.Effect<number>
 }
@@ -44,11 +45,12 @@ export const startGateway = ({
     const folder = yield* temporaryFolder
     const catalog = join(folder, "catalog.json")
     yield* Effect.promise(() => writeFile(catalog, JSON.stringify({ models })))
+    const dataDir = join(folder, "data")
     const profile = profileDir === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileDir}`]
     const child = yield* startChild<ProbeDesk>({
       name: "edgewise serve",
       entry: main,
-      args: ["serve", "--port", "0", "--catalog", catalog, "--data-dir", join(folder, "data")],
+      args: ["serve", "--port", "0", "--catalog", catalog, "--data-dir", dataDir],
       nodeFlags: ["--import", probe, ...profile],
       env: {
         ...cleanEnvironment(),
@@ -64,6 +66,7 @@ export const startGateway = ({
     return {
       child,
       target: { port: Number(port), key: key ?? "" },
+      dataDir,
       engineCpuUs: Effect.promise(() => engineCpuUs(child.pid)),
     }
   })

@@ -1,6 +1,8 @@
 // What a measured process tells about itself: processor time and event-loop delay. Part of the desks of the raw
 // server and of the gateway (through gatewayProbe). Costs nothing between two questions, unless the loop is watched.
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 
 export interface CpuReading {
   /** Monotonic, of this process. */
@@ -61,6 +63,24 @@ class LoopWatch {
   }
 }
 
+/** Memory in use: everything that nobody needs is collected first, and what the collector keeps in reserve given back. */
+export interface MemoryReading {
+  readonly residentBytes: number
+  readonly heapBytes: number
+}
+
+let collect: ((how: { readonly type: "major"; readonly flavor: "last-resort" }) => void) | undefined
+
+const memory = (): MemoryReading => {
+  if (collect === undefined) {
+    setFlagsFromString("--expose-gc")
+    collect = runInNewContext("gc") as NonNullable<typeof collect>
+  }
+  collect({ type: "major", flavor: "last-resort" })
+  const { heapUsed, rss } = process.memoryUsage()
+  return { residentBytes: rss, heapBytes: heapUsed }
+}
+
 let watch: LoopWatch | undefined
 
 export const probe = {
@@ -68,6 +88,8 @@ export const probe = {
     const { system, user } = process.cpuUsage()
     return { atMs: performance.now(), cpuUs: user + system }
   },
+
+  memory,
 
   watchLoop: (): void => {
     watch?.end()

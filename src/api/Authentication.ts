@@ -5,8 +5,10 @@ import type { HttpServerRequest } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import { type AuthUnavailable, type RateLimited, Unauthorized } from "#domain/Errors.ts"
 import { Accounts, type Principal } from "#store/Accounts.ts"
+import { AuthFailures } from "./AuthFailures.ts"
 import { errorResponse } from "./ErrorBody.ts"
 import { RateLimit } from "./RateLimit.ts"
+import { CurrentNotes } from "./RequestNotes.ts"
 
 /** The authenticated caller of the current request. */
 export class Caller extends Context.Service<Caller, Principal>()("edgewise/api/Caller") {}
@@ -34,29 +36,53 @@ export class SessionTokens extends Context.Service<
 /** Longer credentials are nobody's: an API key has 36 characters, a session token some hundreds. */
 const maxCredentialLength = 4_096
 
+/** What it takes to tell who is calling. */
+export type IdentityServices = Accounts | AuthFailures | RateLimit | SessionTokens
+
+type Identify = (
+  credential: string,
+) => Effect.Effect<
+  Principal,
+  Unauthorized | AuthUnavailable | RateLimited,
+  HttpServerRequest.HttpServerRequest
+>
+
+const missing = Effect.fail(new Unauthorized({ reason: "missing" }))
+
+/** Services are looked up once and not on every request. */
+const makeIdentify: Effect.Effect<Identify, never, IdentityServices> = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  const failures = yield* AuthFailures
+  const limit = yield* RateLimit
+  const tokens = yield* SessionTokens
+  const authenticate = (credential: string): Effect.Effect<Principal, Unauthorized | AuthUnavailable> => {
+    if (credential === "") return missing
+    return credential.startsWith("svc_") || credential.length > maxCredentialLength
+      ? accounts.authenticate(credential)
+      : tokens.verify(credential)
+  }
+  const admitted = (principal: Principal) => Effect.as(limit.admit(principal.userId), principal)
+  return (credential) =>
+    Effect.withFiber((fiber) => {
+      const notes = fiber.getRef(CurrentNotes)
+      const known = failures
+        .guard(authenticate(credential))
+        .pipe(Effect.tapError(() => Effect.sync(() => notes.authenticated())))
+      return Effect.flatMap(known, (principal) => {
+        notes.authenticated()
+        return admitted(principal)
+      })
+    })
+})
+
 /** A credential's principal, however it came in. Counts against the user's rate limit when it is good. */
 export const identify = (
   credential: string,
 ): Effect.Effect<
   Principal,
   Unauthorized | AuthUnavailable | RateLimited,
-  Accounts | SessionTokens | RateLimit
-> =>
-  Effect.gen(function* () {
-    const principal = yield* authenticate(credential)
-    yield* (yield* RateLimit).admit(principal.userId)
-    return principal
-  })
-
-const authenticate = (
-  credential: string,
-): Effect.Effect<Principal, Unauthorized | AuthUnavailable, Accounts | SessionTokens> => {
-  if (credential === "") return Effect.fail(new Unauthorized({ reason: "missing" }))
-  if (credential.startsWith("svc_") || credential.length > maxCredentialLength) {
-    return Effect.flatMap(Accounts, (accounts) => accounts.authenticate(credential))
-  }
-  return Effect.flatMap(SessionTokens, (tokens) => tokens.verify(credential))
-}
+  IdentityServices | HttpServerRequest.HttpServerRequest
+> => Effect.flatMap(makeIdentify, (identifyNow) => identifyNow(credential))
 
 /** The credential of a request that a browser may have made: the `token` of the query, else the bearer header. */
 export const credentialOf = (request: HttpServerRequest.HttpServerRequest, url: URL): string => {
@@ -66,20 +92,15 @@ export const credentialOf = (request: HttpServerRequest.HttpServerRequest, url: 
   return /^bearer /i.test(header) ? header.slice("bearer ".length).trim() : ""
 }
 
-export const AuthenticationLive: Layer.Layer<Authentication, never, Accounts | SessionTokens | RateLimit> =
-  Layer.effect(
-    Authentication,
-    Effect.gen(function* () {
-      const services = yield* Effect.context<Accounts | SessionTokens | RateLimit>()
-      return Authentication.of({
-        bearer: (handler, { credential }) =>
-          identify(Redacted.value(credential)).pipe(
-            Effect.provideContext(services),
-            Effect.matchEffect({
-              onFailure: (error) => Effect.succeed(errorResponse(error)),
-              onSuccess: (principal) => Effect.provideService(handler, Caller, principal),
-            }),
-          ),
-      })
+export const AuthenticationLive: Layer.Layer<Authentication, never, IdentityServices> = Layer.effect(
+  Authentication,
+  Effect.map(makeIdentify, (identifyNow) =>
+    Authentication.of({
+      bearer: (handler, { credential }) =>
+        Effect.matchEffect(identifyNow(Redacted.value(credential)), {
+          onFailure: (error) => Effect.succeed(errorResponse(error)),
+          onSuccess: (principal) => Effect.provideService(handler, Caller, principal),
+        }),
     }),
-  )
+  ),
+)

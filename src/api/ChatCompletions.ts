@@ -8,7 +8,7 @@ import { Caller } from "./Authentication.ts"
 import { begin, type TextDefaults, textModel, toGenerateRequest } from "./Generation.ts"
 import { NewId } from "./Ids.ts"
 import { readJson } from "./JsonBody.ts"
-import { event, type StreamFrames, streamReply, textFrame } from "./TextStream.ts"
+import { type Extras, event, extrasOf, type StreamFrames, streamReply, textFrame } from "./TextStream.ts"
 
 const defaults: TextDefaults = { maxTokens: 150, topK: 0 }
 
@@ -48,21 +48,16 @@ const chunk = ({ created, id, model }: Head, delta: object, finish_reason: strin
   choices: [{ index: 0, delta, finish_reason }],
 })
 
-const streamFrames = (head: Head, includeUsage: boolean): StreamFrames => ({
+const streamFrames = (head: Head, { timing, usage }: Extras): StreamFrames => ({
   first: textFrame((content) => chunk(head, { role: "assistant", content }, null)),
   next: textFrame((content) => chunk(head, { content }, null)),
-  last: (end) =>
-    event(chunk(head, {}, end.finishReason)) +
-    (includeUsage
-      ? event({
-          id: head.id,
-          object: "chat.completion.chunk",
-          created: head.created,
-          model: head.model,
-          choices: [],
-          usage: usageOf(end),
-        })
-      : ""),
+  last: (end) => {
+    const last = chunk(head, {}, end.finishReason)
+    if (!usage) return event({ ...last, ...timing() })
+    const { created, id, model } = head
+    const object = "chat.completion.chunk"
+    return event(last) + event({ id, object, created, model, choices: [], usage: usageOf(end), ...timing() })
+  },
 })
 
 export const chatCompletions = Effect.fn("ChatCompletions.create")(function* (
@@ -72,14 +67,15 @@ export const chatCompletions = Effect.fn("ChatCompletions.create")(function* (
   const entry = yield* textModel(body.model)
   const turns = yield* turnsOf(body)
   const request = yield* toGenerateRequest({ turns }, body, defaults)
-  const generation = yield* begin(yield* Caller, entry, request)
+  const delivery = body.stream === true ? "stream" : "whole"
+  const generation = yield* begin(yield* Caller, entry, request, delivery)
   const head: Head = {
     id: `chatcmpl-${(yield* NewId)()}`,
     created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
     model: entry.id,
   }
   if (body.stream === true) {
-    return streamReply(generation, streamFrames(head, body.stream_options?.include_usage === true))
+    return streamReply(generation, streamFrames(head, yield* extrasOf(body.stream_options)))
   }
   let content = ""
   generation.read(({ text }) => {

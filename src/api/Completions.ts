@@ -5,10 +5,10 @@ import { type CompletionRequest, CompletionRequest as CompletionRequestSchema } 
 import type { Principal } from "#store/Accounts.ts"
 import { Caller } from "./Authentication.ts"
 import { usageOf } from "./ChatCompletions.ts"
-import { begin, type TextDefaults, textModel, toGenerateRequest } from "./Generation.ts"
+import { begin, type Delivery, type TextDefaults, textModel, toGenerateRequest } from "./Generation.ts"
 import { NewId } from "./Ids.ts"
 import { readJson } from "./JsonBody.ts"
-import { event, type StreamFrames, streamReply, textFrame } from "./TextStream.ts"
+import { type Extras, event, extrasOf, type StreamFrames, streamReply, textFrame } from "./TextStream.ts"
 
 const defaults: TextDefaults = { maxTokens: 100, topK: 50 }
 
@@ -34,10 +34,14 @@ export const completionChunk = (
 })
 
 /** A decoded body on behalf of a caller, accepted by the engine. */
-export const beginCompletion = Effect.fnUntraced(function* (caller: Principal, body: CompletionRequest) {
+export const beginCompletion = Effect.fnUntraced(function* (
+  caller: Principal,
+  body: CompletionRequest,
+  delivery: Delivery,
+) {
   const entry = yield* textModel(body.model)
   const request = yield* toGenerateRequest({ text: body.prompt }, body, defaults)
-  const generation = yield* begin(caller, entry, request)
+  const generation = yield* begin(caller, entry, request, delivery)
   const head: CompletionHead = {
     id: `cmpl-${(yield* NewId)()}`,
     created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
@@ -46,14 +50,17 @@ export const beginCompletion = Effect.fnUntraced(function* (caller: Principal, b
   return { generation, head }
 })
 
-const streamFrames = (head: CompletionHead, includeUsage: boolean): StreamFrames => {
+const streamFrames = (head: CompletionHead, { timing, usage }: Extras): StreamFrames => {
   const text = textFrame((marker) => completionChunk(head, marker, null))
   return {
     first: text,
     next: text,
-    last: (end) =>
-      event(completionChunk(head, "", end.finishReason)) +
-      (includeUsage ? event({ ...head, object: "text_completion", choices: [], usage: usageOf(end) }) : ""),
+    last: (end) => {
+      const last = completionChunk(head, "", end.finishReason)
+      if (!usage) return event({ ...last, ...timing() })
+      const object = "text_completion"
+      return event(last) + event({ ...head, object, choices: [], usage: usageOf(end), ...timing() })
+    },
   }
 }
 
@@ -61,9 +68,13 @@ export const completions = Effect.fn("Completions.create")(function* (
   httpRequest: HttpServerRequest.HttpServerRequest,
 ) {
   const body = yield* readRequest(httpRequest)
-  const { generation, head } = yield* beginCompletion(yield* Caller, body)
+  const { generation, head } = yield* beginCompletion(
+    yield* Caller,
+    body,
+    body.stream === true ? "stream" : "whole",
+  )
   if (body.stream === true) {
-    return streamReply(generation, streamFrames(head, body.stream_options?.include_usage === true))
+    return streamReply(generation, streamFrames(head, yield* extrasOf(body.stream_options)))
   }
   let text = ""
   generation.read((delta) => {

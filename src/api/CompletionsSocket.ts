@@ -94,7 +94,7 @@ class Outbox {
 /** One generation of a socket, from its frame to `done` or `error`. */
 const runOne = (caller: Principal, body: typeof Start.Type, request_id: RequestId, outbox: Outbox) =>
   Effect.gen(function* () {
-    const { generation, head } = yield* beginCompletion(caller, body)
+    const { generation, head } = yield* beginCompletion(caller, body, "stream")
     const leave = outbox.add(generation)
     yield* Effect.addFinalizer(() => Effect.sync(leave))
     generation.read(({ text }) => {

@@ -25,7 +25,13 @@ const TooManyRequests = detail("TooManyRequests", 429, "Rate limit exceeded; see
 const Failed = detail("Failed", 500, "The model's engine failed")
 const AtCapacity = detail("AtCapacity", 503, "The model is at capacity or unavailable; see `Retry-After`")
 
+const StillAnswered = detail("StillAnswered", 409, "`Idempotency-Key`: the first request is being answered")
+const KeyReused = detail("KeyReused", 422, "`Idempotency-Key`: was used before with another request")
+/** Of requests that may carry an Idempotency-Key. */
+const idempotencyErrors = [StillAnswered, KeyReused] as const
+
 const generationErrors = [
+  ...idempotencyErrors,
   BadRequest,
   NotAuthorized,
   BillingDenied,
@@ -81,6 +87,7 @@ export class SpeechGroup extends HttpApiGroup.make("Speech")
       // The content type follows `response_format`: audio/wav, audio/mpeg and audio/ogg besides this one.
       success: HttpApiSchema.StreamUint8Array({ contentType: "audio/pcm" }),
       error: [
+        ...idempotencyErrors,
         BadRequest,
         NotAuthorized,
         BillingDenied,
@@ -126,6 +133,7 @@ const transcriptionQuery = {
   punctuation: text,
   stream: text,
   sync: text,
+  include_timing: text,
 }
 
 export class TranscriptionGroup extends HttpApiGroup.make("Transcription")
@@ -134,6 +142,7 @@ export class TranscriptionGroup extends HttpApiGroup.make("Transcription")
       query: transcriptionQuery,
       success: [TranscriptBody, Accepted, eventStream],
       error: [
+        ...idempotencyErrors,
         BadRequest,
         NotAuthorized,
         BillingDenied,
@@ -186,7 +195,7 @@ export class OperationsGroup extends HttpApiGroup.make("Operations")
     HttpApiEndpoint.post("unloadModel", "/v1/models/unload", {
       payload: UnloadRequest,
       success: record,
-      error: [...operatorErrors, NotLoaded, AtCapacity],
+      error: [...operatorErrors, NotLoaded, Failed, AtCapacity],
     }),
     HttpApiEndpoint.post("unloadAll", "/v1/models/unload-all", { success: record, error: operatorErrors }),
     HttpApiEndpoint.get("gpuStatus", "/v1/gpu/status", { success: record, error: operatorErrors }),

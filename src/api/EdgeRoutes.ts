@@ -11,6 +11,8 @@ import { completionsSocket } from "./CompletionsSocket.ts"
 import { EdgeApi } from "./EdgeApi.ts"
 import { type EdgeError, errorResponse } from "./ErrorBody.ts"
 import { health } from "./Health.ts"
+import { digestOfBytes, idempotent } from "./Idempotency.ts"
+import { bodyBytes } from "./JsonBody.ts"
 import { liveTranscription } from "./LiveTranscription.ts"
 import { metrics } from "./Metrics.ts"
 import { listModels, modelStatus } from "./Models.ts"
@@ -27,15 +29,24 @@ const answered = <R>(
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> =>
   Effect.catch(handler, (error) => Effect.succeed(errorResponse(error)))
 
+/** A priced request with a JSON body: with an Idempotency-Key it is answered once. */
+const answeredOnce = <R>(
+  self: HttpServerRequest.HttpServerRequest,
+  handler: Effect.Effect<HttpServerResponse.HttpServerResponse, EdgeError, R>,
+) => {
+  const digest = Effect.flatMap(bodyBytes(self), (bytes) => digestOfBytes(self, bytes))
+  return answered(idempotent(self, digest, handler))
+}
+
 const Text = HttpApiBuilder.group(EdgeApi, "Text", (handlers) =>
   handlers
-    .handleRaw("chatCompletions", ({ request }) => answered(chatCompletions(request)))
-    .handleRaw("completions", ({ request }) => answered(completions(request))),
+    .handleRaw("chatCompletions", ({ request }) => answeredOnce(request, chatCompletions(request)))
+    .handleRaw("completions", ({ request }) => answeredOnce(request, completions(request))),
 )
 
 const Speech = HttpApiBuilder.group(EdgeApi, "Speech", (handlers) =>
   handlers
-    .handleRaw("speech", ({ request }) => answered(speech(request)))
+    .handleRaw("speech", ({ request }) => answeredOnce(request, speech(request)))
     .handleRaw("voices", ({ request }) => answered(voices(request))),
 )
 
@@ -72,7 +83,7 @@ const Api = HttpApiBuilder.layer(EdgeApi, { openapiPath: "/openapi.json" }).pipe
 const Docs = HttpApiScalar.layer(EdgeApi, { path: "/docs", scalar: { withDefaultFonts: false } })
 
 /** Paths and their methods, for 405 and preflight. */
-const knownPaths: KnownPaths = {
+export const knownPaths: KnownPaths = {
   "/": ["GET"],
   "/docs": ["GET"],
   "/health": ["GET"],

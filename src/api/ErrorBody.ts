@@ -9,9 +9,14 @@ import type {
   EngineFailed,
   FileTooLarge,
   Forbidden,
+  IdempotencyKeyReused,
+  IdempotentAnswerLost,
+  IdempotentPending,
   InputTooLong,
+  InsufficientMemory,
   InvalidRequest,
   JobNotFound,
+  MemoryPressure,
   ModelBusy,
   ModelNotLoaded,
   ModelUnavailable,
@@ -20,6 +25,7 @@ import type {
   RateLimited,
   SynthesisFailed,
   Unauthorized,
+  UnloadFailed,
 } from "#domain/Errors.ts"
 
 export type EdgeError =
@@ -30,9 +36,14 @@ export type EdgeError =
   | EngineFailed
   | FileTooLarge
   | Forbidden
+  | IdempotencyKeyReused
+  | IdempotentAnswerLost
+  | IdempotentPending
   | InputTooLong
+  | InsufficientMemory
   | InvalidRequest
   | JobNotFound
+  | MemoryPressure
   | ModelBusy
   | ModelNotLoaded
   | ModelUnavailable
@@ -41,6 +52,7 @@ export type EdgeError =
   | RateLimited
   | SynthesisFailed
   | Unauthorized
+  | UnloadFailed
 
 export interface Problem {
   readonly status: number
@@ -71,6 +83,8 @@ const engineFailed: Readonly<Record<EngineFailed["reason"], string>> = {
   unloaded: "The model was unloaded",
   protocol: "The model's engine misbehaved",
 }
+
+const gigabytes = (bytes: number): string => (bytes / 1024 ** 3).toFixed(2)
 
 /** Whole seconds, rounded up, as the header wants them; never 0, which would invite a retry at once. */
 const retryAfter = (ms: number) => ({ "retry-after": String(Math.max(1, Math.ceil(ms / 1000))) })
@@ -108,6 +122,16 @@ export const problemOf = (error: EdgeError): Problem => {
       return { status: 404, detail: "Job not found" }
     case "ModelBusy":
       return { status: 409, detail: `force: models are in use: ${error.models.join(", ")}` }
+    case "IdempotencyKeyReused":
+      return { status: 422, detail: "Idempotency-Key: was used before with another request" }
+    case "IdempotentPending":
+      return {
+        status: 409,
+        detail: "Idempotency-Key: the first request with it is still being answered",
+        headers: retryAfter(error.retryAfterMs),
+      }
+    case "IdempotentAnswerLost":
+      return { status: 409, detail: "Idempotency-Key: was answered before, with more than is kept" }
     case "InputTooLong":
       return { status: 413, detail: `input: ${error.model} speaks at most ${error.maxCharacters} characters` }
     case "SynthesisFailed":
@@ -126,6 +150,28 @@ export const problemOf = (error: EdgeError): Problem => {
       }
     case "ModelUnavailable":
       return { status: 503, detail: "Model is unavailable", headers: retryAfter(error.retryAfterMs) }
+    case "InsufficientMemory":
+      return {
+        status: 503,
+        detail:
+          `Not enough memory: ${error.model} needs ${gigabytes(error.wantedBytes)} GB, ` +
+          `${gigabytes(Math.max(0, error.freeBytes))} GB are free on ${error.device}`,
+        headers: retryAfter(error.retryAfterMs),
+      }
+    case "MemoryPressure":
+      return {
+        status: 503,
+        detail: "The node's memory is nearly full",
+        headers: retryAfter(error.retryAfterMs),
+      }
+    case "UnloadFailed": {
+      const detail = `${error.model} is not unloaded: its process still holds ${gigabytes(error.heldBytes)} GB`
+      return {
+        status: 500,
+        detail,
+        body: { status: "failed", model: error.model, message: detail, detail },
+      }
+    }
     case "Draining":
       return { status: 503, detail: "Server is shutting down", headers: retryAfter(1_000) }
   }

@@ -1,6 +1,6 @@
 // One text generation on behalf of a caller: admitted, paid for, started, read, ended. Both text endpoints and the
 // completions socket go through here; what they do with the text is theirs.
-import { Effect, Random, type Scope } from "effect"
+import { Effect, Exit, Option, Random, type Scope } from "effect"
 import type { Flow } from "#actors/EngineHost.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import { InvalidRequest, ModelNotLoaded } from "#domain/Errors.ts"
@@ -9,7 +9,8 @@ import { textUsage } from "#domain/Usage.ts"
 import type { GenerateEnd, GenerateRequest, GenerateStarted, Sampling, TextDelta } from "#engines/Engine.ts"
 import type { Principal } from "#store/Accounts.ts"
 import type { EdgeError } from "./ErrorBody.ts"
-import { beginRun, type ModelRunServices } from "./ModelRun.ts"
+import { beginRun, type ModelRunError, type ModelRunServices } from "./ModelRun.ts"
+import { isOurs } from "./TranscriptionRun.ts"
 
 /** The sampling part of a request body, after validation. */
 export interface SamplingFields {
@@ -98,11 +99,21 @@ export interface Generation {
   readonly end: Effect.Effect<GenerateEnd, EdgeError>
 }
 
-/** Starts a generation and waits until the engine has accepted its prompt. Charged for what was generated. */
+/** Whether its caller reads it as it comes, or gets it as a whole in the end. */
+export type Delivery = "stream" | "whole"
+
+const failedHere = (exit: Exit.Exit<unknown, ModelRunError> | undefined): boolean =>
+  exit !== undefined && Option.exists(Exit.findErrorOption(exit), isOurs)
+
+/**
+ * Starts a generation and waits until the engine has accepted its prompt. Charged for what was generated; where it failed
+ * on this side, only for what its caller has had of it.
+ */
 export const begin = (
   principal: Principal,
   entry: ModelEntry,
   request: GenerateRequest,
+  delivery: Delivery,
 ): Effect.Effect<Generation, EdgeError, Scope.Scope | ModelRunServices> =>
   Effect.gen(function* () {
     const facts = (yield* ModelRegistry).find(entry.id)?.host?.facts
@@ -120,7 +131,11 @@ export const begin = (
         promptTokensAtMost(request, contextTokens),
         Math.min(request.maxTokens, contextTokens),
       ),
-      used: () => (promptTokens === undefined ? undefined : textUsage(promptTokens, completionTokens)),
+      used: (exit) => {
+        if (promptTokens === undefined) return undefined
+        const had = delivery === "stream" ? completionTokens : 0
+        return had === 0 && failedHere(exit) ? undefined : textUsage(promptTokens, completionTokens)
+      },
       onStarted: (started) => {
         promptTokens = started.promptTokens
       },

@@ -53,7 +53,7 @@ export const health = Effect.gen(function* () {
       node: name,
       runtime: `edgewise/${version} node/${process.versions.node}`,
       timestamp: timestamp(yield* Clock.currentTimeMillis),
-      features: { dynamic_loading: true, huggingface_support: false },
+      features: { dynamic_loading: true, huggingface_support: true },
       backend: {
         healthy: status !== "unhealthy",
         info: {

@@ -2,6 +2,7 @@
 // Used by every endpoint that takes JSON. The content type is not looked at: a body that is JSON is understood.
 import { ByteSize, Effect, Schema, SchemaIssue } from "effect"
 import { HttpIncomingMessage, type HttpServerRequest } from "effect/http"
+import type { HttpServerError } from "effect/http/HttpServerError"
 import { BodyTooLarge, InvalidRequest } from "#domain/Errors.ts"
 
 /** The contract's cap for JSON bodies. */
@@ -87,18 +88,24 @@ export const decodeJson = <A>(schema: Schema.Codec<A, unknown>) => {
 const withCap = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.provideService(effect, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxJsonBytes))
 
+const bodyError = (error: HttpServerError): InvalidRequest | BodyTooLarge =>
+  error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge"
+    ? new BodyTooLarge({ limitBytes: maxJsonBytes })
+    : new InvalidRequest({ field: "body", problem: "could not be read" })
+
+/** The body as it came, under the same cap; reading it twice costs nothing. */
+export const bodyBytes = (
+  request: HttpServerRequest.HttpServerRequest,
+): Effect.Effect<Uint8Array, InvalidRequest | BodyTooLarge> =>
+  withCap(request.arrayBuffer).pipe(
+    Effect.mapError(bodyError),
+    Effect.map((buffer) => new Uint8Array(buffer)),
+  )
+
 /** The request's body as a value of `schema`. */
 export const readJson = <A>(
   schema: Schema.Codec<A, unknown>,
 ): ((request: HttpServerRequest.HttpServerRequest) => Effect.Effect<A, InvalidRequest | BodyTooLarge>) => {
   const decode = decodeJson(schema)
-  return (request) =>
-    withCap(request.text).pipe(
-      Effect.mapError((error) =>
-        error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge"
-          ? new BodyTooLarge({ limitBytes: maxJsonBytes })
-          : new InvalidRequest({ field: "body", problem: "could not be read" }),
-      ),
-      Effect.flatMap(decode),
-    )
+  return (request) => withCap(request.text).pipe(Effect.mapError(bodyError), Effect.flatMap(decode))
 }

@@ -14,6 +14,7 @@ import { audioUsage } from "#domain/Usage.ts"
 import type { Principal } from "#store/Accounts.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
 import { credentialOf, identify } from "./Authentication.ts"
+import { CurrentNotes } from "./RequestNotes.ts"
 import { transcriptionModel } from "./TranscriptionRun.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -70,7 +71,9 @@ export const payFor = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, PaymentRequired, Scope.Scope | UsageLedger> {
   const ledger = yield* UsageLedger
   const most = costOf(entry.price, audioUsage("transcription", limitSeconds, 1))
+  const notes = yield* CurrentNotes
   const reservation = yield* ledger.reserve(caller, most)
+  notes.reserved(reservation)
   yield* Effect.addFinalizer(() => {
     const samples = charged()
     if (samples === 0) return ledger.cancel(reservation)

@@ -1,9 +1,10 @@
 // A live session on its socket, in this product's own events: PCM and `stop` come in, captions go out, and one last
 // event and a close code at the end. Called by LiveTranscription, which has admitted the session; knows no accounts.
-import { Cause, Clock, Effect, Latch, Schema } from "effect"
+import { Cause, Clock, Effect, Fiber, Schema } from "effect"
 import { CloseEvent, type Reader, type SocketError, type Writer } from "effect/socket/Socket"
 import { type LiveEnd, type LiveSession, type LiveWord, remainingMs } from "#actors/LiveSession.ts"
 import type { LiveError } from "#actors/LiveSessions.ts"
+import { Signal } from "#actors/Signal.ts"
 import { bytesToS16, LISTEN_RATE_HZ, samplesToSeconds } from "#domain/Audio.ts"
 import { deltaOf } from "#domain/LiveTranscript.ts"
 import { SpeechDetector, type SpeechEvent } from "#domain/SpeechDetector.ts"
@@ -16,8 +17,8 @@ export interface Conversation {
   readonly language: string | undefined
   /** Whether the client wants to know when speech starts and stops. */
   readonly speechEvents: boolean
-  /** Completes when the caller's credential is revoked. */
-  readonly revoked: Effect.Effect<void>
+  /** Calls when the caller's credential is revoked; what it gives back ends the watch. */
+  readonly onRevoked: (told: () => void) => () => void
 }
 
 /** How a session ends on the wire: last events, then the close frame. */
@@ -99,20 +100,20 @@ class SpeechNews {
   private readonly detector = new SpeechDetector(LISTEN_RATE_HZ)
   /** Bounded by the session's audio: speech starts and stops at most twice a second. */
   private events: Array<SpeechEvent> = []
-  private readonly filled = Latch.makeUnsafe(false)
+  private readonly filled = new Signal()
 
   hear(frame: Uint8Array): void {
     const events = this.detector.push(bytesToS16(frame))
     if (events.length === 0) return
     this.events.push(...events)
-    this.filled.openUnsafe()
+    this.filled.set()
   }
 
   readonly take: Effect.Effect<ReadonlyArray<SpeechEvent>> = Effect.suspend(() =>
-    Effect.map(this.filled.await, () => {
+    Effect.map(this.filled.wait, () => {
       const { events } = this
       this.events = []
-      this.filled.closeUnsafe()
+      this.filled.clear()
       return events
     }),
   )
@@ -187,31 +188,50 @@ const tellSpeech = (speech: SpeechNews, writer: Writer): Effect.Effect<never, So
 
 // ---------------------------------------------------------------- the whole
 
-/** Runs until something ends the session. Whichever of its fibers dies, the session ends with it. */
+const revokedEnding = failure("Invalid API key", 1008, "credential revoked")
+
+/**
+ * Runs until something ends the session. Whichever of its fibers ends or dies, the session ends with it. One that says
+ * nothing has the reader's alone: a thousand of them wait on every node.
+ */
 const untilEnding = (
-  { language, revoked, session, speechEvents }: Conversation,
+  { language, onRevoked, session, speechEvents }: Conversation,
   reader: Reader,
   writer: Writer,
-): Effect.Effect<Ending, SocketError> => {
-  const speech = speechEvents ? new SpeechNews() : undefined
-  const listen = Effect.match(session.run, {
-    onSuccess: (word) => endingOf(word, session, language),
-    onFailure: (error) => failure(problemOf(error).detail, failedCode, "transcription failed"),
-  })
-  const locked = Effect.as(revoked, failure("Invalid API key", 1008, "credential revoked"))
-  // Nothing to hear, nothing to tell: a session that is silent waits in one fiber less.
-  const heard = Effect.andThen(session.begun, Effect.raceFirst(listen, caption(session, writer)))
-  const fibers = [read(session, reader, speech), heard, locked]
-  if (speech !== undefined) fibers.push(tellSpeech(speech, writer))
-  return Effect.raceAllFirst(fibers).pipe(
-    Effect.catchCauseIf(Cause.hasDies, (cause) =>
+): Effect.Effect<Ending, SocketError> =>
+  Effect.contextWith((context) => {
+    const fibers: Array<Fiber.Fiber<Ending, SocketError>> = []
+    const speech = speechEvents ? new SpeechNews() : undefined
+    const listen = Effect.match(session.run, {
+      onSuccess: (word) => endingOf(word, session, language),
+      onFailure: (error) => failure(problemOf(error).detail, failedCode, "transcription failed"),
+    })
+    let unwatch = () => {}
+    const first = Effect.callback<Ending, SocketError>((resume) => {
+      const link = (part: Effect.Effect<Ending, SocketError>): void => {
+        const fiber = Effect.runForkWith(context)(part)
+        fibers.push(fiber)
+        fiber.addObserver(resume)
+      }
+      unwatch = onRevoked(() => resume(Effect.succeed(revokedEnding)))
+      session.whenRoused(() => {
+        link(listen)
+        link(caption(session, writer))
+        if (speech !== undefined) link(tellSpeech(speech, writer))
+      })
+      link(read(session, reader, speech))
+    })
+    const release = Effect.suspend(() => {
+      unwatch()
+      return Fiber.interruptAll(fibers)
+    })
+    return Effect.catchCauseIf(Effect.ensuring(first, release), Cause.hasDies, (cause) =>
       Effect.as(
         Effect.logError("live session failed", cause),
         failure("Internal server error", failedCode, "failed"),
       ),
-    ),
-  )
-}
+    )
+  })
 
 /** One session from its first frame to its close; true if it failed on this side. */
 export const converse = (

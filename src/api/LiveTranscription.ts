@@ -49,7 +49,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
         session,
         language,
         speechEvents: isTrue(parameters.vad_events),
-        revoked: accounts.revoked(caller),
+        onRevoked: (told) => accounts.onRevoked(caller, told),
       },
       reader,
       writer,

@@ -16,6 +16,7 @@ import { costOf } from "#domain/Money.ts"
 import type { Usage } from "#domain/Usage.ts"
 import { Accounts, type Principal } from "#store/Accounts.ts"
 import { type Reservation, UsageLedger } from "#store/UsageLedger.ts"
+import { CurrentNotes, nowMs } from "./RequestNotes.ts"
 
 export type ModelRunError = RunError | Draining | ModelNotLoaded | PaymentRequired | Unauthorized
 
@@ -26,8 +27,11 @@ export interface RunSpec<Started, Unit, End> {
   readonly request: unknown
   /** The most it can use: what is reserved. */
   readonly atMost: Usage
-  /** What it has used by now, asked when it ends for whatever reason; undefined for nothing to charge. */
-  readonly used: () => Usage | undefined
+  /**
+   * What it has used by now, asked when it ends for whatever reason; undefined for nothing to charge. `exit` is how the
+   * run ended, except with `untilReplied`.
+   */
+  readonly used: (exit?: Exit.Exit<unknown, ModelRunError>) => Usage | undefined
   readonly onStarted: (facts: Started) => void
   readonly onUnit: (unit: Unit) => void
   readonly onEnd: (end: End) => void
@@ -55,7 +59,12 @@ export const reserveFor = (
   entry: ModelEntry,
   atMost: Usage,
 ): Effect.Effect<Reservation, PaymentRequired, Scope.Scope | UsageLedger> =>
-  Effect.flatMap(UsageLedger, (ledger) => ledger.reserve(principal, costOf(entry.price, atMost)))
+  Effect.gen(function* () {
+    const notes = yield* CurrentNotes
+    const reservation = yield* (yield* UsageLedger).reserve(principal, costOf(entry.price, atMost))
+    notes.reserved(reservation)
+    return reservation
+  })
 
 /** Makes a draining node wait until the scope closes. */
 const holdDrain = (drain: Drain["Service"]): Effect.Effect<void, Draining, Scope.Scope> =>
@@ -79,43 +88,60 @@ export const beginRun = <Started, Unit, End>(
     const registry = yield* ModelRegistry
 
     const reservation = spec.reservation ?? (yield* reserveFor(principal, entry, spec.atMost))
-    const settle = Effect.suspend(() => {
-      const usage = spec.used()
-      if (usage === undefined) return ledger.cancel(reservation)
-      const microDollars = costOf(entry.price, usage)
-      return Effect.asVoid(ledger.settle(reservation, { model: entry.id, usage, microDollars }))
-    })
+    const settle = (exit?: Exit.Exit<unknown, ModelRunError>) =>
+      Effect.suspend(() => {
+        const usage = spec.used(exit)
+        if (usage === undefined) return ledger.cancel(reservation)
+        const microDollars = costOf(entry.price, usage)
+        return Effect.asVoid(ledger.settle(reservation, { model: entry.id, usage, microDollars }))
+      })
 
+    const notes = yield* CurrentNotes
+    const askedMs = nowMs()
     const started = Deferred.makeUnsafe<{ readonly facts: Started; readonly flow: Flow }, ModelRunError>()
     const listener: Listener<Started, Unit> = {
       started: (facts, flow) => {
+        notes.accepted(askedMs, entry.id)
         spec.onStarted(facts)
         Deferred.doneUnsafe(started, Effect.succeed({ facts, flow }))
       },
-      unit: spec.onUnit,
+      unit: (unit) => {
+        notes.firstUnit()
+        spec.onUnit(unit)
+      },
     }
-    const revoked = Effect.flatMap(accounts.revoked(principal), () =>
-      Effect.fail(new Unauthorized({ reason: "invalid-key" })),
-    )
-    const run = registry.run<Started, Unit, End>(entry.id, spec.request, listener).pipe(
-      Effect.tap((end) => Effect.sync(() => spec.onEnd(end))),
-      Effect.raceFirst(revoked),
-    )
+    const run = registry
+      .run<Started, Unit, End>(entry.id, spec.request, listener, { user: principal.userId })
+      .pipe(Effect.tap((end) => Effect.sync(() => spec.onEnd(end))))
     if (spec.untilReplied === true) {
       yield* holdDrain(drain)
-      yield* Effect.addFinalizer(() => settle)
+      yield* Effect.addFinalizer(() => settle())
     }
-    const whole = spec.untilReplied === true ? run : drain.admit(Effect.onExit(run, () => settle))
+    const whole = spec.untilReplied === true ? run : drain.admit(Effect.onExit(run, settle))
     const fiber = yield* Effect.forkScoped(whole, { startImmediately: true })
-    // An observer and not a race: this is on every request's way, and a race costs two fibers.
+    // Callbacks and not races: this is on every request's way, and a race costs two fibers.
+    let revoked = false
+    const leave = accounts.onRevoked(principal, () => {
+      revoked = true
+      fiber.interruptUnsafe()
+    })
+    const refused = Effect.fail(new Unauthorized({ reason: "invalid-key" }))
     fiber.addObserver((exit) => {
+      leave()
       if (Deferred.isDoneUnsafe(started)) return
       const detail = "ended before it started"
       const reply = Exit.isSuccess(exit)
         ? Effect.fail(new EngineFailed({ model: entry.id, reason: "protocol", detail }))
-        : Effect.failCause(exit.cause)
+        : revoked
+          ? refused
+          : Effect.failCause(exit.cause)
       Deferred.doneUnsafe(started, reply)
     })
     const { facts, flow } = yield* Deferred.await(started)
-    return { facts, flow, end: Fiber.join(fiber) }
+    const end: Effect.Effect<End, ModelRunError> = Effect.flatMap(
+      Fiber.await(fiber),
+      (exit): Effect.Effect<End, ModelRunError> =>
+        revoked && Exit.isFailure(exit) && Exit.hasInterrupts(exit) ? refused : exit,
+    )
+    return { facts, flow, end }
   })

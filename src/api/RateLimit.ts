@@ -2,10 +2,14 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { RateLimited } from "#domain/Errors.ts"
 import { RateWindow } from "#domain/RateWindow.ts"
+import { CurrentNotes } from "./RequestNotes.ts"
 
 export class RateLimit extends Context.Service<
   RateLimit,
-  { readonly admit: (userId: string) => Effect.Effect<void, RateLimited> }
+  {
+    /** Counts a request; what is left goes into the head of its answer. */
+    readonly admit: (userId: string) => Effect.Effect<void, RateLimited>
+  }
 >()("edgewise/api/RateLimit") {
   /** `perMinute` 0 turns the limit off. */
   static readonly layer = (perMinute: number) =>
@@ -13,10 +17,14 @@ export class RateLimit extends Context.Service<
       const window = new RateWindow({ limit: perMinute })
       return RateLimit.of({
         admit: (userId) =>
-          Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
-            const { admitted, retryAfterMs } = window.admit(userId, nowMs)
-            return admitted ? Effect.void : Effect.fail(new RateLimited({ retryAfterMs }))
-          }),
+          perMinute === 0
+            ? Effect.void
+            : Effect.withFiber((fiber) => {
+                const admission = window.admit(userId, fiber.getRef(Clock.Clock).currentTimeMillisUnsafe())
+                fiber.getRef(CurrentNotes).rate = { ...admission, limit: perMinute }
+                const { admitted, retryAfterMs } = admission
+                return admitted ? Effect.void : Effect.fail(new RateLimited({ retryAfterMs }))
+              }),
       })
     })
 }

@@ -1,15 +1,14 @@
 // POST /v1/auth/session: an API key becomes a session token. Request, response, handler.
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
-import { subscriberOf } from "#domain/ClientAddress.ts"
-import { RateLimited, Unauthorized } from "#domain/Errors.ts"
-import { FailedAttempts } from "#domain/FailedAttempts.ts"
+import { Unauthorized } from "#domain/Errors.ts"
 import { Accounts } from "#store/Accounts.ts"
 import { SigningKeys } from "#store/SigningKeys.ts"
-import { callerAddress } from "./CallerAddress.ts"
+import { AuthFailures } from "./AuthFailures.ts"
 import { NewId } from "./Ids.ts"
 import { RateLimit } from "./RateLimit.ts"
+import { CurrentNotes } from "./RequestNotes.ts"
 import { claimsOf, signSession } from "./SessionToken.ts"
 
 /** The specification's hour. */
@@ -20,38 +19,24 @@ export const SessionSeconds = Context.Reference<number>("edgewise/api/SessionSec
 })
 
 /** Failures an address may have at once, and a minute. A guess: a person who mistypes has a few, a script a thousand. */
-const failuresAMinute = 30
-/** 64 bytes each, counted with the map's own. A guess. */
-const maxAddresses = 100_000
-
-export class AuthFailures extends Context.Service<AuthFailures, FailedAttempts>()(
-  "edgewise/api/AuthFailures",
-) {
-  static readonly layer = Layer.sync(
-    AuthFailures,
-    () => new FailedAttempts({ burst: failuresAMinute, forgiveMs: 60_000 / failuresAMinute, maxAddresses }),
-  )
-}
+export const sessionFailuresAMinute = 30
 
 const bearerOf = (request: HttpServerRequest.HttpServerRequest): string => {
   const header = request.headers.authorization ?? ""
   return /^bearer /i.test(header) ? header.slice("bearer ".length).trim() : ""
 }
 
+const missing = Effect.fail(new Unauthorized({ reason: "missing" }))
+
 /** The key's principal. Who has failed too often of late is refused unheard, whatever the credential. */
 const principalOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
   const accounts = yield* Accounts
-  const failures = yield* AuthFailures
-  const nowMs = yield* Clock.currentTimeMillis
-  const subscriber = subscriberOf(yield* callerAddress(request))
-  const retryAfterMs = failures.waitMs(subscriber, nowMs)
-  if (retryAfterMs > 0) return yield* new RateLimited({ retryAfterMs })
+  const notes = yield* CurrentNotes
   const credential = bearerOf(request)
-  const authenticated =
-    credential === ""
-      ? Effect.fail(new Unauthorized({ reason: "missing" }))
-      : accounts.authenticate(credential)
-  return yield* Effect.tapError(authenticated, () => Effect.sync(() => failures.failed(subscriber, nowMs)))
+  const authenticated = credential === "" ? missing : accounts.authenticate(credential)
+  return yield* (yield* AuthFailures)
+    .guard(authenticated)
+    .pipe(Effect.ensuring(Effect.sync(() => notes.authenticated())))
 })
 
 /** The body is not read: there is nothing to ask for. */

@@ -5,6 +5,7 @@ import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import { SPEECH_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/Audio.ts"
 import { SynthesisFailed } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
+import { PlayClock } from "#domain/PlayClock.ts"
 import { msPerCharacterAtMost } from "#domain/Speech.ts"
 import { codePointCount } from "#domain/SpeechText.ts"
 import { audioUsage, type Usage } from "#domain/Usage.ts"
@@ -12,6 +13,7 @@ import type { PcmChunk, SynthesizeEnd, SynthesizeRequest, SynthesizeStarted } fr
 import type { Reservation } from "#store/UsageLedger.ts"
 import { Caller } from "./Authentication.ts"
 import { beginRun, type ModelRun, type ModelRunError } from "./ModelRun.ts"
+import { CurrentNotes, nowMs } from "./RequestNotes.ts"
 import { SpeechAdmission, type SpeechModel } from "./SpeechAdmission.ts"
 
 /**
@@ -80,6 +82,9 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ entry, request, res
   let reader = (samples: Int16Array): void => void early.push(samples)
   let samplesIn = 0
   let deliveredSamples = 0
+  const played = request.priority === "batch" ? undefined : new PlayClock(SPEECH_RATE_HZ)
+  const notes = yield* CurrentNotes
+  const meters = registry.find(entry.id)?.meters
   const run = yield* beginRun<SynthesizeStarted, PcmChunk, SynthesizeEnd>({
     principal: yield* Caller,
     entry,
@@ -123,6 +128,13 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ entry, request, res
     audible: Effect.raceFirst(Deferred.await(first), Effect.andThen(end, silent)),
     delivered: (samples) => {
       deliveredSamples += samples
+      if (played === undefined || meters === undefined || samples === 0) return
+      const atMs = nowMs()
+      if (!played.begun) meters.firstAudioMs.record(atMs - notes.startedMs)
+      const silentMs = played.delivered(samples, atMs)
+      if (silentMs === 0) return
+      meters.underruns++
+      meters.underrunMs += silentMs
     },
     end,
   }

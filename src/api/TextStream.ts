@@ -5,6 +5,7 @@ import type { HttpServerResponse } from "effect/http"
 import type { GenerateEnd } from "#engines/Engine.ts"
 import { type EdgeError, streamError } from "./ErrorBody.ts"
 import type { Generation } from "./Generation.ts"
+import { CurrentNotes } from "./RequestNotes.ts"
 import { sinkResponse } from "./SinkBody.ts"
 
 /** One event. Safe for any text inside: JSON escapes CR and LF, the only characters that mean something here. */
@@ -21,6 +22,29 @@ export const textFrame = (around: (marker: string) => unknown): ((text: string) 
   const [before, after] = event(around(marker)).split(JSON.stringify(marker))
   return (text) => before + JSON.stringify(text) + after
 }
+
+interface StreamOptions {
+  readonly include_usage?: unknown
+  readonly include_timing?: unknown
+}
+
+/** What the last chunk of a stream says beyond the text, where the request asked for it. */
+export interface Extras {
+  readonly usage: boolean
+  /** How long each step took, asked when the last chunk is written. */
+  readonly timing: () => object
+}
+
+const none = (): object => ({})
+
+export const extrasOf = (options: StreamOptions | null | undefined) =>
+  Effect.map(
+    CurrentNotes,
+    (notes): Extras => ({
+      usage: options?.include_usage === true,
+      timing: options?.include_timing === true ? () => ({ timing: notes.timing() }) : none,
+    }),
+  )
 
 export interface StreamFrames {
   /** Frame of the first text event, which may carry more than the later ones (a role). */

@@ -5,9 +5,10 @@ import { readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { Clock, Context, Effect, Exit, FiberMap, Latch, Layer, Schedule } from "effect"
 import { Drain } from "#actors/Drain.ts"
+import { admitBatch } from "#actors/MemoryLadder.ts"
 import type { ModelRegistry } from "#actors/ModelRegistry.ts"
 import type { Decoder } from "#audio/Decoder.ts"
-import { AtCapacity, type Draining, JobNotFound } from "#domain/Errors.ts"
+import { AtCapacity, type Draining, JobNotFound, type MemoryPressure } from "#domain/Errors.ts"
 import { passes, retryAfterMs } from "#domain/JobRetry.ts"
 import type { JobStatus } from "#domain/JobStatus.ts"
 import type { Accounts } from "#store/Accounts.ts"
@@ -38,7 +39,7 @@ export class TranscriptionJobs extends Context.Service<
   TranscriptionJobs,
   {
     /** Refuses before an upload what `submit` would refuse after it. */
-    readonly admit: (orgId: string, model: string) => Effect.Effect<void, AtCapacity>
+    readonly admit: (orgId: string, model: string) => Effect.Effect<void, AtCapacity | MemoryPressure>
     readonly submit: (job: NewJob) => Effect.Effect<string, AtCapacity | Draining>
     /** A job of the organization; anybody else's cannot be told from none. */
     readonly find: (orgId: string, jobId: string) => Effect.Effect<Job, JobNotFound>
@@ -175,7 +176,10 @@ const make = Effect.gen(function* () {
 
   return TranscriptionJobs.of({
     admit: (orgId, model) =>
-      Effect.flatMap(jobs.hasRoom(orgId), (room) => (room ? Effect.void : Effect.fail(full(model)))),
+      Effect.andThen(
+        admitBatch,
+        Effect.flatMap(jobs.hasRoom(orgId), (room) => (room ? Effect.void : Effect.fail(full(model)))),
+      ),
     submit: (job) =>
       Effect.flatMap(jobs.accept(job), (id) => {
         if (id === undefined) return Effect.fail(full(job.model))

@@ -29,6 +29,7 @@ const formFallbacks = [
   "punctuation",
   "stream",
   "sync",
+  "include_timing",
 ] as const
 
 const granularityNames = ["timestamp_granularities[]", "timestamp_granularities"]

@@ -13,6 +13,7 @@ import { audioUsage } from "#domain/Usage.ts"
 import type { Principal } from "#store/Accounts.ts"
 import { type Reservation, UsageLedger } from "#store/UsageLedger.ts"
 import type { EdgeError } from "./ErrorBody.ts"
+import { CurrentNotes, nowMs } from "./RequestNotes.ts"
 import { openAudio } from "./TranscriptionAudio.ts"
 
 /** A deployed model that transcribes, and the language where one is asked for. */
@@ -63,6 +64,7 @@ export interface TranscriptionRun<E> {
 const makeReserve = Effect.fnUntraced(function* <E>(run: TranscriptionRun<E>) {
   const ledger = yield* UsageLedger
   const scope = yield* Effect.scope
+  const notes = yield* CurrentNotes
   const reservations: Array<Reservation> = []
   let reserved = 0
   const upTo = (ms: number): Effect.Effect<void, PaymentRequired> =>
@@ -70,6 +72,7 @@ const makeReserve = Effect.fnUntraced(function* <E>(run: TranscriptionRun<E>) {
       const cost = costOf(run.entry.price, audioUsage("transcription", ms, 1000))
       if (reservations.length > 0 && cost <= reserved) return
       reservations.push(yield* Scope.provide(ledger.reserve(run.principal, cost - reserved), scope))
+      if (reservations[0] !== undefined) notes.reserved(reservations[0])
       reserved = cost
     })
   const release = Effect.suspend(() => Effect.forEach(reservations, ledger.cancel, { discard: true }))
@@ -98,12 +101,15 @@ export const runTranscription = <E = never>(
     const reserve = yield* makeReserve(run)
     // Before decoding: an organization without money shall not cost any work.
     yield* reserve.upTo(Math.max(1, run.knownMs ?? 0))
+    const notes = yield* CurrentNotes
+    const askedMs = nowMs()
     let transcribed = run.from?.samples ?? 0
     const audio = yield* openAudio(run.entry.id, run.path, transcribed)
     return yield* transcribeFile<EdgeError | E>({
       modelId: run.entry.id,
       options: run.options,
       background: run.background,
+      user: run.principal.userId,
       from: run.from,
       pull: audio.pull,
       beforeWindow: (samples) =>
@@ -112,8 +118,14 @@ export const runTranscription = <E = never>(
           run.beforeWindow?.(samples) ?? Effect.void,
           reserve.upTo(Math.ceil(samplesToMs(samples, LISTEN_RATE_HZ))),
         ),
-      onStarted: run.onStarted,
-      onSegment: run.onSegment,
+      onStarted: () => {
+        notes.accepted(askedMs, run.entry.id)
+        run.onStarted()
+      },
+      onSegment: (segment) => {
+        notes.firstUnit()
+        run.onSegment(segment)
+      },
       onProgress: (progress) => {
         transcribed = progress.samples
         run.onProgress?.(progress)
@@ -130,5 +142,7 @@ export const isOurs = (error: EdgeError): boolean =>
   error._tag === "AtCapacity" ||
   error._tag === "Draining" ||
   error._tag === "EngineFailed" ||
+  error._tag === "InsufficientMemory" ||
+  error._tag === "MemoryPressure" ||
   error._tag === "ModelNotLoaded" ||
   error._tag === "ModelUnavailable"

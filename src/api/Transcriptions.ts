@@ -6,10 +6,13 @@ import { Decoder } from "#audio/Decoder.ts"
 import { InvalidRequest, Unauthorized } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
 import { render, type Transcript, type TranscriptSegment } from "#domain/Transcript.ts"
+import { wantsTiming } from "#domain/Transcription.ts"
 import { Accounts } from "#store/Accounts.ts"
 import type { JobOptions } from "#store/Jobs.ts"
 import { Caller } from "./Authentication.ts"
 import { streamError } from "./ErrorBody.ts"
+import { digestOfUpload, idempotent, isAnswered } from "./Idempotency.ts"
+import { CurrentNotes } from "./RequestNotes.ts"
 import { sinkResponse } from "./SinkBody.ts"
 import { doneEvent, event } from "./TextStream.ts"
 import { TranscriptionJobs } from "./TranscriptionJobs.ts"
@@ -69,7 +72,13 @@ const streamHeaders = {
 }
 
 /** Answers once the engine has accepted the first window: what is refused until then is an ordinary error. */
-const streamed = Effect.fnUntraced(function* (upload: Upload, entry: ModelEntry, options: JobOptions) {
+const streamed = Effect.fnUntraced(function* (
+  upload: Upload,
+  entry: ModelEntry,
+  options: JobOptions,
+  withTiming: boolean,
+) {
+  const notes = yield* CurrentNotes
   const started = Deferred.makeUnsafe<void>()
   const early: Array<TranscriptSegment> = []
   let reader = (segment: TranscriptSegment): void => void early.push(segment)
@@ -91,10 +100,12 @@ const streamed = Effect.fnUntraced(function* (upload: Upload, entry: ModelEntry,
         }
         for (const segment of early) reader(segment)
         const { duration, language, text } = yield* Fiber.join(fiber)
-        sink.write(event({ type: "transcript.text.done", text, duration, language }) + doneEvent)
+        const timing = withTiming ? { timing: notes.timing() } : {}
+        sink.write(event({ type: "transcript.text.done", text, duration, language, ...timing }) + doneEvent)
       }).pipe(
         Effect.catch((error) =>
           Effect.sync(() => {
+            notes.failed = true
             sink.write(event({ type: "error", error: streamError(error).message }) + doneEvent)
           }),
         ),
@@ -117,6 +128,9 @@ const accepted = Effect.fnUntraced(function* (upload: Upload, entry: ModelEntry,
       Effect.sync(upload.keep),
     ),
   )
+  const notes = yield* CurrentNotes
+  // Written when the job ends.
+  notes.reserved({ receiptId: job_id, state: "open" })
   return HttpServerResponse.jsonUnsafe(
     { job_id, status: "accepted", poll_url: `/v1/audio/transcriptions?job_id=${job_id}` },
     { status: 202 },
@@ -129,7 +143,8 @@ export const transcribe = Effect.fn("Transcriptions.create")(function* (
   request: HttpServerRequest.HttpServerRequest,
 ) {
   const query = queryOf(request)
-  yield* checkBeforeUpload(query)
+  // A retry of what has been answered costs nothing, so nobody needs money or room for it.
+  if (!(yield* isAnswered(request))) yield* checkBeforeUpload(query)
   // Starting one takes 0.2 s, and so do most uploads.
   yield* (yield* Decoder).warm
   const upload = yield* readUpload(request)
@@ -138,7 +153,11 @@ export const transcribe = Effect.fn("Transcriptions.create")(function* (
     return yield* new InvalidRequest({ field: "model", problem: "is required" })
   }
   const entry = yield* transcriptionModel(parameters.model, parameters.language)
-  return yield* modes[mode](upload, entry, optionsOf(parameters, granularities, entry))
+  const options = optionsOf(parameters, granularities, entry)
+  const answer = Effect.gen(function* () {
+    return yield* modes[mode](upload, entry, options, wantsTiming(parameters))
+  })
+  return yield* idempotent(request, digestOfUpload(request, upload), answer)
 })
 
 const jobIdOf = (request: HttpServerRequest.HttpServerRequest) => {

@@ -187,7 +187,10 @@ it.live("ends the process and its requests when unloaded, and stays away until l
     const { pid } = yield* gauges
     const unloading = yield* Effect.forkChild(registry.model("fake")!.unload)
     expect(yield* Effect.flip(Fiber.join(fiber))).toMatchObject({ reason: "unloaded" })
-    expect(yield* Fiber.join(unloading)).toBe(true)
+    const unloaded = yield* Fiber.join(unloading)
+    expect(unloaded.was).toBe(true)
+    expect(unloaded.freedBytes).toBeGreaterThan(1_000_000)
+    expect(registry.find("fake")!.timings).toMatchObject({ loads: 1, unloads: 1 })
     expect(() => process.kill(pid!, 0)).toThrow("ESRCH")
     const refused = yield* run({ tokens: 1 })
     expect(yield* Effect.flip(Fiber.join(refused.fiber))).toMatchObject({ _tag: "ModelNotLoaded" })

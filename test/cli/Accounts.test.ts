@@ -162,6 +162,7 @@ describe("what goes wrong", () => {
     [2, /--org/, ["keys", "create", "--json"]],
     [2, /--since/, ["usage", "--org", "a", "--since", "2026-02-31"]],
     [2, /exclude each other/, ["usage", "--org", "a", "--json", "--csv"]],
+    [2, /limit/, ["usage", "--org", "a", "--receipts", "--limit", "0"]],
     [2, /--colour/, ["usage", "--org", "a", "--colour"]],
     [2, /creat/, ["orgs", "creat", "a"]],
   ]
@@ -257,6 +258,48 @@ describe("while a node runs on the store", () => {
       "llm,text,1,1000,500,0,0.000575",
       "",
     ])
+
+    const listed = (await json(dir, "usage", "--org", "acme", "--receipts")) as {
+      readonly receipts: ReadonlyArray<Readonly<Record<string, unknown>>>
+    }
+    const about = { user: "default", key_id: key.key_id, at: expect.stringMatching(/^20\d\d-.*Z$/) }
+    const receipt_id = expect.stringMatching(/^rcpt_[0-9a-f]{24}$/)
+    expect(listed).toEqual({
+      org: "acme",
+      since: null,
+      receipts: [
+        {
+          receipt_id,
+          ...about,
+          model: "stt",
+          kind: "transcription",
+          input_tokens: 0,
+          output_tokens: 0,
+          audio_seconds: 60.5,
+          usd: "0.004",
+        },
+        {
+          receipt_id,
+          ...about,
+          model: "llm",
+          kind: "text",
+          input_tokens: 1000,
+          output_tokens: 500,
+          audio_seconds: 0,
+          usd: "0.000575",
+        },
+      ],
+      total_usd: "0.004575",
+    })
+    const newest = await here(dir, ["usage", "--org", "acme", "--receipts", "--csv", "--limit", "1"])
+    const { at, receipt_id: id } = listed.receipts[0]!
+    expect(newest.stdout).toBe(
+      "receipt_id,at,user,key_id,model,kind,input_tokens,output_tokens,audio_seconds,usd\n" +
+        `${id},${at},default,${key.key_id},stt,transcription,0,0,60.5,0.004\n`,
+    )
+    const printed = await here(dir, ["usage", "--org", "acme", "--receipts"])
+    expect(printed.stdout).toMatch(/^receipt_id +at +user/)
+    expect(printed.stdout).toMatch(/\ntotal 0\.004575 USD\n$/)
   })
 
   it("tells the node of a revocation and of new credits while it runs", { timeout: 40_000 }, async () => {

