@@ -107,6 +107,8 @@ export interface TextEngine {
     request: GenerateRequest,
     out: Outlet<GenerateStarted, TextDelta>,
   ) => Effect.Effect<GenerateEnd, EngineError>
+  /** While on, it keeps nothing that can be had again. Engines without caches do without it. */
+  readonly lean?: (on: boolean) => void
 }
 
 // ---------------------------------------------------------------- speech
@@ -188,6 +190,11 @@ export interface TranscribeRequest {
    * one decoder pass and only kept where a fresh decoding chooses them too. Engines may ignore it.
    */
   readonly draft?: ReadonlyArray<number>
+  /**
+   * Names audio that grows: of two requests with the same number, the samples of one begin with those of the other. What
+   * an engine computed for one it may use for the other, where that changes nothing. Engines may ignore it.
+   */
+  readonly stream?: number
 }
 
 export interface TranscribeStarted {

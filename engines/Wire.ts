@@ -16,6 +16,8 @@ export type ToEngine =
   /** The host has dealt with this many more steps; see EngineServer for what happens without. */
   | { readonly t: "ack"; readonly steps: number }
   | { readonly t: "ping"; readonly n: number }
+  /** Do without caches that can be had again, or have them again: the node's memory is, or is no longer, nearly full. */
+  | { readonly t: "lean"; readonly on: boolean }
   /** Close the scope and exit; the host kills what has not exited by its deadline. */
   | { readonly t: "stop" }
 

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url"
 import { Effect, Schema } from "effect"
 import { parseProxies } from "#domain/ClientAddress.ts"
 import { nodeRegions } from "#domain/Region.ts"
+import { type OtlpSettings, parseOtlp } from "./telemetry/OtlpSettings.ts"
 
 export class BadSetting extends Schema.TaggedError<BadSetting>()("BadSetting", {
   variable: Schema.String,
@@ -37,6 +38,9 @@ const oneOf =
   <const A extends string>(values: ReadonlyArray<A>) =>
   (text: string): A | undefined =>
     values.find((value) => value === text)
+
+const parseBoolean = (text: string): boolean | undefined =>
+  text === "true" ? true : text === "false" ? false : undefined
 
 const nonEmpty = (text: string) => (text === "" ? undefined : text)
 
@@ -118,6 +122,39 @@ export const settings = {
     allowed: "an integer from 0 to 1000000",
     fallback: 100,
     parse: integer(0, 1_000_000),
+  },
+  authFailureLimit: {
+    variable: "EDGEWISE_AUTH_FAILURE_LIMIT",
+    flag: "auth-failure-limit",
+    help: "wrong credentials a minute from one address at this edge; 0 turns the limit off",
+    allowed: "an integer from 0 to 1000000",
+    // A guess: refusing one costs 0.2 ms, so this many are 0.1 % of a core; an office behind one address stays below.
+    fallback: 300,
+    parse: integer(0, 1_000_000),
+  },
+  idleUnloadSeconds: {
+    variable: "EDGEWISE_IDLE_UNLOAD_SECONDS",
+    flag: "idle-unload-seconds",
+    help: "a model without a request for this long is unloaded until the next one; 0 keeps it",
+    allowed: "an integer from 0 to 31536000",
+    fallback: 0,
+    parse: integer(0, 31_536_000),
+  },
+  evictIdle: {
+    variable: "EDGEWISE_EVICT_IDLE",
+    flag: "evict-idle",
+    help: "unload idle models where another one needs their memory",
+    allowed: "true or false",
+    fallback: false,
+    parse: parseBoolean,
+  },
+  memoryMb: {
+    variable: "EDGEWISE_MEMORY_MB",
+    flag: "memory-mb",
+    help: "memory that the node and its models may fill; 0 is nine tenths of the machine's or container's",
+    allowed: "an integer from 0 to 100000000",
+    fallback: 0,
+    parse: integer(0, 100_000_000),
   },
   drainSeconds: {
     variable: "EDGEWISE_DRAIN_SECONDS",
@@ -210,6 +247,15 @@ export const settings = {
     fallback: process.stdout.isTTY ? "pretty" : "json",
     parse: oneOf(["pretty", "json"]),
   },
+  accessLog: {
+    variable: "EDGEWISE_ACCESS_LOG",
+    flag: "access-log",
+    help: "a log line for every answer",
+    allowed: "true or false",
+    // /metrics counts every answer already; a line each is for those who keep them.
+    fallback: false,
+    parse: parseBoolean,
+  },
   logLevel: {
     variable: "EDGEWISE_LOG_LEVEL",
     flag: "log-level",
@@ -266,4 +312,43 @@ export const load = (
     }
     const config = values as Config
     return { ...config, dataDir: resolve(config.dataDir), catalog: resolve(config.catalog) }
+  })
+
+/** OpenTelemetry's own variables; undefined where nothing is to be exported. */
+export const otlpSettings = (
+  env: NodeJS.ProcessEnv = process.env,
+): Effect.Effect<OtlpSettings | undefined, BadSetting> => {
+  const parsed = parseOtlp(env)
+  return "settings" in parsed
+    ? Effect.succeed(parsed.settings)
+    : Effect.fail(new BadSetting({ ...parsed, allowed: `allowed is ${parsed.allowed}` }))
+}
+
+/** CUDA's own variable: the GPUs that an operator lets processes see. */
+export const visibleGpus = (env: NodeJS.ProcessEnv = process.env): string | undefined =>
+  env.CUDA_VISIBLE_DEVICES
+
+/** The model hub's own variables, read by `models pull` alone. The token is no setting: it has no flag. */
+export interface HubSettings {
+  /** Without a slash at its end. */
+  readonly endpoint: string
+  readonly token: string | undefined
+}
+
+export const hubSettings = (env: NodeJS.ProcessEnv = process.env): Effect.Effect<HubSettings, BadSetting> =>
+  Effect.gen(function* () {
+    const text = env.HF_ENDPOINT || "https://huggingface.co"
+    const bad = (variable: string, value: string, allowed: string) =>
+      new BadSetting({ variable, value, allowed: `allowed is ${allowed}` })
+    const url = parseUrl(text) === undefined ? undefined : new URL(text)
+    if (url === undefined || url.username !== "" || url.search !== "" || url.hash !== "") {
+      const shown = text.replace(/\/\/[^@/]*@/, "//…@")
+      return yield* bad("HF_ENDPOINT", shown, "an http or https address without credentials or a query")
+    }
+    const token = env.HF_TOKEN === undefined || env.HF_TOKEN === "" ? undefined : env.HF_TOKEN
+    // As it stands in a header; the value itself is nobody's to see.
+    if (token !== undefined && !/^[\x21-\x7e]{1,512}$/.test(token)) {
+      return yield* bad("HF_TOKEN", "…", "a token of visible ASCII characters")
+    }
+    return { endpoint: text.replace(/\/+$/, ""), token }
   })

@@ -24,6 +24,7 @@ import { makeTurns } from "../kokoro/Turns.ts"
 import { invalidInput, priorityOf } from "../kokoro/Utterance.ts"
 import { decodeOptions, fileOf, loadFailed, readJsonFile } from "../shared/EngineSpecFiles.ts"
 import { requireRepeatable } from "../shared/onnx/GraphOperators.ts"
+import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { Playout } from "../shared/speech/Playout.ts"
 import { CangjieTable, cangjie } from "./Cangjie.ts"
 import { type ClonedVoice, openGraphs } from "./ChatterboxGraphs.ts"
@@ -110,7 +111,10 @@ const acquire = (spec: EngineSpec) =>
     const tokenizer = yield* readTokenizer(spec)
     const glyphs = yield* readGlyphs(spec)
     const defaultClip = yield* readWav(spec, "defaultVoice")
-    const graphs = yield* openGraphs(files, { threads: spec.threads, exaggeration: options.exaggeration })
+    const graphs = yield* openGraphs(files, {
+      ...(yield* OnnxSession.optionsOf(spec)),
+      exaggeration: options.exaggeration,
+    })
     const turns = makeTurns()
     const languages = LANGUAGES.filter((code) => code !== "zh" || glyphs !== undefined)
 

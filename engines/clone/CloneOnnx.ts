@@ -18,6 +18,7 @@ import { checkedSpeed, invalidInput, priorityOf, type Speaker, speak } from "../
 import { constantStyle, loadVoice, type VoiceStyle } from "../kokoro/VoiceStyles.ts"
 import { decodeOptions, fileOf } from "../shared/EngineSpecFiles.ts"
 import { requireRepeatable } from "../shared/onnx/GraphOperators.ts"
+import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { type EspeakLanguages, loadEspeak } from "./EspeakLanguages.ts"
 import { inInventory, type Training } from "./Inventory.ts"
 import { foreignText, LANGUAGES, type Language } from "./Languages.ts"
@@ -62,9 +63,9 @@ const acquire = (spec: EngineSpec) =>
     const symbols = yield* loadSymbols(yield* fileOf(spec, "tokenizer"))
     const preset = yield* loadVoice(yield* fileOf(spec, "defaultVoice"), DEFAULT_VOICE)
     const espeak = yield* loadEspeak
-    const threads = { threads: spec.threads }
-    const encoder = yield* StyleEncoder.open(encoderFile, threads)
-    const graph = yield* KokoroGraph.open(model, threads)
+    const onnx = yield* OnnxSession.optionsOf(spec)
+    const encoder = yield* StyleEncoder.open(encoderFile, onnx)
+    const graph = yield* KokoroGraph.open(model, onnx)
     const speaker: Speaker = {
       graph,
       symbols,

@@ -4,6 +4,7 @@ import { Effect, Schema } from "effect"
 import { samplesToMs } from "#domain/Audio.ts"
 import type { EngineDescriptor, EngineError, EngineSpec, Outlet, SpeechEngine } from "../Engine.ts"
 import { decodeOptions, fileOf, loadFailed } from "../shared/EngineSpecFiles.ts"
+import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { cleanText } from "./CleanText.ts"
 import { englishText } from "./EnglishText.ts"
 import { espeakEnglish } from "./Espeak.ts"
@@ -78,7 +79,7 @@ const acquire = (spec: EngineSpec) =>
     // The first letter of an id is its accent; the published set has other languages, which this front end lacks.
     const voices = new Map([...all].filter(([id]) => /^[ab]/.test(id)))
     if (voices.size === 0) return yield* loadFailed("voices", "none is American (a…) or British (b…)")
-    const graph = yield* KokoroGraph.open(yield* fileOf(spec, "model"), { threads: spec.threads })
+    const graph = yield* KokoroGraph.open(yield* fileOf(spec, "model"), yield* OnnxSession.optionsOf(spec))
     const speaker: Speaker = {
       graph,
       symbols,

@@ -16,6 +16,8 @@ export class Checkpoints {
   readonly #native: NativeContext
   readonly #limitBytes: number
   #heldBytes = 0
+  /** While set none is taken, and those that there are go at the next occasion. */
+  lean = false
 
   constructor(native: NativeContext, limitBytes: number) {
     this.#native = native
@@ -24,6 +26,7 @@ export class Checkpoints {
 
   /** Saves the slot's present state, if it is worth it and fits. */
   async take(slot: Slot<SavedState>, slots: ReadonlyArray<Slot<SavedState>>): Promise<void> {
+    if (this.lean) return this.clear(slots)
     const length = slot.tokens.length
     const previous = slot.checkpoints.at(-1)
     if (length - (previous?.length ?? 0) < worthwhileTokens) return

@@ -113,6 +113,7 @@ export const llamaGguf: EngineDescriptor = {
       kind: "text",
       facts: { contextTokens, slots: options.slots, summary },
       generate: generator(model, loop, permits),
+      lean: (on) => loop.lean(on),
     } satisfies TextEngine
   }),
 }

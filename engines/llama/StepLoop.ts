@@ -56,6 +56,11 @@ export class StepLoop {
     this.#pace = new PromptPace({ sliceMs: options.sliceMs, maxTokens: options.batchTokens })
   }
 
+  /** While on, no checkpoints are kept. */
+  lean(on: boolean): void {
+    this.#checkpoints.lean = on
+  }
+
   /** Not more jobs at a time than slots: the caller's semaphore. */
   open(terms: JobTerms): Job {
     return new Job(this.#order++, terms)

@@ -4,21 +4,29 @@ import { Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { authApi } from "#api/AuthApi.ts"
+import { AuthFailures } from "#api/AuthFailures.ts"
 import { TrustedProxies } from "#api/CallerAddress.ts"
+import type { NodeMeters } from "#api/NodeMeters.ts"
 import { RateLimit } from "#api/RateLimit.ts"
-import { AuthFailures, SessionSeconds } from "#api/Sessions.ts"
+import { SessionSeconds, sessionFailuresAMinute } from "#api/Sessions.ts"
+import { standardHeaders } from "#api/StandardHeaders.ts"
 import * as UwsServer from "#transport/UwsServer.ts"
 import type { Config } from "../Config.ts"
-import { anyOrigin, type NodeStore } from "./NodeLayer.ts"
+import type { NodeStore } from "./NodeLayer.ts"
 import { announce } from "./Started.ts"
 
-export const authRole = (config: Config, store: NodeStore) =>
+export const authRole = (config: Config, store: NodeStore, observer: NodeMeters) =>
   Layer.mergeAll(HttpServer.serve(authApi), Layer.effectDiscard(announce("auth"))).pipe(
     Layer.provide(
-      UwsServer.layerServer({ host: config.host, port: config.authPort, responseHeaders: anyOrigin }),
+      UwsServer.layerServer({
+        host: config.host,
+        port: config.authPort,
+        responseHeaders: standardHeaders,
+        observer,
+      }),
     ),
     Layer.provide([
-      AuthFailures.layer,
+      AuthFailures.layer(sessionFailuresAMinute),
       // Its own count: sessions are not requests to an edge.
       RateLimit.layer(config.rateLimit),
       Layer.succeed(SessionSeconds, config.sessionSeconds),

@@ -1,25 +1,34 @@
 // `edgewise models list`: what the catalog deploys in this region, where the weights are and how large.
-// The load state comes from a running node's /v1/models/status, which needs a key; this command needs none.
+// Where a node runs and a key is at hand, also whether each is loaded there; it works without.
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { deployments } from "#store/CatalogFile.ts"
+import { weightsDir } from "#store/Weights.ts"
 import { load } from "../Config.ts"
+import { loadModel, loadStates, unloadModel } from "./ModelControl.ts"
+import { nodeFlags } from "./NodeClient.ts"
+import { pull } from "./Pull.ts"
 import { jsonFlag, printJson, table } from "./Usage.ts"
 
 const list = Command.make(
   "list",
-  { json: jsonFlag },
-  Effect.fn(function* ({ json }) {
+  { json: jsonFlag, ...nodeFlags },
+  Effect.fn(function* ({ json, key, url }) {
     const config = yield* load({})
-    const rows = (yield* deployments(config.catalog, config.region)).map(({ entry, sizeBytes }) => ({
-      id: entry.id,
-      kind: entry.kind,
-      adapter: entry.adapter,
-      size_bytes: sizeBytes,
-      owned_by: entry.ownedBy,
-    }))
+    const states = yield* loadStates({ url, key })
+    const rows = (yield* deployments(config.catalog, config.region, weightsDir(config.dataDir))).map(
+      ({ entry, missing = [], sizeBytes }) => ({
+        id: entry.id,
+        kind: entry.kind,
+        adapter: entry.adapter,
+        size_bytes: sizeBytes,
+        owned_by: entry.ownedBy,
+        weights: missing.length === 0 ? "here" : "not pulled",
+        status: states?.[entry.id] ?? (states === undefined ? "no node" : "not deployed"),
+      }),
+    )
     if (json) return yield* printJson({ region: config.region, models: rows })
-    const heading = ["id", "kind", "adapter", "size_bytes", "owned_by"]
+    const heading = ["id", "kind", "adapter", "size_bytes", "owned_by", "weights", "status"]
     yield* Console.log(
       table(
         heading,
@@ -31,5 +40,5 @@ const list = Command.make(
 
 export const models = Command.make("models").pipe(
   Command.withDescription("Models of the catalog"),
-  Command.withSubcommands([list]),
+  Command.withSubcommands([list, pull, loadModel, unloadModel]),
 )

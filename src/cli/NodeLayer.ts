@@ -6,14 +6,23 @@ import { HttpRouter } from "effect/http"
 import { Device } from "#actors/Device.ts"
 import { Drain } from "#actors/Drain.ts"
 import { LiveSessions } from "#actors/LiveSessions.ts"
+import { MemoryLadder } from "#actors/MemoryLadder.ts"
+import { memoryWatch } from "#actors/MemoryWatch.ts"
 import { type Deployment, ModelRegistry } from "#actors/ModelRegistry.ts"
-import { EdgeRoutes } from "#api/EdgeRoutes.ts"
+import { NvidiaSmi } from "#actors/NvidiaSmi.ts"
+import { AuthFailures } from "#api/AuthFailures.ts"
+import { TrustedProxies } from "#api/CallerAddress.ts"
+import { EdgeRoutes, knownPaths } from "#api/EdgeRoutes.ts"
+import { EventLoopDelay } from "#api/EventLoopDelay.ts"
 import { NodeIdentity } from "#api/Health.ts"
+import { Idempotency } from "#api/Idempotency.ts"
 import { Repository } from "#api/Models.ts"
+import { CurrentNodeMeters, NodeMeters } from "#api/NodeMeters.ts"
 import { PublicKeys } from "#api/PublicKeys.ts"
 import { RateLimit } from "#api/RateLimit.ts"
 import { sessionVerifier } from "#api/SessionVerifier.ts"
 import { SpeechAdmission } from "#api/SpeechAdmission.ts"
+import { standardHeaders } from "#api/StandardHeaders.ts"
 import { TranscriptionJobs } from "#api/TranscriptionJobs.ts"
 import { UploadDir } from "#api/TranscriptionUpload.ts"
 import { CodecPool } from "#audio/CodecPool.ts"
@@ -24,19 +33,22 @@ import { type Store, storeLayer } from "#store/Store.ts"
 import type { StoreUnavailable } from "#store/StoreErrors.ts"
 import type { TransportSettings } from "#transport/TransportSettings.ts"
 import * as UwsServer from "#transport/UwsServer.ts"
-import type { Config } from "../Config.ts"
+import { type Config, visibleGpus } from "../Config.ts"
 import { version } from "./Version.ts"
-
-/** Every origin may call: the credential is in a header, never in a cookie. */
-export const anyOrigin = { "access-control-allow-origin": "*" }
 
 /** A path is one spelling: what Unmatched does not know must not be served either. */
 const routerConfig = { caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false }
 
-const edge = (config: Config, settings: Partial<TransportSettings>) =>
+const edge = (config: Config, settings: Partial<TransportSettings>, observer: NodeMeters) =>
   HttpRouter.serve(EdgeRoutes, { routerConfig, disableLogger: true, disableListenLog: true }).pipe(
     Layer.provideMerge(
-      UwsServer.layer({ host: config.host, port: config.port, responseHeaders: anyOrigin, settings }),
+      UwsServer.layer({
+        host: config.host,
+        port: config.port,
+        responseHeaders: standardHeaders,
+        settings,
+        observer,
+      }),
     ),
   )
 
@@ -55,25 +67,46 @@ const sessions = ({ authJwksUrl }: Config) =>
     Layer.provide(authJwksUrl === "" ? PublicKeys.local : PublicKeys.remote({ url: authJwksUrl })),
   )
 
+/** The counters of one process, whatever its roles. */
+export const nodeMeters = (): NodeMeters => new NodeMeters(Object.keys(knownPaths))
+
 /** A node, listening as soon as it is built. `settings` shortens the transport's deadlines for tests. */
 export const nodeLayer = (
   config: Config,
   deployed: ReadonlyArray<Deployment>,
   settings: Partial<TransportSettings> = {},
   store: NodeStore = nodeStore(config),
+  meters: NodeMeters = nodeMeters(),
 ) =>
-  edge(config, settings).pipe(
+  edge(config, settings, meters).pipe(
     Layer.provideMerge(TranscriptionJobs.layer),
     Layer.provideMerge(LiveSessions.layer),
-    Layer.provideMerge(ModelRegistry.layer(deployed)),
-    Layer.provideMerge(Device.layer()),
+    Layer.provideMerge(memoryWatch({ evicts: config.evictIdle })),
+    Layer.provideMerge(
+      ModelRegistry.layer(deployed, {
+        idleUnloadMs: config.idleUnloadSeconds * 1000,
+        evicts: config.evictIdle,
+      }),
+    ),
+    Layer.provideMerge(
+      Device.layer({
+        budgetBytes: config.memoryMb === 0 ? undefined : config.memoryMb * 1024 * 1024,
+        visible: visibleGpus(),
+      }),
+    ),
+    Layer.provideMerge(Layer.mergeAll(MemoryLadder.layer, NvidiaSmi.layer())),
     Layer.provideMerge(
       Layer.mergeAll(
         CodecPool.layer(),
         Decoder.layer(),
         VoiceUrl.layer(),
         Drain.layer,
+        EventLoopDelay.layer,
+        Layer.succeed(CurrentNodeMeters, meters),
         RateLimit.layer(config.rateLimit),
+        Idempotency.layer,
+        AuthFailures.layer(config.authFailureLimit),
+        Layer.succeed(TrustedProxies, config.trustedProxies),
         SpeechAdmission.layer,
         sessions(config),
         Layer.succeed(NodeIdentity, { name: config.region, version }),

@@ -2,29 +2,39 @@
 import { Effect, Layer } from "effect"
 import { Drain } from "#actors/Drain.ts"
 import type { Deployment } from "#actors/ModelRegistry.ts"
+import type { NodeMeters } from "#api/NodeMeters.ts"
 import { developmentKey } from "#store/DevKey.ts"
 import type { Config } from "../Config.ts"
 import { authRole } from "./AuthRole.ts"
-import { type NodeStore, nodeLayer, nodeStore } from "./NodeLayer.ts"
+import { type NodeStore, nodeLayer, nodeMeters, nodeStore } from "./NodeLayer.ts"
 import { routerRole } from "./RouterRole.ts"
 import { announce, Started } from "./Started.ts"
 
-const edgeRole = (config: Config, deployed: ReadonlyArray<Deployment>, store: NodeStore) =>
+const edgeRole = (
+  config: Config,
+  deployed: ReadonlyArray<Deployment>,
+  store: NodeStore,
+  meters: NodeMeters,
+) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       yield* announce("edge")
       const started = yield* Started
       started.developmentKey = yield* developmentKey(config.dataDir)
     }),
-  ).pipe(Layer.provide(nodeLayer(config, deployed, {}, store)))
+  ).pipe(Layer.provide(nodeLayer(config, deployed, {}, store, meters)))
 
 /** Every role of the settings, listening as soon as this is built. A role that is not asked for costs nothing. */
-export const rolesLayer = (config: Config, deployed: ReadonlyArray<Deployment>) => {
+export const rolesLayer = (
+  config: Config,
+  deployed: ReadonlyArray<Deployment>,
+  meters: NodeMeters = nodeMeters(),
+) => {
   const has = (role: Config["roles"][number]): boolean => config.roles.includes(role)
   const store = nodeStore(config)
   return Layer.mergeAll(
-    has("edge") ? edgeRole(config, deployed, store) : Layer.empty,
-    has("auth") ? authRole(config, store) : Layer.empty,
-    has("router") ? routerRole(config) : Layer.empty,
+    has("edge") ? edgeRole(config, deployed, store, meters) : Layer.empty,
+    has("auth") ? authRole(config, store, meters) : Layer.empty,
+    has("router") ? routerRole(config, meters) : Layer.empty,
   ).pipe(Layer.provideMerge(Layer.merge(Drain.layer, Started.layer)))
 }

@@ -3,8 +3,10 @@ import { Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { TrustedProxies } from "#api/CallerAddress.ts"
+import type { NodeMeters } from "#api/NodeMeters.ts"
 import { RegionHealth } from "#api/RegionHealth.ts"
 import { RegionDirectory, routerApi } from "#api/RouterApi.ts"
+import { standardHeaders } from "#api/StandardHeaders.ts"
 import { ownAddress } from "#domain/OwnAddress.ts"
 import { edgeAddress, type Region, type RegionMap } from "#domain/RegionMap.ts"
 import { builtInRegions, stagingRegion } from "#domain/Regions.ts"
@@ -12,7 +14,6 @@ import { GeoDatabase } from "#store/GeoDatabase.ts"
 import { BadRegions, readRegions } from "#store/RegionsFile.ts"
 import * as UwsServer from "#transport/UwsServer.ts"
 import type { Config } from "../Config.ts"
-import { anyOrigin } from "./NodeLayer.ts"
 import { announce, Started } from "./Started.ts"
 
 /** A node outside of the specification's table is nowhere in particular; nobody has a choice there anyway. */
@@ -81,10 +82,15 @@ const regions = (config: Config) =>
     }),
   )
 
-export const routerRole = (config: Config) =>
+export const routerRole = (config: Config, observer: NodeMeters) =>
   Layer.mergeAll(HttpServer.serve(routerApi), Layer.effectDiscard(announce("router"))).pipe(
     Layer.provide(
-      UwsServer.layerServer({ host: config.host, port: config.routerPort, responseHeaders: anyOrigin }),
+      UwsServer.layerServer({
+        host: config.host,
+        port: config.routerPort,
+        responseHeaders: standardHeaders,
+        observer,
+      }),
     ),
     Layer.provide([
       regions(config),

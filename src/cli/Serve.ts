@@ -1,32 +1,17 @@
 // `edgewise serve`: starts a node's roles (Roles), tells how to reach it, and drains it when it is told to stop.
-import { Console, Effect, Fiber, Layer, Logger, Option, References } from "effect"
+import { Console, Effect, Fiber, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { Drain } from "#actors/Drain.ts"
 import type { Deployment } from "#actors/ModelRegistry.ts"
+import type { NodeMeters } from "#api/NodeMeters.ts"
 import { deployments } from "#store/CatalogFile.ts"
-import { type Config, load, roles, type SettingName, settings } from "../Config.ts"
+import { weightsDir } from "#store/Weights.ts"
+import { type Config, load, otlpSettings, roles, type SettingName, settings } from "../Config.ts"
+import { nodeMeters } from "./NodeLayer.ts"
 import { rolesLayer } from "./Roles.ts"
 import { Started } from "./Started.ts"
+import { telemetry } from "./Telemetry.ts"
 import { version } from "./Version.ts"
-
-const logging = (config: Config) =>
-  Layer.mergeAll(
-    // Standard output is for what the start prints. The pretty logger asks the reference, no other does.
-    Logger.layer([
-      config.log === "pretty" ? Logger.consolePretty() : Logger.withConsoleError(Logger.formatJson),
-    ]),
-    Layer.succeed(Logger.LogToStderr, true),
-    Layer.succeed(References.MinimumLogLevel, levelNames[config.logLevel]),
-  )
-
-const levelNames = {
-  trace: "Trace",
-  debug: "Debug",
-  info: "Info",
-  warn: "Warn",
-  error: "Error",
-  none: "None",
-} as const
 
 /** Temperature 0: the first answer somebody sees should be the model's best one. */
 const curlLine = (base: string, key: string, model: string) =>
@@ -45,6 +30,9 @@ const greet = Effect.fnUntraced(function* (config: Config, deployed: ReadonlyArr
       `${demonstrations} of ${deployed.length} models run on small built-in demonstration weights`,
     )
   }
+  for (const { entry, missing = [] } of deployed) {
+    if (missing.length > 0) yield* Console.log(`${entry.id} is not pulled: edgewise models pull ${entry.id}`)
+  }
   const base = listening.find(({ role }) => role === "edge")?.base
   if (key === undefined || base === undefined) return
   yield* Console.log(`development API key: ${key}`)
@@ -62,9 +50,9 @@ const toldToStop = Effect.callback<string>((resume) => {
   process.once("SIGINT", onSignal).once("SIGTERM", onSignal)
 })
 
-const run = Effect.fnUntraced(function* (config: Config) {
+const run = Effect.fnUntraced(function* (config: Config, meters: NodeMeters) {
   const serves = config.roles.includes("edge")
-  const deployed = serves ? yield* deployments(config.catalog, config.region) : []
+  const deployed = serves ? yield* deployments(config.catalog, config.region, weightsDir(config.dataDir)) : []
   const stopping = yield* Effect.forkChild(toldToStop, { startImmediately: true })
   yield* Effect.gen(function* () {
     yield* greet(config, deployed)
@@ -81,7 +69,7 @@ const run = Effect.fnUntraced(function* (config: Config) {
     if (Option.isNone(finished)) {
       yield* Effect.logWarning("drain time is over").pipe(Effect.annotateLogs({ cut: drain.inFlight() }))
     }
-  }).pipe(Effect.provide(rolesLayer(config, deployed)))
+  }).pipe(Effect.provide(rolesLayer(config, deployed, meters)))
   yield* Effect.logInfo("stopped")
 })
 
@@ -101,6 +89,10 @@ const flags = {
   region: flagOf("region"),
   catalog: flagOf("catalog"),
   rateLimit: flagOf("rateLimit"),
+  authFailureLimit: flagOf("authFailureLimit"),
+  idleUnloadSeconds: flagOf("idleUnloadSeconds"),
+  evictIdle: flagOf("evictIdle"),
+  memoryMb: flagOf("memoryMb"),
   drainSeconds: flagOf("drainSeconds"),
   sessionSeconds: flagOf("sessionSeconds"),
   signingKeyDays: flagOf("signingKeyDays"),
@@ -112,6 +104,7 @@ const flags = {
   regionHealthSeconds: flagOf("regionHealthSeconds"),
   geoipDb: flagOf("geoipDb"),
   log: flagOf("log"),
+  accessLog: flagOf("accessLog"),
   logLevel: flagOf("logLevel"),
 } satisfies Record<SettingName, unknown>
 
@@ -124,6 +117,8 @@ export const serve = Command.make(
       if (Option.isSome(value)) texts[name as SettingName] = value.value
     }
     const config = yield* load(texts)
-    yield* run(config).pipe(Effect.provide(logging(config)))
+    const otlp = yield* otlpSettings()
+    const meters = nodeMeters()
+    yield* run(config, meters).pipe(Effect.provide(telemetry(config, otlp, meters)))
   }),
 ).pipe(Command.withDescription("Run a node"))

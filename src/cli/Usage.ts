@@ -2,7 +2,7 @@
 import { Console, DateTime, Effect, Option } from "effect"
 import { CliError, Command, Flag } from "effect/cli"
 import { formatUsd } from "#domain/Money.ts"
-import { type ModelUsage, totalMicroDollars } from "#domain/Usage.ts"
+import { type ModelUsage, totalMicroDollars, type UsageReceipt } from "#domain/Usage.ts"
 import { accountNameRule, isAccountName } from "#store/AccountName.ts"
 import { Accounts } from "#store/Accounts.ts"
 import { storeLayerFromEnvironment } from "#store/Store.ts"
@@ -48,6 +48,33 @@ export const usageDocument = (rows: ReadonlyArray<ModelUsage>) =>
     usd: formatUsd(row.microDollars),
   }))
 
+const receiptDocument = (rows: ReadonlyArray<UsageReceipt>) =>
+  rows.map((row) => ({
+    receipt_id: row.receiptId,
+    at: isoTime(row.atMs),
+    user: row.user,
+    key_id: row.keyId,
+    model: row.model,
+    kind: row.kind,
+    input_tokens: row.inputTokens,
+    output_tokens: row.outputTokens,
+    audio_seconds: seconds(row.audioMs),
+    usd: formatUsd(row.microDollars),
+  }))
+
+const receiptHeading = [
+  "receipt_id",
+  "at",
+  "user",
+  "key_id",
+  "model",
+  "kind",
+  "input_tokens",
+  "output_tokens",
+  "audio_seconds",
+  "usd",
+]
+
 const heading = ["model", "kind", "requests", "input_tokens", "output_tokens", "audio_seconds", "usd"]
 const cells = (rows: ReadonlyArray<ModelUsage>) =>
   usageDocument(rows).map((row) => Object.values(row).map(String))
@@ -55,9 +82,34 @@ const cells = (rows: ReadonlyArray<ModelUsage>) =>
 export const usageTable = (rows: ReadonlyArray<ModelUsage>): string =>
   rows.length === 0 ? "no usage" : table(heading, cells(rows))
 
-/** Model ids and kinds hold no comma and no quote, so no field needs quoting. */
-const usageCsv = (rows: ReadonlyArray<ModelUsage>): string =>
-  [heading, ...cells(rows)].map((line) => line.join(",")).join("\n")
+/** Ids, names, times and kinds hold no comma and no quote, so no field needs quoting. */
+const csvOf = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string =>
+  [head, ...rows].map((line) => line.join(",")).join("\n")
+
+interface Printing {
+  readonly head: ReadonlyArray<string>
+  readonly rows: ReadonlyArray<object>
+  /** Of the JSON document. */
+  readonly name: string
+  readonly total: string
+}
+
+/** What a command found, in the form that was asked for. */
+const printUsage = (
+  { head, name, rows, total }: Printing,
+  about: object,
+  form: { readonly json: boolean; readonly csv: boolean },
+) => {
+  if (form.json) return printJson({ ...about, [name]: rows, total_usd: total })
+  const lines = rows.map((row) => Object.values(row).map(String))
+  if (form.csv) return Console.log(csvOf(head, lines))
+  return Console.log(`${lines.length === 0 ? "no usage" : table(head, lines)}\ntotal ${total} USD`)
+}
+
+/** Receipts that are printed where nobody says how many. A guess: a screenful for a file, not for a person. */
+const defaultReceipts = 1_000
+/** Read and printed as one text. */
+const maxReceipts = 1_000_000
 
 /** A day (UTC) or an exact time with its offset: what reads the same everywhere. */
 const parseSince = (text: string): Option.Option<number> => {
@@ -85,25 +137,42 @@ export const usage = Command.make(
       Flag.withDescription("Print comma-separated values"),
       Flag.withDefault(false),
     ),
+    receipts: Flag.Boolean("receipts").pipe(
+      Flag.withDescription(
+        "One line for every priced answer, by the id in its X-Receipt-Id, the newest first",
+      ),
+      Flag.withDefault(false),
+    ),
+    limit: Flag.Int("limit").pipe(
+      Flag.filter(
+        (value) => value >= 1 && value <= maxReceipts,
+        () => `an integer from 1 to ${maxReceipts}`,
+      ),
+      Flag.withMetavar("N"),
+      Flag.withDescription(`Receipts at most, the newest of all; ${defaultReceipts} if absent`),
+      Flag.withDefault(defaultReceipts),
+    ),
   },
-  Effect.fn(function* ({ org, since, json, csv }) {
+  Effect.fn(function* ({ org, since, json, csv, receipts, limit }) {
     if (json && csv) {
       const error = new CliError.ValidationError({ message: "--json and --csv exclude each other" })
       return yield* new CliError.ShowHelp({ commandPath: ["edgewise", "usage"], errors: [error] })
     }
     const { id } = yield* (yield* Accounts).showOrg(org)
+    const ledger = yield* UsageLedger
     const sinceMs = Option.getOrElse(since, () => 0)
-    const rows = yield* (yield* UsageLedger).usage(id, sinceMs)
-    const total = formatUsd(totalMicroDollars(rows))
-    if (json) {
-      return yield* printJson({
-        org,
-        since: Option.isSome(since) ? isoTime(sinceMs) : null,
-        usage: usageDocument(rows),
-        total_usd: total,
-      })
+    const about = { org, since: Option.isSome(since) ? isoTime(sinceMs) : null }
+    if (receipts) {
+      const found = yield* ledger.receipts(id, sinceMs, limit)
+      const total = formatUsd(totalMicroDollars(found))
+      const printing = { head: receiptHeading, rows: receiptDocument(found), name: "receipts", total }
+      return yield* printUsage(printing, about, { json, csv })
     }
-    if (csv) return yield* Console.log(usageCsv(rows))
-    yield* Console.log(`${usageTable(rows)}\ntotal ${total} USD`)
+    const rows = yield* ledger.usage(id, sinceMs)
+    const total = formatUsd(totalMicroDollars(rows))
+    yield* printUsage({ head: heading, rows: usageDocument(rows), name: "usage", total }, about, {
+      json,
+      csv,
+    })
   }, Effect.provide(storeLayerFromEnvironment)),
 ).pipe(Command.withDescription("Metered usage of an organization and its price"))
