@@ -6,18 +6,28 @@ import { decodeJwt, decodeProtectedHeader } from "jose"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { StoredKey } from "#store/SigningKeyFile.ts"
 import { privateKeyOf, signedWith } from "../support/ForgedTokens.ts"
+import { listener } from "../support/LiveClient.ts"
 import { startProcess } from "../support/NodeProcess.ts"
 import { SocketClient } from "../support/SocketClient.ts"
+import { sparseWav } from "../support/SpeechClips.ts"
+import { fakeVoice } from "../support/SpeechNode.ts"
+import { fakeModel } from "../support/TestCatalog.ts"
 import { eventually } from "../support/TestNode.ts"
 import { startRoles, type TestRoles } from "../support/TestRoles.ts"
 
 const chat = { model: "fake", messages: [{ role: "user", content: "hello" }], max_tokens: 4 }
 const completion = { model: "fake", prompt: "hello", max_tokens: 4 }
 
+const speech = { model: "fake-voice", input: "Hello.", voice: "fake", response_format: "pcm" }
+const transcriptions = "/v1/audio/transcriptions?model=listener"
+const file = Uint8Array.from(sparseWav(1))
+
 interface Endpoint {
   readonly method: "GET" | "POST" | "DELETE"
   readonly path: string
   readonly body?: object
+  /** Sent as the part `file` of a form. */
+  readonly file?: Uint8Array<ArrayBuffer>
   /** What a standard key, a superadmin key and a key without money get. */
   readonly standard: number
   readonly superadmin?: number
@@ -27,14 +37,12 @@ interface Endpoint {
 const endpoints: ReadonlyArray<Endpoint> = [
   { method: "POST", path: "/v1/chat/completions", body: chat, standard: 200, unpaid: 402 },
   { method: "POST", path: "/v1/completions", body: completion, standard: 200, unpaid: 402 },
-  {
-    method: "POST",
-    path: "/v1/audio/speech",
-    body: { model: "none", input: "a", voice: "b" },
-    standard: 404,
-  },
-  { method: "GET", path: "/v1/audio/voices?model=none", standard: 404 },
+  { method: "POST", path: "/v1/audio/speech", body: speech, standard: 200, unpaid: 402 },
+  { method: "GET", path: "/v1/audio/voices?model=fake-voice", standard: 200 },
   { method: "POST", path: "/v1/audio/transcriptions?model=none&sync=true", standard: 404 },
+  { method: "POST", path: `${transcriptions}&sync=true`, file, standard: 200, unpaid: 402 },
+  { method: "POST", path: `${transcriptions}&stream=true`, file, standard: 200, unpaid: 402 },
+  { method: "POST", path: transcriptions, file, standard: 202, unpaid: 402 },
   { method: "GET", path: "/v1/audio/transcriptions?job_id=job_transcription_0", standard: 404 },
   { method: "DELETE", path: "/v1/audio/transcriptions?job_id=job_transcription_0", standard: 404 },
   { method: "GET", path: "/v1/models", standard: 200 },
@@ -57,7 +65,7 @@ const sessionOf = async (authBase: string, key: string): Promise<string> => {
 }
 
 beforeAll(async () => {
-  node = await startRoles()
+  node = await startRoles({}, [fakeModel, fakeVoice, listener()])
   const newKey = (key: { org: string; user?: string; scope?: "superadmin" }) =>
     node.accounts((accounts) => accounts.createKey(key))
   await node.accounts((accounts) => accounts.createOrg({ name: "unpaid" }))
@@ -65,6 +73,7 @@ beforeAll(async () => {
     standard: await newKey({ org: "paid" }),
     superadmin: await newKey({ org: "paid", user: "operator", scope: "superadmin" }),
     unpaid: await newKey({ org: "unpaid" }),
+    other: await newKey({ org: "other" }),
     revoked: await newKey({ org: "paid", user: "gone" }),
   }
   for (const [name, { apiKey }] of Object.entries(keys)) {
@@ -87,11 +96,18 @@ beforeAll(async () => {
 })
 afterAll(() => node.stop())
 
+const formOf = (bytes: Uint8Array<ArrayBuffer>): FormData => {
+  const form = new FormData()
+  form.append("file", new File([bytes], "speech.wav"))
+  return form
+}
+
 const call = (endpoint: Endpoint, authorization: string | undefined) =>
   fetch(node.base.edge + endpoint.path, {
     method: endpoint.method,
     headers: authorization === undefined ? {} : { authorization },
     ...(endpoint.body === undefined ? {} : { body: JSON.stringify(endpoint.body) }),
+    ...(endpoint.file === undefined ? {} : { body: formOf(endpoint.file) }),
   })
 
 const sockets = ["/v1/completions/ws", "/v1/audio/transcriptions/ws?model=none", "/v1/realtime?model=none"]
@@ -180,10 +196,36 @@ describe("every endpoint", () => {
           form,
           endpoint[kind] ?? endpoint.standard,
         ])
+        if (response.status < 400) {
+          await response.arrayBuffer()
+          continue
+        }
         const body = (await response.json()) as { detail?: string }
         if (response.status === 403) expect(body).toEqual({ detail: "Requires the superadmin scope" })
         if (response.status === 402) expect(body).toEqual({ detail: "Billing access denied" })
       }
+    }
+  })
+
+  it("tells another organization of a job what it tells of one that never was", async () => {
+    const submit: Endpoint = { method: "POST", path: transcriptions, file, standard: 202 }
+    const accepted = await call(submit, `Bearer ${credentials["standard key"]}`)
+    const { job_id } = (await accepted.json()) as { job_id: string }
+    const ask = async (method: "GET" | "DELETE", credential: string, id: string) => {
+      const path = `/v1/audio/transcriptions?job_id=${id}`
+      const response = await call({ method, path, standard: 200 }, `Bearer ${credentials[credential]}`)
+      return { status: response.status, body: await response.text() }
+    }
+    const unknown = { status: 404, body: '{"detail":"Job not found"}' }
+    for (const method of ["GET", "DELETE"] as const) {
+      for (const credential of ["other key", "other session", "unpaid key"]) {
+        expect([credential, await ask(method, credential, job_id)]).toEqual([credential, unknown])
+      }
+      expect(await ask(method, "standard key", "job_transcription_0")).toEqual(unknown)
+    }
+    // Its own, with any of its keys.
+    for (const credential of ["standard key", "standard session", "superadmin key"]) {
+      expect((await ask("GET", credential, job_id)).status).not.toBe(404)
     }
   })
 

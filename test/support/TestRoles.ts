@@ -8,7 +8,7 @@ import { storeLayer } from "#store/Store.ts"
 import { load, type Role, type SettingName } from "../../src/Config.ts"
 import { rolesLayer } from "../../src/cli/Roles.ts"
 import { Started } from "../../src/cli/Started.ts"
-import { fakeModel, writeCatalog } from "./TestCatalog.ts"
+import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
 import { temporaryDir } from "./TestNode.ts"
 
 export interface TestRoles {
@@ -21,11 +21,14 @@ export interface TestRoles {
   readonly stop: () => Promise<void>
 }
 
-export const startRoles = async (flags: Partial<Record<SettingName, string>> = {}): Promise<TestRoles> => {
+export const startRoles = async (
+  flags: Partial<Record<SettingName, string>> = {},
+  models: ReadonlyArray<TestModel> = [fakeModel],
+): Promise<TestRoles> => {
   const dir = temporaryDir()
   const dataDir = flags.dataDir ?? join(dir.path, "data")
   const catalog = join(dir.path, "catalog.json")
-  writeCatalog(catalog, [fakeModel])
+  writeCatalog(catalog, models)
   const given = { port: "0", authPort: "0", routerPort: "0", rateLimit: "0", ...flags, dataDir, catalog }
   const scope = Scope.makeUnsafe()
   const build = Effect.gen(function* () {
