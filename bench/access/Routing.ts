@@ -22,7 +22,7 @@ const folder = Effect.acquireRelease(
   (path) => Effect.promise(() => rm(path, { recursive: true, force: true })),
 )
 
-/** The goal, milliseconds at the 99th percentile. */
+/** The goal, milliseconds at the 99th percentile. */
 const goal = { is: "at most", value: 2 } as const
 
 export const routing = (plan: RoutePlan): Effect.Effect<Section, ChildFailed, Scope.Scope> =>

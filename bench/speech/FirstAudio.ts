@@ -13,7 +13,7 @@ export interface FirstAudioPlan extends RoundsPlan {
   readonly requests: number
 }
 
-/** The goal: at most this times the bare engine's first piece, plus a few milliseconds by format. */
+/** The goal: at most this times the bare engine's first piece, plus a few milliseconds by format. */
 const allowedRatio = 1.15
 const longText = textOf(4_000)
 

@@ -14,7 +14,7 @@ import { make as makeLogMel } from "#engines/whisper/LogMel.ts"
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
 import { clipNames, clipSamples, demoFiles } from "./Models.ts"
 
-/** The tolerance. */
+/** How far two features may lie apart. */
 const featureTolerance = 1e-4
 /** More bytes than anybody says in a clip. */
 const mostTokens = 400

@@ -1,5 +1,5 @@
 // Files made to hurt, over a node of its own process: memory of gateway and decoders stays bounded, others are served
-// meanwhile, what is refused is a clear 400, and nothing dies. `HOSTILE=full` asks for the sizes of the issue (100 MB,
+// meanwhile, what is refused is a clear 400, and nothing dies. `HOSTILE=full` asks for the full sizes (100 MB,
 // a million frames, 10,000 mutations: some ten minutes); `npm test` makes a short run.
 import { readFileSync, writeFileSync } from "node:fs"
 import { request } from "node:http"
