@@ -12,7 +12,7 @@ const uuids = [
   "GPU-00000000-0000-0000-0000-00000000000b",
 ] as const
 const gpuRow = (index: 0 | 1, usedMb: number, mig = "Disabled") =>
-  `${index}, ${uuids[index]}, 10000, ${usedMb}, ${10_000 - usedMb}, 0, 0, 40, ${mig}, NVIDIA L40S\n`
+  `${index}, ${uuids[index]}, 10000, ${usedMb}, ${10_000 - usedMb}, 0, 0, 40, ${mig}, NVIDIA H200\n`
 
 const dir = temporaryDir()
 afterAll(() => dir.remove())

@@ -40,7 +40,7 @@ describe("a node with a GPU", () => {
 
   beforeAll(async () => {
     smi = fakeNvidiaSmi(dir.path, {
-      gpus: `0, ${uuid}, 143771, 1024, 142235, 37, 12, 41, Disabled, NVIDIA L40S\n`,
+      gpus: `0, ${uuid}, 143771, 1024, 142235, 37, 12, 41, Disabled, NVIDIA H200\n`,
       processes: `${uuid}, 4242, 900, /usr/bin/node\n`,
     })
     process.env.PATH = `${dir.path}:${path}`
@@ -61,7 +61,7 @@ describe("a node with a GPU", () => {
       gpus: [
         {
           index: 0,
-          name: "NVIDIA L40S",
+          name: "NVIDIA H200",
           memory: { total_mb: 143_771, used_mb: 1_024, free_mb: 142_235, ...memory },
           utilization: { gpu_percent: 37, memory_percent: 12 },
           temperature_c: 41,

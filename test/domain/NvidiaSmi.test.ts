@@ -5,7 +5,7 @@ import { gpuColumns, parseGpus, parseProcesses } from "#domain/NvidiaSmi.ts"
 
 const mebibyte = 1024 * 1024
 const uuid = "GPU-5a1b9c1e-7d8f-4d0e-9f12-0123456789ab"
-const row = `0, ${uuid}, 143771, 1024, 142747, 37, 12, 41, Disabled, NVIDIA L40S`
+const row = `0, ${uuid}, 143771, 1024, 142747, 37, 12, 41, Disabled, NVIDIA H200`
 
 const rowsOf = <A>(parsed: { readonly rows: ReadonlyArray<A> } | { readonly problem: string }) => {
   if ("problem" in parsed) throw new Error(parsed.problem)
@@ -18,7 +18,7 @@ describe("GPUs", () => {
       {
         index: 0,
         uuid,
-        name: "NVIDIA L40S",
+        name: "NVIDIA H200",
         totalBytes: 143_771 * mebibyte,
         usedBytes: 1_024 * mebibyte,
         freeBytes: 142_747 * mebibyte,
@@ -31,9 +31,9 @@ describe("GPUs", () => {
   })
 
   it("reads several, and a name with a comma", () => {
-    const second = row.replace(/^0/, "1").replace("NVIDIA L40S", "Quadro RTX 6000, passive")
+    const second = row.replace(/^0/, "1").replace("NVIDIA H200", "Quadro RTX 6000, passive")
     expect(rowsOf(parseGpus(`${row}\n${second}\n`)).map(({ index, name }) => [index, name])).toEqual([
-      [0, "NVIDIA L40S"],
+      [0, "NVIDIA H200"],
       [1, "Quadro RTX 6000, passive"],
     ])
   })
@@ -66,7 +66,7 @@ describe("GPUs", () => {
 
   it.each([
     ["a GPU without memory", `0, ${uuid}, [N/A], [N/A], [N/A], 0, 0, 41, [N/A], NVIDIA GB10`],
-    ["a lost GPU", `0, ${uuid}, [GPU is lost], [GPU is lost], [GPU is lost], 0, 0, 4, [N/A], NVIDIA L40S`],
+    ["a lost GPU", `0, ${uuid}, [GPU is lost], [GPU is lost], [GPU is lost], 0, 0, 4, [N/A], NVIDIA H200`],
     ["a missing column", row.replace(", 12", "")],
     ["units", row.replace("143771", "143771 MiB")],
     ["a header", gpuColumns.join(", ")],
@@ -75,7 +75,7 @@ describe("GPUs", () => {
     ["more used than there is", row.replace("1024", "999999")],
     ["more than all of it", row.replace(", 37,", ", 101,")],
     ["no uuid", row.replace(uuid, "")],
-    ["no name", row.replace("NVIDIA L40S", "")],
+    ["no name", row.replace("NVIDIA H200", "")],
     ["an index that is not told", row.replace(/^0/, "[N/A]")],
     [
       "a driver that failed",
