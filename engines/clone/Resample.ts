@@ -1,6 +1,7 @@
 // Reference clips at any rate → the encoder's rate: a windowed sinc in as many phases as the two rates need, linear
 // phase (the output is aligned with the input, no delay). Pure and deterministic: float64 sums in a fixed order.
 // Called once a cloned request, with at most `MAX_CLIP_SECONDS` of audio.
+import { kaiserSinc } from "#domain/KaiserSinc.ts"
 
 /** Zero crossings on each side of the kernel; with β 9 aliases lie under −80 dB (held by the test). */
 const HALF_CROSSINGS = 16
@@ -10,22 +11,7 @@ const ROLL_OFF = 0.9
 /** Rates with an odd ratio would need up to 24,000 phases; the nearest of 1,024 is off by 1/2048 of a sample. */
 const MAX_PHASES = 1024
 
-const besselI0 = (x: number): number => {
-  let sum = 1
-  let term = 1
-  for (let k = 1; term > sum * 1e-15; k++) {
-    term *= (x / (2 * k)) ** 2
-    sum += term
-  }
-  return sum
-}
-
-const kernel = (x: number): number => {
-  const at = x / HALF_CROSSINGS
-  if (Math.abs(at) >= 1) return 0
-  const window = besselI0(KAISER_BETA * Math.sqrt(1 - at * at)) / besselI0(KAISER_BETA)
-  return x === 0 ? 1 : (window * Math.sin(Math.PI * x)) / (Math.PI * x)
-}
+const kernel = kaiserSinc(HALF_CROSSINGS, KAISER_BETA)
 
 const commonDivisor = (a: number, b: number): number => (b === 0 ? a : commonDivisor(b, a % b))
 

@@ -18,13 +18,20 @@ export interface EndedRequest {
 
 /** What a listener counts by itself. */
 export interface ListenerCounts {
+  /** Open TCP connections, WebSockets included. */
   readonly connections: number
   readonly webSockets: number
+  /** Response bytes that wait in this process for slow readers; an upper bound. */
   readonly replyBufferedBytes: number
+  /** Request body bytes that wait for their handler. */
   readonly bodyBufferedBytes: number
+  /** Clients that left before their answer was complete. */
   readonly aborts: number
+  /** Readers cut for taking too little, responses and WebSockets alike. */
   readonly slowReadersCut: number
+  /** Responses that failed after their head and were closed without an end. */
   readonly brokenReplies: number
+  /** 431, 413 and 408 given by the transport itself. */
   readonly headsTooLarge: number
   readonly bodiesTooLarge: number
   readonly bodiesStalled: number

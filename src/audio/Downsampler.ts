@@ -1,6 +1,7 @@
 // 24 kHz to 16 kHz, as audio comes in: what speakers of OpenAI's realtime protocol send, as the recognisers hear it.
 // A windowed sinc, linear phase, aligned with the input; the same output whatever the pieces. Pure but for the samples
 // it still needs; called by the realtime endpoint on the event loop (a second of audio is 0.8 M multiplications, 1 ms).
+import { kaiserSinc } from "#domain/KaiserSinc.ts"
 
 /** Zero crossings on each side of the kernel; with β 8 aliases lie under −70 dB. */
 const HALF_CROSSINGS = 16
@@ -14,22 +15,7 @@ const CUTOFF = (UP / DOWN) * ROLL_OFF
 const REACH = Math.ceil(HALF_CROSSINGS / CUTOFF)
 const TAPS = 2 * REACH
 
-const besselI0 = (x: number): number => {
-  let sum = 1
-  let term = 1
-  for (let k = 1; term > sum * 1e-15; k++) {
-    term *= (x / (2 * k)) ** 2
-    sum += term
-  }
-  return sum
-}
-
-const kernel = (x: number): number => {
-  const at = x / HALF_CROSSINGS
-  if (Math.abs(at) >= 1) return 0
-  const window = besselI0(KAISER_BETA * Math.sqrt(1 - at * at)) / besselI0(KAISER_BETA)
-  return x === 0 ? 1 : (window * Math.sin(Math.PI * x)) / (Math.PI * x)
-}
+const kernel = kaiserSinc(HALF_CROSSINGS, KAISER_BETA)
 
 /** Row p: weights of the input samples 1 − REACH … REACH around a point p / 2 behind a sample. */
 const weights = Array.from({ length: UP }, (_, phase) =>
