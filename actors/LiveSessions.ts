@@ -11,7 +11,7 @@ import type {
   TranscriptionEngine,
 } from "#engines/Engine.ts"
 import { Drain } from "./Drain.ts"
-import type { RunError } from "./EngineHost.ts"
+import type { RunError } from "./EngineRun.ts"
 import { LiveAudio } from "./LiveAudio.ts"
 import { type HearingOptions, LiveHearing, type Transcribe } from "./LiveHearing.ts"
 import { LiveLoad } from "./LiveLoad.ts"

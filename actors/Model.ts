@@ -2,14 +2,14 @@
 // Requests do not pass through the mailbox; they go to the current EngineHost, which this actor publishes.
 
 import { Cause, Deferred, Effect, Exit, Scope } from "effect"
-import { InsufficientMemory, ModelNotLoaded, ModelUnavailable, UnloadFailed } from "#domain/Errors.ts"
+import { ModelNotLoaded, type ModelUnavailable, UnloadFailed } from "#domain/Errors.ts"
 import type { Evictable } from "#domain/Eviction.ts"
 import type { ModelEntry } from "#domain/Model.ts"
-import { placementOf } from "#domain/Placement.ts"
 import type { EngineFacts } from "#engines/Engine.ts"
 import { type ActorRef, type Message, spawn } from "./Actor.ts"
 import { Device, type Grant } from "./Device.ts"
-import { EngineHost, type HostEvent, type Listener, type RunError, type RunOptions } from "./EngineHost.ts"
+import { EngineHost, type HostEvent } from "./EngineHost.ts"
+import type { Listener, RunError, RunOptions } from "./EngineRun.ts"
 import {
   Discard,
   Load,
@@ -20,8 +20,9 @@ import {
   type Unloaded,
 } from "./ModelMessages.ts"
 import { ModelMeters } from "./ModelMeters.ts"
-import { type ModelEvent, type ModelStatus, next } from "./ModelStatus.ts"
-import type { ModelOptions, ModelTimings, ModelView } from "./ModelView.ts"
+import { claimRoom, heldOnGpu } from "./ModelRoom.ts"
+import { ModelStanding } from "./ModelStanding.ts"
+import type { ModelOptions, ModelView } from "./ModelView.ts"
 import * as Tree from "./Tree.ts"
 
 /** The actor's state: the scope of what is in memory, if anything is. Closed with the incarnation. */
@@ -36,30 +37,22 @@ export class Model {
   private readonly entry: ModelEntry
   private readonly device: Device["Service"]
   private ref: ActorRef<ModelMessage> | undefined
-  private status: ModelStatus = "unloaded"
   private host: EngineHost | undefined
   private grant: Grant | undefined
   private readonly meters = new ModelMeters()
-  private lastFailure = ""
-  private failedAtMs = Number.NEGATIVE_INFINITY
+  private readonly standing: ModelStanding
   /** An operator's unload stays in force until an operator's load. */
   private held = false
   /** Requests that wait for a load of their own asking: a model that is wanted is not idle. */
   private wanted = 0
   /** Ends the load under way, if one is. */
   private abandonLoad: Deferred.Deferred<never, ModelUnavailable> | undefined
-  private timings: ModelTimings = {
-    loadMs: undefined,
-    unloadToFreedMs: undefined,
-    freedBytes: undefined,
-    loads: 0,
-    unloads: 0,
-  }
 
   private constructor(options: ModelOptions, device: Device["Service"]) {
     this.options = options
     this.entry = options.entry
     this.device = device
+    this.standing = new ModelStanding(options.entry.id, this.meters, options.onStatus)
   }
 
   /** Starts the actor in the caller's scope. */
@@ -84,15 +77,16 @@ export class Model {
   }
 
   view(): ModelView {
-    const { entry, host, meters, status, timings } = this
-    return { entry, status, host, lastFailure: this.lastFailure, timings, meters }
+    const { entry, host, meters } = this
+    const { lastFailure, status, timings } = this.standing
+    return { entry, status, host, lastFailure, timings, meters }
   }
 
   /** What its going would free on a device; undefined while it is used, pinned or not there. */
   evictable(deviceId: string): Evictable | undefined {
     const sizeBytes = this.grant?.held().get(deviceId) ?? 0
     if (sizeBytes === 0 || this.entry.runtime.pinned || !this.isIdle()) return undefined
-    return { id: this.entry.id, sizeBytes, reloadMs: this.timings.loadMs ?? 0 }
+    return { id: this.entry.id, sizeBytes, reloadMs: this.standing.timings.loadMs ?? 0 }
   }
 
   /** An operator's or the node's own load. */
@@ -108,7 +102,7 @@ export class Model {
     return Effect.suspend(() => {
       this.held = true
       if (this.abandonLoad !== undefined)
-        Deferred.doneUnsafe(this.abandonLoad, Effect.fail(this.unavailable()))
+        Deferred.doneUnsafe(this.abandonLoad, Effect.fail(this.standing.unavailable()))
       return this.ask<Unloaded, ModelUnavailable | UnloadFailed>(new Unload())
     })
   }
@@ -127,16 +121,18 @@ export class Model {
     return Effect.suspend((): Effect.Effect<End, RunError | ModelNotLoaded> => {
       const { host } = this
       // While an engine restarts, its host keeps the waiting line: the request waits there.
-      if (host !== undefined && this.status !== "failed")
+      if (host !== undefined && this.standing.status !== "failed")
         return host.run<Started, Unit, End>(request, listener, options)
       if (this.held) return Effect.fail(new ModelNotLoaded({ model: this.entry.id }))
-      if (this.reviveInMs() > 0) return Effect.fail(this.unavailable())
+      if (this.standing.reviveInMs() > 0) return Effect.fail(this.standing.unavailable())
       this.wanted++
       return this.ask<EngineFacts, LoadError>(new Load(false)).pipe(
         Effect.mapError((error) => (this.held ? new ModelNotLoaded({ model: this.entry.id }) : error)),
         Effect.flatMap((): Effect.Effect<End, RunError | ModelNotLoaded> => {
           if (this.host !== undefined) return this.host.run<Started, Unit, End>(request, listener, options)
-          return Effect.fail(this.held ? new ModelNotLoaded({ model: this.entry.id }) : this.unavailable())
+          return Effect.fail(
+            this.held ? new ModelNotLoaded({ model: this.entry.id }) : this.standing.unavailable(),
+          )
         }),
         Effect.ensuring(Effect.sync(() => this.wanted--)),
       )
@@ -144,11 +140,11 @@ export class Model {
   }
 
   private ask<A, E>(message: Message<A, E> & ModelMessage): Effect.Effect<A, E | ModelUnavailable> {
-    if (this.ref === undefined) return Effect.fail(this.unavailable())
+    if (this.ref === undefined) return Effect.fail(this.standing.unavailable())
     return (this.ref.ask(message) as Effect.Effect<A, E | { readonly _tag: string }>).pipe(
       Effect.mapError((error) => {
         const { _tag } = error as { readonly _tag: string }
-        return _tag === "ActorStopped" || _tag === "MailboxFull" ? this.unavailable() : (error as E)
+        return _tag === "ActorStopped" || _tag === "MailboxFull" ? this.standing.unavailable() : (error as E)
       }),
     )
   }
@@ -167,7 +163,7 @@ export class Model {
       case "Discard":
         return Effect.suspend(() => {
           const { scope } = memory
-          if (this.status !== "failed" || scope === undefined) return Effect.void
+          if (this.standing.status !== "failed" || scope === undefined) return Effect.void
           memory.scope = undefined
           this.host = undefined
           this.grant = undefined
@@ -175,60 +171,31 @@ export class Model {
         })
       case "Load":
         // Asked for before an unload that is waiting behind it: the last word counts.
-        if (this.held) return Effect.fail(this.unavailable())
-        if (this.status === "loaded" && !message.force && this.host?.facts !== undefined)
+        if (this.held) return Effect.fail(this.standing.unavailable())
+        if (this.standing.status === "loaded" && !message.force && this.host?.facts !== undefined)
           return Effect.succeed(this.host.facts)
         // What an unload could not end is replaced all the same.
         return Effect.andThen(Effect.ignore(this.release(memory)), this.bringIn(memory))
     }
   }
 
-  /** The device's promise, with others making room where they may; refused before anything is allocated. */
-  private readonly claim = Effect.fnUntraced({ self: this }, function* (this: Model) {
-    const { entry, makeRoom, processBytes, weightBytes } = this.options
-    const claimed = this.device.claim({
-      modelId: entry.id,
-      placement: placementOf(entry),
-      weightBytes,
-      processBytes,
-      threads: entry.runtime.threads,
-    })
-    return yield* claimed.pipe(
-      Effect.catchTag("DeviceExhausted", (exhausted) =>
-        Effect.flatMap(makeRoom?.(entry.id, exhausted) ?? Effect.succeed(false), (made) =>
-          made ? claimed : Effect.fail(exhausted),
-        ),
-      ),
-      Effect.mapError(
-        ({ deviceName, freeBytes, wantedBytes }) =>
-          new InsufficientMemory({
-            model: entry.id,
-            device: deviceName,
-            wantedBytes,
-            freeBytes,
-            retryAfterMs: Tree.reviveAfterMs,
-          }),
-      ),
-    )
-  })
-
   private readonly bringIn = Effect.fnUntraced({ self: this }, function* (this: Model, memory: InMemory) {
     const { entry } = this
     const beganMs = performance.now()
     if ((this.options.missing ?? []).length > 0) {
-      this.move("load")
-      this.fail(`weights are not pulled: edgewise models pull ${entry.id}`)
-      return yield* this.unavailable()
+      this.standing.move("load")
+      this.standing.fail(`weights are not pulled: edgewise models pull ${entry.id}`)
+      return yield* this.standing.unavailable()
     }
     const scope = yield* Scope.make()
     const abandon = Deferred.makeUnsafe<never, ModelUnavailable>()
     // Before the first pause: an unload that comes while this load is only beginning has to find it.
     this.abandonLoad = abandon
     const exit = yield* Effect.gen({ self: this }, function* () {
-      const grant = yield* this.claim()
+      const grant = yield* claimRoom(this.device, this.options)
       memory.scope = scope
       this.grant = grant
-      this.move("load")
+      this.standing.move("load")
       const host = yield* EngineHost.make({
         entry,
         spec: { ...this.options.spec, threads: grant.threads },
@@ -248,30 +215,25 @@ export class Model {
     }).pipe(Scope.provide(scope), Effect.exit)
     this.abandonLoad = undefined
     if (Exit.isSuccess(exit)) {
-      this.meters.loadMs.record(performance.now() - beganMs)
-      this.timings = {
-        ...this.timings,
-        loadMs: performance.now() - beganMs,
-        loads: this.timings.loads + 1,
-      }
+      this.standing.loaded(performance.now() - beganMs)
       return exit.value
     }
     const refusal = exit.cause.reasons.find(Cause.isFailReason)?.error
     if (refusal?._tag === "InsufficientMemory") {
       yield* Scope.close(scope, Exit.void)
-      this.lastFailure = `${Math.ceil(refusal.wantedBytes / 1024 ** 2)} MB do not fit on ${refusal.device}`
+      this.standing.lastFailure = `${Math.ceil(refusal.wantedBytes / 1024 ** 2)} MB do not fit on ${refusal.device}`
       return yield* refusal
     }
     if (Deferred.isDoneUnsafe(abandon)) {
       yield* Effect.ignore(this.release(memory))
-      return yield* this.unavailable()
+      return yield* this.standing.unavailable()
     }
-    if (this.status !== "failed") this.fail(Cause.pretty(exit.cause))
+    if (this.standing.status !== "failed") this.standing.fail(Cause.pretty(exit.cause))
     yield* Scope.close(scope, Exit.void)
     memory.scope = undefined
     this.host = undefined
     this.grant = undefined
-    return yield* this.unavailable()
+    return yield* this.standing.unavailable()
   })
 
   /** Ends the process and looks whether its memory is back. */
@@ -286,49 +248,25 @@ export class Model {
       this.host = undefined
       this.grant = undefined
       if (scope === undefined) {
-        this.move("unloaded")
+        this.standing.move("unloaded")
         return Effect.succeed(nothingUnloaded)
       }
       return Effect.gen({ self: this }, function* () {
         yield* Scope.close(scope, Exit.void)
-        const heldBytes = (host?.heldBytes() ?? 0) + (yield* this.heldOnGpu(grant, pid))
+        const heldBytes = (host?.heldBytes() ?? 0) + (yield* heldOnGpu(this.device, grant, pid))
         if (heldBytes > 0) {
-          this.lastFailure = `its process has not ended: ${heldBytes} bytes are still held`
-          this.failedAtMs = performance.now()
-          this.move("stuck")
+          this.standing.stick(heldBytes)
           return yield* new UnloadFailed({ model: this.entry.id, heldBytes })
         }
         const tookMs = performance.now() - beganMs
-        this.meters.unloadToFreedMs.record(tookMs)
-        this.timings = {
-          ...this.timings,
-          unloadToFreedMs: tookMs,
-          freedBytes: beforeBytes,
-          unloads: this.timings.unloads + 1,
-        }
-        this.move("unloaded")
+        this.standing.unloaded(tookMs, beforeBytes)
         return { was: true, freedBytes: beforeBytes, tookMs }
       })
     })
   }
 
-  /** Device memory that the driver still counts for a process that has ended; it may take a moment to notice. */
-  private heldOnGpu(grant: Grant | undefined, pid: number | undefined): Effect.Effect<number> {
-    if (grant === undefined || pid === undefined || grant.held().size < 2) return Effect.succeed(0)
-    const held = Effect.map(this.device.nvidiaNow, ({ processes }) =>
-      processes.reduce((sum, one) => sum + (one.pid === pid ? (one.usedBytes ?? 0) : 0), 0),
-    )
-    return Effect.gen(function* () {
-      for (let look = 1; look < Tree.gpuLooks; look++) {
-        if ((yield* held) === 0) return 0
-        yield* Effect.sleep(Tree.gpuLookMs)
-      }
-      return yield* held
-    })
-  }
-
   private isIdle(): boolean {
-    if (this.status !== "loaded" || this.wanted > 0) return false
+    if (this.standing.status !== "loaded" || this.wanted > 0) return false
     const gauges = this.host?.gauges()
     return gauges !== undefined && gauges.open === 0 && gauges.waiting === 0
   }
@@ -346,34 +284,13 @@ export class Model {
     })
   }
 
-  private reviveInMs(): number {
-    return this.status === "failed" ? this.failedAtMs + Tree.reviveAfterMs - performance.now() : 0
-  }
-
-  private unavailable(): ModelUnavailable {
-    return new ModelUnavailable({ model: this.entry.id, retryAfterMs: Math.max(1_000, this.reviveInMs()) })
-  }
-
-  private move(event: ModelEvent): void {
-    const from = this.status
-    const to = next(from, event)
-    this.status = to ?? from
-    this.options.onStatus?.(this.entry.id, { from, event, to })
-  }
-
-  private fail(detail: string): void {
-    this.lastFailure = detail
-    this.failedAtMs = performance.now()
-    this.move("gave-up")
-  }
-
   private onHostEvent(event: HostEvent): void {
     if (event.event === "gave-up") {
-      this.fail(event.detail)
+      this.standing.fail(event.detail)
       this.ref?.tell(new Discard())
       return
     }
-    if (event.event === "ready") this.lastFailure = ""
-    this.move(event.event)
+    if (event.event === "ready") this.standing.lastFailure = ""
+    this.standing.move(event.event)
   }
 }

@@ -17,7 +17,7 @@ import type {
   TranscribeStarted,
   TranscriptionEngine,
 } from "#engines/Engine.ts"
-import type { RunError } from "./EngineHost.ts"
+import type { RunError } from "./EngineRun.ts"
 import { ModelRegistry } from "./ModelRegistry.ts"
 
 /** What the caller of the API chose. */
@@ -45,8 +45,10 @@ export interface TranscriberJob<E> {
   /** The engine has accepted a window; what it refuses is refused before the first of these. */
   readonly onStarted: () => void
   readonly onSegment: (segment: TranscriptSegment) => void
-  /** After each window. */
-  readonly onProgress: (progress: TranscriptProgress) => void
+  /** Samples that are finished with, whenever there are more of them. */
+  readonly onHeard?: (samples: number) => void
+  /** After each call of the engine: from there another run can go on. */
+  readonly onProgress?: (progress: TranscriptProgress) => void
 }
 
 type EngineFacts = TranscriptionEngine["facts"]
@@ -63,21 +65,33 @@ const windowOf = (facts: EngineFacts | undefined): number => {
     : Math.min(longest, Math.ceil(closedSeconds * LISTEN_RATE_HZ) + 1)
 }
 
-const shifted = (segment: Segment, seconds: number): TranscriptSegment => ({
-  ...segment,
-  windowStart: seconds,
-  start: segment.start + seconds,
-  end: segment.end + seconds,
-  ...(segment.words === undefined
-    ? {}
-    : {
-        words: segment.words.map((word) => ({
-          ...word,
-          start: word.start + seconds,
-          end: word.end + seconds,
-        })),
-      }),
-})
+/**
+ * Samples of one call at most. Who waits in person may have several windows at once, which the engine hears faster;
+ * a job leaves the engine to others after each.
+ */
+const longestOf = (facts: EngineFacts | undefined, windowSamples: number, background: boolean): number =>
+  background || facts?.togetherSeconds === undefined
+    ? windowSamples
+    : Math.max(windowSamples, Math.floor(facts.togetherSeconds * LISTEN_RATE_HZ))
+
+const shifted = (segment: Segment, seconds: number): TranscriptSegment => {
+  const { finishedSamples: _finished, windowAt: _at, ...heard } = segment
+  return {
+    ...heard,
+    windowStart: seconds,
+    start: segment.start + seconds,
+    end: segment.end + seconds,
+    ...(segment.words === undefined
+      ? {}
+      : {
+          words: segment.words.map((word) => ({
+            ...word,
+            start: word.start + seconds,
+            end: word.end + seconds,
+          })),
+        }),
+  }
+}
 
 /** Audio that is decoded and not yet transcribed: at most two windows and a piece of the decoder's. */
 class Pending {
@@ -144,13 +158,16 @@ export const transcribeFile = <E>(
     })
 
     for (;;) {
-      const windowSamples = windowOf(registry.find(job.modelId)?.host?.facts as EngineFacts | undefined)
-      // One sample more than a window, where there is one: whoever sends the last window has to know that it is.
-      yield* fill(windowSamples)
+      const facts = registry.find(job.modelId)?.host?.facts as EngineFacts | undefined
+      const windowSamples = windowOf(facts)
+      const longestSamples = longestOf(facts, windowSamples, job.background)
+      // One sample more than a window, where there is one: whoever sends the last window has to know that it is. Half
+      // of what may be heard together is soon decoded, and heard sooner than a window and then the rest of it.
+      yield* fill(Math.max(windowSamples, Math.ceil(longestSamples / 2)))
       if (pending.length === 0) break
       yield* job.beforeWindow(decodedSamples)
-      const samples = pending.head(windowSamples)
-      const windowStart = samplesToSeconds(doneSamples, LISTEN_RATE_HZ)
+      // What is there by now: nobody waits for more than a window.
+      const samples = pending.head(longestSamples)
       const request: TranscribeRequest = {
         samples,
         language,
@@ -160,6 +177,7 @@ export const transcribeFile = <E>(
         punctuation: job.options.punctuation,
         words: job.options.words,
         last: ended && pending.length <= samples.length,
+        ...(longestSamples > windowSamples ? { together: true } : {}),
       }
       // A window is heard whole or not at all: when it is repeated, half of it must not stand there twice.
       const heard: Array<TranscriptSegment> = []
@@ -169,9 +187,11 @@ export const transcribeFile = <E>(
         {
           started: job.onStarted,
           unit: (segment) => {
-            const placed = shifted(segment, windowStart)
+            const windowAt = doneSamples + (segment.windowAt ?? 0)
+            const placed = shifted(segment, samplesToSeconds(windowAt, LISTEN_RATE_HZ))
             heard.push(placed)
             job.onSegment(placed)
+            if (segment.finishedSamples !== undefined) job.onHeard?.(doneSamples + segment.finishedSamples)
           },
         },
         {
@@ -181,7 +201,7 @@ export const transcribeFile = <E>(
         },
       )
       // The next window is decoded while this one is heard.
-      const [end] = yield* Effect.all([run, fill(2 * windowSamples)], { concurrency: 2 })
+      const [end] = yield* Effect.all([run, fill(windowSamples + longestSamples)], { concurrency: 2 })
       segments.push(...heard)
       // An engine that consumed nothing would be asked the same for ever.
       const consumed =
@@ -190,7 +210,8 @@ export const transcribeFile = <E>(
       doneSamples += consumed
       language = end.language
       previousTokens = end.previousTokens
-      job.onProgress({ segments, samples: doneSamples, language, previousTokens })
+      job.onHeard?.(doneSamples)
+      job.onProgress?.({ segments, samples: doneSamples, language, previousTokens })
     }
     return {
       text: joinTexts(segments.map(({ text }) => text)),

@@ -4,8 +4,9 @@
 // One verb a kind. A verb is an Effect that lives as long as its request: interrupting it is cancelling the
 // request, and the units it produces (text deltas, PCM chunks, segments) leave through an Outlet, a plain
 // function call, because a fiber wake-up per token costs more than the token's way to the socket.
-import type { Effect, Scope } from "effect"
-import { Schema } from "effect"
+import type * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 
 /** What an engine can do, and therefore which verb it has. */
 export type EngineKind = "text" | "speech" | "transcription"
@@ -195,6 +196,11 @@ export interface TranscribeRequest {
    * an engine computed for one it may use for the other, where that changes nothing. Engines may ignore it.
    */
   readonly stream?: number
+  /**
+   * The samples may be more than one window: the engine hears as many as it can, one after the other as several requests
+   * would, and the end speaks for all of them. At most `togetherSeconds` of its facts. Engines may stop after the first.
+   */
+  readonly together?: boolean
 }
 
 export interface TranscribeStarted {
@@ -214,6 +220,10 @@ export interface Segment {
   readonly noSpeechProb: number
   /** Approximate: interpolated inside the segment by length, unless an engine says otherwise. */
   readonly words?: ReadonlyArray<{ readonly word: string; readonly start: number; readonly end: number }>
+  /** Of several windows in one request: the sample at which this one's begins. Absent: the first. */
+  readonly windowAt?: number
+  /** On the last segment of a window that others follow in the same request: samples that are finished with. */
+  readonly finishedSamples?: number
 }
 
 export interface TranscribeEnd {
@@ -237,6 +247,8 @@ export interface TranscriptionEngine {
      * `last`: a live session calls once with a little more than this and keeps the answer. Absent: `windowSeconds`.
      */
     readonly closedSeconds?: number
+    /** Most audio of a request with `together`. Absent: the engine hears one window a request. */
+    readonly togetherSeconds?: number
     readonly languages: ReadonlyArray<string>
     readonly detectsLanguage: boolean
     readonly summary: string

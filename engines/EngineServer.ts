@@ -1,6 +1,11 @@
 // Serves one engine over a message port: load once, then any number of requests at a time until stopped.
 // Runs inside an engine process or worker thread; engineMain gives it the port and the adapters.
-import { Cause, Effect, Exit, Fiber, Latch, Scope } from "effect"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Latch from "effect/Latch"
+import * as Scope from "effect/Scope"
 import type {
   Engine,
   EngineDescriptor,

@@ -1,5 +1,6 @@
 // The door of an engine process or thread: finds its message port, then serves the adapter that the host names.
 // Started by actors/EngineProcess; when its host goes away it ends.
+import { flushCompileCache } from "node:module"
 import { parentPort } from "node:worker_threads"
 import { adapters } from "./adapters.ts"
 import { type EnginePort, serveEngine } from "./EngineServer.ts"
@@ -19,6 +20,8 @@ const processPort = (): EnginePort => {
   process.on("SIGTERM", () => {})
   return {
     send: (message) => {
+      // For the next one: Node keeps what it has compiled when it exits, and many an engine is killed. 0.2 s once, then 5 ms.
+      if (message.t === "loaded") flushCompileCache()
       if (process.connected) process.send?.(message)
     },
     onMessage: (listener) => process.on("message", (message) => listener(message as ToEngine)),

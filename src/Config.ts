@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url"
 import { Effect, Schema } from "effect"
 import { parseProxies } from "#domain/ClientAddress.ts"
 import { nodeRegions } from "#domain/Region.ts"
+import { databaseUrlRule, hidePassword, parseDatabaseUrl } from "#store/DatabaseUrl.ts"
 import { type OtlpSettings, parseOtlp } from "./telemetry/OtlpSettings.ts"
 
 export class BadSetting extends Schema.TaggedError<BadSetting>()("BadSetting", {
@@ -25,6 +26,8 @@ interface Setting<A> {
   readonly help: string
   readonly allowed: string
   readonly fallback: A
+  /** What of a value that is not allowed may be shown; all of it where absent. */
+  readonly shown?: (text: string) => string
   /** Undefined where the text is not allowed. */
   readonly parse: (text: string) => A | undefined
 }
@@ -98,6 +101,15 @@ export const settings = {
     allowed: "a path",
     fallback: ".edgewise",
     parse: nonEmpty,
+  },
+  databaseUrl: {
+    variable: "EDGEWISE_DATABASE_URL",
+    flag: "database-url",
+    help: "Postgres database that several nodes share; without it, SQLite in the data directory",
+    allowed: databaseUrlRule,
+    fallback: "",
+    parse: parseDatabaseUrl,
+    shown: hidePassword,
   },
   region: {
     variable: "EDGEWISE_REGION",
@@ -273,26 +285,12 @@ type ValueOf<S> = S extends { readonly parse: (text: string) => infer A | undefi
   : never
 export type Config = { readonly [K in SettingName]: ValueOf<Settings[K]> }
 
-/** A store that several nodes share is not built yet; starting on another one instead would lose accounts. */
-const refuseDatabaseUrl = (env: NodeJS.ProcessEnv) => {
-  const value = env.EDGEWISE_DATABASE_URL ?? ""
-  return value === ""
-    ? Effect.void
-    : new BadSetting({
-        variable: "EDGEWISE_DATABASE_URL",
-        value: value.replace(/\/\/[^@/]*@/, "//…@"),
-        allowed:
-          "Postgres is not supported by this version; leave it out to use SQLite in the data directory",
-      })
-}
-
 /** Settings by flag (undefined where not given), then environment, then default. */
 export const load = (
   flags: Partial<Record<SettingName, string>>,
   env: NodeJS.ProcessEnv = process.env,
 ): Effect.Effect<Config, BadSetting> =>
   Effect.gen(function* () {
-    yield* refuseDatabaseUrl(env)
     const values: Record<string, unknown> = {}
     for (const [name, setting] of Object.entries(settings)) {
       const text = flags[name as SettingName] ?? env[setting.variable]
@@ -304,7 +302,7 @@ export const load = (
       if (value === undefined) {
         return yield* new BadSetting({
           variable: setting.variable,
-          value: text,
+          value: "shown" in setting ? setting.shown(text) : text,
           allowed: `allowed is ${setting.allowed}`,
         })
       }

@@ -83,7 +83,12 @@ const takeTrial = (
     )
     const reply = yield* Fiber.join(harmed)
     const failed = isContractedFailure(kind, reply)
-    const during = (yield* crowd.ask("seen")).filter((answer) => answer.kind !== kind)
+    // Before that the victim's long request was served, which is neither quiet nor a fault: seconds, where memory is full
+    // and nobody has asked for more.
+    const sinceMs = fault === "out of memory" ? diedMs : faultMs
+    const during = (yield* crowd.ask("seen")).filter(
+      (answer) => answer.kind !== kind && answer.endedMs >= sinceMs,
+    )
     return {
       kind,
       fault,
@@ -138,6 +143,8 @@ const otherFindings = (trials: ReadonlyArray<Trial>): ReadonlyArray<Finding> => 
       const calm = latencies(quiet, kind)
       const p99 = (values: ReadonlyArray<number>) => percentile(values, 0.99)
       return [
+        finding(`${kind}, answers in the quiet`, "", [calm.length]),
+        finding("  during faults", "", [loud.length]),
         finding(`${kind}, quiet, p50`, "ms", [percentile(calm, 0.5)]),
         finding(`${kind}, quiet, p99`, "ms", [p99(calm)]),
         finding(`${kind}, while another engine dies and comes back, p50`, "ms", [percentile(loud, 0.5)]),
@@ -168,8 +175,9 @@ export const trials = (stage: Stage, plan: TrialsPlan): Effect.Effect<ReadonlyAr
       {
         title: "Everybody else",
         method:
-          "one short request of each other kind at a time, 40 ms apart; quiet is the time before each fault, the " +
-          "rest from the fault until the engine has answered again",
+          "one short request of each other kind at a time, 40 ms apart; quiet is the time before each fault and its " +
+          "victim's request; the rest from the fault (or, where memory is full, the death) until the engine has " +
+          "answered again",
         findings: otherFindings(all),
       },
     ]

@@ -1,6 +1,7 @@
 // The floors of the transcription suite, in a process of its own: the recogniser's native calls and nothing else, and
-// the engine without a gateway. The calls are those that the engine makes of the same audio: it is listened to once,
-// and its feeds are then run again on sessions with ONNX Runtime's own settings, without features, rules or texts.
+// the engine without a gateway. The calls are those of a loop over the windows, a decoder call a token: the engine is
+// listened to while it hears the same audio so, and its feeds are then run again on sessions with ONNX Runtime's own
+// settings, without features, rules or texts. What the engine saves by hearing windows together is its own.
 import { Effect, Scope } from "effect"
 import { InferenceSession, Tensor } from "onnxruntime-node"
 import type { Outlet, Segment, TranscribeStarted, TranscriptionEngine } from "#engines/Engine.ts"
@@ -44,9 +45,10 @@ const silent: Outlet<TranscribeStarted, Segment> = {
   resumed: Effect.void,
 }
 
-/** A whole file through the engine, window by window, as the node does it. */
-const hear = async (engine: TranscriptionEngine, samples: Float32Array): Promise<void> => {
-  const windowSamples = engine.facts.windowSeconds * 16_000
+/** A whole file through the engine: one window after the other, or several together as the node does it. */
+const hear = async (engine: TranscriptionEngine, samples: Float32Array, together: boolean): Promise<void> => {
+  const { togetherSeconds = 0, windowSeconds } = engine.facts
+  const windowSamples = (together ? Math.max(togetherSeconds, windowSeconds) : windowSeconds) * 16_000
   let at = 0
   let previousTokens: ReadonlyArray<number> = []
   while (at < samples.length) {
@@ -62,6 +64,7 @@ const hear = async (engine: TranscriptionEngine, samples: Float32Array): Promise
           punctuation: undefined,
           words: false,
           last: at + window.length >= samples.length,
+          together,
         },
         silent,
       ),
@@ -90,7 +93,7 @@ const callsOf = async (engine: TranscriptionEngine, samples: Float32Array): Prom
   }
   sessions.run = recorder as typeof original
   try {
-    await hear(engine, samples)
+    await hear(engine, samples, false)
   } finally {
     sessions.run = original
   }
@@ -158,7 +161,7 @@ const desk = {
   /** Milliseconds of the engine: features, calls, rules, texts. */
   engine: async (seconds: number): Promise<number> => {
     const { engine } = await loading
-    return timed(() => hear(engine, prepared.get(seconds)?.samples ?? samplesOf(seconds)))
+    return timed(() => hear(engine, prepared.get(seconds)?.samples ?? samplesOf(seconds), true))
   },
 }
 

@@ -1,6 +1,6 @@
 // Chinese characters by the keys that type them, as the multilingual Chatterbox was taught them: 好 → [cj_v][cj_n]
 // [cj_d][cj_.]. Pure; the table is the published `Cangjie5_TC.json`, a list of "character<TAB>keys".
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 
 export const CangjieTable = Schema.Array(Schema.String)
 

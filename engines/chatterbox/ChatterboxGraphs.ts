@@ -1,6 +1,7 @@
 // The four published graphs of Chatterbox: a clip → a voice, tokens → embeddings, embeddings → the next speech token's
 // logits, speech tokens → a waveform. Called by SpeechTokens and the adapter; checks names, types and shapes at load.
-import { Effect, type Scope } from "effect"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import { Tensor } from "onnxruntime-node"
 import { EngineError } from "../Engine.ts"
 import { loadFailed } from "../shared/EngineSpecFiles.ts"

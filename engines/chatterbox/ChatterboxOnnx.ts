@@ -8,7 +8,9 @@
 // random numbers are refused unless the catalog says `repeatable: false`.
 import { readFile } from "node:fs/promises"
 import { Tokenizer } from "@huggingface/tokenizers"
-import { Clock, Effect, Schema } from "effect"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import wavefile from "wavefile"
 import { samplesToMs } from "#domain/Audio.ts"
 import { checkClip, encoderAudio } from "../clone/ReferenceClip.ts"

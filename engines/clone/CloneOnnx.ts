@@ -5,7 +5,8 @@
 // The same text, voice and language give the same bytes, whatever runs beside it and over restarts: both graphs are
 // refused at load if they draw random numbers, a call's threads are fixed by the grant, pieces depend on the text
 // alone, and nothing is remembered between requests.
-import { Effect, Schema } from "effect"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import type { EngineDescriptor, EngineError, EngineSpec, SpeechEngine, SynthesizeRequest } from "../Engine.ts"
 import { cleanText } from "../kokoro/CleanText.ts"
 import * as KokoroGraph from "../kokoro/KokoroGraph.ts"

@@ -1,7 +1,7 @@
 // eSpeak NG with the dictionaries of every language, for what `phonemizer` (English only) cannot read. Loaded once
 // by the cloning adapter; a call blocks its thread for one clause (5 to 30 ms, measured).
 // The package is 25 MB and GPL-3.0; where an operator has left it out, the adapter speaks English only.
-import { Effect } from "effect"
+import * as Effect from "effect/Effect"
 import { EngineError } from "../Engine.ts"
 import { splitLongWords, withoutLanguageMarks } from "../kokoro/Espeak.ts"
 

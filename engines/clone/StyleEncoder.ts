@@ -1,5 +1,6 @@
 // The graph that hears a voice: reference audio in, one style row out. Called once a cloned request.
-import { Effect, type Scope } from "effect"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import { EngineError } from "../Engine.ts"
 import { STYLE_SIZE } from "../kokoro/VoiceStyles.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"

@@ -3,7 +3,8 @@
 //
 // Contract: the first call takes the whole prompt with zero-length caches, which is also how the graph knows that it
 // is the first; it yields the encoder keys and values, which stay for the piece. Later calls take one token each.
-import { Effect, type Semaphore } from "effect"
+import * as Effect from "effect/Effect"
+import type * as Semaphore from "effect/Semaphore"
 import { Tensor } from "onnxruntime-node"
 import type { EngineError } from "../Engine.ts"
 import { type DecoderState, discover, requireInputs } from "../shared/listening/KeyValueCache.ts"

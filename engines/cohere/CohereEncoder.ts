@@ -1,6 +1,7 @@
 // Samples → the encoder output of a Cohere Transcribe export: features and one native call, through the engine's
 // gate. Called by CohereEngine once a piece. The encoder's length is variable: short audio is cheap.
-import { Effect, type Semaphore } from "effect"
+import * as Effect from "effect/Effect"
+import type * as Semaphore from "effect/Semaphore"
 import { Tensor } from "onnxruntime-node"
 import { EngineError } from "../Engine.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"

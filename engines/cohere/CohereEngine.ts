@@ -4,7 +4,10 @@
 // No language detection (English when none is named), no conditioning: a request's hint is accepted and unused.
 //
 // Roles in the catalog entry: `encoder`, `decoder` and those of CohereModel.
-import { Effect, Schema, type Scope, Semaphore } from "effect"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
 import {
   type EngineDescriptor,
   EngineError,

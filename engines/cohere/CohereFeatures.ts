@@ -4,7 +4,8 @@
 // Source: the published feature extractor: deterministic dither, pre-emphasis, symmetric Hann of 400 centred in an
 // FFT of 512, hop 160, zero padding at both ends, power, 128 Slaney filters to 8 kHz, ln(x + 2^-24), then each mel
 // bin brought to mean 0 and deviation 1 over the valid frames.
-import { Effect, type Scope } from "effect"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import { type MelFilter, melFilters } from "../shared/listening/MelFilters.ts"
 import * as RealFft from "../shared/listening/RealFft.ts"
 import { seededRandom } from "../shared/listening/Sampling.ts"

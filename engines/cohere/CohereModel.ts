@@ -5,7 +5,8 @@
 // `tokenizerConfig` (tokenizer_config.json).
 
 import { Tokenizer } from "@huggingface/tokenizers"
-import { Effect, Schema } from "effect"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import type { EngineSpec } from "../Engine.ts"
 import { loadFailed, readJsonFile } from "../shared/EngineSpecFiles.ts"
 import type { CohereFeatureOptions } from "./CohereFeatures.ts"

@@ -1,7 +1,8 @@
 // An engine without weights: scripted text, timings and failures over the same interface as the real ones.
 // A product, not a test double: benches measure the gateway with it, tests kill it, and an operator can deploy it
 // (adapter `fake`) to load-test a network path. It counts one token a unit and one a prompt word.
-import { Effect, Schema } from "effect"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import {
   type EngineDescriptor,
   EngineError,

@@ -1,7 +1,9 @@
 // What the fake engine shall do for one request: a script, as plain data, taken from the prompt itself.
 // A prompt whose last turn starts with `fake:` followed by JSON is a script; any other prompt is answered with the
 // defaults. This makes timings and failures a property of the request, so tests and benches need no side door.
-import { Effect, Option, Schema } from "effect"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 
 const count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const withDefault = <A>(schema: Schema.Codec<A, A>, value: A) =>

@@ -1,6 +1,7 @@
 // A speech engine without weights: scripted pieces, timings and failures over the same interface as the real ones.
 // A product like its text sibling: tests break it at any piece, benches measure the gateway with it.
-import { Effect, Schema } from "effect"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import {
   type EngineDescriptor,
   EngineError,

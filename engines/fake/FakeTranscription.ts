@@ -1,7 +1,9 @@
 // A transcription engine without weights: it hears made-up words, with scripted timings and failures, over the same
 // interface as the real ones. A product like its siblings: tests break it at any place of the audio, benches measure
 // the gateway with it. What it hears is FakeWords; one call at a time computes, as in the real engines.
-import { Effect, Schema, Semaphore } from "effect"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Semaphore from "effect/Semaphore"
 import {
   type EngineDescriptor,
   EngineError,

@@ -1,7 +1,9 @@
 // What the fake speech engine shall do for one request: a script, as plain data, taken from the text itself. A text
 // that starts with `fake:` followed by JSON is a script; any other text is spoken with the defaults. No mark of it is
 // one that the gateway's text clean-up takes for markdown.
-import { Effect, Option, Schema } from "effect"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 
 const count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const withDefault = <A>(schema: Schema.Codec<A, A>, value: A) =>

@@ -1,6 +1,7 @@
 // The synthesis graph of the Kokoro contract: symbol ids, style and speed in, a waveform out. Called by utterances,
 // one call a piece. Published files name their tensors in two ways; types come from the graph itself.
-import { Effect, type Scope } from "effect"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import type { Tensor } from "onnxruntime-node"
 import { EngineError } from "../Engine.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"

@@ -1,6 +1,7 @@
 // The adapter `kokoro-onnx`: published Kokoro-82M files (model, symbol table, voices) as a speech engine.
 // Roles in `files`: `model` (graph), `tokenizer` (symbol table), `voices` (folder of `<id>.bin`).
-import { Effect, Schema } from "effect"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import { samplesToMs } from "#domain/Audio.ts"
 import type { EngineDescriptor, EngineError, EngineSpec, Outlet, SpeechEngine } from "../Engine.ts"
 import { decodeOptions, fileOf, loadFailed } from "../shared/EngineSpecFiles.ts"

@@ -1,7 +1,7 @@
 // Phoneme fragments → pieces of a bounded number of symbols, in order, each ready for one call of the graph.
 // Called by a running utterance. Cuts depend on the text alone, never on time or on who else is speaking, so that
 // a streamed reply and a whole one are the same samples. Nothing is dropped but what the model has no symbol for.
-import { Effect } from "effect"
+import * as Effect from "effect/Effect"
 import { EngineError } from "../Engine.ts"
 import { MAX_SYMBOLS, type Symbols } from "./Symbols.ts"
 

@@ -2,7 +2,8 @@
 // `tokenizer.json` (or `config.json`, which carries the same table); called by the piece cutter and the graph.
 import { readFile } from "node:fs/promises"
 import { basename } from "node:path"
-import { Effect, Schema } from "effect"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import { EngineError } from "../Engine.ts"
 
 export interface Symbols {

@@ -1,7 +1,8 @@
 // Whose piece is synthesised next. One native call runs at a time in an engine process; utterances come here
 // between their pieces and the one whose listener would run dry first goes first. Called by running utterances;
 // it knows deadlines and nothing of speech.
-import { Deferred, Effect } from "effect"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
 
 export interface Turns {
   /**

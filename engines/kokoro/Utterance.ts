@@ -1,6 +1,6 @@
 // One speech request from its first phoneme to its last sample; the verb of both speech adapters. Pieces are cut
 // while earlier ones sound, wait for their turn, are synthesised and leave through the outlet.
-import { Effect } from "effect"
+import * as Effect from "effect/Effect"
 import {
   EngineError,
   type Outlet,
@@ -68,7 +68,7 @@ export const speak = (
       const ids = speaker.symbols.ids(phonemes)
       const pcm = yield* playout.inTurn(
         Effect.map(speaker.graph.synthesize(ids, style.row(ids.length - 2), utterance.speed), (wave) =>
-          toPcm(wave, speaker.rateHz),
+          toPcm(wave, speaker.rateHz, utterance.speed),
         ),
       )
       if (pcm === undefined) {

@@ -1,7 +1,7 @@
 // Preset voices: files of 510 style rows, one row for each number of symbols. Read at load, called per piece.
 import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
-import { Effect } from "effect"
+import * as Effect from "effect/Effect"
 import { EngineError } from "../Engine.ts"
 
 /** f32 [256], the style input of the graph. */

@@ -1,6 +1,6 @@
 // One admitted request, from its sequence to its last token. Made by LlamaGguf, moved forward by StepLoop; the two
 // meet only here. Holds no timer and no fiber.
-import type { Exit } from "effect"
+import type * as Exit from "effect/Exit"
 import type { EngineError, GenerateEnd, GenerateStarted, Outlet, Sampling, TextDelta } from "../Engine.ts"
 import { Completion } from "./Completion.ts"
 import type { Sampler, SavedState } from "./Native.ts"

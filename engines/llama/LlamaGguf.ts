@@ -4,7 +4,9 @@
 //
 // Token counts: `completionTokens` counts every generated token except the end-of-turn token, stop sequences and
 // dropped thinking included, because they were computed.
-import { Effect, type Exit, Semaphore } from "effect"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import * as Semaphore from "effect/Semaphore"
 import {
   type EngineDescriptor,
   EngineError,

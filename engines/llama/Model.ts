@@ -2,19 +2,20 @@
 // the memory back. Failures to load are `EngineError`s that say what is wrong with the file or the machine.
 import { access, constants } from "node:fs/promises"
 import { basename } from "node:path"
-import { Effect, type Scope } from "effect"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import {
   GgufFileType,
-  getLlama,
   type Llama,
   type LlamaContext,
-  LlamaLogLevel,
+  type LlamaLogLevel,
   type LlamaModel,
   LlamaVocabularyType,
 } from "node-llama-cpp"
 import { EngineError, type EngineSpec } from "../Engine.ts"
 import { ChatPrompt, templateOf } from "./ChatPrompt.ts"
 import type { ChatTemplate } from "./ChatTemplate.ts"
+import { openLibrary } from "./Library.ts"
 import { type NativeContext, nativeContext, nativeJinja, nativeModel } from "./Native.ts"
 import type { LlamaOptions } from "./Options.ts"
 import { type Spelling, Vocabulary } from "./Vocabulary.ts"
@@ -77,15 +78,7 @@ class NativeLog {
 const openLlama = (spec: EngineSpec, options: LlamaOptions, log: NativeLog) =>
   Effect.acquireRelease(
     log.attempt("no native library for this machine", () =>
-      getLlama({
-        gpu: options.gpu === "off" ? false : options.gpu,
-        build: "never",
-        skipDownload: true,
-        progressLogs: false,
-        logLevel: LlamaLogLevel.error,
-        logger: log.keep,
-        maxThreads: spec.threads,
-      }),
+      openLibrary({ gpu: options.gpu, threads: spec.threads, logger: log.keep }),
     ),
     (llama) => Effect.promise(() => log.settled().then(() => llama.dispose())),
   )

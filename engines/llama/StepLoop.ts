@@ -4,7 +4,7 @@
 //
 // A step ends with one draw a sequence and one `push` a token; cancels, pauses and newcomers take effect between
 // steps, and a step is at most one prompt slice long.
-import { Exit } from "effect"
+import * as Exit from "effect/Exit"
 import { EngineError, type GenerateEnd } from "../Engine.ts"
 import { Checkpoints } from "./Checkpoints.ts"
 import { Job, type JobTerms, type Outcome } from "./Job.ts"

@@ -3,7 +3,8 @@
 // folders.
 import { readFile } from "node:fs/promises"
 import { basename } from "node:path"
-import { Effect, Schema } from "effect"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import { EngineError, type EngineSpec } from "../Engine.ts"
 
 export const loadFailed = (field: string, detail: string): EngineError =>

@@ -4,7 +4,8 @@
 // Source: the published feature extractor: 16 kHz, n_fft 400, hop 160, periodic Hann, centred with reflection,
 // power spectrum, last frame dropped, Slaney mel filters to 8 kHz, log10 floored at 8 below the maximum of the
 // window (not of the file: a closed window must not change when later audio arrives), (x + 4) / 4.
-import { Effect, type Scope } from "effect"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import { type MelFilter, melFilters } from "../shared/listening/MelFilters.ts"
 import * as RealFft from "../shared/listening/RealFft.ts"
 
@@ -155,7 +156,8 @@ const logPowers = (
       let bin = firstBin[mel]!
       let sum = 0
       for (let i = at[mel]!; i < end; i++) sum += weights[i]! * power[bin++]!
-      if (sum > POWER_FLOOR) features[mel * frames + frame] = Math.log10(sum)
+      // A third faster than Math.log10, and there are 8,000 a second.
+      if (sum > POWER_FLOOR) features[mel * frames + frame] = Math.log(sum) * Math.LOG10E
     }
   }
 }

@@ -1,6 +1,8 @@
-// The transcription verb: one window in, segments out. Language, prompt, attempts, seek, texts, in this order; each
-// decision is a pure function of its own file. Called by WhisperEngine; every native call passes the engine's gate.
-import { Effect, type Semaphore } from "effect"
+// The transcription verb: a window in, segments out; or several windows, one after the other. Language, drafts, prompt,
+// attempts, seek, texts, in this order; each decision is a pure function of its own file. Called by WhisperEngine;
+// every native call passes the engine's gate.
+import * as Effect from "effect/Effect"
+import type * as Semaphore from "effect/Semaphore"
 import type { Tensor } from "onnxruntime-node"
 import {
   EngineError,
@@ -16,6 +18,7 @@ import { segmentText } from "../shared/listening/SegmentText.ts"
 import { interpolatedWords } from "../shared/listening/Words.ts"
 import type { OnnxSession } from "../shared/onnx/OnnxSession.ts"
 import type { DecoderGraph } from "./DecoderGraph.ts"
+import { draftsOf } from "./Drafts.ts"
 import type { LogMel } from "./LogMel.ts"
 import type { MelMemory } from "./MelMemory.ts"
 import { conditioningLimit, encodeHint, promptOf } from "./Prompt.ts"
@@ -35,6 +38,8 @@ export interface Loaded {
   /** See WhisperOptions. */
   readonly variableLength: boolean
   readonly pieceSamples: number | undefined
+  /** Pieces of one request that are drafted side by side; 1 where that does not pay. */
+  readonly piecesTogether: number
   /** Codes that a request may name. */
   readonly languages: ReadonlyArray<string>
 }
@@ -79,78 +84,170 @@ const decodeWindow = Effect.fnUntraced(function* (loaded: Loaded, read: ReadProm
 })
 
 /** A rest of a file shorter than this is not worth a window: shorter than a spoken word. A guess. */
-export const SHORTEST_REST_SECONDS = 0.25
+const SHORTEST_REST_SECONDS = 0.25
+
+/** With more samples than these a piece is cut inside its own audio, and a short rest is never swallowed with it. */
+export const closedSamples = ({ model, pieceSamples }: Pick<Loaded, "model" | "pieceSamples">): number =>
+  (pieceSamples ?? model.windowSamples) + SHORTEST_REST_SECONDS * model.features.rateHz
 
 const consumedOf = (
   loaded: Loaded,
   request: TranscribeRequest,
-  heardSamples: number,
+  { at, samples }: Piece,
   seconds: number,
 ): number => {
   const { rateHz } = loaded.model.features
-  const consumed = Math.min(heardSamples, Math.max(1, Math.round(seconds * rateHz)))
+  const consumed = at + Math.min(samples.length, Math.max(1, Math.round(seconds * rateHz)))
   const rest = request.samples.length - consumed
   return request.last && rest < SHORTEST_REST_SECONDS * rateHz ? request.samples.length : consumed
 }
 
-export const transcribe = Effect.fnUntraced(function* (
-  loaded: Loaded,
-  request: TranscribeRequest,
-  out: Outlet<TranscribeStarted, Segment>,
-): Effect.fn.Return<TranscribeEnd, EngineError> {
-  const { model } = loaded
-  const samples = pieceOf(loaded, request.samples, request.last)
-  const seconds = samples.length / model.features.rateHz
-  const hidden = yield* Effect.cached(encode(loaded, samples, request.stream))
-  const language = yield* languageOf(loaded, request, hidden)
-  out.started({ language })
-  if (samples.length === 0) {
-    return { language, consumedSamples: 0, previousTokens: request.previousTokens }
-  }
-  const conditioning =
-    request.previousTokens.length > 0 ? request.previousTokens : encodeHint(model, request.prompt)
-  const timestamps = request.timestamps ?? true
-  const prompt = promptOf(model, {
+/** What is decoded at once, and what it probably says. */
+interface Piece {
+  /** Samples of the request before it. */
+  readonly at: number
+  readonly samples: Float32Array
+  readonly hidden: Tensor
+  readonly expected: ReadonlyArray<number>
+}
+
+const promptFor = (
+  { model }: Loaded,
+  language: string,
+  { samples }: Pick<Piece, "samples">,
+  conditioning: ReadonlyArray<number>,
+  timestamps: boolean,
+) =>
+  promptOf(model, {
     languageToken: model.languages.get(language) ?? firstOf(model.languages.values()),
     conditioning,
     timestamps,
-    seconds,
+    seconds: samples.length / model.features.rateHz,
   })
+
+/**
+ * The request's pieces as they will be if each is consumed whole, with drafts; the first alone where one has to come
+ * after the other. Cut like the windows of requests of their own: none that later audio could change.
+ */
+const piecesOf = Effect.fnUntraced(function* (
+  loaded: Loaded,
+  request: TranscribeRequest,
+  language: string,
+  first: Pick<Piece, "at" | "samples" | "hidden">,
+): Effect.fn.Return<ReadonlyArray<Piece>, EngineError> {
+  const alone = [{ ...first, expected: [] }]
+  if (request.together !== true || request.temperature > 0 || loaded.piecesTogether < 2) return alone
+  const closed = closedSamples(loaded)
+  const cuts: Array<Pick<Piece, "at" | "samples">> = [first]
+  while (cuts.length < loaded.piecesTogether) {
+    const { at, samples } = cuts.at(-1)!
+    const rest = request.samples.subarray(at + samples.length)
+    const nothing = request.last && rest.length < SHORTEST_REST_SECONDS * loaded.model.features.rateHz
+    if (nothing || (!request.last && rest.length <= closed)) break
+    cuts.push({ at: at + samples.length, samples: pieceOf(loaded, rest, request.last) })
+  }
+  if (cuts.length === 1) return alone
+  const pieces = yield* Effect.forEach(cuts, (cut, i) =>
+    Effect.map(i === 0 ? Effect.succeed(first.hidden) : encode(loaded, cut.samples, undefined), (hidden) => ({
+      ...cut,
+      hidden,
+    })),
+  )
+  const longest = pieces.reduce((a, b) => (a.samples.length < b.samples.length ? b : a))
+  const drafts = yield* draftsOf(
+    loaded.model,
+    loaded.decoder,
+    pieces.map(({ hidden }) => hidden),
+    promptFor(loaded, language, longest, [], true),
+  )
+  return pieces.map((piece, i) => ({ ...piece, expected: drafts[i]! }))
+})
+
+interface HeardPiece {
+  readonly consumedSamples: number
+  readonly previousTokens: ReadonlyArray<number>
+  readonly tokens: ReadonlyArray<number>
+}
+
+/** One piece: attempts, seek, texts. `more`: others of the same request follow when it is consumed whole. */
+const hearPiece = Effect.fnUntraced(function* (
+  loaded: Loaded,
+  request: TranscribeRequest,
+  piece: Piece,
+  { language, more, previousTokens }: Omit<TranscribeEnd, "consumedSamples"> & { readonly more: boolean },
+  out: Outlet<TranscribeStarted, Segment>,
+): Effect.fn.Return<HeardPiece, EngineError> {
+  const { model } = loaded
+  const seconds = piece.samples.length / model.features.rateHz
+  const conditioning = previousTokens.length > 0 ? previousTokens : encodeHint(model, request.prompt)
+  const timestamps = request.timestamps ?? true
+  const prompt = promptFor(loaded, language, piece, conditioning, timestamps)
+  const { expected } = piece
   const draft = request.draft ?? []
-  const read = yield* readPrompt(model, loaded.decoder, yield* hidden, prompt, { timestamps, draft })
+  const read = yield* readPrompt(model, loaded.decoder, piece.hidden, prompt, { timestamps, draft, expected })
   const { tokens, temperature, measures } = yield* decodeWindow(loaded, read, request.temperature)
+  loaded.decoder.end(read.output)
   if (Fallback.isSilence(measures)) {
-    const consumedSamples = consumedOf(loaded, request, samples.length, seconds)
-    return { language, consumedSamples, previousTokens: request.previousTokens, tokens: [] }
+    return { consumedSamples: consumedOf(loaded, request, piece, seconds), previousTokens, tokens: [] }
   }
   const heard = segmentsOf(tokens, model.layout, seconds)
-  for (const [i, segment] of heard.segments.entries()) {
+  const consumedSamples = consumedOf(loaded, request, piece, heard.consumedSeconds)
+  const segments = heard.segments.flatMap((segment, i): ReadonlyArray<Segment> => {
     const text = segmentText(model.decode(segment.tokens), {
       language,
       first: i === 0,
       punctuation: request.punctuation,
     })
-    if (text.trim() === "") continue
-    const { start, end } = segment
+    if (text.trim() === "") return []
+    const { end, start } = segment
+    return [
+      {
+        start,
+        end,
+        text,
+        tokens: segment.tokens,
+        temperature,
+        ...measures,
+        ...(request.words ? { words: interpolatedWords(text, start, end, language) } : {}),
+        ...(piece.at === 0 ? {} : { windowAt: piece.at }),
+      },
+    ]
+  })
+  for (const [i, segment] of segments.entries()) {
     if (out.paused()) yield* out.resumed
-    out.push({
-      start,
-      end,
-      text,
-      tokens: segment.tokens,
-      temperature,
-      ...measures,
-      ...(request.words ? { words: interpolatedWords(text, start, end, language) } : {}),
-    })
+    out.push(more && i === segments.length - 1 ? { ...segment, finishedSamples: consumedSamples } : segment)
   }
   const spoken = heard.segments.flatMap((segment) => segment.tokens)
   return {
-    language,
-    consumedSamples: consumedOf(loaded, request, samples.length, heard.consumedSeconds),
+    consumedSamples,
     previousTokens:
       temperature > Fallback.CONDITIONING_TEMPERATURE_LIMIT
         ? []
         : [...conditioning, ...spoken].slice(-conditioningLimit(model)),
     tokens,
   }
+})
+
+export const transcribe = Effect.fnUntraced(function* (
+  loaded: Loaded,
+  request: TranscribeRequest,
+  out: Outlet<TranscribeStarted, Segment>,
+): Effect.fn.Return<TranscribeEnd, EngineError> {
+  const samples = pieceOf(loaded, request.samples, request.last)
+  const hidden = yield* Effect.cached(encode(loaded, samples, request.stream))
+  const language = yield* languageOf(loaded, request, hidden)
+  out.started({ language })
+  let { previousTokens } = request
+  if (samples.length === 0) return { language, consumedSamples: 0, previousTokens }
+  const pieces = yield* piecesOf(loaded, request, language, { at: 0, samples, hidden: yield* hidden })
+  for (const [i, piece] of pieces.entries()) {
+    const more = i < pieces.length - 1
+    const heard = yield* hearPiece(loaded, request, piece, { language, more, previousTokens }, out)
+    const { consumedSamples } = heard
+    previousTokens = heard.previousTokens
+    // Where it was not consumed whole, the next window begins elsewhere than the next piece.
+    if (more && consumedSamples === pieces[i + 1]!.at) continue
+    return { language, consumedSamples, previousTokens, ...(i === 0 ? { tokens: heard.tokens } : {}) }
+  }
+  return yield* Effect.die(new Error("a window without pieces"))
 })

@@ -1,6 +1,6 @@
 // Samples → encoder output: how much of a window is decoded at once, its features, and the encoder's native call.
 // Called by Transcribe once a window; it must not know tokens or text.
-import { Effect } from "effect"
+import * as Effect from "effect/Effect"
 import { EngineError } from "../Engine.ts"
 import { firstPiece } from "../shared/listening/QuietPoint.ts"
 import { numeric } from "../shared/onnx/Tensors.ts"

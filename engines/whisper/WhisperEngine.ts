@@ -4,14 +4,18 @@
 // they are. Native calls of all requests pass one gate, a decoder step at a time; interruption takes effect there.
 //
 // Roles in the catalog entry: `encoder`, `decoder` and those of WhisperModel.
-import { Effect, Schema, type Scope, Semaphore } from "effect"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
 import { type EngineDescriptor, EngineError, type EngineSpec, type TranscriptionEngine } from "../Engine.ts"
 import { decodeOptions, fileOf } from "../shared/EngineSpecFiles.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import * as DecoderGraph from "./DecoderGraph.ts"
+import { takesDrafts } from "./Drafts.ts"
 import * as LogMel from "./LogMel.ts"
 import { MelMemory } from "./MelMemory.ts"
-import { type Loaded, SHORTEST_REST_SECONDS, transcribe } from "./Transcribe.ts"
+import { closedSamples, type Loaded, transcribe } from "./Transcribe.ts"
 import { readModel, type WhisperModel } from "./WhisperModel.ts"
 
 const WhisperOptions = Schema.Struct({
@@ -38,6 +42,9 @@ const WhisperOptions = Schema.Struct({
     Schema.withDecodingDefaultKey(Effect.succeed([])),
   ),
 })
+
+/** Windows of a file that are drafted side by side, where a later one's place does not depend on an earlier text. */
+const PIECES_TOGETHER = 6
 
 /** [batch, mel bins, frames]; symbolic dimensions take anything. */
 const checkEncoder = (
@@ -83,14 +90,16 @@ const acquire = Effect.fnUntraced(function* (
   const languages = [...new Set([...own, ...options.acceptLanguages])]
   const melMemory = new MelMemory()
   const parts = { model, encoder, decoder, mel, melMemory, gate }
-  const loaded: Loaded = { ...parts, variableLength, pieceSamples, languages }
+  const drafts = pieceSamples !== undefined && (yield* takesDrafts(model, decoder))
+  const piecesTogether = drafts ? PIECES_TOGETHER : 1
+  const loaded: Loaded = { ...parts, variableLength, pieceSamples, piecesTogether, languages }
   return {
     kind: "transcription",
     facts: {
       slots: options.slots,
       windowSeconds: model.windowSamples / model.features.rateHz,
-      // A piece is cut inside its own audio, and a rest this long is never swallowed with it.
-      ...(pieceSeconds === undefined ? {} : { closedSeconds: pieceSeconds + SHORTEST_REST_SECONDS }),
+      ...(pieceSeconds === undefined ? {} : { closedSeconds: closedSamples(loaded) / model.features.rateHz }),
+      ...(drafts ? { togetherSeconds: PIECES_TOGETHER * pieceSeconds! } : {}),
       languages,
       detectsLanguage: own.length > 1,
       summary: `whisper, width ${model.width}, ${decoder.layers} decoder layers, ${own.length} language${own.length === 1 ? "" : "s"}`,

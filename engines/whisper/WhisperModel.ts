@@ -5,7 +5,8 @@
 // (preprocessor_config.json), `tokenizer` (tokenizer.json), `tokenizerConfig` (tokenizer_config.json).
 
 import { Tokenizer } from "@huggingface/tokenizers"
-import { Effect, Schema } from "effect"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import type { EngineSpec } from "../Engine.ts"
 import { loadFailed, readJsonFile } from "../shared/EngineSpecFiles.ts"
 import type { LogMelOptions } from "./LogMel.ts"
@@ -85,10 +86,14 @@ export const readModel = Effect.fnUntraced(function* (spec: EngineSpec) {
   const tokenizerJson = yield* readJsonFile(spec, "tokenizer")
   const { merges } = (yield* decodeAs(Merges, "tokenizer", tokenizerJson)).model
   const tokenizerConfig = yield* readJsonFile(spec, "tokenizerConfig")
-  const tokenizer = yield* Effect.try({
-    try: () => new Tokenizer(tokenizerJson as object, tokenizerConfig as object),
-    catch: (cause) => loadFailed("tokenizer", (cause as Error).message),
-  })
+  const open = (json: object) =>
+    Effect.try({
+      try: () => new Tokenizer(json, tokenizerConfig as object),
+      catch: (cause) => loadFailed("tokenizer", (cause as Error).message),
+    })
+  const tokenizer = yield* open(tokenizerJson as object)
+  // It looks for every token among the 1,500 timestamps and other added ones; a text has none of them.
+  const textTokenizer = yield* open({ ...(tokenizerJson as object), added_tokens: [] })
   const idOf = (...names: ReadonlyArray<string>) => {
     for (const name of names) {
       const id = tokenizer.token_to_id(name)
@@ -106,7 +111,7 @@ export const readModel = Effect.fnUntraced(function* (spec: EngineSpec) {
   const encode = (text: string): ReadonlyArray<number> =>
     tokenizer.encode(text, { add_special_tokens: false }).ids.filter((id: number) => id < endOfText)
   const decode = (tokens: ReadonlyArray<number>): string =>
-    tokens.length === 0 ? "" : tokenizer.decode([...tokens], { clean_up_tokenization_spaces: false })
+    tokens.length === 0 ? "" : textTokenizer.decode([...tokens], { clean_up_tokenization_spaces: false })
   const listed = generation.suppress_tokens ?? [-1]
   const languages = Object.entries(generation.lang_to_id ?? {}).map(
     ([token, id]) => [token.replace(/^<\|(.*)\|>$/, "$1"), id] as const,

@@ -1,12 +1,13 @@
-// Decodes one window at one temperature: draft check, token loop, probabilities. Called by WhisperEngine, which
-// chooses the temperature and judges the result; it must not know audio, segments or requests.
-import { Effect } from "effect"
+// Decodes one window at one temperature: draft check, token loop, probabilities. Called by Transcribe, which chooses
+// the temperature and judges the result; it must not know audio, segments or requests.
+import * as Effect from "effect/Effect"
 import type { Tensor } from "onnxruntime-node"
 import type { EngineError } from "../Engine.ts"
 import { cutTo, type DecoderState } from "../shared/listening/KeyValueCache.ts"
 import { choose, probability, seededRandom } from "../shared/listening/Sampling.ts"
 import type { DecoderGraph, DecoderOutput } from "./DecoderGraph.ts"
 import type { Prompt } from "./Prompt.ts"
+import { Rereading } from "./Rereading.ts"
 import { applyTimestampRules, suppress, suppressControls, suppressTimestamps } from "./TimestampRules.ts"
 import type { WhisperModel } from "./WhisperModel.ts"
 
@@ -15,7 +16,10 @@ export interface ReadPrompt {
   readonly prompt: Prompt
   readonly hidden: Tensor
   readonly timestamps: boolean
+  /** Read together with the prompt. */
   readonly draft: ReadonlyArray<number>
+  /** Read in pieces where it agrees with what comes out; for graphs that take several tokens at once. */
+  readonly expected: ReadonlyArray<number>
   readonly output: DecoderOutput
   /** 0 for models without the token. */
   readonly noSpeechProb: number
@@ -37,17 +41,22 @@ export const readPrompt = Effect.fnUntraced(function* (
   graph: DecoderGraph,
   hidden: Tensor,
   prompt: Prompt,
-  options: { readonly timestamps: boolean; readonly draft: ReadonlyArray<number> },
+  options: {
+    readonly timestamps: boolean
+    readonly draft: ReadonlyArray<number>
+    readonly expected: ReadonlyArray<number>
+  },
 ) {
   const draft = options.draft.slice(0, prompt.sampleLimit)
   const output = yield* graph.first([...prompt.tokens, ...draft], hidden)
   const noSpeechProb =
     model.noSpeech === undefined ? 0 : probability(output.row(prompt.startAt), model.noSpeech)
-  return { prompt, hidden, timestamps: options.timestamps, draft, output, noSpeechProb } satisfies ReadPrompt
+  const { expected, timestamps } = options
+  return { prompt, hidden, timestamps, draft, expected, output, noSpeechProb } satisfies ReadPrompt
 })
 
 /** Masks what may not come next; works on `row` in place. */
-const restrict = (
+export const restrict = (
   model: WhisperModel,
   row: Float32Array,
   sampled: ReadonlyArray<number>,
@@ -89,12 +98,26 @@ export const attempt = Effect.fnUntraced(function* (
   }
   const shared: DecoderState = cutTo(output.state, prompt.tokens.length + accepted)
   let state = shared
+  // Drawn tokens follow no draft.
+  const rereading = new Rereading(temperature === 0 ? read.expected : [], model.layout.timestampBegin)
+  for (const each of tokens) rereading.heard(each)
   while (token !== model.layout.endOfText && tokens.length < prompt.sampleLimit) {
-    const next = yield* graph.next(token, state, hidden)
+    const guess = rereading.guess().slice(0, prompt.sampleLimit - tokens.length)
+    const next = yield* graph.next([token, ...guess], state, hidden)
     // The prompt's own state serves the other temperatures too.
     if (state !== shared) graph.release(state)
-    state = next.state
-    token = take(next.row(0))
+    let right = 0
+    for (;;) {
+      token = take(next.row(right))
+      if (token !== model.layout.endOfText) rereading.heard(token)
+      if (token !== guess[right] || tokens.length >= prompt.sampleLimit) break
+      right++
+    }
+    next.forget()
+    // The token that was chosen last is not in it yet.
+    const length = next.state.length - guess.length + right
+    state = cutTo(next.state, length)
+    if (state !== next.state) graph.release(next.state)
   }
   if (state !== shared) graph.release(state)
   return { tokens, avgLogprob: sum / (tokens.length + 1), draftAccepted: accepted }

@@ -5,6 +5,7 @@ import { keySetAgeSeconds } from "#domain/SigningSchedule.ts"
 import { SigningKeys } from "#store/SigningKeys.ts"
 import { errorResponse } from "./ErrorBody.ts"
 import { createSession } from "./Sessions.ts"
+import { makeStoreOutage } from "./StoreOutage.ts"
 import { type KnownPaths, pathOf, unmatched } from "./Unmatched.ts"
 
 const knownPaths: KnownPaths = {
@@ -18,15 +19,17 @@ const keySet = Effect.gen(function* () {
   return HttpServerResponse.jsonUnsafe({ keys }, { headers })
 })
 
+const outage = makeStoreOutage()
+
 /** The whole role as one handler: two paths need no router. */
 export const authApi = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
   const { method, url } = request
   switch (`${method} ${pathOf(url)}`) {
     case "POST /v1/auth/session":
-      return Effect.catch(createSession(request), (error) => Effect.succeed(errorResponse(error)))
+      return outage(Effect.catch(createSession(request), (error) => Effect.succeed(errorResponse(error))))
     case "GET /.well-known/jwks.json":
     case "HEAD /.well-known/jwks.json":
-      return keySet
+      return outage(keySet)
     default:
       return Effect.succeed(unmatched(knownPaths, method, url))
   }

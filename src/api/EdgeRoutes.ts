@@ -20,6 +20,7 @@ import { gpuMemory, gpuPurge, gpuStatus, loadModel, unloadAll, unloadModel } fro
 import { playground } from "./Playground.ts"
 import { realtimeTranscription } from "./RealtimeTranscription.ts"
 import { speech, voices } from "./Speech.ts"
+import { makeStoreOutage } from "./StoreOutage.ts"
 import { cancelTranscription, pollTranscription, transcribe } from "./Transcriptions.ts"
 import { type KnownPaths, unmatched } from "./Unmatched.ts"
 
@@ -129,10 +130,12 @@ const Pages = HttpRouter.addAll([
   ),
 ])
 
+const outage = makeStoreOutage()
+
 /** No catch-all route: one would take HEAD requests away from the GET routes that answer them. */
 const Others = HttpRouter.middleware(
   (handled) =>
-    Effect.catch(handled, (error) =>
+    Effect.catch(outage(handled), (error) =>
       isHttpServerError(error) && error.reason._tag === "RouteNotFound"
         ? Effect.map(request, (self) => unmatched(knownPaths, self.method, self.url))
         : Effect.fail(error),

@@ -23,6 +23,7 @@ import type {
   PaymentRequired,
   PromptTooLong,
   RateLimited,
+  StoreDown,
   SynthesisFailed,
   Unauthorized,
   UnloadFailed,
@@ -50,6 +51,7 @@ export type EdgeError =
   | PaymentRequired
   | PromptTooLong
   | RateLimited
+  | StoreDown
   | SynthesisFailed
   | Unauthorized
   | UnloadFailed
@@ -148,6 +150,8 @@ export const problemOf = (error: EdgeError): Problem => {
         detail: "Session tokens cannot be checked",
         headers: retryAfter(error.retryAfterMs),
       }
+    case "StoreDown":
+      return { status: 503, detail: "Store is unavailable", headers: retryAfter(error.retryAfterMs) }
     case "ModelUnavailable":
       return { status: 503, detail: "Model is unavailable", headers: retryAfter(error.retryAfterMs) }
     case "InsufficientMemory":

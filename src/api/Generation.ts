@@ -1,7 +1,7 @@
 // One text generation on behalf of a caller: admitted, paid for, started, read, ended. Both text endpoints and the
 // completions socket go through here; what they do with the text is theirs.
 import { Effect, Exit, Option, Random, type Scope } from "effect"
-import type { Flow } from "#actors/EngineHost.ts"
+import type { Flow } from "#actors/EngineRun.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import { InvalidRequest, ModelNotLoaded } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"

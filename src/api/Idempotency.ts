@@ -178,6 +178,12 @@ const recorded = (
   )
 }
 
+/** `first` is the digest of the request with the same key that is being answered now, here or at another node. */
+const refused = (first: string, digest: string): Effect.Effect<never, IdempotencyError> =>
+  first === digest
+    ? Effect.fail(new IdempotentPending({ retryAfterMs: pendingRetryMs }))
+    : Effect.fail(new IdempotencyKeyReused())
+
 const once = <E, R, E2, R2>(
   id: AnswerId,
   digestOf: Effect.Effect<string, E2, R2>,
@@ -189,13 +195,12 @@ const once = <E, R, E2, R2>(
     const { pending } = yield* Idempotency
     const digest = yield* digestOf
     const first = pending.get(id.id)
-    if (first !== undefined) {
-      return yield* first === digest
-        ? new IdempotentPending({ retryAfterMs: pendingRetryMs })
-        : new IdempotencyKeyReused()
-    }
+    if (first !== undefined) return yield* refused(first, digest)
     pending.set(id.id, digest)
     yield* Effect.addFinalizer(() => Effect.sync(() => pending.delete(id.id)))
+    yield* Effect.acquireRelease(answers.claim(id, digest), (other) =>
+      other === undefined ? answers.release(id) : Effect.void,
+    ).pipe(Effect.flatMap((other) => (other === undefined ? Effect.void : refused(other, digest))))
     const stored = yield* answers.find(id)
     if (stored !== undefined) {
       if (stored.digest !== digest) return yield* new IdempotencyKeyReused()

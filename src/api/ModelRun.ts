@@ -2,7 +2,7 @@
 // goes through here; what it does with the units is its own.
 import { Deferred, Effect, Exit, Fiber, type Scope } from "effect"
 import { Drain } from "#actors/Drain.ts"
-import type { Flow, Listener, RunError } from "#actors/EngineHost.ts"
+import type { Flow, Listener, RunError } from "#actors/EngineRun.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import {
   Draining,

@@ -48,7 +48,7 @@ export const createSession = Effect.fnUntraced(function* (request: HttpServerReq
     const jti = (yield* NewId)()
     const nowMs = yield* Clock.currentTimeMillis
     const claims = claimsOf({ principal, jti, nowMs, lifetimeSeconds })
-    // A key file that cannot be read is no fault of the caller's: 500.
+    // Keys that cannot be read are no fault of the caller's: 503.
     const signer = yield* Effect.orDie((yield* SigningKeys).signer)
     return { token: yield* signSession(claims, signer), claims }
   })

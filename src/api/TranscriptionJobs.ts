@@ -3,7 +3,7 @@
 // in its turn is TranscriptionTurn's matter; here it is decided whose turn it is, and what follows from its end.
 import { readdir, rm } from "node:fs/promises"
 import { join } from "node:path"
-import { Clock, Context, Effect, Exit, FiberMap, Latch, Layer, Schedule } from "effect"
+import { Cause, Clock, Context, Effect, Exit, FiberMap, Latch, Layer, Schedule } from "effect"
 import { Drain } from "#actors/Drain.ts"
 import { admitBatch } from "#actors/MemoryLadder.ts"
 import type { ModelRegistry } from "#actors/ModelRegistry.ts"
@@ -13,6 +13,7 @@ import { passes, retryAfterMs } from "#domain/JobRetry.ts"
 import type { JobStatus } from "#domain/JobStatus.ts"
 import type { Accounts } from "#store/Accounts.ts"
 import { type Job, type JobChange, Jobs, type NewJob } from "#store/Jobs.ts"
+import { isStoreDefect } from "#store/StoreErrors.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
 import { type EdgeError, problemOf } from "./ErrorBody.ts"
 import { chargeCancelled, type Kept, newKept, TurnOver, takeTurn } from "./TranscriptionTurn.ts"
@@ -28,6 +29,9 @@ const workers = 2
 const idleLookMs = 500
 
 const purgeEveryMs = 3_600_000
+
+/** How often jobs of nodes that have not come back are looked for. A guess: they have waited for an hour by then. */
+const lostEveryMs = 60_000
 
 /** After the database failed: a guess at how long a full disk or a lock lasts at least. */
 const storeRetryMs = 1_000
@@ -72,6 +76,8 @@ const make = Effect.gen(function* () {
   const services = yield* Effect.context<Accounts | Decoder | ModelRegistry | UsageLedger>()
   const running = yield* FiberMap.make<string>()
   const work = Latch.makeUnsafe(true)
+  /** Work that comes every millisecond is no reason to ask that often for jobs that another node has ended. */
+  let lookedElsewhereAtMs = Number.NEGATIVE_INFINITY
   /** When an organization's job was last taken; the one that waited longest is next. */
   const served = new Map<string, number>()
   /** What unfinished jobs have done so far; a crash forgets it, and they start anew. */
@@ -122,6 +128,10 @@ const make = Effect.gen(function* () {
           : yield* onError(job, state, error.value)
       }
       if (Exit.hasInterrupts(exit)) return yield* Effect.interrupt
+      // Nothing is wrong with the job: it goes on when the store works again.
+      if (exit.cause.reasons.some((reason) => Cause.isDieReason(reason) && isStoreDefect(reason.defect))) {
+        return void lost.add(job.id)
+      }
       yield* Effect.logError("transcription job died", exit.cause).pipe(Effect.annotateLogs({ job: job.id }))
       yield* finish(job, "fail", { note: "The transcription failed" })
     }).pipe(
@@ -136,9 +146,35 @@ const make = Effect.gen(function* () {
       Effect.ensuring(Effect.sync(() => work.openUnsafe())),
     )
 
+  /** What follows here from a cancellation, wherever the owner has asked for it. */
+  const end = Effect.fnUntraced(function* (job: Job) {
+    const state = kept.get(job.id)
+    // One that was given up for lost was given up by us: it costs nothing.
+    const isCharged = job.status !== "failed"
+    if (state !== undefined) state.cancelled = isCharged
+    yield* FiberMap.remove(running, job.id)
+    if (isCharged && state?.progress !== undefined) {
+      yield* Effect.provideContext(chargeCancelled(job, state.progress), services)
+    }
+    kept.delete(job.id)
+    yield* Effect.ignore(ledger.flush)
+    yield* removeUpload(job.uploadPath)
+  }, Effect.uninterruptible)
+
+  const endOthers = Effect.gen(function* () {
+    const nowMs = yield* Clock.currentTimeMillis
+    if (nowMs - lookedElsewhereAtMs < idleLookMs) return
+    lookedElsewhereAtMs = nowMs
+    for (const job of yield* jobs.endedElsewhere) {
+      yield* end(job)
+      yield* jobs.forget(job.id)
+    }
+  })
+
   const dispatch = Effect.gen(function* () {
     yield* Effect.raceFirst(work.await, Effect.sleep(idleLookMs))
     work.closeUnsafe()
+    yield* endOthers
     for (const id of lost) {
       yield* jobs.change(id, "return")
       lost.delete(id)
@@ -160,6 +196,18 @@ const make = Effect.gen(function* () {
     ),
   )
   yield* Effect.forkScoped(Effect.forever(dispatch))
+  yield* jobs.failLost.pipe(
+    Effect.tap((count) =>
+      count === 0
+        ? Effect.void
+        : Effect.logWarning("transcription jobs of nodes that have not come back have failed").pipe(
+            Effect.annotateLogs({ jobs: count }),
+          ),
+    ),
+    Effect.catchDefect((cause) => Effect.logError("lost jobs could not be looked for", String(cause))),
+    Effect.repeat(Schedule.spaced(lostEveryMs)),
+    Effect.forkScoped,
+  )
   yield* jobs.purge.pipe(
     Effect.catchDefect((cause) => Effect.logError("old jobs could not be removed", String(cause))),
     Effect.repeat(Schedule.spaced(purgeEveryMs)),
@@ -190,15 +238,8 @@ const make = Effect.gen(function* () {
     cancel: Effect.fnUntraced(function* (orgId, jobId) {
       const job = yield* find(orgId, jobId)
       if (!(yield* jobs.change(jobId, "cancel"))) return (yield* find(orgId, jobId)).status
-      const state = kept.get(jobId)
-      if (state !== undefined) state.cancelled = true
-      yield* FiberMap.remove(running, jobId)
-      if (state?.progress !== undefined) {
-        yield* Effect.provideContext(chargeCancelled(job, state.progress), services)
-      }
-      kept.delete(jobId)
-      yield* Effect.ignore(ledger.flush)
-      yield* removeUpload(job.uploadPath)
+      // Another node's job is ended by that node, which will notice.
+      if (job.isHere) yield* end(job)
       return "cancelled"
     }, Effect.uninterruptible),
   })

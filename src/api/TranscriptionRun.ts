@@ -126,10 +126,10 @@ export const runTranscription = <E = never>(
         notes.firstUnit()
         run.onSegment(segment)
       },
-      onProgress: (progress) => {
-        transcribed = progress.samples
-        run.onProgress?.(progress)
+      onHeard: (samples) => {
+        transcribed = samples
       },
+      ...(run.onProgress === undefined ? {} : { onProgress: run.onProgress }),
     }).pipe(
       Effect.onExit((exit) =>
         exit._tag === "Success" || run.charged(exit) ? reserve.settle(transcribed) : reserve.release,

@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { ByteSize, Context, Effect, type Scope, Stream } from "effect"
 import { HttpIncomingMessage, type HttpServerRequest, Multipart } from "effect/http"
 import { FileTooLarge, InvalidRequest } from "#domain/Errors.ts"
+import { RequestBlocks } from "./BodyBlocks.ts"
 
 /** The specification's limit of an upload. */
 export const maxFileBytes = 100 * 1024 * 1024
@@ -43,22 +44,31 @@ const stored = <A>(write: () => Promise<A>): Effect.Effect<A> =>
     }),
   )
 
-/** `write` may take less than it is given. */
-const writeAll = async (handle: FileHandle, bytes: Uint8Array): Promise<void> => {
-  for (let at = 0; at < bytes.length; ) at += (await handle.write(bytes, at)).bytesWritten
+/** `writev` may take less than it is given. */
+const writeAll = async (handle: FileHandle, pieces: ReadonlyArray<Uint8Array>): Promise<void> => {
+  let rest = [...pieces]
+  while (rest.length > 0) {
+    let { bytesWritten } = await handle.writev(rest)
+    rest = rest.flatMap((piece) => {
+      const taken = Math.min(bytesWritten, piece.length)
+      bytesWritten -= taken
+      return taken === piece.length ? [] : [piece.subarray(taken)]
+    })
+  }
 }
 
 /** Writes a part's content, refusing it with the first byte over the limit. */
 const spool = (file: Multipart.File, handle: FileHandle) =>
   Effect.gen(function* () {
+    const blocks = yield* RequestBlocks
     let sizeBytes = 0
     yield* Stream.runForEachArray(file.content, (chunks) =>
       Effect.gen(function* () {
-        for (const chunk of chunks) {
-          sizeBytes += chunk.length
-          if (sizeBytes > maxFileBytes) return yield* tooLarge
-          yield* stored(() => writeAll(handle, chunk))
-        }
+        for (const chunk of chunks) sizeBytes += chunk.length
+        if (sizeBytes > maxFileBytes) return yield* tooLarge
+        yield* stored(() => writeAll(handle, chunks))
+        // The parser passes pieces on whole, which are ours now, or in part, and then this does nothing.
+        for (const chunk of chunks) blocks.giveBack(chunk)
       }),
     )
     return sizeBytes

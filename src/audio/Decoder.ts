@@ -4,8 +4,9 @@
 
 import { Context, Effect, FiberMap, Layer, Queue, type Scope, Semaphore, Stream } from "effect"
 import { LISTEN_RATE_HZ } from "#domain/Audio.ts"
+import { CompiledCode } from "#domain/CompiledCode.ts"
 import { AudioRejected, DecoderFailed } from "./AudioErrors.ts"
-import { type DecoderEvent, DecoderProcess } from "./DecoderProcess.ts"
+import { type DecoderEvent, DecoderProcess, startDecoder } from "./DecoderProcess.ts"
 import {
   type DecodedInfo,
   type DecodedTotals,
@@ -67,7 +68,9 @@ export class Decoder extends Context.Service<
 
 export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions = {}) {
   const { hangMs = 60_000, idleMs = 300_000, maxProcesses = 4, maxWaiting = 64, spareMs = 15_000 } = options
-  const startProcess = options.startProcess ?? ((onDeath) => new DecoderProcess(onDeath))
+  const compiled = yield* CompiledCode
+  const startProcess =
+    options.startProcess ?? ((onDeath) => new DecoderProcess(onDeath, () => startDecoder(compiled())))
   const scope = yield* Effect.scope
   const permits = yield* Semaphore.make(maxProcesses)
   /** By number: FiberMap takes two objects without visible fields for the same key. */

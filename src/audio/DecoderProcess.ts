@@ -1,7 +1,9 @@
 // One decoder process as the gateway sees it: start, hand it a file, take its messages, kill it. Called by Decoder
 // alone, which decides who gets it and for how long. Nothing native is loaded on this side.
 import { type ChildProcess, fork } from "node:child_process"
+import { getPriority, setPriority } from "node:os"
 import { fileURLToPath } from "node:url"
+import { compiledCodeEnvironment } from "#domain/CompiledCode.ts"
 import type { DecodeRequest, FromDecoder, ToDecoder } from "./decoder/DecoderWire.ts"
 
 /** A message of the process, or the end of it. */
@@ -10,15 +12,32 @@ export type DecoderEvent = FromDecoder | { readonly t: "died"; readonly detail: 
 /** Decodes after which a process is not used again: native heaps fragment, and a fresh one costs 0.2 s. A guess. */
 const MAX_DECODES = 200
 
-const start = (): ChildProcess =>
+/** @param compiled where it may keep compiled code, see domain/CompiledCode */
+export const startDecoder = (compiled?: string): ChildProcess =>
   fork(fileURLToPath(new URL("./decoder/decoderMain.ts", import.meta.url)), [], {
     execArgv: ["--disable-warning=ExperimentalWarning"],
     // No credential of the gateway is in reach of whoever takes this process over.
-    env: {},
+    env: compiledCodeEnvironment(compiled),
     serialization: "advanced",
     // FFmpeg's own lines may quote what is in a file.
     stdio: ["ignore", "ignore", "ignore", "ipc"],
   })
+
+/**
+ * How much nicer than the gateway a decoder is: a short answer goes before a file that is decoded ahead of its being heard.
+ * A decoder still gets a tenth of a core that others want all of, which is tens of times real time.
+ */
+const NICER = 10
+const NICEST = 19
+
+const stepBack = (pid: number | undefined): void => {
+  if (pid === undefined) return
+  try {
+    setPriority(pid, Math.min(NICEST, getPriority() + NICER))
+  } catch {
+    // It has ended already, which is told by its own event.
+  }
+}
 
 export class DecoderProcess {
   readonly #child: ChildProcess
@@ -28,9 +47,10 @@ export class DecoderProcess {
   #dead = false
   readonly #onDeath: () => void
 
-  constructor(onDeath: () => void, spawn: () => ChildProcess = start) {
+  constructor(onDeath: () => void, spawn: () => ChildProcess = startDecoder) {
     this.#onDeath = onDeath
     this.#child = spawn()
+    stepBack(this.#child.pid)
     this.#child.on("message", (message: FromDecoder) => {
       if (message.t === "up") return
       // After these the process waits for its next file. One that had to be stopped is not trusted with another.

@@ -28,6 +28,7 @@ import { UploadDir } from "#api/TranscriptionUpload.ts"
 import { CodecPool } from "#audio/CodecPool.ts"
 import { Decoder } from "#audio/Decoder.ts"
 import { VoiceUrl } from "#audio/VoiceUrl.ts"
+import { compiledCode } from "#store/CompiledCode.ts"
 import { SigningKeys } from "#store/SigningKeys.ts"
 import { type Store, storeLayer } from "#store/Store.ts"
 import type { StoreUnavailable } from "#store/StoreErrors.ts"
@@ -39,6 +40,8 @@ import { version } from "./Version.ts"
 /** A path is one spelling: what Unmatched does not know must not be served either. */
 const routerConfig = { caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false }
 
+const uploadFolder = (config: Config): string => join(config.dataDir, "uploads")
+
 const edge = (config: Config, settings: Partial<TransportSettings>, observer: NodeMeters) =>
   HttpRouter.serve(EdgeRoutes, { routerConfig, disableLogger: true, disableListenLog: true }).pipe(
     Layer.provideMerge(
@@ -46,7 +49,7 @@ const edge = (config: Config, settings: Partial<TransportSettings>, observer: No
         host: config.host,
         port: config.port,
         responseHeaders: standardHeaders,
-        settings,
+        settings: { spillFolder: uploadFolder(config), ...settings },
         observer,
       }),
     ),
@@ -55,12 +58,11 @@ const edge = (config: Config, settings: Partial<TransportSettings>, observer: No
 /** What the roles of a process share. Made once and passed to each: a layer is built once as long as it is the same. */
 export type NodeStore = Layer.Layer<Store | SigningKeys, StoreUnavailable>
 
-export const nodeStore = (config: Config): NodeStore =>
-  SigningKeys.layer({
-    dataDir: config.dataDir,
-    makesKeys: config.roles.includes("auth"),
-    rotateEveryMs: config.signingKeyDays * 24 * 60 * 60 * 1000,
-  }).pipe(Layer.provideMerge(storeLayer({ dataDir: config.dataDir })))
+export const nodeStore = ({ databaseUrl, dataDir, roles, signingKeyDays }: Config): NodeStore => {
+  const keys = { makesKeys: roles.includes("auth"), rotateEveryMs: signingKeyDays * 24 * 60 * 60 * 1000 }
+  const signing = databaseUrl === "" ? SigningKeys.layer({ dataDir, ...keys }) : SigningKeys.sharedLayer(keys)
+  return signing.pipe(Layer.provideMerge(storeLayer({ dataDir, databaseUrl })))
+}
 
 const sessions = ({ authJwksUrl }: Config) =>
   sessionVerifier.pipe(
@@ -111,8 +113,9 @@ export const nodeLayer = (
         sessions(config),
         Layer.succeed(NodeIdentity, { name: config.region, version }),
         Layer.succeed(Repository, config.catalog),
-        Layer.succeed(UploadDir, join(config.dataDir, "uploads")),
+        Layer.succeed(UploadDir, uploadFolder(config)),
       ),
     ),
     Layer.provideMerge(store),
+    Layer.provideMerge(compiledCode(config.dataDir)),
   )

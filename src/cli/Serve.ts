@@ -7,6 +7,7 @@ import type { NodeMeters } from "#api/NodeMeters.ts"
 import { deployments } from "#store/CatalogFile.ts"
 import { weightsDir } from "#store/Weights.ts"
 import { type Config, load, otlpSettings, roles, type SettingName, settings } from "../Config.ts"
+import { keepHeapSmall } from "./HeapGrowth.ts"
 import { nodeMeters } from "./NodeLayer.ts"
 import { rolesLayer } from "./Roles.ts"
 import { Started } from "./Started.ts"
@@ -86,6 +87,7 @@ const flags = {
   authPort: flagOf("authPort"),
   routerPort: flagOf("routerPort"),
   dataDir: flagOf("dataDir"),
+  databaseUrl: flagOf("databaseUrl"),
   region: flagOf("region"),
   catalog: flagOf("catalog"),
   rateLimit: flagOf("rateLimit"),
@@ -117,6 +119,7 @@ export const serve = Command.make(
       if (Option.isSome(value)) texts[name as SettingName] = value.value
     }
     const config = yield* load(texts)
+    keepHeapSmall()
     const otlp = yield* otlpSettings()
     const meters = nodeMeters()
     yield* run(config, meters).pipe(Effect.provide(telemetry(config, otlp, meters)))

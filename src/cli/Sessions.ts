@@ -1,7 +1,9 @@
-// `edgewise sessions`: the key that signs session tokens. Works on the data directory, also while a node runs on it.
+// `edgewise sessions`: the key that signs session tokens. Works on the data directory, or on the database that nodes
+// share, also while nodes run on it.
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
-import { rotateSigningKeys } from "#store/SigningKeys.ts"
+import { rotateSharedSigningKeys, rotateSigningKeys } from "#store/SigningKeys.ts"
+import { storeLayerFromEnvironment } from "#store/Store.ts"
 import { load } from "../Config.ts"
 import { isoTime, jsonFlag, printJson } from "./Usage.ts"
 
@@ -15,8 +17,10 @@ const rotate = Command.make(
     json: jsonFlag,
   },
   Effect.fn(function* ({ endAll, json }) {
-    const { dataDir } = yield* load({})
-    const { activeAtMs, kid } = yield* rotateSigningKeys(dataDir, { endAll })
+    const { databaseUrl, dataDir } = yield* load({})
+    const { activeAtMs, kid } = yield* databaseUrl === ""
+      ? rotateSigningKeys(dataDir, { endAll })
+      : Effect.provide(rotateSharedSigningKeys({ endAll }), storeLayerFromEnvironment)
     const active_at = isoTime(activeAtMs)
     if (json) return yield* printJson({ kid, active_at, ended_all: endAll })
     yield* Console.log(`${kid} signs from ${active_at}${endAll ? "; all earlier tokens have ended" : ""}`)

@@ -43,6 +43,11 @@ export class AuthUnavailable extends Schema.TaggedError<AuthUnavailable>()("Auth
   retryAfterMs: Schema.Finite,
 }) {}
 
+/** Accounts, receipts and jobs cannot be read or written at present. */
+export class StoreDown extends Schema.TaggedError<StoreDown>()("StoreDown", {
+  retryAfterMs: Schema.Finite,
+}) {}
+
 /** The organization has neither a payment method nor enough credit for the request. */
 export class PaymentRequired extends Schema.TaggedError<PaymentRequired>()("PaymentRequired", {}) {}
 

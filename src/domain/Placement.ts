@@ -7,7 +7,6 @@ export const gpuModes = ["off", "auto", "cuda", "vulkan", "metal"] as const
 
 /** `options.ep` of the ONNX adapters: ONNX Runtime's execution provider. */
 export const executionProviders = ["cpu", "cuda"] as const
-export type ExecutionProvider = (typeof executionProviders)[number]
 
 /** `nvidia`: on the GPU where the node has one, else on the host. */
 export type Placement = "host" | "nvidia"

@@ -82,6 +82,10 @@ export const makeAnswerRows = Effect.gen(function* () {
     yield* sql`DELETE FROM answers WHERE id = ${id}`
   })
 
+  /** Half of an answer is never seen by another node; SQLite's one lock must not be held over turns of the event loop. */
+  const whole = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    sql.onDialectOrElse({ pg: () => sql.withTransaction(effect), orElse: () => effect })
+
   return {
     has: (id: string, sinceMs: number) => Effect.map(head(id, sinceMs), (row) => row !== undefined),
 
@@ -121,9 +125,9 @@ export const makeAnswerRows = Effect.gen(function* () {
       }
       yield* sql`UPDATE answers SET complete = 1 WHERE id = ${id}`
       return true
-    }),
+    }, whole),
 
-    remove,
+    remove: (answer: AnswerSize) => whole(remove(answer)),
 
     sizeOf: (id: string) =>
       Effect.map(

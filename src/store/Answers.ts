@@ -5,6 +5,7 @@
 // is a new request, as it is a day later.
 import { Clock, Context, Effect, Layer, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
+import { makeAnswerClaims } from "./AnswerClaims.ts"
 import { type AnswerSize, makeAnswerRows, type StoredAnswer } from "./AnswerRows.ts"
 
 export type { StoredAnswer } from "./AnswerRows.ts"
@@ -47,6 +48,12 @@ export class Answers extends Context.Service<
     readonly find: (id: AnswerId) => Effect.Effect<StoredAnswer | undefined>
     /** Keeps the first answer of an id; a second one is forgotten. */
     readonly keep: (id: AnswerId, answer: StoredAnswer) => Effect.Effect<void>
+    /**
+     * Where several nodes share the store: makes this one the only one that answers a request with this id, until it is
+     * released or the node has gone silent. The digest of the request that another node is answering, where one is.
+     */
+    readonly claim: (id: AnswerId, digest: string) => Effect.Effect<string | undefined>
+    readonly release: (id: AnswerId) => Effect.Effect<void>
     /** Removes what is too old. Often enough, and a piece at a time. */
     readonly purge: Effect.Effect<void>
     /** Answers and bytes that are kept at present. */
@@ -69,6 +76,7 @@ interface Total {
 
 const make = Effect.gen(function* () {
   const rows = yield* makeAnswerRows
+  const { claim, purge: purgeClaims, release } = yield* makeAnswerClaims
   const bounds = yield* AnswerBounds
   /** Removing and counting are one at a time; finding and keeping need not wait for it. */
   const tidying = yield* Semaphore.make(1)
@@ -150,9 +158,13 @@ const make = Effect.gen(function* () {
       yield* tidying.withPermit(makeRoom(counted, answerId.orgId))
     }, Effect.orDie),
 
+    claim: ({ id }, digest) => claim(id, digest),
+    release: ({ id }) => release(id),
+
     purge: Effect.gen(function* () {
       const counted = yield* count
       const sinceMs = yield* since
+      yield* purgeClaims(sinceMs)
       for (;;) {
         const old = yield* rows.olderThan(sinceMs, removedAtOnce)
         if (old.length === 0) return

@@ -12,7 +12,7 @@ const fileMode = 0o600
 export const problemOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
 /** Step by step, because Node's own recursive mkdir never returns where a directory refuses children (as /proc does). */
-const makeDir = (dir: string): void => {
+export const makeDir = (dir: string): void => {
   if (existsSync(dir)) return
   makeDir(dirname(dir))
   try {
@@ -23,6 +23,19 @@ const makeDir = (dir: string): void => {
   }
 }
 
+const made = (dataDir: string): string => {
+  const dir = resolve(dataDir)
+  makeDir(dir)
+  return dir
+}
+
+const unavailable = (dataDir: string) => (cause: unknown) =>
+  new StoreUnavailable({ place: dataDir, problem: problemOf(cause) })
+
+/** The data directory, created where missing: of a node whose database is elsewhere. */
+export const dataDirectory = (dataDir: string): Effect.Effect<string, StoreUnavailable> =>
+  Effect.try({ try: () => made(dataDir), catch: unavailable(dataDir) })
+
 /**
  * The database file of a data directory, both created where missing. The file is made empty first, because SQLite
  * would take the process's umask for it, and gives its `-wal` and `-shm` the file's own mode.
@@ -30,11 +43,9 @@ const makeDir = (dir: string): void => {
 export const databaseFile = (dataDir: string): Effect.Effect<string, StoreUnavailable> =>
   Effect.try({
     try: () => {
-      const dir = resolve(dataDir)
-      makeDir(dir)
-      const file = join(dir, "store.sqlite")
+      const file = join(made(dataDir), "store.sqlite")
       closeSync(openSync(file, "a", fileMode))
       return file
     },
-    catch: (cause) => new StoreUnavailable({ place: dataDir, problem: problemOf(cause) }),
+    catch: unavailable(dataDir),
   })

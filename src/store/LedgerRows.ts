@@ -76,6 +76,26 @@ export const makeLedgerRows = Effect.gen(function* () {
       UPDATE orgs SET credits_micro_dollars = credits_micro_dollars - ${microDollars}
       WHERE id = ${orgId} RETURNING id, credits_micro_dollars, payment_method`
 
+  /** Several nodes write at once: the rows are locked in one order, so that none waits for another in a circle. */
+  const chargeTogether = Effect.fnUntraced(function* (charges: ReadonlyMap<string, number>) {
+    const ids = [...charges.keys()]
+    yield* sql`SELECT id FROM orgs WHERE ${sql.in("id", ids)} ORDER BY id FOR NO KEY UPDATE`
+    const list = JSON.stringify([...charges].map(([id, amount]) => ({ id, amount })))
+    return yield* sql<BalanceRow>`
+      UPDATE orgs SET credits_micro_dollars = orgs.credits_micro_dollars - charged.amount
+      FROM jsonb_to_recordset(${list}::text::jsonb) AS charged (id TEXT, amount BIGINT)
+      WHERE orgs.id = charged.id RETURNING orgs.id, orgs.credits_micro_dollars, orgs.payment_method`
+  })
+
+  const chargeOneByOne = Effect.fnUntraced(function* (charges: ReadonlyMap<string, number>) {
+    const rows: Array<BalanceRow> = []
+    for (const [orgId, microDollars] of charges) rows.push(...(yield* charge(orgId, microDollars)))
+    return rows
+  })
+
+  /** Over a network the round trips count; in the process, one statement an organization is the quicker way. */
+  const chargeAll = sql.onDialectOrElse({ pg: () => chargeTogether, orElse: () => chargeOneByOne })
+
   const writeAll = Effect.fnUntraced(function* (receipts: ReadonlyArray<Receipt>) {
     const fresh = new Set<string>()
     for (const some of Arr.chunksOf(receipts, rowsPerInsert)) {
@@ -83,11 +103,10 @@ export const makeLedgerRows = Effect.gen(function* () {
     }
     // `delete` is true once an id, so that a receipt twice in one batch is charged once, as it is written once.
     const charges = chargesByOrg(receipts.filter((receipt) => fresh.delete(receipt.receiptId)))
-    const balances: Array<OrgBalance> = []
-    for (const orgId of chargesByOrg(receipts).keys()) {
-      for (const row of yield* charge(orgId, charges.get(orgId) ?? 0)) balances.push(balanceOf(row))
-    }
-    return balances
+    // An organization whose receipts were all there already is charged nothing, and its balance told.
+    const orgIds = [...chargesByOrg(receipts).keys()]
+    const rows = yield* chargeAll(new Map(orgIds.map((orgId) => [orgId, charges.get(orgId) ?? 0])))
+    return rows.map(balanceOf)
   })
 
   return {

@@ -1,24 +1,14 @@
-// The file that holds the signing keys: `signing-keys.json` in the data directory, for its owner alone. Called by
+// The file that holds the signing keys: `signing-keys.json` in the data directory, for its owner alone. A KeyHolder for
 // SigningKeys; decides nothing about when a key is made or used.
 import { randomUUID } from "node:crypto"
 import { link, readFile, rename, stat, unlink, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { problemOf } from "./DataDir.ts"
+import { encodeKeys, type KeyHolder, parseKeys, type StoredKey } from "./KeyHolder.ts"
 import { StoreUnavailable } from "./StoreErrors.ts"
 
-/** An Ed25519 key as JWK (RFC 8037). `d` is the secret half. */
-export const StoredKey = Schema.Struct({
-  kid: Schema.NonEmptyString,
-  x: Schema.NonEmptyString,
-  d: Schema.NonEmptyString,
-  createdAtMs: Schema.Finite,
-  activeAtMs: Schema.Finite,
-})
-export type StoredKey = typeof StoredKey.Type
-
-const Contents = Schema.fromJsonString(Schema.Struct({ keys: Schema.Array(StoredKey) }))
-const decode = Schema.decodeUnknownEffect(Contents)
+export type { StoredKey } from "./KeyHolder.ts"
 
 export const signingKeyFile = (dataDir: string): string => join(dataDir, "signing-keys.json")
 
@@ -32,7 +22,7 @@ const access = <A>(file: string, run: () => Promise<A>): Effect.Effect<A, StoreU
   })
 
 /** Changes with every write; undefined where there is no file. */
-export const versionOf = (file: string): Effect.Effect<string | undefined, StoreUnavailable> =>
+const versionOf = (file: string): Effect.Effect<string | undefined, StoreUnavailable> =>
   access(file, async () => {
     try {
       const { ino, mtimeMs, size } = await stat(file)
@@ -50,7 +40,7 @@ const unreadable = (file: string) =>
     problem: "does not hold signing keys; remove it to start with a new one",
   })
 
-export const readKeys = (file: string): Effect.Effect<ReadonlyArray<StoredKey>, StoreUnavailable> =>
+const readKeys = (file: string): Effect.Effect<ReadonlyArray<StoredKey>, StoreUnavailable> =>
   Effect.gen(function* () {
     const text = yield* access(file, async () => {
       try {
@@ -61,21 +51,21 @@ export const readKeys = (file: string): Effect.Effect<ReadonlyArray<StoredKey>, 
       }
     })
     if (text === undefined) return []
-    return (yield* Effect.mapError(decode(text), () => unreadable(file))).keys
+    return yield* Effect.mapError(parseKeys(text), () => unreadable(file))
   })
 
 /**
  * Writes all keys or nothing. `create`: where another process has made a file before, that one stays and this one is
  * dropped.
  */
-export const writeKeys = (
+const writeKeys = (
   file: string,
   keys: ReadonlyArray<StoredKey>,
   how: "create" | "replace",
 ): Effect.Effect<void, StoreUnavailable> =>
   access(file, async () => {
     const draft = `${file}.${randomUUID()}`
-    await writeFile(draft, `${JSON.stringify({ keys }, undefined, 1)}\n`, { mode: 0o600, flag: "wx" })
+    await writeFile(draft, encodeKeys(keys), { mode: 0o600, flag: "wx" })
     if (how === "replace") return rename(draft, file)
     try {
       await link(draft, file)
@@ -85,3 +75,18 @@ export const writeKeys = (
       await unlink(draft)
     }
   })
+
+export const signingKeysIn = (dataDir: string): KeyHolder => {
+  const file = signingKeyFile(dataDir)
+  return {
+    place: file,
+    version: versionOf(file),
+    read: readKeys(file),
+    // Of two processes that make the first key at once, one creates the file; the other finds it at its next look.
+    change: (next) =>
+      Effect.gen(function* () {
+        const changed = yield* next(yield* readKeys(file))
+        if (changed !== undefined) yield* writeKeys(file, changed.keys, changed.how)
+      }),
+  }
+}

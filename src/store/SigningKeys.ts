@@ -1,11 +1,13 @@
-// The keys that sign session tokens: made, rotated by age or by command, and forgotten, in a file that several processes
-// may share. Called by the auth service (sign, publish), by an edge of the same data directory (verify) and by
+// The keys that sign session tokens: made, rotated by age or by command, and forgotten, in a place that several processes
+// may share (KeyHolder). Called by the auth service (sign, publish), by an edge of the same store (verify) and by
 // `sessions rotate`. Knows neither tokens nor HTTP; when a key is used is SigningSchedule's.
-
 import { Clock, Context, Effect, Layer, Semaphore } from "effect"
+import type { SqlClient } from "effect/sql"
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK } from "jose"
 import { nextKeyActiveAtMs, publishedKeys, signingKey } from "#domain/SigningSchedule.ts"
-import { readKeys, type StoredKey, signingKeyFile, versionOf, writeKeys } from "./SigningKeyFile.ts"
+import type { KeyHolder, StoredKey } from "./KeyHolder.ts"
+import { signingKeysIn } from "./SigningKeyFile.ts"
+import { sharedSigningKeys } from "./SigningKeyRow.ts"
 import { StoreUnavailable } from "./StoreErrors.ts"
 
 /** The one algorithm: Ed25519 signatures, under the name that RFC 8037 gave them. */
@@ -61,41 +63,53 @@ const freshKey = (createdAtMs: number, activeAtMs: number): Effect.Effect<Stored
     return { kid, x, d, createdAtMs, activeAtMs }
   })
 
-/** Adds a key that will be active at once where it is the first one or `endAll`, else after its announcement. */
-const addKey = Effect.fnUntraced(function* (
-  file: string,
-  keys: ReadonlyArray<StoredKey>,
-  activeAtMs: number,
+/** Adds a key to be active at that time, where there is one. */
+const addKey = Effect.fnUntraced(function* (holder: KeyHolder, activeAtMsOf: ActiveAtMsOf) {
+  let added: StoredKey | undefined
+  yield* holder.change(
+    Effect.fnUntraced(function* (keys) {
+      const nowMs = yield* Clock.currentTimeMillis
+      const activeAtMs = activeAtMsOf(keys, nowMs)
+      if (activeAtMs === undefined) return undefined
+      const kept = publishedKeys(keys, nowMs)
+      added = yield* freshKey(nowMs, activeAtMs)
+      return { keys: [...kept, added], how: kept.length === 0 ? "create" : "replace" }
+    }),
+  )
+  return added
+})
+
+/** When a key that is added to these should be active; undefined where none is to be added. */
+type ActiveAtMsOf = (keys: ReadonlyArray<StoredKey>, nowMs: number) => number | undefined
+
+/** `endAll`: every other key is forgotten. */
+const rotate = Effect.fn("SigningKeys.rotate")(function* (
+  holder: KeyHolder,
+  how: { readonly endAll: boolean },
 ) {
   const nowMs = yield* Clock.currentTimeMillis
-  const kept = publishedKeys(keys, nowMs)
-  const key = yield* freshKey(nowMs, activeAtMs)
-  yield* writeKeys(file, [...kept, key], kept.length === 0 ? "create" : "replace")
-  return key
+  if (how.endAll) {
+    const key = yield* freshKey(nowMs, nowMs)
+    yield* holder.change(() => Effect.succeed({ keys: [key], how: "replace" }))
+    return { kid: key.kid, activeAtMs: key.activeAtMs }
+  }
+  const key = yield* addKey(holder, (keys) => nextKeyActiveAtMs(keys, nowMs, 0) ?? nowMs)
+  if (key === undefined) return yield* Effect.die(new Error("a key that was asked for was not added"))
+  return { kid: key.kid, activeAtMs: key.activeAtMs }
 })
 
 /**
  * Makes the next key now, whatever the age of the last. With `endAll` every other key is forgotten, and every token
  * issued so far ends with them.
  */
-export const rotateSigningKeys = Effect.fn("SigningKeys.rotate")(function* (
-  dataDir: string,
-  how: { readonly endAll: boolean },
-) {
-  const file = signingKeyFile(dataDir)
-  const nowMs = yield* Clock.currentTimeMillis
-  if (how.endAll) {
-    const key = yield* freshKey(nowMs, nowMs)
-    yield* writeKeys(file, [key], "replace")
-    return { kid: key.kid, activeAtMs: key.activeAtMs }
-  }
-  const keys = yield* readKeys(file)
-  const key = yield* addKey(file, keys, nextKeyActiveAtMs(keys, nowMs, 0) ?? nowMs)
-  return { kid: key.kid, activeAtMs: key.activeAtMs }
-})
+export const rotateSigningKeys = (dataDir: string, how: { readonly endAll: boolean }) =>
+  rotate(signingKeysIn(dataDir), how)
+
+/** The same where several nodes share the store. */
+export const rotateSharedSigningKeys = (how: { readonly endAll: boolean }) =>
+  Effect.flatMap(sharedSigningKeys, (holder) => rotate(holder, how))
 
 export interface SigningKeysOptions {
-  readonly dataDir: string
   /** Whether this process makes keys; one that only verifies does not. */
   readonly makesKeys: boolean
   readonly rotateEveryMs: number
@@ -109,41 +123,57 @@ export class SigningKeys extends Context.Service<
     readonly published: Effect.Effect<ReadonlyArray<PublicJwk>, StoreUnavailable>
     /** Completes with undefined where no such key is published. */
     readonly find: (kid: string) => Effect.Effect<CryptoKey | undefined, StoreUnavailable>
-    /** The same without looking at the file: whether the key was published at the last look. */
+    /** The same without a look: whether the key was published at the last look. */
     readonly has: (kid: string) => boolean
   }
 >()("edgewise/store/SigningKeys") {
   /** The data directory must be there. */
-  static readonly layer = (options: SigningKeysOptions): Layer.Layer<SigningKeys, StoreUnavailable> =>
+  static readonly layer = ({
+    dataDir,
+    ...options
+  }: SigningKeysOptions & { readonly dataDir: string }): Layer.Layer<SigningKeys, StoreUnavailable> =>
     Layer.effect(
       SigningKeys,
-      Effect.suspend(() => make(options)),
+      Effect.suspend(() => make(signingKeysIn(dataDir), options)),
+    )
+
+  /** In the store, where several nodes share it. */
+  static readonly sharedLayer = (
+    options: SigningKeysOptions,
+  ): Layer.Layer<SigningKeys, StoreUnavailable, SqlClient.SqlClient> =>
+    Layer.effect(
+      SigningKeys,
+      Effect.flatMap(sharedSigningKeys, (holder) => make(holder, options)),
     )
 }
 
-const make = Effect.fnUntraced(function* ({ dataDir, makesKeys, rotateEveryMs }: SigningKeysOptions) {
-  const file = signingKeyFile(dataDir)
+const make = Effect.fnUntraced(function* (
+  holder: KeyHolder,
+  { makesKeys, rotateEveryMs }: SigningKeysOptions,
+) {
   const oneAtATime = yield* Semaphore.make(1)
   let version: string | undefined
   let loaded: ReadonlyArray<Loaded> = []
   let lookedAtMs = Number.NEGATIVE_INFINITY
 
   const reload = Effect.gen(function* () {
-    const now = yield* versionOf(file)
+    const now = yield* holder.version
     if (now === version && now !== undefined) return
-    loaded = yield* Effect.forEach(yield* readKeys(file), load)
+    loaded = yield* Effect.forEach(yield* holder.read, load)
     version = now
   })
 
   const look = Effect.gen(function* () {
     const nowMs = yield* Clock.currentTimeMillis
     yield* reload
-    const activeAtMs = makesKeys ? nextKeyActiveAtMs(loaded, nowMs, rotateEveryMs) : undefined
-    if (activeAtMs !== undefined) {
-      const { kid } = yield* addKey(file, loaded.map(storedOf), activeAtMs)
-      yield* Effect.logInfo("made a signing key").pipe(
-        Effect.annotateLogs({ kid, activeInMs: activeAtMs - nowMs }),
-      )
+    const dueMs: ActiveAtMsOf = (keys, atMs) => nextKeyActiveAtMs(keys, atMs, rotateEveryMs)
+    if (makesKeys && dueMs(loaded, nowMs) !== undefined) {
+      const key = yield* addKey(holder, dueMs)
+      if (key !== undefined) {
+        yield* Effect.logInfo("made a signing key").pipe(
+          Effect.annotateLogs({ kid: key.kid, activeInMs: key.activeAtMs - nowMs }),
+        )
+      }
       yield* reload
     }
     lookedAtMs = nowMs
@@ -173,7 +203,7 @@ const make = Effect.fnUntraced(function* ({ dataDir, makesKeys, rotateEveryMs }:
       yield* fresh
       const key = signingKey(loaded, yield* Clock.currentTimeMillis)
       if (key !== undefined) return { kid: key.kid, privateKey: key.privateKey }
-      return yield* new StoreUnavailable({ place: file, problem: "holds no signing key" })
+      return yield* new StoreUnavailable({ place: holder.place, problem: "holds no signing key" })
     }),
     published: Effect.andThen(
       fresh,
@@ -187,13 +217,4 @@ const make = Effect.fnUntraced(function* ({ dataDir, makesKeys, rotateEveryMs }:
     },
     has: (kid) => loaded.some((key) => key.kid === kid),
   })
-})
-
-/** A key as the file holds it, without what was made of it here. */
-const storedOf = ({ activeAtMs, createdAtMs, d, kid, x }: Loaded): StoredKey => ({
-  kid,
-  x,
-  d,
-  createdAtMs,
-  activeAtMs,
 })

@@ -1,58 +1,91 @@
-// The store as one layer: the database of a data directory, migrated, and the services over it. The server and every
-// command that touches accounts stack this and nothing else of the folder; Postgres will be another SqlClient here.
-import { Config, Effect, Layer, Option } from "effect"
+// The store as one layer: the database of a data directory or one that several nodes share, migrated, and the services
+// over it. The server and every command that touches accounts stack this and nothing else of the folder.
+import { Config, Effect, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
 import { Accounts } from "./Accounts.ts"
 import { Answers } from "./Answers.ts"
 import { checkpointerLayer, lastResortPages } from "./Checkpointer.ts"
-import { databaseFile } from "./DataDir.ts"
+import { databaseUrlRule, hidePassword, parseDatabaseUrl, shownDatabase } from "./DatabaseUrl.ts"
+import { databaseFile, dataDirectory } from "./DataDir.ts"
 import { Jobs } from "./Jobs.ts"
 import { migrationsLayer } from "./migrations/index.ts"
+import { commandConnections, nodeConnections, postgresLayer } from "./PostgresClient.ts"
 import { sqliteLayer } from "./SqliteClient.ts"
 import { StoreUnavailable } from "./StoreErrors.ts"
+import { heartbeat, nodeIdOf, StoreNode } from "./StoreNode.ts"
 import { UsageLedger } from "./UsageLedger.ts"
 
 export type Store = Accounts | Answers | Jobs | UsageLedger | SqlClient.SqlClient
 
-/** Everything above SqlClient. */
-const services = Layer.mergeAll(Accounts.layer, Answers.layer, Jobs.layer, UsageLedger.layer).pipe(
-  Layer.provideMerge(migrationsLayer),
-)
+const all = Layer.mergeAll(Accounts.layer, Answers.layer, Jobs.layer, UsageLedger.layer)
+
+/** Everything above SqlClient; `place` names the database for errors. */
+const services = (place: string) => Layer.provideMerge(all, migrationsLayer(place))
 
 /** The store in one database file, or in `:memory:`. */
 export const sqliteStoreLayer = (filename: string): Layer.Layer<Store, StoreUnavailable> =>
-  Layer.provideMerge(services, sqliteLayer(filename))
+  Layer.provideMerge(services("store"), sqliteLayer(filename))
 
-/** A node's store: that of a data directory, which is created where missing, with a thread for its checkpoints. */
-export const storeLayer = (options: { readonly dataDir: string }): Layer.Layer<Store, StoreUnavailable> =>
+/** The store of a command: one of several that work on it, and none of the nodes. */
+export const postgresStoreLayer = (url: string): Layer.Layer<Store, StoreUnavailable> =>
+  Layer.provideMerge(services(shownDatabase(url)), postgresLayer(url, commandConnections))
+
+const postgresNodeLayer = (url: string, node: string): Layer.Layer<Store, StoreUnavailable> =>
+  all.pipe(
+    // Seen before it takes anything on.
+    Layer.provideMerge(heartbeat(node)),
+    Layer.provideMerge(migrationsLayer(shownDatabase(url))),
+    Layer.provideMerge(postgresLayer(url, nodeConnections)),
+    Layer.provide(Layer.succeed(StoreNode, node)),
+  )
+
+export interface StoreOptions {
+  readonly dataDir: string
+  /** Of a store that several nodes share; without it, that of the data directory. */
+  readonly databaseUrl?: string
+}
+
+/**
+ * A node's store. The data directory is created where missing. A database in it has a thread for its checkpoints; one that
+ * is shared knows the node by the id that the directory keeps.
+ */
+export const storeLayer = ({
+  dataDir,
+  databaseUrl = "",
+}: StoreOptions): Layer.Layer<Store, StoreUnavailable> =>
   Layer.unwrap(
-    Effect.map(databaseFile(options.dataDir), (file) =>
-      // Opened first and closed last, so that the thread finds a log and leaves none open.
-      services.pipe(
-        Layer.provideMerge(checkpointerLayer(file)),
-        Layer.provideMerge(sqliteLayer(file, lastResortPages)),
-      ),
-    ),
+    databaseUrl === ""
+      ? Effect.map(databaseFile(dataDir), (file) =>
+          // Opened first and closed last, so that the thread finds a log and leaves none open.
+          services("store").pipe(
+            Layer.provideMerge(checkpointerLayer(file)),
+            Layer.provideMerge(sqliteLayer(file, lastResortPages)),
+          ),
+        )
+      : Effect.map(Effect.flatMap(dataDirectory(dataDir), nodeIdOf), (node) =>
+          postgresNodeLayer(databaseUrl, node),
+        ),
   )
 
 const settings = Config.all({
   dataDir: Config.NonEmptyString("EDGEWISE_DATA_DIR").pipe(Config.withDefault(".edgewise")),
-  databaseUrl: Config.option(Config.NonEmptyString("EDGEWISE_DATABASE_URL")),
+  databaseUrl: Config.String("EDGEWISE_DATABASE_URL").pipe(Config.withDefault("")),
 })
 
-/** The store of `EDGEWISE_DATA_DIR`, for the commands. */
+/** The store of `EDGEWISE_DATABASE_URL`, else of `EDGEWISE_DATA_DIR`, for the commands. */
 export const storeLayerFromEnvironment: Layer.Layer<Store, StoreUnavailable> = Layer.unwrap(
   Effect.gen(function* () {
     const { dataDir, databaseUrl } = yield* Effect.mapError(
       settings,
       (error) => new StoreUnavailable({ place: "environment", problem: error.message }),
     )
-    if (Option.isSome(databaseUrl)) {
+    if (databaseUrl === "") return sqliteStoreLayer(yield* databaseFile(dataDir))
+    if (parseDatabaseUrl(databaseUrl) === undefined) {
       return yield* new StoreUnavailable({
         place: "EDGEWISE_DATABASE_URL",
-        problem: "Postgres is not supported by this version",
+        problem: `${JSON.stringify(hidePassword(databaseUrl))} is not allowed; allowed is ${databaseUrlRule}`,
       })
     }
-    return sqliteStoreLayer(yield* databaseFile(dataDir))
+    return postgresStoreLayer(databaseUrl)
   }),
 )

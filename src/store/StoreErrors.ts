@@ -1,7 +1,7 @@
 // What can go wrong with accounts that a person asked for: the expected failures of the store's administration.
 // `message` is the one line the command line prints; code branches on the tag, never on that text.
 import { Schema } from "effect"
-import type { SqlError } from "effect/sql/SqlError"
+import { isSqlError, type SqlError } from "effect/sql/SqlError"
 
 /** The data directory or its database cannot be opened, read or written. */
 export class StoreUnavailable extends Schema.TaggedError<StoreUnavailable>()("StoreUnavailable", {
@@ -17,6 +17,10 @@ export class StoreUnavailable extends Schema.TaggedError<StoreUnavailable>()("St
 /** A statement that failed though nothing is wrong with it: the disk, or a lock that is never given up. */
 export const notWorking = (error: SqlError): StoreUnavailable =>
   new StoreUnavailable({ place: "store", problem: error.message })
+
+/** Whether somebody died because the store could not be read or written, and of nothing of his own. */
+export const isStoreDefect = (defect: unknown): boolean =>
+  isSqlError(defect) || defect instanceof StoreUnavailable
 
 /** A name of an organization or user that AccountName refuses. */
 export class InvalidName extends Schema.TaggedError<InvalidName>()("InvalidName", {

@@ -5,6 +5,7 @@ import type { Fiber } from "effect"
 import { Option } from "effect"
 import { ClientAbort } from "effect/http/HttpServerError"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import type { BodyBlocks } from "#api/BodyBlocks.ts"
 import type { RequestObserver } from "#api/NodeMeters.ts"
 import { RequestNotes } from "#api/RequestNotes.ts"
 import type { Deadlines } from "./Deadlines.ts"
@@ -18,6 +19,7 @@ export interface ListenerState {
   readonly settings: TransportSettings
   readonly counters: TransportCounters
   readonly deadlines: Deadlines
+  readonly blocks: BodyBlocks
   /** Lower-case name and value, sent with every response. */
   readonly responseHeaders: ReadonlyArray<readonly [string, string]>
   /** The same in one piece (see ReplyHead). */

@@ -19,6 +19,13 @@ type Request = HttpServerRequest.HttpServerRequest
 /** Up to here a body is handed to uWS whole: what the kernel does not take at once is copied, once. */
 const PLAIN_BODY_BYTES = 64 * 1024
 
+/**
+ * A reply that failed stays open so long. `fetch` throws away what nobody has read when a connection closes, and the last
+ * event of a stream says why it failed: readers who were three or four events behind never got it (0 of 8). Short, because
+ * a client is to see the end within 250 ms of an engine's death.
+ */
+const LAST_WORDS_MS = 25
+
 /** What middleware gets to see of a request that became a WebSocket. */
 const switchingProtocols = HttpServerResponse.empty({ status: 101 })
 
@@ -100,13 +107,19 @@ const sendSink = (
           })
         }),
       onFailure: (cause) => {
-        if (!exchange.done) {
-          exchange.listener.counters.brokenReplies++
-          // Never `end`: a cut body must not look complete.
-          exchange.close()
-        }
-        return Effect.flatMap(causeResponse(cause), ([, reported]) =>
-          Effect.failCause(Cause.combine(reported, Cause.die(response))),
+        if (!exchange.done) exchange.listener.counters.brokenReplies++
+        // Whoever told it to stop wants no more of it.
+        const readIn =
+          exchange.done || Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.sleep(LAST_WORDS_MS)
+        return Effect.andThen(
+          readIn,
+          Effect.suspend(() => {
+            // Never `end`: a cut body must not look complete.
+            exchange.close()
+            return Effect.flatMap(causeResponse(cause), ([, reported]) =>
+              Effect.failCause(Cause.combine(reported, Cause.die(response))),
+            )
+          }),
         )
       },
     }),

@@ -1,9 +1,10 @@
-// A request body on its way in: bounded buffer, cap, deadlines. Started by UwsServer in the tick of the request
+// A request body on its way in: pauses, cap, deadlines. Started by UwsServer in the tick of the request
 // (uWS loses the body otherwise), read by UwsRequest. Answers a body that stalls itself; what is said about one that
 // is too large is the reader's matter.
 import { Cause, Effect } from "effect"
-import type { NonEmptyReadonlyArray } from "effect/Array"
+import { isReadonlyArrayNonEmpty, type NonEmptyReadonlyArray } from "effect/Array"
 import type { HttpServerError } from "effect/http/HttpServerError"
+import { BodyBuffer } from "./BodyBuffer.ts"
 import { judgeBody } from "./BodyPace.ts"
 import { nowMs, type Watched } from "./Deadlines.ts"
 import { type Exchange, RENEW_AFTER_MS } from "./Exchange.ts"
@@ -23,8 +24,7 @@ export class RequestBody implements Watched {
   whole: Effect.Effect<Uint8Array, HttpServerError> | undefined
   private limitBytes = Number.POSITIVE_INFINITY
   private readonly exchange: Exchange
-  private chunks: Array<Uint8Array> = []
-  private bufferedBytes = 0
+  private readonly buffer: BodyBuffer
   private waiter: (() => void) | undefined
   private onEnd: (() => void) | undefined
   private readonly startedMs = nowMs()
@@ -37,6 +37,10 @@ export class RequestBody implements Watched {
 
   constructor(exchange: Exchange, lengthBytes: number | undefined) {
     this.exchange = exchange
+    const { bodyBurstBytes, bodyBytes } = exchange.listener.settings
+    // What most handlers would hold in memory anyway needs no disk.
+    const small = lengthBytes !== undefined && lengthBytes <= bodyBytes
+    this.buffer = new BodyBuffer(exchange.listener, small ? bodyBytes : bodyBurstBytes)
     this.lengthBytes = lengthBytes
   }
 
@@ -57,37 +61,53 @@ export class RequestBody implements Watched {
     return this.limitBytes
   }
 
-  /** What has arrived and was not read yet; waits for more, and is done at the end. */
+  /** Some of what has arrived and was not read yet; waits for more, and is done at the end. */
   pull<E>(
     error: (failure: BodyFailure) => E,
   ): Effect.Effect<NonEmptyReadonlyArray<Uint8Array>, E | Cause.Done> {
-    return Effect.callback((resume) => {
-      const step = (): void => {
-        this.waiter = undefined
-        if (this.failure !== undefined) resume(Effect.fail(error(this.failure)))
-        else if (this.chunks.length > 0) resume(Effect.succeed(this.take()))
-        else if (this.ended) resume(Cause.done())
-        else this.waiter = step
-      }
-      step()
-      return Effect.sync(() => {
-        this.waiter = undefined
-      })
+    const arrived: Effect.Effect<NonEmptyReadonlyArray<Uint8Array>, E | Cause.Done> = Effect.callback(
+      (resume) => {
+        const step = (): void => {
+          this.waiter = undefined
+          if (this.failure !== undefined) resume(Effect.fail(error(this.failure)))
+          else if (this.buffer.takeableBytes > 0) resume(Effect.succeed(this.take()))
+          else if (this.ended) resume(Cause.done())
+          else this.waiter = step
+        }
+        step()
+        return Effect.sync(() => {
+          this.waiter = undefined
+        })
+      },
+    )
+    return Effect.suspend(() => {
+      if (!this.buffer.spilled || this.buffer.takeableBytes > 0) return arrived
+      return Effect.flatMap(
+        Effect.promise(() => this.takeSpilled()),
+        (pieces) => (isReadonlyArrayNonEmpty(pieces) ? Effect.succeed(pieces) : arrived),
+      )
     })
   }
 
   /** The whole body if it has arrived and nothing of it was read; undefined otherwise. */
   takeWhole(): Uint8Array | undefined {
-    if (!this.ended || this.failure !== undefined || this.bufferedBytes !== this.receivedBytes)
+    if (!this.ended || this.failure !== undefined || this.buffer.takeableBytes !== this.receivedBytes)
       return undefined
-    return joinBytes(this.receivedBytes === 0 ? [] : this.take())
+    const whole = this.buffer.takeWhole()
+    this.resume()
+    return whole
+  }
+
+  /** One array over the bytes of all. The chunks themselves count no longer. */
+  join(chunks: ReadonlyArray<Uint8Array>): Uint8Array {
+    return this.buffer.join(chunks)
   }
 
   /** The response is on its way: uWS may throw away the rest. */
   release(): void {
     this.exchange.listener.deadlines.unwatch(this)
     if (!this.ended) this.failure ??= "Aborted"
-    this.drop()
+    this.buffer.drop()
     this.wake()
   }
 
@@ -141,33 +161,34 @@ export class RequestBody implements Watched {
     if (this.exchange.done || this.failure !== undefined) return
     this.receivedBytes += buffer.byteLength
     if (this.receivedBytes > this.limitBytes) return this.tooLarge()
-    if (buffer.byteLength > 0) {
-      // A copy: uWS takes the memory back when this callback returns.
-      this.chunks.push(new Uint8Array(buffer.slice(0)))
-      this.bufferedBytes += buffer.byteLength
-      this.exchange.listener.counters.bodyBufferedBytes += buffer.byteLength
-    }
+    if (buffer.byteLength > 0) this.buffer.add(buffer)
     if (last) {
       this.ended = true
       // A pause that outlasts the body ends with a resume, which starts uWS's timer anew and for good: see `sweep`.
       if (!this.paused) this.exchange.listener.deadlines.unwatch(this)
     }
     this.wake()
-    if (!last && this.bufferedBytes >= this.exchange.listener.settings.bodyBufferBytes) this.stop()
+    if (!last && this.buffer.takeableBytes >= this.exchange.listener.settings.bodyBufferBytes) this.stop()
     if (last && this.onEnd !== undefined) this.onEnd()
   }
 
   private take(): NonEmptyReadonlyArray<Uint8Array> {
-    const taken = this.chunks as unknown as NonEmptyReadonlyArray<Uint8Array>
-    this.drop()
-    this.resume()
+    const taken = this.buffer.take()
+    this.resumeWhenRead()
     return taken
   }
 
-  private drop(): void {
-    this.exchange.listener.counters.bodyBufferedBytes -= this.bufferedBytes
-    this.bufferedBytes = 0
-    this.chunks = []
+  private async takeSpilled(): Promise<ReadonlyArray<Uint8Array>> {
+    const pieces = await this.buffer.takeSpilled()
+    // The connection stays paused, and yet its handler reads.
+    this.pausedMs = 0
+    this.resumeWhenRead()
+    return pieces
+  }
+
+  private resumeWhenRead(): void {
+    const { bodyBufferBytes } = this.exchange.listener.settings
+    if (!this.buffer.spilled && this.buffer.takeableBytes < bodyBufferBytes) this.resume()
   }
 
   private wake(): void {
@@ -179,7 +200,7 @@ export class RequestBody implements Watched {
     this.failure = "TooLarge"
     this.exchange.listener.counters.bodiesTooLarge++
     this.exchange.listener.deadlines.unwatch(this)
-    this.drop()
+    this.buffer.drop()
     this.stop()
     this.wake()
   }
@@ -196,11 +217,4 @@ export class RequestBody implements Watched {
     this.exchange.interrupt()
     waiter?.()
   }
-}
-
-/** One array over the bytes of all; the only one itself, not a copy. */
-export const joinBytes = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => {
-  const first = chunks[0]
-  if (first !== undefined && chunks.length === 1) return first
-  return Buffer.concat(chunks)
 }

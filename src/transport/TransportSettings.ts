@@ -1,5 +1,6 @@
 // Every bound and deadline of a listener, with its default and where it comes from. Read by the whole folder;
 // set by whoever builds a listener (the defaults in production, short deadlines in tests).
+import { tmpdir } from "node:os"
 
 export interface TransportSettings {
   /** Request head: names and values of all headers, method and target. Over it: 431. */
@@ -10,6 +11,13 @@ export interface TransportSettings {
   readonly eagerBodyBytes: number
   /** Body bytes that wait for their reader before the connection is paused. uWS may still deliver what it is at. */
   readonly bodyBufferBytes: number
+  /**
+   * Body bytes in memory beyond which a body that comes on in spite of its pause goes to a temporary file. For one that
+   * announces `bodyBytes` at most it is those.
+   */
+  readonly bodyBurstBytes: number
+  /** Where that file is made, and forgotten at once: it never has a name that outlives the call. */
+  readonly spillFolder: string
   /** A body that its handler does not read for this long is given up: a paused connection hides that its client left. */
   readonly bodyPauseTimeoutMs: number
   /** A body that is wanted and does not move for this long: 408. */
@@ -42,8 +50,12 @@ export const defaultSettings: TransportSettings = {
   bodyBytes: 8_000_000,
   // Guess: covers chat requests; a body of this size mostly arrives with one read.
   eagerBodyBytes: 64 * 1024,
-  // Guess: half of uWS's receive buffer. It reads several of those in a row (measured: 1.7 MB after a pause).
+  // Guess: half of uWS's receive buffer.
   bodyBufferBytes: 256 * 1024,
+  // uWS reads on within one callback, paused or not, as long as each read fills its buffer of 512 KB: 1.7 MB after a
+  // pause as a rule, up to a whole upload of 100 MB from a client on the same machine (both measured).
+  bodyBurstBytes: 2 * 1024 * 1024,
+  spillFolder: tmpdir(),
   // Guess: handlers read a body first thing; a minute is a disk in serious trouble.
   bodyPauseTimeoutMs: 60_000,
   bodyStallTimeoutMs: 30_000,

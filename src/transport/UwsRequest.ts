@@ -6,7 +6,7 @@ import { HttpServerError, RequestParseError } from "effect/http/HttpServerError"
 import type * as Socket from "effect/socket/Socket"
 import type { Exchange } from "./Exchange.ts"
 import { upgradeExchange } from "./Handshake.ts"
-import { type BodyFailure, joinBytes } from "./RequestBody.ts"
+import type { BodyFailure, RequestBody } from "./RequestBody.ts"
 import { areSendable } from "./Status.ts"
 
 interface View {
@@ -136,13 +136,13 @@ export class UwsRequest extends Inspectable.Class implements HttpServerRequest.H
       const arrived = body.takeWhole()
       body.whole =
         arrived === undefined
-          ? Effect.runSync(Effect.cached(this.collect))
+          ? Effect.runSync(Effect.cached(this.collect(body)))
           : (Effect.succeed(arrived) as Effect.Effect<Uint8Array, HttpServerError>)
       return body.whole
     })
   }
 
-  private get collect(): Effect.Effect<Uint8Array, HttpServerError> {
+  private collect(body: RequestBody): Effect.Effect<Uint8Array, HttpServerError> {
     return Stream.runFold(
       this.stream,
       (): Array<Uint8Array> => [],
@@ -150,7 +150,7 @@ export class UwsRequest extends Inspectable.Class implements HttpServerRequest.H
         chunks.push(chunk)
         return chunks
       },
-    ).pipe(Effect.map(joinBytes))
+    ).pipe(Effect.map((chunks) => body.join(chunks)))
   }
 
   private limitBytes(limit: bigint | undefined): number {

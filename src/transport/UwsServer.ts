@@ -6,6 +6,7 @@ import { Context, Effect, Fiber, Layer, Scope } from "effect"
 import { HttpEffect, HttpServer, HttpServerRequest } from "effect/http"
 import { ServeError } from "effect/http/HttpServerError"
 import * as NetAddress from "effect/net/NetAddress"
+import { RequestBlocks } from "#api/BodyBlocks.ts"
 import { NewId } from "#api/Ids.ts"
 import type { RequestObserver } from "#api/NodeMeters.ts"
 import { CurrentNotes } from "#api/RequestNotes.ts"
@@ -69,6 +70,7 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
     settings,
     counters: new TransportCounters(),
     deadlines: new Deadlines(sweepIntervalMs(settings)),
+    blocks: yield* RequestBlocks,
     responseHeaders,
     joinedHeaders: joinHeaders(responseHeaders),
     newId: yield* NewId,

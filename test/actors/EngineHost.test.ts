@@ -1,7 +1,7 @@
 // The host against real engine processes and threads running the fake engine: death, hanging, cancelling, waiting.
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Schedule } from "effect"
-import type { Flow } from "#actors/EngineHost.ts"
+import type { Flow } from "#actors/EngineRun.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import { residentBytesOf } from "#actors/ResidentMemory.ts"
 import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/Engine.ts"

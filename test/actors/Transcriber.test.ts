@@ -83,23 +83,73 @@ const pieces = (
 
 const options = { language: undefined, prompt: "", temperature: 0, punctuation: undefined, words: true }
 
+/** Hears a second after the other of what it is given, as several windows of one call. */
+const earsTogether = () => {
+  const asked: Array<TranscribeRequest> = []
+  const run = (
+    _id: string,
+    request: unknown,
+    listener: { unit: (segment: Segment) => void; started: (facts: object) => void },
+  ) =>
+    Effect.sync(() => {
+      const asks = request as TranscribeRequest
+      asked.push(asks)
+      listener.started({ language: "en" })
+      const { length } = asks.samples
+      let consumedSamples = 0
+      for (;;) {
+        const windowAt = consumedSamples
+        consumedSamples += Math.min(rateHz, length - consumedSamples)
+        const rest = length - consumedSamples
+        const more = asks.together === true && (asks.last ? rest > 0 : rest > rateHz)
+        listener.unit({
+          start: 0,
+          end: (consumedSamples - windowAt) / rateHz,
+          text: ` ${Math.round((asks.samples[windowAt] ?? 0) * 1e6)}+${consumedSamples - windowAt}`,
+          tokens: [],
+          temperature: 0,
+          avgLogprob: 0,
+          compressionRatio: 1,
+          noSpeechProb: 0,
+          ...(windowAt === 0 ? {} : { windowAt }),
+          ...(more ? { finishedSamples: consumedSamples } : {}),
+        })
+        if (!more) return { language: "en", consumedSamples, previousTokens: [] } satisfies TranscribeEnd
+      }
+    })
+  const facts = { slots: 1, windowSeconds: 2, closedSeconds: 1, togetherSeconds: 4 }
+  const registry = Layer.succeed(ModelRegistry, {
+    all: () => [],
+    find: () => ({ host: { facts } }),
+    run,
+    model: () => undefined,
+  } as unknown as ModelRegistry["Service"])
+  return { asked, registry }
+}
+
 interface Played {
   readonly samples: Float32Array
   readonly sizes: ReadonlyArray<number>
   readonly from?: TranscriptProgress
   readonly onProgress?: (progress: TranscriptProgress) => void
+  readonly onHeard?: (samples: number) => void
+  readonly background?: boolean
 }
 
-const play = (registry: Layer.Layer<ModelRegistry>, { from, onProgress, samples, sizes }: Played) =>
+const play = (
+  registry: Layer.Layer<ModelRegistry>,
+  { background = false, from, onHeard, onProgress, samples, sizes }: Played,
+) =>
   transcribeFile<never>({
     modelId: "ears",
     options,
-    background: false,
+    background,
     from,
     pull: pieces(samples.subarray(from?.samples ?? 0), sizes),
     beforeWindow: () => Effect.void,
     onStarted: () => {},
     onSegment: () => {},
+    onHeard: (count) => onHeard?.(count),
     onProgress: (progress) => onProgress?.({ ...progress, segments: [...progress.segments] }),
   }).pipe(Effect.provide(registry))
 
@@ -142,6 +192,36 @@ describe("transcribeFile", () => {
         },
       ),
       { numRuns: 150 },
+    )
+  })
+
+  it("hands several windows over at once, but a job's one by one, and tells how far each got", async () => {
+    await fc.assert(
+      fc.asyncProperty(length, sizes, fc.boolean(), async (count, cut, background) => {
+        const { asked, registry } = earsTogether()
+        const heard: Array<number> = []
+        const onHeard = (samples: number) => void heard.push(samples)
+        const played = { samples: audio(count), sizes: cut, background, onHeard }
+        const transcript = await Effect.runPromise(play(registry, played))
+        let at = 0
+        for (const { end, start, text, windowStart } of transcript.segments) {
+          const [first, consumed] = text.trim().split("+").map(Number) as [number, number]
+          expect([first, windowStart]).toEqual([at, at / rateHz])
+          expect(start).toBeCloseTo(at / rateHz, 9)
+          at += consumed
+          expect(end).toBeCloseTo(at / rateHz, 9)
+        }
+        expect(at).toBe(count)
+        // Every window's end once, in order.
+        const ends = transcript.segments.map(({ end }) => Math.round(end * rateHz))
+        expect(heard).toEqual(ends)
+        const longest = background ? rateHz + 1 : 4 * rateHz
+        for (const { samples, together } of asked) {
+          expect(samples.length).toBeLessThanOrEqual(longest)
+          expect(together ?? false).toBe(!background)
+        }
+      }),
+      { numRuns: 100 },
     )
   })
 

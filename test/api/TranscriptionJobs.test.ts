@@ -13,6 +13,7 @@ import { UsageLedger } from "#store/UsageLedger.ts"
 
 const job: Job = {
   id: "job_transcription_1",
+  isHere: true,
   orgId: "org_1",
   keyId: "key_1",
   model: "none",
@@ -42,6 +43,9 @@ const under = (jobs: Partial<Jobs["Service"]>) => {
     othersWait: never,
     change: never,
     recover: Effect.succeed(0),
+    endedElsewhere: Effect.succeed([]),
+    forget: never,
+    failLost: Effect.succeed(0),
     uploads: Effect.succeed(new Set()),
     purge: Effect.void,
     ...jobs,

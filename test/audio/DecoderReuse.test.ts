@@ -1,13 +1,14 @@
 // Files that come together come again together: the processes of the first four serve the next four, and only one of
 // them is still there when nobody has come for a while.
 import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { getPriority, tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { makeDecoder } from "../../src/audio/Decoder.ts"
 import { DecoderProcess } from "../../src/audio/DecoderProcess.ts"
 import { chirp, writeWav } from "../support/AudioFiles.ts"
+import { childrenRunning } from "../support/ChildProcesses.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "edgewise-reuse-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -36,6 +37,14 @@ describe("decoder processes", () => {
         )
         const four = Effect.all([one, one, one, one], { concurrency: 4 })
         yield* four
+        // Short answers go before files that are decoded ahead.
+        const nice = Math.min(19, getPriority() + 10)
+        expect(childrenRunning("decoderMain").map((pid) => getPriority(pid))).toEqual([
+          nice,
+          nice,
+          nice,
+          nice,
+        ])
         yield* four
         yield* four
         expect(started).toBe(4)

@@ -60,8 +60,8 @@ const seeds = (): ReadonlyArray<Buffer> => {
 }
 
 /**
- * Large files come as over a network, 1 Gbit/s: what a client on the same machine sends at once waits in the gateway's
- * memory whatever is in it (see the README), and that is another question.
+ * Large files come as over a network, 1 Gbit/s: a client on the same machine that sends them at once holds the event loop
+ * whatever is in them (see docs/transcription.md), and that is another question.
  */
 const pacedFromBytes = 10 * MIB
 const pieceMs = 8

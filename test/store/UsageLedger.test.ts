@@ -9,6 +9,7 @@ import { audioUsage, textUsage } from "#domain/Usage.ts"
 import { Accounts, type Principal } from "#store/Accounts.ts"
 import { sqliteStoreLayer, storeLayer } from "#store/Store.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
+import { eachDialect } from "./Dialects.ts"
 import { tempDir } from "./TempDir.ts"
 
 const memory = sqliteStoreLayer(":memory:")
@@ -37,66 +38,168 @@ const creditsOf = (principal: Principal) =>
     Effect.map(accounts.showOrg(principal.orgName), (org) => org.creditsMicroDollars),
   )
 
-it.effect("refuses who cannot pay and admits who is invoiced", () =>
-  Effect.gen(function* () {
-    const ledger = yield* UsageLedger
-    const broke = yield* member("broke", {})
-    expect(yield* Effect.flip(ledger.reserve(broke, 0))).toEqual(new PaymentRequired())
-    const invoiced = yield* member("invoiced", { paymentMethod: true })
-    expect((yield* ledger.reserve(invoiced, 10_000_000_000)).microDollars).toBe(10_000_000_000)
-    const prepaid = yield* member("prepaid", { creditsMicroDollars: 100 })
-    yield* ledger.reserve(prepaid, 60)
-    yield* ledger.reserve(prepaid, 40)
-    expect(yield* Effect.flip(ledger.reserve(prepaid, 1))).toEqual(new PaymentRequired())
-    // Money that is merely set aside is money still: work that costs nothing may go on.
-    yield* ledger.reserve(prepaid, 0)
-  }).pipe(Effect.scoped, Effect.provide(memory)),
-)
+eachDialect(({ fresh, shared }) => {
+  it.effect("refuses who cannot pay and admits who is invoiced", () =>
+    Effect.gen(function* () {
+      const ledger = yield* UsageLedger
+      const broke = yield* member("broke", {})
+      expect(yield* Effect.flip(ledger.reserve(broke, 0))).toEqual(new PaymentRequired())
+      const invoiced = yield* member("invoiced", { paymentMethod: true })
+      expect((yield* ledger.reserve(invoiced, 10_000_000_000)).microDollars).toBe(10_000_000_000)
+      const prepaid = yield* member("prepaid", { creditsMicroDollars: 100 })
+      yield* ledger.reserve(prepaid, 60)
+      yield* ledger.reserve(prepaid, 40)
+      expect(yield* Effect.flip(ledger.reserve(prepaid, 1))).toEqual(new PaymentRequired())
+      // Money that is merely set aside is money still: work that costs nothing may go on.
+      yield* ledger.reserve(prepaid, 0)
+    }).pipe(Effect.scoped, Effect.provide(fresh)),
+  )
 
-it.effect("never lets parallel requests spend the same money", () =>
-  Effect.gen(function* () {
-    const ledger = yield* UsageLedger
-    const user = yield* member("acme", { creditsMicroDollars: 1000 })
-    const attempts = yield* Effect.all(
-      Array.from({ length: 100 }, () => Effect.result(ledger.reserve(user, 30))),
-      { concurrency: "unbounded" },
-    )
-    const held = attempts.flatMap((attempt) => (attempt._tag === "Success" ? [attempt.success] : []))
-    expect(held).toHaveLength(33)
-    yield* Effect.forEach(held, (reservation) => ledger.settle(reservation, textWork(30)), {
-      concurrency: "unbounded",
-    })
-    expect(yield* Effect.flip(ledger.reserve(user, 11))).toEqual(new PaymentRequired())
-    yield* ledger.reserve(user, 10)
-    yield* ledger.flush
-    expect(yield* creditsOf(user)).toBe(10)
-    expect(yield* receipts).toEqual({ n: 33, sum: 990 })
-  }).pipe(Effect.scoped, Effect.provide(memory)),
-)
+  it.effect("never lets parallel requests spend the same money", () =>
+    Effect.gen(function* () {
+      const ledger = yield* UsageLedger
+      const user = yield* member("acme", { creditsMicroDollars: 1000 })
+      const attempts = yield* Effect.all(
+        Array.from({ length: 100 }, () => Effect.result(ledger.reserve(user, 30))),
+        { concurrency: "unbounded" },
+      )
+      const held = attempts.flatMap((attempt) => (attempt._tag === "Success" ? [attempt.success] : []))
+      expect(held).toHaveLength(33)
+      yield* Effect.forEach(held, (reservation) => ledger.settle(reservation, textWork(30)), {
+        concurrency: "unbounded",
+      })
+      expect(yield* Effect.flip(ledger.reserve(user, 11))).toEqual(new PaymentRequired())
+      yield* ledger.reserve(user, 10)
+      yield* ledger.flush
+      expect(yield* creditsOf(user)).toBe(10)
+      expect(yield* receipts).toEqual({ n: 33, sum: 990 })
+    }).pipe(Effect.scoped, Effect.provide(fresh)),
+  )
 
-it.effect("gives back what was not used: settled for less, cancelled, or left behind by its scope", () =>
-  Effect.gen(function* () {
-    const ledger = yield* UsageLedger
-    const user = yield* member("acme", { creditsMicroDollars: 100 })
-    const all = ledger.reserve(user, 100)
+  it.effect("gives back what was not used: settled for less, cancelled, or left behind by its scope", () =>
+    Effect.gen(function* () {
+      const ledger = yield* UsageLedger
+      const user = yield* member("acme", { creditsMicroDollars: 100 })
+      const all = ledger.reserve(user, 100)
 
-    yield* ledger.cancel(yield* all)
-    yield* Effect.scoped(all)
-    expect(
-      Exit.isFailure(yield* Effect.exit(Effect.scoped(Effect.andThen(all, Effect.fail("broke off"))))),
-    ).toBe(true)
+      yield* ledger.cancel(yield* all)
+      yield* Effect.scoped(all)
+      expect(
+        Exit.isFailure(yield* Effect.exit(Effect.scoped(Effect.andThen(all, Effect.fail("broke off"))))),
+      ).toBe(true)
 
-    const reservation = yield* all
-    yield* ledger.settle(reservation, textWork(1))
-    // What comes second does nothing.
-    yield* ledger.settle(reservation, textWork(50))
-    yield* ledger.cancel(reservation)
-    expect(yield* Effect.flip(ledger.reserve(user, 100))).toEqual(new PaymentRequired())
-    yield* ledger.reserve(user, 99)
-    yield* ledger.flush
-    expect(yield* receipts).toEqual({ n: 1, sum: 1 })
-  }).pipe(Effect.scoped, Effect.provide(memory)),
-)
+      const reservation = yield* all
+      yield* ledger.settle(reservation, textWork(1))
+      // What comes second does nothing.
+      yield* ledger.settle(reservation, textWork(50))
+      yield* ledger.cancel(reservation)
+      expect(yield* Effect.flip(ledger.reserve(user, 100))).toEqual(new PaymentRequired())
+      yield* ledger.reserve(user, 99)
+      yield* ledger.flush
+      expect(yield* receipts).toEqual({ n: 1, sum: 1 })
+    }).pipe(Effect.scoped, Effect.provide(fresh)),
+  )
+
+  it.effect(
+    "charges repeated work once: equal receipt ids are one receipt, in a batch and across batches",
+    () =>
+      Effect.gen(function* () {
+        const ledger = yield* UsageLedger
+        const user = yield* member("acme", { creditsMicroDollars: 1000 })
+        const job = (receiptId: string) =>
+          Effect.flatMap(ledger.reserve(user, 100), (held) =>
+            ledger.settle(held, { ...textWork(100), receiptId }),
+          )
+        expect(yield* job("job_1")).toBe("job_1")
+        yield* job("job_1")
+        yield* ledger.flush
+        yield* job("job_1")
+        yield* job("job_2")
+        yield* ledger.flush
+        expect(yield* receipts).toEqual({ n: 2, sum: 200 })
+        expect(yield* creditsOf(user)).toBe(800)
+        // The balance in memory has learnt it as well.
+        yield* ledger.reserve(user, 800)
+      }).pipe(Effect.scoped, Effect.provide(fresh)),
+  )
+
+  it.effect("notices credits that another process adds", () =>
+    Effect.gen(function* () {
+      const { open } = yield* shared
+      yield* Effect.gen(function* () {
+        const ledger = yield* UsageLedger
+        const user = yield* member("acme", {})
+        expect(yield* Effect.flip(ledger.reserve(user, 1))).toEqual(new PaymentRequired())
+        yield* Effect.flatMap(Accounts, (accounts) => accounts.creditOrg("acme", 5)).pipe(
+          Effect.provide(yield* open),
+        )
+        yield* TestClock.adjust("5 seconds")
+        yield* ledger.reserve(user, 5)
+        expect(yield* Effect.flip(ledger.reserve(user, 1))).toEqual(new PaymentRequired())
+      }).pipe(Effect.provide(yield* open))
+    }).pipe(Effect.scoped),
+  )
+
+  it.effect("uses up an invoiced organization's credits first, and then counts what it owes", () =>
+    Effect.gen(function* () {
+      const ledger = yield* UsageLedger
+      const user = yield* member("acme", { creditsMicroDollars: 100, paymentMethod: true })
+      for (const [cost, left] of [
+        [60, 40],
+        [60, -20],
+        [60, -80],
+      ] as const) {
+        yield* ledger.settle(yield* ledger.reserve(user, cost), textWork(cost))
+        yield* ledger.flush
+        expect(yield* creditsOf(user)).toBe(left)
+      }
+      expect(yield* receipts).toEqual({ n: 3, sum: 180 })
+    }).pipe(Effect.scoped, Effect.provide(fresh)),
+  )
+
+  it.effect("sums usage by model, since a time, of one organization", () =>
+    Effect.gen(function* () {
+      const ledger = yield* UsageLedger
+      const user = yield* member("acme", { paymentMethod: true })
+      const other = yield* member("other", { paymentMethod: true })
+      const settle = (who: Principal, settlement: Parameters<typeof ledger.settle>[1]) =>
+        Effect.flatMap(ledger.reserve(who, 0), (held) => ledger.settle(held, settlement))
+      yield* settle(user, { model: "llm", usage: textUsage(1, 2), microDollars: 10 })
+      yield* TestClock.adjust(1000)
+      yield* settle(user, { model: "llm", usage: textUsage(10, 20), microDollars: 100 })
+      yield* settle(user, {
+        model: "stt",
+        usage: audioUsage("transcription", 16_000, 16_000),
+        microDollars: 7,
+      })
+      yield* settle(other, { model: "llm", usage: textUsage(5, 5), microDollars: 5 })
+      expect(yield* ledger.usage(user.orgId, 0)).toEqual([
+        {
+          model: "llm",
+          kind: "text",
+          requests: 2,
+          inputTokens: 11,
+          outputTokens: 22,
+          audioMs: 0,
+          microDollars: 110,
+        },
+        {
+          model: "stt",
+          kind: "transcription",
+          requests: 1,
+          inputTokens: 0,
+          outputTokens: 0,
+          audioMs: 1000,
+          microDollars: 7,
+        },
+      ])
+      expect((yield* ledger.usage(user.orgId, 1000)).map((row) => row.requests)).toEqual([1, 1])
+      expect(yield* ledger.usage(user.orgId, 1001)).toEqual([])
+    }).pipe(Effect.scoped, Effect.provide(fresh)),
+  )
+})
+
+// When a statement is done by the time a test looks is known of SQLite alone.
 
 it.effect("writes a whole burst in one transaction after 20 ms", () =>
   Effect.gen(function* () {
@@ -137,46 +240,6 @@ it.effect("writes at once when too much is on its way", () =>
     expect(yield* receipts).toEqual({ n: 1000, sum: 1000 })
     expect(yield* creditsOf(user)).toBe(999_000)
   }).pipe(Effect.scoped, Effect.provide(memory)),
-)
-
-it.effect(
-  "charges repeated work once: equal receipt ids are one receipt, in a batch and across batches",
-  () =>
-    Effect.gen(function* () {
-      const ledger = yield* UsageLedger
-      const user = yield* member("acme", { creditsMicroDollars: 1000 })
-      const job = (receiptId: string) =>
-        Effect.flatMap(ledger.reserve(user, 100), (held) =>
-          ledger.settle(held, { ...textWork(100), receiptId }),
-        )
-      expect(yield* job("job_1")).toBe("job_1")
-      yield* job("job_1")
-      yield* ledger.flush
-      yield* job("job_1")
-      yield* job("job_2")
-      yield* ledger.flush
-      expect(yield* receipts).toEqual({ n: 2, sum: 200 })
-      expect(yield* creditsOf(user)).toBe(800)
-      // The balance in memory has learnt it as well.
-      yield* ledger.reserve(user, 800)
-    }).pipe(Effect.scoped, Effect.provide(memory)),
-)
-
-it.effect("notices credits that another process adds", () =>
-  Effect.gen(function* () {
-    const dataDir = yield* tempDir
-    yield* Effect.gen(function* () {
-      const ledger = yield* UsageLedger
-      const user = yield* member("acme", {})
-      expect(yield* Effect.flip(ledger.reserve(user, 1))).toEqual(new PaymentRequired())
-      yield* Effect.flatMap(Accounts, (accounts) => accounts.creditOrg("acme", 5)).pipe(
-        Effect.provide(Layer.fresh(storeLayer({ dataDir }))),
-      )
-      yield* TestClock.adjust("5 seconds")
-      yield* ledger.reserve(user, 5)
-      expect(yield* Effect.flip(ledger.reserve(user, 1))).toEqual(new PaymentRequired())
-    }).pipe(Effect.provide(storeLayer({ dataDir })))
-  }).pipe(Effect.scoped),
 )
 
 it.effect("loses what was on its way in a crash, and nothing else", () =>
@@ -249,59 +312,5 @@ it.effect("keeps receipts while the database refuses them, and goes on when it n
     yield* TestClock.adjust("2 seconds")
     expect(yield* receipts).toEqual({ n: 2, sum: 2 })
     expect(yield* creditsOf(user)).toBe(999_998)
-  }).pipe(Effect.scoped, Effect.provide(memory)),
-)
-
-it.effect("uses up an invoiced organization's credits first, and then counts what it owes", () =>
-  Effect.gen(function* () {
-    const ledger = yield* UsageLedger
-    const user = yield* member("acme", { creditsMicroDollars: 100, paymentMethod: true })
-    for (const [cost, left] of [
-      [60, 40],
-      [60, -20],
-      [60, -80],
-    ] as const) {
-      yield* ledger.settle(yield* ledger.reserve(user, cost), textWork(cost))
-      yield* ledger.flush
-      expect(yield* creditsOf(user)).toBe(left)
-    }
-    expect(yield* receipts).toEqual({ n: 3, sum: 180 })
-  }).pipe(Effect.scoped, Effect.provide(memory)),
-)
-
-it.effect("sums usage by model, since a time, of one organization", () =>
-  Effect.gen(function* () {
-    const ledger = yield* UsageLedger
-    const user = yield* member("acme", { paymentMethod: true })
-    const other = yield* member("other", { paymentMethod: true })
-    const settle = (who: Principal, settlement: Parameters<typeof ledger.settle>[1]) =>
-      Effect.flatMap(ledger.reserve(who, 0), (held) => ledger.settle(held, settlement))
-    yield* settle(user, { model: "llm", usage: textUsage(1, 2), microDollars: 10 })
-    yield* TestClock.adjust(1000)
-    yield* settle(user, { model: "llm", usage: textUsage(10, 20), microDollars: 100 })
-    yield* settle(user, { model: "stt", usage: audioUsage("transcription", 16_000, 16_000), microDollars: 7 })
-    yield* settle(other, { model: "llm", usage: textUsage(5, 5), microDollars: 5 })
-    expect(yield* ledger.usage(user.orgId, 0)).toEqual([
-      {
-        model: "llm",
-        kind: "text",
-        requests: 2,
-        inputTokens: 11,
-        outputTokens: 22,
-        audioMs: 0,
-        microDollars: 110,
-      },
-      {
-        model: "stt",
-        kind: "transcription",
-        requests: 1,
-        inputTokens: 0,
-        outputTokens: 0,
-        audioMs: 1000,
-        microDollars: 7,
-      },
-    ])
-    expect((yield* ledger.usage(user.orgId, 1000)).map((row) => row.requests)).toEqual([1, 1])
-    expect(yield* ledger.usage(user.orgId, 1001)).toEqual([])
   }).pipe(Effect.scoped, Effect.provide(memory)),
 )

@@ -1,6 +1,6 @@
 // The `past_key_values.*` inputs and `present.*` outputs of an encoder-decoder export: found by name, never assumed.
 // Called by the decoder graphs of the transcription engines; it must not know what tokens mean.
-import { Effect } from "effect"
+import * as Effect from "effect/Effect"
 import { Tensor } from "onnxruntime-node"
 import { EngineError } from "../../Engine.ts"
 import type { OnnxSession } from "../onnx/OnnxSession.ts"
@@ -17,6 +17,8 @@ export interface DecoderState {
 export interface KeyValueCache {
   readonly layers: number
   readonly initial: DecoderState
+  /** No tokens yet of so many texts side by side. */
+  readonly initialOf: (rows: number) => DecoderState
   /** Every present, for the first call. */
   readonly allOutputs: ReadonlyArray<string>
   /** Decoder presents only: the encoder's never change after the first call. */
@@ -33,6 +35,13 @@ export interface KeyValueCache {
    * every 40 ms (measured on the demonstration model: an eighth of the time).
    */
   readonly release: (state: DecoderState) => void
+  /** The same with the encoder's keys and values: nothing that was derived from the state will be fed again. */
+  readonly end: (state: DecoderState) => void
+}
+
+/** Gives a tensor's memory back to the system at once; it holds nothing afterwards. */
+export const freeTensor = (tensor: Tensor): void => {
+  ;((tensor.data as Float32Array).buffer as ArrayBuffer).transfer(0)
 }
 
 const PAST = /^past_key_values\.(\d+)\.(decoder|encoder)\.(key|value)$/
@@ -70,6 +79,15 @@ export const discover = Effect.fnUntraced(function* (
     // Key and value, decoder and encoder.
     layers: pairs.length / 4,
     initial: { length: 0, past: empty },
+    initialOf: (rows) => ({
+      length: 0,
+      past: Object.fromEntries(
+        Object.entries(empty).map(([name, { data, dims, type }]) => [
+          name,
+          new Tensor(type as "float32", data as Float32Array, [rows, ...dims.slice(1)]),
+        ]),
+      ),
+    }),
     allOutputs: presents,
     growingOutputs: presents.filter((name) => !name.includes(ENCODER)),
     advance: (state, tokens, outputs) => {
@@ -81,7 +99,11 @@ export const discover = Effect.fnUntraced(function* (
       return { length: state.length + tokens, past }
     },
     release: (state) => {
-      for (const name of growing) ((state.past[name]!.data as Float32Array).buffer as ArrayBuffer).transfer(0)
+      for (const name of growing) freeTensor(state.past[name]!)
+    },
+    end: (state) => {
+      // The empty ones are everybody's.
+      for (const tensor of Object.values(state.past)) if (tensor.size > 0) freeTensor(tensor)
     },
   }
 })

@@ -29,9 +29,12 @@ export const quietPoint = (samples: Float32Array, from: number, to: number, rate
   const step = (STEP_MS * rateHz) / 1000
   let best = Number.POSITIVE_INFINITY
   let cut = to
-  for (let start = from; start + width <= to; start += step) {
+  // A window is so many steps, and each sample is squared once.
+  const energies = stepEnergies(samples, from, to, step)
+  const steps = QUIET_MS / STEP_MS
+  for (let start = from, at = 0; start + width <= to; start += step, at++) {
     let energy = 0
-    for (let i = start; i < start + width; i++) energy += samples[i]! * samples[i]!
+    for (let i = at; i < at + steps; i++) energy += energies[i]!
     // Of equally quiet places the last one wins: longer pieces, fewer of them.
     if (energy <= best) {
       best = energy
@@ -39,4 +42,15 @@ export const quietPoint = (samples: Float32Array, from: number, to: number, rate
     }
   }
   return cut
+}
+
+/** Sums of squares of the whole steps between two positions. */
+const stepEnergies = (samples: Float32Array, from: number, to: number, step: number): Float64Array => {
+  const energies = new Float64Array(Math.max(0, Math.floor((to - from) / step)))
+  for (let at = 0, i = from; at < energies.length; at++) {
+    let energy = 0
+    for (const end = i + step; i < end; i++) energy += samples[i]! * samples[i]!
+    energies[at] = energy
+  }
+  return energies
 }

@@ -1,7 +1,8 @@
 // A real-input FFT of one fixed even size, on WebAssembly memory that lives as long as a Scope.
 // Called by feature extraction only; it knows nothing of windows, mel scales or audio.
 import KissFFT, { type KissFftModule } from "@echogarden/kissfft-wasm"
-import { Effect, type Scope } from "effect"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 
 export interface RealFft {
   readonly size: number

@@ -31,12 +31,23 @@ export const argMax = (row: Float32Array, from = 0, to = row.length): number => 
 /** e to this power is less than the rounding of a sum of 1 and more, in double precision. */
 const NEGLIGIBLE = -37
 
-/** Log of the sum of the exponentials; `max` is the row's maximum. Forbidden tokens, mostly most of them, cost nothing. */
+const STEPS = 64
+/** exp(0), exp(−1/64), … down to what is negligible. */
+const EXPONENTIALS = Float64Array.from({ length: 1 - NEGLIGIBLE * STEPS }, (_, i) => Math.exp(-i / STEPS))
+
+/**
+ * Log of the sum of the exponentials; `max` is the row's maximum. Forbidden tokens, mostly most of them, cost nothing.
+ * From the next entry of the table it is at most 1/64 to an exponential, which three terms of its series give to 10⁻⁸:
+ * 1,500 timestamps a token took 5 % of a file's time with Math.exp (measured).
+ */
 const logSumExp = (row: Float32Array, max: number): number => {
   let sum = 0
   for (let i = 0; i < row.length; i++) {
     const below = row[i]! - max
-    if (below > NEGLIGIBLE) sum += Math.exp(below)
+    if (!(below > NEGLIGIBLE)) continue
+    const at = (below * -STEPS) | 0
+    const rest = below + at / STEPS
+    sum += EXPONENTIALS[at]! * (1 + rest * (1 + rest * (0.5 + rest / 6)))
   }
   return max + Math.log(sum)
 }

@@ -4,7 +4,7 @@
 // several hundred megabytes costs as little as a small one.
 import { type FileHandle, open } from "node:fs/promises"
 import { basename } from "node:path"
-import { Effect } from "effect"
+import * as Effect from "effect/Effect"
 import { EngineError } from "../../Engine.ts"
 
 /** Operators whose output changes from run to run, whatever their inputs. */

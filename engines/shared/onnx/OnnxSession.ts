@@ -4,7 +4,9 @@
 // `session.run` blocks the thread for as long as the graph computes and can't be cancelled, so callers keep a
 // single call short and look for interruption between calls.
 import { basename } from "node:path"
-import { Effect, Schema, type Scope } from "effect"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import { InferenceSession, type Tensor } from "onnxruntime-node"
 import { EngineError, type EngineSpec } from "../../Engine.ts"
 

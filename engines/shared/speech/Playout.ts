@@ -1,7 +1,8 @@
 // One speech request against its listener's clock: when its next piece is due, whose turn it is, what has been handed
 // out and what it cost. Called by the verbs of the speech adapters; it knows deadlines and samples and nothing of
 // speech.
-import { Clock, Effect } from "effect"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
 import { msToSamples } from "#domain/Audio.ts"
 import type { EngineError, Outlet, PcmChunk, SynthesizeEnd } from "../../Engine.ts"
 import type { Turns } from "../../kokoro/Turns.ts"

@@ -7,7 +7,7 @@ import numpy as np
 
 from common.sound import narrow, noise, with_noise, with_reverberation
 from ears.features import RATE_HZ
-from ears.speakers import BUILT_IN, TRAINED, say_with_espeak
+from ears.speakers import BUILT_IN, OTHERS, TRAINED, WEIGHTS, say_with_espeak, stretched
 
 LONGEST_SECONDS = 29.4
 LABEL_SAMPLES = 640   # of a phoneme label: 25 frames a second, the encoder's rate
@@ -43,12 +43,16 @@ class Studio:
         self.r, self.z, self.text, self.built_in, self.share = r, z, text, built_in, built_in_share if built_in else 0.0
 
     def _voice(self):
-        return self.r.choice(list(BUILT_IN)) if self.r.random() < self.share else self.r.choice(TRAINED)
+        r = self.r
+        if r.random() < self.share:
+            return r.choice(list(BUILT_IN))
+        return r.choice(OTHERS) if r.random() < 0.35 else r.choices(TRAINED, WEIGHTS)[0]
 
     def say(self, sentence, voice):
         if voice in BUILT_IN:
             return self.built_in.say(sentence, voice, self.r.uniform(0.85, 1.2))
-        return say_with_espeak(sentence, voice, self.r)
+        said = say_with_espeak(sentence, voice, self.r)
+        return stretched(said, self.r.uniform(0.86, 1.16)) if said and self.r.random() < 0.3 else said
 
     def clip(self):
         """-> dict(wave, text, segments [(text, start, end)], words, phonemes [labels], voices), or None when nothing could be said"""

@@ -60,8 +60,9 @@ class NextGraph(nn.Module):
 class Merger:
     """Two decoder graphs -> one; equal initialisers are shared by both branches."""
 
-    def __init__(self):
+    def __init__(self, config):
         self.weights, self.by_content = [], {}
+        self.heads, self.width = config.heads, config.d // config.heads
 
     def _shared(self, tensor):
         key = (tuple(tensor.dims), tensor.data_type, tensor.raw_data)
@@ -87,8 +88,11 @@ class Merger:
             node.input[:], node.output[:] = [name(x) for x in old.input], [name(x) for x in old.output]
             nodes.append(node)
         for x in ["logits"] + ["present." + n for n in names]:
-            source = name(x) if x in own else "past_key_values." + x.removeprefix("present.")
-            nodes.append(helper.make_node("Identity", [source], [f"{tag}out_{x}"]))
+            if x in own:
+                nodes.append(helper.make_node("Identity", [name(x)], [f"{tag}out_{x}"]))
+            else:  # what was fed stays as it is: a copy of it would cost an eighth of a token
+                empty = helper.make_tensor(f"{tag}empty", TensorProto.FLOAT, [0, self.heads, 1, self.width], [])
+                nodes.append(helper.make_node("Constant", [], [f"{tag}out_{x}"], value=empty))
             outputs.append(helper.make_tensor_value_info(f"{tag}out_{x}", TensorProto.FLOAT, None))
         return helper.make_graph(nodes, tag + "branch", [], outputs)
 
@@ -158,7 +162,7 @@ def write_graphs(network, folder):
             graphs[name] = onnx.load(path)
             os.remove(path)
     onnx.save(halved(graphs["encoder"], SMALLEST_HALVED), str(folder / "encoder_model.onnx"))
-    merged = Merger().merge(graphs["first"], graphs["next"], names, config)
+    merged = Merger(config).merge(graphs["first"], graphs["next"], names, config)
     onnx.save(halved(merged, SMALLEST_HALVED), str(folder / "decoder_model_merged.onnx"))
 
 

@@ -205,7 +205,10 @@ class Decoder(nn.Module):
         if past is None:
             before, mask, starts = 0, torch.full((n, n), -1e9, device=ids.device).triu(1), start
         else:
-            before, mask, starts = past[0][0].shape[2], None, torch.cat([past[0][0][:, 0, :, 0], start], 1)
+            before, starts = past[0][0].shape[2], torch.cat([past[0][0][:, 0, :, 0], start], 1)
+            # So that several tokens may be read at once: a draft is checked in one call instead of one a token.
+            later = torch.arange(before + n, device=ids.device)[None] > torch.arange(n, device=ids.device)[:, None] + before
+            mask = later.float() * -1e9
         position = torch.arange(n, device=ids.device)[None] + before - starts.argmax(1)[:, None]
         embedded = self.embed_tokens(ids) if table is None else F.embedding(ids, table)
         x = embedded + self.embed_positions(torch.where(position < 0, position + self.positions, position))

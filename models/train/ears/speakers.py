@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.signal import resample_poly
 
 from common import espeak
 from common.sound import resample
@@ -14,6 +15,17 @@ TRAINED = [
     "en-us", "en-us+f2", "en-us+Annie", "en-us+m3", "en-gb-x-rp", "en-gb-x-rp+f4", "en+f3", "en+m7",
     "en-us+f1", "en-us+m1", "en+m2", "en-us+linda", "en+steph", "en-gb-x-rp+m4", "en+michael", "en-us+max",
     "en-us+belinda", "en+anika", "en-us+shelby", "en-gb-x-rp+adam", "en+Mario", "en-us+m8", "en-us+quincy", "en+Alicia",
+]
+# British ones are the hardest to hear: they speak twice as often.
+WEIGHTS = [2 if voice.startswith("en-gb") else 1 for voice in TRAINED]
+# Heard for variety, so that strangers are understood; nothing is measured with them.
+OTHERS = [
+    "en-us+f4", "en-us+Alex", "en+Andy", "en-us+Gene", "en+Gene2", "en-us+Jacky", "en+Lee", "en-us+Mike", "en+Storm", "en-us+Hugo",
+    "en-gb-x-rp+Henrique", "en+antonio", "en-us+aunty", "en-gb-x-rp+f2", "en-gb-x-rp+f1", "en-gb-x-rp+m3", "en-gb-x-rp+linda",
+    "en+benjamin", "en-us+boris", "en+caleb", "en-us+david", "en-gb-x-rp+ed", "en-us+edward", "en+grandma", "en-us+grandpa", "en-us+john",
+    "en-us+kaukovalta", "en+marcelo", "en-us+michel", "en-gb-x-rp+miguel", "en-us+norbert", "en+pablo", "en-us+paul", "en+pedro",
+    "en-us+rob", "en+robert", "en-us+sandro", "en-gb-x-rp+steph2", "en-us+travis", "en+victor", "en-us+zac", "en-us+klatt2",
+    "en-gb-x-rp+m6", "en+m6", "en-us+f3", "en-gb-x-rp+f3", "en-gb-x-rp+anika", "en-us+steph3", "en-gb-x-rp+Alicia", "en+iven2",
 ]
 # Never trained: "on a variant never trained on" is measured with these.
 UNSEEN = ["en-us+f5", "en-us+Andrea", "en+Denis", "en-gb-x-rp+m5"]
@@ -48,6 +60,14 @@ def say_with_espeak(text, voice, r):
     return _trimmed(x, speech.phonemes, speech.words)
 
 
+def stretched(said, factor):
+    """The same words out of a throat that much longer: pitch and formants fall, the speech slows down."""
+    up = 40
+    down = round(up / factor)
+    x, ratio = resample_poly(said.samples, up, down).astype(np.float32), up / down
+    return Utterance(x, [(t * ratio, p) for t, p in said.phonemes], [(t * ratio, p, n) for t, p, n in said.words])
+
+
 class BuiltInVoices:
     """The product's synthesiser in PyTorch, from its checkpoint and its voice files; espeak's times are carried over onto its durations."""
 
@@ -62,7 +82,7 @@ class BuiltInVoices:
 
     def say(self, text, voice, speed=1.0):
         """-> Utterance, or None where the phonemes of the text do not line up with espeak's events."""
-        from voices import symbols
+        from voices import graphs, symbols
 
         torch, language = self.torch, BUILT_IN[voice]
         speech = espeak.speak(text, language)
@@ -76,9 +96,9 @@ class BuiltInVoices:
         ids, style = torch.tensor([symbols.ids_of(out)]), self.styles[voice]
         with torch.no_grad():
             _, log_frames = self.network.text(ids, style)
-            frames = torch.round(torch.exp(torch.clamp(log_frames, max=5.0)) / speed)[0].numpy()
+            ends = graphs.frame_ends(log_frames, torch.tensor([speed]))[0].numpy()
             wave = self.graph(ids, style, torch.tensor([speed]))[0].numpy()
-        starts = np.concatenate([[0], np.cumsum(frames)]) / 100  # of every id, in seconds
+        starts = np.concatenate([[0], ends]) / 100  # of every id, in seconds
         theirs = np.array([t for t, _ in speech.phonemes])
         ours = np.maximum.accumulate(np.array([starts[p[0] + 1] for p in places] + [starts[-2]]))
         phonemes = [(float(t), ipa) for t, (_, ipa) in zip(ours, speech.phonemes)]

@@ -6,6 +6,7 @@ import numpy as np
 RATE_HZ, HOP, BANDS = 24000, 240, 80
 LAGS = np.unique(np.round(np.geomspace(RATE_HZ / 400, RATE_HZ / 62, 64)).astype(int))  # of the style encoder's autocorrelation
 LOW_BINS = 214          # below 2.5 kHz in a 2048-point transform
+FLOOR = 1e-8            # of the power in a band, -80 dB: at -60 half of what some voices have above 4 kHz was lost
 ENVELOPE_WINDOW = np.hanning(361)[:-1].astype(np.float32)   # 15 ms
 PITCH_WINDOW = np.hanning(961)[:-1].astype(np.float32)      # 40 ms
 _FFT_ENVELOPE, _FFT_PITCH, _LAG_COUNT = 1024, 2048, 480
@@ -67,7 +68,7 @@ def analyse(x, count, median_hz=None):
     envelope_windows = _windows(x, 360, 120, 2 * count + 2, -120) * ENVELOPE_WINDOW
     power = np.abs(np.fft.rfft(envelope_windows, _FFT_ENVELOPE, axis=1)).astype(np.float32) ** 2 @ MEL_BANDS.T
     smooth = 0.25 * power[0 : 2 * count : 2] + 0.5 * power[1 : 2 * count + 1 : 2] + 0.25 * power[2 : 2 * count + 2 : 2]
-    envelope = np.log(1e-6 + smooth / (ENVELOPE_WINDOW**2).sum())
+    envelope = np.log(FLOOR + smooth / (ENVELOPE_WINDOW**2).sum())
 
     spectrum = np.abs(np.fft.rfft(_windows(x, 960, HOP, count, 0) * PITCH_WINDOW, _FFT_PITCH, axis=1)).astype(np.float32) ** 2
     frequencies = np.linspace(0, RATE_HZ / 2, _FFT_PITCH // 2 + 1)

@@ -17,9 +17,10 @@ import numpy as np
 
 from common.sentences import Sentences
 from voices.clips import NORMAL_RATE, clip_of
-from voices.speakers import NAMED, OTHERS
+from voices.speakers import LONGEST_THROAT, NAMED, OTHERS, SHORTEST_THROAT
 
 LETTERS_SHARE = 0.35          # of the clips use the single-letter convention
+STRETCHED_SHARE = 0.6         # of the strangers have a longer or a shorter throat than their variant
 CLIPS_OF_A_STRANGER = 6       # the style always comes from another clip of the same speaker
 SHORTEST, LONGEST = 40, 1000  # frames of 10 ms
 LONGEST_TEXT = 150            # characters
@@ -46,15 +47,16 @@ def shard(seed, count, named_share, side):
     r, sentences, medians, out = random.Random(seed), Sentences(seed, side), median_pitches(), []
     while len(out) < count:
         if r.random() < named_share:
-            speaker, times = r.choice(list(NAMED)), 1
+            speaker, times, throat = r.choice(list(NAMED)), 1, 1.0
             voice, pitch = NAMED[speaker]
         else:
             voice, pitch, times = r.choice(["en-us", "en"]) + "+" + r.choice(OTHERS), r.randint(20, 80), CLIPS_OF_A_STRANGER
+            throat = r.uniform(SHORTEST_THROAT, LONGEST_THROAT) if r.random() < STRETCHED_SHARE else 1.0
             speaker = f"{voice}:{pitch}:{seed}:{len(out)}"
         for _ in range(times):
             rate = r.choice([NORMAL_RATE, r.randint(130, 230)])
             convention = "letters" if r.random() < LETTERS_SHARE else "characters"
-            clip = clip_of(text_of(r, sentences), voice, pitch, rate, convention, speaker, medians.get(speaker))
+            clip = clip_of(text_of(r, sentences), voice, pitch, rate, convention, speaker, medians.get(speaker), throat)
             if clip is not None and SHORTEST <= len(clip.frames.pitch) <= LONGEST:
                 out.append(clip)
     return out
@@ -66,7 +68,7 @@ def main():
     parser.add_argument("--first", type=int, default=1, help="seed of the first shard")
     parser.add_argument("--shards", type=int, default=8)
     parser.add_argument("--clips", type=int, default=500, help="clips a shard")
-    parser.add_argument("--named-share", type=float, default=0.6, help="of the eight named voices")
+    parser.add_argument("--named-share", type=float, default=0.4, help="of the eight named voices")
     parser.add_argument("--held-out", action="store_true", help="make the held-out shard instead, of evaluation sentences")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)

@@ -49,9 +49,14 @@ def main():
     parser.add_argument("checkpoint")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--clips", type=int, default=60, help="whose mean a voice's style is")
+    parser.add_argument("--mix", help="a later checkpoint of the same training: the weights are the mean of both")
+    parser.add_argument("--share", type=float, default=0.25, help="of --mix in that mean")
     parser.add_argument("--keep-voices", action="store_true", help="leave voices/*.bin alone")
     options = parser.parse_args()
     network = from_checkpoint(options.checkpoint)
+    if options.mix:
+        ours, theirs = network.state_dict(), from_checkpoint(options.mix).state_dict()
+        network.load_state_dict({k: ours[k] * (1 - options.share) + theirs[k] * options.share for k in ours})
     (options.folder / "voices").mkdir(parents=True, exist_ok=True)
     with torch.no_grad():
         if not options.keep_voices:

@@ -16,7 +16,10 @@ from voices.analysis import BANDS, HOP, RATE_HZ, to_hz, to_mel
 
 WINDOW, FFT = 480, 768
 BINS = FFT // 2 + 1
-PEAK = 0.85  # -1.4 dBFS
+PEAK = 0.85       # -1.4 dBFS, never passed
+LOUDNESS = 0.09   # -21 dBFS: the mean power of what is not pause
+PAUSE = 1e-3      # of the loudest frame's power
+SHORTEST = 0.5    # frames at speed 1: what is predicted shorter (stress marks, joined words) has no sound of its own
 
 
 def _bands_to_bins():
@@ -31,6 +34,33 @@ def _bands_to_bins():
             w = (f - centres[j - 1]) / (centres[j] - centres[j - 1])
             out[j - 1, k], out[j, k] = 1 - w, w
     return out
+
+
+def frame_ends(log_frames, speed):
+    """Log of the frames of every symbol at speed 1 [1,N], speed [1] -> the frame where each ends [1,N]. Ends are rounded, not lengths, so
+    that the whole is as long as `speed` says; at high speeds a short symbol may have no frame."""
+    natural = torch.exp(torch.clamp(log_frames, max=5.0))
+    natural = torch.where(natural < SHORTEST, torch.zeros_like(natural), natural)
+    return torch.round(torch.cumsum(natural, 1) / speed.reshape(1, 1))
+
+
+def _between(values):
+    """One value a frame [1,T] -> one a sample [1,T*HOP], on straight lines."""
+    following = torch.cat([values[:, 1:], values[:, -1:]], 1)
+    ramp = (torch.arange(HOP).float() / HOP)[None, None]
+    return (values[..., None] * (1 - ramp) + following[..., None] * ramp).reshape(1, -1)
+
+
+def levelled(y):
+    """Samples [1,S], S a multiple of HOP, as loud as every other voice."""
+    power = (y**2).reshape(1, -1, HOP).mean(2)
+    spoken = (power > PAUSE * power.max()).to(y.dtype)
+    level = torch.sqrt((power * spoken).sum() / torch.clamp(spoken.sum(), min=1.0))
+    y = y * (LOUDNESS / torch.clamp(level, min=0.005))
+    peaks = F.max_pool1d(y.abs()[:, None], HOP, HOP)
+    # Turned down around a peak, and smoothly: else one peak of a deep voice would keep it 3 dB quieter than the others.
+    gain = PEAK / torch.clamp(F.max_pool1d(peaks, 3, 1, 1)[:, 0], min=PEAK)
+    return y * _between(gain)
 
 
 class SpeechGraph(nn.Module):
@@ -53,8 +83,8 @@ class SpeechGraph(nn.Module):
 
     def forward(self, input_ids, style, speed):
         hidden, log_frames = self.network.text(input_ids, style)
-        lengths = torch.round(torch.exp(torch.clamp(log_frames, max=5.0)) / speed.reshape(1, 1))
-        ends = torch.cumsum(lengths, 1)
+        ends = frame_ends(log_frames, speed)
+        lengths = ends - torch.cat([torch.zeros_like(ends[:, :1]), ends[:, :-1]], 1)
         time = torch.arange(ends[0, -1].to(torch.int64)).float()
         index = (time[None, :, None] >= ends[:, None, :]).to(torch.int64).sum(2)
         start, length = torch.gather(ends - lengths, 1, index), torch.gather(lengths, 1, index)
@@ -67,13 +97,11 @@ class SpeechGraph(nn.Module):
         y = self.vocoder(envelope, torch.exp(torch.clamp(log_pitch, 3.9, 6.2)), torch.sigmoid(voicing))
         n, samples = torch.arange(y.shape[1]).float(), y.shape[1]
         y = y * torch.clamp(n / 120, max=1.0)[None] * torch.clamp((samples - 1 - n) / 240, max=1.0)[None]  # 5 ms in, 10 ms out
-        return y * (PEAK / torch.clamp(y.abs().max(), min=0.05))
+        return levelled(y)
 
     def pulses(self, pitch):
         """A band-limited pulse train; the phase is wrapped once a frame, which keeps float32 exact."""
-        following = torch.cat([pitch[:, 1:], pitch[:, -1:]], 1)
-        ramp = (torch.arange(HOP).float() / HOP)[None, None]
-        hz = (pitch[..., None] * (1 - ramp) + following[..., None] * ramp).reshape(1, -1)
+        hz = _between(pitch)
         inside = torch.cumsum(hz.reshape(1, -1, HOP) / RATE_HZ, 2)
         total = inside[..., -1]
         base = torch.cumsum(total, 1) - total
@@ -141,7 +169,7 @@ class StyleGraph(nn.Module):
         p = (p[:, :half] ** 2 + p[:, half:] ** 2).transpose(1, 2) @ self.bands
         count = (audio.shape[1] // HOP) - 1
         before = torch.cat([p[:, 1:2], p[:, 1 : 2 * count - 1 : 2]], 1)
-        envelope = torch.log(1e-6 + 0.5 * p[:, 0 : 2 * count : 2] + 0.25 * p[:, 1 : 2 * count + 1 : 2] + 0.25 * before)
+        envelope = torch.log(analysis.FLOOR + 0.5 * p[:, 0 : 2 * count : 2] + 0.25 * p[:, 1 : 2 * count + 1 : 2] + 0.25 * before)
         q = F.conv1d(x, self.pitch_dft, stride=HOP, padding=480)
         q = (q[:, : analysis.LOW_BINS] ** 2 + q[:, analysis.LOW_BINS :] ** 2).transpose(1, 2)[:, :count]
         energy = (q * self.sides).sum(2, keepdim=True)

@@ -1,15 +1,26 @@
 """The synthesiser's trained part: symbols and a style -> durations, and for every 10 ms an 80-band envelope, F0 and two voicing degrees; and
 the style encoder, which makes the style from another clip of the same speaker. The wave is made by the fixed vocoder of graphs.py.
+
+A style [256] is 175 learned numbers, then what is measured: the log of the mean pitch over TYPICAL_HZ, and the mean envelope of the voiced
+frames, 80 bands, standardised. Pitch and envelope of the speech are predicted relative to these, so a stranger's are right by construction.
 """
+import numpy as np
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
 from common.checkpoint import load, whole
-from voices.analysis import BANDS, LAGS
+from voices.analysis import BANDS, LAGS, RATE_HZ
 from voices.symbols import SYMBOLS
 
 STYLE = 256
+LEARNED = STYLE - 1 - BANDS  # numbers of a style
+TYPICAL_HZ = 150
+VOICED = 0.7      # autocorrelation of a voiced frame at its pitch; analysis.py has the same
+LOUD = 0.01       # of the loudest frame's power: vowels, and little else
+NEAR_PEAK = 0.92  # the shortest lag whose peak is so near the highest: a longer one is an octave too low
+NEAR_MEDIAN = (0.6, 1.7)  # times the median pitch: no octave errors
+WIDEST = 4.0      # standard deviations of a measured envelope
 # How the parameters were called in the first checkpoint, which the shipped files were exported from.
 _FIRST_NAMES = {
     "emb": "symbols", "st": "style_to_text", "sd": "style_to_frames", "enc": "text_blocks", "dur": "duration", "pos": "position",
@@ -48,14 +59,16 @@ class Synthesiser(nn.Module):
         self.style_in = nn.Conv1d(BANDS + len(LAGS), narrow, 5, stride=2, padding=2)
         self.style_half = nn.Conv1d(narrow, narrow, 5, stride=2, padding=2)
         self.style_mix = nn.Conv1d(narrow, narrow, 3, padding=1)
-        self.style_norm, self.style_out = nn.LayerNorm(narrow), nn.Linear(narrow, STYLE)
+        self.style_norm, self.style_out = nn.LayerNorm(narrow), nn.Linear(narrow, LEARNED)
 
     def style(self, envelope, correlation):
         """Reference frames [B,T,80], [B,T,lags] -> style [B,256]; the mean over time, so any length will do."""
         x = torch.cat([(envelope - self.mean) / self.std, correlation], -1).transpose(1, 2)
         x = F.gelu(self.style_half(F.gelu(self.style_in(x))))
         x = x + F.gelu(self.style_mix(x))
-        return torch.tanh(self.style_out(self.style_norm(x.mean(2))))
+        learned = torch.tanh(self.style_out(self.style_norm(x.mean(2))))
+        pitch, mean_envelope = measured(envelope, correlation)
+        return torch.cat([learned, pitch, ((mean_envelope - self.mean) / self.std).clamp(-WIDEST, WIDEST)], 1)
 
     def text(self, ids, style):
         """-> hidden [B,d,N], log of the frames of every symbol at speed 1 [B,N]"""
@@ -71,7 +84,41 @@ class Synthesiser(nn.Module):
         for block in self.frame_blocks:
             x = block(x)
         out = self.frame_out(x.transpose(1, 2))
-        return out[..., :BANDS] * self.std + self.mean, out[..., BANDS], out[..., BANDS + 1 :]
+        pitch, voicing = out[..., BANDS] + style[:, LEARNED : LEARNED + 1], out[..., BANDS + 1 :]
+        own = torch.sigmoid(voicing[..., :1]) * style[:, None, LEARNED + 1 :]  # pauses and hisses have little of the voice in them
+        return (out[..., :BANDS] + own) * self.std + self.mean, pitch, voicing
+
+
+def measured(envelope, correlation):
+    """The voice in reference frames [B,T,80], [B,T,lags] -> log of its mean pitch over TYPICAL_HZ [B,1], mean envelope of the voiced
+    frames [B,80]. Zero, and the mean of all frames, where nothing is voiced."""
+    lags = torch.from_numpy(LAGS.astype(np.float32)).to(envelope.device, envelope.dtype)
+    inner = lags[1:-1]
+    before, at, after = correlation[..., :-2], correlation[..., 1:-1], correlation[..., 2:]
+    power = envelope.exp().sum(2)
+    loud = power > LOUD * power.max(1, keepdim=True)[0]
+    earlier = torch.arange(len(inner), 0, -1, device=envelope.device).to(envelope.dtype)
+
+    def peaks(allowed):
+        inside = at * allowed
+        strength = inside.max(2, keepdim=True)[0]
+        good = (inside >= NEAR_PEAK * strength) & (at >= before) & (at >= after)
+        return (good.to(at.dtype) * earlier).argmax(2, keepdim=True), (strength[..., 0] > VOICED) & loud
+
+    index, voiced = peaks(torch.ones_like(inner))
+    chosen = (torch.arange(len(inner), device=envelope.device) == index).to(at.dtype) * voiced[..., None].to(at.dtype)
+    share = chosen.sum(1).cumsum(1)
+    median = inner[((2 * share >= share[:, -1:]).to(at.dtype) * earlier).argmax(1)][:, None, None]
+    index, voiced = peaks(((inner > median / NEAR_MEDIAN[1]) & (inner < median / NEAR_MEDIAN[0])).to(at.dtype))
+    a, b, c = (torch.gather(x, 2, index) for x in (before, at, after))
+    shift = (0.5 * (a - c) / (a - 2 * b + c).clamp(max=-1e-6)).clamp(-0.5, 0.5)
+    spacing = (lags[2:] - lags[:-2]) / 2
+    lag = (inner[index] + shift * spacing[index])[..., 0]
+    weight = voiced.to(at.dtype)
+    count = weight.sum(1, keepdim=True)
+    pitch = (weight * torch.log(RATE_HZ / lag / TYPICAL_HZ)).sum(1, keepdim=True) / count.clamp(min=1)
+    weight = torch.where(count > 0, weight, torch.ones_like(weight))
+    return pitch, (weight[..., None] * envelope).sum(1) / weight.sum(1, keepdim=True)
 
 
 def positions(index, starts, lengths, speed):
@@ -95,9 +142,21 @@ def _renamed(key):
     return ".".join(out)
 
 
-def from_checkpoint(path):
+def _widened(state):
+    """A checkpoint from before anything was measured: its styles lose their last numbers, and the measured ones begin without influence."""
+    if len(state["style_out.bias"]) == LEARNED:
+        return state
+    state = {**state, **{k: state[k][:LEARNED] for k in ("style_out.weight", "style_out.bias")}}
+    for k in ("style_to_text.weight", "style_to_frames.weight"):
+        state[k] = torch.cat([state[k][:, :LEARNED], torch.zeros(len(state[k]), STYLE - LEARNED)], 1)
+    return state
+
+
+def from_checkpoint(path, older=False):
+    """older: a checkpoint of the earlier layout will do, to begin a training with; its voices are not those of the files."""
     saved = load(path)
     state = whole(saved.get("network", saved.get("model", saved)))
     network = Synthesiser()
-    network.load_state_dict({_renamed(k): v for k, v in state.items()})
+    state = {_renamed(k): v for k, v in state.items()}
+    network.load_state_dict(_widened(state) if older else state)
     return network.eval()

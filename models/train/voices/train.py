@@ -19,11 +19,15 @@ import torch.nn.functional as F
 
 from common import checkpoint
 from voices.analysis import BANDS, LAGS
-from voices.network import Synthesiser, from_checkpoint, positions
+from voices.network import LEARNED, Synthesiser, from_checkpoint, positions
+from voices.speakers import NAMED
 
 WARM_UP_STEPS = 100
-STYLE_NOISE = 0.03
-NAMES = ("envelope", "log pitch", "voicing", "log length", "frames of a length", "envelope dB")
+STYLE_NOISE = 0.03        # on the learned part
+REFERENCE_FRAMES = (100, 500)  # that a style is made from: 1 to 5 s
+NOISY_SHARE = 0.15        # of the clips that styles are made from
+NOISE_DECIBELS = (15, 35)  # under the clip's loudest frame
+NAMES = ("envelope", "log pitch", "voicing", "log length", "frames of a length", "envelope dB", "mean log pitch", "mean envelope dB")
 
 
 @dataclass
@@ -50,9 +54,16 @@ def _cut(values, start, length):
     return torch.from_numpy(np.concatenate([values] * times)[start : start + length].astype(np.float32))
 
 
-def collate(clips, by_speaker, r):
+def _noisy(envelope, correlation, decibels):
+    """White noise under speech, as the features show it."""
+    power = envelope.exp()
+    noise = power.sum(1).max() / BANDS * 10 ** (-decibels / 10)
+    return (power + noise).log(), correlation * (power.sum(1) / (power + noise).sum(1))[:, None]
+
+
+def collate(clips, by_speaker, r, noisy=False):
     size, n, t = len(clips), max(len(c.ids) for c in clips), max(len(c.frames.pitch) for c in clips)
-    length = r.randint(100, 220)
+    length = r.randint(*REFERENCE_FRAMES)
     ids, lengths, symbols = torch.zeros(size, n, dtype=torch.long), torch.zeros(size, n), torch.zeros(size, n)
     envelope, pitch, voicing, frames = torch.zeros(size, t, BANDS), torch.zeros(size, t), torch.zeros(size, t, 2), torch.zeros(size, t)
     style_envelope, style_correlation = torch.zeros(size, length, BANDS), torch.zeros(size, length, len(LAGS))
@@ -66,6 +77,8 @@ def collate(clips, by_speaker, r):
         other = r.choice(by_speaker[clip.speaker]).frames
         start = r.randint(0, max(0, len(other.pitch) - length))
         style_envelope[i], style_correlation[i] = _cut(other.envelope, start, length), _cut(other.correlation, start, length)
+        if noisy and r.random() < NOISY_SHARE:
+            style_envelope[i], style_correlation[i] = _noisy(style_envelope[i], style_correlation[i], r.uniform(*NOISE_DECIBELS))
     ends, time_axis = lengths.cumsum(1), torch.arange(t).float()
     index = (time_axis[None, :, None] >= ends[:, None]).sum(2).clamp(max=n - 1)
     rate = torch.tensor([[c.rate] for c in clips])
@@ -77,7 +90,8 @@ def collate(clips, by_speaker, r):
 
 def losses(network, b, style_noise=0.0):
     style = network.style(b.style_envelope, b.style_correlation)
-    style = style + style_noise * torch.randn_like(style)
+    if style_noise:
+        style = torch.cat([style[:, :LEARNED] + style_noise * torch.randn_like(style[:, :LEARNED]), style[:, LEARNED:]], 1)
     hidden, log_lengths = network.text(b.ids, style)
     envelope, log_pitch, voicing = network.frames(hidden, b.index, b.position, style)
 
@@ -92,8 +106,15 @@ def losses(network, b, style_noise=0.0):
     of_length = mean((log_lengths - wanted.clamp(min=0.3).log()).abs(), b.symbols)
     off = mean((log_lengths.exp() - wanted).abs(), b.symbols)
     decibels = mean((envelope - b.envelope).abs().mean(-1), b.frames) * 4.343
-    total = of_envelope + 2 * of_pitch + 0.5 * of_voicing + 0.5 * of_length
-    return total, tuple(x.item() for x in (of_envelope, of_pitch, of_voicing, of_length, off, decibels))
+    # What one hears of a voice over a whole clip, and what a frame's error hides: is it too high, too bright?
+    voiced = b.frames * (b.voicing[..., 0] > 0.6)
+    count = voiced.sum(1).clamp(min=1)
+    of_mean_pitch = ((voiced * (log_pitch - b.pitch.clamp(min=50).log())).sum(1) / count).abs().mean()
+    apart = ((voiced[..., None] * (envelope - b.envelope)).sum(1) / count[:, None]).abs()
+    of_mean_envelope = (apart / network.std).mean()
+    total = of_envelope + 2 * of_pitch + 0.5 * of_voicing + 0.5 * of_length + 2 * of_mean_pitch + of_mean_envelope
+    parts = (of_envelope, of_pitch, of_voicing, of_length, off, decibels, of_mean_pitch, apart.mean() * 4.343)
+    return total, tuple(x.item() for x in parts)
 
 
 def load(paths):
@@ -113,7 +134,7 @@ class Trainer:
         self.r = torchsetup.seed_everything(options.seed)
         self.step, self.pool, resumed = 0, [], os.path.exists(options.out)
         begin = options.out if resumed else options.init
-        self.network = from_checkpoint(begin).train() if begin else Synthesiser()
+        self.network = from_checkpoint(begin, older=not resumed).train() if begin else Synthesiser()
         if not begin:
             some = np.concatenate([c.frames.envelope for c in clips[:400]]).astype(np.float32)
             self.network.mean.copy_(torch.from_numpy(some.mean(0)))
@@ -132,15 +153,24 @@ class Trainer:
             pool=self.pool, generators=checkpoint.generators(self.r),
         )
 
+    def some(self, count):
+        """Indices of clips by chance; as many of the named voices as --named-share says, or as there happen to be."""
+        share = self.options.named_share
+        if share is None:
+            return self.r.sample(range(len(self.clips)), count)
+        named = [i for i, clip in enumerate(self.clips) if clip.speaker in NAMED]
+        others = [i for i, clip in enumerate(self.clips) if clip.speaker not in NAMED]
+        return self.r.sample(named, round(count * share)) + self.r.sample(others, count - round(count * share))
+
     def draw(self):
         """Batches of similar length, in random order; indices, so that a checkpoint can hold them."""
         size = self.options.batch
         if not self.pool:
-            some = self.r.sample(range(len(self.clips)), min(len(self.clips), 40 * size))
+            some = self.some(min(len(self.clips), 40 * size))
             some.sort(key=lambda i: len(self.clips[i].frames.pitch))
             self.pool = [some[i : i + size] for i in range(0, len(some), size)]
             self.r.shuffle(self.pool)
-        return collate([self.clips[i] for i in self.pool.pop()], self.by_speaker, self.r)
+        return collate([self.clips[i] for i in self.pool.pop()], self.by_speaker, self.r, noisy=True)
 
     def take_step(self):
         o = self.options
@@ -162,7 +192,7 @@ def held_out(network, clips, seed=1):
     import random
 
     r, by_speaker = random.Random(seed), grouped(clips)
-    named = [c for c in clips if ":" not in c.speaker]
+    named = [c for c in clips if c.speaker in NAMED]
     device = next(network.parameters()).device
     found = [losses(network, collate(named[i : i + 8], by_speaker, r).to(device))[1] for i in range(0, len(named), 8)]
     return dict(zip(NAMES, np.round(np.mean(found, 0), 4).tolist()))
@@ -188,6 +218,7 @@ def main():
     add("--device", default="cpu", help="cpu or cuda")
     add("--lr", type=float, default=2e-3)
     add("--batch", type=int, default=6, help="clips in a batch")
+    add("--named-share", type=float, help="of the eight named voices in what is heard; without it, as in the shards")
     add("--save-every", type=int, default=250)
     add("--held-out", action="store_true", help="print the losses of the held-out shard, and stop")
     add("--check", action="store_true", help="compare the gradients with a float64 copy, and stop")

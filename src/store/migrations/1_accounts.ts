@@ -1,5 +1,5 @@
 // The first tables: who may call, what they have left, what they used. Written once; a later change is a new file.
-// Plain SQL that SQLite and Postgres both take: BIGINT for counts, money (micro-dollars) and times (ms since 1970),
+// Plain SQL that SQLite and Postgres both take (a column of bytes is the one exception): BIGINT for counts, money (micro-dollars) and times (ms since 1970),
 // SMALLINT for flags, TEXT for ids.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

@@ -22,10 +22,11 @@ export default Effect.gen(function* () {
   yield* sql`CREATE INDEX answers_by_org ON answers (org_id, created_at_ms, size_bytes)`
   yield* sql`CREATE INDEX answers_by_age ON answers (created_at_ms)`
 
+  const bytes = sql.literal(sql.onDialectOrElse({ pg: () => "BYTEA", orElse: () => "BLOB" }))
   yield* sql`CREATE TABLE answer_parts (
     answer_id TEXT NOT NULL,
     part BIGINT NOT NULL,
-    bytes BLOB NOT NULL,
+    bytes ${bytes} NOT NULL,
     PRIMARY KEY (answer_id, part)
   )`
 })

@@ -7,16 +7,24 @@ import { StoreUnavailable } from "../StoreErrors.ts"
 import accounts from "./1_accounts.ts"
 import transcriptionJobs from "./2_transcription_jobs.ts"
 import answers from "./3_answers.ts"
+import nodes from "./4_nodes.ts"
 
 const run = Migrator.make({})({
   loader: Migrator.fromRecord({
     "1_accounts": accounts,
     "2_transcription_jobs": transcriptionJobs,
     "3_answers": answers,
+    "4_nodes": nodes,
   }),
   table: "migrations",
 })
 
-export const migrationsLayer: Layer.Layer<never, StoreUnavailable, SqlClient.SqlClient> = Layer.effectDiscard(
-  Effect.mapError(run, (error) => new StoreUnavailable({ place: "store", problem: problemOf(error) })),
-)
+/** What a failed migration says is that it failed; why, is said by its statement. */
+const reasonOf = (error: Effect.Error<typeof run>): unknown =>
+  "cause" in error && error.cause instanceof Error ? error.cause : error
+
+/** `place` is what an operator is told where the database cannot be opened. */
+export const migrationsLayer = (place: string): Layer.Layer<never, StoreUnavailable, SqlClient.SqlClient> =>
+  Layer.effectDiscard(
+    Effect.mapError(run, (error) => new StoreUnavailable({ place, problem: problemOf(reasonOf(error)) })),
+  )

@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import { cloneOnnx } from "#engines/clone/CloneOnnx.ts"
 import type { SpeechEngine, SynthesizeRequest } from "#engines/Engine.ts"
 import { kokoroOnnx } from "#engines/kokoro/KokoroOnnx.ts"
+import { cleannessOf } from "../../../bench/models/VoiceProfile.ts"
 import { demoFiles, openSpeech, say, speechOutlet, speechRequest } from "../kokoro/speech.ts"
 import { toyFolder } from "../kokoro/toyKokoro.ts"
 
@@ -60,7 +61,7 @@ const bytes = (engine: SpeechEngine, request: SynthesizeRequest) =>
   Effect.map(say(engine, request), ({ samples }) => digest(samples))
 
 describe("style-clone-onnx", () => {
-  it.effect("follows the pitch of the clip", () =>
+  it.effect("follows the pitch of the clip, and is as loud as every voice however loud the clip is", () =>
     Effect.gen(function* () {
       const engine = yield* openSpeech(cloneOnnx, demoFiles, DEMO)
       expect(engine.facts).toMatchObject({ cloning: true, voices: ["default"], rateHz: 24_000 })
@@ -68,8 +69,13 @@ describe("style-clone-onnx", () => {
         const voice = yield* clipOf(preset)
         const { samples } = yield* say(engine, speechRequest(TEXT, { voice }))
         const ratio = pitch(samples) / pitch(voice.clip)
-        expect(ratio).toBeGreaterThan(0.85)
-        expect(ratio).toBeLessThan(1.18)
+        expect(ratio).toBeGreaterThan(0.9)
+        expect(ratio).toBeLessThan(1.1)
+        // The target of the graph's level is −21 dBFS.
+        expect(Math.abs(cleannessOf(samples).loudnessDbfs + 21)).toBeLessThan(1)
+        const quiet = { ...voice, clip: voice.clip.map((sample) => sample / 20) }
+        const again = yield* say(engine, speechRequest(TEXT, { voice: quiet }))
+        expect(Math.abs(cleannessOf(again.samples).loudnessDbfs + 21)).toBeLessThan(1)
       }
     }),
   )

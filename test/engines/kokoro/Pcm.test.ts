@@ -51,6 +51,19 @@ describe("pcm of a piece", () => {
     }
   })
 
+  it("leaves margins that scale with speed", () => {
+    const wave = join(silence(1), tone(0.5, 0.5), silence(1))
+    const lengthMs = (speed: number) => (1000 * toPcm(wave, RATE, speed)!.length) / RATE
+    const atOne = lengthMs(1)
+    for (const [speed, longerMs] of [
+      [0.25, 180],
+      [0.5, 60],
+      [2, -30],
+      [4, -45],
+    ] as const)
+      expect(lengthMs(speed) - atOne).toBeCloseTo(longerMs, 0)
+  })
+
   it("refuses what is not a number, and survives what is no sound", () => {
     expect(toPcm(Float32Array.of(0, Number.NaN, 0), RATE)).toBeUndefined()
     expect(toPcm(Float32Array.of(0, Number.POSITIVE_INFINITY), RATE)).toBeUndefined()

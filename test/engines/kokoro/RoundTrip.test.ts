@@ -42,11 +42,11 @@ describe("round trip", () => {
       )
       const rates = Object.fromEntries(byVoice.map(([preset, heard]) => [preset, wordErrorRate(heard)]))
       for (const [preset, rate] of Object.entries(rates)) {
-        // Measured: 0.11 (am_adam) to 0.28 (bm_george).
-        expect([preset, rate < 0.4]).toEqual([preset, true])
+        // Measured: 0.03 (af_bella) to 0.15 (af_sarah).
+        expect([preset, rate < 0.25]).toEqual([preset, true])
       }
-      // Measured: 0.18.
-      expect(wordErrorRate(byVoice.flatMap(([, heard]) => heard))).toBeLessThan(0.23)
+      // Measured: 0.07.
+      expect(wordErrorRate(byVoice.flatMap(([, heard]) => heard))).toBeLessThan(0.13)
     }),
   )
 })

@@ -1,0 +1,258 @@
+// The requests of one model's engine, from asking to their end: who waits, who has a slot, what each is told, and what of
+// it is counted. EngineHost owns it, tells it when an engine is there and when one has died, and gives it what engines
+// send. Knows nothing of processes. All of it runs in plain calls on the event loop.
+
+import { Effect } from "effect"
+import { AtCapacity, EngineFailed, ModelUnavailable } from "#domain/Errors.ts"
+import type { ModelEntry } from "#domain/Model.ts"
+import { EventKind, type RequestId, type ToEngine, type WireError } from "#engines/Wire.ts"
+import { type Flow, type Listener, type RunError, type RunOptions, runErrorOf } from "./EngineRun.ts"
+import type { ModelMeters } from "./ModelMeters.ts"
+import * as Tree from "./Tree.ts"
+import { WaitingLine } from "./WaitingLine.ts"
+
+interface Job {
+  readonly request: unknown
+  readonly user: string
+  /** Work that nobody is waiting for in person: it leaves a slot free for those who do. */
+  readonly background: boolean
+  readonly listener: Listener<unknown, unknown>
+  readonly resume: (exit: Effect.Effect<unknown, RunError>) => void
+  /** Set while the engine has it. */
+  id: RequestId | undefined
+  readonly askedAtMs: number
+  openedAtMs: number
+  /** When its last unit came; 0 before the first. */
+  unitAtMs: number
+  /** Set once nobody listens any more. */
+  cancelledAtMs: number | undefined
+}
+
+export interface EngineRequestsOptions {
+  readonly entry: ModelEntry
+  readonly meters: ModelMeters
+  /** Whether background work has to wait at present. */
+  readonly holdsBackground: () => boolean
+  /** To the engine of the moment; nobody gets it where there is none. */
+  readonly send: (message: ToEngine) => void
+}
+
+export interface RequestGauges {
+  readonly open: number
+  readonly waiting: number
+  /** Longest time between a request's cancelling and its slot being free, milliseconds. */
+  readonly slowestCancelMs: number
+}
+
+export class EngineRequests {
+  private readonly options: EngineRequestsOptions
+  private readonly entry: ModelEntry
+  private readonly meters: ModelMeters
+  private readonly line: WaitingLine<Job>
+  private readonly open = new Map<RequestId, Job>()
+  private nextId: RequestId = 1
+  /** Of the last engine that was ready. */
+  private slots = 0
+  private ready = false
+  private finished = false
+  private slowestCancelMs = 0
+  private backgroundStartedMs = Number.NEGATIVE_INFINITY
+  private lastUsedMs = performance.now()
+
+  constructor(options: EngineRequestsOptions) {
+    this.options = options
+    this.entry = options.entry
+    this.meters = options.meters
+    this.line = new WaitingLine(options.entry.runtime.waitingLine)
+  }
+
+  gauges(): RequestGauges {
+    return { open: this.open.size, waiting: this.line.length, slowestCancelMs: this.slowestCancelMs }
+  }
+
+  /** When there was last anything to do; undefined while there is. */
+  idleSinceMs(): number | undefined {
+    return this.open.size === 0 && this.line.length === 0 ? this.lastUsedMs : undefined
+  }
+
+  /** An engine serves so many requests side by side from now on; `pump` lets the first of them in. */
+  begin(slots: number, nowMs: number): void {
+    this.slots = slots
+    this.ready = true
+    this.lastUsedMs = nowMs
+  }
+
+  /** The engine is gone, and what it had with it; those who wait go on waiting for the next one. */
+  lose(reason: EngineFailed["reason"], detail: string): void {
+    this.ready = false
+    this.failOpen(reason, detail)
+  }
+
+  /** There will be no engine any more. */
+  finish(reason: EngineFailed["reason"], detail: string): void {
+    this.finished = true
+    this.lose(reason, detail)
+    for (const job of this.line.clear()) {
+      this.meters.outcomes.failed++
+      job.resume(Effect.fail(this.unavailable()))
+    }
+  }
+
+  /** Lets those in who may go now: a slot is free, or background work that was held back for a while is no longer. */
+  pump(): void {
+    while (this.canOpen()) {
+      const job = this.line.shift(this.backgroundAllowed())
+      if (job === undefined) return
+      this.start(job)
+    }
+  }
+
+  /**
+   * Runs one request to its end. Waits for a slot in the model's bounded line; interruption leaves the line, or
+   * cancels in the engine and returns at once, the slot being free when the engine has confirmed.
+   */
+  run<Started, Unit, End>(
+    request: unknown,
+    listener: Listener<Started, Unit>,
+    { background = false, user = "" }: RunOptions = {},
+  ): Effect.Effect<End, RunError> {
+    return Effect.callback<unknown, RunError>((resume) => {
+      if (this.finished) return resume(Effect.fail(this.unavailable()))
+      const job: Job = {
+        request,
+        user,
+        background,
+        listener: listener as Listener<unknown, unknown>,
+        resume,
+        id: undefined,
+        askedAtMs: performance.now(),
+        openedAtMs: 0,
+        unitAtMs: 0,
+        cancelledAtMs: undefined,
+      }
+      if (this.canOpen() && (!background || this.backgroundAllowed())) this.start(job)
+      else {
+        const joined = this.line.join(job, user, background)
+        if (!joined.taken || joined.displaced !== undefined) this.meters.outcomes.refused++
+        if (!joined.taken) return resume(Effect.fail(this.atCapacity(user)))
+        joined.displaced?.resume(Effect.fail(this.atCapacity(joined.displaced.user)))
+      }
+      return Effect.sync(() => this.abandon(job))
+    }) as Effect.Effect<End, RunError>
+  }
+
+  private atCapacity(user: string): AtCapacity {
+    const retryAfterMs = this.line.retryAfterMs(Math.max(1, this.slots), user)
+    return new AtCapacity({ model: this.entry.id, retryAfterMs })
+  }
+
+  private unavailable(): ModelUnavailable {
+    return new ModelUnavailable({ model: this.entry.id, retryAfterMs: Tree.reviveAfterMs })
+  }
+
+  private canOpen(): boolean {
+    return this.ready && this.open.size < this.slots
+  }
+
+  /**
+   * Background work begins while nobody is served in person, and once a while all the same, or it would never end on a
+   * busy node. It may hold all slots but one, and one where there is no other.
+   */
+  private backgroundAllowed(): boolean {
+    if (this.options.holdsBackground()) return false
+    let background = 0
+    for (const job of this.open.values()) if (job.background) background++
+    const inPerson = this.open.size - background
+    if (inPerson > 0 && performance.now() - this.backgroundStartedMs < Tree.backgroundPatienceMs) return false
+    return background < Math.max(1, this.slots - 1)
+  }
+
+  private start(job: Job): void {
+    const id = this.nextId++
+    job.id = id
+    job.openedAtMs = performance.now()
+    if (job.background) this.backgroundStartedMs = job.openedAtMs
+    else this.meters.queueWaitMs.record(job.openedAtMs - job.askedAtMs)
+    this.open.set(id, job)
+    this.options.send({ t: "open", id, request: job.request })
+  }
+
+  private abandon(job: Job): void {
+    if (this.line.leave(job)) {
+      this.meters.outcomes.cancelled++
+      return
+    }
+    if (job.id === undefined || !this.open.has(job.id)) return
+    job.cancelledAtMs = performance.now()
+    this.options.send({ t: "cancel", id: job.id })
+  }
+
+  /** One step message of the engine, at the time it came: a flat list of events, see engines/Wire. */
+  onStep(events: ReadonlyArray<unknown>, nowMs: number): void {
+    for (let i = 0; i + 2 < events.length; i += 3) {
+      const id = events[i] as RequestId
+      const kind = events[i + 1] as EventKind
+      if (kind === EventKind.text) {
+        this.onEvent(id, EventKind.unit, { text: events[i + 2], completionTokens: events[i + 3] }, nowMs)
+        i++
+      } else this.onEvent(id, kind, events[i + 2], nowMs)
+    }
+  }
+
+  /** One event of one request. A request that was cancelled here keeps its slot until its end arrives. */
+  private onEvent(id: RequestId, kind: EventKind, data: unknown, heardMs: number): void {
+    const job = this.open.get(id)
+    if (job === undefined) return
+    const wanted = job.cancelledAtMs === undefined
+    if (kind === EventKind.unit) {
+      if (!wanted) return
+      this.unitCame(job, heardMs)
+      job.listener.unit(data)
+      return
+    }
+    if (kind === EventKind.started) {
+      if (!wanted) return
+      const flow: Flow = {
+        pause: () => this.options.send({ t: "pause", id }),
+        resume: () => this.options.send({ t: "resume", id }),
+      }
+      job.listener.started(data, flow)
+      return
+    }
+    this.open.delete(id)
+    const nowMs = performance.now()
+    this.lastUsedMs = nowMs
+    this.line.observe(nowMs - job.openedAtMs)
+    if (job.cancelledAtMs !== undefined) {
+      this.slowestCancelMs = Math.max(this.slowestCancelMs, nowMs - job.cancelledAtMs)
+      this.meters.cancelToIdleMs.record(nowMs - job.cancelledAtMs)
+      this.meters.outcomes.cancelled++
+    } else if (kind === EventKind.end) {
+      this.meters.outcomes.done++
+      job.resume(Effect.succeed(data))
+    } else {
+      this.meters.outcomes.failed++
+      job.resume(Effect.fail(runErrorOf(this.entry.id, data as WireError)))
+    }
+    this.pump()
+  }
+
+  /** Once a step and request, with the time that the step's message came: no look at a clock of its own. */
+  private unitCame(job: Job, nowMs: number): void {
+    // Several units of one message are one to whoever waits for them.
+    if (job.unitAtMs === nowMs) return
+    if (job.unitAtMs > 0) this.meters.unitGapMs.record(nowMs - job.unitAtMs)
+    else if (!job.background) this.meters.firstUnitMs.record(nowMs - job.askedAtMs)
+    job.unitAtMs = nowMs
+  }
+
+  private failOpen(reason: EngineFailed["reason"], detail: string): void {
+    const jobs = [...this.open.values()]
+    this.open.clear()
+    for (const job of jobs) {
+      this.meters.outcomes[job.cancelledAtMs === undefined ? "failed" : "cancelled"]++
+      if (job.cancelledAtMs !== undefined) continue
+      job.resume(Effect.fail(new EngineFailed({ model: this.entry.id, reason, detail })))
+    }
+  }
+}

@@ -1,0 +1,162 @@
+// One connection to Postgres, as an Effect SqlConnection: made, used by one borrower at a time, and never mended. Called
+// by PostgresPool. Behind it is a client of the `postgres` package with a single connection, which is thrown away the
+// moment that connection breaks: the package would silently make another one, in the middle of a transaction.
+import { Effect, Stream } from "effect"
+import type { Connection } from "effect/sql/SqlConnection"
+import type { SqlError } from "effect/sql/SqlError"
+import postgres from "postgres"
+import { connectionLost, endsConnection, postgresError } from "./PostgresError.ts"
+
+/** A connection that is not there by then is none. A guess: far above any network, below what a caller waits. */
+const connectTimeoutSeconds = 5
+/** Our statements take milliseconds. A guess: the server ends one that waits for a lock, or is lost, after this. */
+const statementTimeoutMs = 10_000
+/** Where not even the server's own time-out arrives, the network is gone. */
+const deadlineMs = statementTimeoutMs + 2_000
+/** A node that stops in the middle of a transaction must not keep its locks. */
+const idleInTransactionMs = 15_000
+
+/** Counts, times and money are integers below 2^53; a sum of them comes as `numeric`. */
+const integer = (text: string): number => {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value)) throw new RangeError("an integer of the database is over 2^53")
+  return value
+}
+
+const bigintType = 20
+const numericType = 1700
+
+/** As the SQLite client does: what the schema has no type for is stored as what it has one for. */
+const bind = (param: unknown): string | number | bigint | Uint8Array | null => {
+  if (param === undefined || param === null) return null
+  if (typeof param === "boolean") return param ? 1 : 0
+  if (param instanceof Date) return param.toISOString()
+  if (param instanceof Uint8Array) return param
+  return typeof param === "number" || typeof param === "bigint" ? param : String(param)
+}
+
+const clientOf = (url: string, onClose: () => void) =>
+  postgres(url, {
+    max: 1,
+    connect_timeout: connectTimeoutSeconds,
+    idle_timeout: undefined,
+    max_lifetime: null,
+    fetch_types: false,
+    onnotice: () => {},
+    onclose: onClose,
+    connection: {
+      application_name: "edgewise",
+      statement_timeout: statementTimeoutMs,
+      idle_in_transaction_session_timeout: idleInTransactionMs,
+    },
+    types: {
+      bigint: { to: bigintType, from: [bigintType], serialize: String, parse: integer },
+      numeric: { to: numericType, from: [numericType], serialize: String, parse: integer },
+    },
+  })
+
+export interface PostgresConnection extends Connection {
+  /** Once true, for ever: every statement fails. */
+  readonly isBroken: () => boolean
+  /** Whether the server has answered it at least once. */
+  readonly hasWorked: () => boolean
+  readonly madeAtMs: number
+  /** Says goodbye, or just leaves where nobody listens. */
+  readonly end: Effect.Effect<void>
+}
+
+type Answer = postgres.RowList<ReadonlyArray<never>>
+type Shape = "rows" | "values" | "control"
+
+/** `onEnd` is called once, whoever ends it. Nothing is sent before the first statement. */
+export const openConnection = (url: string, onEnd: () => void): PostgresConnection => {
+  let broken = false
+  let worked = false
+  /** Statements without an answer, which a lost connection will never have. */
+  const unanswered = new Set<() => void>()
+  const client = clientOf(url, () => breakUp())
+
+  const breakUp = (): void => {
+    if (broken) return
+    broken = true
+    for (const lost of [...unanswered]) lost()
+    client.end({ timeout: 0 }).catch(() => {})
+    onEnd()
+  }
+
+  const send = (sql: string, params: ReadonlyArray<unknown>, shape: Shape) => {
+    if (shape === "control") return client.unsafe(sql)
+    const query = client.unsafe(
+      sql,
+      params.map(bind) as Array<never>,
+      { prepare: true, simple: false } as object,
+    )
+    return shape === "values" ? query.values() : query
+  }
+
+  /** Not interruptible: nobody may have the connection before its answer is there, which is a matter of milliseconds. */
+  const run = (sql: string, params: ReadonlyArray<unknown>, shape: Shape) =>
+    Effect.uninterruptible(
+      Effect.callback<Answer, SqlError>((resume) => {
+        if (broken) return resume(Effect.fail(connectionLost("the connection to the database is lost")))
+        // Whoever is told may use the connection again at once, so it must be known to be broken by then.
+        const settle = (outcome: Effect.Effect<Answer, SqlError>, ends: boolean) => {
+          if (!unanswered.delete(lost)) return
+          clearTimeout(timer)
+          if (ends) breakUp()
+          resume(outcome)
+        }
+        const lost = () =>
+          settle(Effect.fail(connectionLost("the connection to the database was lost")), true)
+        const timer = setTimeout(
+          () =>
+            settle(Effect.fail(connectionLost(`the database did not answer within ${deadlineMs} ms`)), true),
+          deadlineMs,
+        )
+        unanswered.add(lost)
+        send(sql, params, shape).then(
+          (rows) => {
+            worked = true
+            settle(Effect.succeed(rows as unknown as Answer), false)
+          },
+          (cause: unknown) => {
+            const ends = endsConnection(cause)
+            if (!ends) worked = true
+            settle(Effect.fail(postgresError(cause)), ends)
+          },
+        )
+      }),
+    )
+
+  const rows: Connection["execute"] = (sql, params, transform) =>
+    Effect.map(run(sql, params, "rows"), (found) => {
+      const plain: ReadonlyArray<object> = [...found]
+      return transform === undefined ? plain : transform(plain)
+    })
+  const values: Connection["executeValues"] = (sql, params) =>
+    Effect.map(run(sql, params, "values"), (found) => [...found])
+
+  return {
+    execute: rows,
+    // What is not to be prepared are the words that begin and end transactions; they have no parameters.
+    executeUnprepared: (sql, params, transform) =>
+      params.length > 0
+        ? rows(sql, params, transform)
+        : Effect.map(run(sql, params, "control"), (found) => [...found]),
+    executeRaw: (sql, params) => run(sql, params, params.length > 0 ? "rows" : "control"),
+    executeValues: values,
+    executeValuesUnprepared: values,
+    // The whole result is read first, as from SQLite.
+    executeStream: (sql, params, transform) =>
+      Stream.unwrap(Effect.map(rows(sql, params, transform), (found) => Stream.fromIterable(found))),
+    isBroken: () => broken,
+    hasWorked: () => worked,
+    madeAtMs: performance.now(),
+    end: Effect.promise(async () => {
+      if (broken) return
+      broken = true
+      onEnd()
+      await client.end({ timeout: 1 }).catch(() => {})
+    }),
+  }
+}

@@ -1,0 +1,201 @@
+// What a connection delivers although it has been paused: kept in order until its reader comes to it, on disk as far as
+// the disk takes it. Owned by one RequestBody. The file has no name, so nothing is left behind whatever happens.
+//
+// uWS reads on within one callback, paused or not, as long as each read fills its receive buffer, and a client on the
+// same machine can fill it a hundred times in a row. Nobody else has a turn meanwhile, so the system's threads write,
+// and how far they have come is seen by the file's size: there is no other news before the callback returns.
+import { randomUUID } from "node:crypto"
+import { close, fstatSync, mkdirSync, openSync, readv, unlinkSync, write } from "node:fs"
+import { join } from "node:path"
+import { type BodyBlocks, blockBytes } from "#api/BodyBlocks.ts"
+import { nowMs } from "./Deadlines.ts"
+
+/** Blocks that wait to be written before the callback waits for the disk. */
+const waitingBlocks = 8
+/** Blocks read back at once: each reading waits for a turn of the event loop. */
+const readBlocks = 4
+/**
+ * How long callbacks wait for the disk in all until the event loop has turned again. Without any waiting the flood holds
+ * the loop for 10 to 60 ms, with it for 46 to 66 (measured, 100 MB); what comes later waits in memory.
+ */
+const patienceMs = 50
+/** A disk that takes this long over one block is busy: nobody waits for it before the loop has turned. A guess. */
+const stallMs = 5
+/** One look at the disk. A block takes 0.1 to 0.3 ms to write (measured, page cache). */
+const napMs = 0.1
+
+const clock = new Int32Array(new SharedArrayBuffer(4))
+
+export class BodySpill {
+  private readonly fd: number
+  private readonly blocks: BodyBlocks
+  private readonly onMemory: (changeBytes: number) => void
+  /** Behind the file and `writing`, in order. */
+  private waiting: Array<Uint8Array> = []
+  private writing: Uint8Array | undefined
+  private reading = false
+  private ahead: Promise<ReadonlyArray<Uint8Array>> | undefined
+  private writtenBytes = 0
+  private readBytes = 0
+  private patienceLeftMs = patienceMs
+  /** The disk takes no more: what waits stays in memory. */
+  private full = false
+  private closed = false
+  private fileClosed = false
+  private onWritten: (() => void) | undefined
+
+  /**
+   * @param onMemory told of every change of what is not on disk
+   * @throws where the folder cannot be written
+   */
+  constructor(folder: string, blocks: BodyBlocks, onMemory: (changeBytes: number) => void) {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    const path = join(folder, `${randomUUID()}.body`)
+    this.fd = openSync(path, "wx+", 0o600)
+    unlinkSync(path)
+    this.blocks = blocks
+    this.onMemory = onMemory
+  }
+
+  get empty(): boolean {
+    return (
+      this.ahead === undefined &&
+      this.readBytes === this.writtenBytes &&
+      this.writing === undefined &&
+      this.waiting.length === 0
+    )
+  }
+
+  /** Copies; called within uWS's callback. */
+  append(bytes: Uint8Array): void {
+    this.awaitDisk()
+    const last = this.waiting.at(-1)
+    const longer = last === undefined ? undefined : this.blocks.append(last, bytes)
+    if (longer === undefined) this.waiting.push(this.blocks.copy(bytes))
+    else this.waiting[this.waiting.length - 1] = longer
+    this.onMemory(bytes.length)
+    this.write()
+  }
+
+  /**
+   * The next pieces, which the reader may give back; none once it is closed. One call at a time, while there is
+   * something.
+   */
+  async next(): Promise<ReadonlyArray<Uint8Array>> {
+    while (!this.readable && this.writing !== undefined && !this.closed) {
+      await new Promise<void>((resolve) => {
+        this.onWritten = resolve
+      })
+    }
+    if (this.closed) return []
+    if (this.readable) {
+      const pieces = await (this.ahead ?? this.readBack())
+      this.ahead = undefined
+      if (!this.closed && this.readable) this.readAhead()
+      return pieces
+    }
+    const pieces = this.waiting.splice(0, readBlocks)
+    for (const piece of pieces) this.onMemory(-piece.length)
+    return pieces
+  }
+
+  /** Forgets everything. A `next` on its way answers nothing. */
+  close(): void {
+    if (this.closed) return
+    this.closed = true
+    for (const piece of this.waiting.splice(0)) this.drop(piece)
+    this.closeFile()
+    this.onWritten?.()
+  }
+
+  /** Its number would go to the next file, and what is on its way would meet that. */
+  private closeFile(): void {
+    if (!this.closed || this.fileClosed || this.writing !== undefined || this.reading) return
+    this.fileClosed = true
+    close(this.fd)
+  }
+
+  private drop(piece: Uint8Array): void {
+    this.blocks.giveBack(piece)
+    this.onMemory(-piece.length)
+  }
+
+  /** From the file, or soon. */
+  private get readable(): boolean {
+    return this.ahead !== undefined || this.readBytes < this.writtenBytes
+  }
+
+  /** While the reader is at work on the last pieces. */
+  private readAhead(): void {
+    this.ahead = this.readBack()
+    // Told to whoever asks for it, if anybody does.
+    this.ahead.catch(() => {})
+  }
+
+  private readBack(): Promise<ReadonlyArray<Uint8Array>> {
+    const pieces: Array<Uint8Array> = []
+    let wantedBytes = 0
+    while (pieces.length < readBlocks && this.readBytes + wantedBytes < this.writtenBytes) {
+      const piece = this.blocks.take(Math.min(blockBytes, this.writtenBytes - this.readBytes - wantedBytes))
+      pieces.push(piece)
+      wantedBytes += piece.length
+    }
+    this.reading = true
+    return new Promise((resolve, reject) => {
+      readv(this.fd, pieces, this.readBytes, (error, count) => {
+        this.reading = false
+        this.closeFile()
+        if (error === null && count === wantedBytes) {
+          this.readBytes += count
+          resolve(pieces)
+        } else reject(error ?? new Error("a file has become shorter"))
+      })
+    })
+  }
+
+  private awaitDisk(): void {
+    const beganMs = nowMs()
+    let waitedMs = 0
+    while (this.waiting.length >= waitingBlocks && waitedMs < this.patienceLeftMs && !this.full) {
+      Atomics.wait(clock, 0, 0, napMs)
+      this.write()
+      waitedMs = nowMs() - beganMs
+      if (waitedMs > stallMs) this.patienceLeftMs = 0
+    }
+    this.patienceLeftMs -= waitedMs
+  }
+
+  /** Begins the next write, once the last is done: one at a time, because the file's size tells only of the first. */
+  private write(): void {
+    if (this.writing !== undefined && fstatSync(this.fd).size >= this.writtenBytes + this.writing.length)
+      this.written(this.writing)
+    if (this.writing !== undefined || this.full || this.closed) return
+    const piece = this.waiting.shift()
+    if (piece === undefined) return
+    this.writing = piece
+    write(this.fd, piece, 0, piece.length, this.writtenBytes, (error, count) => {
+      this.patienceLeftMs = patienceMs
+      if (this.writing === piece) {
+        if (this.closed || (error === null && count === piece.length)) this.written(piece)
+        else this.keep(piece)
+      }
+      this.write()
+      this.closeFile()
+    })
+  }
+
+  private written(piece: Uint8Array): void {
+    this.writing = undefined
+    this.writtenBytes += piece.length
+    this.drop(piece)
+    this.onWritten?.()
+  }
+
+  /** Not written, or not wholly. */
+  private keep(piece: Uint8Array): void {
+    this.full = true
+    this.writing = undefined
+    this.waiting.unshift(piece)
+    this.onWritten?.()
+  }
+}

@@ -1,0 +1,50 @@
+// The stores that there are, so that a test of what all of them must do runs over each: SQLite in memory or in a data
+// directory of its own, and Postgres at a place of its own on a server of the test file, where the machine has one.
+import { Effect, Layer, type Scope } from "effect"
+import { afterAll, beforeAll, describe } from "vitest"
+import { type Store, sqliteStoreLayer, storeLayer } from "#store/Store.ts"
+import type { StoreUnavailable } from "#store/StoreErrors.ts"
+import { hasPostgres, type PostgresServer, startPostgres } from "../support/PostgresServer.ts"
+import { tempDir } from "./TempDir.ts"
+
+type StoreLayer = Layer.Layer<Store, StoreUnavailable>
+
+export interface Dialect {
+  readonly name: "SQLite" | "Postgres"
+  /** An empty store. */
+  readonly fresh: StoreLayer
+  /** An empty store that several processes may open: each with a `Layer.fresh` of what `open` gives it. */
+  readonly shared: Effect.Effect<
+    { readonly open: Effect.Effect<StoreLayer, never, Scope.Scope> },
+    never,
+    Scope.Scope
+  >
+}
+
+const sqlite: Dialect = {
+  name: "SQLite",
+  fresh: sqliteStoreLayer(":memory:"),
+  // Its processes share the data directory.
+  shared: Effect.map(tempDir, (dataDir) => ({ open: Effect.succeed(Layer.fresh(storeLayer({ dataDir }))) })),
+}
+
+const postgresOf = (server: () => PostgresServer): Dialect => {
+  const freshUrl = Effect.promise(() => server().freshUrl())
+  // Its nodes have a data directory each.
+  const shared: Dialect["shared"] = Effect.map(freshUrl, (databaseUrl) => ({
+    open: Effect.map(tempDir, (dataDir) => Layer.fresh(storeLayer({ dataDir, databaseUrl }))),
+  }))
+  return { name: "Postgres", fresh: Layer.unwrap(Effect.flatMap(shared, ({ open }) => open)), shared }
+}
+
+export const eachDialect = (tests: (dialect: Dialect) => void): void => {
+  describe("SQLite", () => tests(sqlite))
+  describe.skipIf(!hasPostgres)("Postgres", () => {
+    let server: PostgresServer
+    beforeAll(async () => {
+      server = await startPostgres()
+    })
+    afterAll(() => server?.remove())
+    tests(postgresOf(() => server))
+  })
+}
