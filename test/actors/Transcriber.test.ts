@@ -12,6 +12,11 @@ import type { Segment, TranscribeEnd, TranscribeRequest } from "#engines/Engine.
 const rateHz = 16_000
 const windowSeconds = 2
 
+interface Listener {
+  readonly unit: (segment: Segment) => void
+  readonly started: (facts: object) => void
+}
+
 interface Ears {
   /** Samples of each window that are finished with, by turns; more than there are means all. */
   readonly consumes: ReadonlyArray<number>
@@ -21,11 +26,7 @@ interface Ears {
 /** An engine that hears the number of each second's first sample, and notes what it was asked. */
 const ears = ({ closedSeconds, consumes }: Ears) => {
   const asked: Array<TranscribeRequest> = []
-  const run = (
-    _id: string,
-    request: unknown,
-    listener: { unit: (segment: Segment) => void; started: (facts: object) => void },
-  ) =>
+  const run = (_id: string, request: unknown, listener: Listener) =>
     Effect.sync(() => {
       const asks = request as TranscribeRequest
       const turn = asked.push(asks) - 1
@@ -86,11 +87,7 @@ const options = { language: undefined, prompt: "", temperature: 0, punctuation: 
 /** Hears a second after the other of what it is given, as several windows of one call. */
 const earsTogether = () => {
   const asked: Array<TranscribeRequest> = []
-  const run = (
-    _id: string,
-    request: unknown,
-    listener: { unit: (segment: Segment) => void; started: (facts: object) => void },
-  ) =>
+  const run = (_id: string, request: unknown, listener: Listener) =>
     Effect.sync(() => {
       const asks = request as TranscribeRequest
       asked.push(asks)

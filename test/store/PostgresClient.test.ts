@@ -1,7 +1,7 @@
 // The SqlClient over Postgres, against a real server: values, errors, transactions, and what happens when the server
 // goes and comes back.
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
-import { Cause, Deferred, Effect, Exit, Fiber, Layer, Logger, References, Stream } from "effect"
+import { Cause, Effect, Layer, Logger, References } from "effect"
 import { SqlClient } from "effect/sql"
 import { postgresLayer } from "#store/PostgresClient.ts"
 import {
@@ -10,6 +10,7 @@ import {
   type PostgresServer,
   startPostgres,
 } from "../support/PostgresServer.ts"
+import { bindsAndReturns, counter, keepsTransactionsWhole } from "./Counter.ts"
 
 describe.skipIf(!hasPostgres)("Postgres", () => {
   let server: PostgresServer
@@ -26,33 +27,11 @@ describe.skipIf(!hasPostgres)("Postgres", () => {
       ),
     )
 
-  const counter = Effect.gen(function* () {
-    const sql = yield* SqlClient.SqlClient
-    yield* sql`CREATE TABLE counter (name TEXT PRIMARY KEY, n BIGINT NOT NULL, note TEXT, data BYTEA)`
-    yield* sql`INSERT INTO counter (name, n) VALUES ('a', 0)`
-    return {
-      sql,
-      add: (by: number) => sql`UPDATE counter SET n = n + ${by} WHERE name = 'a'`,
-      value: Effect.map(sql<{ n: number }>`SELECT n FROM counter WHERE name = 'a'`, (rows) => rows[0]?.n),
-    }
-  })
-
   it.live("binds and returns the values of the product", () =>
     Effect.gen(function* () {
-      const { sql } = yield* counter
-      const at = new Date(0)
-      const row = { name: "b", n: Number.MAX_SAFE_INTEGER, note: "ünï'; --", data: Buffer.from([0, 255]) }
-      yield* sql`INSERT INTO counter ${sql.insert(row)}`
-      yield* sql`INSERT INTO counter ${sql.insert({ name: "c", n: true, note: at, data: undefined })}`
-      expect(yield* sql`SELECT * FROM counter WHERE name > 'a' ORDER BY name`).toEqual([
-        row,
-        { name: "c", n: 1, note: at.toISOString(), data: null },
-      ])
-      expect(yield* sql`SELECT name, n FROM counter WHERE name = 'c'`.values).toEqual([["c", 1]])
-      const streamed = yield* Stream.runCollect(
-        sql<{ name: string }>`SELECT name FROM counter ORDER BY name`.stream,
-      )
-      expect(streamed.map((found) => found.name)).toEqual(["a", "b", "c"])
+      const table = yield* counter
+      const { sql } = table
+      yield* bindsAndReturns(table, Buffer.from([0, 255]))
       expect(yield* sql`SELECT SUM(n) AS n, COUNT(*) AS rows FROM counter WHERE name < 'b'`).toEqual([
         { n: 0, rows: 1 },
       ])
@@ -83,30 +62,9 @@ describe.skipIf(!hasPostgres)("Postgres", () => {
 
   it.live("keeps a transaction whole: failure, defect and interruption undo it", () =>
     Effect.gen(function* () {
-      const { sql, add, value } = yield* counter
-      const attempt = (end: Effect.Effect<unknown, string>) =>
-        Effect.exit(sql.withTransaction(Effect.andThen(add(5), end)))
-      expect(Exit.isFailure(yield* attempt(Effect.fail("no")))).toBe(true)
-      expect(Exit.isFailure(yield* attempt(Effect.die("no")))).toBe(true)
-      expect(yield* value).toBe(0)
-
-      const inside = yield* Deferred.make<void>()
-      const stuck = yield* Effect.forkChild(
-        sql.withTransaction(
-          Effect.andThen(add(5), Effect.andThen(Deferred.succeed(inside, undefined), Effect.never)),
-        ),
-      )
-      yield* Deferred.await(inside)
-      yield* Fiber.interrupt(stuck)
-      expect(yield* value).toBe(0)
-
-      yield* sql.withTransaction(
-        Effect.andThen(
-          add(1),
-          Effect.ignore(sql.withTransaction(Effect.andThen(add(10), Effect.fail("inner")))),
-        ),
-      )
-      expect(yield* value).toBe(1)
+      const table = yield* counter
+      const { sql, add, value } = table
+      yield* keepsTransactionsWhole(table)
 
       // Postgres would call this one committed, and forget it.
       const hidden = sql.withTransaction(Effect.andThen(add(1), Effect.ignore(sql`SELECT * FROM nowhere`)))

@@ -2,42 +2,20 @@ import { existsSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { expect, it } from "@effect/vitest"
-import { Cause, Deferred, Effect, Exit, Fiber, Layer, Stream } from "effect"
+import { Cause, Effect, Exit, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { databaseFile } from "#store/DataDir.ts"
 import { sqliteLayer } from "#store/SqliteClient.ts"
 import { storeLayer } from "#store/Store.ts"
+import { bindsAndReturns, counter, keepsTransactionsWhole } from "./Counter.ts"
 import { tempDir } from "./TempDir.ts"
 
 const memory = sqliteLayer(":memory:")
-const counter = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`CREATE TABLE counter (name TEXT PRIMARY KEY, n BIGINT NOT NULL, note TEXT, data BLOB)`
-  yield* sql`INSERT INTO counter (name, n) VALUES ('a', 0)`
-  return {
-    sql,
-    add: (by: number) => sql`UPDATE counter SET n = n + ${by} WHERE name = 'a'`,
-    value: Effect.map(sql<{ n: number }>`SELECT n FROM counter WHERE name = 'a'`, (rows) => rows[0]?.n),
-  }
-})
 
 it.effect("binds and returns the values of the product", () =>
-  Effect.gen(function* () {
-    const { sql } = yield* counter
-    const at = new Date(0)
-    const row = { name: "b", n: Number.MAX_SAFE_INTEGER, note: "ünï'; --", data: new Uint8Array([0, 255]) }
-    yield* sql`INSERT INTO counter ${sql.insert(row)}`
-    yield* sql`INSERT INTO counter ${sql.insert({ name: "c", n: true, note: at, data: undefined })}`
-    expect(yield* sql`SELECT * FROM counter WHERE name > 'a' ORDER BY name`).toEqual([
-      row,
-      { name: "c", n: 1, note: at.toISOString(), data: null },
-    ])
-    expect(yield* sql`SELECT name, n FROM counter WHERE name = 'c'`.values).toEqual([["c", 1]])
-    const streamed = yield* Stream.runCollect(
-      sql<{ name: string }>`SELECT name FROM counter ORDER BY name`.stream,
-    )
-    expect(streamed.map((found) => found.name)).toEqual(["a", "b", "c"])
-  }).pipe(Effect.provide(memory)),
+  Effect.flatMap(counter, (table) => bindsAndReturns(table, new Uint8Array([0, 255]))).pipe(
+    Effect.provide(memory),
+  ),
 )
 
 it.effect("tells a unique violation from a mistake", () =>
@@ -52,33 +30,7 @@ it.effect("tells a unique violation from a mistake", () =>
 )
 
 it.effect("keeps a transaction whole: failure, defect and interruption undo it", () =>
-  Effect.gen(function* () {
-    const { sql, add, value } = yield* counter
-    const attempt = (end: Effect.Effect<unknown, string>) =>
-      Effect.exit(sql.withTransaction(Effect.andThen(add(5), end)))
-    expect(Exit.isFailure(yield* attempt(Effect.fail("no")))).toBe(true)
-    expect(Exit.isFailure(yield* attempt(Effect.die("no")))).toBe(true)
-    expect(yield* value).toBe(0)
-
-    const inside = yield* Deferred.make<void>()
-    const stuck = yield* Effect.forkChild(
-      sql.withTransaction(
-        Effect.andThen(add(5), Effect.andThen(Deferred.succeed(inside, undefined), Effect.never)),
-      ),
-    )
-    yield* Deferred.await(inside)
-    yield* Fiber.interrupt(stuck)
-    expect(yield* value).toBe(0)
-
-    // A savepoint that fails leaves its transaction standing.
-    yield* sql.withTransaction(
-      Effect.andThen(
-        add(1),
-        Effect.ignore(sql.withTransaction(Effect.andThen(add(10), Effect.fail("inner")))),
-      ),
-    )
-    expect(yield* value).toBe(1)
-  }).pipe(Effect.provide(memory)),
+  Effect.flatMap(counter, keepsTransactionsWhole).pipe(Effect.provide(memory)),
 )
 
 it.effect("runs the transactions of many fibers one after another", () =>
