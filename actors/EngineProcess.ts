@@ -105,6 +105,9 @@ const startProcess = (
 
 const startThread = (onMessage: (message: FromEngine) => void): Started => {
   const done = Deferred.makeUnsafe<EngineExit>()
+  // As engines/shared/onnx/OnnxSession.ts does in a process: the native library reads the environment of the whole
+  // process, of which a thread has only a copy.
+  process.env.ORT_DISABLE_TELEMETRY = "1"
   const worker = new Worker(entry, { execArgv: ["--disable-warning=ExperimentalWarning"] })
   worker.on("message", (message: FromEngine) => onMessage(message))
   const finish = (exit: EngineExit) => Deferred.doneUnsafe(done, Effect.succeed(exit))

@@ -96,8 +96,7 @@ describe("kill -9 of a node at work", () => {
         const death = (async () => {
           if (atWork) await untilOneIsHeard()
           await pause(restMs)
-          node.signal("SIGKILL")
-          await node.exited
+          await node.dispose()
         })()
         // Jobs come in while the node is about to die: some answers never arrive, and those jobs are nobody's.
         // Spread over all kills, or the last ones would meet a node that has nothing to do.

@@ -10,6 +10,10 @@ import type * as Scope from "effect/Scope"
 import { InferenceSession, type Tensor } from "onnxruntime-node"
 import { EngineError, type EngineSpec } from "../../Engine.ts"
 
+// ONNX Runtime's published binaries (1.29 and later) otherwise tell their maker about every session: name and hash of the
+// model, the machine, a device id that they keep in the home directory. They look for this before the first session.
+process.env.ORT_DISABLE_TELEMETRY = "1"
+
 /** One declared input or output. Symbolic dimensions are strings (`"batch_size"`), fixed ones numbers. */
 export interface TensorInfo {
   readonly name: string
