@@ -9,6 +9,7 @@ import type { BodyBlocks } from "#api/BodyBlocks.ts"
 import type { RequestObserver } from "#api/NodeMeters.ts"
 import { RequestNotes } from "#api/RequestNotes.ts"
 import type { Deadlines } from "./Deadlines.ts"
+import type { LargeReplies } from "./LargeReplies.ts"
 import type { RequestBody } from "./RequestBody.ts"
 import type { TransportCounters } from "./TransportCounters.ts"
 import type { TransportSettings } from "./TransportSettings.ts"
@@ -20,6 +21,7 @@ export interface ListenerState {
   readonly counters: TransportCounters
   readonly deadlines: Deadlines
   readonly blocks: BodyBlocks
+  readonly largeReplies: LargeReplies
   /** Lower-case name and value, sent with every response. */
   readonly responseHeaders: ReadonlyArray<readonly [string, string]>
   /** The same in one piece (see ReplyHead). */

@@ -55,7 +55,12 @@ export const handleResponse = (request: Request, response: Response): Effect.Eff
       end(exchange, response, response.status >= 400 ? textOf(exchange, response) : undefined)
       return Effect.void
     case "Uint8Array":
-      return sendBytes(exchange, response, body.text ?? body.body)
+      // A large text is encoded once for all whom the same response answers: the bytes stay with it.
+      return sendBytes(
+        exchange,
+        response,
+        body.contentLength > PLAIN_BODY_BYTES ? body.body : (body.text ?? body.body),
+      )
     case "Stream":
       return sendSink(exchange, response, (sink) =>
         Stream.runForEachArray(body.stream, (chunks) => sink.writeAll(chunks)),

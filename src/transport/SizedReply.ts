@@ -1,10 +1,12 @@
-// A large body of known length on its way out: handed to uWS piece by piece as the kernel takes it, so that a slow
-// reader costs no copy of it, and cut when it stalls. Created by ReplyWriter for bodies over PLAIN_BODY_BYTES.
+// A large body of known length on its way out: handed to uWS piece by piece as the kernel takes it and as it is this
+// body's turn, so that a slow reader costs no copy of it, and cut when it stalls. Created by ReplyWriter for bodies over
+// PLAIN_BODY_BYTES.
 import { Effect } from "effect"
 import { nowMs, type Watched } from "./Deadlines.ts"
 import { type Ending, type Exchange, RENEW_AFTER_MS } from "./Exchange.ts"
+import { PIECE_BYTES, type Taker } from "./LargeReplies.ts"
 
-export class SizedReply implements Watched, Ending {
+export class SizedReply implements Watched, Ending, Taker {
   private readonly exchange: Exchange
   private readonly totalBytes: number
   private rest: Uint8Array
@@ -24,7 +26,7 @@ export class SizedReply implements Watched, Ending {
     return Effect.callback((resume) => {
       this.resume = () => resume(Effect.void)
       this.exchange.res.onWritable(() => {
-        this.exchange.corked(this.step)
+        this.proceed()
         return true
       })
       this.exchange.corked(() => {
@@ -35,8 +37,10 @@ export class SizedReply implements Watched, Ending {
     })
   }
 
+  readonly proceed = (): void => this.exchange.corked(this.step)
+
   sweep(now: number): void {
-    this.exchange.corked(this.step)
+    this.proceed()
     if (this.exchange.done) return
     if (now - this.movedMs >= this.exchange.listener.settings.stallTimeoutMs) {
       this.exchange.listener.counters.slowReadersCut++
@@ -48,19 +52,22 @@ export class SizedReply implements Watched, Ending {
   }
 
   release(): void {
+    this.exchange.listener.largeReplies.leave(this)
     this.exchange.listener.deadlines.unwatch(this)
     this.resume()
   }
 
   private readonly step = (): void => {
-    const { res } = this.exchange
-    if (this.exchange.done) return
-    const before = res.getWriteOffset()
-    const [, complete] = res.tryEnd(this.rest, this.totalBytes)
-    if (complete) return this.exchange.finish()
-    const taken = res.getWriteOffset() - before
-    if (taken === 0) return
-    this.movedMs = nowMs()
-    this.rest = this.rest.subarray(taken)
+    const { listener, res } = this.exchange
+    while (!this.exchange.done && listener.largeReplies.mayGo(this)) {
+      const before = res.getWriteOffset()
+      const [taken, complete] = res.tryEnd(this.rest.subarray(0, PIECE_BYTES), this.totalBytes)
+      if (complete) return this.exchange.finish()
+      const takenBytes = res.getWriteOffset() - before
+      if (takenBytes > 0) this.movedMs = nowMs()
+      this.rest = this.rest.subarray(takenBytes)
+      // uWS calls when the kernel takes more.
+      if (!taken) return
+    }
   }
 }

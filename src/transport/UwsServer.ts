@@ -13,6 +13,7 @@ import { CurrentNotes } from "#api/RequestNotes.ts"
 import { Deadlines } from "./Deadlines.ts"
 import { Exchange, type ListenerState, type UpgradeContext } from "./Exchange.ts"
 import { webSocketEvents } from "./Handshake.ts"
+import { LargeReplies } from "./LargeReplies.ts"
 import { refuse } from "./Refusal.ts"
 import { joinHeaders } from "./ReplyHead.ts"
 import { handleResponse } from "./ReplyWriter.ts"
@@ -71,6 +72,7 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
     counters: new TransportCounters(),
     deadlines: new Deadlines(sweepIntervalMs(settings)),
     blocks: yield* RequestBlocks,
+    largeReplies: new LargeReplies(),
     responseHeaders,
     joinedHeaders: joinHeaders(responseHeaders),
     newId: yield* NewId,

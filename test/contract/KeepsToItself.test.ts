@@ -38,7 +38,7 @@ it.each(["process", "thread"] as const)("engines in a %s leave no trace of telem
     })
     expect(spoken.status).toBe(200)
     const form = new FormData()
-    form.append("file", new File([await spoken.arrayBuffer()], "speech.wav"))
+    form.append("file", new File([new Uint8Array(await spoken.arrayBuffer())], "speech.wav"))
     const heard = await fetch(`${node.base}/v1/audio/transcriptions?model=stt-large-v3-turbo&sync=true`, {
       method: "POST",
       headers,
