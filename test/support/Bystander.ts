@@ -1,36 +1,41 @@
 // Somebody else's small requests while a node has other work: one after the other, timed in a process of their own, so that
-// what the test itself does is not in the figures.
-import { spawn } from "node:child_process"
+// what the test itself does is not in the figures. Every second one goes to a bare server that has nothing else to do: on a
+// machine with few cores, most of a wait may be for a core.
+import { fork, spawn } from "node:child_process"
 import { once } from "node:events"
+import { fileURLToPath } from "node:url"
 
 const program = `
 const http = require("node:http")
-const [, url, key] = process.argv
+const [, key, ...urls] = process.argv
 process.on("disconnect", () => process.exit(0))
 const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
-let times = [], failures = 0, began = performance.now()
+const taken = urls.map(() => ({ times: [], failures: 0 }))
+let at = 0, began = performance.now()
 const ask = () => new Promise((resolve) => {
   began = performance.now()
-  const failed = () => { failures++; resolve() }
-  http.get(url, { agent, headers: { authorization: "Bearer " + key } }, (incoming) => {
+  const failed = () => { taken[at].failures++; resolve() }
+  http.get(urls[at], { agent, headers: { authorization: "Bearer " + key } }, (incoming) => {
     incoming.resume()
     incoming.on("error", failed)
     incoming.on("end", () => {
-      if (incoming.statusCode === 200) times.push(performance.now() - began); else failures++
+      if (incoming.statusCode === 200) taken[at].times.push(performance.now() - began); else taken[at].failures++
       resolve()
     })
   }).on("error", failed)
 })
 let waiting = false
 const loop = async () => {
-  for (;;) { waiting = true; await ask(); waiting = false; await new Promise((r) => setTimeout(r, 4)) }
+  for (;; at = (at + 1) % urls.length) {
+    waiting = true; await ask(); waiting = false
+    await new Promise((r) => setTimeout(r, 4))
+  }
 }
 // One that has no answer yet has waited as well.
 process.on("message", () => {
-  if (waiting) times.push(performance.now() - began)
-  process.send({ times, failures })
-  times = []
-  failures = 0
+  if (waiting) taken[at].times.push(performance.now() - began)
+  process.send(taken)
+  for (const one of taken) { one.times = []; one.failures = 0 }
 })
 loop()
 `
@@ -44,9 +49,14 @@ export interface Waits {
   readonly max: number
 }
 
+export interface Seen {
+  readonly node: Waits
+  readonly bare: Waits
+}
+
 export interface Bystander {
   /** What happened since the last call. */
-  readonly take: () => Promise<Waits>
+  readonly take: () => Promise<Seen>
   readonly stop: () => Promise<unknown>
 }
 
@@ -55,24 +65,37 @@ interface Taken {
   readonly failures: number
 }
 
-export const startBystander = (url: string, key: string): Bystander => {
-  const child = spawn(process.execPath, ["-e", program, url, key], {
+const waitsOf = ({ failures, times }: Taken): Waits => {
+  const sorted = times.sort((a, b) => a - b)
+  const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))] ?? Number.NaN
+  return { count: sorted.length, failures, p50: at(0.5), p99: at(0.99), max: at(1) }
+}
+
+/** Asks `url`, and a bare server for as many bytes. */
+export const startBystander = async (url: string, key: string): Promise<Bystander> => {
+  const answer = await fetch(url, { headers: { authorization: `Bearer ${key}` } })
+  const sizeBytes = (await answer.arrayBuffer()).byteLength
+  const server = fork(fileURLToPath(new URL("bareServerMain.ts", import.meta.url)), [String(sizeBytes)], {
+    execArgv: ["--disable-warning=ExperimentalWarning"],
+  })
+  const [port] = await once(server, "message")
+  const child = spawn(process.execPath, ["-e", program, key, url, `http://127.0.0.1:${port}/`], {
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   })
   return {
     take: () =>
       new Promise((resolve) => {
         child.once("message", (taken) => {
-          const { failures, times } = taken as Taken
-          const sorted = times.sort((a, b) => a - b)
-          const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))] ?? Number.NaN
-          resolve({ count: sorted.length, failures, p50: at(0.5), p99: at(0.99), max: at(1) })
+          const [node, bare] = taken as readonly [Taken, Taken]
+          resolve({ node: waitsOf(node), bare: waitsOf(bare) })
         })
         child.send("take")
       }),
     stop: async () => {
-      child.kill()
-      await once(child, "exit")
+      for (const one of [child, server]) {
+        one.kill()
+        await once(one, "exit")
+      }
     },
   }
 }
