@@ -12,8 +12,8 @@ import {
 } from "#domain/Transcript.ts"
 import type {
   Segment,
+  TranscribeCall,
   TranscribeEnd,
-  TranscribeRequest,
   TranscribeStarted,
   TranscriptionEngine,
 } from "#engines/Engine.ts"
@@ -29,6 +29,17 @@ export interface TranscribeOptions {
   readonly words: boolean
 }
 
+/** A file's samples, 16 kHz mono, counted from its beginning. Where they lie is their owner's business. */
+export interface TranscriberAudio<E> {
+  /** Decodes on: how many more samples there are, or undefined at the end. */
+  readonly next: Effect.Effect<number | undefined, E>
+  /** `next` may be asked while at most so many wait to be released. */
+  readonly atMostWaiting: number
+  readonly span: (from: number, count: number) => TranscribeCall["samples"]
+  /** Samples before this one are no longer needed. */
+  readonly release: (before: number) => void
+}
+
 export interface TranscriberJob<E> {
   readonly modelId: string
   readonly options: TranscribeOptions
@@ -38,8 +49,8 @@ export interface TranscriberJob<E> {
   readonly user?: string
   /** Where an earlier run of the same file stopped. */
   readonly from?: TranscriptProgress | undefined
-  /** The next samples, 16 kHz mono, from `from` on; undefined at the end. */
-  readonly pull: Effect.Effect<Float32Array | undefined, E>
+  /** From `from` on. */
+  readonly audio: TranscriberAudio<E>
   /** Asked before each window, with the samples decoded so far: the caller's chance to stop (money, turns). */
   readonly beforeWindow: (decodedSamples: number) => Effect.Effect<void, E>
   /** The engine has accepted a window; what it refuses is refused before the first of these. */
@@ -93,51 +104,11 @@ const shifted = (segment: Segment, seconds: number): TranscriptSegment => {
   }
 }
 
-/** Audio that is decoded and not yet transcribed: at most two windows and a piece of the decoder's. */
-class Pending {
-  private pieces: Array<Float32Array> = []
-  length = 0
-
-  push(piece: Float32Array): void {
-    this.pieces.push(piece)
-    this.length += piece.length
-  }
-
-  /** The first `count` samples, copied; they stay. */
-  head(count: number): Float32Array {
-    const out = new Float32Array(Math.min(count, this.length))
-    let at = 0
-    for (const piece of this.pieces) {
-      if (at >= out.length) break
-      const part = piece.subarray(0, out.length - at)
-      out.set(part, at)
-      at += part.length
-    }
-    return out
-  }
-
-  drop(count: number): void {
-    let left = count
-    while (left > 0 && this.pieces.length > 0) {
-      const first = this.pieces[0]!
-      if (first.length <= left) {
-        this.pieces.shift()
-        left -= first.length
-      } else {
-        this.pieces[0] = first.subarray(left)
-        left = 0
-      }
-    }
-    this.length = this.pieces.reduce((sum, piece) => sum + piece.length, 0)
-  }
-}
-
 export const transcribeFile = <E>(
   job: TranscriberJob<E>,
 ): Effect.Effect<Transcript, E | RunError | ModelNotLoaded, ModelRegistry> =>
   Effect.gen(function* () {
     const registry = yield* ModelRegistry
-    const pending = new Pending()
     const segments = [...(job.from?.segments ?? [])]
     let language = job.from?.language ?? job.options.language
     let previousTokens = job.from?.previousTokens ?? []
@@ -147,13 +118,11 @@ export const transcribeFile = <E>(
 
     /** Decodes until more than `samples` wait, or all of the file does. */
     const fill = Effect.fnUntraced(function* (samples: number) {
-      while (!ended && pending.length <= samples) {
-        const piece = yield* job.pull
-        if (piece === undefined) ended = true
-        else {
-          pending.push(piece)
-          decodedSamples += piece.length
-        }
+      const enough = Math.min(samples, job.audio.atMostWaiting)
+      while (!ended && decodedSamples - doneSamples <= enough) {
+        const more = yield* job.audio.next
+        if (more === undefined) ended = true
+        else decodedSamples += more
       }
     })
 
@@ -164,19 +133,20 @@ export const transcribeFile = <E>(
       // One sample more than a window, where there is one: whoever sends the last window has to know that it is. Half
       // of what may be heard together is soon decoded, and heard sooner than a window and then the rest of it.
       yield* fill(Math.max(windowSamples, Math.ceil(longestSamples / 2)))
-      if (pending.length === 0) break
+      const waiting = decodedSamples - doneSamples
+      if (waiting === 0) break
       yield* job.beforeWindow(decodedSamples)
       // What is there by now: nobody waits for more than a window.
-      const samples = pending.head(longestSamples)
-      const request: TranscribeRequest = {
-        samples,
+      const count = Math.min(longestSamples, waiting)
+      const request: TranscribeCall = {
+        samples: job.audio.span(doneSamples, count),
         language,
         prompt: job.options.prompt,
         previousTokens,
         temperature: job.options.temperature,
         punctuation: job.options.punctuation,
         words: job.options.words,
-        last: ended && pending.length <= samples.length,
+        last: ended && waiting <= count,
         ...(longestSamples > windowSamples ? { together: true } : {}),
       }
       // A window is heard whole or not at all: when it is repeated, half of it must not stand there twice.
@@ -204,10 +174,9 @@ export const transcribeFile = <E>(
       const [end] = yield* Effect.all([run, fill(windowSamples + longestSamples)], { concurrency: 2 })
       segments.push(...heard)
       // An engine that consumed nothing would be asked the same for ever.
-      const consumed =
-        end.consumedSamples > 0 ? Math.min(end.consumedSamples, samples.length) : samples.length
-      pending.drop(consumed)
+      const consumed = end.consumedSamples > 0 ? Math.min(end.consumedSamples, count) : count
       doneSamples += consumed
+      job.audio.release(doneSamples)
       language = end.language
       previousTokens = end.previousTokens
       job.onHeard?.(doneSamples)

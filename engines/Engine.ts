@@ -7,6 +7,7 @@
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import type { SampleSpan } from "#domain/SampleRing.ts"
 
 /** What an engine can do, and therefore which verb it has. */
 export type EngineKind = "text" | "speech" | "transcription"
@@ -201,6 +202,11 @@ export interface TranscribeRequest {
    * would, and the end speaks for all of them. At most `togetherSeconds` of its facts. Engines may stop after the first.
    */
   readonly together?: boolean
+}
+
+/** As it comes to an engine process: a long file's samples lie in a ring of the node's. */
+export interface TranscribeCall extends Omit<TranscribeRequest, "samples"> {
+  readonly samples: Float32Array | SampleSpan
 }
 
 export interface TranscribeStarted {

@@ -6,19 +6,21 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import * as Scope from "effect/Scope"
-import type {
-  Engine,
-  EngineDescriptor,
+import {
+  type Engine,
+  type EngineDescriptor,
   EngineError,
-  EngineSpec,
-  GenerateRequest,
-  Outlet,
-  SynthesizeRequest,
-  TextDelta,
-  TranscribeRequest,
+  type EngineSpec,
+  type GenerateRequest,
+  type Outlet,
+  type SynthesizeRequest,
+  type TextDelta,
+  type TranscribeCall,
+  type TranscribeRequest,
 } from "./Engine.ts"
 import { isOutOfMemory } from "./OutOfMemory.ts"
 import { StepBatch } from "./StepBatch.ts"
+import { readSpan } from "./shared/listening/Span.ts"
 import { EventKind, type FromEngine, type RequestId, type ToEngine, type WireError } from "./Wire.ts"
 
 export interface EnginePort {
@@ -50,6 +52,14 @@ const toWireError = (cause: Cause.Cause<EngineError>): WireError => {
   return { reason: "Failed", field: "", detail: defect instanceof Error ? defect.message : String(defect) }
 }
 
+const withSamples = ({ samples, ...rest }: TranscribeCall): Effect.Effect<TranscribeRequest, EngineError> =>
+  samples instanceof Float32Array
+    ? Effect.succeed({ ...rest, samples })
+    : Effect.try({
+        try: () => ({ ...rest, samples: readSpan(samples) }),
+        catch: () => new EngineError({ reason: "Failed", field: "", detail: "the audio could not be read" }),
+      })
+
 /** The verb of an engine's kind, as one function. The request was validated at the edge; it is plain data here. */
 const callVerb = (
   engine: Engine,
@@ -62,7 +72,7 @@ const callVerb = (
     case "speech":
       return engine.synthesize(request as SynthesizeRequest, out)
     case "transcription":
-      return engine.transcribe(request as TranscribeRequest, out)
+      return Effect.flatMap(withSamples(request as TranscribeCall), (heard) => engine.transcribe(heard, out))
   }
 }
 

@@ -1,10 +1,16 @@
-// An uploaded file as samples, for one run of a transcription: what an earlier run has heard is passed over, and a
-// decoder process that dies is replaced once. Used by TranscriptionRun; knows no model and no money.
+// An uploaded file as samples in a ring, for one run of a transcription: what an earlier run has heard is passed over, and
+// a decoder process that dies is replaced once. Used by TranscriptionRun; knows no model and no money.
+import { randomUUID } from "node:crypto"
+import { dirname, join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
-import { type Decoded, type DecodeError, Decoder } from "#audio/Decoder.ts"
+import type { TranscriberAudio } from "#actors/Transcriber.ts"
+import { type DecodedRing, type DecodeError, Decoder } from "#audio/Decoder.ts"
+import { CHUNK_SAMPLES } from "#audio/decoder/DecoderWire.ts"
+import { removeSpooled } from "#audio/SpoolFile.ts"
 import { AtCapacity, InvalidRequest } from "#domain/Errors.ts"
+import { RING_SAMPLES, type SampleRing } from "#domain/SampleRing.ts"
 
-/** When a caller may expect a free decoder. A guess: most files are shorter than what is decoded in this time. */
+/** When a caller may expect a free decoder, or room on the disk. A guess: most files are shorter than what is decoded in this time. */
 const busyRetryMs = 5_000
 
 /** What the caller is told. A dead or silent decoder has had its second chance by then: it is the file. */
@@ -12,17 +18,39 @@ const toEdgeError =
   (model: string) =>
   (error: DecodeError): AtCapacity | InvalidRequest => {
     if (error._tag === "AudioRejected") return new InvalidRequest({ field: "file", problem: error.detail })
-    return error.reason === "Busy"
+    // A disk that is full has room again some time, and nothing is wrong with the file.
+    return error.reason === "Busy" || error.reason === "Spool"
       ? new AtCapacity({ model, retryAfterMs: busyRetryMs })
       : new InvalidRequest({ field: "file", problem: "cannot be decoded" })
   }
 
 const died = (error: DecodeError): boolean => error._tag === "DecoderFailed" && error.reason === "Died"
 
-export interface TranscriptionAudio {
-  /** The next samples, 16 kHz mono, or undefined at the end. */
-  readonly pull: Effect.Effect<Float32Array | undefined, AtCapacity | InvalidRequest>
+/** Says whose it is, because another node may be at work in the same folder. */
+const ringName = (): string => `${randomUUID()}.${process.pid}.f32`
+
+/** The ring of another node of this machine that is alive. */
+export const isAnothersRing = (name: string): boolean => {
+  const pid = Number(/\.(\d+)\.f32$/.exec(name)?.[1] ?? Number.NaN)
+  if (Number.isNaN(pid) || pid === process.pid) return false
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
 }
+
+/**
+ * Beside the upload, whose folder is cleared of what nobody needs when a node starts. The decoder makes it, which costs
+ * the event loop nothing.
+ */
+const ringBeside = (path: string): Effect.Effect<SampleRing, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.sync(() => ({ path: join(dirname(path), ringName()), ringSamples: RING_SAMPLES })),
+    (ring) => Effect.promise(() => removeSpooled(ring.path)),
+  )
+
+export type TranscriptionAudio = TranscriberAudio<AtCapacity | InvalidRequest>
 
 /**
  * Opens a file, which fails here when it is no audio. The decoder is given back at the end of the file, not of the
@@ -32,10 +60,12 @@ export interface TranscriptionAudio {
 export const openAudio = Effect.fnUntraced(function* (model: string, path: string, skipSamples: number) {
   const decoder = yield* Decoder
   const outer = yield* Effect.scope
+  const failed = toEdgeError(model)
+  const ring = yield* ringBeside(path)
   let inner: Scope.Closeable | undefined
-  /** Samples of the present decoding; those before `wanted` have been delivered or are to be passed over. */
-  let position = 0
-  let wanted = skipSamples
+  /** Samples that lie in the ring or have been released from it. */
+  let written = skipSamples
+  let until = skipSamples + ring.ringSamples
   let chances = 1
 
   const close = Effect.suspend(() => (inner === undefined ? Effect.void : Scope.close(inner, Exit.void)))
@@ -46,36 +76,32 @@ export const openAudio = Effect.fnUntraced(function* (model: string, path: strin
       (error) => died(error) && chances-- > 0,
       () => again,
     )
-  const open = Effect.gen(function* () {
+  let decoded: DecodedRing | undefined
+  /** From what the ring does not hold yet. */
+  const reopen = Effect.gen(function* () {
+    yield* close
     inner = yield* Scope.fork(outer)
-    position = 0
-    return yield* Scope.provide(decoder.decode(path), inner)
+    decoded = yield* Scope.provide(decoder.decodeInto(path, { ...ring, from: written, until }), inner)
   })
-  let decoded: Decoded | undefined
-  const reopen = Effect.suspend(() =>
-    Effect.map(Effect.andThen(close, open), (fresh) => {
-      decoded = fresh
-    }),
-  )
-  const next: Effect.Effect<Float32Array | undefined, DecodeError> = Effect.gen(function* () {
-    for (;;) {
-      const samples = decoded === undefined ? undefined : yield* decoded.pull
-      if (samples === undefined) {
-        decoded = undefined
-        yield* close
-        return undefined
-      }
-      const start = position
-      position += samples.length
-      if (position <= wanted) continue
-      const fresh = start < wanted ? samples.subarray(wanted - start) : samples
-      wanted = position
-      return fresh
+  const next: Effect.Effect<number | undefined, DecodeError> = Effect.gen(function* () {
+    const more = decoded === undefined ? undefined : yield* decoded.pull
+    if (more !== undefined) written += more
+    else {
+      decoded = undefined
+      yield* close
     }
+    return more
   })
 
-  yield* Effect.mapError(orElseOnce(reopen, reopen), toEdgeError(model))
+  yield* Effect.mapError(orElseOnce(reopen, reopen), failed)
   return {
-    pull: Effect.mapError(orElseOnce(next, Effect.andThen(reopen, next)), toEdgeError(model)),
+    next: Effect.mapError(orElseOnce(next, Effect.andThen(reopen, next)), failed),
+    // The decoder writes a chunk as soon as there is room for one sample of it.
+    atMostWaiting: ring.ringSamples - CHUNK_SAMPLES,
+    span: (from, count) => ({ ...ring, from, count }),
+    release: (before) => {
+      until = before + ring.ringSamples
+      decoded?.room(until)
+    },
   } satisfies TranscriptionAudio
 })

@@ -1,13 +1,14 @@
 // The workers that do accepted transcription jobs, and what a caller may do with a job. An accepted job is a promise:
 // it survives the node, runs again after a crash, is charged once, and its upload goes when it ends. What one job does
 // in its turn is TranscriptionTurn's matter; here it is decided whose turn it is, and what follows from its end.
-import { readdir, rm } from "node:fs/promises"
+import { readdir } from "node:fs/promises"
 import { join } from "node:path"
 import { Cause, Clock, Context, Effect, Exit, FiberMap, Latch, Layer, Schedule } from "effect"
 import { Drain } from "#actors/Drain.ts"
 import { admitBatch } from "#actors/MemoryLadder.ts"
 import type { ModelRegistry } from "#actors/ModelRegistry.ts"
 import type { Decoder } from "#audio/Decoder.ts"
+import { removeSpooled } from "#audio/SpoolFile.ts"
 import { AtCapacity, type Draining, JobNotFound, type MemoryPressure } from "#domain/Errors.ts"
 import { passes, retryAfterMs } from "#domain/JobRetry.ts"
 import type { JobStatus } from "#domain/JobStatus.ts"
@@ -16,6 +17,7 @@ import { type Job, type JobChange, Jobs, type NewJob } from "#store/Jobs.ts"
 import { isStoreDefect } from "#store/StoreErrors.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
 import { type EdgeError, problemOf } from "./ErrorBody.ts"
+import { isAnothersRing } from "./TranscriptionAudio.ts"
 import { chargeCancelled, type Kept, newKept, TurnOver, takeTurn } from "./TranscriptionTurn.ts"
 import { UploadDir } from "./TranscriptionUpload.ts"
 
@@ -57,15 +59,15 @@ export class TranscriptionJobs extends Context.Service<
   )
 }
 
-const removeUpload = (path: string) => Effect.promise(() => rm(path, { force: true }))
+const removeUpload = (path: string) => Effect.promise(() => removeSpooled(path))
 
-/** Files that no unfinished job needs: left by a crash between an upload and its row, or after a job's end. */
+/** Files that no unfinished job needs: left by a crash between an upload and its row, after a job's end, in a turn. */
 const removeOrphans = (dir: string, needed: ReadonlySet<string>) =>
   Effect.promise(async () => {
     const names = await readdir(dir).catch(() => [])
     for (const name of names) {
       const path = join(dir, name)
-      if (!needed.has(path)) await rm(path, { force: true })
+      if (!needed.has(path) && !isAnothersRing(name)) await removeSpooled(path)
     }
   })
 

@@ -111,7 +111,7 @@ export const runTranscription = <E = never>(
       background: run.background,
       user: run.principal.userId,
       from: run.from,
-      pull: audio.pull,
+      audio,
       beforeWindow: (samples) =>
         Effect.andThen(
           // The caller first: it takes note of what is there even where that cannot be paid for.

@@ -1,10 +1,11 @@
 // The multipart body of a transcription request: its one file goes to disk as it arrives, its fields are collected.
 // Knows sizes and names of parts; what the fields mean is Transcriptions' business.
 import { randomUUID } from "node:crypto"
-import { type FileHandle, mkdir, open, rm } from "node:fs/promises"
+import { type FileHandle, mkdir, open } from "node:fs/promises"
 import { join } from "node:path"
 import { ByteSize, Context, Effect, type Scope, Stream } from "effect"
 import { HttpIncomingMessage, type HttpServerRequest, Multipart } from "effect/http"
+import { removeSpooled } from "#audio/SpoolFile.ts"
 import { FileTooLarge, InvalidRequest } from "#domain/Errors.ts"
 import { RequestBlocks } from "./BodyBlocks.ts"
 
@@ -74,18 +75,23 @@ const spool = (file: Multipart.File, handle: FileHandle) =>
     return sizeBytes
   })
 
+const create = (path: string): Promise<FileHandle> => open(path, "wx", 0o600)
+
 const openSpool = Effect.fnUntraced(function* (dir: string) {
   const path = join(dir, randomUUID())
   let kept = false
   const handle = yield* Effect.acquireRelease(
-    stored(async () => {
-      await mkdir(dir, { recursive: true, mode: 0o700 })
-      return await open(path, "wx", 0o600)
-    }),
+    stored(() =>
+      create(path).catch(async (cause: NodeJS.ErrnoException) => {
+        if (cause.code !== "ENOENT") throw cause
+        await mkdir(dir, { recursive: true, mode: 0o700 })
+        return await create(path)
+      }),
+    ),
     (handle) =>
       Effect.promise(async () => {
         await handle.close().catch(() => {})
-        if (!kept) await rm(path, { force: true })
+        if (!kept) await removeSpooled(path)
       }),
   )
   return {

@@ -1,16 +1,18 @@
 // Audio from outside as mono samples: uploads to transcribe, reference clips to clone. Called by the handlers and
 // jobs that own such a file. Each decode has a process to itself, so whatever a file does to the decoder happens to
-// its own request alone. Idle processes are kept for the next files: all for a moment, one for a while.
+// its own request alone.
 
-import { Context, Effect, FiberMap, Layer, Queue, type Scope, Semaphore, Stream } from "effect"
+import { Context, Effect, Layer, Queue, type Scope, Stream } from "effect"
 import { LISTEN_RATE_HZ } from "#domain/Audio.ts"
-import { CompiledCode } from "#domain/CompiledCode.ts"
 import { AudioRejected, DecoderFailed } from "./AudioErrors.ts"
-import { type DecoderEvent, DecoderProcess, startDecoder } from "./DecoderProcess.ts"
+import { makePool, type PoolOptions } from "./DecoderPool.ts"
+import type { DecoderEvent, DecoderProcess } from "./DecoderProcess.ts"
 import {
   type DecodedInfo,
   type DecodedTotals,
   type DecodeLimits,
+  type DecodeRequest,
+  type RingRequest,
   WINDOW_CHUNKS,
 } from "./decoder/DecoderWire.ts"
 
@@ -32,19 +34,17 @@ export interface Decoded {
   readonly totals: () => DecodedTotals | undefined
 }
 
-export interface DecoderOptions {
-  /** Decodes at a time, about 100 MB each; the rest wait in line. Jobs must not be allowed to take them all. */
-  readonly maxProcesses?: number
-  /** Length of that line; past it, `Busy`. */
-  readonly maxWaiting?: number
-  /** How long the last idle process is kept. A guess: starting one costs 0.2 s, keeping one 90 MB. */
-  readonly idleMs?: number
-  /** How long the others are kept: files that come together come again together. A guess. */
-  readonly spareMs?: number
+/** A decode whose samples the gateway does not see. */
+export interface DecodedRing extends Pick<Decoded, "info" | "totals"> {
+  /** How many more samples lie in the ring, or undefined at the end. Memory and disk are bounded by `room`. */
+  readonly pull: Effect.Effect<number | undefined, DecodeError>
+  /** Samples before this one may be written: those that lie where they will are no longer needed. */
+  readonly room: (until: number) => void
+}
+
+export interface DecoderOptions extends PoolOptions {
   /** Silence of a decoder that owes an answer, after which it is killed. Far above one chunk's work (a guess). */
   readonly hangMs?: number
-  /** Starts a process; tests replace it to be able to end one. */
-  readonly startProcess?: (onDeath: () => void) => DecoderProcess
 }
 
 export class Decoder extends Context.Service<
@@ -59,6 +59,15 @@ export class Decoder extends Context.Service<
       path: string,
       options?: { readonly rateHz?: number; readonly limits?: DecodeLimits },
     ) => Effect.Effect<Decoded, DecodeError, Scope.Scope>
+    /**
+     * The same at 16 kHz into a ring. Failing to write it is `DecoderFailed`, reason `Spool`.
+     * @param ring made where it is missing; `from` samples are passed over, those from `until` on wait for `room`
+     */
+    readonly decodeInto: (
+      path: string,
+      ring: RingRequest,
+      options?: { readonly limits?: DecodeLimits },
+    ) => Effect.Effect<DecodedRing, DecodeError, Scope.Scope>
     /** Starts a process in the background if none is idle, e.g. while an upload is still arriving. */
     readonly warm: Effect.Effect<void>
   }
@@ -67,87 +76,38 @@ export class Decoder extends Context.Service<
 }
 
 export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions = {}) {
-  const { hangMs = 60_000, idleMs = 300_000, maxProcesses = 4, maxWaiting = 64, spareMs = 15_000 } = options
-  const compiled = yield* CompiledCode
-  const startProcess =
-    options.startProcess ?? ((onDeath) => new DecoderProcess(onDeath, () => startDecoder(compiled())))
-  const scope = yield* Effect.scope
-  const permits = yield* Semaphore.make(maxProcesses)
-  /** By number: FiberMap takes two objects without visible fields for the same key. */
-  const living = new Map<DecoderProcess, number>()
-  let launched = 0
-  /** The clocks of the idle processes, by the same numbers. */
-  const expiries = yield* FiberMap.make<number>()
-  /** The one that was busy last is taken first, so that the others can be done without. */
-  let idle: ReadonlyArray<DecoderProcess> = []
-  let waiting = 0
+  const { hangMs = 60_000 } = options
+  const { borrow, warm } = yield* makePool(options)
 
-  const isIdle = (process: DecoderProcess): boolean => idle.includes(process)
-  const leaveIdle = (process: DecoderProcess) => {
-    idle = idle.filter((each) => each !== process)
-  }
-
-  const launch = (): DecoderProcess => {
-    const started = startProcess(() => {
-      living.delete(started)
-      leaveIdle(started)
-    })
-    living.set(started, launched++)
-    return started
-  }
-  yield* Effect.addFinalizer(() =>
-    Effect.sync(() => {
-      for (const each of living.keys()) each.kill()
-    }),
-  )
-
-  /** Keeps a process for the next file, and ends it when none comes. */
-  const keep = (kept: DecoderProcess) => {
-    const patienceMs = idle.length === 0 ? idleMs : spareMs
-    idle = [...idle, kept]
-    const expire = Effect.sync(() => {
-      if (!isIdle(kept)) return
-      leaveIdle(kept)
-      kept.kill()
-    })
-    return FiberMap.run(expiries, living.get(kept) ?? -1, Effect.andThen(Effect.sleep(patienceMs), expire))
-  }
-  const borrow = Effect.gen(function* () {
-    if (waiting >= maxWaiting) {
-      return yield* new DecoderFailed({ reason: "Busy", detail: `${waiting} files wait to be decoded` })
-    }
-    waiting++
-    yield* Semaphore.takeScoped(permits, 1).pipe(Effect.ensuring(Effect.sync(() => waiting--)))
-    return yield* Effect.acquireRelease(
-      Effect.suspend(() => {
-        const taken = idle.at(-1) ?? launch()
-        leaveIdle(taken)
-        return Effect.as(FiberMap.remove(expiries, living.get(taken) ?? -1), taken)
-      }),
-      (taken) => {
-        taken.detach()
-        if (taken.reusable && scope.state._tag !== "Closed") return keep(taken)
-        return Effect.sync(() => taken.kill())
-      },
-    )
-  })
-
-  const decode: Decoder["Service"]["decode"] = Effect.fnUntraced(function* (path, request = {}) {
-    const { rateHz = LISTEN_RATE_HZ, limits = DEFAULT_LIMITS } = request
+  /** Begins a decode and waits for the first of what `asDelivered` knows. */
+  const begin = Effect.fnUntraced(function* <A>(
+    request: DecodeRequest,
+    delivery: {
+      /** A chunk or the like, as it is handed on; undefined for facts on the way. Asked once for each event. */
+      readonly asDelivered: (event: DecoderEvent) => A | undefined
+      /** Sends more than it was allowed to. Asked as events arrive. */
+      readonly exceeds: (event: DecoderEvent) => boolean
+      /** One was taken by its reader. */
+      readonly onTaken: (process: DecoderProcess) => void
+    },
+  ) {
     const borrowed = yield* borrow
-    // Bounded by the window of acknowledgements: a process that exceeds it is killed.
+    // Bounded by what the process may send without being answered: one that exceeds it is killed.
     const events = yield* Queue.unbounded<DecoderEvent>()
-    let unacknowledged = 0
     let open = true
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         open = false
       }),
     )
-    borrowed.decode({ path, rateHz, limits }, (event) => {
-      if (event.t === "chunk" && ++unacknowledged > WINDOW_CHUNKS) borrowed.kill()
+    borrowed.decode(request, (event) => {
+      if (delivery.exceeds(event)) borrowed.kill()
       else Queue.offerUnsafe(events, event)
     })
+    /** Whoever speaks after the scope has closed must not speak to a process that serves another. */
+    const say = (what: (process: DecoderProcess) => void) => {
+      if (open) what(borrowed)
+    }
     const next = Queue.take(events).pipe(
       Effect.timeoutOrElse({
         duration: hangMs,
@@ -161,27 +121,29 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
     )
     let info: DecodedInfo | undefined
     let totals: DecodedTotals | undefined
-    /** The next chunk or the end; facts on the way are noted. */
-    const advance: Effect.Effect<Float32Array | undefined, DecodeError> = Effect.gen(function* () {
+    const advance: Effect.Effect<A | undefined, DecodeError> = Effect.gen(function* () {
       for (;;) {
         if (totals !== undefined) return undefined
         const event = yield* next
+        const delivered = delivery.asDelivered(event)
+        if (delivered !== undefined) {
+          say(delivery.onTaken)
+          return delivered
+        }
         switch (event.t) {
-          case "up":
-            break
           case "info":
             info = event.info
             break
-          case "chunk":
-            unacknowledged--
-            // Whoever pulls after the scope has closed must not speak to a process that serves another.
-            if (open) borrowed.acknowledge()
-            return event.samples
           case "end":
             totals = event.totals
             break
           case "rejected":
             return yield* new AudioRejected({ reason: event.reason, detail: event.detail })
+          case "unwritable":
+            return yield* new DecoderFailed({
+              reason: "Spool",
+              detail: `decoded audio could not be stored: ${event.code}`,
+            })
           case "died":
             return yield* new DecoderFailed({ reason: "Died", detail: `the decoder failed: ${event.detail}` })
         }
@@ -197,18 +159,59 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
     }
     const pull = Effect.suspend(() => {
       if (first === undefined) return advance
-      const samples = first
+      const delivered = first
       first = undefined
-      return Effect.succeed(samples)
+      return Effect.succeed(delivered)
     })
+    return { info, pull, say, totals: () => totals }
+  })
+
+  const decode: Decoder["Service"]["decode"] = Effect.fnUntraced(function* (path, request = {}) {
+    const { rateHz = LISTEN_RATE_HZ, limits = DEFAULT_LIMITS } = request
+    let unacknowledged = 0
+    const { info, pull, totals } = yield* begin(
+      { path, rateHz, limits },
+      {
+        asDelivered: (event) => (event.t === "chunk" ? event.samples : undefined),
+        exceeds: (event) => event.t === "chunk" && ++unacknowledged > WINDOW_CHUNKS,
+        onTaken: (process) => {
+          unacknowledged--
+          process.acknowledge()
+        },
+      },
+    )
     const stream = Stream.unfold(undefined, () =>
       Effect.map(pull, (samples) => (samples === undefined ? undefined : ([samples, undefined] as const))),
     )
-    return { info, pull, stream, totals: () => totals }
+    return { info, pull, stream, totals }
   })
 
-  const warm = Effect.suspend(() =>
-    idle.length === 0 && living.size < maxProcesses ? keep(launch()) : Effect.void,
-  )
-  return Decoder.of({ decode, warm })
+  const decodeInto: Decoder["Service"]["decodeInto"] = Effect.fnUntraced(function* (
+    path,
+    ring,
+    request = {},
+  ) {
+    const { limits = DEFAULT_LIMITS } = request
+    let until = ring.until
+    let written = ring.from
+    const { info, pull, say, totals } = yield* begin(
+      { path, rateHz: LISTEN_RATE_HZ, limits, ring },
+      {
+        asDelivered: (event) => (event.t === "written" ? event.samples : undefined),
+        exceeds: (event) => {
+          if (event.t !== "written") return false
+          written += event.samples
+          return !(event.samples > 0 && written <= until)
+        },
+        onTaken: () => {},
+      },
+    )
+    const room = (next: number) => {
+      until = next
+      say((process) => process.room(next))
+    }
+    return { info, pull, room, totals }
+  })
+
+  return Decoder.of({ decode, decodeInto, warm })
 })

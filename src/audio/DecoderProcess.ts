@@ -54,8 +54,13 @@ export class DecoderProcess {
     this.#child.on("message", (message: FromDecoder) => {
       if (message.t === "up") return
       // After these the process waits for its next file. One that had to be stopped is not trusted with another.
-      if (message.t === "end" || (message.t === "rejected" && message.reason !== "TooCostly"))
+      if (
+        message.t === "end" ||
+        message.t === "unwritable" ||
+        (message.t === "rejected" && message.reason !== "TooCostly")
+      ) {
         this.#busy = false
+      }
       this.#listener?.(message)
     })
     this.#child.on("error", (cause) => this.#died(`it could not be started or reached (${cause.name})`))
@@ -78,7 +83,12 @@ export class DecoderProcess {
 
   /** One chunk was taken. */
   acknowledge(): void {
-    if (!this.#dead) this.#send({ t: "ack" })
+    this.#send({ t: "ack" })
+  }
+
+  /** Samples before this one may be written to the ring. */
+  room(until: number): void {
+    this.#send({ t: "room", until })
   }
 
   /** Nobody listens any more. */
@@ -92,7 +102,7 @@ export class DecoderProcess {
 
   #send(message: ToDecoder): void {
     // A failure to write is the process's end, which is told by its own event.
-    if (this.#child.connected) this.#child.send(message, () => {})
+    if (!this.#dead && this.#child.connected) this.#child.send(message, () => {})
   }
 
   #died(detail: string): void {

@@ -1,13 +1,14 @@
 // A voice to clone, as samples: short, from a stranger, so it takes the same way as every upload. Called by the
 // speech handler. The bytes touch the disk because the decoder seeks in files and never receives bodies.
 import { randomUUID } from "node:crypto"
-import { rm, writeFile } from "node:fs/promises"
+import { writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { f32ToS16, secondsToSamples } from "#domain/Audio.ts"
 import { DecoderFailed } from "./AudioErrors.ts"
 import { type DecodeError, Decoder } from "./Decoder.ts"
+import { removeSpooled } from "./SpoolFile.ts"
 
 /** A minute of audio decodes in 0.1 s of CPU (measured); a hundred times that is an attack. */
 const MAX_CPU_MS = 10_000
@@ -31,7 +32,7 @@ const spooled = (bytes: Uint8Array, folder: string) =>
       },
       catch: () => new DecoderFailed({ reason: "Spool", detail: "the clip could not be written to disk" }),
     }),
-    (path) => Effect.promise(() => rm(path, { force: true })),
+    (path) => Effect.promise(() => removeSpooled(path)),
   )
 
 /**

@@ -8,6 +8,7 @@ import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import { transcribeFile } from "#actors/Transcriber.ts"
 import type { TranscriptProgress } from "#domain/Transcript.ts"
 import type { Segment, TranscribeEnd, TranscribeRequest } from "#engines/Engine.ts"
+import { memoryAudio } from "../support/MemoryAudio.ts"
 
 const rateHz = 16_000
 const windowSeconds = 2
@@ -67,20 +68,6 @@ const ears = ({ closedSeconds, consumes }: Ears) => {
 
 /** Every sample is its own number, in millionths. */
 const audio = (count: number): Float32Array => Float32Array.from({ length: count }, (_, i) => i / 1e6)
-
-const pieces = (
-  samples: Float32Array,
-  sizes: ReadonlyArray<number>,
-): Effect.Effect<Float32Array | undefined> => {
-  let at = 0
-  let turn = 0
-  return Effect.sync(() => {
-    if (at >= samples.length) return undefined
-    const piece = samples.subarray(at, at + sizes[turn++ % sizes.length]!)
-    at += piece.length
-    return piece
-  })
-}
 
 const options = { language: undefined, prompt: "", temperature: 0, punctuation: undefined, words: true }
 
@@ -142,7 +129,8 @@ const play = (
     options,
     background,
     from,
-    pull: pieces(samples.subarray(from?.samples ?? 0), sizes),
+    // A little more than two windows: the least that a file can be heard with.
+    audio: memoryAudio(samples, { sizes, start: from?.samples ?? 0, atMostWaiting: 10 * rateHz }),
     beforeWindow: () => Effect.void,
     onStarted: () => {},
     onSegment: () => {},

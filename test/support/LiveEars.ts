@@ -10,6 +10,7 @@ import { transcribeFile } from "#actors/Transcriber.ts"
 import { s16ToBytes, s16ToF32 } from "#domain/Audio.ts"
 import type { TranscriptionEngine } from "#engines/Engine.ts"
 import { closedSeconds, hear } from "#engines/fake/FakeWords.ts"
+import { memoryAudio } from "./MemoryAudio.ts"
 
 export const rateHz = 16_000
 
@@ -68,8 +69,6 @@ export const liveSession = <E = never>(
 
 /** What the file transcriber says of these samples. */
 export const fileAnswer = (samples: Int16Array, options: HearingOptions = plain, pieceSeconds = 2) => {
-  const all = s16ToF32(samples)
-  let pulled = false
   const registry = ModelRegistry.of({
     all: () => [],
     find: () => undefined,
@@ -85,11 +84,7 @@ export const fileAnswer = (samples: Int16Array, options: HearingOptions = plain,
     modelId: "listener",
     options: { ...options, temperature: 0, punctuation: undefined, words: false },
     background: false,
-    pull: Effect.sync(() => {
-      if (pulled) return undefined
-      pulled = true
-      return all
-    }),
+    audio: memoryAudio(s16ToF32(samples)),
     beforeWindow: () => Effect.void,
     onStarted: () => {},
     onSegment: () => {},

@@ -1,5 +1,6 @@
 // The messages between Decoder (gateway) and decoderMain (decoder process), over child-process IPC with advanced
 // serialization, in order. One decode at a time in a process: who crashes it harms nobody else.
+import type { SampleRing } from "#domain/SampleRing.ts"
 
 export interface DecodeLimits {
   /** Seconds of decoded audio; one more sample is `TooLong`. */
@@ -8,12 +9,22 @@ export interface DecodeLimits {
   readonly maxCpuMs: number
 }
 
+/** Where decoded samples go that the gateway does not want to see. */
+export interface RingRequest extends SampleRing {
+  /** Samples passed over at the start. */
+  readonly from: number
+  /** The first sample that may not be written yet. */
+  readonly until: number
+}
+
 export interface DecodeRequest {
   /** Absolute path. */
   readonly path: string
   /** Rate wanted; the output is mono f32 at this rate. */
   readonly rateHz: number
   readonly limits: DecodeLimits
+  /** Absent: they come in chunks. */
+  readonly ring?: RingRequest
 }
 
 /** Facts about the source, from its headers and never trusted for sizes. */
@@ -46,6 +57,8 @@ export type ToDecoder =
   | { readonly t: "decode"; readonly request: DecodeRequest }
   /** One chunk was taken; the process may send one more. */
   | { readonly t: "ack" }
+  /** Samples before this one may be written to the ring. */
+  | { readonly t: "room"; readonly until: number }
 
 export type FromDecoder =
   /** The native library is loaded; sent once. */
@@ -53,6 +66,10 @@ export type FromDecoder =
   /** Before the first chunk. */
   | { readonly t: "info"; readonly info: DecodedInfo }
   | { readonly t: "chunk"; readonly samples: Float32Array }
+  /** So many more lie in the ring. */
+  | { readonly t: "written"; readonly samples: number }
+  /** The ring cannot be written; `code` is the system's (ENOSPC). Ends the decode. */
+  | { readonly t: "unwritable"; readonly code: string }
   | { readonly t: "end"; readonly totals: DecodedTotals }
   | { readonly t: "rejected"; readonly reason: RejectReason; readonly detail: string }
 

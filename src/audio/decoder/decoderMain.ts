@@ -6,6 +6,7 @@ import { decodeFile } from "./DecodeLoop.ts"
 import type { DecodeRequest, FromDecoder, ToDecoder } from "./DecoderWire.ts"
 import { WINDOW_CHUNKS } from "./DecoderWire.ts"
 import { Rejected } from "./MonoResampler.ts"
+import { RingWriter, Unwritable } from "./RingWriter.ts"
 
 const send = (message: FromDecoder) => {
   process.send?.(message)
@@ -13,37 +14,51 @@ const send = (message: FromDecoder) => {
 
 let unacknowledged = 0
 let acknowledged: (() => void) | undefined
+let ring: RingWriter | undefined
+
+const emitChunk = (samples: Float32Array): Promise<void> | undefined => {
+  send({ t: "chunk", samples })
+  if (++unacknowledged < WINDOW_CHUNKS) return undefined
+  return new Promise((resolve) => {
+    acknowledged = resolve
+  })
+}
 
 const decode = async (request: DecodeRequest) => {
   unacknowledged = 0
   try {
+    ring = request.ring && new RingWriter(request.ring, (samples) => send({ t: "written", samples }))
     const totals = await decodeFile(request, {
       info: (info) => send({ t: "info", info }),
-      emit: (samples) => {
-        send({ t: "chunk", samples })
-        if (++unacknowledged < WINDOW_CHUNKS) return undefined
-        return new Promise((resolve) => {
-          acknowledged = resolve
-        })
-      },
+      emit: ring?.write.bind(ring) ?? emitChunk,
     })
     send({ t: "end", totals })
   } catch (cause) {
+    if (cause instanceof Rejected) send({ t: "rejected", reason: cause.reason, detail: cause.message })
+    else if (cause instanceof Unwritable) send({ t: "unwritable", code: cause.code })
     // Anything else is a mistake of this program: it ends the process, and the parent tells the request.
-    if (!(cause instanceof Rejected)) throw cause
-    send({ t: "rejected", reason: cause.reason, detail: cause.message })
+    else throw cause
+  } finally {
+    ring?.close()
+    ring = undefined
   }
 }
 
 process.on("message", (message: ToDecoder) => {
-  if (message.t === "decode") {
-    void decode(message.request)
-    return
+  switch (message.t) {
+    case "decode":
+      void decode(message.request)
+      return
+    case "room":
+      ring?.room(message.until)
+      return
+    case "ack": {
+      unacknowledged--
+      const resume = acknowledged
+      acknowledged = undefined
+      resume?.()
+    }
   }
-  unacknowledged--
-  const resume = acknowledged
-  acknowledged = undefined
-  resume?.()
 })
 process.on("disconnect", () => process.exit(0))
 // For the next one: Node keeps what it has compiled when it exits, and decoders are killed. 0.1 s once, then 5 ms.

@@ -10,6 +10,7 @@ import { transcribeFile } from "#actors/Transcriber.ts"
 import { f32ToS16, s16ToBytes, s16ToF32 } from "#domain/Audio.ts"
 import type { Segment, TranscribeRequest, TranscriptionEngine } from "#engines/Engine.ts"
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
+import { memoryAudio } from "../../support/MemoryAudio.ts"
 import { clips, collector, demoSpec, samplesOf } from "./support/demoModel.ts"
 
 const speech = clips.map(samplesOf)
@@ -56,7 +57,6 @@ const engineCall =
   }
 
 const fileText = (engine: TranscriptionEngine, samples: Int16Array) => {
-  let rest: Float32Array | undefined = s16ToF32(samples)
   const registry = ModelRegistry.of({
     all: () => [],
     find: () => undefined,
@@ -68,11 +68,7 @@ const fileText = (engine: TranscriptionEngine, samples: Int16Array) => {
     modelId: "",
     options: { language: undefined, prompt: "", temperature: 0, punctuation: undefined, words: false },
     background: false,
-    pull: Effect.sync(() => {
-      const samples = rest
-      rest = undefined
-      return samples
-    }),
+    audio: memoryAudio(s16ToF32(samples)),
     beforeWindow: () => Effect.void,
     onStarted: () => {},
     onSegment: () => {},

@@ -1,0 +1,86 @@
+// Decoded samples into a ring, as far as there is room. Runs in the decoder process; decoderMain gives it the chunks and
+// the news of room.
+import { closeSync, constants, openSync, writeSync } from "node:fs"
+import { stretches } from "#domain/SampleRing.ts"
+import type { RingRequest } from "./DecoderWire.ts"
+
+// Made where it is missing, and left as it is where another decoder died over it.
+const { O_CREAT, O_RDWR } = constants
+
+/** The ring cannot be opened or written. */
+export class Unwritable extends Error {
+  /** The system's, as ENOSPC. */
+  readonly code: string
+
+  constructor(cause: unknown) {
+    super("the ring cannot be written", { cause })
+    this.code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown"
+  }
+}
+
+const orUnwritable = <A>(use: () => A): A => {
+  try {
+    return use()
+  } catch (cause) {
+    throw new Unwritable(cause)
+  }
+}
+
+export class RingWriter {
+  private readonly request: RingRequest
+  private readonly onWritten: (samples: number) => void
+  private readonly file: number
+  /** Of the next sample. */
+  private position = 0
+  /** The first sample that may not be written yet. */
+  private until: number
+  private onRoom: (() => void) | undefined
+
+  /** @throws Unwritable */
+  constructor(request: RingRequest, onWritten: (samples: number) => void) {
+    this.request = request
+    this.onWritten = onWritten
+    this.until = request.until
+    this.file = orUnwritable(() => openSync(request.path, O_RDWR | O_CREAT, 0o600))
+  }
+
+  room(until: number): void {
+    this.until = until
+    const waiting = this.onRoom
+    this.onRoom = undefined
+    waiting?.()
+  }
+
+  /** Waits for room. @throws Unwritable, as where the disk is full */
+  async write(samples: Float32Array): Promise<void> {
+    const skipped = Math.max(0, Math.min(samples.length, this.request.from - this.position))
+    this.position += skipped
+    let rest = samples.subarray(skipped)
+    while (rest.length > 0) {
+      const count = Math.min(rest.length, this.until - this.position)
+      if (count <= 0) {
+        await new Promise<void>((resolve) => {
+          this.onRoom = resolve
+        })
+        continue
+      }
+      orUnwritable(() => this.put(rest.subarray(0, count)))
+      rest = rest.subarray(count)
+    }
+  }
+
+  close(): void {
+    closeSync(this.file)
+  }
+
+  private put(samples: Float32Array): void {
+    let bytes = new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength)
+    for (const { offsetBytes, samples: count } of stretches(this.request, this.position, samples.length)) {
+      const length = count * Float32Array.BYTES_PER_ELEMENT
+      for (let at = 0; at < length; ) at += writeSync(this.file, bytes, at, length - at, offsetBytes + at)
+      bytes = bytes.subarray(length)
+    }
+    this.position += samples.length
+    this.onWritten(samples.length)
+  }
+}

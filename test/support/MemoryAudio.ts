@@ -1,0 +1,39 @@
+// A file's samples for the file transcriber, held in memory where the product has a ring: decoded in pieces, gone once
+// they have been released, and never more of them waiting than was agreed.
+import { Effect } from "effect"
+import type { TranscriberAudio } from "#actors/Transcriber.ts"
+
+export interface MemoryAudioOptions {
+  /** Of the pieces, over and over; all at once without. */
+  readonly sizes?: ReadonlyArray<number>
+  /** Where an earlier run stopped. */
+  readonly start?: number
+  readonly atMostWaiting?: number
+}
+
+export const memoryAudio = (
+  samples: Float32Array,
+  { atMostWaiting = samples.length, sizes = [samples.length], start = 0 }: MemoryAudioOptions = {},
+): TranscriberAudio<never> => {
+  let decoded = start
+  let released = start
+  let turn = 0
+  return {
+    next: Effect.sync(() => {
+      if (decoded - released > atMostWaiting) throw new Error(`${decoded - released} samples wait`)
+      if (decoded >= samples.length) return undefined
+      const count = Math.min(sizes[turn++ % sizes.length]!, samples.length - decoded)
+      decoded += count
+      return count
+    }),
+    atMostWaiting,
+    span: (from, count) => {
+      if (from < released || from + count > decoded)
+        throw new Error(`${from} and ${count} more are not there`)
+      return samples.subarray(from, from + count)
+    },
+    release: (before) => {
+      released = before
+    },
+  }
+}
