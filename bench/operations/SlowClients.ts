@@ -23,6 +23,10 @@ const everyMs = 20
 /** Of those that wait for an answer: the next is left out and counted as failed. */
 const atMostWaiting = 500
 
+/** The largest answer that anybody gets; slowhttptest takes no gzip. What is not read of it the kernel keeps. */
+const largest = "/docs/scalar.js"
+const largestBytes = 3_000_000
+
 const kinds: ReadonlyArray<{
   readonly name: string
   readonly args: (base: string) => ReadonlyArray<string>
@@ -37,7 +41,7 @@ const kinds: ReadonlyArray<{
   },
   {
     name: "-X replies that are not read",
-    args: (base) => ["-X", "-w", "512", "-y", "1024", "-n", "5", "-z", "32", "-k", "3", "-u", `${base}/docs`],
+    args: (base) => ["-X", "-w", "512", "-y", "1024", "-n", "5", "-z", "32", "-k", "3", "-u", base + largest],
   },
 ]
 
@@ -49,6 +53,13 @@ const chat = (gateway: Gateway, content: string) =>
     headers: { authorization: `Bearer ${gateway.target.key}`, "content-type": "application/json" },
     body: JSON.stringify({ model: "fake", messages: [{ role: "user", content }] }),
   })
+
+/** Has it made, so that the attack meets it ready. An attack with less would be another attack. */
+const checkLargest = async (gateway: Gateway): Promise<void> => {
+  const response = await fetch(baseOf(gateway) + largest, { headers: { "accept-encoding": "identity" } })
+  const { byteLength } = await response.arrayBuffer()
+  if (byteLength < largestBytes) throw new Error(`${largest} has ${byteLength} bytes, not ${largestBytes}`)
+}
 
 const atLeastOne: Goal = { is: "at least", value: 1 }
 
@@ -158,6 +169,7 @@ export const slowClients = (): Effect.Effect<Section, ChildFailed, Scope.Scope> 
     const findings = yield* Effect.promise(async () => {
       const found: Array<Finding> = []
       const pass = (ms: number) => during(gateway, new Promise((resolve) => setTimeout(resolve, ms)))
+      await checkLargest(gateway)
       await pass(warmUpMs)
       const [, quiet] = await pass(quietMs)
       found.push(finding("quiet: ordinary requests, 99th percentile", "ms", [quiet.p99]))

@@ -1,13 +1,14 @@
-// The edge role's handlers behind their routes, with the two routes that OpenAPI cannot describe: the completions
-// socket and the answer to everything else.
+// The edge role's handlers behind their routes, with those that OpenAPI does not describe: pages, sockets and the answer
+// to everything else.
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { isHttpServerError } from "effect/http/HttpServerError"
-import { HttpApiBuilder, HttpApiScalar } from "effect/http-api"
+import { HttpApiBuilder } from "effect/http-api"
 import { AuthenticationLive } from "./Authentication.ts"
 import { chatCompletions } from "./ChatCompletions.ts"
 import { completions } from "./Completions.ts"
 import { completionsSocket } from "./CompletionsSocket.ts"
+import { Docs } from "./Docs.ts"
 import { EdgeApi } from "./EdgeApi.ts"
 import { type EdgeError, errorResponse } from "./ErrorBody.ts"
 import { health } from "./Health.ts"
@@ -17,7 +18,7 @@ import { liveTranscription } from "./LiveTranscription.ts"
 import { metrics } from "./Metrics.ts"
 import { listModels, modelStatus } from "./Models.ts"
 import { gpuMemory, gpuPurge, gpuStatus, loadModel, unloadAll, unloadModel } from "./Operations.ts"
-import { playground } from "./Playground.ts"
+import { Playground } from "./Playground.ts"
 import { realtimeTranscription } from "./RealtimeTranscription.ts"
 import { speech, voices } from "./Speech.ts"
 import { makeStoreOutage } from "./StoreOutage.ts"
@@ -76,17 +77,16 @@ const System = HttpApiBuilder.group(EdgeApi, "System", (handlers) =>
   handlers.handleRaw("health", () => health),
 )
 
-const Api = HttpApiBuilder.layer(EdgeApi, { openapiPath: "/openapi.json" }).pipe(
+const Api = HttpApiBuilder.layer(EdgeApi).pipe(
   Layer.provide([Text, Speech, Transcription, Models, Operations, System]),
   Layer.provide(AuthenticationLive),
 )
-
-const Docs = HttpApiScalar.layer(EdgeApi, { path: "/docs", scalar: { withDefaultFonts: false } })
 
 /** Paths and their methods, for 405 and preflight. */
 export const knownPaths: KnownPaths = {
   "/": ["GET"],
   "/docs": ["GET"],
+  "/docs/scalar.js": ["GET"],
   "/health": ["GET"],
   "/metrics": ["GET"],
   "/openapi.json": ["GET"],
@@ -111,7 +111,6 @@ export const knownPaths: KnownPaths = {
 const request = HttpServerRequest.HttpServerRequest
 
 const Pages = HttpRouter.addAll([
-  HttpRouter.route("GET", "/", playground),
   HttpRouter.route("GET", "/metrics", metrics),
   HttpRouter.route(
     "GET",
@@ -144,4 +143,4 @@ const Others = HttpRouter.middleware(
 )
 
 /** Everything the edge listener serves. */
-export const EdgeRoutes = Layer.mergeAll(Api, Docs, Pages, Others)
+export const EdgeRoutes = Layer.mergeAll(Api, Docs, Playground, Pages, Others)

@@ -1,7 +1,8 @@
 // GET /: the playground, one static page without a build step; it talks to this node like any other client.
 import { readFileSync } from "node:fs"
 import { Effect } from "effect"
-import { HttpServerResponse } from "effect/http"
+import { HttpRouter, HttpServerRequest } from "effect/http"
+import { asksAgain, assetResponse, onceAsked, packed } from "./Asset.ts"
 
 const page = readFileSync(new URL("../web/playground.html", import.meta.url), "utf8")
 
@@ -13,6 +14,16 @@ const headers = {
   "referrer-policy": "no-referrer",
 }
 
-export const playground = Effect.succeed(
-  HttpServerResponse.html(page).pipe(HttpServerResponse.setHeaders(headers)),
+export const Playground = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const asset = yield* onceAsked(packed(page))
+    const answer = Effect.zipWith(HttpServerRequest.HttpServerRequest, asset, (self, asked) =>
+      assetResponse(self, asked, {
+        contentType: "text/html; charset=utf-8",
+        cacheControl: asksAgain,
+        headers,
+      }),
+    )
+    yield* router.add("GET", "/", answer)
+  }),
 )

@@ -73,7 +73,7 @@ describe("credentials", () => {
   })
 
   it("health, metrics and pages need none", async () => {
-    for (const path of ["/health", "/metrics", "/", "/docs", "/openapi.json"])
+    for (const path of ["/health", "/metrics", "/", "/docs", "/docs/scalar.js", "/openapi.json"])
       expect([path, (await node.fetch(path)).status]).toEqual([path, 200])
   })
 
@@ -275,7 +275,7 @@ describe("the rate limit", () => {
 })
 
 describe("every edge path", () => {
-  const pages = ["/", "/docs", "/metrics", "/openapi.json", "/v1/completions/ws"]
+  const pages = ["/", "/docs", "/docs/scalar.js", "/metrics", "/openapi.json", "/v1/completions/ws"]
   const edgePaths = async () => {
     const { paths } = (await (await node.fetch("/openapi.json")).json()) as { paths: Record<string, object> }
     return { documented: paths, all: [...Object.keys(paths), ...pages] }

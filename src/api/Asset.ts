@@ -1,0 +1,91 @@
+// Bytes that are the same for everybody who asks: pages, scripts, documents. Packed once, then answered with a strong
+// ETag for each coding, 304 to who has them already, and gzip to who takes it. Used by Docs and Playground; knows no path.
+import { createHash } from "node:crypto"
+import { promisify } from "node:util"
+import { gzip } from "node:zlib"
+import { Effect, type Scope } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+
+export interface Asset {
+  readonly identity: Uint8Array
+  readonly gzip: Uint8Array
+  /** Of the identity: 22 characters that are safe in an address and in an ETag. */
+  readonly hash: string
+}
+
+const compress = promisify(gzip)
+
+/** 128 bits: nobody has to be kept from finding two texts with one hash, because all of them are ours. */
+const hashCharacters = 22
+
+/** Hashes on the calling thread (1 MB in 0.6 ms, measured), compresses on one of Node's own. */
+export const packed = (content: string | Uint8Array): Effect.Effect<Asset> =>
+  Effect.promise(async () => {
+    const identity = typeof content === "string" ? new TextEncoder().encode(content) : content
+    // 9 makes the largest of them 0.3 % smaller than 6, once, for half as much time again (measured).
+    const zipped = await compress(identity, { level: 9 })
+    const hash = createHash("sha256").update(identity).digest("base64url").slice(0, hashCharacters)
+    // A copy of its own, because a small one lies in a buffer that others share.
+    return { identity, gzip: new Uint8Array(zipped), hash }
+  })
+
+/**
+ * `make`, begun by the first who asks and shared by all. It ends what it began even where everybody has left; a failure is
+ * forgotten, so that the next one who asks tries again.
+ */
+export const onceAsked = <A>(make: Effect.Effect<A>): Effect.Effect<Effect.Effect<A>, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const scope = yield* Effect.scope
+    const shared = yield* Effect.cachedWithTTL(make, (exit) => (exit._tag === "Success" ? "Infinity" : 0))
+    // Abandoned by its last waiter it would be interrupted: the scope waits too.
+    return Effect.andThen(Effect.forkIn(Effect.exit(shared), scope), shared)
+  })
+
+// ---------------------------------------------------------------- answers
+
+/** Whether an Accept-Encoding asks for gzip at least as much as for nothing (RFC 9110, 12.5.3). */
+export const takesGzip = (acceptEncoding: string | undefined): boolean => {
+  const weights = new Map<string, number>()
+  for (const part of (acceptEncoding ?? "").toLowerCase().split(",")) {
+    const [coding = "", ...parameters] = part.split(";").map((text) => text.trim())
+    const weight = parameters.find((text) => text.startsWith("q="))
+    weights.set(coding, weight === undefined ? 1 : Number(weight.slice(2)))
+  }
+  const weight = weights.get("gzip") ?? weights.get("x-gzip") ?? weights.get("*") ?? 0
+  return weight > 0 && weight >= (weights.get("identity") ?? 0)
+}
+
+/** Whether an If-None-Match names `etag`, compared weakly, as its definition has it (RFC 9110, 13.1.2). */
+export const names = (ifNoneMatch: string | undefined, etag: string): boolean =>
+  (ifNoneMatch ?? "").split(",").some((part) => {
+    const tag = part.trim()
+    return tag === "*" || tag.replace(/^W\//, "") === etag
+  })
+
+export interface AssetOptions {
+  readonly contentType: string
+  readonly cacheControl: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Asked again each time, and answered 304 as long as nothing has changed: for an address without a hash. */
+export const asksAgain = "no-cache"
+
+/** Never asked again: for an address that has the hash in it. A year is what caches take for ever. */
+export const neverAsksAgain = "public, max-age=31536000, immutable"
+
+export const assetResponse = (
+  request: HttpServerRequest.HttpServerRequest,
+  asset: Asset,
+  { cacheControl, contentType, headers }: AssetOptions,
+): HttpServerResponse.HttpServerResponse => {
+  const zipped = takesGzip(request.headers["accept-encoding"])
+  const etag = zipped ? `"${asset.hash}-gzip"` : `"${asset.hash}"`
+  const all = { ...headers, etag, vary: "accept-encoding", "cache-control": cacheControl }
+  if (names(request.headers["if-none-match"], etag))
+    return HttpServerResponse.empty({ status: 304, headers: all })
+  return HttpServerResponse.uint8Array(zipped ? asset.gzip : asset.identity, {
+    contentType,
+    headers: zipped ? { ...all, "content-encoding": "gzip" } : all,
+  })
+}
