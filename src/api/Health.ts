@@ -4,6 +4,7 @@ import { HttpServerResponse } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import type { ModelStatus } from "#actors/ModelStatus.ts"
+import { StoreIsThere } from "#store/StoreNode.ts"
 
 export const HealthRecord = Schema.Struct({
   status: Schema.Literals(["healthy", "degraded", "unhealthy"]),
@@ -28,13 +29,14 @@ export const NodeIdentity = Context.Reference<{ readonly name: string; readonly 
 )
 
 /**
- * Unhealthy: draining, or every model has failed, so no request can be served. Degraded: some model has failed.
+ * Unhealthy: draining, or every model has failed, so no request can be served. Degraded: some model has failed, or the
+ * database that nodes share is away: what has been begun goes on, what needs an account is answered 503.
  * A model that nobody has asked for yet is no failure.
  */
-export const healthOf = (statuses: ReadonlyArray<ModelStatus>, draining: boolean) => {
+export const healthOf = (statuses: ReadonlyArray<ModelStatus>, draining: boolean, storeIsThere: boolean) => {
   const failed = statuses.filter((status) => status === "failed").length
   if (draining || (failed > 0 && failed === statuses.length)) return "unhealthy"
-  return failed > 0 ? "degraded" : "healthy"
+  return failed > 0 || !storeIsThere ? "degraded" : "healthy"
 }
 
 /** ISO 8601 without a zone suffix, in UTC, as the record wants it. */
@@ -45,6 +47,7 @@ export const health = Effect.gen(function* () {
   const status = healthOf(
     views.map((view) => view.status),
     (yield* Drain).isClosed(),
+    (yield* StoreIsThere)(),
   )
   const { name, version } = yield* NodeIdentity
   return HttpServerResponse.jsonUnsafe(

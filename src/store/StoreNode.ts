@@ -4,7 +4,7 @@
 // The database's clock decides who has been seen when: the nodes' own need not agree.
 import { randomBytes } from "node:crypto"
 import { join } from "node:path"
-import { Context, Duration, Effect, Layer } from "effect"
+import { Context, Duration, Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { base62 } from "#domain/ApiKey.ts"
 import { onceFile } from "./OnceFile.ts"
@@ -12,6 +12,11 @@ import { notWorking, StoreUnavailable } from "./StoreErrors.ts"
 
 /** The node's id; empty where the store is not shared. */
 export const StoreNode = Context.Reference<string>("edgewise/store/StoreNode", { defaultValue: () => "" })
+
+/** Whether the database was there when it was last looked at. One in the node's own directory always is. */
+export const StoreIsThere = Context.Reference<() => boolean>("edgewise/store/StoreIsThere", {
+  defaultValue: () => () => true,
+})
 
 /** How often a node says that it is there. A guess: one small statement. */
 const beatEvery = Duration.seconds(5)
@@ -43,9 +48,10 @@ export const nodeIdOf = (dataDir: string): Effect.Effect<string, StoreUnavailabl
 /** Milliseconds since 1970, as the database sees it. */
 export const databaseNow = "(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT"
 
-/** Says that the node is there, from now to the end of the scope. */
+/** Says that the node is there, from now to the end of the scope, and learns whether the database is. */
 export const heartbeat = (node: string): Layer.Layer<never, StoreUnavailable, SqlClient.SqlClient> =>
-  Layer.effectDiscard(
+  Layer.effect(
+    StoreIsThere,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const now = sql.literal(databaseNow)
@@ -57,7 +63,12 @@ export const heartbeat = (node: string): Layer.Layer<never, StoreUnavailable, Sq
         sql`DELETE FROM nodes WHERE seen_at_ms < ${now} - ${forgottenMs}::BIGINT`,
         notWorking,
       )
-      // What the database does not hear it will hear the next time; that it is away is told by its connections.
-      yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(beatEvery), Effect.ignore(beat))))
+      let isThere = true
+      // What the database does not hear it will hear the next time; that it is away is logged by its connections.
+      const look = Effect.map(Effect.exit(beat), (exit) => {
+        isThere = Exit.isSuccess(exit)
+      })
+      yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(beatEvery), look)))
+      return () => isThere
     }),
   )

@@ -23,11 +23,11 @@ export class LargeReplies {
   private readonly waiting = new Set<Taker>()
   private leftBytes = TURN_BYTES
   private granted: Taker | undefined
-  private next: NodeJS.Immediate | undefined
+  private scheduled = false
 
   /** Whether one piece may go now. If not, `proceed` is called in a later turn. */
   mayGo(one: Taker): boolean {
-    this.next ??= setImmediate(this.turn)
+    this.schedule()
     const atOnce = this.granted === one || (this.waiting.size === 0 && this.leftBytes > 0)
     if (this.granted === one) this.granted = undefined
     if (atOnce) this.leftBytes -= PIECE_BYTES
@@ -40,8 +40,14 @@ export class LargeReplies {
     this.waiting.delete(one)
   }
 
+  private schedule(): void {
+    if (this.scheduled) return
+    this.scheduled = true
+    setImmediate(this.turn)
+  }
+
   private readonly turn = (): void => {
-    this.next = undefined
+    this.scheduled = false
     this.leftBytes = TURN_BYTES
     // Whoever asks again goes to the end of the set, which this very loop may still come to.
     for (const one of this.waiting) {
@@ -51,6 +57,6 @@ export class LargeReplies {
       one.proceed()
       this.granted = undefined
     }
-    if (this.waiting.size > 0) this.next ??= setImmediate(this.turn)
+    if (this.waiting.size > 0) this.schedule()
   }
 }

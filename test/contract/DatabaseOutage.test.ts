@@ -55,8 +55,13 @@ describe.skipIf(!hasPostgres)("a shared database", () => {
         expect([answer.status, await answer.json()]).toEqual([503, { detail: "Store is unavailable" }])
         expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0)
       }
-      expect((await shared.one.fetch("/health")).status).toBe(200)
+      const health = async () => {
+        const answer = await shared.one.fetch("/health")
+        return [answer.status, ((await answer.json()) as { status: string }).status].join(" ")
+      }
+      await eventually(async () => (await health()) === "200 degraded", "the node says so")
       await shared.server.start()
+      await eventually(async () => (await health()) === "200 healthy", "the node says that it is over")
       await eventually(async () => (await complete(shared.one, key)).status === 200, "the node works again")
       await eventually(async () => (await complete(shared.two, key)).status === 200, "the other does")
       await eventually(async () => {
