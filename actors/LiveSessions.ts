@@ -28,7 +28,14 @@ export interface LiveRequest extends HearingOptions {
 
 export type LiveError = RunError | ModelNotLoaded
 
+/** What the sessions of a place have taken of the engine. */
+export interface EngineUse {
+  readonly calls: number
+  readonly engineMs: number
+}
+
 export interface LivePlace {
+  readonly spent: EngineUse
   /** A fresh session, which ends by itself when it is idle or the node stops. Its `run` is the caller's to fork. */
   readonly begin: (nowMs: number) => LiveSession<LiveError>
 }
@@ -133,15 +140,25 @@ const make = Effect.gen(function* () {
 
   /** The engine's verb in this desk's turns, measured. A last word goes before all hypotheses. */
   const transcribeAt =
-    (desk: Desk, request: LiveRequest): Transcribe<LiveError> =>
+    (
+      desk: Desk,
+      request: LiveRequest,
+      spent: { -readonly [K in keyof EngineUse]: EngineUse[K] },
+    ): Transcribe<LiveError> =>
     (window, onSegment, final) =>
       Effect.flatMap(Clock.Clock, (clock) => {
         const nowMs = () => clock.currentTimeMillisUnsafe()
         const measured = Effect.suspend(() => {
-          desk.load.began(nowMs())
+          const beganMs = nowMs()
+          desk.load.began(beganMs)
           return Effect.ensuring(
             run(request.model, window, onSegment),
-            Effect.sync(() => desk.load.ended(nowMs())),
+            Effect.sync(() => {
+              const endedMs = nowMs()
+              desk.load.ended(endedMs)
+              spent.calls++
+              spent.engineMs += endedMs - beganMs
+            }),
           )
         })
         return desk.turns.take(nowMs() + (final ? 0 : request.windowSeconds * 1000), measured)
@@ -177,11 +194,13 @@ const make = Effect.gen(function* () {
         if (current !== undefined) running.delete(current)
       }
       yield* Effect.addFinalizer(() => Effect.sync(leave))
+      const spent = { calls: 0, engineMs: 0 }
       return {
+        spent,
         begin: (beganAtMs) => {
           leave()
           const audio = new LiveAudio(limitSeconds * LISTEN_RATE_HZ)
-          const hearing = new LiveHearing(audio, facts, request, transcribeAt(desk, request))
+          const hearing = new LiveHearing(audio, facts, request, transcribeAt(desk, request, spent))
           current = new LiveSession(audio, hearing, request.windowSeconds, report, isBusy, beganAtMs)
           running.add(current)
           return current

@@ -13,9 +13,11 @@ import { usageOf } from "./ChatCompletions.ts"
 import { beginCompletion, completionChunk } from "./Completions.ts"
 import { type EdgeError, problemOf } from "./ErrorBody.ts"
 import type { Generation } from "./Generation.ts"
+import { GenerationTrace } from "./GenerationTrace.ts"
 import { NewId } from "./Ids.ts"
 import { decodeJson } from "./JsonBody.ts"
 import { RateLimit } from "./RateLimit.ts"
+import { traceSession } from "./SessionTrace.ts"
 
 /** Generations one socket may have running. A guess: as many as an engine has slots by default. */
 const maxRunning = 16
@@ -92,22 +94,36 @@ class Outbox {
 }
 
 /** One generation of a socket, from its frame to `done` or `error`. */
-const runOne = (caller: Principal, body: typeof Start.Type, request_id: RequestId, outbox: Outbox) =>
+const runOne = (
+  caller: Principal,
+  body: typeof Start.Type,
+  request_id: RequestId,
+  outbox: Outbox,
+  trace: GenerationTrace | undefined,
+) =>
   Effect.gen(function* () {
     const { generation, head } = yield* beginCompletion(caller, body, "stream")
+    trace?.accepted(generation.promptTokens)
     const leave = outbox.add(generation)
     yield* Effect.addFinalizer(() => Effect.sync(leave))
-    generation.read(({ text }) => {
+    generation.read((delta) => {
+      trace?.told(delta)
+      const { text } = delta
       if (text !== "") outbox.push({ ...completionChunk(head, text, null), request_id })
     })
     const end = yield* generation.end
+    trace?.ended(end)
     outbox.push({ ...completionChunk(head, "", end.finishReason), request_id })
     outbox.push({ type: "done", request_id, usage: usageOf(end) })
   }).pipe(
     Effect.scoped,
     Effect.catch((error: EdgeError) =>
-      Effect.sync(() => outbox.push({ type: "error", error: problemOf(error).detail, request_id })),
+      Effect.sync(() => {
+        trace?.refused(error)
+        outbox.push({ type: "error", error: problemOf(error).detail, request_id })
+      }),
     ),
+    (generation) => (trace === undefined ? generation : trace.follow(generation)),
   )
 
 const serve = Effect.fnUntraced(function* (
@@ -121,6 +137,7 @@ const serve = Effect.fnUntraced(function* (
   const socket = yield* httpRequest.upgrade
   const reader = yield* socket.reader
   const writer = yield* socket.writer
+  const trace = yield* traceSession("completions socket", (ended) => ended.generating())
   const outbox = new Outbox()
   const running = yield* FiberMap.make<RequestId, void, never>()
 
@@ -148,7 +165,8 @@ const serve = Effect.fnUntraced(function* (
           return yield* new InvalidRequest({ field: "request_id", problem })
         }
         yield* limit.admit(caller.userId)
-        yield* FiberMap.run(running, request_id, runOne(caller, start, request_id, outbox))
+        const one = trace === undefined ? undefined : new GenerationTrace(trace, request_id)
+        yield* FiberMap.run(running, request_id, runOne(caller, start, request_id, outbox, one))
       }).pipe(
         Effect.catch((error: EdgeError) =>
           Effect.sync(() => outbox.push({ type: "error", error: problemOf(error).detail, request_id })),
@@ -164,22 +182,28 @@ const serve = Effect.fnUntraced(function* (
     Effect.flatMap(reader.pull, (frames) => Effect.forEach(frames, onFrame, { discard: true })),
   )
   const write = Effect.forever(outbox.writeTo(writer))
+  const close = (code: number, reason: string) => {
+    trace?.closed(code)
+    return new CloseEvent(code, reason)
+  }
   const revoked = Effect.andThen(
     accounts.revoked(caller),
-    writer.write(new CloseEvent(1008, "credential revoked")),
+    Effect.suspend(() => writer.write(close(1008, "credential revoked"))),
   )
   const tooSlow = outbox.overflow.await.pipe(
     // First the generations: the close frame waits for the same reader.
     Effect.andThen(FiberMap.clear(running)),
-    Effect.andThen(writer.write(new CloseEvent(1013, "reader too slow"))),
+    Effect.andThen(Effect.suspend(() => writer.write(close(1013, "reader too slow")))),
   )
   const stopping = drain.closing.pipe(
     Effect.andThen(FiberMap.awaitEmpty(running)),
-    Effect.andThen(Effect.sync(() => outbox.close(new CloseEvent(1001, "server is shutting down")))),
+    Effect.andThen(Effect.sync(() => outbox.close(close(1001, "server is shutting down")))),
     // The peer's own close frame ends the reader, and with it everything.
     Effect.andThen(Effect.never),
   )
-  yield* Effect.raceAllFirst([read, write, revoked, tooSlow, stopping])
+  yield* Effect.raceAllFirst([read, write, revoked, tooSlow, stopping]).pipe(
+    Effect.tapError((error) => Effect.sync(() => trace?.left(error))),
+  )
 })
 
 /** Refused before the upgrade like any request; after it, failures are frames. */

@@ -10,6 +10,7 @@ import { deltaOf } from "#domain/LiveTranscript.ts"
 import { SpeechDetector, type SpeechEvent } from "#domain/SpeechDetector.ts"
 import { problemOf } from "./ErrorBody.ts"
 import { decodeJson } from "./JsonBody.ts"
+import type { SessionTrace } from "./SessionTrace.ts"
 
 export interface Conversation {
   readonly session: LiveSession<LiveError>
@@ -19,6 +20,8 @@ export interface Conversation {
   readonly speechEvents: boolean
   /** Calls when the caller's credential is revoked; what it gives back ends the watch. */
   readonly onRevoked: (told: () => void) => () => void
+  /** Where traces are exported. */
+  readonly trace?: SessionTrace | undefined
 }
 
 /** How a session ends on the wire: last events, then the close frame. */
@@ -161,7 +164,7 @@ const read = (
 const warnBeforeMs = 10_000
 
 /** Writes captions and a warning as they come. What a slow reader missed is in the next caption. */
-const caption = (session: LiveSession<LiveError>, writer: Writer): Effect.Effect<never, SocketError> =>
+const caption = ({ session, trace }: Conversation, writer: Writer): Effect.Effect<never, SocketError> =>
   Effect.gen(function* () {
     let shown = ""
     let warned = false
@@ -170,6 +173,7 @@ const caption = (session: LiveSession<LiveError>, writer: Writer): Effect.Effect
       const delta = deltaOf(shown, hypothesis, rev)
       shown = hypothesis.text
       yield* writer.write(JSON.stringify({ type: "transcript.text.delta", ...delta }))
+      if (trace !== undefined) trace.deltas = rev
       const leftMs = remainingMs(session.samples)
       if (warned || leftMs > warnBeforeMs) continue
       warned = true
@@ -195,11 +199,12 @@ const revokedEnding = failure("Invalid API key", 1008, "credential revoked")
  * nothing has the reader's alone: a thousand of them wait on every node.
  */
 const untilEnding = (
-  { language, onRevoked, session, speechEvents }: Conversation,
+  conversation: Conversation,
   reader: Reader,
   writer: Writer,
 ): Effect.Effect<Ending, SocketError> =>
   Effect.contextWith((context) => {
+    const { language, onRevoked, session, speechEvents } = conversation
     const fibers: Array<Fiber.Fiber<Ending, SocketError>> = []
     const speech = speechEvents ? new SpeechNews() : undefined
     const listen = Effect.match(session.run, {
@@ -216,7 +221,7 @@ const untilEnding = (
       unwatch = onRevoked(() => resume(Effect.succeed(revokedEnding)))
       session.whenRoused(() => {
         link(listen)
-        link(caption(session, writer))
+        link(caption(conversation, writer))
         if (speech !== undefined) link(tellSpeech(speech, writer))
       })
       link(read(session, reader, speech))
@@ -241,6 +246,7 @@ export const converse = (
 ): Effect.Effect<boolean, SocketError> =>
   Effect.gen(function* () {
     const { code, events, reason } = yield* untilEnding(conversation, reader, writer)
+    conversation.trace?.closed(code)
     for (const event of events) yield* writer.write(JSON.stringify(event))
     yield* writer.write(new CloseEvent(code, reason))
     return code === failedCode

@@ -13,6 +13,7 @@ import { Accounts } from "#store/Accounts.ts"
 import { invalidRequestOf } from "./JsonBody.ts"
 import { chargedSamples, identifyLive, liveModel, payFor, upgradeLive } from "./LiveAdmission.ts"
 import { converse } from "./LiveConversation.ts"
+import { type SessionTrace, traceSession } from "./SessionTrace.ts"
 
 const decodeParameters = Schema.decodeUnknownEffect(LiveParameters)
 
@@ -29,6 +30,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
   const language = parameters.language ?? entry.transcription?.defaultLanguage
   let failed = false
   let session: LiveSession<LiveError> | undefined
+  let trace: SessionTrace | undefined
   yield* payFor(caller, entry, () => (session === undefined ? 0 : chargedSamples(session, failed)))
   const place = yield* (yield* LiveSessions).open({
     model: entry.id,
@@ -43,13 +45,16 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     const socket = yield* upgradeLive(request)
     const reader = yield* socket.reader
     const writer = yield* socket.writer
-    session = place.begin(yield* Clock.currentTimeMillis)
+    trace = yield* traceSession("live transcription", (ended) => ended.hearing())
+    if (trace !== undefined) trace.work.notes.model = entry.id
+    session = (trace?.follow(place) ?? place).begin(yield* Clock.currentTimeMillis)
     failed = yield* converse(
       {
         session,
         language,
         speechEvents: isTrue(parameters.vad_events),
         onRevoked: (told) => accounts.onRevoked(caller, told),
+        trace,
       },
       reader,
       writer,
@@ -58,7 +63,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     // The client has gone, or the socket was closed under us: either way there is nobody to tell.
     Effect.catchIf(
       (error): error is SocketError => error._tag === "SocketError",
-      () => Effect.void,
+      (error) => Effect.sync(() => trace?.left(error)),
     ),
     drain.admit,
   )

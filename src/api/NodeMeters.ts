@@ -4,6 +4,7 @@
 import { Context } from "effect"
 import { Histogram } from "#domain/Histogram.ts"
 import { nowMs, type RequestNotes } from "./RequestNotes.ts"
+import type { WorkTracer } from "./TracedWork.ts"
 
 /** An answer that has ended, however it did. Read during the call only: it is the transport's own. */
 export interface EndedRequest {
@@ -78,6 +79,8 @@ export class NodeMeters implements RequestObserver {
   logLinesDropped = 0
   readonly otlpSent: Record<Signal, number> = { traces: 0, logs: 0 }
   readonly otlpDropped: Record<Signal, number> = { traces: 0, logs: 0 }
+  /** Told of work behind answers; undefined where no traces are exported, and then no work is followed. */
+  tracer: WorkTracer | undefined
 
   constructor(edgePaths: Iterable<string>) {
     this.routes = new Map([...edgePaths, ...otherPaths].map((path) => [path, routeMeters(path)]))

@@ -16,6 +16,7 @@ import { NewId } from "./Ids.ts"
 import { identifyLive, liveModel, upgradeLive } from "./LiveAdmission.ts"
 import { RealtimeItems, type Tell } from "./RealtimeItems.ts"
 import { type LiveServices, RealtimeSocket, type Seat } from "./RealtimeSocket.ts"
+import { type SessionTrace, traceSession } from "./SessionTrace.ts"
 
 const settingsOf = (
   url: URL,
@@ -69,9 +70,22 @@ const readUntilIdle = (
   })
 
 const tellOn =
-  (writer: Writer, newId: () => string): Tell =>
-  (type, event = {}) =>
-    writer.write(JSON.stringify({ type, event_id: `event_${newId()}`, ...event }))
+  (writer: Writer, newId: () => string, trace: SessionTrace | undefined): Tell =>
+  (type, event = {}) => {
+    if (trace !== undefined && type.endsWith(".delta")) trace.deltas++
+    return writer.write(JSON.stringify({ type, event_id: `event_${newId()}`, ...event }))
+  }
+
+/** The same seat, whose items the socket's span tells of. */
+const followed = (trace: SessionTrace | undefined, seat: Seat): Seat => {
+  if (trace === undefined) return seat
+  trace.work.notes.model = seat.entry.id
+  const leave = Effect.andThen(
+    seat.leave,
+    Effect.sync(() => trace.leave(seat.place)),
+  )
+  return { ...seat, place: trace.follow(seat.place), leave }
+}
 
 const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
   const url = new URL(request.url, "http://edge")
@@ -85,15 +99,21 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
   const scope = yield* Effect.scope
   const seat = yield* takeSeat(asked, initial, scope)
   const settings = { ...initial, model: seat.entry.id }
+  let trace: SessionTrace | undefined
   yield* Effect.gen(function* () {
     const connection = yield* upgradeLive(request)
     const reader = yield* connection.reader
     const writer = yield* connection.writer
-    const tell = tellOn(writer, newId)
+    trace = yield* traceSession("realtime transcription", (ended) => ({
+      ...ended.hearing(),
+      "edgewise.items": ended.parts,
+    }))
+    const tell = tellOn(writer, newId, trace)
     const older = isOlder(request)
     const items = new RealtimeItems(tell, caller, yield* Effect.scope, older)
-    const reseat = (next: RealtimeSettings) => takeSeat(next.model, next, scope)
-    const socket = new RealtimeSocket(`sess_${newId()}`, tell, items, settings, seat, reseat, older)
+    const follow = (next: Seat) => followed(trace, next)
+    const reseat = (next: RealtimeSettings) => Effect.map(takeSeat(next.model, next, scope), follow)
+    const socket = new RealtimeSocket(`sess_${newId()}`, tell, items, settings, follow(seat), reseat, older)
     yield* socket.created
     const gone = new CloseEvent(1001, "server is shutting down")
     const drained = Effect.andThen(drain.closing, Effect.as(items.finished, gone))
@@ -103,11 +123,12 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
         Effect.as(Effect.logError("realtime session failed", cause), new CloseEvent(1011, "failed")),
       ),
     )
+    trace?.closed(close.code)
     yield* writer.write(close)
   }).pipe(
     Effect.catchIf(
       (error): error is SocketError => error._tag === "SocketError",
-      () => Effect.void,
+      (error) => Effect.sync(() => trace?.left(error)),
     ),
     drain.admit,
   )

@@ -87,7 +87,10 @@ export class RequestNotes {
   }
 }
 
-/** Of the request that is being answered; nobody's in work that no request waits for. */
+/** Of work that no request waits for: of all of it together, so they say nothing. */
+export const nobodysNotes = new RequestNotes("none", () => "")
+
+/** Of the request that is being answered. */
 export const CurrentNotes = Context.Reference<RequestNotes>("edgewise/api/CurrentNotes", {
-  defaultValue: () => new RequestNotes(undefined, () => "none"),
+  defaultValue: () => nobodysNotes,
 })

@@ -17,6 +17,9 @@ import { type Job, type JobChange, Jobs, type NewJob } from "#store/Jobs.ts"
 import { isStoreDefect } from "#store/StoreErrors.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
 import { type EdgeError, problemOf } from "./ErrorBody.ts"
+import { inTraceOf, JobTrace } from "./JobTrace.ts"
+import { CurrentNodeMeters } from "./NodeMeters.ts"
+import { CurrentNotes } from "./RequestNotes.ts"
 import { isAnothersRing } from "./TranscriptionAudio.ts"
 import { chargeCancelled, type Kept, newKept, TurnOver, takeTurn } from "./TranscriptionTurn.ts"
 import { UploadDir } from "./TranscriptionUpload.ts"
@@ -75,6 +78,7 @@ const make = Effect.gen(function* () {
   const jobs = yield* Jobs
   const drain = yield* Drain
   const ledger = yield* UsageLedger
+  const meters = yield* CurrentNodeMeters
   const services = yield* Effect.context<Accounts | Decoder | ModelRegistry | UsageLedger>()
   const running = yield* FiberMap.make<string>()
   const work = Latch.makeUnsafe(true)
@@ -91,21 +95,31 @@ const make = Effect.gen(function* () {
   yield* jobs.recover
   yield* removeOrphans(yield* UploadDir, yield* jobs.uploads)
 
-  const finish = (job: Job, event: "complete" | "fail", change: JobChange) =>
-    Effect.gen(function* () {
+  const finish = (
+    job: Job,
+    event: "complete" | "fail",
+    change: JobChange,
+    trace: JobTrace | undefined,
+    isOurFault = false,
+  ) => {
+    trace?.ends(event === "complete" ? "completed" : "failed", isOurFault)
+    const writing = Effect.gen(function* () {
       // The receipt first: a crash in between runs the job again, and its receipt is written once.
       yield* Effect.ignore(ledger.flush)
       yield* jobs.change(job.id, event, change)
       kept.delete(job.id)
       yield* removeUpload(job.uploadPath)
     })
+    return trace === undefined ? writing : trace.settle(writing)
+  }
 
-  const onError = (job: Job, state: Kept, error: EdgeError) =>
+  const onError = (job: Job, state: Kept, error: EdgeError, trace: JobTrace | undefined) =>
     Effect.gen(function* () {
-      const note = problemOf(error).detail
+      const { detail: note, status } = problemOf(error)
       if (error._tag === "EngineFailed") state.engineFailures++
       const waitMs = passes(error) ? retryAfterMs(error, state.engineFailures) : undefined
-      if (waitMs === undefined) return yield* finish(job, "fail", { note })
+      if (waitMs === undefined) return yield* finish(job, "fail", { note }, trace, status >= 500)
+      trace?.ends("paused", status >= 500)
       yield* jobs.change(job.id, "return", {
         note: error._tag === "PaymentRequired" ? "paused: the organization has no credit left" : note,
         notBeforeMs: (yield* Clock.currentTimeMillis) + waitMs,
@@ -113,21 +127,20 @@ const make = Effect.gen(function* () {
       })
     })
 
-  const runJob = (job: Job) =>
+  const runTurn = (job: Job, state: Kept, trace: JobTrace | undefined) =>
     Effect.gen(function* () {
-      const state = kept.get(job.id) ?? newKept(job.decodedMs)
-      kept.set(job.id, state)
-      const exit = yield* takeTurn(job, state, jobs.othersWait(job.orgId)).pipe(
+      const turn = takeTurn(job, state, jobs.othersWait(job.orgId))
+      const exit = yield* (trace === undefined ? turn : trace.follow(turn)).pipe(
         Effect.scoped,
         Effect.provideContext(services),
         Effect.exit,
       )
-      if (Exit.isSuccess(exit)) return yield* finish(job, "complete", { transcript: exit.value })
+      if (Exit.isSuccess(exit)) return yield* finish(job, "complete", { transcript: exit.value }, trace)
       const error = Exit.findErrorOption(exit)
       if (error._tag === "Some") {
-        return error.value instanceof TurnOver
-          ? void (yield* jobs.change(job.id, "return"))
-          : yield* onError(job, state, error.value)
+        if (!(error.value instanceof TurnOver)) return yield* onError(job, state, error.value, trace)
+        trace?.ends("turn over")
+        return void (yield* jobs.change(job.id, "return"))
       }
       if (Exit.hasInterrupts(exit)) return yield* Effect.interrupt
       // Nothing is wrong with the job: it goes on when the store works again.
@@ -135,7 +148,7 @@ const make = Effect.gen(function* () {
         return void lost.add(job.id)
       }
       yield* Effect.logError("transcription job died", exit.cause).pipe(Effect.annotateLogs({ job: job.id }))
-      yield* finish(job, "fail", { note: "The transcription failed" })
+      yield* finish(job, "fail", { note: "The transcription failed" }, trace, true)
     }).pipe(
       // A node that stops gives the job back; a cancelled one has left that state already.
       Effect.onInterrupt(() => jobs.change(job.id, "return")),
@@ -145,8 +158,20 @@ const make = Effect.gen(function* () {
           Effect.andThen(Effect.sync(() => lost.add(job.id))),
         ),
       ),
-      Effect.ensuring(Effect.sync(() => work.openUnsafe())),
+      Effect.ensuring(
+        Effect.sync(() => {
+          trace?.over()
+          work.openUnsafe()
+        }),
+      ),
     )
+
+  const runJob = (job: Job) =>
+    Effect.suspend(() => {
+      const state = kept.get(job.id) ?? newKept(job.decodedMs)
+      kept.set(job.id, state)
+      return runTurn(job, state, JobTrace.begin(meters, job, state))
+    })
 
   /** What follows here from a cancellation, wherever the owner has asked for it. */
   const end = Effect.fnUntraced(function* (job: Job) {
@@ -231,11 +256,14 @@ const make = Effect.gen(function* () {
         Effect.flatMap(jobs.hasRoom(orgId), (room) => (room ? Effect.void : Effect.fail(full(model)))),
       ),
     submit: (job) =>
-      Effect.flatMap(jobs.accept(job), (id) => {
-        if (id === undefined) return Effect.fail(full(job.model))
-        work.openUnsafe()
-        return Effect.succeed(id)
-      }).pipe(drain.admit),
+      Effect.flatMap(CurrentNotes, (notes) => jobs.accept(inTraceOf(notes, job, meters))).pipe(
+        Effect.flatMap((id) => {
+          if (id === undefined) return Effect.fail(full(job.model))
+          work.openUnsafe()
+          return Effect.succeed(id)
+        }),
+        drain.admit,
+      ),
     find,
     cancel: Effect.fnUntraced(function* (orgId, jobId) {
       const job = yield* find(orgId, jobId)

@@ -2,13 +2,14 @@
 // collector. Called by serve; decides from the settings what there is, and knows no format.
 import { Effect, Layer, Logger, References } from "effect"
 import type { NodeMeters } from "#api/NodeMeters.ts"
+import type { EndedWork } from "#api/TracedWork.ts"
 import type { Config } from "../Config.ts"
 import { LineWriter } from "../telemetry/LineWriter.ts"
 import { accessRecord, entryText, jsonLogger, type LogEntry } from "../telemetry/LogLines.ts"
 import { makeExporter } from "../telemetry/OtlpExporter.ts"
 import { logRecord, logsBody, tracesBody } from "../telemetry/OtlpJson.ts"
 import type { OtlpSettings } from "../telemetry/OtlpSettings.ts"
-import { type EndedTrace, traceOf } from "../telemetry/Trace.ts"
+import { type Traced, traceOf, traceparentOf } from "../telemetry/Trace.ts"
 
 const levelNames = {
   trace: "Trace",
@@ -44,10 +45,22 @@ const requestsABatch = 64
 const traces = Effect.fnUntraced(function* (otlp: OtlpSettings, url: string, meters: NodeMeters) {
   const batchSize = Math.min(otlp.batchSize, requestsABatch)
   const settings = { ...otlp, url, headers: otlp.tracesHeaders, batchSize }
-  const exporter = yield* makeExporter<EndedTrace>("traces", settings, meters, tracesBody(otlp.resource))
+  const exporter = yield* makeExporter<Traced>("traces", settings, meters, tracesBody(otlp.resource))
   yield* watching(meters, ({ method, notes, status }, route, endedMs) => {
     if (traceOf(notes).sampled) exporter.push({ notes, method, route, status, endedMs })
   })
+  const ended = (work: EndedWork) => {
+    if (traceOf(work.notes).sampled) exporter.push(work)
+  }
+  yield* Effect.acquireRelease(
+    Effect.sync(() => {
+      meters.tracer = { traceparentOf, ended }
+    }),
+    () =>
+      Effect.sync(() => {
+        meters.tracer = undefined
+      }),
+  )
 })
 
 const collectorLogger = Effect.fnUntraced(function* (otlp: OtlpSettings, url: string, meters: NodeMeters) {

@@ -17,6 +17,8 @@ export const JobOptions = Schema.Struct({
   punctuation: Schema.NullOr(Schema.Boolean),
   format: Schema.Literals(["json", "text", "srt", "vtt", "verbose_json"]),
   granularities: Schema.Array(Schema.String),
+  /** Of the request that submitted it, where traces are exported: the job goes on in its trace, after a crash as well. */
+  traceparent: Schema.optionalKey(Schema.String),
 })
 export type JobOptions = typeof JobOptions.Type
 

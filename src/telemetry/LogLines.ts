@@ -1,7 +1,7 @@
 // What a line of the log says, in JSON or for people's eyes: one for whatever the program logs, one for an answer that has
 // ended. Pure. Holds ids and numbers; of a path only its route, because a path or query may hold anything.
 import { Formatter, Logger } from "effect"
-import { CurrentNotes, type RequestNotes } from "#api/RequestNotes.ts"
+import { CurrentNotes, nobodysNotes, type RequestNotes } from "#api/RequestNotes.ts"
 
 export interface AccessRecord {
   readonly timeMs: number
@@ -76,7 +76,7 @@ export const accessRecord = (
 /** The request that a log event belongs to; undefined outside of one. */
 export const notesOf = ({ fiber }: Logger.Options<unknown>): RequestNotes | undefined => {
   const notes = fiber.getRef(CurrentNotes)
-  return notes.requestId === "none" ? undefined : notes
+  return notes === nobodysNotes ? undefined : notes
 }
 
 /** The program's own log as JSON, with the id of the request that it was logged for. */

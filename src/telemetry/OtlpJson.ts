@@ -1,7 +1,7 @@
 // Batches of spans and log records as OTLP/HTTP bodies in JSON. Pure; called by the exporters when they send.
 import { Cause, type Logger } from "effect"
 import { notesOf } from "./LogLines.ts"
-import { attributesOf, type EndedTrace, spansOf, traceOf } from "./Trace.ts"
+import { attributesOf, spansOf, type Traced, traceOf } from "./Trace.ts"
 
 type Resource = Readonly<Record<string, string>>
 
@@ -9,7 +9,7 @@ const scope = { name: "edgewise" }
 
 export const tracesBody =
   (resource: Resource) =>
-  (batch: ReadonlyArray<EndedTrace>): string =>
+  (batch: ReadonlyArray<Traced>): string =>
     JSON.stringify({
       resourceSpans: [
         {

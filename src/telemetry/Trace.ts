@@ -1,7 +1,9 @@
-// A request as spans, in OTLP's JSON form: the request itself and, inside it, its steps as its notes have them. Honours
-// the caller's `traceparent`. Made when a batch is sent, not while the request runs. Pure but for the random ids.
+// A request as spans, in OTLP's JSON form: the request itself and, inside it, its steps as its notes have them; and work
+// that went on behind its answer, in the same way. Honours the caller's `traceparent`. Made when a batch is sent, not while
+// the request runs. Pure but for the random ids.
 import { randomBytes } from "node:crypto"
 import type { RequestNotes } from "#api/RequestNotes.ts"
+import type { EndedWork } from "#api/TracedWork.ts"
 
 export interface TraceContext {
   /** 32 hex digits. */
@@ -38,6 +40,12 @@ export const traceOf = (notes: RequestNotes): TraceContext => {
   return trace
 }
 
+/** The request's own span as a `traceparent`, for what goes on behind it. */
+export const traceparentOf = (notes: RequestNotes): string => {
+  const { sampled, spanId, traceId } = traceOf(notes)
+  return `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`
+}
+
 export interface EndedTrace {
   readonly notes: RequestNotes
   readonly method: string
@@ -71,31 +79,36 @@ export const attributesOf = (
 export const unixNano = (ms: number): string => `${Math.round((performance.timeOrigin + ms) * 1_000)}000`
 
 /** OTLP's numbers. */
-const spanKind = { internal: 1, server: 2 }
+const spanKind = { internal: 1, server: 2, consumer: 5 }
 const errorStatus = 2
 
-/** The request's span and one for each step that it took. */
-export const spansOf = ({ endedMs, method, notes, route, status }: EndedTrace): ReadonlyArray<object> => {
+interface Whole {
+  readonly notes: RequestNotes
+  readonly name: string
+  readonly kind: number
+  readonly endedMs: number
+  readonly failed: boolean
+  readonly attributes: Readonly<Record<string, string | number | undefined>>
+}
+
+const wholeSpan = ({ attributes, endedMs, failed, kind, name, notes }: Whole): object => {
   const { parentSpanId, spanId, traceId } = traceOf(notes)
-  const { askedMs, authMs, firstUnitMs, model, queueMs, requestId, startedMs } = notes
-  const request = {
+  return {
     traceId,
     spanId,
     ...(parentSpanId === undefined ? {} : { parentSpanId }),
-    name: `${method} ${route}`,
-    kind: spanKind.server,
-    startTimeUnixNano: unixNano(startedMs),
+    name,
+    kind,
+    startTimeUnixNano: unixNano(notes.startedMs),
     endTimeUnixNano: unixNano(endedMs),
-    attributes: attributesOf({
-      "http.request.method": method,
-      "http.route": route,
-      "http.response.status_code": status,
-      "edgewise.request_id": requestId,
-      "edgewise.model": model,
-    }),
-    status: status >= 500 ? { code: errorStatus } : {},
+    attributes: attributesOf({ ...attributes, "edgewise.model": notes.model }),
+    status: failed ? { code: errorStatus } : {},
   }
-  const step = (name: string, fromMs: number, toMs: number) => ({
+}
+
+const stepSpan = (notes: RequestNotes, name: string, fromMs: number, toMs: number): object => {
+  const { spanId, traceId } = traceOf(notes)
+  return {
     traceId,
     spanId: hex(8),
     parentSpanId: spanId,
@@ -103,15 +116,68 @@ export const spansOf = ({ endedMs, method, notes, route, status }: EndedTrace): 
     kind: spanKind.internal,
     startTimeUnixNano: unixNano(fromMs),
     endTimeUnixNano: unixNano(Math.max(fromMs, toMs)),
-    attributes: attributesOf({ "edgewise.model": model }),
+    attributes: attributesOf({ "edgewise.model": notes.model }),
     status: {},
-  })
-  const spans: Array<object> = [request]
-  if (authMs !== undefined) spans.push(step("auth", startedMs, startedMs + authMs))
+  }
+}
+
+/** One for each step that its notes know. */
+const stepSpans = (notes: RequestNotes, engineEndedMs: number): ReadonlyArray<object> => {
+  const { askedMs, authMs, firstUnitMs, queueMs, startedMs } = notes
+  const spans: Array<object> = []
+  const step = (name: string, fromMs: number, toMs: number) =>
+    void spans.push(stepSpan(notes, name, fromMs, toMs))
+  if (authMs !== undefined) step("auth", startedMs, startedMs + authMs)
   if (askedMs === undefined || queueMs === undefined) return spans
   const openedMs = askedMs + queueMs
-  spans.push(step("queue", askedMs, openedMs))
-  if (firstUnitMs !== undefined) spans.push(step("first unit", openedMs, startedMs + firstUnitMs))
-  spans.push(step("engine", openedMs, endedMs))
+  step("queue", askedMs, openedMs)
+  if (firstUnitMs !== undefined) step("first unit", openedMs, startedMs + firstUnitMs)
+  step("engine", openedMs, engineEndedMs)
   return spans
 }
+
+const requestSpans = ({ endedMs, method, notes, route, status }: EndedTrace): ReadonlyArray<object> => [
+  wholeSpan({
+    notes,
+    name: `${method} ${route}`,
+    kind: spanKind.server,
+    endedMs,
+    failed: status >= 500,
+    attributes: {
+      "http.request.method": method,
+      "http.route": route,
+      "http.response.status_code": status,
+      "edgewise.request_id": notes.requestId,
+    },
+  }),
+  ...stepSpans(notes, endedMs),
+]
+
+const workSpans = ({
+  endedMs,
+  engineEndedMs,
+  facts,
+  failed,
+  name,
+  notes,
+  steps,
+}: EndedWork): ReadonlyArray<object> => [
+  wholeSpan({
+    notes,
+    name,
+    // A job is taken from a line, whoever put it there.
+    kind: name === "transcription job" ? spanKind.consumer : spanKind.internal,
+    endedMs,
+    failed,
+    attributes: facts,
+  }),
+  ...stepSpans(notes, engineEndedMs),
+  ...steps.map(({ fromMs, name: step, toMs }) => stepSpan(notes, step, fromMs, toMs)),
+]
+
+/** What a batch of traces consists of. */
+export type Traced = EndedTrace | EndedWork
+
+/** The span of the request, or of the work, and one for each step that it took. */
+export const spansOf = (ended: Traced): ReadonlyArray<object> =>
+  "route" in ended ? requestSpans(ended) : workSpans(ended)
