@@ -1,6 +1,8 @@
 // kill -9 of what works for a transcription: the engine's process and the decoder's. Each harms the requests that the
 // contract says and no other, jobs get over it, nothing is charged twice, and the next request is served.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
+import { LISTEN_RATE_HZ } from "#domain/Audio.ts"
+import { RING_SAMPLES } from "#domain/SampleRing.ts"
 import { childrenRunning } from "../support/ChildProcesses.ts"
 import { clipBytes, clips, sparseWav } from "../support/SpeechClips.ts"
 import { eventually, startNode, type TestNode } from "../support/TestNode.ts"
@@ -20,7 +22,7 @@ import {
 type Bytes = Uint8Array<ArrayBuffer>
 const short = clipBytes(clips[3]!) as Bytes
 /** Longer than what is decoded ahead, so that its decoder is at work while it is heard. */
-const seconds = 100
+const seconds = Math.ceil(RING_SAMPLES / LISTEN_RATE_HZ) + 40
 const long = sparseWav(seconds) as Bytes
 
 let node: TestNode

@@ -87,7 +87,8 @@ export const untilDone = async (target: Target, jobId: string): Promise<Polled> 
   }
 }
 
-export const uploads = (dataDir: string): ReadonlyArray<string> => {
+/** Files of requests and jobs: uploads, and what is decoded of them. */
+const spooled = (dataDir: string): ReadonlyArray<string> => {
   try {
     return readdirSync(join(dataDir, "uploads"))
   } catch {
@@ -95,8 +96,12 @@ export const uploads = (dataDir: string): ReadonlyArray<string> => {
   }
 }
 
+export const uploads = (dataDir: string): ReadonlyArray<string> =>
+  spooled(dataDir).filter((name) => !name.endsWith(".f32"))
+
+/** Nor anything that was decoded. */
 export const untilNoUploads = (dataDir: string): Promise<void> =>
-  eventually(() => uploads(dataDir).length === 0, "no upload is left")
+  eventually(() => spooled(dataDir).length === 0, "no upload is left")
 
 /** Metered transcription of an organization: requests and milliseconds of audio. */
 export const metered = (node: TestNode, org: string): Promise<{ requests: number; audioMs: number }> =>
