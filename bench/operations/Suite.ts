@@ -6,7 +6,7 @@ import { controlLoop } from "./ControlLoop.ts"
 import { loadCycles } from "./Cycles.ts"
 import { slowClients } from "./SlowClients.ts"
 
-/** 100 cycles of eight models: a quarter of an hour. */
+/** 100 cycles of eight models: five minutes. */
 export const cyclesSuite = ({
   quick,
 }: {
