@@ -71,7 +71,7 @@ export const loadCycles = (cycles: number): Effect.Effect<Section, ChildFailed, 
         }
         const found = findingsOf(id, series)
         all.push(...found)
-        // A quarter of an hour is long to wait for a word.
+        // Five minutes are long to wait for a word.
         for (const { spread, unit, what } of found) console.error(`${what}: ${number(spread.median)} ${unit}`)
       }
       return all
