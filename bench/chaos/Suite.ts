@@ -5,7 +5,7 @@ import type { Section } from "../support/Findings.ts"
 import { startStage } from "./Stage.ts"
 import { everyHarm, type TrialsPlan, trials } from "./Trials.ts"
 
-/** 600 faults: half an hour on two cores. */
+/** 600 faults: more than half an hour on two cores. */
 const full: TrialsPlan = { harms: everyHarm, rounds: 50, withinMs: 45 * 60_000, quietMs: 500 }
 
 /**
