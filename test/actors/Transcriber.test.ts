@@ -18,6 +18,15 @@ interface Listener {
   readonly started: (facts: object) => void
 }
 
+/** A registry of one model, whose engine has these facts and runs so. */
+const registryOf = (facts: object, run: (id: string, request: unknown, listener: Listener) => unknown) =>
+  Layer.succeed(ModelRegistry, {
+    all: () => [],
+    find: () => ({ host: { facts } }),
+    run,
+    model: () => undefined,
+  } as unknown as ModelRegistry["Service"])
+
 interface Ears {
   /** Samples of each window that are finished with, by turns; more than there are means all. */
   readonly consumes: ReadonlyArray<number>
@@ -57,13 +66,7 @@ const ears = ({ closedSeconds, consumes }: Ears) => {
     summary: "",
     ...(closedSeconds === undefined ? {} : { closedSeconds }),
   }
-  const registry = Layer.succeed(ModelRegistry, {
-    all: () => [],
-    find: () => ({ host: { facts } }),
-    run,
-    model: () => undefined,
-  } as unknown as ModelRegistry["Service"])
-  return { asked, registry }
+  return { asked, registry: registryOf(facts, run) }
 }
 
 /** Every sample is its own number, in millionths. */
@@ -102,13 +105,7 @@ const earsTogether = () => {
       }
     })
   const facts = { slots: 1, windowSeconds: 2, closedSeconds: 1, togetherSeconds: 4 }
-  const registry = Layer.succeed(ModelRegistry, {
-    all: () => [],
-    find: () => ({ host: { facts } }),
-    run,
-    model: () => undefined,
-  } as unknown as ModelRegistry["Service"])
-  return { asked, registry }
+  return { asked, registry: registryOf(facts, run) }
 }
 
 interface Played {

@@ -8,29 +8,11 @@ import { TranscriptionJobs } from "#api/TranscriptionJobs.ts"
 import { Decoder } from "#audio/Decoder.ts"
 import type { JobEvent } from "#domain/JobStatus.ts"
 import { Accounts } from "#store/Accounts.ts"
-import { type Job, Jobs } from "#store/Jobs.ts"
+import { Jobs } from "#store/Jobs.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
+import { jobRow } from "../support/JobRow.ts"
 
-const job: Job = {
-  id: "job_transcription_1",
-  isHere: true,
-  orgId: "org_1",
-  keyId: "key_1",
-  model: "none",
-  options: {
-    language: null,
-    prompt: "",
-    temperature: 0,
-    punctuation: null,
-    format: "json",
-    granularities: [],
-  },
-  uploadPath: "/nowhere/at/all",
-  status: "processing",
-  decodedMs: undefined,
-  note: undefined,
-  transcript: undefined,
-}
+const job = jobRow("none")
 
 /** The services under the workers, as far as a job of a model that transcribes nothing needs them. */
 const under = (jobs: Partial<Jobs["Service"]>) => {

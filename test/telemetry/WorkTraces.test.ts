@@ -12,30 +12,11 @@ import { CurrentNotes, nowMs, RequestNotes } from "#api/RequestNotes.ts"
 import { SessionTrace, traceSession } from "#api/SessionTrace.ts"
 import { type EndedWork, TracedWork, workBehind } from "#api/TracedWork.ts"
 import { newKept } from "#api/TranscriptionTurn.ts"
-import type { Job } from "#store/Jobs.ts"
 import { spansOf, traceOf, traceparentOf } from "../../src/telemetry/Trace.ts"
 import type { Span } from "../support/Collector.ts"
+import { jobRow } from "../support/JobRow.ts"
 
-const job: Job = {
-  id: "job_transcription_1",
-  isHere: true,
-  orgId: "org_1",
-  keyId: "key_1",
-  model: "listener",
-  options: {
-    language: null,
-    prompt: "",
-    temperature: 0,
-    punctuation: null,
-    format: "json",
-    granularities: [],
-  },
-  uploadPath: "/nowhere/at/all",
-  status: "processing",
-  decodedMs: undefined,
-  note: undefined,
-  transcript: undefined,
-}
+const job = jobRow("listener")
 
 const request = () => new RequestNotes("my-request", () => "")
 

@@ -1,0 +1,23 @@
+// A transcription job as its row says it: one that this node has in work. For tests that need no file.
+import type { Job } from "#store/Jobs.ts"
+
+export const jobRow = (model: string): Job => ({
+  id: "job_transcription_1",
+  isHere: true,
+  orgId: "org_1",
+  keyId: "key_1",
+  model,
+  options: {
+    language: null,
+    prompt: "",
+    temperature: 0,
+    punctuation: null,
+    format: "json",
+    granularities: [],
+  },
+  uploadPath: "/nowhere/at/all",
+  status: "processing",
+  decodedMs: undefined,
+  note: undefined,
+  transcript: undefined,
+})
