@@ -16,7 +16,8 @@ import type {
   TextEngine,
   TranscriptionEngine,
 } from "#engines/Engine.ts"
-import { locate, readCatalog } from "#store/CatalogFile.ts"
+import { readCatalog } from "#store/CatalogFile.ts"
+import { locate } from "#store/ModelFiles.ts"
 import { builtInCatalog } from "../../src/Config.ts"
 
 /** Which catalog is evaluated: the built-in one, or a candidate's. */

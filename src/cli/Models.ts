@@ -2,7 +2,7 @@
 // Where a node runs and a key is at hand, also whether each is loaded there; it works without.
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
-import { deployments } from "#store/CatalogFile.ts"
+import { deployments } from "#store/ModelFiles.ts"
 import { weightsDir } from "#store/Weights.ts"
 import { load } from "../Config.ts"
 import { loadModel, loadStates, unloadModel } from "./ModelControl.ts"

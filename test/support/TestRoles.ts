@@ -3,7 +3,7 @@
 import { join } from "node:path"
 import { Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import { Accounts } from "#store/Accounts.ts"
-import { deployments } from "#store/CatalogFile.ts"
+import { deployments } from "#store/ModelFiles.ts"
 import { storeLayer } from "#store/Store.ts"
 import { load, type Role, type SettingName } from "../../src/Config.ts"
 import { rolesLayer } from "../../src/cli/Roles.ts"
