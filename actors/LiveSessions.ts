@@ -2,7 +2,8 @@
 // The live endpoints ask here; what they get belongs to their scope. One desk a model; models share nothing.
 import { Clock, Context, Effect, Layer, type Scope } from "effect"
 import { LISTEN_RATE_HZ } from "#domain/Audio.ts"
-import { AtCapacity, EngineFailed, type ModelNotLoaded } from "#domain/Errors.ts"
+import { AtCapacity, EngineFailed, InvalidRequest, type ModelNotLoaded } from "#domain/Errors.ts"
+import { punctuationProblem } from "#domain/Punctuated.ts"
 import type {
   Segment,
   TranscribeEnd,
@@ -147,12 +148,19 @@ const make = Effect.gen(function* () {
     ): Transcribe<LiveError> =>
     (window, onSegment, final) =>
       Effect.flatMap(Clock.Clock, (clock) => {
+        // A detected language is known only now.
+        const checkPunctuation = ({ language }: TranscribeEnd) => {
+          const problem = punctuationProblem(request.punctuation, language)
+          return problem === undefined
+            ? Effect.void
+            : Effect.fail(new InvalidRequest({ field: "punctuation", problem }))
+        }
         const nowMs = () => clock.currentTimeMillisUnsafe()
         const measured = Effect.suspend(() => {
           const beganMs = nowMs()
           desk.load.began(beganMs)
           return Effect.ensuring(
-            run(request.model, window, onSegment),
+            Effect.tap(run(request.model, window, onSegment), checkPunctuation),
             Effect.sync(() => {
               const endedMs = nowMs()
               desk.load.ended(endedMs)

@@ -176,7 +176,10 @@ export interface TranscribeRequest {
   /** Tokens of earlier windows of the same file, for conditioning; empty at the start. */
   readonly previousTokens: ReadonlyArray<number>
   readonly temperature: number
-  /** Force (true), forbid (false), or leave to the model (undefined). */
+  /**
+   * Wanted (true), not wanted (false), or left to the model (undefined): for models with a switch of their own. What
+   * the model writes all the same is added to or removed by the caller (`#domain/Punctuated.ts`).
+   */
   readonly punctuation: boolean | undefined
   /** Whether per-word times are wanted. */
   readonly words: boolean

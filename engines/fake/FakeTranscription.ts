@@ -27,6 +27,8 @@ const FakeTranscriptionOptions = Schema.Struct({
   /** Time that one call takes, milliseconds. */
   callMs: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0))),
   languages: Schema.Array(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["en", "fr"]))),
+  /** Said instead of made-up words. */
+  words: Schema.optionalKey(Schema.NonEmptyArray(Schema.NonEmptyString)),
 })
 
 /** The specification's first family has it. */
@@ -52,7 +54,10 @@ export const fakeTranscription: EngineDescriptor = {
   adapter: "fake-transcription",
   kind: "transcription",
   acquire: Effect.fnUntraced(function* (spec) {
-    const { callMs, languages, pieceSeconds, slots } = yield* decodeOptions(FakeTranscriptionOptions, spec)
+    const { callMs, languages, pieceSeconds, slots, words } = yield* decodeOptions(
+      FakeTranscriptionOptions,
+      spec,
+    )
     const gate = Semaphore.makeUnsafe(1)
     const transcribe = Effect.fnUntraced(function* (
       request: TranscribeRequest,
@@ -66,7 +71,7 @@ export const fakeTranscription: EngineDescriptor = {
       out.started({ language })
       if (callMs > 0) yield* gate.withPermit(Effect.sleep(callMs))
       yield* mishap(request.samples)
-      const heard = hear({ ...request, language }, pieceSeconds)
+      const heard = hear({ ...request, language }, pieceSeconds, words)
       for (const segment of heard.segments) {
         if (out.paused()) yield* out.resumed
         out.push(segment)

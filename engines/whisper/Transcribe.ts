@@ -13,7 +13,6 @@ import {
   type TranscribeStarted,
 } from "../Engine.ts"
 import * as Fallback from "../shared/listening/Fallback.ts"
-import { withoutPunctuation } from "../shared/listening/Punctuation.ts"
 import { argMax } from "../shared/listening/Sampling.ts"
 import { SegmentTexts } from "../shared/listening/SegmentText.ts"
 import { interpolatedWords } from "../shared/listening/Words.ts"
@@ -199,8 +198,7 @@ const hearPiece = Effect.fnUntraced(function* (
   const consumedSamples = consumedOf(loaded, request, piece, heard.consumedSeconds)
   const texts = new SegmentTexts(model.bytesOf, language, previousTokens)
   const segments = heard.segments.flatMap((segment): ReadonlyArray<Segment> => {
-    const decoded = texts.next(segment.tokens)
-    const text = request.punctuation === false ? withoutPunctuation(decoded) : decoded
+    const text = texts.next(segment.tokens)
     if (text === "") return []
     const { end, start } = segment
     return [

@@ -1,7 +1,7 @@
 // GET /v1/realtime?intent=transcription: OpenAI's realtime protocol for transcription sessions, so that stock voice
 // clients connect. 24 kHz PCM in base64 comes in, items with their transcripts go out; under it lie the same live
 // sessions as under /v1/audio/transcriptions/ws. Admission and the socket's life; its events are RealtimeSocket's.
-import { Cause, Effect, Exit, Option, Scope } from "effect"
+import { Cause, Effect, Exit, Option, Schema, Scope } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CloseEvent, type Reader, type SocketError, type Writer } from "effect/socket/Socket"
 import { Drain } from "#actors/Drain.ts"
@@ -10,13 +10,20 @@ import { LiveSessions } from "#actors/LiveSessions.ts"
 import { InvalidRequest } from "#domain/Errors.ts"
 import { windowSeconds } from "#domain/LiveParameters.ts"
 import { defaultTurns, type RealtimeSettings } from "#domain/RealtimeProtocol.ts"
+import { punctuationOf, TranscriptionParameters } from "#domain/Transcription.ts"
 import { Accounts } from "#store/Accounts.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
 import { NewId } from "./Ids.ts"
+import { invalidRequestOf } from "./JsonBody.ts"
 import { identifyLive, liveModel, upgradeLive } from "./LiveAdmission.ts"
 import { RealtimeItems, type Tell } from "./RealtimeItems.ts"
 import { type LiveServices, RealtimeSocket, type Seat } from "./RealtimeSocket.ts"
 import { type SessionTrace, traceSession } from "./SessionTrace.ts"
+import { checkPunctuation } from "./TranscriptionRun.ts"
+
+const decodeFlags = Schema.decodeUnknownEffect(
+  Schema.Struct({ punctuation: TranscriptionParameters.fields.punctuation }),
+)
 
 const settingsOf = (
   url: URL,
@@ -26,7 +33,18 @@ const settingsOf = (
     return Effect.fail(new InvalidRequest({ field: "intent", problem: "must be transcription" }))
   }
   const asked = url.searchParams.get("model") ?? undefined
-  return Effect.succeed({ asked, model: "", language: undefined, prompt: "", turns: defaultTurns })
+  const flag = url.searchParams.get("punctuation")
+  return Effect.mapBoth(decodeFlags(flag ? { punctuation: flag } : {}), {
+    onFailure: invalidRequestOf,
+    onSuccess: (flags) => ({
+      asked,
+      model: "",
+      language: undefined,
+      prompt: "",
+      punctuation: punctuationOf(flags),
+      turns: defaultTurns,
+    }),
+  })
 }
 
 /** Clients of the protocol's first spelling say so, in a header or, from a browser, as a subprotocol. */
@@ -41,11 +59,14 @@ const takeSeat = Effect.fnUntraced(function* (
   outer: Scope.Scope,
 ) {
   const entry = yield* liveModel(model, settings.language)
+  const { prompt, punctuation } = settings
+  yield* checkPunctuation(entry, punctuation, settings.language)
   const scope = yield* Scope.fork(outer)
   const request = {
     model: entry.id,
     language: settings.language ?? entry.transcription?.defaultLanguage,
-    prompt: settings.prompt,
+    prompt,
+    punctuation,
     windowSeconds: windowSeconds.default,
     fromScratch: false,
   }

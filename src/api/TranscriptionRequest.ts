@@ -11,7 +11,7 @@ import { UsageLedger } from "#store/UsageLedger.ts"
 import { Caller } from "./Authentication.ts"
 import { invalidRequestOf } from "./JsonBody.ts"
 import { TranscriptionJobs } from "./TranscriptionJobs.ts"
-import { transcriptionModel } from "./TranscriptionRun.ts"
+import { checkPunctuation, transcriptionModel } from "./TranscriptionRun.ts"
 import type { Upload } from "./TranscriptionUpload.ts"
 
 export const queryOf = (request: HttpServerRequest.HttpServerRequest) =>
@@ -65,7 +65,9 @@ const noFields: Fields = new Map()
 export const checkBeforeUpload = Effect.fnUntraced(function* (query: URLSearchParams) {
   const { mode, parameters } = yield* parametersOf(query, noFields)
   const { model, language } = parameters
-  if (model !== undefined) yield* transcriptionModel(model, language)
+  if (model !== undefined) {
+    yield* checkPunctuation(yield* transcriptionModel(model, language), punctuationOf(parameters), language)
+  }
   const { orgId } = yield* Effect.tap(Caller, (caller) =>
     Effect.scoped(Effect.flatMap(UsageLedger, (ledger) => ledger.reserve(caller, 0))),
   )

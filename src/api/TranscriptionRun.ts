@@ -8,6 +8,7 @@ import { LISTEN_RATE_HZ, samplesToMs } from "#domain/Audio.ts"
 import { InvalidRequest, ModelNotLoaded, type PaymentRequired } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
 import { costOf } from "#domain/Money.ts"
+import { type PunctuationChoice, punctuationProblem } from "#domain/Punctuated.ts"
 import type { Transcript, TranscriptProgress, TranscriptSegment } from "#domain/Transcript.ts"
 import { audioUsage } from "#domain/Usage.ts"
 import type { Principal } from "#store/Accounts.ts"
@@ -37,6 +38,18 @@ export const transcriptionModel = (
     }
     return view.entry
   })
+
+/** Refuses punctuation that cannot be added in the language, as far as that is known. */
+export const checkPunctuation = (
+  { transcription }: ModelEntry,
+  choice: PunctuationChoice,
+  language: string | undefined,
+): Effect.Effect<void, InvalidRequest> => {
+  const problem = punctuationProblem(choice, language ?? transcription?.defaultLanguage)
+  return problem === undefined
+    ? Effect.void
+    : Effect.fail(new InvalidRequest({ field: "punctuation", problem }))
+}
 
 export interface TranscriptionRun<E> {
   readonly principal: Principal

@@ -2,6 +2,7 @@
 // itself. Schemas and pure functions; the realtime endpoint uses them. Both spellings of the protocol are understood,
 // `session.update` and the older `transcription_session.update`.
 import { Schema } from "effect"
+import type { PunctuationChoice } from "./Punctuated.ts"
 import { TranscriptionParameters } from "./Transcription.ts"
 
 /** 16-bit samples a second of `pcm16`; the protocol knows no other. */
@@ -54,6 +55,8 @@ export interface RealtimeSettings {
   readonly model: string
   readonly language: string | undefined
   readonly prompt: string
+  /** From the address: the protocol has no word for it. */
+  readonly punctuation: PunctuationChoice
   /** How turns are found; null: the client says when one ends. */
   readonly turns: { readonly silenceMs: number; readonly prefixMs: number } | null
 }
@@ -69,6 +72,7 @@ export const withChange = (settings: RealtimeSettings, change: Change): Realtime
     model: transcription?.model ?? settings.model,
     language: transcription?.language ?? settings.language,
     prompt: transcription?.prompt ?? settings.prompt,
+    punctuation: settings.punctuation,
     turns:
       turns === undefined
         ? settings.turns

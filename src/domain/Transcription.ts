@@ -55,5 +55,6 @@ export const modeOf = (
 
 export const wantsTiming = (parameters: TranscriptionParameters): boolean => isTrue(parameters.include_timing)
 
-export const punctuationOf = (parameters: TranscriptionParameters): boolean | undefined =>
-  parameters.punctuation === undefined ? undefined : isTrue(parameters.punctuation)
+export const punctuationOf = (
+  parameters: Pick<TranscriptionParameters, "punctuation">,
+): boolean | undefined => (parameters.punctuation === undefined ? undefined : isTrue(parameters.punctuation))
