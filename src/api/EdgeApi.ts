@@ -130,7 +130,12 @@ const transcriptionQuery = {
   prompt: text,
   response_format: text,
   temperature: text,
-  punctuation: text,
+  punctuation: Schema.optionalKey(
+    Schema.String.annotate({
+      description:
+        "true adds punctuation where the model writes none (400 in a language without rules), false removes it",
+    }),
+  ),
   stream: text,
   sync: text,
   include_timing: text,
