@@ -68,7 +68,7 @@ export const liveSession = <E = never>(
   return { audio, session, done: () => done }
 }
 
-/** What the file transcriber says of these samples; `onSegment` hears it as a stream does. */
+/** What the file transcriber says of these samples; `onSegment` gets the segments that a stream gets. */
 export const fileAnswer = (
   samples: Int16Array,
   options: HearingOptions = plain,
