@@ -29,6 +29,7 @@ import { CodecPool } from "#audio/CodecPool.ts"
 import { Decoder } from "#audio/Decoder.ts"
 import { VoiceUrl } from "#audio/VoiceUrl.ts"
 import { compiledCode } from "#store/CompiledCode.ts"
+import { edgeLock } from "#store/DataDir.ts"
 import { SigningKeys } from "#store/SigningKeys.ts"
 import { type Store, storeLayer } from "#store/Store.ts"
 import type { StoreUnavailable } from "#store/StoreErrors.ts"
@@ -117,5 +118,6 @@ export const nodeLayer = (
       ),
     ),
     Layer.provideMerge(store),
+    Layer.provideMerge(Layer.effectDiscard(edgeLock(config.dataDir))),
     Layer.provideMerge(compiledCode(config.dataDir)),
   )
