@@ -206,6 +206,7 @@ export class EngineHost {
       const process = yield* start({
         isolation: this.entry.runtime.isolation,
         environment: this.options.environment,
+        files: this.options.spec.files,
         onMessage: (message) =>
           this.onMessage(message, (error) => Deferred.doneUnsafe(refused, Effect.succeed(error))),
       })

@@ -3,8 +3,12 @@
 import { type ChildProcess, fork } from "node:child_process"
 import { Worker } from "node:worker_threads"
 import { Context, Deferred, Effect, type Scope } from "effect"
+import { launch } from "#confine/Launch.ts"
+import { Room } from "#confine/Room.ts"
 import { CompiledCode, compiledCodeEnvironment } from "#domain/CompiledCode.ts"
+import { CurrentProcessHome, type ProcessHome } from "#domain/ProcessHome.ts"
 import type { FromEngine, ToEngine } from "#engines/Wire.ts"
+import { engineConfinement } from "./EngineConfinement.ts"
 import * as StartPriority from "./StartPriority.ts"
 import * as Tree from "./Tree.ts"
 
@@ -45,7 +49,6 @@ const entry = new URL("../engines/engineMain.ts", import.meta.url)
 const inherited = [
   "PATH",
   "HOME",
-  "TMPDIR",
   "LANG",
   "LD_LIBRARY_PATH",
   "CUDA_VISIBLE_DEVICES",
@@ -65,15 +68,31 @@ interface Started {
   readonly done: Deferred.Deferred<EngineExit>
 }
 
+interface Surroundings {
+  readonly compiled: string | undefined
+  readonly home: ProcessHome | undefined
+}
+
 const startProcess = (
-  environment: Readonly<Record<string, string>>,
-  onMessage: (message: FromEngine) => void,
+  { environment, files, onMessage }: EngineProcessOptions,
+  { compiled, home }: Surroundings,
 ): Started => {
   const done = Deferred.makeUnsafe<EngineExit>()
+  const room = new Room(home)
+  const inside = childEnvironment({
+    ...compiledCodeEnvironment(compiled),
+    ...environment,
+    TMPDIR: room.path,
+  })
+  const { env, execArgv, execPath } = launch(
+    engineConfinement({ room: room.path, compiled, home, files: Object.values(files ?? {}), env: inside }),
+    processFlags,
+  )
   const child: ChildProcess = fork(entry, [], {
     serialization: "advanced",
-    execArgv: processFlags,
-    env: childEnvironment(environment),
+    execPath,
+    execArgv,
+    env: { ...inside, ...env },
     stdio: ["ignore", "ignore", "ignore", "ipc"],
   })
   const atStart = StartPriority.lower(child.pid)
@@ -82,7 +101,10 @@ const startProcess = (
     if (told.t === "loaded") atStart.restore()
     onMessage(told)
   })
-  const finish = (exit: EngineExit) => Deferred.doneUnsafe(done, Effect.succeed(exit))
+  const finish = (exit: EngineExit) => {
+    void room.remove()
+    Deferred.doneUnsafe(done, Effect.succeed(exit))
+  }
   child.on("exit", (code, signal) => {
     atStart.forget()
     finish({ code, signal })
@@ -128,22 +150,20 @@ export interface EngineProcessOptions {
   readonly isolation: "process" | "thread"
   /** Variables of a process beside those that it inherits; a thread has the node's own. */
   readonly environment: Readonly<Record<string, string>>
+  /** Its weights, absolute paths by role: what a process may read besides code and libraries. */
+  readonly files?: Readonly<Record<string, string>>
   /** Called on the gateway's event loop for each message, in order. */
   readonly onMessage: (message: FromEngine) => void
 }
 
 /** Starts an engine. */
-export const start = ({
-  environment,
-  isolation,
-  onMessage,
-}: EngineProcessOptions): Effect.Effect<EngineProcess, never, Scope.Scope> =>
+export const start = (options: EngineProcessOptions): Effect.Effect<EngineProcess, never, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.map(CompiledCode, (compiled) =>
-      isolation === "process"
-        ? startProcess({ ...compiledCodeEnvironment(compiled()), ...environment }, onMessage)
-        : startThread(onMessage),
-    ),
+    Effect.gen(function* () {
+      if (options.isolation === "thread") return startThread(options.onMessage)
+      const surroundings = { compiled: (yield* CompiledCode)(), home: yield* CurrentProcessHome }
+      return startProcess(options, surroundings)
+    }),
     ({ done, handle }) =>
       Effect.gen(function* () {
         if (Deferred.isDoneUnsafe(done)) return

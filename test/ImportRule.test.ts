@@ -10,6 +10,7 @@ const root = fileURLToPath(new URL("..", import.meta.url))
 const rooms: Readonly<Record<string, string>> = {
   "src/domain": "domain",
   "src/audio": "audio",
+  "src/confine": "confine",
   "src/api": "api",
   "src/transport": "transport",
   "src/store": "store",
@@ -25,19 +26,21 @@ const rooms: Readonly<Record<string, string>> = {
  */
 const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   domain: [],
-  audio: ["domain"],
+  confine: ["domain"],
+  audio: ["domain", "confine"],
   engines: ["domain"],
-  actors: ["domain", "audio", "engines"],
+  actors: ["domain", "audio", "confine", "engines"],
   store: ["domain", "actors", "engines"],
   api: ["domain", "audio", "actors", "engines", "store"],
   transport: ["domain", "audio", "api"],
   telemetry: ["domain", "api"],
-  cli: ["domain", "audio", "actors", "engines", "api", "store", "transport", "telemetry", "main"],
+  cli: ["domain", "audio", "confine", "actors", "engines", "api", "store", "transport", "telemetry", "main"],
 }
 
 const subpaths: Readonly<Record<string, string>> = {
   "#domain": "src/domain",
   "#audio": "src/audio",
+  "#confine": "src/confine",
   "#api": "src/api",
   "#store": "src/store",
   "#transport": "src/transport",

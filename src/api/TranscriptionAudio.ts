@@ -44,13 +44,13 @@ export const isAnothersRing = (name: string): boolean => {
   }
 }
 
-/**
- * Beside the upload, whose folder is cleared of what nobody needs when a node starts. The decoder makes it, which costs
- * the event loop nothing.
- */
+/** The folder of the rings, in that of the uploads: engines may read it, and no upload. */
+export const ringFolder = (uploads: string): string => join(uploads, "rings")
+
+/** A name for a ring, in a folder that is cleared when a node starts. The file is made when a decoder gets it. */
 const ringBeside = (path: string): Effect.Effect<SampleRing, never, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.sync(() => ({ path: join(dirname(path), ringName()), ringSamples: RING_SAMPLES })),
+    Effect.sync(() => ({ path: join(ringFolder(dirname(path)), ringName()), ringSamples: RING_SAMPLES })),
     (ring) => Effect.promise(() => removeSpooled(ring.path)),
   )
 

@@ -28,7 +28,7 @@ import { type EdgeError, problemOf } from "./ErrorBody.ts"
 import { inTraceOf, JobTrace } from "./JobTrace.ts"
 import { CurrentNodeMeters } from "./NodeMeters.ts"
 import { CurrentNotes } from "./RequestNotes.ts"
-import { isAnothersRing } from "./TranscriptionAudio.ts"
+import { isAnothersRing, ringFolder } from "./TranscriptionAudio.ts"
 import { chargeCancelled, type Kept, newKept, TurnOver, takeTurn } from "./TranscriptionTurn.ts"
 import { UploadDir } from "./TranscriptionUpload.ts"
 
@@ -85,10 +85,10 @@ const removeUpload = (path: string) => Effect.promise(() => removeSpooled(path))
 /** Files that no unfinished job needs: left by a crash between an upload and its row, after a job's end, in a turn. */
 const removeOrphans = (dir: string, needed: ReadonlySet<string>) =>
   Effect.promise(async () => {
-    const names = await readdir(dir).catch(() => [])
-    for (const name of names) {
-      const path = join(dir, name)
-      if (!needed.has(path) && !isAnothersRing(name)) await removeSpooled(path)
+    const entries = await readdir(dir, { withFileTypes: true }).catch(() => [])
+    for (const entry of entries) {
+      const path = join(dir, entry.name)
+      if (!entry.isDirectory() && !needed.has(path) && !isAnothersRing(entry.name)) await removeSpooled(path)
     }
   })
 
@@ -112,7 +112,9 @@ const make = Effect.gen(function* () {
   let turn = 0
 
   yield* jobs.recover
-  yield* removeOrphans(yield* UploadDir, yield* jobs.uploads)
+  const uploads = yield* UploadDir
+  yield* removeOrphans(uploads, yield* jobs.uploads)
+  yield* removeOrphans(ringFolder(uploads), new Set())
 
   const finish = (
     job: Job,

@@ -76,6 +76,8 @@ export class Decoder extends Context.Service<
     ) => Effect.Effect<DecodedRing, DecodeError, Scope.Scope>
     /** Starts a process in the background if none is idle, e.g. while an upload is still arriving. */
     readonly warm: Effect.Effect<void>
+    /** Of the processes that run: their memory is the node's. */
+    readonly pids: () => ReadonlyArray<number>
   }
 >()("edgewise/audio/Decoder") {
   static readonly layer = (options: DecoderOptions = {}) => Layer.effect(Decoder, makeDecoder(options))
@@ -83,7 +85,7 @@ export class Decoder extends Context.Service<
 
 export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions = {}) {
   const { hangMs = 60_000 } = options
-  const { borrow, warm } = yield* makePool(options)
+  const { borrow, pids, warm } = yield* makePool(options)
 
   /** Begins a decode and waits for the first of what `asDelivered` knows. */
   const begin = Effect.fnUntraced(function* <A>(
@@ -235,5 +237,5 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
     return { info, pull, room, totals }
   })
 
-  return Decoder.of({ decode, decodeInto, warm })
+  return Decoder.of({ decode, decodeInto, pids, warm })
 })

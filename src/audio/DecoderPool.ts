@@ -2,7 +2,7 @@
 // for a moment, one for a while). Users take turns. A long file that has had a process for a while gives it back where
 // another user's file waits: it goes on later, at the place where it stopped. Used by Decoder; knows nothing of what is decoded.
 import { Effect, FiberMap, type Scope } from "effect"
-import { CompiledCode } from "#domain/CompiledCode.ts"
+import { CurrentProcessHome } from "#domain/ProcessHome.ts"
 import { type Place, WaitingLine } from "#domain/WaitingLine.ts"
 import { DecoderFailed } from "./AudioErrors.ts"
 import { DecoderProcess, startDecoder } from "./DecoderProcess.ts"
@@ -78,9 +78,10 @@ export const victimOf = <H extends Pick<Held, "ask" | "sinceMs" | "deliversMs">>
 /** Ends all of them with the scope. */
 export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
   const { idleMs = 300_000, maxProcesses = 4, maxWaiting = 64, minHoldMs = 1_000, spareMs = 15_000 } = options
-  const compiled = yield* CompiledCode
+  const home = yield* CurrentProcessHome
   const startProcess =
-    options.startProcess ?? ((onDeath) => new DecoderProcess(onDeath, () => startDecoder(compiled())))
+    options.startProcess ??
+    ((onDeath) => new DecoderProcess(onDeath, (room) => startDecoder(room, home), home))
   const scope = yield* Effect.scope
   /** By number: FiberMap takes two objects without visible fields for the same key. */
   const living = new Map<DecoderProcess, number>()
@@ -207,5 +208,7 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
   const warm = Effect.suspend(() =>
     idle.length === 0 && living.size < maxProcesses ? keep(launch()) : Effect.void,
   )
-  return { borrow, warm }
+  /** Of the processes that run. */
+  const pids = (): ReadonlyArray<number> => [...living.keys()].flatMap(({ pid }) => pid ?? [])
+  return { borrow, pids, warm }
 })

@@ -23,6 +23,7 @@ import { RateLimit } from "#api/RateLimit.ts"
 import { sessionVerifier } from "#api/SessionVerifier.ts"
 import { SpeechAdmission } from "#api/SpeechAdmission.ts"
 import { standardHeaders } from "#api/StandardHeaders.ts"
+import { ringFolder } from "#api/TranscriptionAudio.ts"
 import { TranscriptionJobs } from "#api/TranscriptionJobs.ts"
 import { UploadDir } from "#api/TranscriptionUpload.ts"
 import { CodecPool } from "#audio/CodecPool.ts"
@@ -30,6 +31,7 @@ import { Decoder } from "#audio/Decoder.ts"
 import { VoiceUrl } from "#audio/VoiceUrl.ts"
 import { compiledCode } from "#store/CompiledCode.ts"
 import { edgeLock } from "#store/DataDir.ts"
+import { processHome } from "#store/ProcessHome.ts"
 import { SigningKeys } from "#store/SigningKeys.ts"
 import { type Store, storeLayer } from "#store/Store.ts"
 import type { StoreUnavailable } from "#store/StoreErrors.ts"
@@ -118,6 +120,7 @@ export const nodeLayer = (
       ),
     ),
     Layer.provideMerge(store),
+    Layer.provideMerge(processHome(config.dataDir, uploadFolder(config), ringFolder(uploadFolder(config)))),
     Layer.provideMerge(Layer.effectDiscard(edgeLock(config.dataDir))),
     Layer.provideMerge(compiledCode(config.dataDir)),
   )

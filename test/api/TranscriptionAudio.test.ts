@@ -1,12 +1,12 @@
 // An upload's samples for one run: what a decoder that dies has written is not asked for again, a full disk is nobody's
 // file, and the ring goes with the run. The decoder here is a script.
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { it as effectIt } from "@effect/vitest"
 import { Effect } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
-import { isAnothersRing, openAudio } from "#api/TranscriptionAudio.ts"
+import { isAnothersRing, openAudio, ringFolder } from "#api/TranscriptionAudio.ts"
 import { DecoderFailed } from "#audio/AudioErrors.ts"
 import { type DecodedRing, Decoder } from "#audio/Decoder.ts"
 import type { RingRequest } from "#audio/decoder/DecoderWire.ts"
@@ -15,6 +15,7 @@ import { RING_SAMPLES, type SampleSpan } from "#domain/SampleRing.ts"
 const folder = mkdtempSync(join(tmpdir(), "edgewise-audio-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const upload = join(folder, "upload")
+mkdirSync(ringFolder(folder))
 
 const info = { container: "wav", codec: "pcm_s16le", sourceRateHz: 16_000, channels: 1 }
 type Failure = "Died" | "Spool" | "Busy"
@@ -28,6 +29,7 @@ const scripted = (
   const service = Decoder.of({
     decode: () => Effect.die("not asked for"),
     warm: Effect.void,
+    pids: () => [],
     decodeInto: (_path, ring) =>
       Effect.suspend(() => {
         const { counts, fails } = decodes[asked.length]!

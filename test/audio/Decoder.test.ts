@@ -470,7 +470,7 @@ describe("Decoder", () => {
     return withDecoder(
       (decoder) =>
         Effect.gen(function* () {
-          const fiber = yield* Effect.forkChild(Effect.flip(decodeAll(decoder, "/nowhere")), {
+          const fiber = yield* Effect.forkChild(Effect.flip(decodeAll(decoder, fileOf("unread"))), {
             startImmediately: true,
           })
           yield* TestClock.adjust(5000)
@@ -508,7 +508,7 @@ describe("Decoder", () => {
         Effect.gen(function* () {
           const outcome = yield* Effect.scoped(
             Effect.gen(function* () {
-              const decoded = yield* decoder.decode("/nowhere")
+              const decoded = yield* decoder.decode(fileOf("unread"))
               let last: DecoderFailed | AudioRejected | undefined
               for (let pulled = 0; last === undefined; pulled++) {
                 yield* Effect.sleep(50)

@@ -1,7 +1,6 @@
 // The door of the decoder process: takes one decode at a time from Decoder over IPC and answers it. It is started
 // with an empty environment, is killed to cancel, and ends when its parent does.
 
-import { flushCompileCache } from "node:module"
 import { decodeFile } from "./DecodeLoop.ts"
 import type { DecodeRequest, FromDecoder, ToDecoder } from "./DecoderWire.ts"
 import { WINDOW_CHUNKS } from "./DecoderWire.ts"
@@ -61,6 +60,4 @@ process.on("message", (message: ToDecoder) => {
   }
 })
 process.on("disconnect", () => process.exit(0))
-// For the next one: Node keeps what it has compiled when it exits, and decoders are killed. 0.1 s once, then 5 ms.
-flushCompileCache()
 send({ t: "up" })

@@ -1,0 +1,174 @@
+// How a confined child process is started: the command line for `fork`, and what this machine can put in force. Used by
+// those who start decoders and engines. On Linux `launch.pl` restricts the process and then becomes Node, with the same
+// process id and message channel; without Perl a shell sets the limits; elsewhere, and when switched off, Node starts as it is.
+import { spawnSync } from "node:child_process"
+import { existsSync, realpathSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import type { Access, Confinement, Limits } from "#domain/Confinement.ts"
+import { seccompProgram } from "./Seccomp.ts"
+
+/** Options of `fork` beside those of the caller. */
+export interface Launched {
+  readonly execPath: string
+  readonly execArgv: Array<string>
+  /** To be added to the child's environment; the launcher takes it out again. */
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** Access rights of linux/landlock.h, as bits. */
+const right = {
+  execute: 1 << 0,
+  writeFile: 1 << 1,
+  readFile: 1 << 2,
+  readDir: 1 << 3,
+  removeDir: 1 << 4,
+  removeFile: 1 << 5,
+  makeDir: 1 << 7,
+  makeFile: 1 << 8,
+  truncate: 1 << 14,
+  controlDevice: 1 << 15,
+}
+const read = right.readFile | right.readDir
+const rights: Readonly<Record<Access, number>> = {
+  read,
+  run: read | right.execute,
+  fill: read | right.writeFile,
+  keep:
+    read |
+    right.writeFile |
+    right.truncate |
+    right.makeDir |
+    right.makeFile |
+    right.removeDir |
+    right.removeFile,
+  device: read | right.writeFile | right.controlDevice,
+}
+
+/** RLIMIT_* of asm-generic/resource.h. */
+const resource = { cpu: 0, fileSize: 1, data: 2, core: 4, openFiles: 7 }
+
+const limitArguments = ({ cpuSeconds, data, fileBytes, openFiles }: Limits): ReadonlyArray<string> => {
+  const set: ReadonlyArray<readonly [number, number | undefined]> = [
+    [resource.core, 0],
+    [resource.fileSize, fileBytes],
+    [resource.openFiles, openFiles],
+    [resource.cpu, cpuSeconds],
+    [resource.data, data],
+  ]
+  return set.flatMap(([which, most]) => (most === undefined ? [] : [`limit=${which}:${most}`]))
+}
+
+/** The program of this process; and the loaders that start it, for the two C libraries. */
+const node = realpathSync(process.execPath)
+const loaders = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"]
+
+const root = fileURLToPath(new URL("../..", import.meta.url))
+
+/** Also where this is a package among others. */
+const packageFolders = (folder: string): ReadonlyArray<string> => {
+  const own = join(folder, "node_modules")
+  const above = dirname(folder) === folder ? [] : packageFolders(dirname(folder))
+  return existsSync(own) ? [own, ...above] : above
+}
+
+/** What every Node process of this program has to read: its code, the system's libraries, what the system tells of itself. */
+const common: ReadonlyArray<readonly [Access, string]> = [
+  ["run", node],
+  ...loaders.map((path) => ["run", path] as const),
+  ...["src", "actors", "engines", "package.json"].map((name) => ["read", join(root, name)] as const),
+  ...packageFolders(root).map((path) => ["read", path] as const),
+  ...["/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/ssl/openssl.cnf", "/etc/localtime"].map(
+    (path) => ["read", path] as const,
+  ),
+  // Of other processes this shows what any user sees; memory, environment and open files stay closed.
+  ["read", "/proc"],
+  ["read", "/sys/devices/system"],
+  ["read", "/sys/fs/cgroup"],
+  ["device", "/dev/null"],
+  ...["/dev/zero", "/dev/random", "/dev/urandom"].map((path) => ["read", path] as const),
+]
+
+const perl = "/usr/bin/perl"
+const shell = "/bin/sh"
+const script = fileURLToPath(new URL("./launch.pl", import.meta.url))
+
+const perlArguments = ({ grants, limits, sockets }: Confinement): Array<string> => {
+  const paths = [...common, ...grants.map(({ access, path }) => [access, path] as const)]
+  const filter = seccompProgram(process.arch, { sockets })
+  return [
+    script,
+    ...limitArguments(limits),
+    ...paths.map(([access, path]) => `path=${rights[access]}:${path}`),
+    ...(filter === undefined ? [] : [`seccomp=${filter.toString("hex")}`]),
+  ]
+}
+
+/** Kilobytes and 512-byte blocks are the shell's units. */
+const shellLine = ({ cpuSeconds, data, fileBytes, openFiles }: Limits): string =>
+  [
+    "umask 077",
+    "ulimit -c 0",
+    `ulimit -f ${Math.ceil(fileBytes / 512)}`,
+    `ulimit -n ${openFiles}`,
+    ...(cpuSeconds === undefined ? [] : [`ulimit -t ${cpuSeconds}`]),
+    ...(data === undefined ? [] : [`ulimit -d ${Math.ceil(data / 1024)}`]),
+    'exec "$0" "$@"',
+  ].join("; ")
+
+type Way = "perl" | "shell" | "plain"
+
+export interface InForce {
+  readonly way: Way
+  /** Mechanisms, e.g. `landlock-7`; empty where there are none. */
+  readonly mechanisms: ReadonlyArray<string>
+}
+
+const environment = { EDGEWISE_ARCH: process.arch, PERL_BADLANG: "0" }
+
+/** Tries the launcher on a program that does nothing. Takes 10 ms, once. */
+const look = (): InForce => {
+  if (process.platform !== "linux") return { way: "plain", mechanisms: [] }
+  const limits: Limits = { openFiles: 64, fileBytes: 1 }
+  if (process.arch === "x64" || process.arch === "arm64") {
+    const all = perlArguments({ limits, grants: [], sockets: "none" })
+    const tried = spawnSync(perl, [...all, "report", "--", node, "--version"], {
+      env: environment,
+      encoding: "utf8",
+      timeout: 10_000,
+    })
+    const [told = "", version = ""] = (tried.stdout ?? "").split("\n")
+    if (tried.status === 0 && version === process.version)
+      return { way: "perl", mechanisms: told.split(" ").filter((name) => name !== "") }
+  }
+  const tried = spawnSync(shell, ["-c", shellLine(limits), "/bin/true"], { env: {}, timeout: 10_000 })
+  return tried.status === 0 ? { way: "shell", mechanisms: ["rlimits"] } : { way: "plain", mechanisms: [] }
+}
+
+let found: InForce | undefined
+
+/** What holds for the processes that `launch` starts on this machine. Blocks for some milliseconds the first time. */
+export const inForce = (): InForce => {
+  found ??= look()
+  return found
+}
+
+/** @param flags of Node */
+export const launch = (confinement: Confinement, flags: ReadonlyArray<string>): Launched => {
+  switch (inForce().way) {
+    case "perl":
+      return {
+        execPath: perl,
+        execArgv: [...perlArguments(confinement), "--", process.execPath, ...flags],
+        env: environment,
+      }
+    case "shell":
+      return {
+        execPath: shell,
+        execArgv: ["-c", shellLine(confinement.limits), process.execPath, ...flags],
+        env: {},
+      }
+    case "plain":
+      return { execPath: process.execPath, execArgv: [...flags], env: {} }
+  }
+}

@@ -1,0 +1,101 @@
+// The own folder of one child process: its temporary files, and the files that are handed to it. Made before the process
+// starts and removed when it has ended. A file is handed over as a second link, so that the process sees it without seeing the
+// folder where all of them are, and nothing is copied.
+import { randomUUID } from "node:crypto"
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
+import { copyFile, link, open, rm, unlink } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type { ProcessHome } from "#domain/ProcessHome.ts"
+
+let temporary: string | undefined
+
+/** For processes of no particular node: goes with this one. */
+const temporaryHome = (): string => {
+  if (temporary === undefined) {
+    const made = mkdtempSync(join(tmpdir(), "edgewise-processes-"))
+    process.once("exit", () => rmSync(made, { recursive: true, force: true }))
+    temporary = made
+  }
+  return temporary
+}
+
+const codeOf = (cause: unknown): string =>
+  cause instanceof Error && "code" in cause ? String(cause.code) : "unknown"
+
+/** The system refused a file; `code` is its, as ENOSPC. */
+export class HandOverFailed extends Error {
+  readonly code: string
+
+  constructor(cause: unknown) {
+    super("a file could not be handed to its process", { cause })
+    this.code = codeOf(cause)
+  }
+}
+
+/** A second link, or a copy where the file system has no links or is another. */
+const linkOrCopy = async (from: string, to: string): Promise<void> => {
+  try {
+    await link(from, to)
+  } catch (cause) {
+    if (codeOf(cause) === "ENOENT") throw cause
+    await copyFile(from, to)
+  }
+}
+
+/** Made empty where it is missing. */
+const ensureFile = async (path: string): Promise<void> => (await open(path, "a", 0o600)).close()
+
+export class Room {
+  readonly path: string
+  readonly #links: boolean
+  #given: Array<string> = []
+  #count = 0
+
+  constructor(home: ProcessHome | undefined) {
+    this.path = join(home?.folder ?? temporaryHome(), randomUUID())
+    this.#links = home?.links ?? true
+    mkdirSync(this.path, { recursive: true, mode: 0o700 })
+  }
+
+  /** @returns where the process finds the file. @throws HandOverFailed */
+  async give(file: string): Promise<string> {
+    return this.#handOver((path) => linkOrCopy(file, path))
+  }
+
+  /**
+   * The same for a file that the process writes and others read; made where it is missing. Without links it stays where it is.
+   * @throws HandOverFailed
+   */
+  async share(file: string): Promise<string> {
+    const shared = await this.#handOver(async (path) => {
+      await ensureFile(file)
+      if (this.#links) await link(file, path)
+    })
+    return this.#links ? shared : file
+  }
+
+  /** Takes back all that was given. */
+  async takeBack(): Promise<void> {
+    const given = this.#given
+    this.#given = []
+    // What is not there any more has gone with the room.
+    await Promise.all(given.map((path) => unlink(path).catch(() => {})))
+  }
+
+  /** What cannot be removed now is removed when a node starts. */
+  async remove(): Promise<void> {
+    await rm(this.path, { recursive: true, force: true }).catch(() => {})
+  }
+
+  async #handOver(bring: (path: string) => Promise<void>): Promise<string> {
+    const path = join(this.path, `file-${this.#count++}`)
+    this.#given.push(path)
+    try {
+      await bring(path)
+      return path
+    } catch (cause) {
+      throw new HandOverFailed(cause)
+    }
+  }
+}
