@@ -1,0 +1,73 @@
+// Files whose headers speak of far more samples than they hold: their decoder's memory is bounded from outside, by the
+// kernel, and they are refused as what they are. What an honest file needs stays below the bound.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, describe, expect, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import { DEFAULT_LIMITS, makeDecoder } from "#audio/Decoder.ts"
+import { inForce } from "#confine/Launch.ts"
+import { boastingFragments, boastingTables, longSilence } from "../support/HostileMp4.ts"
+import { residentBytes } from "../support/ProcessMemory.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "edgewise-memory-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const path = join(folder, "file")
+
+const megabytes = (bytes: number): number => Math.round(bytes / 1024 ** 2)
+
+/** Decodes it in a fresh process: how that ended, and by how much the process grew at most. */
+const measured = (bytes: Buffer, limits = DEFAULT_LIMITS) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      writeFileSync(path, bytes)
+      const decoder = yield* makeDecoder()
+      // The first file brings the process to what any file needs.
+      writeFileSync(join(folder, "first"), longSilence(100))
+      const drain = (file: string) =>
+        Effect.scoped(
+          Effect.flatMap(decoder.decode(file, { limits }), ({ stream }) => Stream.runDrain(stream)),
+        )
+      yield* drain(join(folder, "first"))
+      const pid = decoder.pids()[0]!
+      const before = residentBytes(pid)!.now
+      let peak = before
+      const watch = setInterval(() => {
+        peak = Math.max(peak, residentBytes(pid)?.peak ?? 0)
+      }, 2)
+      const outcome = yield* Effect.match(drain(path), {
+        onFailure: (error) => error.reason,
+        onSuccess: () => "decoded",
+      })
+      clearInterval(watch)
+      peak = Math.max(peak, residentBytes(pid)?.peak ?? 0)
+      return { outcome, grownMb: megabytes(peak - before) }
+    }),
+  )
+
+describe.runIf(inForce().mechanisms.includes("rlimits"))("a decoder's memory", () => {
+  const bombs: ReadonlyArray<readonly [string, Buffer]> = [
+    ["30 million samples of one size", boastingTables(30_000_000, 1)],
+    ["three tracks of them", boastingTables(30_000_000, 3)],
+    ["with composition offsets", boastingTables(30_000_000, 3, { offsets: true })],
+    ["nine tracks that each just fit", boastingTables(5_000_000, 9)],
+    ["a fragment of 20 million samples", boastingFragments(20_000_000, 1)],
+    ["eight fragments", boastingFragments(1_500_000, 8)],
+  ]
+  for (const [name, bytes] of bombs)
+    it.live(`is bounded: ${name}`, () =>
+      Effect.gen(function* () {
+        expect(bytes.length).toBeLessThan(16_384)
+        const { grownMb, outcome } = yield* measured(bytes)
+        expect(["Empty", "NotAudio"]).toContain(outcome)
+        expect(grownMb).toBeLessThan(256)
+      }),
+    )
+
+  it.live("is enough for 40 hours of AAC", () =>
+    Effect.gen(function* () {
+      const { outcome } = yield* measured(longSilence(40 * 155_000), { ...DEFAULT_LIMITS, maxSeconds: 60 })
+      expect(outcome).toBe("TooLong")
+    }),
+  )
+})
