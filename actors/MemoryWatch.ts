@@ -1,12 +1,13 @@
-// Compares, once a second, what the node and its engines hold with the memory budget, and does what the ladder says.
+// Compares, once a second, what the node, its engines and its decoders hold with the memory budget, and does what the ladder says.
 // The only caller of the ladder's `observe`; a test brings its own readings.
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Option } from "effect"
+import { Decoder } from "#audio/Decoder.ts"
 import { victimsOf } from "#domain/Eviction.ts"
 import { isAtLeast, type Rung } from "#domain/MemoryLadder.ts"
 import { Device, hostId } from "./Device.ts"
 import { MemoryLadder } from "./MemoryLadder.ts"
 import { ModelRegistry } from "./ModelRegistry.ts"
-import { privateBytesOf } from "./ResidentMemory.ts"
+import { privateBytesOf, residentBytesOf } from "./ResidentMemory.ts"
 import * as Tree from "./Tree.ts"
 
 export interface MemoryWatchOptions {
@@ -17,12 +18,23 @@ export interface MemoryWatchOptions {
   readonly evicts?: boolean
 }
 
-/** Resident bytes of this process and of every engine process. Shared pages count once for each. */
-export const heldByNode = (registry: ModelRegistry["Service"]): number =>
+/** The decoder processes that run now; none where there is no decoder. */
+export const decoderPids: Effect.Effect<() => ReadonlyArray<number>> = Effect.map(
+  Effect.serviceOption(Decoder),
+  Option.match({ onNone: () => () => [], onSome: ({ pids }) => pids }),
+)
+
+const sumOf = (pids: ReadonlyArray<number>, bytesOf: (pid: number) => number): number =>
+  pids.reduce((sum, pid) => sum + bytesOf(pid), 0)
+
+/**
+ * Resident bytes of this process, of every engine process and of the decoder processes. Shared pages count once for each.
+ */
+export const heldByNode = (registry: ModelRegistry["Service"], decoders: ReadonlyArray<number>): number =>
   registry.all().reduce(
     // A thread's memory is this process's own.
     (sum, { entry, host }) => sum + (entry.runtime.isolation === "thread" ? 0 : (host?.heldBytes() ?? 0)),
-    process.memoryUsage.rss(),
+    process.memoryUsage.rss() + sumOf(decoders, residentBytesOf),
   )
 
 /** What a rung asks of models: no caches, and idle ones go, one at a time: the next reading tells if that was enough. */
@@ -39,11 +51,11 @@ const apply = (registry: ModelRegistry["Service"], rung: Rung, evicts: boolean):
   })
 
 /** Of that, what the system could not take back by dropping mapped files: what a full node dies of. */
-const privateOfNode = (registry: ModelRegistry["Service"]): number =>
+export const privateOfNode = (registry: ModelRegistry["Service"], decoders: ReadonlyArray<number>): number =>
   registry.all().reduce(
     (sum, { host }) => sum + (host?.privateBytes() ?? 0),
     // 0 where the system does not tell it apart.
-    privateBytesOf(process.pid) || process.memoryUsage.rss(),
+    (privateBytesOf(process.pid) || process.memoryUsage.rss()) + sumOf(decoders, privateBytesOf),
   )
 
 export const memoryWatch = (
@@ -54,7 +66,8 @@ export const memoryWatch = (
       const registry = yield* ModelRegistry
       const ladder = yield* MemoryLadder
       const { budgetBytes } = (yield* Device).host()
-      const usedBytes = options.usedBytes ?? (() => privateOfNode(registry))
+      const decoders = yield* decoderPids
+      const usedBytes = options.usedBytes ?? (() => privateOfNode(registry, decoders()))
       let before: Rung = "calm"
       const look = Effect.gen(function* () {
         const share = usedBytes() / budgetBytes

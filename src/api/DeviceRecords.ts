@@ -2,8 +2,9 @@
 // the node's memory budget as its memory. Read by the operator endpoints; what a device is and tells is actors' matter.
 import { Effect } from "effect"
 import { Device } from "#actors/Device.ts"
-import { heldByNode } from "#actors/MemoryWatch.ts"
+import { decoderPids, heldByNode } from "#actors/MemoryWatch.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import { residentBytesOf } from "#actors/ResidentMemory.ts"
 import { type DeviceMemory, statusMemory, toMb, usedMemory } from "#domain/DeviceMemory.ts"
 import type { NvidiaGpu } from "#domain/NvidiaSmi.ts"
 
@@ -37,9 +38,13 @@ const gpuFacts = (gpu: NvidiaGpu): DeviceFacts => ({
   temperatureC: gpu.temperatureC ?? 0,
 })
 
-/** This process and the engines', with what they hold now. */
-const hostProcesses = (registry: ModelRegistry["Service"]): ReadonlyArray<DeviceProcess> => [
+/** This process, the decoders' and the engines', with what they hold now. */
+const hostProcesses = (
+  registry: ModelRegistry["Service"],
+  decoders: ReadonlyArray<number>,
+): ReadonlyArray<DeviceProcess> => [
   { pid: process.pid, name: "edgewise", bytes: process.memoryUsage.rss() },
+  ...decoders.map((pid) => ({ pid, name: "decoder", bytes: residentBytesOf(pid) })),
   ...registry.all().flatMap(({ entry, host }) => {
     const pid = host?.gauges().pid
     return pid === undefined || host === undefined
@@ -60,8 +65,9 @@ export const devicesNow = (now: boolean): Effect.Effect<DevicesNow, never, Devic
         processes: processes.map(({ name, pid, usedBytes = 0 }) => ({ pid, name, bytes: usedBytes })),
       }
     }
+    const decoders = (yield* decoderPids)()
     const { budgetBytes, name } = device.host()
-    const memory = { totalBytes: budgetBytes, usedBytes: heldByNode(registry) }
+    const memory = { totalBytes: budgetBytes, usedBytes: heldByNode(registry, decoders) }
     const host: DeviceFacts = {
       index: 0,
       name,
@@ -70,7 +76,7 @@ export const devicesNow = (now: boolean): Effect.Effect<DevicesNow, never, Devic
       memoryPercent: Math.min(100, Math.round(usedMemory(memory).percent_used)),
       temperatureC: yield* device.temperature,
     }
-    return { devices: [host], processes: hostProcesses(registry) }
+    return { devices: [host], processes: hostProcesses(registry, decoders) }
   })
 
 /** All devices together, for the purge's before and after. */

@@ -44,8 +44,8 @@ export const isAnothersRing = (name: string): boolean => {
   }
 }
 
-/** The folder of the rings, in that of the uploads: engines may read it, and no upload. */
-export const ringFolder = (uploads: string): string => join(uploads, "rings")
+/** The folder of the rings, beside that of the uploads: engines may read it, and no upload. */
+export const ringFolder = (uploads: string): string => join(dirname(uploads), "rings")
 
 /** A name for a ring, in a folder that is cleared when a node starts. The file is made when a decoder gets it. */
 const ringBeside = (path: string): Effect.Effect<SampleRing, never, Scope.Scope> =>

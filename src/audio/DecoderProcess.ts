@@ -20,7 +20,7 @@ const MAX_DECODES = 200
  * index of a long M4A file, 24 bytes a frame, and less than a header may talk it into. CPU time is bounded for each file;
  * this is the bound of all that a process decodes in its life.
  */
-const confinement = (room: string, home: ProcessHome | undefined): Confinement => ({
+export const decoderConfinement = (room: string, home: ProcessHome | undefined): Confinement => ({
   limits: {
     data: 320 * 1024 * 1024,
     cpuSeconds: MAX_DECODES * 120,
@@ -37,7 +37,7 @@ const confinement = (room: string, home: ProcessHome | undefined): Confinement =
 
 /** @param room its own folder */
 export const startDecoder = (room: string, home?: ProcessHome): ChildProcess => {
-  const { env, execArgv, execPath } = launch(confinement(room, home), [
+  const { env, execArgv, execPath } = launch(decoderConfinement(room, home), [
     "--disable-warning=ExperimentalWarning",
   ])
   return fork(fileURLToPath(new URL("./decoder/decoderMain.ts", import.meta.url)), [], {

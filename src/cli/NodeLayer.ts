@@ -120,7 +120,7 @@ export const nodeLayer = (
       ),
     ),
     Layer.provideMerge(store),
-    Layer.provideMerge(processHome(config.dataDir, uploadFolder(config), ringFolder(uploadFolder(config)))),
+    Layer.provideMerge(processHome(config.dataDir, ringFolder(uploadFolder(config)))),
     Layer.provideMerge(Layer.effectDiscard(edgeLock(config.dataDir))),
     Layer.provideMerge(compiledCode(config.dataDir)),
   )

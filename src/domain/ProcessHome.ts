@@ -3,7 +3,7 @@
 import { Context } from "effect"
 
 export interface ProcessHome {
-  /** Holds the processes' own folders. On the file system of the uploads, so that files can be linked. */
+  /** Holds the processes' own folders. On the file system of the uploads, files are linked into it; else they are copied. */
   readonly folder: string
   /** Whether its file system has hard links. Without them each decoder may write all of `rings`. */
   readonly links: boolean

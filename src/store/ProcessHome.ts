@@ -22,8 +22,8 @@ const hasLinks = (folder: string): boolean => {
   }
 }
 
-const prepare = (dataDir: string, uploads: string, rings: string): ProcessHome => {
-  const folder = join(uploads, "processes")
+const prepare = (dataDir: string, rings: string): ProcessHome => {
+  const folder = join(dataDir, "processes")
   for (const each of [folder, rings]) {
     makeDir(each)
     chmodSync(each, 0o700)
@@ -32,16 +32,12 @@ const prepare = (dataDir: string, uploads: string, rings: string): ProcessHome =
   return { folder, links: hasLinks(folder), rings, closed: [dataDir] }
 }
 
-/** @param rings folder of decoded audio, in that of the uploads */
-export const processHome = (
-  dataDir: string,
-  uploads: string,
-  rings: string,
-): Layer.Layer<never, StoreUnavailable> =>
+/** @param rings folder of decoded audio, in the data directory */
+export const processHome = (dataDir: string, rings: string): Layer.Layer<never, StoreUnavailable> =>
   Layer.effect(
     CurrentProcessHome,
     Effect.try({
-      try: () => prepare(resolve(dataDir), resolve(uploads), resolve(rings)),
-      catch: (cause) => new StoreUnavailable({ place: uploads, problem: problemOf(cause) }),
+      try: () => prepare(resolve(dataDir), resolve(rings)),
+      catch: (cause) => new StoreUnavailable({ place: dataDir, problem: problemOf(cause) }),
     }),
   )

@@ -14,8 +14,9 @@ import { RING_SAMPLES, type SampleSpan } from "#domain/SampleRing.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "edgewise-audio-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
-const upload = join(folder, "upload")
-mkdirSync(ringFolder(folder))
+const uploads = join(folder, "uploads")
+const upload = join(uploads, "upload")
+mkdirSync(ringFolder(uploads))
 
 const info = { container: "wav", codec: "pcm_s16le", sourceRateHz: 16_000, channels: 1 }
 type Failure = "Died" | "Spool" | "Busy"

@@ -69,7 +69,16 @@ const track = (id: number, { offsets, sampleBytes, samples }: Tables, at: number
 }
 
 const fileType = box("ftyp", Buffer.from("M4A \x00\x00\x02\x00M4A isom", "latin1"))
-const movieHead = full("mvhd", 0, u32(0, 0, 1000, 0, 0x10000), u16(0x100, 0), zeros(8), matrix, zeros(24), u32(9))
+const movieHead = full(
+  "mvhd",
+  0,
+  u32(0, 0, 1000, 0, 0x10000),
+  u16(0x100, 0),
+  zeros(8),
+  matrix,
+  zeros(24),
+  u32(9),
+)
 
 /** Each track has `samples` samples of one byte, all in one chunk; `sizeBytes` of them are there. */
 export const boastingTables = (

@@ -1,0 +1,34 @@
+// Runs a few lines of JavaScript as a confined process would run them, and tells what became of each attempt in it.
+import { spawnSync } from "node:child_process"
+import { launch } from "#confine/Launch.ts"
+import type { Confinement } from "#domain/Confinement.ts"
+
+/** Each is the body of an async function. */
+export type Attempts = Readonly<Record<string, string>>
+
+const program = (attempts: Attempts): string => `
+  const fs = require("node:fs"), net = require("node:net"), dgram = require("node:dgram")
+  const child = require("node:child_process"), workers = require("node:worker_threads")
+  const failed = (emitter, good) => new Promise((resolve, reject) => emitter.once("error", reject).once(good, resolve))
+  const attempts = { ${Object.entries(attempts)
+    .map(([name, body]) => `${JSON.stringify(name)}: async () => { ${body} }`)
+    .join(", ")} }
+  ;(async () => {
+    const outcomes = {}
+    for (const [name, attempt] of Object.entries(attempts)) {
+      try { outcomes[name] = (await attempt()) ?? "done" } catch (cause) { outcomes[name] = cause.code ?? cause.message }
+    }
+    process.stdout.write(JSON.stringify(outcomes), () => process.exit(0))
+  })()`
+
+/** By name: what the attempt returned, "done", or the system's code for its failure. */
+export const attempt = (confinement: Confinement, attempts: Attempts): Readonly<Record<string, unknown>> => {
+  const { env, execArgv, execPath } = launch(confinement, [])
+  const { status, stderr, stdout } = spawnSync(execPath, [...execArgv, "-e", program(attempts)], {
+    env: { ...env },
+    encoding: "utf8",
+    timeout: 20_000,
+  })
+  if (status !== 0) throw new Error(`the confined script ended with ${status}: ${stderr}`)
+  return JSON.parse(stdout) as Record<string, unknown>
+}
