@@ -4,6 +4,7 @@ import { Command, Flag } from "effect/cli"
 import { Drain } from "#actors/Drain.ts"
 import type { Deployment } from "#actors/ModelRegistry.ts"
 import type { NodeMeters } from "#api/NodeMeters.ts"
+import { confinementLine } from "#confine/Launch.ts"
 import { deployments } from "#store/ModelFiles.ts"
 import { weightsDir } from "#store/Weights.ts"
 import { type Config, load, otlpSettings, roles, type SettingName, settings } from "../Config.ts"
@@ -25,6 +26,7 @@ const greet = Effect.fnUntraced(function* (config: Config, deployed: ReadonlyArr
   for (const { base, role } of listening.toSorted((a, b) => roles.indexOf(a.role) - roles.indexOf(b.role))) {
     yield* Console.log(`${role} listening on ${base}`)
   }
+  if (config.roles.includes("edge")) yield* Console.log(confinementLine())
   const demonstrations = deployed.filter(({ entry }) => entry.demonstration).length
   if (demonstrations > 0) {
     yield* Console.log(

@@ -153,6 +153,15 @@ export const inForce = (): InForce => {
   return found
 }
 
+const mechanisms = ["landlock", "seccomp", "no-new-privs", "no-capabilities", "rlimits"]
+
+/** For the node's start: what decoders and engines run under, and what this machine cannot do. */
+export const confinementLine = ({ mechanisms: held }: InForce = inForce()): string => {
+  const missing = mechanisms.filter((name) => !held.some((each) => each.startsWith(name)))
+  const has = held.length === 0 ? "nothing" : held.join(", ")
+  return `decoders and engines are confined by ${has}${missing.length === 0 ? "" : `; not on this machine: ${missing.join(", ")}`}`
+}
+
 /** @param flags of Node */
 export const launch = (confinement: Confinement, flags: ReadonlyArray<string>): Launched => {
   switch (inForce().way) {

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engineConfinement } from "#actors/EngineConfinement.ts"
 import { decoderConfinement } from "#audio/DecoderProcess.ts"
-import { inForce } from "#confine/Launch.ts"
+import { confinementLine, inForce } from "#confine/Launch.ts"
 import { Room } from "#confine/Room.ts"
 import type { ProcessHome } from "#domain/ProcessHome.ts"
 import { attempt } from "../support/ConfinedScript.ts"
@@ -163,5 +163,19 @@ describe("weights", () => {
     })
     expect(confinement.grants).toContainEqual({ path: inside("model.gguf"), access: "read" })
     expect(confinement.grants.filter(({ path }) => inside("store.sqlite").startsWith(path))).toEqual([])
+  })
+})
+
+describe("the line at a node's start", () => {
+  it("says what holds and what does not", () => {
+    expect(confinementLine({ way: "shell", mechanisms: ["rlimits"] })).toBe(
+      "decoders and engines are confined by rlimits; not on this machine: landlock, seccomp, no-new-privs, no-capabilities",
+    )
+    expect(confinementLine({ way: "plain", mechanisms: [] })).toMatch(
+      /confined by nothing; not on this machine/,
+    )
+    expect(confinementLine({ way: "perl", mechanisms: [...all] })).toBe(
+      "decoders and engines are confined by landlock, seccomp, no-new-privs, no-capabilities, rlimits",
+    )
   })
 })
