@@ -9,9 +9,11 @@ import {
   LlamaText,
   resolveChatWrapper,
   SpecialTokensText,
+  type Tokenizer,
 } from "node-llama-cpp"
 import type { ChatTurn, GenerateRequest } from "../Engine.ts"
 import { ChatTemplate, type Render } from "./ChatTemplate.ts"
+import { safeTokenizer } from "./SafeTokenizer.ts"
 import type { ThoughtMarkers } from "./ThoughtFilter.ts"
 
 export interface Prompt {
@@ -51,6 +53,7 @@ const looseEnd = 4
 
 export class ChatPrompt {
   readonly #model: LlamaModel
+  readonly #tokenizer: Tokenizer
   readonly #template: ChatTemplate | undefined
   readonly #contextTokens: number
   readonly #needsCheckpoints: boolean
@@ -63,6 +66,7 @@ export class ChatPrompt {
     limits: { readonly contextTokens: number; readonly needsCheckpoints: boolean },
   ) {
     this.#model = model
+    this.#tokenizer = safeTokenizer(model)
     this.#template = template
     this.#contextTokens = limits.contextTokens
     this.#needsCheckpoints = limits.needsCheckpoints
@@ -81,7 +85,7 @@ export class ChatPrompt {
 
   #readText(text: string): Prompt | PromptProblem {
     if (text.length > this.#longestText) return this.#estimate(text)
-    const tokens = this.#begun(this.#model.tokenize(text))
+    const tokens = this.#begun([...this.#tokenizer(text)])
     // Nothing to go on from: the beginning of a text, where the vocabulary has a token for it.
     const { bos } = this.#model.tokens
     if (tokens.length === 0 && bos !== null) tokens.push(bos)
@@ -105,7 +109,7 @@ export class ChatPrompt {
   }
 
   #tokenize(text: LlamaText): Array<number> {
-    return this.#begun(text.tokenize(this.#model.tokenizer))
+    return this.#begun(text.tokenize(this.#tokenizer))
   }
 
   /** With the beginning-of-text token, if the model wants one and the template did not write it. */
@@ -130,7 +134,7 @@ export class ChatPrompt {
   /** From the tokens of its first part; the text is certainly too long, so only the message needs the number. */
   #estimate(text: string): PromptProblem {
     const part = text.slice(0, 65_536)
-    const promptTokens = Math.round((this.#model.tokenize(part).length / part.length) * text.length)
+    const promptTokens = Math.round((this.#tokenizer(part).length / part.length) * text.length)
     return { promptTokens: Math.max(promptTokens, this.#contextTokens) }
   }
 }
