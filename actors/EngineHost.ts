@@ -2,7 +2,8 @@
 // EngineRequests, from any fiber. Knows nothing of HTTP or accounts. The Model actor makes one host per load and closes
 // its scope to unload.
 
-import { Deferred, Effect, Schema, type Scope } from "effect"
+import { Cause, Deferred, Effect, Schema, type Scope } from "effect"
+import type { CrashSuspects } from "#domain/CrashSuspects.ts"
 import { type EngineFailed, ModelUnavailable } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
 import type { EngineFacts, EngineKind, EngineSpec } from "#engines/Engine.ts"
@@ -25,6 +26,8 @@ export interface HostOptions {
   readonly onEvent: (event: HostEvent) => void
   /** Where its work is counted; they outlive it. */
   readonly meters?: ModelMeters
+  /** Whose requests its engines crashed over; outlives it too. */
+  readonly suspects?: CrashSuspects
 }
 
 /** What the host tells its Model actor; never awaited, so a busy actor cannot hold up an engine. */
@@ -43,7 +46,16 @@ const acknowledgeEvery = 32
 class EngineDied extends Schema.TaggedError<EngineDied>()("EngineDied", {
   reason: Schema.Literals(["crashed", "hung"]),
   detail: Schema.String,
+  /** Whether a request may have caused it. */
+  ofRequest: Schema.Boolean,
+  /** Whether it counts against the engine, see CrashSuspects. */
+  counts: Schema.Boolean,
 }) {}
+
+/** Sent by an operator, or by the kernel where the machine's memory is full: no request's doing, as far as anybody can tell. */
+const fromOutside: ReadonlySet<string> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"])
+
+const isExcused = (error: unknown): boolean => error instanceof EngineDied && !error.counts
 
 export class EngineHost {
   private readonly options: HostOptions
@@ -69,6 +81,7 @@ export class EngineHost {
     this.requests = new EngineRequests({
       entry: options.entry,
       meters: this.meters,
+      ...(options.suspects === undefined ? {} : { suspects: options.suspects }),
       holdsBackground: options.holdsBackground,
       send: (message) => this.process?.send(message),
     })
@@ -192,7 +205,12 @@ export class EngineHost {
       // Loading is one long native call; how long it may take depends on the disk, so it has a deadline of its own.
       const silentMs = nowMs - (this.ready ? this.lastHeardMs : startedMs)
       if (silentMs > (this.ready ? hangDeadlineMs : loadDeadlineMs)) {
-        return new EngineDied({ reason: "hung", detail: `silent for ${Math.round(silentMs)} ms` })
+        return new EngineDied({
+          reason: "hung",
+          detail: `silent for ${Math.round(silentMs)} ms`,
+          ofRequest: true,
+          counts: true,
+        })
       }
     }
   })
@@ -219,25 +237,32 @@ export class EngineHost {
           new EngineDied({
             reason: "crashed",
             detail: signal === null ? `exit status ${code}` : `signal ${signal}`,
+            ofRequest: signal === null || !fromOutside.has(signal),
+            counts: true,
           }),
       )
       const end = yield* Effect.raceFirst(Deferred.await(refused), Effect.raceFirst(crashed, this.heartbeat))
       if (!(end instanceof EngineDied)) return end
       this.ready = false
-      this.requests.lose(end.reason, end.detail)
-      if (end.reason === "hung") process.kill()
-      return yield* end
+      const { detail, ofRequest, reason } = end
+      const counts = this.requests.crash(reason, detail, ofRequest)
+      if (reason === "hung") process.kill()
+      return yield* new EngineDied({ reason, detail, ofRequest, counts })
     },
   ).pipe(Effect.scoped)
 
   private readonly life: Effect.Effect<void> = Effect.suspend(() =>
     this.incarnation.pipe(
-      supervise(`engine ${this.entry.id}`, Tree.engineHost, (_cause, nth) =>
-        Effect.sync(() => {
-          this.restarts++
-          this.meters.restarts++
-          this.options.onEvent({ event: "crashed", detail: `restart ${nth}` })
-        }),
+      supervise(
+        `engine ${this.entry.id}`,
+        Tree.engineHost,
+        (_cause, nth) =>
+          Effect.sync(() => {
+            this.restarts++
+            this.meters.restarts++
+            this.options.onEvent({ event: "crashed", detail: `restart ${nth}` })
+          }),
+        (cause) => !cause.reasons.some((one) => Cause.isFailReason(one) && isExcused(one.error)),
       ),
       Effect.matchEffect({
         onSuccess: (refusal) => Effect.sync(() => this.giveUp(refusal.detail)),

@@ -3,6 +3,7 @@
 // nothing of processes. All of it runs in plain calls on the event loop.
 
 import { Effect } from "effect"
+import { CrashSuspects } from "#domain/CrashSuspects.ts"
 import { AtCapacity, EngineFailed, ModelUnavailable } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
 import { type Place, type Urgency, WaitingLine } from "#domain/WaitingLine.ts"
@@ -29,6 +30,8 @@ interface Job {
 export interface EngineRequestsOptions {
   readonly entry: ModelEntry
   readonly meters: ModelMeters
+  /** Whose requests the model's engines crashed over. */
+  readonly suspects?: CrashSuspects
   /** Whether background work has to wait at present. */
   readonly holdsBackground: () => boolean
   /** To the engine of the moment; nobody gets it where there is none. */
@@ -46,6 +49,7 @@ export class EngineRequests {
   private readonly options: EngineRequestsOptions
   private readonly entry: ModelEntry
   private readonly meters: ModelMeters
+  private readonly suspects: CrashSuspects
   private readonly line: WaitingLine<Job>
   private readonly open = new Map<RequestId, Job>()
   private nextId: RequestId = 1
@@ -66,6 +70,7 @@ export class EngineRequests {
     this.options = options
     this.entry = options.entry
     this.meters = options.meters
+    this.suspects = options.suspects ?? new CrashSuspects()
     this.line = new WaitingLine(options.entry.runtime.waitingLine)
   }
 
@@ -92,8 +97,19 @@ export class EngineRequests {
     this.lastUsedMs = nowMs
   }
 
-  /** The engine is gone, and what it had with it; those who wait go on waiting for the next one. */
-  lose(reason: EngineFailed["reason"], detail: string): void {
+  /**
+   * The engine has ended, and what it had is lost; requests that wait go on waiting for the next one.
+   * @param ofRequest whether one of its requests may have caused it
+   * @returns whether it was a crash of the engine's own, as far as is known: see CrashSuspects
+   */
+  crash(reason: EngineFailed["reason"], detail: string, ofRequest: boolean): boolean {
+    const present = ofRequest ? [...this.open.values()].map(({ place }) => place.user) : []
+    const { counts } = this.suspects.crashed(present, performance.now())
+    this.lose(reason, detail)
+    return counts
+  }
+
+  private lose(reason: EngineFailed["reason"], detail: string): void {
     this.ready = false
     this.failOpen(reason, detail)
   }
@@ -111,13 +127,21 @@ export class EngineRequests {
   /** Starts the requests that may start now: a slot is free, or held-back background work is no longer held. */
   pump(): void {
     while (this.canOpen()) {
-      const job = this.line.shift({
-        interactive: this.interactiveAllowed(),
-        background: this.backgroundAllowed(),
-        interactiveFirst: performance.now() - this.interactiveStartedMs >= Tree.interactivePatienceMs,
-      })
+      const job = this.line.shift(
+        {
+          interactive: this.interactiveAllowed(),
+          background: this.backgroundAllowed(),
+          interactiveFirst: performance.now() - this.interactiveStartedMs >= Tree.interactivePatienceMs,
+        },
+        (waiting) => this.isHeld(waiting.place.user),
+      )
       if (job === undefined) return
-      this.start(job)
+      const refusal = this.refusal(job.place.user)
+      if (refusal === undefined) this.start(job)
+      else {
+        this.meters.outcomes.refused++
+        job.resume(Effect.fail(refusal))
+      }
     }
   }
 
@@ -132,6 +156,11 @@ export class EngineRequests {
   ): Effect.Effect<End, RunError> {
     return Effect.callback<unknown, RunError>((resume) => {
       if (this.finished) return resume(Effect.fail(this.unavailable()))
+      const refusal = this.refusal(user)
+      if (refusal !== undefined) {
+        this.meters.outcomes.refused++
+        return resume(Effect.fail(refusal))
+      }
       const job: Job = {
         request,
         place: { continues, urgency, user },
@@ -144,13 +173,15 @@ export class EngineRequests {
         cancelledAtMs: undefined,
       }
       if (urgency === "live") this.liveAskedMs = job.askedAtMs
-      if (this.mayStart(urgency)) this.start(job)
+      if (this.mayStart(urgency) && !this.isHeld(user)) this.start(job)
       else {
         if (urgency === "interactive") this.lastWaiting = { user, atMs: job.askedAtMs }
         const joined = this.line.join(job, job.place)
         if (!joined.taken || joined.displaced !== undefined) this.meters.outcomes.refused++
         if (!joined.taken) return resume(Effect.fail(this.atCapacity(user)))
         joined.displaced?.resume(Effect.fail(this.atCapacity(joined.displaced.place.user)))
+        // All that waits before it may be held.
+        if (!this.suspects.isEmpty) this.pump()
       }
       return Effect.sync(() => this.abandon(job))
     }) as Effect.Effect<End, RunError>
@@ -163,6 +194,23 @@ export class EngineRequests {
 
   private unavailable(): ModelUnavailable {
     return new ModelUnavailable({ model: this.entry.id, retryAfterMs: Tree.reviveAfterMs })
+  }
+
+  /** For a user that is refused; undefined for all others. */
+  private refusal(user: string): ModelUnavailable | undefined {
+    if (this.suspects.isEmpty) return undefined
+    const retryAfterMs = this.suspects.refusedForMs(user, performance.now())
+    return retryAfterMs > 0 ? new ModelUnavailable({ model: this.entry.id, retryAfterMs }) : undefined
+  }
+
+  /** A user on probation is not served beside another one. */
+  private isHeld(user: string): boolean {
+    if (this.suspects.isEmpty) return false
+    const nowMs = performance.now()
+    if (!this.suspects.isOnProbation(user, nowMs)) return false
+    for (const { place } of this.open.values())
+      if (place.user !== user && this.suspects.isOnProbation(place.user, nowMs)) return true
+    return false
   }
 
   private canOpen(): boolean {

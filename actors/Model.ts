@@ -2,6 +2,7 @@
 // Requests do not pass through the mailbox; they go to the current EngineHost, which this actor publishes.
 
 import { Cause, Deferred, Effect, Exit, Scope } from "effect"
+import { CrashSuspects } from "#domain/CrashSuspects.ts"
 import { ModelNotLoaded, type ModelUnavailable, UnloadFailed } from "#domain/Errors.ts"
 import type { Evictable } from "#domain/Eviction.ts"
 import type { ModelEntry } from "#domain/Model.ts"
@@ -40,6 +41,7 @@ export class Model {
   private host: EngineHost | undefined
   private grant: Grant | undefined
   private readonly meters = new ModelMeters()
+  private readonly suspects = new CrashSuspects()
   private readonly standing: ModelStanding
   /** An operator's unload stays in force until an operator's load. */
   private held = false
@@ -202,6 +204,7 @@ export class Model {
         environment: grant.environment,
         holdsBackground: this.options.holdsBackground ?? (() => false),
         meters: this.meters,
+        suspects: this.suspects,
         onEvent: (event) => {
           // An engine on its way out has nothing to say about the one that follows it.
           if (this.host === host) this.onHostEvent(event)

@@ -32,13 +32,15 @@ export const backoffMs = (policy: RestartPolicy, nth: number, jitter: number): n
 
 /**
  * Runs `child` until it succeeds, restarting it on failure and defect alike. Interruption passes through.
- * `onRestart` sees each cause and how many restarts the window holds.
+ * `onRestart` sees each cause and how many restarts the window holds. A failure that does not `count` is followed by a
+ * restart all the same, but uses none of those allowed: its cause was dealt with elsewhere.
  */
 export const supervise =
   (
     name: string,
     policy: RestartPolicy,
     onRestart: (cause: Cause.Cause<unknown>, nth: number) => Effect.Effect<void>,
+    counts: (cause: Cause.Cause<unknown>) => boolean = () => true,
   ) =>
   <A, E, R>(child: Effect.Effect<A, E, R>): Effect.Effect<A, RestartIntensityExceeded, R> =>
     Effect.gen(function* () {
@@ -49,11 +51,12 @@ export const supervise =
         if (Cause.hasInterruptsOnly(exit.cause)) return yield* Effect.interrupt
         const nowMs = yield* monotonicMs
         restartsAtMs = withinPeriod(restartsAtMs, nowMs, policy.periodMs)
-        if (restartsAtMs.length >= policy.intensity) {
+        const counted = counts(exit.cause)
+        if (counted && restartsAtMs.length >= policy.intensity) {
           return yield* new RestartIntensityExceeded({ child: name, restarts: restartsAtMs.length })
         }
-        restartsAtMs.push(nowMs)
+        if (counted) restartsAtMs.push(nowMs)
         yield* onRestart(exit.cause, restartsAtMs.length)
-        yield* Effect.sleep(backoffMs(policy, restartsAtMs.length, yield* Random.next))
+        yield* Effect.sleep(backoffMs(policy, Math.max(1, restartsAtMs.length), yield* Random.next))
       }
     })

@@ -76,7 +76,7 @@ const generate =
         yield* out.resumed
         yield* Effect.callback<void, EngineError>((resume) => {
           const leave = ticker.join(script.tokenMs, () => {
-            if (index === script.crashAt) process.kill(process.pid, "SIGKILL")
+            if (index === script.crashAt) process.kill(process.pid, "SIGSEGV")
             if (index === script.hangAt) hang()
             if (index === script.failAt) {
               const detail = "scripted failure"

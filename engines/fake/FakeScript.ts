@@ -21,7 +21,7 @@ export const FakeScript = Schema.Struct({
   prefillMs: withDefault(count, 0),
   /** Unit index before which the request fails with a typed error. */
   failAt: Schema.optionalKey(count),
-  /** Unit index before which the process kills itself with SIGKILL. */
+  /** Unit index before which the process ends as by a fault in native code (SIGSEGV). */
   crashAt: Schema.optionalKey(count),
   /** Unit index before which the engine stops answering at all (its event loop blocks). */
   hangAt: Schema.optionalKey(count),

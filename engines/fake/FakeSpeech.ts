@@ -40,7 +40,7 @@ const invalid = (field: string, detail: string) => new EngineError({ reason: "In
 /** What a script wants to happen before a piece. */
 const mishap = (script: SpeechScript, index: number): Effect.Effect<void, EngineError> =>
   Effect.suspend(() => {
-    if (script.crashAt === index) process.kill(process.pid, "SIGKILL")
+    if (script.crashAt === index) process.kill(process.pid, "SIGSEGV")
     if (script.hangAt === index) hang()
     return script.failAt === index
       ? Effect.fail(new EngineError({ reason: "Failed", field: "", detail: "scripted failure" }))

@@ -43,7 +43,7 @@ const hang = (): never => {
 /** What the audio itself asks for. */
 const mishap = (samples: Float32Array): Effect.Effect<void, EngineError> =>
   Effect.suspend(() => {
-    if (samples.includes(marks.crash)) process.kill(process.pid, "SIGKILL")
+    if (samples.includes(marks.crash)) process.kill(process.pid, "SIGSEGV")
     if (samples.includes(marks.hang)) hang()
     return samples.includes(marks.fail)
       ? Effect.fail(new EngineError({ reason: "Failed", field: "", detail: "scripted failure" }))

@@ -24,7 +24,7 @@ export const SpeechScript = Schema.Struct({
   refuse: Schema.optionalKey(Schema.String),
   /** Piece index before which the request fails with a typed error. */
   failAt: Schema.optionalKey(count),
-  /** Piece index before which the process kills itself with SIGKILL. */
+  /** Piece index before which the process ends as by a fault in native code (SIGSEGV). */
   crashAt: Schema.optionalKey(count),
   /** Piece index before which the engine stops answering at all (its event loop blocks). */
   hangAt: Schema.optionalKey(count),

@@ -32,6 +32,16 @@ export interface Allowed {
   readonly interactiveFirst?: boolean
 }
 
+/** Whether a request has to wait for a reason of its own, though its kind may start. */
+export type Held<Job> = (job: Job) => boolean
+
+const isFree = (): boolean => false
+
+const takeFirst = <Job>(queue: Array<Job>, held: Held<Job>): Job | undefined => {
+  const at = queue.findIndex((job) => !held(job))
+  return at < 0 ? undefined : queue.splice(at, 1)[0]
+}
+
 interface Entry<Job> {
   readonly job: Job
   readonly continues: boolean
@@ -102,25 +112,33 @@ export class WaitingLine<Job> {
     return this.users.keys().next().value
   }
 
-  /** The next to be served: a live session, an interactive request, then background work, each where it is allowed. */
-  shift({ background, interactive, interactiveFirst = false }: Allowed): Job | undefined {
-    const interactiveNext = (): Job | undefined => (interactive ? this.shiftInteractive() : undefined)
-    const first = interactiveFirst ? interactiveNext() : this.live.shift()
+  /**
+   * The next to be served: a live session, an interactive request, then background work, each where it is allowed. Those that
+   * are held keep their places.
+   */
+  shift(
+    { background, interactive, interactiveFirst = false }: Allowed,
+    held: Held<Job> = isFree,
+  ): Job | undefined {
+    const interactiveNext = (): Job | undefined => (interactive ? this.shiftInteractive(held) : undefined)
+    const first = interactiveFirst ? interactiveNext() : takeFirst(this.live, held)
     if (first !== undefined) return first
-    const second = interactiveFirst ? this.live.shift() : interactiveNext()
+    const second = interactiveFirst ? takeFirst(this.live, held) : interactiveNext()
     // Background work starts only while no interactive request waits, also where none may start at present.
-    return second ?? (background && this.interactive === 0 ? this.background.shift() : undefined)
+    return second ?? (background && this.interactive === 0 ? takeFirst(this.background, held) : undefined)
   }
 
-  private shiftInteractive(): Job | undefined {
-    const next = this.users.entries().next()
-    if (next.done === true) return undefined
-    const [user, entries] = next.value
-    const entry = entries.shift()
-    this.removed(entry)
-    this.users.delete(user)
-    if (entries.length > 0) this.users.set(user, entries)
-    return entry?.job
+  private shiftInteractive(held: Held<Job>): Job | undefined {
+    for (const [user, entries] of this.users) {
+      const at = entries.findIndex(({ job }) => !held(job))
+      if (at < 0) continue
+      const [entry] = entries.splice(at, 1)
+      this.removed(entry)
+      this.users.delete(user)
+      if (entries.length > 0) this.users.set(user, entries)
+      return entry?.job
+    }
+    return undefined
   }
 
   private removed(entry: Entry<Job> | undefined): void {

@@ -1,6 +1,8 @@
 // Engines die and hang, by kill -9 and by script: their requests fail as the contract says and at once, everything
 // else goes on, and the next request is served.
+import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { Accounts } from "#store/Accounts.ts"
 import { script } from "../support/FakeNode.ts"
 import { fakeModel, llamaModel } from "../support/TestCatalog.ts"
 import { eventually, startNode, type TestNode, untilIdle, untilLoaded } from "../support/TestNode.ts"
@@ -14,6 +16,7 @@ beforeAll(async () => {
       { ...fakeModel, id: "other" },
       { ...fakeModel, id: "hangs", runtime: { load: "start", hangDeadlineMs: 1_000 } },
       { ...fakeModel, id: "hopeless", options: { slots: 1 } },
+      { ...fakeModel, id: "crashes" },
       { ...llamaModel, runtime: { load: "start" } },
     ],
   })
@@ -61,7 +64,7 @@ const watch = () => {
       const health = await node.fetch("/health")
       const models = await node.fetch("/v1/models", { headers: { authorization: `Bearer ${node.keys.dev}` } })
       expect([health.status, models.status]).toEqual([200, 200])
-      expect(((await models.json()) as { data: Array<unknown> }).data).toHaveLength(5)
+      expect(((await models.json()) as { data: Array<unknown> }).data).toHaveLength(6)
       expect(await health.json()).toMatchObject({ status: "healthy" })
       answers++
     }
@@ -168,12 +171,48 @@ it("requests that wait when the engine dies are served by the next one", async (
   }
 })
 
+/** Of users that nobody has seen. */
+const freshKeys = (count: number) =>
+  node.run(
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      return yield* Effect.forEach(Array.from({ length: count }), (_, nth) =>
+        Effect.map(
+          accounts.createKey({ org: "dev", user: `fresh-${nth}-${Math.random()}` }),
+          (made) => made.apiKey,
+        ),
+      )
+    }),
+  )
+
 describe("an engine that dies again and again", () => {
-  it("is given up, says so, and takes nobody with it", async () => {
+  it("by one user's requests: that user is refused, everybody else is served", async () => {
+    const [attacker, honest] = await freshKeys(2)
+    const statuses: Array<number> = []
+    for (let i = 0; i < 8; i++) {
+      const response = await node.post(path, chat("crashes", script({ tokens: 3, crashAt: 1 })), {
+        key: attacker!,
+      })
+      statuses.push(response.status)
+      if (response.status === 503) expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(30)
+      await response.arrayBuffer()
+      const other = await node.post(path, chat("crashes", script({ tokens: 2, text: "ok" })), {
+        key: honest!,
+      })
+      expect([other.status, await other.json()]).toMatchObject([
+        200,
+        { choices: [{ message: { content: "okok" } }] },
+      ])
+    }
+    expect(statuses).toEqual([500, 500, 503, 503, 503, 503, 503, 503])
+    expect(node.status("crashes")).toBe("loaded")
+  })
+
+  it("whoever it serves is given up, says so, and takes no other model with it", async () => {
     const pid = node.gauges("other").pid
     const statuses: Array<number> = []
-    for (let i = 0; i < 6; i++) {
-      const response = await node.post(path, chat("hopeless", script({ tokens: 3, crashAt: 1 })))
+    for (const key of await freshKeys(6)) {
+      const response = await node.post(path, chat("hopeless", script({ tokens: 3, crashAt: 1 })), { key })
       statuses.push(response.status)
       await response.arrayBuffer()
       if (response.status === 503) break
@@ -191,7 +230,7 @@ describe("an engine that dies again and again", () => {
       headers: { authorization: `Bearer ${node.keys.dev}` },
     })
     expect(await status.json()).toMatchObject({
-      loaded: ["fake", "other", "hangs", "llama"],
+      loaded: ["fake", "other", "hangs", "crashes", "llama"],
       loading_status: { fake: "loaded", hopeless: "failed" },
     })
     expect((await node.post(path, chat("other", "hello"))).status).toBe(200)

@@ -12,10 +12,13 @@ export interface InProcessEngines {
   /** Those that have not ended, oldest first. */
   readonly alive: ReadonlySet<EngineProcess>
   readonly started: () => number
+  /** Ends all as a fault in native code does. */
+  readonly crash: () => void
 }
 
 export const inProcessEngines = (): InProcessEngines => {
   const alive = new Set<EngineProcess>()
+  const crashes = new Map<EngineProcess, () => void>()
   let started = 0
   const start = ({ onMessage }: EngineProcessOptions): EngineProcess => {
     started++
@@ -25,6 +28,7 @@ export const inProcessEngines = (): InProcessEngines => {
     const end = (exit: EngineExit) => {
       if (ended()) return
       alive.delete(handle)
+      crashes.delete(handle)
       // An exit is heard of on a later turn, as a process's is.
       setImmediate(() => Deferred.doneUnsafe(done, Effect.succeed(exit)))
     }
@@ -40,6 +44,7 @@ export const inProcessEngines = (): InProcessEngines => {
       hasExited: ended,
     }
     alive.add(handle)
+    crashes.set(handle, () => end({ code: null, signal: "SIGSEGV" }))
     serveEngine(
       {
         send: (message: FromEngine) => {
@@ -59,6 +64,9 @@ export const inProcessEngines = (): InProcessEngines => {
   return {
     alive,
     started: () => started,
+    crash: () => {
+      for (const crash of [...crashes.values()]) crash()
+    },
     start: (options) =>
       Effect.acquireRelease(
         Effect.sync(() => start(options)),
