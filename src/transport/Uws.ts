@@ -1,6 +1,7 @@
 // The only door to uWebSockets.js: its types, and the way to load it. Called by UwsServer; the other files of this
 // folder know the types and never import the package.
 import type * as Uws from "uWebSockets.js"
+import { uwsProblem } from "./UwsBinary.ts"
 
 export type { HttpRequest, HttpResponse, TemplatedApp, WebSocket } from "uWebSockets.js"
 export type Library = typeof Uws
@@ -16,11 +17,18 @@ export const EXCLUSIVE_PORT = 1
 
 let library: Promise<Library> | undefined
 
-/** Loads uWS once. It reads the head limit from the environment when it is loaded, hence the dynamic import. */
+const load = async (): Promise<Library> => {
+  const problem = await uwsProblem()
+  if (problem !== undefined) throw new Error(problem)
+  process.env.UWS_HTTP_MAX_HEADERS_SIZE = String(UWS_HEAD_BYTES)
+  return import("uWebSockets.js")
+}
+
+/**
+ * Loads uWS once, if its native code is the one that was checked. It reads the head limit from the environment when it is
+ * loaded, hence the dynamic import.
+ */
 export const loadUws = (): Promise<Library> => {
-  if (library === undefined) {
-    process.env.UWS_HTTP_MAX_HEADERS_SIZE = String(UWS_HEAD_BYTES)
-    library = import("uWebSockets.js")
-  }
+  library ??= load()
   return library
 }
