@@ -14,9 +14,10 @@ import {
   Packet,
   type Stream,
 } from "node-av/lib"
-import { type Container, containerOf } from "./Container.ts"
+import { type Container, containerOf, type ReadAt } from "./Container.ts"
 import type { DecodedInfo, DecodedTotals, DecodeRequest } from "./DecoderWire.ts"
 import { checkLayout, MonoResampler, Rejected } from "./MonoResampler.ts"
+import { declaredSamples } from "./Mp4Tables.ts"
 
 /** FFmpeg's names of the decoders that may see a stranger's bytes: what the six containers hold in practice. */
 const CODECS = new Set([
@@ -41,14 +42,22 @@ export interface DecodeSink {
   readonly emit: (samples: Float32Array) => Promise<void> | undefined
 }
 
+/** A sample has a byte at least. */
+const refuseEmptyPromises = (read: ReadAt, sizeBytes: number): void => {
+  if (declaredSamples(read, sizeBytes) <= sizeBytes) return
+  throw new Rejected("NotAudio", "The file's tables speak of more samples than it has bytes")
+}
+
 const containerAt = (path: string): Container => {
   const file = openSync(path, "r")
   try {
     if (fstatSync(file).size === 0) throw new Rejected("NotAudio", "The file is empty")
-    const container = containerOf((offset, length) => {
+    const read = (offset: number, length: number) => {
       const bytes = new Uint8Array(length)
       return bytes.subarray(0, readSync(file, bytes, 0, length, offset))
-    })
+    }
+    const container = containerOf(read)
+    if (container === "mov") refuseEmptyPromises(read, fstatSync(file).size)
     if (container !== undefined) return container
     throw new Rejected("NotAudio", "The file is not MP3, WAV, M4A, OGG, FLAC or WebM audio")
   } finally {
