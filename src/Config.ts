@@ -152,6 +152,14 @@ export const settings = {
     fallback: 0,
     parse: integer(0, 31_536_000),
   },
+  confine: {
+    variable: "EDGEWISE_CONFINE",
+    flag: "confine",
+    help: "confine engines and decoders as far as this machine can; false only to find out why an engine does not load",
+    allowed: "true or false",
+    fallback: true,
+    parse: parseBoolean,
+  },
   evictIdle: {
     variable: "EDGEWISE_EVICT_IDLE",
     flag: "evict-idle",

@@ -4,7 +4,7 @@ import { Command, Flag } from "effect/cli"
 import { Drain } from "#actors/Drain.ts"
 import type { Deployment } from "#actors/ModelRegistry.ts"
 import type { NodeMeters } from "#api/NodeMeters.ts"
-import { confinementLine } from "#confine/Launch.ts"
+import { confinementLine, switchOff } from "#confine/Launch.ts"
 import { deployments } from "#store/ModelFiles.ts"
 import { weightsDir } from "#store/Weights.ts"
 import { type Config, load, otlpSettings, roles, type SettingName, settings } from "../Config.ts"
@@ -95,6 +95,7 @@ const flags = {
   rateLimit: flagOf("rateLimit"),
   authFailureLimit: flagOf("authFailureLimit"),
   idleUnloadSeconds: flagOf("idleUnloadSeconds"),
+  confine: flagOf("confine"),
   evictIdle: flagOf("evictIdle"),
   memoryMb: flagOf("memoryMb"),
   drainSeconds: flagOf("drainSeconds"),
@@ -122,6 +123,7 @@ export const serve = Command.make(
     }
     const config = yield* load(texts)
     keepHeapSmall()
+    if (!config.confine) switchOff()
     const otlp = yield* otlpSettings()
     const meters = nodeMeters()
     yield* run(config, meters).pipe(Effect.provide(telemetry(config, otlp, meters)))

@@ -153,13 +153,19 @@ export const inForce = (): InForce => {
   return found
 }
 
+/** Processes that this one starts from now on are not confined. */
+export const switchOff = (): void => {
+  found = { way: "plain", mechanisms: [] }
+}
+
 const mechanisms = ["landlock", "seccomp", "no-new-privs", "no-capabilities", "rlimits"]
 
 /** For the node's start: what decoders and engines run under, and what this machine cannot do. */
 export const confinementLine = ({ mechanisms: held }: InForce = inForce()): string => {
   const missing = mechanisms.filter((name) => !held.some((each) => each.startsWith(name)))
   const has = held.length === 0 ? "nothing" : held.join(", ")
-  return `decoders and engines are confined by ${has}${missing.length === 0 ? "" : `; not on this machine: ${missing.join(", ")}`}`
+  const rest = missing.length === 0 ? "" : `; not in force: ${missing.join(", ")}`
+  return `decoders and engines are confined by ${has}${rest}`
 }
 
 /** @param flags of Node */

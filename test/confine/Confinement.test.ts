@@ -169,11 +169,9 @@ describe("weights", () => {
 describe("the line at a node's start", () => {
   it("says what holds and what does not", () => {
     expect(confinementLine({ way: "shell", mechanisms: ["rlimits"] })).toBe(
-      "decoders and engines are confined by rlimits; not on this machine: landlock, seccomp, no-new-privs, no-capabilities",
+      "decoders and engines are confined by rlimits; not in force: landlock, seccomp, no-new-privs, no-capabilities",
     )
-    expect(confinementLine({ way: "plain", mechanisms: [] })).toMatch(
-      /confined by nothing; not on this machine/,
-    )
+    expect(confinementLine({ way: "plain", mechanisms: [] })).toMatch(/confined by nothing; not in force/)
     expect(confinementLine({ way: "perl", mechanisms: [...all] })).toBe(
       "decoders and engines are confined by landlock, seccomp, no-new-privs, no-capabilities, rlimits",
     )
