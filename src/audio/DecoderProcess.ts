@@ -43,7 +43,7 @@ export const startDecoder = (room: string, home?: ProcessHome): ChildProcess => 
   return fork(fileURLToPath(new URL("./decoder/decoderMain.ts", import.meta.url)), [], {
     execPath,
     execArgv,
-    // No credential of the gateway is in reach of whoever takes this process over. No compiled code either: it would
+    // No credential of the gateway is in reach of code that takes this process over. No compiled code either: it would
     // spare less than 10 ms of a start (measured).
     env: { ...env, TMPDIR: room },
     serialization: "advanced",

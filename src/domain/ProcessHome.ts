@@ -1,5 +1,5 @@
 // Where this node's child processes live on the disk: each gets a folder of its own there, which goes with it. Set by the
-// node, read by whoever starts decoders and engines.
+// node, read where decoders and engines are started.
 import { Context } from "effect"
 
 export interface ProcessHome {

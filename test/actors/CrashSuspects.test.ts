@@ -30,7 +30,7 @@ const ask = (user: string, steps: Readonly<Record<string, unknown>>, onStart: ()
     ),
   )
 
-it.live("is refused, and everybody else is served by the next engine", () => {
+it.live("is refused, and all others are served by the next engine", () => {
   const { engines, layer } = world()
   /** As soon as the engine has its request. */
   const crash = (user: string) => Effect.flip(ask(user, { tokens: 1_000_000, tokenMs: 1 }, engines.crash))

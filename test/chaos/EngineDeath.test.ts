@@ -171,7 +171,7 @@ it("requests that wait when the engine dies are served by the next one", async (
   }
 })
 
-/** Of users that nobody has seen. */
+/** Of users that the node has not served yet. */
 const freshKeys = (count: number) =>
   node.run(
     Effect.gen(function* () {
@@ -186,7 +186,7 @@ const freshKeys = (count: number) =>
   )
 
 describe("an engine that dies again and again", () => {
-  it("by one user's requests: that user is refused, everybody else is served", async () => {
+  it("by one user's requests: that user is refused, all others are served", async () => {
     const [attacker, honest] = await freshKeys(2)
     const statuses: Array<number> = []
     for (let i = 0; i < 8; i++) {
@@ -208,7 +208,7 @@ describe("an engine that dies again and again", () => {
     expect(node.status("crashes")).toBe("loaded")
   })
 
-  it("whoever it serves is given up, says so, and takes no other model with it", async () => {
+  it("by every user's requests: it is given up, says so, and takes no other model with it", async () => {
     const pid = node.gauges("other").pid
     const statuses: Array<number> = []
     for (const key of await freshKeys(6)) {

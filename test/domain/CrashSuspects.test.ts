@@ -19,7 +19,7 @@ describe("crashes", () => {
     expect(suspects.refusedForMs(attacker, 62_000)).toBe(120_000)
   })
 
-  it("count where nobody was served, and where every user is new", () => {
+  it("count where no user was served, and where every user is new", () => {
     const suspects = new CrashSuspects()
     for (let n = 0; n < 5; n++) {
       expect(suspects.crashed([], n)).toEqual({ guilty: undefined, counts: true })
@@ -57,7 +57,7 @@ describe("crashes", () => {
     )
   })
 
-  it("take one of an engine's restarts at most from one user, whoever else is there and however long it goes on", () => {
+  it("take one of an engine's restarts at most from one user, for any others that are there and however long it goes on", () => {
     const crash = fc.record({ beside: fc.subarray(users), pauseMs: fc.nat(100_000) })
     fc.assert(
       fc.property(fc.array(crash, { maxLength: 40 }), (crashes) => {

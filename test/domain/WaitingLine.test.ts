@@ -206,3 +206,26 @@ describe("Retry-After", () => {
     expect(line.retryAfterMs(1, "a")).toBeGreaterThanOrEqual(2_000)
   })
 })
+
+it("passes over requests that are held, which keep their places", () => {
+  const line = new WaitingLine<string>(8)
+  for (const [job, user] of [
+    ["a1", "a"],
+    ["a2", "a"],
+    ["b1", "b"],
+  ] as const)
+    line.join(job, { user, urgency: "interactive", continues: false })
+  line.join("live", { user: "a", urgency: "live", continues: false })
+  line.join("job", { user: "a", urgency: "background", continues: false })
+  const all = { interactive: true, background: true }
+  const isOfA = (job: string) => job !== "b1"
+  expect(line.shift(all, isOfA)).toBe("b1")
+  expect([line.shift(all, isOfA), line.length]).toEqual([undefined, 4])
+  expect(["live", "a1", "a2", "job", undefined].map(() => line.shift(all))).toEqual([
+    "live",
+    "a1",
+    "a2",
+    "job",
+    undefined,
+  ])
+})
