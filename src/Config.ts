@@ -5,6 +5,7 @@ import { resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, Schema } from "effect"
 import { parseProxies } from "#domain/ClientAddress.ts"
+import { devKeySettings } from "#domain/DevelopmentKey.ts"
 import { nodeRegions } from "#domain/Region.ts"
 import { databaseUrlRule, hidePassword, parseDatabaseUrl } from "#store/DatabaseUrl.ts"
 import { type OtlpSettings, parseOtlp } from "./telemetry/OtlpSettings.ts"
@@ -175,6 +176,14 @@ export const settings = {
     allowed: "an integer from 0 to 3600",
     fallback: 10,
     parse: integer(0, 3_600),
+  },
+  devKey: {
+    variable: "EDGEWISE_DEV_KEY",
+    flag: "dev-key",
+    help: "from where the development key is accepted; `loopback` makes none on a shared database or beyond loopback",
+    allowed: `one of ${devKeySettings.join(", ")}`,
+    fallback: "loopback",
+    parse: oneOf(devKeySettings),
   },
   sessionSeconds: {
     variable: "EDGEWISE_SESSION_SECONDS",

@@ -12,6 +12,7 @@ import { type Deployment, ModelRegistry } from "#actors/ModelRegistry.ts"
 import { NvidiaSmi } from "#actors/NvidiaSmi.ts"
 import { AuthFailures } from "#api/AuthFailures.ts"
 import { TrustedProxies } from "#api/CallerAddress.ts"
+import { DevelopmentKeyCheck, makeDevelopmentKeyCheck } from "#api/DevelopmentKey.ts"
 import { EdgeRoutes, knownPaths } from "#api/EdgeRoutes.ts"
 import { EventLoopDelay } from "#api/EventLoopDelay.ts"
 import { NodeIdentity } from "#api/Health.ts"
@@ -28,6 +29,7 @@ import { UploadDir } from "#api/TranscriptionUpload.ts"
 import { CodecPool } from "#audio/CodecPool.ts"
 import { Decoder } from "#audio/Decoder.ts"
 import { VoiceUrl } from "#audio/VoiceUrl.ts"
+import { type DevKeyAccess, devKeyAccess } from "#domain/DevelopmentKey.ts"
 import { compiledCode } from "#store/CompiledCode.ts"
 import { SigningKeys } from "#store/SigningKeys.ts"
 import { type Store, storeLayer } from "#store/Store.ts"
@@ -69,6 +71,10 @@ const sessions = ({ authJwksUrl }: Config) =>
     Layer.provide(authJwksUrl === "" ? PublicKeys.local : PublicKeys.remote({ url: authJwksUrl })),
   )
 
+/** From where the development key is accepted, for every role of the process. */
+export const developmentKeyAccess = ({ databaseUrl, devKey, host }: Config): DevKeyAccess =>
+  devKeyAccess({ setting: devKey, host, sharedDatabase: databaseUrl !== "" })
+
 /** The counters of one process, whatever its roles. */
 export const nodeMeters = (): NodeMeters => new NodeMeters(Object.keys(knownPaths))
 
@@ -109,6 +115,7 @@ export const nodeLayer = (
         Idempotency.layer,
         AuthFailures.layer(config.authFailureLimit),
         Layer.succeed(TrustedProxies, config.trustedProxies),
+        Layer.succeed(DevelopmentKeyCheck, makeDevelopmentKeyCheck(developmentKeyAccess(config))),
         SpeechAdmission.layer,
         sessions(config),
         Layer.succeed(NodeIdentity, { name: config.region, version }),

@@ -3,9 +3,9 @@ import { Effect, Layer } from "effect"
 import { Drain } from "#actors/Drain.ts"
 import type { Deployment } from "#actors/ModelRegistry.ts"
 import type { NodeMeters } from "#api/NodeMeters.ts"
-import { developmentKey } from "#store/DevKey.ts"
 import type { Config } from "../Config.ts"
 import { authRole } from "./AuthRole.ts"
+import { firstCredential } from "./FirstCredential.ts"
 import { type NodeStore, nodeLayer, nodeMeters, nodeStore } from "./NodeLayer.ts"
 import { routerRole } from "./RouterRole.ts"
 import { announce, Started } from "./Started.ts"
@@ -20,7 +20,7 @@ const edgeRole = (
     Effect.gen(function* () {
       yield* announce("edge")
       const started = yield* Started
-      started.developmentKey = yield* developmentKey(config.dataDir)
+      started.credential = yield* firstCredential(config)
     }),
   ).pipe(Layer.provide(nodeLayer(config, deployed, {}, store, meters)))
 

@@ -7,6 +7,7 @@ import type { NodeMeters } from "#api/NodeMeters.ts"
 import { deployments } from "#store/ModelFiles.ts"
 import { weightsDir } from "#store/Weights.ts"
 import { type Config, load, otlpSettings, roles, type SettingName, settings } from "../Config.ts"
+import { credentialLines, curlLine } from "./FirstCredential.ts"
 import { keepHeapSmall } from "./HeapGrowth.ts"
 import { nodeMeters } from "./NodeLayer.ts"
 import { rolesLayer } from "./Roles.ts"
@@ -14,13 +15,8 @@ import { Started } from "./Started.ts"
 import { telemetry } from "./Telemetry.ts"
 import { version } from "./Version.ts"
 
-/** Temperature 0: the first answer somebody sees should be the model's best one. */
-const curlLine = (base: string, key: string, model: string) =>
-  `curl ${base}/v1/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' ` +
-  `-d '{"model":"${model}","temperature":0,"messages":[{"role":"user","content":"What is the capital of Italy?"}]}'`
-
 const greet = Effect.fnUntraced(function* (config: Config, deployed: ReadonlyArray<Deployment>) {
-  const { developmentKey: key, listening } = yield* Started
+  const { credential, listening } = yield* Started
   yield* Console.log(`edgewise ${version}, region ${config.region}`)
   for (const { base, role } of listening.toSorted((a, b) => roles.indexOf(a.role) - roles.indexOf(b.role))) {
     yield* Console.log(`${role} listening on ${base}`)
@@ -35,10 +31,10 @@ const greet = Effect.fnUntraced(function* (config: Config, deployed: ReadonlyArr
     if (missing.length > 0) yield* Console.log(`${entry.id} is not pulled: edgewise models pull ${entry.id}`)
   }
   const base = listening.find(({ role }) => role === "edge")?.base
-  if (key === undefined || base === undefined) return
-  yield* Console.log(`development API key: ${key}`)
+  if (credential === undefined || base === undefined) return
+  for (const line of credentialLines(credential, config)) yield* Console.log(line)
   const model = deployed.find(({ entry }) => entry.kind === "text")?.entry.id
-  if (model !== undefined) yield* Console.log(`try it:\n${curlLine(base, key, model)}`)
+  if (model !== undefined) yield* Console.log(`try it:\n${curlLine(base, credential.key?.apiKey, model)}`)
 })
 
 /** Completes at the first SIGINT or SIGTERM; a second one ends the process at once. */
@@ -96,6 +92,7 @@ const flags = {
   evictIdle: flagOf("evictIdle"),
   memoryMb: flagOf("memoryMb"),
   drainSeconds: flagOf("drainSeconds"),
+  devKey: flagOf("devKey"),
   sessionSeconds: flagOf("sessionSeconds"),
   signingKeyDays: flagOf("signingKeyDays"),
   authJwksUrl: flagOf("authJwksUrl"),

@@ -4,6 +4,7 @@ import { Context, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { Listener } from "#transport/UwsServer.ts"
 import type { Role } from "../Config.ts"
+import type { FirstCredential } from "./FirstCredential.ts"
 
 export interface Listening {
   readonly role: Role
@@ -16,10 +17,11 @@ export class Started extends Context.Service<
   {
     /** In the order in which they began to listen. */
     readonly listening: Array<Listening>
-    developmentKey: string | undefined
+    /** Undefined without an edge in this process. */
+    credential: FirstCredential | undefined
   }
 >()("edgewise/cli/Started") {
-  static readonly layer = Layer.sync(Started, () => ({ listening: [], developmentKey: undefined }))
+  static readonly layer = Layer.sync(Started, () => ({ listening: [], credential: undefined }))
 }
 
 /** To be run where the role's own listener is provided. */

@@ -134,7 +134,7 @@ export const requestBytes = (
   headers: Readonly<Record<string, string>> = {},
   body?: string | Uint8Array,
 ): Buffer => {
-  const lines = [`${method} ${target} HTTP/1.1`, "host: test"]
+  const lines = [`${method} ${target} HTTP/1.1`, "host: localhost"]
   for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`)
   const payload = Buffer.from(body ?? "")
   if (body !== undefined && headers["content-length"] === undefined && !headers["transfer-encoding"]) {

@@ -11,7 +11,6 @@ import type { HostGauges } from "#actors/EngineHost.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import type { ModelStatus } from "#actors/ModelStatus.ts"
 import { Accounts } from "#store/Accounts.ts"
-import { developmentKey } from "#store/DevKey.ts"
 import type { Jobs } from "#store/Jobs.ts"
 import { deployments } from "#store/ModelFiles.ts"
 import type { UsageLedger } from "#store/UsageLedger.ts"
@@ -76,18 +75,18 @@ export const temporaryDir = (): { readonly path: string; readonly remove: () => 
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
 }
 
-const makeKeys = (dataDir: string) =>
-  Effect.gen(function* () {
-    const accounts = yield* Accounts
-    const dev = (yield* developmentKey(dataDir))!
-    const credit = yield* accounts.createKey({ org: "credit" })
-    // It is there already where a node starts again on the same directory.
-    yield* Effect.ignore(accounts.createOrg({ name: "broke" }))
-    const broke = yield* accounts.createKey({ org: "broke" })
-    const revoked = yield* accounts.createKey({ org: "dev", user: "gone" })
-    yield* accounts.revokeKey(revoked.keyId)
-    return { dev, credit: credit.apiKey, broke: broke.apiKey, revoked: revoked.apiKey }
-  })
+const makeKeys = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  // They are there already where a node starts again on the same directory, or another one on the same database.
+  yield* Effect.ignore(accounts.createOrg({ name: "dev", paymentMethod: true }))
+  const dev = yield* accounts.createKey({ org: "dev" })
+  const credit = yield* accounts.createKey({ org: "credit" })
+  yield* Effect.ignore(accounts.createOrg({ name: "broke" }))
+  const broke = yield* accounts.createKey({ org: "broke" })
+  const revoked = yield* accounts.createKey({ org: "dev", user: "gone" })
+  yield* accounts.revokeKey(revoked.keyId)
+  return { dev: dev.apiKey, credit: credit.apiKey, broke: broke.apiKey, revoked: revoked.apiKey }
+})
 
 export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode> => {
   const dir = temporaryDir()
@@ -115,7 +114,7 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
   })
   const run = <A, E>(effect: Effect.Effect<A, E, Services>) =>
     Effect.runPromise(Effect.provideContext(effect, services))
-  const keys = await run(makeKeys(dataDir))
+  const keys = await run(makeKeys)
   const { address } = Context.get(services, HttpServer.HttpServer)
   const port = "port" in address ? address.port : 0
   const base = `http://127.0.0.1:${port}`

@@ -8,6 +8,7 @@ import accounts from "./1_accounts.ts"
 import transcriptionJobs from "./2_transcription_jobs.ts"
 import answers from "./3_answers.ts"
 import nodes from "./4_nodes.ts"
+import developmentKey from "./5_development_key.ts"
 
 const run = Migrator.make({})({
   loader: Migrator.fromRecord({
@@ -15,6 +16,7 @@ const run = Migrator.make({})({
     "2_transcription_jobs": transcriptionJobs,
     "3_answers": answers,
     "4_nodes": nodes,
+    "5_development_key": developmentKey,
   }),
   table: "migrations",
 })
