@@ -247,7 +247,7 @@ export const settings = {
   regionHealthSeconds: {
     variable: "EDGEWISE_REGION_HEALTH_SECONDS",
     flag: "region-health-seconds",
-    help: "how often the router asks each region's /health; 0 is never",
+    help: "how often the router probes each region's health and round trip; 0 is never",
     allowed: "an integer from 0 to 3600",
     fallback: 0,
     parse: integer(0, 3_600),

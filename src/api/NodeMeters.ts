@@ -3,6 +3,7 @@
 // nothing a request; kept as long as the node.
 import { Context } from "effect"
 import { Histogram } from "#domain/Histogram.ts"
+import type { RegionReading } from "./RegionHealth.ts"
 import { nowMs, type RequestNotes } from "./RequestNotes.ts"
 import type { WorkTracer } from "./TracedWork.ts"
 
@@ -79,6 +80,8 @@ export class NodeMeters implements RequestObserver {
   logLinesDropped = 0
   readonly otlpSent: Record<Signal, number> = { traces: 0, logs: 0 }
   readonly otlpDropped: Record<Signal, number> = { traces: 0, logs: 0 }
+  /** What the router of this process has measured last; nothing without a router, or where it does not probe. */
+  regions: (nowMs: number) => ReadonlyArray<RegionReading> = () => []
   /** Told of work behind answers; undefined where no traces are exported, and then no work is followed. */
   tracer: WorkTracer | undefined
 

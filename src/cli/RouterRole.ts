@@ -1,5 +1,5 @@
 // The router role as a layer: its listener over the regions, their health and the geo database that the settings name.
-import { Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { TrustedProxies } from "#api/CallerAddress.ts"
@@ -45,7 +45,7 @@ const edgeBase = (config: Config, { listening }: Started["Service"]): string =>
   `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${config.port}`
 
 /** Directory and health of the regions. */
-const regions = (config: Config) =>
+const regions = (config: Config, observer: NodeMeters) =>
   Layer.unwrap(
     Effect.gen(function* () {
       const started = yield* Started
@@ -58,7 +58,7 @@ const regions = (config: Config) =>
           Layer.succeed(RegionDirectory, {
             regions: [own],
             rttMs: {},
-            home: { country: own.country, point: own },
+            home: { country: own.country, point: own, isKnown: true },
             ttlSeconds,
             endpointOf: (_, host) => ownAddress(edgeBase(config, started), host),
           }),
@@ -66,15 +66,21 @@ const regions = (config: Config) =>
       }
       const placed = yield* withEndpoints(config, map)
       const endpoints = new Map(placed.map(({ code, endpoint }) => [code, endpoint]))
-      const home = [...placed, ...known].find(({ code }) => code === config.region) ?? map.regions[0]
+      const home = [...placed, ...known].find(({ code }) => code === config.region)
       return Layer.merge(
         config.regionHealthSeconds === 0
           ? RegionHealth.unwatched
-          : RegionHealth.watched({ regions: placed, everyMs: config.regionHealthSeconds * 1000 }),
+          : Layer.tap(
+              RegionHealth.watched({ regions: placed, everyMs: config.regionHealthSeconds * 1000 }),
+              (context) =>
+                Effect.sync(() => {
+                  observer.regions = Context.get(context, RegionHealth).readings
+                }),
+            ),
         Layer.succeed(RegionDirectory, {
           regions: placed,
           rttMs: map.rtt_ms,
-          home: { country: home.country, point: home },
+          home: { country: home?.country, point: home ?? map.regions[0], isKnown: home !== undefined },
           ttlSeconds,
           endpointOf: ({ code }) => endpoints.get(code) ?? "",
         }),
@@ -93,7 +99,7 @@ export const routerRole = (config: Config, observer: NodeMeters) =>
       }),
     ),
     Layer.provide([
-      regions(config),
+      regions(config, observer),
       config.geoipDb === "" ? GeoDatabase.none : GeoDatabase.file(config.geoipDb),
       Layer.succeed(TrustedProxies, config.trustedProxies),
       Drain.layer,
