@@ -29,6 +29,9 @@ interface Place extends Point {
   readonly code: string
 }
 
+/** To the microsecond: estimates that are equal by the formula must not differ by a rounding error. */
+const rounded = (ms: number): number => Math.round(ms * 1000) / 1000
+
 /** The lower median of what measurements are above distance; 0 where they are not, or there are none. */
 const typicalExcessMs = (excessesMs: ReadonlyArray<number>): number => {
   const sorted = excessesMs.toSorted((a, b) => a - b)
@@ -56,9 +59,11 @@ export const expectedRoundTripsMs = (
   if (excessesMs.length === 0) return undefined
   const typicalMs = typicalExcessMs(excessesMs)
   return known.map(({ fromCallerMs, fromRouterMs, measuredMs }) => {
-    if (measuredMs === undefined) return fromCallerMs + typicalMs
-    return measuredMs < fromRouterMs
-      ? (fromCallerMs * measuredMs) / fromRouterMs
-      : fromCallerMs + measuredMs - fromRouterMs
+    if (measuredMs === undefined) return rounded(fromCallerMs + typicalMs)
+    return rounded(
+      measuredMs < fromRouterMs
+        ? (fromCallerMs * measuredMs) / fromRouterMs
+        : fromCallerMs + measuredMs - fromRouterMs,
+    )
   })
 }

@@ -168,6 +168,30 @@ describe("the choice of a region", () => {
     )
   })
 
+  it("does so also where two estimates are equal but for rounding", () => {
+    const place = (code: string, latitude: number) => ({
+      code,
+      name: code,
+      country: "CA",
+      latitude,
+      longitude: 0,
+    })
+    const point = { latitude: 0, longitude: 0 }
+    const choose = (ms: number) =>
+      chooseRegion({
+        // Equally far away, and only the first one was measured.
+        regions: [place("r-0", 89.9999999999998), place("r-1", -89.9999999999998)],
+        isHealthy: () => true,
+        rttMs: {},
+        measurements: { from: point, roundTripMs: (code) => (code === "r-0" ? ms : undefined) },
+        country: "DE",
+        point,
+        scope: "country",
+        spread: 0,
+      })?.code
+    for (let ms = 151; ms < 700; ms++) expect([ms, choose(ms)]).toEqual([ms, "r-0"])
+  })
+
   it("moves no other caller when one of the sites of a spot falls ill", () => {
     const sites = Array.from({ length: 4 }, (_, i) => ({
       code: `yul-0${i}`,
