@@ -3,6 +3,7 @@
 import { networkInterfaces } from "node:os"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { listener } from "../support/LiveClient.ts"
+import { hasPostgres, startPostgres } from "../support/PostgresServer.ts"
 import { SocketClient } from "../support/SocketClient.ts"
 import { fakeModel } from "../support/TestCatalog.ts"
 import { eventually } from "../support/TestNode.ts"
@@ -178,6 +179,34 @@ describe("on a node that other machines can reach", () => {
     }
   })
 })
+
+it.skipIf(!hasPostgres)(
+  "a shared database has none, and one of before is refused, unless the operator says anywhere",
+  async () => {
+    const server = await startPostgres()
+    try {
+      const databaseUrl = await server.freshUrl()
+      const start = (devKey: string, dataDir?: string) =>
+        startRoles({ databaseUrl, devKey, ...(dataDir === undefined ? {} : { dataDir }) }, models)
+      const none = await start("loopback")
+      expect(none.devKey).toBe("")
+      await none.stop()
+      const anywhere = await start("anywhere")
+      // Another node, with a data directory of its own.
+      const other = await start("loopback")
+      try {
+        expect(await list(anywhere.base.edge, anywhere.devKey, throughProxy)).toEqual([200, ""])
+        const { token } = await exchange(anywhere.base.auth, anywhere.devKey)
+        for (const credential of [anywhere.devKey, token])
+          expect(await list(other.base.edge, credential)).toEqual(invalidKey)
+      } finally {
+        await Promise.all([anywhere.stop(), other.stop()])
+      }
+    } finally {
+      await server.remove()
+    }
+  },
+)
 
 it("off makes none and refuses one of before", async () => {
   const first = await startRoles({}, models)
