@@ -1,6 +1,6 @@
-// The requests of one model's engine, from asking to their end: who waits, who has a slot, what each is told, and what of
-// it is counted. EngineHost owns it, tells it when an engine is there and when one has died, and gives it what engines
-// send. Knows nothing of processes. All of it runs in plain calls on the event loop.
+// The requests of one model's engine from arrival to end: which wait, which have a slot, what each listener is sent, and the
+// model's counters. EngineHost owns it, reports when an engine is ready or has died, and passes on what engines send. Knows
+// nothing of processes. All of it runs in plain calls on the event loop.
 
 import { Effect } from "effect"
 import { AtCapacity, EngineFailed, ModelUnavailable } from "#domain/Errors.ts"
@@ -9,13 +9,11 @@ import { EventKind, type RequestId, type ToEngine, type WireError } from "#engin
 import { type Flow, type Listener, type RunError, type RunOptions, runErrorOf } from "./EngineRun.ts"
 import type { ModelMeters } from "./ModelMeters.ts"
 import * as Tree from "./Tree.ts"
-import { WaitingLine } from "./WaitingLine.ts"
+import { type Place, type Urgency, WaitingLine } from "./WaitingLine.ts"
 
 interface Job {
   readonly request: unknown
-  readonly user: string
-  /** Work that nobody is waiting for in person: it leaves a slot free for those who do. */
-  readonly background: boolean
+  readonly place: Place
   readonly listener: Listener<unknown, unknown>
   readonly resume: (exit: Effect.Effect<unknown, RunError>) => void
   /** Set while the engine has it. */
@@ -57,6 +55,9 @@ export class EngineRequests {
   private finished = false
   private slowestCancelMs = 0
   private backgroundStartedMs = Number.NEGATIVE_INFINITY
+  private interactiveStartedMs = Number.NEGATIVE_INFINITY
+  /** When a live session last asked for a slot. */
+  private liveAskedMs = Number.NEGATIVE_INFINITY
   private lastUsedMs = performance.now()
 
   constructor(options: EngineRequestsOptions) {
@@ -98,10 +99,14 @@ export class EngineRequests {
     }
   }
 
-  /** Lets those in who may go now: a slot is free, or background work that was held back for a while is no longer. */
+  /** Starts the requests that may start now: a slot is free, or held-back background work is no longer held. */
   pump(): void {
     while (this.canOpen()) {
-      const job = this.line.shift(this.backgroundAllowed())
+      const job = this.line.shift({
+        interactive: this.interactiveAllowed(),
+        background: this.backgroundAllowed(),
+        interactiveFirst: performance.now() - this.interactiveStartedMs >= Tree.interactivePatienceMs,
+      })
       if (job === undefined) return
       this.start(job)
     }
@@ -114,14 +119,13 @@ export class EngineRequests {
   run<Started, Unit, End>(
     request: unknown,
     listener: Listener<Started, Unit>,
-    { background = false, user = "" }: RunOptions = {},
+    { continues = false, urgency = "interactive", user = "" }: RunOptions = {},
   ): Effect.Effect<End, RunError> {
     return Effect.callback<unknown, RunError>((resume) => {
       if (this.finished) return resume(Effect.fail(this.unavailable()))
       const job: Job = {
         request,
-        user,
-        background,
+        place: { continues, urgency, user },
         listener: listener as Listener<unknown, unknown>,
         resume,
         id: undefined,
@@ -130,12 +134,13 @@ export class EngineRequests {
         unitAtMs: 0,
         cancelledAtMs: undefined,
       }
-      if (this.canOpen() && (!background || this.backgroundAllowed())) this.start(job)
+      if (urgency === "live") this.liveAskedMs = job.askedAtMs
+      if (this.mayStart(urgency)) this.start(job)
       else {
-        const joined = this.line.join(job, user, background)
+        const joined = this.line.join(job, job.place)
         if (!joined.taken || joined.displaced !== undefined) this.meters.outcomes.refused++
         if (!joined.taken) return resume(Effect.fail(this.atCapacity(user)))
-        joined.displaced?.resume(Effect.fail(this.atCapacity(joined.displaced.user)))
+        joined.displaced?.resume(Effect.fail(this.atCapacity(joined.displaced.place.user)))
       }
       return Effect.sync(() => this.abandon(job))
     }) as Effect.Effect<End, RunError>
@@ -154,16 +159,35 @@ export class EngineRequests {
     return this.ready && this.open.size < this.slots
   }
 
+  /** Whether a newcomer may start at once: a slot is free for its kind, and no request waits that goes before it. */
+  private mayStart(urgency: Urgency): boolean {
+    if (!this.canOpen()) return false
+    if (urgency === "live") return true
+    if (this.line.hasInteractive) return false
+    return urgency === "interactive" ? this.interactiveAllowed() : this.backgroundAllowed()
+  }
+
+  private openOf(urgency: Urgency): number {
+    let count = 0
+    for (const job of this.open.values()) if (job.place.urgency === urgency) count++
+    return count
+  }
+
+  /** Files leave one slot of several to live sessions while there are any: a caption must not wait for a file's window. */
+  private interactiveAllowed(): boolean {
+    if (this.slots === 1 || performance.now() - this.liveAskedMs > Tree.liveSlotMs) return true
+    return this.open.size - this.openOf("live") < this.slots - 1
+  }
+
   /**
-   * Background work begins while nobody is served in person, and once a while all the same, or it would never end on a
-   * busy node. It may hold all slots but one, and one where there is no other.
+   * Background work starts while no other request is served. On a busy node it still starts once in a while, or it would
+   * never end. It may hold all slots but one, and the only one where there is no other.
    */
   private backgroundAllowed(): boolean {
-    if (this.options.holdsBackground()) return false
-    let background = 0
-    for (const job of this.open.values()) if (job.background) background++
-    const inPerson = this.open.size - background
-    if (inPerson > 0 && performance.now() - this.backgroundStartedMs < Tree.backgroundPatienceMs) return false
+    if (this.options.holdsBackground() || !this.interactiveAllowed()) return false
+    const background = this.openOf("background")
+    const others = this.open.size - background
+    if (others > 0 && performance.now() - this.backgroundStartedMs < Tree.backgroundPatienceMs) return false
     return background < Math.max(1, this.slots - 1)
   }
 
@@ -171,7 +195,9 @@ export class EngineRequests {
     const id = this.nextId++
     job.id = id
     job.openedAtMs = performance.now()
-    if (job.background) this.backgroundStartedMs = job.openedAtMs
+    const { urgency } = job.place
+    if (urgency === "interactive") this.interactiveStartedMs = job.openedAtMs
+    if (urgency === "background") this.backgroundStartedMs = job.openedAtMs
     else this.meters.queueWaitMs.record(job.openedAtMs - job.askedAtMs)
     this.open.set(id, job)
     this.options.send({ t: "open", id, request: job.request })
@@ -223,6 +249,9 @@ export class EngineRequests {
     const nowMs = performance.now()
     this.lastUsedMs = nowMs
     this.line.observe(nowMs - job.openedAtMs)
+    // Before the request's own end is reported: a file that asks for its next window at once must not find the slot free
+    // that another request waits for.
+    this.pump()
     if (job.cancelledAtMs !== undefined) {
       this.slowestCancelMs = Math.max(this.slowestCancelMs, nowMs - job.cancelledAtMs)
       this.meters.cancelToIdleMs.record(nowMs - job.cancelledAtMs)
@@ -234,7 +263,6 @@ export class EngineRequests {
       this.meters.outcomes.failed++
       job.resume(Effect.fail(runErrorOf(this.entry.id, data as WireError)))
     }
-    this.pump()
   }
 
   /** Once a step and request, with the time that the step's message came: no look at a clock of its own. */
@@ -242,7 +270,7 @@ export class EngineRequests {
     // Several units of one message are one to whoever waits for them.
     if (job.unitAtMs === nowMs) return
     if (job.unitAtMs > 0) this.meters.unitGapMs.record(nowMs - job.unitAtMs)
-    else if (!job.background) this.meters.firstUnitMs.record(nowMs - job.askedAtMs)
+    else if (job.place.urgency !== "background") this.meters.firstUnitMs.record(nowMs - job.askedAtMs)
     job.unitAtMs = nowMs
   }
 

@@ -11,6 +11,7 @@ import {
   PromptTooLong,
 } from "#domain/Errors.ts"
 import type { WireError } from "#engines/Wire.ts"
+import type { Urgency } from "./WaitingLine.ts"
 
 /** Lets a slow reader hold its own producer, and nobody else's. */
 export interface Flow {
@@ -34,11 +35,11 @@ export type RunError =
   | PromptTooLong
 
 export interface RunOptions {
-  /** Lets those who wait in person go first. */
-  readonly background?: boolean
-  /** Whose request it is: users take turns in the waiting line. */
+  /** Which requests go first; `interactive` where absent. */
+  readonly urgency?: Urgency
+  /** Users take turns in the queue. */
   readonly user?: string
-  /** Part of work that was admitted before: it goes on when new work is refused. */
+  /** Part of work that was admitted before: it goes on when new work is refused, and is not refused for a full queue. */
   readonly continues?: boolean
 }
 

@@ -120,8 +120,8 @@ const make = Effect.gen(function* () {
       model,
       request,
       { started: () => {}, unit: onSegment },
-      // Sessions take their own turns (LiveTurns), so all of them are one user in the model's line.
-      { user: "live sessions", continues: true },
+      // Sessions take their own turns (LiveTurns).
+      { urgency: "live", continues: true },
     )
 
   const loadedFacts = Effect.fnUntraced(function* (request: LiveRequest) {

@@ -121,7 +121,7 @@ const make = Effect.fnUntraced(function* (
       const model = models.get(id)
       if (model === undefined) return Effect.fail(new ModelNotLoaded({ model: id }))
       // Background work is held in its line instead; what has begun goes on.
-      if (rung() === "full" && options?.continues !== true && options?.background !== true)
+      if (rung() === "full" && options?.continues !== true && options?.urgency !== "background")
         return Effect.fail(new MemoryPressure({ retryAfterMs: Tree.pressureRetryMs }))
       return model.run(request, listener, options)
     },

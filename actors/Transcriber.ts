@@ -78,12 +78,9 @@ const windowOf = (facts: EngineFacts | undefined): number => {
     : Math.min(longest, Math.ceil(closedSeconds * LISTEN_RATE_HZ) + 1)
 }
 
-/**
- * Samples of one call at most. Who waits in person may have several windows at once, which the engine hears faster;
- * a job leaves the engine to others after each.
- */
-const longestOf = (facts: EngineFacts | undefined, windowSamples: number, background: boolean): number =>
-  background || facts?.togetherSeconds === undefined
+/** Samples of one call at most: several windows, which the engine transcribes faster, where no other request waits. */
+const longestOf = (facts: EngineFacts | undefined, windowSamples: number, alone: boolean): number =>
+  !alone || facts?.togetherSeconds === undefined
     ? windowSamples
     : Math.max(windowSamples, Math.floor(facts.togetherSeconds * LISTEN_RATE_HZ))
 
@@ -130,9 +127,12 @@ export const transcribeFile = <E>(
     })
 
     for (;;) {
-      const facts = registry.find(job.modelId)?.host?.facts as EngineFacts | undefined
+      const host = registry.find(job.modelId)?.host
+      const facts = host?.facts as EngineFacts | undefined
       const windowSamples = windowOf(facts)
-      const longestSamples = longestOf(facts, windowSamples, job.background)
+      // One window at a time for a job, and for a file while other requests wait for the engine.
+      const alone = !job.background && (host?.gauges().waiting ?? 0) === 0
+      const longestSamples = longestOf(facts, windowSamples, alone)
       // One sample more than a window, where there is one: whoever sends the last window has to know that it is. Half
       // of what may be heard together is soon decoded, and heard sooner than a window and then the rest of it.
       yield* fill(Math.max(windowSamples, Math.ceil(longestSamples / 2)))
@@ -186,7 +186,7 @@ export const transcribeFile = <E>(
           },
         },
         {
-          background: job.background,
+          urgency: job.background ? "background" : "interactive",
           continues: doneSamples > 0,
           ...(job.user === undefined ? {} : { user: job.user }),
         },

@@ -50,6 +50,15 @@ export const pressureRetryMs = 5_000
 export const memoryWatchMs = 1_000
 
 /**
+ * While live sessions keep the engine busy, an interactive request starts this often at least. A guess: on a node whose
+ * sessions were admitted by measurement it is never needed.
+ */
+export const interactivePatienceMs = 1_000
+
+/** For this long after a live session's last request, files leave it one slot of several. A guess: windows last 0.25 to 10 s. */
+export const liveSlotMs = 10_000
+
+/**
  * While others are served in person, background work (a window of a transcription job) begins this often at most. A
  * guess: a window is a tenth of it on the demonstration weights, so those in person keep nine tenths of their engine.
  */

@@ -1,25 +1,54 @@
-// Who waits for a slot: a bounded line that is fair by user, and behind it the line of those in no hurry. Plain data, no
-// I/O. EngineHost asks it; one instance per load of a model.
+// The requests of one model that wait for a slot: a bounded queue that is fair between users, with live sessions before it
+// and background work behind it. Plain data, no I/O. EngineRequests owns one instance per load of a model.
 //
-// Users take turns: between two requests of one user everybody else who waits has had one. A full line makes room for a
-// user who has fewer waiting than somebody else, at that one's expense, so that a flood fills its own share only.
+// Users take turns: between two requests of one user, every other user that waits has had one. A full queue makes room for
+// a user who has fewer requests waiting than another user, and that other user's newest request is refused instead. So a
+// flood fills its own share only. A request that continues admitted work (the next window of a file) is never refused and
+// never displaced: it does not count against the bound, because each admitted file has at most one window waiting.
+
+/** Who goes first: a live session, then a request whose client waits for the answer, then a job. */
+export type Urgency = "live" | "interactive" | "background"
+
+export interface Place {
+  readonly user: string
+  readonly urgency: Urgency
+  /** Part of work that was admitted before. */
+  readonly continues: boolean
+}
 
 export type Joined<Job> =
   | {
-      readonly taken: true /** Somebody else's request that has lost its place. */
+      readonly taken: true
+      /** Another user's request, which has lost its place. */
       readonly displaced: Job | undefined
     }
   | { readonly taken: false }
 
-/** Longest wait that is announced: beyond it nobody's measurements hold. A guess. */
+/** Which requests may start now. Live sessions always may. */
+export interface Allowed {
+  readonly interactive: boolean
+  readonly background: boolean
+  /** An interactive request goes before a live session this time. */
+  readonly interactiveFirst?: boolean
+}
+
+interface Entry<Job> {
+  readonly job: Job
+  readonly continues: boolean
+}
+
+/** Longest wait that is announced, milliseconds. Measurements say nothing about a longer one. A guess. */
 const maxRetryAfterMs = 300_000
 
 export class WaitingLine<Job> {
-  /** In the order of their turns: whoever was served goes to the end. No empty lists. */
-  private readonly users = new Map<string, Array<Job>>()
+  /** Interactive requests by user, in the order of turns: a user that was served goes to the end. No empty lists. */
+  private readonly users = new Map<string, Array<Entry<Job>>>()
+  private readonly live: Array<Job> = []
   private readonly background: Array<Job> = []
   private readonly limit: number
-  private inPerson = 0
+  private interactive = 0
+  /** Interactive requests that count against the limit. */
+  private fresh = 0
   /** Moving average of how long a request holds its slot, milliseconds; 1 s until one has finished (a guess). */
   private holdMs = 1_000
 
@@ -28,81 +57,113 @@ export class WaitingLine<Job> {
   }
 
   get length(): number {
-    return this.inPerson + this.background.length
+    return this.live.length + this.interactive + this.background.length
   }
 
-  /** Each of the two lines has the limit to itself. */
-  join(job: Job, user: string, background: boolean): Joined<Job> {
-    if (background) {
+  /** Whether an interactive request waits. */
+  get hasInteractive(): boolean {
+    return this.interactive > 0
+  }
+
+  /** The limit holds for interactive and for background requests separately. Live sessions are bounded by their own admission. */
+  join(job: Job, { continues, urgency, user }: Place): Joined<Job> {
+    if (urgency === "live") {
+      this.live.push(job)
+      return { taken: true, displaced: undefined }
+    }
+    if (urgency === "background") {
       if (this.background.length >= this.limit) return { taken: false }
       this.background.push(job)
       return { taken: true, displaced: undefined }
     }
     let displaced: Job | undefined
-    if (this.inPerson >= this.limit) {
+    if (!continues && this.fresh >= this.limit) {
       const longest = this.longest()
       if (longest === undefined || longest.length <= this.waitingOf(user) + 1) return { taken: false }
-      // The newest: it has waited least. Its list does not become empty, having been longer than one.
-      displaced = longest.pop()
-      this.inPerson--
+      // The newest: it has waited least. The list does not become empty, because it was longer than one.
+      const [last] = longest.splice(
+        longest.findLastIndex((entry) => !entry.continues),
+        1,
+      )
+      displaced = last?.job
+      this.interactive--
+      this.fresh--
     }
     const own = this.users.get(user)
-    if (own === undefined) this.users.set(user, [job])
-    else own.push(job)
-    this.inPerson++
+    if (own === undefined) this.users.set(user, [{ job, continues }])
+    else own.push({ job, continues })
+    this.interactive++
+    if (!continues) this.fresh++
     return { taken: true, displaced }
   }
 
-  /** The next to be served: background work only while nobody else waits, and where it is allowed at all. */
-  shift(backgroundAllowed: boolean): Job | undefined {
+  /** The next to be served: a live session, an interactive request, then background work, each where it is allowed. */
+  shift({ background, interactive, interactiveFirst = false }: Allowed): Job | undefined {
+    const interactiveNext = (): Job | undefined => (interactive ? this.shiftInteractive() : undefined)
+    const first = interactiveFirst ? interactiveNext() : this.live.shift()
+    if (first !== undefined) return first
+    const second = interactiveFirst ? this.live.shift() : interactiveNext()
+    // Background work starts only while no interactive request waits, also where none may start at present.
+    return second ?? (background && this.interactive === 0 ? this.background.shift() : undefined)
+  }
+
+  private shiftInteractive(): Job | undefined {
     const next = this.users.entries().next()
-    if (next.done === true) return backgroundAllowed ? this.background.shift() : undefined
-    const [user, jobs] = next.value
-    const job = jobs.shift()
-    this.inPerson--
+    if (next.done === true) return undefined
+    const [user, entries] = next.value
+    const entry = entries.shift()
+    this.removed(entry)
     this.users.delete(user)
-    if (jobs.length > 0) this.users.set(user, jobs)
-    return job
+    if (entries.length > 0) this.users.set(user, entries)
+    return entry?.job
+  }
+
+  private removed(entry: Entry<Job> | undefined): void {
+    this.interactive--
+    if (entry?.continues === false) this.fresh--
   }
 
   leave(job: Job): boolean {
-    const at = this.background.indexOf(job)
-    if (at >= 0) return this.background.splice(at, 1).length > 0
-    for (const [user, jobs] of this.users) {
-      const index = jobs.indexOf(job)
+    for (const queue of [this.live, this.background]) {
+      const at = queue.indexOf(job)
+      if (at >= 0) return queue.splice(at, 1).length > 0
+    }
+    for (const [user, entries] of this.users) {
+      const index = entries.findIndex((entry) => entry.job === job)
       if (index < 0) continue
-      jobs.splice(index, 1)
-      if (jobs.length === 0) this.users.delete(user)
-      this.inPerson--
+      this.removed(entries.splice(index, 1)[0])
+      if (entries.length === 0) this.users.delete(user)
       return true
     }
     return false
   }
 
   clear(): Array<Job> {
-    const all = [...[...this.users.values()].flat(), ...this.background.splice(0)]
+    const interactive = [...this.users.values()].flat().map(({ job }) => job)
+    const all = [...this.live.splice(0), ...interactive, ...this.background.splice(0)]
     this.users.clear()
-    this.inPerson = 0
+    this.interactive = 0
+    this.fresh = 0
     return all
   }
 
-  /** Takes note of a finished request: the newest eighth counts as much as all before it. */
+  /** Records how long a finished request held its slot. Each new value has the weight of one eighth. */
   observe(heldMs: number): void {
     this.holdMs += (heldMs - this.holdMs) / 8
   }
 
   /**
-   * When one more request of this user could begin, given `slots` that serve side by side, by what requests have taken so
-   * far: everybody whose turn comes before it, and itself. 1 s to 5 minutes.
+   * When one more request of this user could begin, given `slots` that serve side by side, estimated from how long
+   * requests have held a slot: all requests whose turn comes before it, and itself. 1 s to 5 minutes.
    */
   retryAfterMs(slots: number, user: string): number {
     const own = this.waitingOf(user)
     let ahead = own
-    // Whoever's turn comes before this user's has one more of them before the newcomer's.
+    // A user whose turn comes before this user's has one more request before the newcomer.
     let turns = own + 1
-    for (const [other, jobs] of this.users) {
+    for (const [other, entries] of this.users) {
       if (other === user) turns = own
-      else ahead += Math.min(jobs.length, turns)
+      else ahead += Math.min(entries.length, turns)
     }
     const rounds = (ahead + 1) / Math.max(1, slots)
     return Math.min(maxRetryAfterMs, Math.max(1_000, rounds * this.holdMs))
@@ -112,9 +173,13 @@ export class WaitingLine<Job> {
     return this.users.get(user)?.length ?? 0
   }
 
-  private longest(): Array<Job> | undefined {
-    let longest: Array<Job> | undefined
-    for (const jobs of this.users.values()) if (jobs.length > (longest?.length ?? 0)) longest = jobs
+  /** The longest list of a user that has a request which may be displaced. */
+  private longest(): Array<Entry<Job>> | undefined {
+    let longest: Array<Entry<Job>> | undefined
+    for (const entries of this.users.values()) {
+      if (entries.length > (longest?.length ?? 0) && entries.some(({ continues }) => !continues))
+        longest = entries
+    }
     return longest
   }
 }

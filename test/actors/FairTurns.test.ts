@@ -2,6 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { EngineStarter } from "#actors/EngineProcess.ts"
+import type { RunOptions } from "#actors/EngineRun.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/Engine.ts"
 import { fakeWorld, script } from "../support/FakeNode.ts"
@@ -13,6 +14,49 @@ const requestOf = (tokens: number): GenerateRequest => ({
   sampling: { temperature: 0, topP: 1, topK: 0, frequencyPenalty: 0, presencePenalty: 0, seed: 1 },
   stop: [],
 })
+
+it.live("gives way between two windows of a file, also to a request that comes in the middle of it", () =>
+  Effect.gen(function* () {
+    const registry = yield* ModelRegistry
+    const order: Array<string> = []
+    const window = (user: string, options: RunOptions) =>
+      registry.run<GenerateStarted, TextDelta, GenerateEnd>(
+        "a",
+        requestOf(3),
+        { started: () => void order.push(user), unit: () => {} },
+        { user, ...options },
+      )
+    const began = yield* Deferred.make<void>()
+    const file = (user: string, windows: number) =>
+      Effect.gen(function* () {
+        for (let n = 0; n < windows; n++) {
+          if (n === 2) Deferred.doneUnsafe(began, Effect.void)
+          yield* window(user, { continues: n > 0 })
+        }
+      })
+    // Three files and one slot: the queue holds two, and only what was not admitted before counts in it.
+    const files = yield* Effect.forEach(["x", "x", "y"], (user) =>
+      Effect.forkChild(file(user, 12), { startImmediately: true }),
+    )
+    yield* Deferred.await(began)
+    const before = order.length
+    const [clip, live] = yield* Effect.all(
+      [window("b", {}), window("live", { urgency: "live" })].map((run) =>
+        Effect.forkChild(run, { startImmediately: true }),
+      ),
+    )
+    yield* Fiber.join(live!)
+    yield* Fiber.join(clip!)
+    // The window under way, and at most one more of each user that was in the queue before.
+    expect(order.indexOf("live") - before).toBeLessThanOrEqual(1)
+    expect(order.indexOf("b") - before).toBeLessThanOrEqual(4)
+    yield* Effect.forEach(files, (fiber) => Fiber.join(fiber))
+    expect(order.filter((user) => user === "x")).toHaveLength(24)
+  }).pipe(
+    Effect.provide(fakeWorld({ models: [{ id: "a", options: { slots: 1 }, runtime: { waitingLine: 2 } }] })),
+    Effect.provideService(EngineStarter, inProcessEngines().start),
+  ),
+)
 
 it.live("gives everybody a turn, and the flood what is left", () =>
   Effect.gen(function* () {

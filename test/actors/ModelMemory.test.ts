@@ -28,7 +28,7 @@ const ask = (id: string, request = short, background = false) =>
       id,
       request,
       { started: () => {}, unit: () => {} },
-      { background },
+      { urgency: background ? "background" : "interactive" },
     ),
   )
 
@@ -39,7 +39,9 @@ const begin = (id: string, background = false) =>
     const started = yield* Deferred.make<void>()
     const listener = { started: () => void Deferred.doneUnsafe(started, Effect.void), unit: () => {} }
     const fiber = yield* Effect.forkChild(
-      registry.run<GenerateStarted, TextDelta, GenerateEnd>(id, endless, listener, { background }),
+      registry.run<GenerateStarted, TextDelta, GenerateEnd>(id, endless, listener, {
+        urgency: background ? "background" : "interactive",
+      }),
       { startImmediately: true },
     )
     return { fiber, started: Deferred.await(started) }

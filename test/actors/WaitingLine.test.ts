@@ -1,7 +1,7 @@
 // The waiting line: bounded, fair by user, and honest about how long it takes.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { WaitingLine } from "#actors/WaitingLine.ts"
+import { type Place, WaitingLine } from "#actors/WaitingLine.ts"
 
 interface Job {
   readonly user: string
@@ -15,6 +15,10 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: fc.constant("shift" as const), background: fc.boolean() }) },
   fc.record({ do: fc.constant("leave" as const), nth: fc.nat(20) }),
 )
+
+const interactive = (user: string): Place => ({ user, urgency: "interactive", continues: false })
+const background: Place = { user: "", urgency: "background", continues: false }
+const only = { interactive: true, background: false }
 
 /** A naive line, to compare with: lists by user and the order of turns. */
 class Naive {
@@ -36,7 +40,7 @@ it("never holds more than its limits, loses nobody, and gives everybody a turn",
           const job = { user: one.user, n: n++ }
           const own = naive.of(one.user).length
           const longest = Math.max(0, ...users.map((user) => naive.of(user).length))
-          const joined = line.join(job, one.user, false)
+          const joined = line.join(job, interactive(one.user))
           const full = naive.waiting.length >= limit
           // Refused only where nobody has more than its share.
           expect(joined.taken).toBe(!full || longest > own + 1)
@@ -50,9 +54,9 @@ it("never holds more than its limits, loses nobody, and gives everybody a turn",
           } else expect(joined.displaced).toBeUndefined()
         } else if (one.do === "background") {
           const job = { user: "", n: n++ }
-          if (line.join(job, "", true).taken) naive.background.push(job)
+          if (line.join(job, background).taken) naive.background.push(job)
         } else if (one.do === "shift") {
-          const job = line.shift(one.background)
+          const job = line.shift({ interactive: true, background: one.background })
           if (job === undefined) {
             expect(naive.waiting).toEqual([])
             expect(one.background && naive.background.length > 0).toBe(false)
@@ -85,23 +89,67 @@ it("never holds more than its limits, loses nobody, and gives everybody a turn",
       }
       const left = line.clear()
       expect(new Set(left)).toEqual(new Set([...naive.waiting, ...naive.background]))
-      expect([line.length, line.shift(true)]).toEqual([0, undefined])
+      expect([line.length, line.shift({ interactive: true, background: true })]).toEqual([0, undefined])
     }),
     { numRuns: 1_000 },
   )
 })
 
+it("puts live sessions first, and keeps every window of admitted work", () => {
+  const urgency = fc.constantFrom("live" as const, "interactive" as const, "background" as const)
+  const joining = fc.record({ urgency, continues: fc.boolean(), user: fc.constantFrom(...users) })
+  fc.assert(
+    fc.property(fc.nat(4), fc.array(joining, { maxLength: 60 }), (limit, places) => {
+      const line = new WaitingLine<Place>(limit)
+      const waiting = new Set<Place>()
+      for (const place of places) {
+        const joined = line.join(place, place)
+        if (place.urgency === "live" || (place.urgency === "interactive" && place.continues)) {
+          expect(joined).toEqual({ taken: true, displaced: undefined })
+        }
+        if (!joined.taken) continue
+        waiting.add(place)
+        if (joined.displaced === undefined) continue
+        expect(joined.displaced).toMatchObject({ urgency: "interactive", continues: false })
+        waiting.delete(joined.displaced)
+      }
+      expect(line.length).toBe(waiting.size)
+      // While interactive requests are held back, live sessions go on and background work does not pass them.
+      const held = line.shift({ interactive: false, background: true })
+      const has = (kind: Place["urgency"]) => [...waiting].some((place) => place.urgency === kind)
+      if (has("live")) expect(held?.urgency).toBe("live")
+      else if (has("interactive")) expect(held).toBeUndefined()
+      else expect(held?.urgency).toBe(has("background") ? "background" : undefined)
+      if (held !== undefined) waiting.delete(held)
+      // A session that keeps the engine busy gives way once where an interactive request has waited long enough.
+      const first = line.shift({ interactive: true, background: false, interactiveFirst: true })
+      if (has("interactive")) expect(first?.urgency).toBe("interactive")
+      if (first !== undefined) waiting.delete(first)
+      const rank = { live: 0, interactive: 1, background: 2 }
+      const order: Array<number> = []
+      for (;;) {
+        const next = line.shift({ interactive: true, background: true })
+        if (next === undefined) break
+        expect(waiting.delete(next)).toBe(true)
+        order.push(rank[next.urgency])
+      }
+      expect(order).toEqual(order.toSorted((a, b) => a - b))
+      expect([waiting.size, line.length]).toEqual([0, 0])
+    }),
+  )
+})
+
 it("lets one user's flood wait, and nobody else", () => {
   const line = new WaitingLine<Job>(64)
-  for (let n = 0; n < 64; n++) line.join({ user: "flood", n }, "flood", false)
+  for (let n = 0; n < 64; n++) line.join({ user: "flood", n }, interactive("flood"))
   for (const user of ["b", "c"]) {
     for (let n = 0; n < 3; n++) {
-      const joined = line.join({ user, n }, user, false)
+      const joined = line.join({ user, n }, interactive(user))
       expect(joined).toMatchObject({ taken: true, displaced: { user: "flood" } })
     }
   }
-  expect(line.join({ user: "flood", n: 99 }, "flood", false).taken).toBe(false)
-  const served = Array.from({ length: 9 }, () => line.shift(false)!.user)
+  expect(line.join({ user: "flood", n: 99 }, interactive("flood")).taken).toBe(false)
+  const served = Array.from({ length: 9 }, () => line.shift(only)!.user)
   expect(served).toEqual(["flood", "b", "c", "flood", "b", "c", "flood", "b", "c"])
 })
 
@@ -109,9 +157,9 @@ describe("Retry-After", () => {
   /** A line that serves: `slots` at a time, each for exactly `holdMs`. When the newcomer's turn would really come. */
   const waitOf = (line: WaitingLine<Job>, user: string, slots: number, holdMs: number): number => {
     const newcomer = { user, n: -1 }
-    if (!line.join(newcomer, user, false).taken) throw new Error("full")
+    if (!line.join(newcomer, interactive(user)).taken) throw new Error("full")
     for (let served = 0; ; served++) {
-      const job = line.shift(false)
+      const job = line.shift(only)
       if (job === newcomer) return Math.ceil((served + 1) / slots) * holdMs
       if (job === undefined) throw new Error("lost")
     }
@@ -127,7 +175,7 @@ describe("Retry-After", () => {
         (waiting, user, slots, holdMs) => {
           const line = new WaitingLine<Job>(1_000)
           for (let i = 0; i < 200; i++) line.observe(holdMs)
-          for (const [n, each] of waiting.entries()) line.join({ user: each, n }, each, false)
+          for (const [n, each] of waiting.entries()) line.join({ user: each, n }, interactive(each))
           const said = line.retryAfterMs(slots, user)
           const truly = waitOf(line, user, slots, holdMs)
           if (truly > 300_000) return
@@ -142,7 +190,7 @@ describe("Retry-After", () => {
   it("counts whose turn it is", () => {
     const line = new WaitingLine<Job>(100)
     for (let i = 0; i < 200; i++) line.observe(1_000)
-    for (const [n, user] of ["b", "c", "a", "a", "c"].entries()) line.join({ user, n }, user, false)
+    for (const [n, user] of ["b", "c", "a", "a", "c"].entries()) line.join({ user, n }, interactive(user))
     // One of b's own, then c, a, and b again; of the newcomer d's, everybody's first goes before it.
     expect(line.retryAfterMs(1, "b")).toBeCloseTo(4_000)
     expect(line.retryAfterMs(1, "d")).toBeCloseTo(4_000)
