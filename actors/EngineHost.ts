@@ -100,6 +100,11 @@ export class EngineHost {
     }
   }
 
+  /** See EngineRequests. */
+  isContended(user: string): boolean {
+    return this.requests.isContended(user)
+  }
+
   /** When it last had anything to do; undefined while it has. */
   idleSinceMs(): number | undefined {
     return this.requests.idleSinceMs()

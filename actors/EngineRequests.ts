@@ -5,11 +5,11 @@
 import { Effect } from "effect"
 import { AtCapacity, EngineFailed, ModelUnavailable } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
+import { type Place, type Urgency, WaitingLine } from "#domain/WaitingLine.ts"
 import { EventKind, type RequestId, type ToEngine, type WireError } from "#engines/Wire.ts"
 import { type Flow, type Listener, type RunError, type RunOptions, runErrorOf } from "./EngineRun.ts"
 import type { ModelMeters } from "./ModelMeters.ts"
 import * as Tree from "./Tree.ts"
-import { type Place, type Urgency, WaitingLine } from "./WaitingLine.ts"
 
 interface Job {
   readonly request: unknown
@@ -58,6 +58,8 @@ export class EngineRequests {
   private interactiveStartedMs = Number.NEGATIVE_INFINITY
   /** When a live session last asked for a slot. */
   private liveAskedMs = Number.NEGATIVE_INFINITY
+  /** The interactive request that last had to wait for a slot. */
+  private lastWaiting = { user: "", atMs: Number.NEGATIVE_INFINITY }
   private lastUsedMs = performance.now()
 
   constructor(options: EngineRequestsOptions) {
@@ -69,6 +71,13 @@ export class EngineRequests {
 
   gauges(): RequestGauges {
     return { open: this.open.size, waiting: this.line.length, slowestCancelMs: this.slowestCancelMs }
+  }
+
+  /** Whether a live session or another user needs the engine: then a long request should be short and repeated. */
+  isContended(user: string): boolean {
+    const { atMs, user: other } = this.lastWaiting
+    const nowMs = performance.now()
+    return nowMs - this.liveAskedMs < Tree.contendedMs || (other !== user && nowMs - atMs < Tree.contendedMs)
   }
 
   /** When there was last anything to do; undefined while there is. */
@@ -137,6 +146,7 @@ export class EngineRequests {
       if (urgency === "live") this.liveAskedMs = job.askedAtMs
       if (this.mayStart(urgency)) this.start(job)
       else {
+        if (urgency === "interactive") this.lastWaiting = { user, atMs: job.askedAtMs }
         const joined = this.line.join(job, job.place)
         if (!joined.taken || joined.displaced !== undefined) this.meters.outcomes.refused++
         if (!joined.taken) return resume(Effect.fail(this.atCapacity(user)))
@@ -175,7 +185,7 @@ export class EngineRequests {
 
   /** Files leave one slot of several to live sessions while there are any: a caption must not wait for a file's window. */
   private interactiveAllowed(): boolean {
-    if (this.slots === 1 || performance.now() - this.liveAskedMs > Tree.liveSlotMs) return true
+    if (this.slots === 1 || performance.now() - this.liveAskedMs > Tree.contendedMs) return true
     return this.open.size - this.openOf("live") < this.slots - 1
   }
 

@@ -10,8 +10,8 @@ import {
   type ModelUnavailable,
   PromptTooLong,
 } from "#domain/Errors.ts"
+import type { Urgency } from "#domain/WaitingLine.ts"
 import type { WireError } from "#engines/Wire.ts"
-import type { Urgency } from "./WaitingLine.ts"
 
 /** Lets a slow reader hold its own producer, and nobody else's. */
 export interface Flow {

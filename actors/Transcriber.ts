@@ -130,8 +130,8 @@ export const transcribeFile = <E>(
       const host = registry.find(job.modelId)?.host
       const facts = host?.facts as EngineFacts | undefined
       const windowSamples = windowOf(facts)
-      // One window at a time for a job, and for a file while other requests wait for the engine.
-      const alone = !job.background && (host?.gauges().waiting ?? 0) === 0
+      // One window at a time for a job, and for a file while others need the engine.
+      const alone = !job.background && host?.isContended(job.user ?? "") !== true
       const longestSamples = longestOf(facts, windowSamples, alone)
       // One sample more than a window, where there is one: whoever sends the last window has to know that it is. Half
       // of what may be heard together is soon decoded, and heard sooner than a window and then the rest of it.

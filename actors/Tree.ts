@@ -55,8 +55,11 @@ export const memoryWatchMs = 1_000
  */
 export const interactivePatienceMs = 1_000
 
-/** For this long after a live session's last request, files leave it one slot of several. A guess: windows last 0.25 to 10 s. */
-export const liveSlotMs = 10_000
+/**
+ * For this long after a live session or another user's request needed the engine, files take one window a call, and leave
+ * one slot of several to live sessions. A guess: live windows last 0.25 to 10 s.
+ */
+export const contendedMs = 10_000
 
 /**
  * While others are served in person, background work (a window of a transcription job) begins this often at most. A

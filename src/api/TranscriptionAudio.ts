@@ -1,5 +1,6 @@
-// An uploaded file as samples in a ring, for one run of a transcription: what an earlier run has heard is passed over, and
-// a decoder process that dies is replaced once. Used by TranscriptionRun; knows no model and no money.
+// An uploaded file as samples in a ring, for one run of a transcription. What an earlier run has transcribed is passed over, a
+// decoder process that dies is replaced once, and one that another user's file needs is asked for again. Used by
+// TranscriptionRun; knows no model and no money.
 import { randomUUID } from "node:crypto"
 import { dirname, join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
@@ -9,6 +10,7 @@ import { CHUNK_SAMPLES } from "#audio/decoder/DecoderWire.ts"
 import { removeSpooled } from "#audio/SpoolFile.ts"
 import { AtCapacity, InvalidRequest } from "#domain/Errors.ts"
 import { RING_SAMPLES, type SampleRing } from "#domain/SampleRing.ts"
+import type { Place } from "#domain/WaitingLine.ts"
 
 /** When a caller may expect a free decoder, or room on the disk. A guess: most files are shorter than what is decoded in this time. */
 const busyRetryMs = 5_000
@@ -25,6 +27,8 @@ const toEdgeError =
   }
 
 const died = (error: DecodeError): boolean => error._tag === "DecoderFailed" && error.reason === "Died"
+const preempted = (error: DecodeError): boolean =>
+  error._tag === "DecoderFailed" && error.reason === "Preempted"
 
 /** Says whose it is, because another node may be at work in the same folder. */
 const ringName = (): string => `${randomUUID()}.${process.pid}.f32`
@@ -56,8 +60,14 @@ export type TranscriptionAudio = TranscriberAudio<AtCapacity | InvalidRequest>
  * Opens a file, which fails here when it is no audio. The decoder is given back at the end of the file, not of the
  * scope: most files end within their first window, and somebody else may be waiting for a decoder.
  * @param skipSamples at 16 kHz, passed over at the start
+ * @param place whose file it is, for the queue of the decoders
  */
-export const openAudio = Effect.fnUntraced(function* (model: string, path: string, skipSamples: number) {
+export const openAudio = Effect.fnUntraced(function* (
+  model: string,
+  path: string,
+  skipSamples: number,
+  place: Pick<Place, "urgency" | "user">,
+) {
   const decoder = yield* Decoder
   const outer = yield* Effect.scope
   const failed = toEdgeError(model)
@@ -77,11 +87,16 @@ export const openAudio = Effect.fnUntraced(function* (model: string, path: strin
       () => again,
     )
   let decoded: DecodedRing | undefined
+  let continues = false
   /** From what the ring does not hold yet. */
   const reopen = Effect.gen(function* () {
     yield* close
     inner = yield* Scope.fork(outer)
-    decoded = yield* Scope.provide(decoder.decodeInto(path, { ...ring, from: written, until }), inner)
+    decoded = yield* Scope.provide(
+      decoder.decodeInto(path, { ...ring, from: written, until }, { ...place, continues }),
+      inner,
+    )
+    continues = true
   })
   const next: Effect.Effect<number | undefined, DecodeError> = Effect.gen(function* () {
     const more = decoded === undefined ? undefined : yield* decoded.pull
@@ -93,9 +108,14 @@ export const openAudio = Effect.fnUntraced(function* (model: string, path: strin
     return more
   })
 
+  /** The process may be taken away again while the next samples are awaited. */
+  const resumed: Effect.Effect<number | undefined, DecodeError> = Effect.catchIf(next, preempted, () =>
+    Effect.andThen(reopen, resumed),
+  )
+
   yield* Effect.mapError(orElseOnce(reopen, reopen), failed)
   return {
-    next: Effect.mapError(orElseOnce(next, Effect.andThen(reopen, next)), failed),
+    next: Effect.mapError(orElseOnce(resumed, Effect.andThen(reopen, resumed)), failed),
     // The decoder writes a chunk as soon as there is room for one sample of it.
     atMostWaiting: ring.ringSamples - CHUNK_SAMPLES,
     span: (from, count) => ({ ...ring, from, count }),

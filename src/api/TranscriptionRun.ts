@@ -117,7 +117,10 @@ export const runTranscription = <E = never>(
     const notes = yield* CurrentNotes
     const askedMs = nowMs()
     let transcribed = run.from?.samples ?? 0
-    const audio = yield* openAudio(run.entry.id, run.path, transcribed)
+    const audio = yield* openAudio(run.entry.id, run.path, transcribed, {
+      user: run.principal.userId,
+      urgency: run.background ? "background" : "interactive",
+    })
     return yield* transcribeFile<EdgeError | E>({
       modelId: run.entry.id,
       options: run.options,
@@ -150,7 +153,7 @@ export const runTranscription = <E = never>(
     )
   })
 
-/** A failure that is this node's own doing: nobody pays for half a transcript because of it. */
+/** A failure of this node: a client that has received nothing pays nothing for it. */
 export const isOurs = (error: EdgeError): boolean =>
   error._tag === "AtCapacity" ||
   error._tag === "Draining" ||

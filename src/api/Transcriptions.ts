@@ -44,12 +44,16 @@ const replyOf = (transcript: Transcript, options: JobOptions) => {
     : HttpServerResponse.text(rendered.text, { contentType: rendered.contentType })
 }
 
-/** A run that somebody waits for in person: draining waits for it, and it ends when its key is revoked. */
-const inPerson = Effect.fnUntraced(function* (
+/**
+ * A run whose client waits for the answer: draining waits for it, and it ends when its key is revoked.
+ * @param delivers whether the client receives each window as it is transcribed
+ */
+const interactive = Effect.fnUntraced(function* (
   upload: Upload,
   entry: ModelEntry,
   options: JobOptions,
   hooks: Pick<TranscriptionRun<never>, "onStarted" | "onSegment">,
+  delivers: boolean,
 ) {
   const principal = yield* Caller
   const revoked = Effect.andThen(
@@ -63,10 +67,12 @@ const inPerson = Effect.fnUntraced(function* (
     path: upload.path,
     options: toRun(options),
     background: false,
-    // Who leaves has had what was transcribed until then; what fails by our fault costs nothing.
+    // A client that leaves pays for what was transcribed until then, and so does one that received it window by window.
+    // Where the node fails before anything was delivered, the request costs nothing.
     charged: (exit) => {
       const error = Exit.findErrorOption(exit)
-      return error._tag === "Some" ? !isOurs(error.value) : Exit.hasInterrupts(exit)
+      if (error._tag === "None") return Exit.hasInterrupts(exit)
+      return delivers || !isOurs(error.value)
     },
   }).pipe(Effect.raceFirst(revoked), (yield* Drain).admit)
 })
@@ -88,10 +94,11 @@ const streamed = Effect.fnUntraced(function* (
   const started = Deferred.makeUnsafe<void>()
   const early: Array<TranscriptSegment> = []
   let reader = (segment: TranscriptSegment): void => void early.push(segment)
-  const run = inPerson(upload, entry, options, {
+  const hooks = {
     onStarted: () => Deferred.doneUnsafe(started, Effect.void),
-    onSegment: (segment) => reader(segment),
-  })
+    onSegment: (segment: TranscriptSegment) => reader(segment),
+  }
+  const run = interactive(upload, entry, options, hooks, true)
   const fiber = yield* Effect.forkScoped(run, { startImmediately: true })
   yield* Effect.raceFirst(Deferred.await(started), Effect.asVoid(Fiber.join(fiber)))
   return sinkResponse(
@@ -121,7 +128,7 @@ const streamed = Effect.fnUntraced(function* (
 })
 
 const synchronous = Effect.fnUntraced(function* (upload: Upload, entry: ModelEntry, options: JobOptions) {
-  const run = inPerson(upload, entry, options, { onStarted: () => {}, onSegment: () => {} })
+  const run = interactive(upload, entry, options, { onStarted: () => {}, onSegment: () => {} }, false)
   return replyOf(yield* run, options)
 })
 

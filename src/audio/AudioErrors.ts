@@ -22,9 +22,12 @@ export class AudioRejected extends Schema.TaggedError<AudioRejected>()("AudioRej
   detail: Schema.String,
 }) {}
 
-/** The decoder failed, whatever was sent. `Busy` passes; after the others the next request finds a new decoder. */
+/**
+ * The decoder failed, whatever was sent. `Busy` passes; after the others the next request finds a new decoder. After
+ * `Preempted` the same decode may be resumed at once: another user's file has the process meanwhile.
+ */
 export class DecoderFailed extends Schema.TaggedError<DecoderFailed>()("DecoderFailed", {
-  reason: Schema.Literals(["Busy", "Died", "Hung", "Protocol", "Spool", "Closed"]),
+  reason: Schema.Literals(["Busy", "Died", "Hung", "Protocol", "Spool", "Closed", "Preempted"]),
   detail: Schema.String,
 }) {}
 

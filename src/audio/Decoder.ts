@@ -1,9 +1,9 @@
-// Audio from outside as mono samples: uploads to transcribe, reference clips to clone. Called by the handlers and
-// jobs that own such a file. Each decode has a process to itself, so whatever a file does to the decoder happens to
-// its own request alone.
+// Audio from outside as mono samples: uploads to transcribe, reference clips to clone. Called by the handlers and jobs that
+// own such a file. Each decode has a process to itself, so a file that crashes its decoder harms its own request alone.
 
 import { Context, Effect, Layer, Queue, type Scope, Stream } from "effect"
 import { LISTEN_RATE_HZ } from "#domain/Audio.ts"
+import type { Place } from "#domain/WaitingLine.ts"
 import { AudioRejected, DecoderFailed } from "./AudioErrors.ts"
 import { makePool, type PoolOptions } from "./DecoderPool.ts"
 import type { DecoderEvent, DecoderProcess } from "./DecoderProcess.ts"
@@ -47,6 +47,11 @@ export interface DecoderOptions extends PoolOptions {
   readonly hangMs?: number
 }
 
+/** Whose decode it is, see WaitingLine; interactive and of no particular user where absent. */
+export interface DecodeOptions extends Partial<Place> {
+  readonly limits?: DecodeLimits
+}
+
 export class Decoder extends Context.Service<
   Decoder,
   {
@@ -57,16 +62,17 @@ export class Decoder extends Context.Service<
      */
     readonly decode: (
       path: string,
-      options?: { readonly rateHz?: number; readonly limits?: DecodeLimits },
+      options?: DecodeOptions & { readonly rateHz?: number },
     ) => Effect.Effect<Decoded, DecodeError, Scope.Scope>
     /**
-     * The same at 16 kHz into a ring. Failing to write it is `DecoderFailed`, reason `Spool`.
+     * The same at 16 kHz into a ring. Failing to write it is `DecoderFailed`, reason `Spool`. Its process may be taken
+     * away for another user's file: then `pull` fails with `Preempted`, and another call goes on from there.
      * @param ring made where it is missing; `from` samples are passed over, those from `until` on wait for `room`
      */
     readonly decodeInto: (
       path: string,
       ring: RingRequest,
-      options?: { readonly limits?: DecodeLimits },
+      options?: DecodeOptions,
     ) => Effect.Effect<DecodedRing, DecodeError, Scope.Scope>
     /** Starts a process in the background if none is idle, e.g. while an upload is still arriving. */
     readonly warm: Effect.Effect<void>
@@ -90,10 +96,17 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
       /** One was taken by its reader. */
       readonly onTaken: (process: DecoderProcess) => void
     },
+    { continues = false, urgency = "interactive", user = "" }: DecodeOptions,
+    resumable: boolean,
   ) {
-    const borrowed = yield* borrow
     // Bounded by what the process may send without being answered: one that exceeds it is killed.
-    const events = yield* Queue.unbounded<DecoderEvent>()
+    const events = yield* Queue.unbounded<DecoderEvent | { readonly t: "preempted" }>()
+    const { delivers, process: borrowed } = yield* borrow({
+      user,
+      urgency,
+      continues,
+      ...(resumable ? { onPreempted: () => void Queue.offerUnsafe(events, { t: "preempted" }) } : {}),
+    })
     let open = true
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
@@ -101,6 +114,7 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
       }),
     )
     borrowed.decode(request, (event) => {
+      if (event.t === "chunk" || event.t === "written") delivers()
       if (delivery.exceeds(event)) borrowed.kill()
       else Queue.offerUnsafe(events, event)
     })
@@ -125,6 +139,10 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
       for (;;) {
         if (totals !== undefined) return undefined
         const event = yield* next
+        if (event.t === "preempted") {
+          open = false
+          return yield* new DecoderFailed({ reason: "Preempted", detail: "another file has the decoder" })
+        }
         const delivered = delivery.asDelivered(event)
         if (delivered !== undefined) {
           say(delivery.onTaken)
@@ -167,7 +185,7 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
   })
 
   const decode: Decoder["Service"]["decode"] = Effect.fnUntraced(function* (path, request = {}) {
-    const { rateHz = LISTEN_RATE_HZ, limits = DEFAULT_LIMITS } = request
+    const { rateHz = LISTEN_RATE_HZ, limits = DEFAULT_LIMITS, ...place } = request
     let unacknowledged = 0
     const { info, pull, totals } = yield* begin(
       { path, rateHz, limits },
@@ -179,6 +197,8 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
           process.acknowledge()
         },
       },
+      place,
+      false,
     )
     const stream = Stream.unfold(undefined, () =>
       Effect.map(pull, (samples) => (samples === undefined ? undefined : ([samples, undefined] as const))),
@@ -191,7 +211,7 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
     ring,
     request = {},
   ) {
-    const { limits = DEFAULT_LIMITS } = request
+    const { limits = DEFAULT_LIMITS, ...place } = request
     let until = ring.until
     let written = ring.from
     const { info, pull, say, totals } = yield* begin(
@@ -205,6 +225,8 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
         },
         onTaken: () => {},
       },
+      place,
+      true,
     )
     const room = (next: number) => {
       until = next

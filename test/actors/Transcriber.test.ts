@@ -22,7 +22,7 @@ interface Listener {
 const registryOf = (facts: object, run: (id: string, request: unknown, listener: Listener) => unknown) =>
   Layer.succeed(ModelRegistry, {
     all: () => [],
-    find: () => ({ host: { facts, gauges: () => ({ waiting: 0 }) } }),
+    find: () => ({ host: { facts, isContended: () => false } }),
     run,
     model: () => undefined,
   } as unknown as ModelRegistry["Service"])

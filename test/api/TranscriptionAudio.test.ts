@@ -51,7 +51,9 @@ const scripted = (
 }
 
 const opened = (service: Decoder["Service"], skip = 0) =>
-  openAudio("ears", upload, skip).pipe(Effect.provideService(Decoder, service))
+  openAudio("ears", upload, skip, { user: "a", urgency: "interactive" }).pipe(
+    Effect.provideService(Decoder, service),
+  )
 
 describe("an upload's samples", () => {
   effectIt.effect("go on where a decoder died, once", () =>

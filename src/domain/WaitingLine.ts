@@ -1,5 +1,5 @@
-// The requests of one model that wait for a slot: a bounded queue that is fair between users, with live sessions before it
-// and background work behind it. Plain data, no I/O. EngineRequests owns one instance per load of a model.
+// The requests that wait for one of a few places (slots of an engine, decoder processes): a bounded queue that is fair
+// between users, with live sessions before it and background work behind it. Plain data, no I/O.
 //
 // Users take turns: between two requests of one user, every other user that waits has had one. A full queue makes room for
 // a user who has fewer requests waiting than another user, and that other user's newest request is refused instead. So a
@@ -95,6 +95,11 @@ export class WaitingLine<Job> {
     this.interactive++
     if (!continues) this.fresh++
     return { taken: true, displaced }
+  }
+
+  /** The user whose turn is next among interactive requests. */
+  get nextUser(): string | undefined {
+    return this.users.keys().next().value
   }
 
   /** The next to be served: a live session, an interactive request, then background work, each where it is allowed. */
