@@ -4,9 +4,10 @@
 //
 // A session only ever holds its audio (bounded by its limit) and the newest hypothesis: who reads too slowly misses
 // hypotheses in between, and nothing piles up.
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { LISTEN_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/Audio.ts"
 import { type LiveHypothesis, silence } from "#domain/LiveTranscript.ts"
+import { monotonicMs } from "#domain/Monotonic.ts"
 import type { LiveAudio } from "./LiveAudio.ts"
 import type { LiveHearing } from "./LiveHearing.ts"
 import { Signal } from "./Signal.ts"
@@ -178,7 +179,7 @@ export class LiveSession<E> {
   }
 
   private tell(hypothesis: LiveHypothesis, heardAtMs: number): Effect.Effect<void> {
-    return Effect.map(Clock.currentTimeMillis, (nowMs) => {
+    return Effect.map(monotonicMs, (nowMs) => {
       this.newest = hypothesis
       this.report.windowDone(nowMs, this.hearing.takeCalls(), nowMs - heardAtMs)
     })

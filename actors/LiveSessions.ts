@@ -3,6 +3,7 @@
 import { Clock, Context, Effect, Layer, type Scope } from "effect"
 import { LISTEN_RATE_HZ } from "#domain/Audio.ts"
 import { AtCapacity, EngineFailed, InvalidRequest, type ModelNotLoaded } from "#domain/Errors.ts"
+import { monotonicMs, monotonicMsOf } from "#domain/Monotonic.ts"
 import { punctuationProblem } from "#domain/Punctuated.ts"
 import type {
   Segment,
@@ -95,7 +96,7 @@ const make = Effect.gen(function* () {
   /** All that run. One fiber looks after all of them: a fiber each would be most of what a silent session costs. */
   const running = new Set<LiveSession<LiveError>>()
 
-  const sweep = Effect.map(Clock.currentTimeMillis, (nowMs) => {
+  const sweep = Effect.map(monotonicMs, (nowMs) => {
     for (const session of running) session.endIfIdle(nowMs)
   })
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(sweepMs), sweep)))
@@ -155,7 +156,7 @@ const make = Effect.gen(function* () {
             ? Effect.void
             : Effect.fail(new InvalidRequest({ field: "punctuation", problem }))
         }
-        const nowMs = () => clock.currentTimeMillisUnsafe()
+        const nowMs = () => monotonicMsOf(clock)
         const measured = Effect.suspend(() => {
           const beganMs = nowMs()
           desk.load.began(beganMs)
@@ -177,7 +178,7 @@ const make = Effect.gen(function* () {
       yield* admitNew
       const facts = yield* loadedFacts(request)
       const desk = deskOf(request.model)
-      const nowMs = yield* Clock.currentTimeMillis
+      const nowMs = yield* monotonicMs
       const speaker = { windowSeconds: request.windowSeconds, heardAtMs: nowMs }
       yield* Effect.acquireRelease(
         Effect.suspend(() =>

@@ -2,7 +2,8 @@
 // the node starts, when a model is placed, loaded or unloaded, and by operators; never by a request. Every run is bounded
 // in time and output, and a run that failed is not repeated at once. Parsing is domain/NvidiaSmi's.
 import { execFile } from "node:child_process"
-import { Clock, Context, Effect, Layer, Semaphore } from "effect"
+import { Context, Effect, Layer, Semaphore } from "effect"
+import { monotonicMs } from "#domain/Monotonic.ts"
 import {
   gpuColumns,
   type NvidiaGpu,
@@ -93,17 +94,17 @@ const make = (command: string): NvidiaSmi["Service"] => {
     const answer = yield* Effect.promise(() => query(command))
     absent = answer.absent
     const failed = answer.reading.gpus.length === 0
-    const nowMs = yield* Clock.currentTimeMillis
+    const nowMs = yield* monotonicMs
     last = { reading: answer.reading, validUntilMs: nowMs + (failed ? retryMs : freshMs) }
     return answer.reading
   })
   const reading = gate.withPermit(
-    Effect.flatMap(Clock.currentTimeMillis, (nowMs) =>
+    Effect.flatMap(monotonicMs, (nowMs) =>
       last !== undefined && (absent || nowMs < last.validUntilMs) ? Effect.succeed(last.reading) : ask,
     ),
   )
   const fresh = gate.withPermit(
-    Effect.flatMap(Clock.currentTimeMillis, (nowMs) =>
+    Effect.flatMap(monotonicMs, (nowMs) =>
       // A machine without devices, or with a broken driver, has nothing newer to say.
       last !== undefined && last.reading.gpus.length === 0 && (absent || nowMs < last.validUntilMs)
         ? Effect.succeed(last.reading)

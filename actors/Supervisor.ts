@@ -1,7 +1,8 @@
 // Restarts a child that fails, as Erlang's supervisors do: at most `intensity` restarts inside a window that slides,
 // with exponential back-off and jitter between them; one more and the supervisor gives up, which is an answer to
 // whoever supervises it. Schedules cannot express "N within a sliding window", so this is its own loop.
-import { Cause, Clock, Effect, Random, Schema } from "effect"
+import { Cause, Effect, Random, Schema } from "effect"
+import { monotonicMs } from "#domain/Monotonic.ts"
 
 export class RestartIntensityExceeded extends Schema.TaggedError<RestartIntensityExceeded>()(
   "RestartIntensityExceeded",
@@ -46,7 +47,7 @@ export const supervise =
         const exit = yield* Effect.exit(child)
         if (exit._tag === "Success") return exit.value
         if (Cause.hasInterruptsOnly(exit.cause)) return yield* Effect.interrupt
-        const nowMs = yield* Clock.currentTimeMillis
+        const nowMs = yield* monotonicMs
         restartsAtMs = withinPeriod(restartsAtMs, nowMs, policy.periodMs)
         if (restartsAtMs.length >= policy.intensity) {
           return yield* new RestartIntensityExceeded({ child: name, restarts: restartsAtMs.length })

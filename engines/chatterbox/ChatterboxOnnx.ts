@@ -8,11 +8,11 @@
 // random numbers are refused unless the catalog says `repeatable: false`.
 import { readFile } from "node:fs/promises"
 import { Tokenizer } from "@huggingface/tokenizers"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import wavefile from "wavefile"
 import { samplesToMs } from "#domain/Audio.ts"
+import { monotonicMs } from "#domain/Monotonic.ts"
 import { checkClip, encoderAudio } from "../clone/ReferenceClip.ts"
 import {
   type EngineDescriptor,
@@ -157,10 +157,10 @@ const acquire = (spec: EngineSpec) =>
       return toPcm(yield* inTurn(graphs.waveform(all, voice)), RATE_HZ)
     })
     // Once to nobody: a graph that does not fit the others fails now, and what speech costs is known from the start.
-    const beganMs = yield* Clock.currentTimeMillis
+    const beganMs = yield* monotonicMs
     const warm = yield* speak("One, two, three.", "en", preset, (work) => work)
     if (warm === undefined) return yield* loadFailed("languageModel", "returned NaN")
-    const realTimeFactor = ((yield* Clock.currentTimeMillis) - beganMs) / samplesToMs(warm.length, RATE_HZ)
+    const realTimeFactor = ((yield* monotonicMs) - beganMs) / samplesToMs(warm.length, RATE_HZ)
 
     const engine: SpeechEngine = {
       kind: "speech",

@@ -1,10 +1,11 @@
 // Who guesses at credentials: an address (for IPv6 a /64 network) that has failed too often of late is refused unheard,
 // whatever it brings. Called by Authentication on an edge and by Sessions on the auth role, each with counts of its own.
-import { Clock, Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { subscriberOf } from "#domain/ClientAddress.ts"
 import { type AuthUnavailable, RateLimited, type Unauthorized } from "#domain/Errors.ts"
 import { FailedAttempts } from "#domain/FailedAttempts.ts"
+import { monotonicMs } from "#domain/Monotonic.ts"
 import { callerAddress } from "./CallerAddress.ts"
 
 /** 64 bytes each, counted with the map's own. A guess. */
@@ -43,10 +44,10 @@ const make = (failuresAMinute: number): AuthFailures["Service"] => {
   const failures = new FailedAttempts({ burst: failuresAMinute, forgiveMs, maxAddresses })
 
   const note = Effect.flatMap(subscriber, (address) =>
-    Effect.map(Clock.currentTimeMillis, (nowMs) => failures.failed(address, nowMs)),
+    Effect.map(monotonicMs, (nowMs) => failures.failed(address, nowMs)),
   )
   const admit = Effect.flatMap(subscriber, (address) =>
-    Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
+    Effect.flatMap(monotonicMs, (nowMs) => {
       const retryAfterMs = failures.waitMs(address, nowMs)
       return retryAfterMs > 0 ? Effect.fail(new RateLimited({ retryAfterMs })) : Effect.void
     }),

@@ -18,10 +18,13 @@ export interface FromLargeJson {
 /** Of the thread without work, after which it ends; its next start takes about 30 ms. A guess. */
 const idleMs = 60_000
 
-type Resume = (outcome: Effect.Effect<Parsed>) => void
+interface Waiting {
+  readonly bytes: Uint8Array
+  readonly resume: (outcome: Effect.Effect<Parsed>) => void
+}
 
-/** At most one entry a request in progress; the bodies' own limits bound the bytes. */
-const waiting = new Map<number, Resume>()
+/** In the order in which the thread parses them. At most one entry a request in progress; the bodies' own limits bound the bytes. */
+const waiting = new Map<number, Waiting>()
 let nextId = 0
 let thread: Worker | undefined
 let idle: NodeJS.Timeout | undefined
@@ -29,10 +32,18 @@ let idle: NodeJS.Timeout | undefined
 const end = (ended: Worker): void => {
   if (thread !== ended) return
   thread = undefined
-  const orphans = [...waiting.values()]
-  waiting.clear()
-  for (const resume of orphans) resume(Effect.die(new Error("the thread for large JSON bodies ended")))
+  const [culprit, ...others] = waiting
+  if (culprit === undefined) return
+  // The thread works on one body at a time, so the oldest has ended it. The others are parsed by the next thread.
+  const [id, { resume }] = culprit
+  waiting.delete(id)
+  resume(Effect.succeed({ problem: "could not be parsed" }))
+  if (others.length === 0) return
+  thread = start()
+  for (const [id, { bytes }] of others) send(thread, { id, bytes })
 }
+
+const send = (to: Worker, message: ToLargeJson): void => to.postMessage(message)
 
 const start = (): Worker => {
   const started = new Worker(new URL("./largeJsonMain.ts", import.meta.url), {
@@ -44,7 +55,7 @@ const start = (): Worker => {
   })
   started.unref()
   started.on("message", ({ id, parsed }: FromLargeJson) => {
-    waiting.get(id)?.(Effect.succeed(parsed))
+    waiting.get(id)?.resume(Effect.succeed(parsed))
     waiting.delete(id)
     if (waiting.size === 0) rest(started)
   })
@@ -64,13 +75,15 @@ const rest = (resting: Worker): void => {
   }, idleMs).unref()
 }
 
-/** The body's value, or what is wrong with it. Dies when the thread does. */
+/** The body's value, or what is wrong with it. */
 export const parseLarge = (bytes: Uint8Array): Effect.Effect<Parsed> =>
   Effect.callback<Parsed>((resume) => {
     const id = nextId++
-    waiting.set(id, resume)
+    waiting.set(id, { bytes, resume })
     thread ??= start()
-    const message: ToLargeJson = { id, bytes }
-    thread.postMessage(message)
-    return Effect.sync(() => waiting.delete(id))
+    send(thread, { id, bytes })
+    // It keeps its place: the thread may be at work on it.
+    return Effect.sync(() => {
+      if (waiting.has(id)) waiting.set(id, { bytes, resume: () => {} })
+    })
   })

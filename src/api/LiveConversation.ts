@@ -7,6 +7,7 @@ import type { LiveError } from "#actors/LiveSessions.ts"
 import { Signal } from "#actors/Signal.ts"
 import { bytesToS16, LISTEN_RATE_HZ, samplesToSeconds } from "#domain/Audio.ts"
 import { deltaOf } from "#domain/LiveTranscript.ts"
+import { monotonicMsOf } from "#domain/Monotonic.ts"
 import { SpeechDetector, type SpeechEvent } from "#domain/SpeechDetector.ts"
 import { problemOf } from "./ErrorBody.ts"
 import { decodeJson } from "./JsonBody.ts"
@@ -141,7 +142,7 @@ const read = (
     const clock = yield* Clock.Clock
     const take = (slice: Uint8Array): void => {
       if (session.hasEnded) return
-      session.push(slice, clock.currentTimeMillisUnsafe())
+      session.push(slice, monotonicMsOf(clock))
       speech?.hear(slice)
     }
     for (;;) {

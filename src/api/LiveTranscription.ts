@@ -1,7 +1,7 @@
 // GET /v1/audio/transcriptions/ws: live transcription. Binary frames of 16 kHz s16 PCM come in, captions go out while
 // the speaker speaks, and `transcript.text.done` once, with the text that a file of the same audio gets.
 // In the order: parameters, admission (refusals are HTTP), the session, the receipt.
-import { Clock, Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { SocketError } from "effect/socket/Socket"
 import { Drain } from "#actors/Drain.ts"
@@ -9,6 +9,7 @@ import type { LiveSession } from "#actors/LiveSession.ts"
 import { type LiveError, LiveSessions } from "#actors/LiveSessions.ts"
 import type { InvalidRequest } from "#domain/Errors.ts"
 import { isTrue, LiveParameters, windowSeconds } from "#domain/LiveParameters.ts"
+import { monotonicMs } from "#domain/Monotonic.ts"
 import { punctuationOf } from "#domain/Transcription.ts"
 import { Accounts } from "#store/Accounts.ts"
 import { invalidRequestOf } from "./JsonBody.ts"
@@ -52,7 +53,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     const writer = yield* socket.writer
     trace = yield* traceSession("live transcription", (ended) => ended.hearing())
     if (trace !== undefined) trace.work.notes.model = entry.id
-    session = (trace?.follow(place) ?? place).begin(yield* Clock.currentTimeMillis)
+    session = (trace?.follow(place) ?? place).begin(yield* monotonicMs)
     failed = yield* converse(
       {
         session,

@@ -1,11 +1,12 @@
 // GET /metrics: everything the node measures, in Prometheus' text format. Read on demand from the actors and the meters;
 // nothing is kept here. Labels are the catalog's model ids and fixed lists, so the number of series is bounded.
 // docs/telemetry.md has a row for each; a test holds both together.
-import { Clock, Effect } from "effect"
+import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { LiveSessions } from "#actors/LiveSessions.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import { monotonicMs } from "#domain/Monotonic.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
 import { EventLoopDelay } from "./EventLoopDelay.ts"
 import { NodeIdentity } from "./Health.ts"
@@ -115,7 +116,7 @@ export const families = Effect.gen(function* () {
   const views = (yield* ModelRegistry).all()
   const drain = yield* Drain
   const admission = yield* SpeechAdmission
-  const live = (yield* LiveSessions).gauges(yield* Clock.currentTimeMillis)
+  const live = (yield* LiveSessions).gauges(yield* monotonicMs)
   const loop = (yield* EventLoopDelay).reading()
   const meters = yield* CurrentNodeMeters
   const { name, version } = yield* NodeIdentity

@@ -1,8 +1,9 @@
 // The public keys an edge checks session tokens with: those of its own data directory, or a key set fetched from the auth
 // service and kept for a while. Called by SessionVerifier; knows keys by id and nothing of tokens.
-import { Clock, Context, Effect, Layer, Schema, Semaphore } from "effect"
+import { Context, Effect, Layer, Schema, Semaphore } from "effect"
 import { type CryptoKey, importJWK } from "jose"
 import { AuthUnavailable } from "#domain/Errors.ts"
+import { monotonicMs } from "#domain/Monotonic.ts"
 import { keySetAgeSeconds } from "#domain/SigningSchedule.ts"
 import { SigningKeys, signingAlgorithm } from "#store/SigningKeys.ts"
 
@@ -100,7 +101,7 @@ const makeRemote = Effect.fnUntraced(function* (options: RemoteKeysOptions) {
   let triedAtMs = Number.NEGATIVE_INFINITY
 
   const refresh = Effect.gen(function* () {
-    const nowMs = yield* Clock.currentTimeMillis
+    const nowMs = yield* monotonicMs
     if (nowMs - triedAtMs < betweenFetchesMs) return
     triedAtMs = nowMs
     keys = yield* Effect.tryPromise((signal) => fetchKeys(options, signal))
@@ -117,7 +118,7 @@ const makeRemote = Effect.fnUntraced(function* (options: RemoteKeysOptions) {
   return PublicKeys.of({
     has: (kid) => keys.has(kid),
     find: Effect.fnUntraced(function* (kid: string) {
-      const nowMs = yield* Clock.currentTimeMillis
+      const nowMs = yield* monotonicMs
       const known = keys.get(kid)
       if (known !== undefined && nowMs - fetchedAtMs < staleMs) {
         // A key we have is good for now: nobody waits for the next set.

@@ -1,6 +1,7 @@
 // Requests a user may make on this node: the specification's 100 in any rolling minute, whatever key or session.
 import { Clock, Context, Effect, Layer } from "effect"
 import { RateLimited } from "#domain/Errors.ts"
+import { monotonicMsOf } from "#domain/Monotonic.ts"
 import { RateWindow } from "#domain/RateWindow.ts"
 import { CurrentNotes } from "./RequestNotes.ts"
 
@@ -20,7 +21,7 @@ export class RateLimit extends Context.Service<
           perMinute === 0
             ? Effect.void
             : Effect.withFiber((fiber) => {
-                const admission = window.admit(userId, fiber.getRef(Clock.Clock).currentTimeMillisUnsafe())
+                const admission = window.admit(userId, monotonicMsOf(fiber.getRef(Clock.Clock)))
                 fiber.getRef(CurrentNotes).rate = { ...admission, limit: perMinute }
                 const { admitted, retryAfterMs } = admission
                 return admitted ? Effect.void : Effect.fail(new RateLimited({ retryAfterMs }))

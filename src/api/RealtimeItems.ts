@@ -1,13 +1,14 @@
 // The speech items of one realtime socket: each is a live session of its own, from its first sample to its transcript,
 // paid for by itself. Called by RealtimeTranscription, which reads the client's events; writes the server's events
 // about items.
-import { Cause, Clock, Effect, Fiber, type Scope } from "effect"
+import { Cause, Effect, Fiber, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import type { LiveSession, LiveWord } from "#actors/LiveSession.ts"
 import type { LiveError, LivePlace } from "#actors/LiveSessions.ts"
 import { LISTEN_RATE_HZ, s16ToBytes, samplesToSeconds } from "#domain/Audio.ts"
 import type { LiveHypothesis } from "#domain/LiveTranscript.ts"
 import type { ModelEntry } from "#domain/Model.ts"
+import { monotonicMs } from "#domain/Monotonic.ts"
 import { itemObject } from "#domain/RealtimeProtocol.ts"
 import type { Principal } from "#store/Accounts.ts"
 import type { UsageLedger } from "#store/UsageLedger.ts"
@@ -59,7 +60,7 @@ export class RealtimeItems {
     { self: this },
     function* (this: RealtimeItems, place: LivePlace, entry: ModelEntry) {
       const newId = yield* NewId
-      const session = place.begin(yield* Clock.currentTimeMillis)
+      const session = place.begin(yield* monotonicMs)
       const item: Item = { id: `item_${newId()}`, session, fiber: undefined, committed: false }
       this.current = item
       this.unfinished.add(item)

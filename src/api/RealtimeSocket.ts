@@ -1,6 +1,6 @@
 // What one realtime socket does with its client's events: settings, audio into turns, items. What is wrong with an event
 // is told, and the socket goes on. Made by RealtimeTranscription; knows no accounts and no sockets.
-import { Clock, Effect, Option, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import type { LivePlace, LiveSessions } from "#actors/LiveSessions.ts"
 import type { ModelRegistry } from "#actors/ModelRegistry.ts"
@@ -8,6 +8,7 @@ import { Downsampler } from "#audio/Downsampler.ts"
 import { bytesToS16 } from "#domain/Audio.ts"
 import { InvalidRequest } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
+import { monotonicMs } from "#domain/Monotonic.ts"
 import {
   Append,
   changeOf,
@@ -174,7 +175,7 @@ export class RealtimeSocket {
     { self: this },
     function* (this: RealtimeSocket, samples: Int16Array) {
       const heard = this.downsampler.push(samples)
-      const nowMs = yield* Clock.currentTimeMillis
+      const nowMs = yield* monotonicMs
       if (this.turns === undefined) {
         if (heard.length === 0) return
         if (!this.items.isOpen) yield* this.begin

@@ -3,6 +3,7 @@
 import { hash } from "node:crypto"
 import { Clock, Effect, Layer } from "effect"
 import { type AuthUnavailable, Unauthorized } from "#domain/Errors.ts"
+import { monotonicMsOf } from "#domain/Monotonic.ts"
 import { Accounts, type Principal } from "#store/Accounts.ts"
 import { FreshCache } from "#store/FreshCache.ts"
 import { SessionTokens } from "./Authentication.ts"
@@ -25,14 +26,16 @@ export const sessionVerifier: Layer.Layer<SessionTokens, never, Accounts | Publi
     return SessionTokens.of({
       verify: (token): Effect.Effect<Principal, Unauthorized | AuthUnavailable> =>
         Effect.withFiber((fiber) => {
-          const nowMs = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+          const clock = fiber.getRef(Clock.Clock)
+          const nowMs = clock.currentTimeMillisUnsafe()
+          const ageMs = monotonicMsOf(clock)
           const digest = hash("sha256", token, "base64")
-          const session = verified.get(digest, nowMs)
+          const session = verified.get(digest, ageMs)
           if (session !== undefined && keys.has(session.kid)) {
             return isExpired(session.claims, nowMs) ? expired : accounts.principalOf(session.claims.key_id)
           }
           return Effect.flatMap(verifySession(token, nowMs, keys.find), (checked) => {
-            verified.set(digest, checked, nowMs)
+            verified.set(digest, checked, ageMs)
             return accounts.principalOf(checked.claims.key_id)
           })
         }),

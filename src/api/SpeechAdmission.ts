@@ -3,6 +3,7 @@
 // counts replies and knows no engine.
 import { Clock, Context, Effect, Exit, Layer, Scope, Semaphore } from "effect"
 import { AtCapacity } from "#domain/Errors.ts"
+import { monotonicMsOf } from "#domain/Monotonic.ts"
 import { admits, nextFactor, weightOf } from "#domain/StreamLoad.ts"
 
 /** The place of one reply among those that the model computes. */
@@ -82,7 +83,7 @@ const make = (): SpeechAdmission["Service"] => {
       if (!admits(load.openWeight, weight, load.factor)) return Effect.fail(refusal(model.id, load))
       load.openWeight += weight
       load.open++
-      const beganMs = clock.currentTimeMillisUnsafe()
+      const beganMs = monotonicMsOf(clock)
       let held = true
       const leave = () => {
         if (!held) return
@@ -90,7 +91,7 @@ const make = (): SpeechAdmission["Service"] => {
         load.open--
         // Sums of fractions do not come back to zero by themselves.
         load.openWeight = load.open === 0 ? 0 : load.openWeight - weight
-        load.holdMs += (clock.currentTimeMillisUnsafe() - beganMs - load.holdMs) / 8
+        load.holdMs += (monotonicMsOf(clock) - beganMs - load.holdMs) / 8
       }
       return Effect.succeed({ leave })
     })

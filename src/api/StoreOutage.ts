@@ -1,8 +1,9 @@
 // What a request gets that needs the store while it cannot be read or written: 503, and soon another try. Wraps everything
 // that a listener serves; a store that fails is a defect to whoever asks it, because nobody else could do anything about it.
-import { Cause, Clock, Effect } from "effect"
+import { Cause, Effect } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import { StoreDown } from "#domain/Errors.ts"
+import { monotonicMs } from "#domain/Monotonic.ts"
 import { isStoreDefect } from "#store/StoreErrors.ts"
 import { errorResponse } from "./ErrorBody.ts"
 
@@ -16,7 +17,7 @@ export const makeStoreOutage = () => {
   let saidAtMs = Number.NEGATIVE_INFINITY
 
   const say = (cause: Cause.Cause<unknown>) =>
-    Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
+    Effect.flatMap(monotonicMs, (nowMs) => {
       if (nowMs - saidAtMs < sayEveryMs) return Effect.void
       saidAtMs = nowMs
       const problem = cause.reasons.filter(Cause.isDieReason).map(({ defect }) => String(defect))[0] ?? ""

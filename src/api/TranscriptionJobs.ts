@@ -3,17 +3,25 @@
 // in its turn is TranscriptionTurn's matter; here it is decided whose turn it is, and what follows from its end.
 import { readdir } from "node:fs/promises"
 import { join } from "node:path"
-import { Cause, Clock, Context, Effect, Exit, FiberMap, Latch, Layer, Schedule } from "effect"
+import { Cause, Context, Effect, Exit, FiberMap, Latch, Layer, Schedule } from "effect"
 import { Drain } from "#actors/Drain.ts"
 import { admitBatch } from "#actors/MemoryLadder.ts"
 import type { ModelRegistry } from "#actors/ModelRegistry.ts"
 import type { Decoder } from "#audio/Decoder.ts"
 import { removeSpooled } from "#audio/SpoolFile.ts"
-import { AtCapacity, type Draining, JobNotFound, type MemoryPressure } from "#domain/Errors.ts"
+import {
+  AtCapacity,
+  type Draining,
+  JobNotFound,
+  type MemoryPressure,
+  PaymentRequired,
+} from "#domain/Errors.ts"
 import { passes, retryAfterMs } from "#domain/JobRetry.ts"
 import type { JobStatus } from "#domain/JobStatus.ts"
+import { monotonicMs } from "#domain/Monotonic.ts"
 import type { Accounts } from "#store/Accounts.ts"
-import { type Job, type JobChange, Jobs, type NewJob } from "#store/Jobs.ts"
+import { StoreSync, syncFile } from "#store/Durable.ts"
+import { type Job, type JobChange, Jobs, type NewJob, unpaidNote } from "#store/Jobs.ts"
 import { isStoreDefect } from "#store/StoreErrors.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
 import { type EdgeError, problemOf } from "./ErrorBody.ts"
@@ -33,6 +41,9 @@ const workers = 2
 /** How often the table is looked at without a reason: for jobs whose pause is over. */
 const idleLookMs = 500
 
+/** A job that its organization cannot pay for fails at this age, and its upload is removed. A guess. */
+const unpaidMs = 24 * 3_600_000
+
 const purgeEveryMs = 3_600_000
 
 /** How often jobs of nodes that have not come back are looked for. A guess: they have waited for an hour by then. */
@@ -47,9 +58,16 @@ const fullRetryMs = 30_000
 export class TranscriptionJobs extends Context.Service<
   TranscriptionJobs,
   {
-    /** Refuses before an upload what `submit` would refuse after it. */
-    readonly admit: (orgId: string, model: string) => Effect.Effect<void, AtCapacity | MemoryPressure>
-    readonly submit: (job: NewJob) => Effect.Effect<string, AtCapacity | Draining>
+    /**
+     * Refuses before an upload what `submit` would refuse after it. An organization with a job that waits for credit
+     * submits no further ones.
+     */
+    readonly admit: (
+      orgId: string,
+      model: string,
+    ) => Effect.Effect<void, AtCapacity | MemoryPressure | PaymentRequired>
+    /** Once it has succeeded, the job survives a loss of power. */
+    readonly submit: (job: NewJob) => Effect.Effect<string, AtCapacity | Draining | PaymentRequired>
     /** A job of the organization; anybody else's cannot be told from none. */
     readonly find: (orgId: string, jobId: string) => Effect.Effect<Job, JobNotFound>
     /** Cancels it if it has not ended; the state it is in afterwards. */
@@ -76,6 +94,7 @@ const removeOrphans = (dir: string, needed: ReadonlySet<string>) =>
 
 const make = Effect.gen(function* () {
   const jobs = yield* Jobs
+  const syncStore = yield* StoreSync
   const drain = yield* Drain
   const ledger = yield* UsageLedger
   const meters = yield* CurrentNodeMeters
@@ -118,11 +137,15 @@ const make = Effect.gen(function* () {
       const { detail: note, status } = problemOf(error)
       if (error._tag === "EngineFailed") state.engineFailures++
       const waitMs = passes(error) ? retryAfterMs(error, state.engineFailures) : undefined
+      const isUnpaid = error._tag === "PaymentRequired"
+      if (isUnpaid && (yield* jobs.now) - job.acceptedAtMs > unpaidMs) {
+        return yield* finish(job, "fail", { note: "The organization had no credit for a day" }, trace)
+      }
       if (waitMs === undefined) return yield* finish(job, "fail", { note }, trace, status >= 500)
       trace?.ends("paused", status >= 500)
       yield* jobs.change(job.id, "return", {
-        note: error._tag === "PaymentRequired" ? "paused: the organization has no credit left" : note,
-        notBeforeMs: (yield* Clock.currentTimeMillis) + waitMs,
+        note: isUnpaid ? unpaidNote : note,
+        waitMs,
         ...(state.decodedMs === undefined ? {} : { decodedMs: state.decodedMs }),
       })
     })
@@ -189,7 +212,7 @@ const make = Effect.gen(function* () {
   }, Effect.uninterruptible)
 
   const endOthers = Effect.gen(function* () {
-    const nowMs = yield* Clock.currentTimeMillis
+    const nowMs = yield* monotonicMs
     if (nowMs - lookedElsewhereAtMs < idleLookMs) return
     lookedElsewhereAtMs = nowMs
     for (const job of yield* jobs.endedElsewhere) {
@@ -247,23 +270,28 @@ const make = Effect.gen(function* () {
         ? Effect.fail(new JobNotFound({ jobId }))
         : Effect.succeed(job),
     )
+  const paid = (orgId: string): Effect.Effect<void, PaymentRequired> =>
+    Effect.flatMap(jobs.isUnpaid(orgId), (unpaid) =>
+      unpaid ? Effect.fail(new PaymentRequired()) : Effect.void,
+    )
   const full = (model: string) => new AtCapacity({ model, retryAfterMs: fullRetryMs })
 
   return TranscriptionJobs.of({
-    admit: (orgId, model) =>
-      Effect.andThen(
-        admitBatch,
-        Effect.flatMap(jobs.hasRoom(orgId), (room) => (room ? Effect.void : Effect.fail(full(model)))),
-      ),
+    admit: Effect.fnUntraced(function* (orgId, model) {
+      yield* admitBatch
+      yield* paid(orgId)
+      if (!(yield* jobs.hasRoom(orgId))) return yield* full(model)
+    }),
     submit: (job) =>
-      Effect.flatMap(CurrentNotes, (notes) => jobs.accept(inTraceOf(notes, job, meters))).pipe(
-        Effect.flatMap((id) => {
-          if (id === undefined) return Effect.fail(full(job.model))
-          work.openUnsafe()
-          return Effect.succeed(id)
-        }),
-        drain.admit,
-      ),
+      Effect.gen(function* () {
+        yield* paid(job.orgId)
+        yield* Effect.promise(() => syncFile(job.uploadPath))
+        const id = yield* jobs.accept(inTraceOf(yield* CurrentNotes, job, meters))
+        if (id === undefined) return yield* full(job.model)
+        yield* syncStore
+        work.openUnsafe()
+        return id
+      }).pipe(drain.admit),
     find,
     cancel: Effect.fnUntraced(function* (orgId, jobId) {
       const job = yield* find(orgId, jobId)

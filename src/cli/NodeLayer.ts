@@ -31,6 +31,7 @@ import { Decoder } from "#audio/Decoder.ts"
 import { VoiceUrl } from "#audio/VoiceUrl.ts"
 import { type DevKeyAccess, devKeyAccess } from "#domain/DevelopmentKey.ts"
 import { compiledCode } from "#store/CompiledCode.ts"
+import { edgeLock } from "#store/DataDir.ts"
 import { SigningKeys } from "#store/SigningKeys.ts"
 import { type Store, storeLayer } from "#store/Store.ts"
 import type { StoreUnavailable } from "#store/StoreErrors.ts"
@@ -124,5 +125,6 @@ export const nodeLayer = (
       ),
     ),
     Layer.provideMerge(store),
+    Layer.provideMerge(Layer.effectDiscard(edgeLock(config.dataDir))),
     Layer.provideMerge(compiledCode(config.dataDir)),
   )

@@ -1,6 +1,7 @@
 // One line on standard error that says how far a command is; nothing at all where nobody watches. Used by commands
 // that take long.
-import { Clock, Effect, type Scope } from "effect"
+import { Effect, type Scope } from "effect"
+import { monotonicMs } from "#domain/Monotonic.ts"
 
 interface Terminal {
   readonly isTTY?: boolean
@@ -31,10 +32,10 @@ export const progressLine = (
 ): Effect.Effect<ProgressLine, never, Scope.Scope> =>
   Effect.gen(function* (): Effect.fn.Return<ProgressLine, never, Scope.Scope> {
     if (terminal.isTTY !== true) return { show: () => {} }
-    const startedMs = yield* Clock.currentTimeMillis
+    const startedMs = yield* monotonicMs
     let what = ""
     let done: number | undefined
-    const draw = Effect.map(Clock.currentTimeMillis, (nowMs) => {
+    const draw = Effect.map(monotonicMs, (nowMs) => {
       if (what === "") return
       const line = lineOf(what, done, (nowMs - startedMs) / 1000)
       terminal.write(`\r\u001b[K${line.slice(0, (terminal.columns ?? 80) - 1)}`)

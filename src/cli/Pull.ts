@@ -1,9 +1,10 @@
 // `edgewise models pull`: fetches the weights of models whose files are on a hub, and says what came. A node that runs
 // meanwhile notices nothing; its next start serves the model.
-import { Clock, Console, Effect } from "effect"
+import { Console, Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { parseHubFile } from "#domain/HubFile.ts"
 import type { ModelEntry } from "#domain/Model.ts"
+import { monotonicMs } from "#domain/Monotonic.ts"
 import { BadCatalog, readCatalog } from "#store/CatalogFile.ts"
 import type { PullSettings, PullWatcher } from "#store/Download.ts"
 import { locate } from "#store/ModelFiles.ts"
@@ -109,14 +110,14 @@ export const pull = Command.make(
           )
         : Effect.succeed(entry)
     })
-    const startedMs = yield* Clock.currentTimeMillis
+    const startedMs = yield* monotonicMs
     const pulled: Array<readonly [ModelEntry, ReadonlyArray<PulledFile>]> = []
     for (const entry of entries) {
       pulled.push([entry, yield* pullModel(config.catalog, entry, settings)])
       // What a start would say, now: a file of the same entry that is local and not there.
       yield* locate(config.catalog, entry, settings.dir)
     }
-    const seconds = ((yield* Clock.currentTimeMillis) - startedMs) / 1000
+    const seconds = ((yield* monotonicMs) - startedMs) / 1000
     if (json) {
       return yield* printJson({
         seconds,

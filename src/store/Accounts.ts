@@ -8,6 +8,7 @@ import { SqlError } from "effect/sql/SqlError"
 import { apiKeyFrom, digestOf, isApiKey, keyBytes, prefixOf } from "#domain/ApiKey.ts"
 import { Unauthorized } from "#domain/Errors.ts"
 import { maxMicroDollars, microDollarsPerDollar } from "#domain/Money.ts"
+import { monotonicMsOf } from "#domain/Monotonic.ts"
 import { accountName } from "./AccountName.ts"
 import { type KeyInfo, makeAccountRows, type Org, type Principal, type Scope } from "./AccountRows.ts"
 import { FreshCache } from "./FreshCache.ts"
@@ -112,7 +113,7 @@ const make = Effect.gen(function* () {
     read: (credential: string) => Effect.Effect<Principal | undefined, SqlError>,
   ): Effect.Effect<Principal, Unauthorized> =>
     Effect.withFiber((fiber) => {
-      const nowMs = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+      const nowMs = monotonicMsOf(fiber.getRef(Clock.Clock))
       const principal = known.get(credential, nowMs)
       if (principal !== undefined) return Effect.succeed(principal)
       if (unknown.get(credential, nowMs)) return invalidKey

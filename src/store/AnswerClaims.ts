@@ -1,14 +1,15 @@
 // Which node is answering a request with an Idempotency-Key at this moment, so that no second one answers it as well. Called
 // by Answers alone. Within one process the api keeps count itself: where the store is not shared, nothing is written here.
-import { Clock, Effect, Schedule } from "effect"
+import { Effect, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
+import type { StoreClock } from "./StoreClock.ts"
 import { databaseNow, StoreNode, silentMs } from "./StoreNode.ts"
 
 /** Claims that could not be given up because the database was away; they are given up when it is back. */
 const maxUnreleased = 10_000
 const releaseEveryMs = 5_000
 
-export const makeAnswerClaims = Effect.gen(function* () {
+export const makeAnswerClaims = Effect.fnUntraced(function* (now: StoreClock) {
   const sql = yield* SqlClient.SqlClient
   const node = yield* StoreNode
   const unreleased = new Set<string>()
@@ -32,7 +33,7 @@ export const makeAnswerClaims = Effect.gen(function* () {
   const claim = Effect.fnUntraced(function* (id: string, digest: string) {
     if (node === "") return undefined
     unreleased.delete(id)
-    const nowMs = yield* Clock.currentTimeMillis
+    const nowMs = yield* now
     // A claim of this node's own is one that it could not give up: whoever asks here has asked the process before.
     const mine = yield* sql`
       INSERT INTO answer_claims (id, digest, node_id, claimed_at_ms)

@@ -136,13 +136,11 @@ export const makeAnswerRows = Effect.gen(function* () {
       ),
 
     /** Oldest first, of one organization or of all. */
-    oldest: (orgId: string | undefined, atMost: number) =>
+    oldest: (orgId: string, atMost: number) =>
       Effect.map(
-        orgId === undefined
-          ? sql<SizeRow>`SELECT id, org_id, size_bytes, parts FROM answers ORDER BY created_at_ms LIMIT ${atMost}`
-          : sql<SizeRow>`
-              SELECT id, org_id, size_bytes, parts FROM answers WHERE org_id = ${orgId}
-              ORDER BY created_at_ms LIMIT ${atMost}`,
+        sql<SizeRow>`
+          SELECT id, org_id, size_bytes, parts FROM answers WHERE org_id = ${orgId}
+          ORDER BY created_at_ms LIMIT ${atMost}`,
         (rows) => rows.map(sizeOf),
       ),
 

@@ -3,10 +3,11 @@
 //
 // Bounded in count and bytes, of one organization and of all: what is over the bound goes, the oldest first. Then a retry
 // is a new request, as it is a day later.
-import { Clock, Context, Effect, Layer, Semaphore } from "effect"
+import { Context, Effect, Layer, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
 import { makeAnswerClaims } from "./AnswerClaims.ts"
 import { type AnswerSize, makeAnswerRows, type StoredAnswer } from "./AnswerRows.ts"
+import { makeStoreClock } from "./StoreClock.ts"
 
 export type { StoredAnswer } from "./AnswerRows.ts"
 
@@ -76,7 +77,8 @@ interface Total {
 
 const make = Effect.gen(function* () {
   const rows = yield* makeAnswerRows
-  const { claim, purge: purgeClaims, release } = yield* makeAnswerClaims
+  const now = yield* makeStoreClock
+  const { claim, purge: purgeClaims, release } = yield* makeAnswerClaims(now)
   const bounds = yield* AnswerBounds
   /** Removing and counting are one at a time; finding and keeping need not wait for it. */
   const tidying = yield* Semaphore.make(1)
@@ -112,18 +114,17 @@ const make = Effect.gen(function* () {
   const isOver = (total: Total, answers: number, bytes: number) =>
     total.answers > answers || total.bytes > bytes
 
-  /** Removes the oldest of `orgId`, or of all, until `over` is false. */
-  const shrink = Effect.fnUntraced(function* (
-    orgs: Map<string, Total>,
-    orgId: string | undefined,
-    over: () => boolean,
-  ) {
-    while (over()) {
+  /** Removes the oldest answers of the organization that `next` names, as long as it names one. */
+  const shrink = Effect.fnUntraced(function* (orgs: Map<string, Total>, next: () => string | undefined) {
+    for (let orgId = next(); orgId !== undefined; ) {
       const oldest = yield* rows.oldest(orgId, removedAtOnce)
       if (oldest.length === 0) return
       for (const answer of oldest) {
-        if (!over()) return
         yield* remove(orgs, answer)
+        const following = next()
+        if (following === orgId) continue
+        orgId = following
+        break
       }
     }
   })
@@ -131,11 +132,15 @@ const make = Effect.gen(function* () {
   const makeRoom = Effect.fnUntraced(function* (orgs: Map<string, Total>, orgId: string) {
     const { allAnswers, allBytes, orgAnswers, orgBytes } = bounds
     const total = () => orgs.get(orgId) ?? { answers: 0, bytes: 0 }
-    yield* shrink(orgs, orgId, () => isOver(total(), orgAnswers, orgBytes))
-    yield* shrink(orgs, undefined, () => isOver(all, allAnswers, allBytes))
+    yield* shrink(orgs, () => (isOver(total(), orgAnswers, orgBytes) ? orgId : undefined))
+    // The organization with the largest share gives way: otherwise a few that fill the table would remove all others' answers.
+    const share = ({ answers, bytes }: Total): number => Math.max(answers / allAnswers, bytes / allBytes)
+    const largest = (): string | undefined =>
+      [...orgs].toSorted(([a, one], [b, other]) => share(other) - share(one) || (a < b ? -1 : 1))[0]?.[0]
+    yield* shrink(orgs, () => (isOver(all, allAnswers, allBytes) ? largest() : undefined))
   })
 
-  const since = Effect.map(Clock.currentTimeMillis, (nowMs) => nowMs - answerLifeMs)
+  const since = Effect.map(now, (nowMs) => nowMs - answerLifeMs)
 
   return Answers.of({
     has: ({ id }) => Effect.orDie(Effect.flatMap(since, (sinceMs) => rows.has(id, sinceMs))),
@@ -146,7 +151,7 @@ const make = Effect.gen(function* () {
       const { body } = answer
       const kept =
         body !== undefined && body.length > bounds.answerBytes ? { ...answer, body: undefined } : answer
-      const nowMs = yield* Clock.currentTimeMillis
+      const nowMs = yield* now
       const counted = totals ?? (yield* tidying.withPermit(count))
       const stale = yield* rows.sizeOf(answerId.id)
       // Of a day ago, or of a process that died while it was writing.

@@ -2,7 +2,8 @@
 // there (uploads, weights, signing keys) asks for the same directory.
 import { closeSync, existsSync, mkdirSync, openSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
-import { Effect } from "effect"
+import { Effect, type Scope } from "effect"
+import { tryFileLock } from "./FileLock.ts"
 import { StoreUnavailable } from "./StoreErrors.ts"
 
 /** Keys, balances and uploads: for the owner alone. */
@@ -31,6 +32,22 @@ const made = (dataDir: string): string => {
 
 const unavailable = (dataDir: string) => (cause: unknown) =>
   new StoreUnavailable({ place: dataDir, problem: problemOf(cause) })
+
+/**
+ * Makes this process the only edge on its data directory: it removes uploads that it does not know, and would remove those
+ * of another. Commands and other roles are not affected. The lock goes with the process, however it ends.
+ */
+export const edgeLock = (dataDir: string): Effect.Effect<void, StoreUnavailable, Scope.Scope> =>
+  Effect.gen(function* () {
+    const dir = yield* dataDirectory(dataDir)
+    const taken = yield* Effect.mapError(tryFileLock(join(dir, "edge.lock")), unavailable(dataDir))
+    if (taken) return
+    return yield* new StoreUnavailable({
+      place: dataDir,
+      problem:
+        "is used by another edge process; give this one a data directory of its own (EDGEWISE_DATA_DIR)",
+    })
+  })
 
 /** The data directory, created where missing: of a node whose database is elsewhere. */
 export const dataDirectory = (dataDir: string): Effect.Effect<string, StoreUnavailable> =>

@@ -1,5 +1,5 @@
 // A lock between processes that its holder's death gives back, whatever killed it: a transaction on an empty SQLite
-// file. A file with a process id in it would have to be guessed about after a crash. Used by the downloader.
+// file. A file with a process id in it would have to be guessed about after a crash. Used by the downloader and by an edge for its data directory.
 import { DatabaseSync } from "node:sqlite"
 import { Effect, type Scope } from "effect"
 
@@ -28,6 +28,12 @@ const take = (path: string): (() => void) | undefined => {
     throw cause
   }
 }
+
+/** Holds the lock until the scope closes; false where another process has it. */
+export const tryFileLock = (path: string): Effect.Effect<boolean, unknown, Scope.Scope> =>
+  Effect.acquireRelease(Effect.try({ try: () => take(path), catch: (cause) => cause }), (held) =>
+    Effect.sync(() => held?.()),
+  ).pipe(Effect.map((release) => release !== undefined))
 
 /** Holds the lock until the scope closes; `onWait` is called once where another process has it first. */
 export const fileLock = (path: string, onWait: () => void): Effect.Effect<void, unknown, Scope.Scope> =>

@@ -3,10 +3,11 @@
 // that meet (a cancel and a completion) have one winner. Where several nodes share the store, each does the jobs whose
 // uploads lie on its own disk; all may look at any job, and cancel it.
 import { randomBytes } from "node:crypto"
-import { Clock, Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { isFinished, type JobEvent, type JobStatus, nextJobStatus } from "#domain/JobStatus.ts"
 import type { Transcript } from "#domain/Transcript.ts"
+import { makeStoreClock, type StoreClock } from "./StoreClock.ts"
 import { databaseNow, lostMs, StoreNode } from "./StoreNode.ts"
 
 /** What the caller asked for; kept as JSON. */
@@ -34,6 +35,8 @@ export interface Job extends NewJob {
   readonly id: string
   /** Whether this node took it on, and has its upload: only then can it do anything with it but look, and cancel. */
   readonly isHere: boolean
+  /** By the store's clock, milliseconds since 1970. */
+  readonly acceptedAtMs: number
   readonly status: JobStatus
   /** Known once the file has been decoded to its end. */
   readonly decodedMs: number | undefined
@@ -54,6 +57,7 @@ interface Row {
   readonly decoded_ms: number | null
   readonly note: string | null
   readonly transcript: string | null
+  readonly accepted_at_ms: number
 }
 
 const decodeOptions = Schema.decodeUnknownSync(Schema.fromJsonString(JobOptions))
@@ -61,6 +65,7 @@ const decodeOptions = Schema.decodeUnknownSync(Schema.fromJsonString(JobOptions)
 const jobOf = (row: Row, node: string): Job => ({
   id: row.id,
   isHere: row.node_id === node,
+  acceptedAtMs: Number(row.accepted_at_ms),
   orgId: row.org_id,
   keyId: row.key_id,
   model: row.model,
@@ -84,6 +89,9 @@ const endedAtOnce = 100
 
 const lostNote = "The node that had the upload has not come back within an hour"
 
+/** What a job says while its organization cannot pay for more of it. */
+export const unpaidNote = "paused: the organization has no credit left"
+
 /** The contract's 24 hours. */
 const keptMs = 24 * 3600 * 1000
 
@@ -92,8 +100,8 @@ export interface JobChange {
   readonly note?: string
   readonly transcript?: Transcript
   readonly decodedMs?: number
-  /** `return` only: not to be taken again before this time. */
-  readonly notBeforeMs?: number
+  /** `return` only: not to be taken again for so many milliseconds. */
+  readonly waitMs?: number
 }
 
 export class Jobs extends Context.Service<
@@ -103,6 +111,10 @@ export class Jobs extends Context.Service<
     readonly accept: (job: NewJob) => Effect.Effect<string | undefined>
     /** Whether `accept` would take another job of the organization. */
     readonly hasRoom: (orgId: string) => Effect.Effect<boolean>
+    /** Whether a job of the organization waits for credit. */
+    readonly isUnpaid: (orgId: string) => Effect.Effect<boolean>
+    /** The time by which rows are written and removed. */
+    readonly now: StoreClock
     /** Any node's. */
     readonly find: (id: string) => Effect.Effect<Job | undefined>
     /** The oldest waiting job of the organization that was served longest ago; `start`ed. */
@@ -134,6 +146,7 @@ const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const node = yield* StoreNode
   const isShared = node !== ""
+  const now = yield* makeStoreClock
 
   const byId = (id: string) =>
     Effect.map(sql<Row>`SELECT * FROM transcription_jobs WHERE id = ${id}`, ([row]) =>
@@ -162,7 +175,7 @@ const make = Effect.gen(function* () {
         note = ${change.note ?? null},
         transcript = ${change.transcript === undefined ? null : JSON.stringify(change.transcript)},
         decoded_ms = COALESCE(${change.decodedMs ?? null}, decoded_ms),
-        not_before_ms = ${change.notBeforeMs ?? 0},
+        not_before_ms = ${change.waitMs === undefined ? 0 : nowMs + change.waitMs},
         finished_at_ms = ${finished ? nowMs : null},
         ended_elsewhere = CASE WHEN node_id = ${node} THEN 0 ELSE 1 END
       WHERE id = ${id} AND status = ${from} RETURNING id`.pipe(Effect.map((rows) => rows.length === 1))
@@ -173,7 +186,7 @@ const make = Effect.gen(function* () {
       const job = yield* byId(id)
       const to = job === undefined ? undefined : nextJobStatus(job.status, event)
       if (job === undefined || to === undefined) return false
-      const nowMs = yield* Clock.currentTimeMillis
+      const nowMs = yield* now
       if (yield* move(id, job.status, to, extra, nowMs)) return true
     }
   }, Effect.orDie)
@@ -182,7 +195,7 @@ const make = Effect.gen(function* () {
     accept: Effect.fnUntraced(
       function* (job) {
         const id = `job_transcription_${randomBytes(12).toString("hex")}`
-        const nowMs = yield* Clock.currentTimeMillis
+        const nowMs = yield* now
         yield* acceptAlone
         if (!(yield* hasRoom(job.orgId))) return undefined
         yield* sql`INSERT INTO transcription_jobs ${sql.insert({
@@ -203,9 +216,16 @@ const make = Effect.gen(function* () {
       Effect.orDie,
     ),
     hasRoom: (orgId) => Effect.orDie(hasRoom(orgId)),
+    isUnpaid: (orgId) =>
+      sql`SELECT id FROM transcription_jobs
+        WHERE status IN ('accepted', 'processing') AND org_id = ${orgId} AND note = ${unpaidNote} LIMIT 1`.pipe(
+        Effect.map((rows) => rows.length > 0),
+        Effect.orDie,
+      ),
+    now,
     othersWait: (orgId) =>
       Effect.flatMap(
-        Clock.currentTimeMillis,
+        now,
         (nowMs) => sql`SELECT id FROM transcription_jobs
           WHERE status = 'accepted' AND not_before_ms <= ${nowMs} AND org_id <> ${orgId} AND node_id = ${node}
           LIMIT 1`,
@@ -215,7 +235,7 @@ const make = Effect.gen(function* () {
       ),
     find: (id) => Effect.orDie(byId(id)),
     take: Effect.fnUntraced(function* (lastServed) {
-      const nowMs = yield* Clock.currentTimeMillis
+      const nowMs = yield* now
       const waiting = yield* sql<{ readonly org_id: string; readonly first_ms: number }>`
         SELECT org_id, MIN(accepted_at_ms) AS first_ms FROM transcription_jobs
         WHERE status = 'accepted' AND not_before_ms <= ${nowMs} AND node_id = ${node} GROUP BY org_id`
@@ -245,7 +265,7 @@ const make = Effect.gen(function* () {
       Effect.orDie(Effect.asVoid(sql`UPDATE transcription_jobs SET ended_elsewhere = 0 WHERE id = ${id}`)),
     failLost: isShared
       ? Effect.flatMap(
-          Clock.currentTimeMillis,
+          now,
           (nowMs) => sql`
             UPDATE transcription_jobs
             SET status = 'failed', note = ${lostNote}, finished_at_ms = ${nowMs}, ended_elsewhere = 1
@@ -270,7 +290,7 @@ const make = Effect.gen(function* () {
       Effect.orDie,
     ),
     purge: Effect.flatMap(
-      Clock.currentTimeMillis,
+      now,
       (nowMs) => sql`DELETE FROM transcription_jobs WHERE finished_at_ms < ${nowMs - keptMs}`,
     ).pipe(Effect.asVoid, Effect.orDie),
   })

@@ -20,7 +20,8 @@ const read = (file: string): string | undefined => {
 /** Writes the whole text or nothing; false where another process was first. */
 const write = (file: string, text: string): boolean => {
   const draft = `${file}.${process.pid}`
-  writeFileSync(draft, `${text}\n`, { mode: 0o600, flag: "wx" })
+  // Synced, because a file that is empty after a loss of power would be taken for a damaged one.
+  writeFileSync(draft, `${text}\n`, { mode: 0o600, flag: "wx", flush: true })
   try {
     linkSync(draft, file)
     return true

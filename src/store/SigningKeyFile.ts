@@ -2,9 +2,10 @@
 // SigningKeys; decides nothing about when a key is made or used.
 import { randomUUID } from "node:crypto"
 import { link, readFile, rename, stat, unlink, writeFile } from "node:fs/promises"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { Effect } from "effect"
 import { problemOf } from "./DataDir.ts"
+import { fileLock } from "./FileLock.ts"
 import { encodeKeys, type KeyHolder, parseKeys, type StoredKey } from "./KeyHolder.ts"
 import { StoreUnavailable } from "./StoreErrors.ts"
 
@@ -65,7 +66,7 @@ const writeKeys = (
 ): Effect.Effect<void, StoreUnavailable> =>
   access(file, async () => {
     const draft = `${file}.${randomUUID()}`
-    await writeFile(draft, encodeKeys(keys), { mode: 0o600, flag: "wx" })
+    await writeFile(draft, encodeKeys(keys), { mode: 0o600, flag: "wx", flush: true })
     if (how === "replace") return rename(draft, file)
     try {
       await link(draft, file)
@@ -85,8 +86,13 @@ export const signingKeysIn = (dataDir: string): KeyHolder => {
     // Of two processes that make the first key at once, one creates the file; the other finds it at its next look.
     change: (next) =>
       Effect.gen(function* () {
+        // Read and write are one step among processes: a command may end all sessions while a node replaces its key.
+        yield* Effect.mapError(
+          fileLock(join(dirname(file), "signing-keys.lock"), () => {}),
+          (cause) => new StoreUnavailable({ place: file, problem: problemOf(cause) }),
+        )
         const changed = yield* next(yield* readKeys(file))
         if (changed !== undefined) yield* writeKeys(file, changed.keys, changed.how)
-      }),
+      }).pipe(Effect.scoped),
   }
 }

@@ -57,13 +57,16 @@ const pause = Effect.callback<void>((resume) => {
 })
 
 /** Opens the file, or fails with the one line an operator needs. */
-const open = (filename: string, autoCheckpointPages: number) =>
+/** When a commit reaches the disk: at once, or with the next checkpoint or `StoreSync` of Durable. */
+type Synchronous = "FULL" | "NORMAL"
+
+const open = (filename: string, autoCheckpointPages: number, synchronous: Synchronous) =>
   Effect.acquireRelease(
     Effect.try({
       try: () => {
         const db = new DatabaseSync(filename)
         db.exec(`PRAGMA busy_timeout=${openBusyTimeoutMs}`)
-        db.exec("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON")
+        db.exec(`PRAGMA journal_mode=WAL; PRAGMA synchronous=${synchronous}; PRAGMA foreign_keys=ON`)
         db.exec(`PRAGMA wal_autocheckpoint=${autoCheckpointPages}; PRAGMA busy_timeout=${busyTimeoutMs}`)
         return db
       },
@@ -135,8 +138,12 @@ const connectionOver = (db: DatabaseSync): Connection => {
   }
 }
 
-const make = Effect.fnUntraced(function* (filename: string, autoCheckpointPages: number) {
-  const db = yield* open(filename, autoCheckpointPages)
+const make = Effect.fnUntraced(function* (
+  filename: string,
+  autoCheckpointPages: number,
+  synchronous: Synchronous,
+) {
+  const db = yield* open(filename, autoCheckpointPages, synchronous)
   const semaphore = yield* Semaphore.make(1)
   const acquirers = Client.makeSqliteAcquirers({
     connection: Effect.succeed(connectionOver(db)),
@@ -154,9 +161,16 @@ const make = Effect.fnUntraced(function* (filename: string, autoCheckpointPages:
   })
 })
 
-/** `filename` is a path, or `:memory:`; `autoCheckpointPages` is SQLite's own default unless somebody else does it. */
+/**
+ * @param filename a path, or `:memory:`
+ * @param autoCheckpointPages SQLite's own default where nothing else makes checkpoints
+ * @param synchronous a command syncs each of its few commits; a node must not, because a sync would hold the event loop
+ */
 export const sqliteLayer = (
   filename: string,
   autoCheckpointPages = 1000,
+  synchronous: Synchronous = "FULL",
 ): Layer.Layer<Client.SqlClient, StoreUnavailable> =>
-  Layer.effect(Client.SqlClient)(make(filename, autoCheckpointPages)).pipe(Layer.provide(Reactivity.layer))
+  Layer.effect(Client.SqlClient)(make(filename, autoCheckpointPages, synchronous)).pipe(
+    Layer.provide(Reactivity.layer),
+  )

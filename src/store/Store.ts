@@ -7,6 +7,7 @@ import { Answers } from "./Answers.ts"
 import { checkpointerLayer, lastResortPages } from "./Checkpointer.ts"
 import { databaseUrlRule, hidePassword, parseDatabaseUrl, shownDatabase } from "./DatabaseUrl.ts"
 import { databaseFile, dataDirectory } from "./DataDir.ts"
+import { StoreSync, syncLog } from "./Durable.ts"
 import { Jobs } from "./Jobs.ts"
 import { migrationsLayer } from "./migrations/index.ts"
 import { commandConnections, nodeConnections, postgresLayer } from "./PostgresClient.ts"
@@ -58,8 +59,9 @@ export const storeLayer = ({
       ? Effect.map(databaseFile(dataDir), (file) =>
           // Opened first and closed last, so that the thread finds a log and leaves none open.
           services("store").pipe(
+            Layer.provideMerge(Layer.succeed(StoreSync, syncLog(file))),
             Layer.provideMerge(checkpointerLayer(file)),
-            Layer.provideMerge(sqliteLayer(file, lastResortPages)),
+            Layer.provideMerge(sqliteLayer(file, lastResortPages, "NORMAL")),
           ),
         )
       : Effect.map(Effect.flatMap(dataDirectory(dataDir), nodeIdOf), (node) =>

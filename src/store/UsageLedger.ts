@@ -6,6 +6,7 @@
 import { Clock, Context, Duration, Effect, Latch, Layer, type Scope, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
 import { PaymentRequired } from "#domain/Errors.ts"
+import { monotonicMs } from "#domain/Monotonic.ts"
 import type { ModelUsage, Usage, UsageReceipt } from "#domain/Usage.ts"
 import type { Principal } from "./AccountRows.ts"
 import { type Balance, isIdle, newBalance, readBack, release, tryReserve } from "./Balance.ts"
@@ -135,7 +136,7 @@ const make = Effect.gen(function* () {
         unflushed = [...batch, ...unflushed]
       }),
     )
-    const nowMs = yield* Clock.currentTimeMillis
+    const nowMs = yield* monotonicMs
     for (const [orgId, charge] of charges) {
       const row = written.find((balance) => balance.orgId === orgId)
       readBack(balanceFor(orgId), row, charge, nowMs)
@@ -183,7 +184,7 @@ const make = Effect.gen(function* () {
   /** Looks first. Read and decision are one synchronous step: between them the balance could be forgotten. */
   const lookAndDecide = (principal: Principal, microDollars: number) =>
     database.withPermit(
-      Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
+      Effect.flatMap(monotonicMs, (nowMs) => {
         const { orgId } = principal
         // Another request of this organization may have looked while this one waited.
         const known = balanceFor(orgId)
@@ -207,7 +208,7 @@ const make = Effect.gen(function* () {
   return UsageLedger.of({
     reserve: (principal, estimateMicroDollars) =>
       Effect.acquireRelease(
-        Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
+        Effect.flatMap(monotonicMs, (nowMs) => {
           const balance = balanceFor(principal.orgId)
           return isFresh(balance, nowMs)
             ? decide(principal, estimateMicroDollars, balance)

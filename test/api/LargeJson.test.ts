@@ -26,6 +26,28 @@ it.each([
   expect(await large(text)).toEqual({ problem })
 })
 
+const nested = (levels: number): string => "[".repeat(levels) + "]".repeat(levels)
+
+it("refuses values that nest too deep, also inside others, and answers the bodies beside them", async () => {
+  const objects = (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`
+  const beside = JSON.stringify({ text: "x".repeat(3_000_000) })
+  const problem = { problem: "is nested more than 128 levels deep" }
+  const bodies = [beside, nested(129), beside, objects(2_000), `[1,"]]",${nested(200_000)}]`, beside]
+  const [a, b, c, d, e, f] = await Promise.all(bodies.map(large))
+  expect([b, d, e]).toEqual([problem, problem, problem])
+  for (const answer of [a, c, f]) expect(answer).toEqual({ value: JSON.parse(beside) })
+  expect(await large(nested(128))).toEqual({ value: JSON.parse(nested(128)) })
+})
+
+it("does not take brackets in texts for nesting", () => {
+  const texts = fc.string({ unit: fc.constantFrom("[", "{", "]", "}", '"', "\\", "a"), maxLength: 400 })
+  fc.assert(
+    fc.property(fc.dictionary(texts, fc.array(texts)), (value) => {
+      expect(parseJson(JSON.stringify(value))).toEqual({ value: JSON.parse(JSON.stringify(value)) })
+    }),
+  )
+})
+
 it("reads what is no UTF-8, and a byte order mark, as the event loop does", async () => {
   const bytes = Buffer.concat([
     Buffer.from([0xef, 0xbb, 0xbf]),

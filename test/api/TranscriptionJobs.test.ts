@@ -6,6 +6,7 @@ import { Drain } from "#actors/Drain.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import { TranscriptionJobs } from "#api/TranscriptionJobs.ts"
 import { Decoder } from "#audio/Decoder.ts"
+import { PaymentRequired } from "#domain/Errors.ts"
 import type { JobEvent } from "#domain/JobStatus.ts"
 import { Accounts } from "#store/Accounts.ts"
 import { Jobs } from "#store/Jobs.ts"
@@ -14,12 +15,19 @@ import { jobRow } from "../support/JobRow.ts"
 
 const job = jobRow("none")
 
+interface Others {
+  readonly kind?: string
+  readonly ledger?: Partial<UsageLedger["Service"]>
+}
+
 /** The services under the workers, as far as a job of a model that transcribes nothing needs them. */
-const under = (jobs: Partial<Jobs["Service"]>) => {
+const under = (jobs: Partial<Jobs["Service"]>, others: Others = {}) => {
   const never = () => Effect.die(new Error("not expected"))
   const store: Jobs["Service"] = {
     accept: never,
     hasRoom: never,
+    isUnpaid: never,
+    now: Effect.succeed(0),
     find: never,
     take: never,
     othersWait: never,
@@ -32,13 +40,14 @@ const under = (jobs: Partial<Jobs["Service"]>) => {
     purge: Effect.void,
     ...jobs,
   }
-  const registry = { find: () => ({ entry: { id: "none", kind: "text" }, host: undefined }) }
+  const { kind = "text", ledger = {} } = others
+  const registry = { find: () => ({ entry: { id: "none", kind, price: {} }, host: undefined }) }
   return TranscriptionJobs.layer.pipe(
     Layer.provide([
       Drain.layer,
       Layer.succeed(Jobs, store),
       Layer.succeed(Accounts, { principalOf: () => Effect.succeed({}) } as unknown as Accounts["Service"]),
-      Layer.succeed(UsageLedger, { flush: Effect.void } as unknown as UsageLedger["Service"]),
+      Layer.succeed(UsageLedger, { flush: Effect.void, ...ledger } as unknown as UsageLedger["Service"]),
       Layer.succeed(ModelRegistry, registry as unknown as ModelRegistry["Service"]),
       Layer.succeed(Decoder, {} as Decoder["Service"]),
     ]),
@@ -81,4 +90,35 @@ describe("a store that fails", () => {
       }).pipe(Effect.provide(jobs))
     }),
   )
+})
+
+describe("a job that its organization cannot pay for", () => {
+  const dayMs = 24 * 3_600_000
+  for (const [age, event] of [
+    [dayMs, "return"],
+    [dayMs + 1, "fail"],
+  ] as const) {
+    it.effect(`at an age of ${age} ms: ${event}`, () =>
+      Effect.gen(function* () {
+        const changed = yield* Deferred.make<readonly [JobEvent, string | undefined]>()
+        let looks = 0
+        const jobs = under(
+          {
+            now: Effect.succeed(5_000 + age),
+            take: () => Effect.sync(() => (++looks === 1 ? { ...job, acceptedAtMs: 5_000 } : undefined)),
+            change: (_id, event, change) => Effect.as(Deferred.succeed(changed, [event, change?.note]), true),
+          },
+          { kind: "transcription", ledger: { reserve: () => Effect.fail(new PaymentRequired()) } },
+        )
+        yield* Effect.gen(function* () {
+          yield* TestClock.adjust("1 second")
+          const note = {
+            return: "paused: the organization has no credit left",
+            fail: "The organization had no credit for a day",
+          }[event]
+          expect(yield* Deferred.await(changed)).toEqual([event, note])
+        }).pipe(Effect.provide(jobs))
+      }),
+    )
+  }
 })

@@ -147,6 +147,9 @@ describe("a job without credit", () => {
       // Nothing is charged for half a transcript, and the file is still there.
       expect(await metered(node, org)).toEqual({ requests: 0, audioMs: 0 })
       expect(uploads(node.dataDir)).toHaveLength(1)
+      // Meanwhile the organization parks no further files on the node.
+      const another = await post(node, long, { key, query: { model } })
+      expect([another.status, await another.json()]).toEqual([402, { detail: "Billing access denied" }])
       await credit(node, org, 1_500)
       const done = await untilDone(target, id)
       expect(done.status).toBe(200)

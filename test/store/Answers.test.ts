@@ -132,7 +132,10 @@ eachDialect(({ fresh, name }) => {
       { maxLength: 60, size: "max" },
     )
 
-    /** The definition: drop the oldest of the organization, then the oldest of all, until both bounds hold. */
+    /**
+     * The definition: drop the oldest of the organization, then the oldest of the organization with the largest share of
+     * the table, until both bounds hold.
+     */
     const modelOf = (
       all: ReadonlyArray<Kept>,
       limits: AnswerBounds,
@@ -147,7 +150,18 @@ eachDialect(({ fresh, name }) => {
           const oldest = own()[0]
           held = held.filter((one) => one !== oldest)
         }
-        while (over(held, limits.allAnswers, limits.allBytes)) held.shift()
+        const share = (name: string): number => {
+          const some = held.filter(({ org }) => org === name)
+          const bytes = some.reduce((sum, { size }) => sum + size, 0)
+          return Math.max(some.length / limits.allAnswers, bytes / limits.allBytes)
+        }
+        while (over(held, limits.allAnswers, limits.allBytes)) {
+          const [largest] = ["a", "b", "c"].sort(
+            (one, other) => share(other) - share(one) || (one < other ? -1 : 1),
+          )
+          const oldest = held.find(({ org }) => org === largest)
+          held = held.filter((one) => one !== oldest)
+        }
       }
       return held
     }

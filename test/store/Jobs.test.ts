@@ -34,7 +34,7 @@ eachDialect(({ fresh, name, shared }) => {
       expect(yield* jobs.uploads).toEqual(new Set(["/uploads/org_1"]))
       expect(yield* jobs.take(never)).toMatchObject({ id, status: "processing" })
       expect(yield* jobs.take(never)).toBeUndefined()
-      yield* jobs.change(id, "return", { note: "wait", notBeforeMs: 5_000, decodedMs: 7 })
+      yield* jobs.change(id, "return", { note: "wait", waitMs: 5_000, decodedMs: 7 })
       expect(yield* jobs.take(never)).toBeUndefined()
       yield* TestClock.adjust(5_000)
       expect(yield* jobs.take(never)).toMatchObject({ id, decodedMs: 7, note: "wait" })

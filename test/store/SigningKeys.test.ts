@@ -31,7 +31,7 @@ it.effect("makes one key, for its owner alone, and finds it again", () =>
     const file = signingKeyFile(dataDir)
     expect(statSync(file).mode & 0o777).toBe(0o600)
     // No draft is left behind.
-    expect(readdirSync(dataDir)).toEqual(["signing-keys.json"])
+    expect(readdirSync(dataDir)).toEqual(["signing-keys.json", "signing-keys.lock"])
     const second = yield* open(dataDir)
     expect((yield* second.signer).kid).toBe(kid)
     expect(yield* second.find(kid)).toBeDefined()
@@ -42,7 +42,8 @@ it.effect("makes one key, for its owner alone, and finds it again", () =>
   }).pipe(Effect.scoped),
 )
 
-it.effect("two processes that start at once agree on one key", () =>
+// In real time: they wait for each other's lock on the file.
+it.live("two processes that start at once agree on one key", () =>
   Effect.gen(function* () {
     const dataDir = yield* tempDir
     const opened = Effect.flatMap(open(dataDir), (node) => node.signer)

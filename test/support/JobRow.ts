@@ -4,6 +4,7 @@ import type { Job } from "#store/Jobs.ts"
 export const jobRow = (model: string): Job => ({
   id: "job_transcription_1",
   isHere: true,
+  acceptedAtMs: 0,
   orgId: "org_1",
   keyId: "key_1",
   model,

@@ -4,6 +4,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { msToSamples } from "#domain/Audio.ts"
+import { monotonicMsOf } from "#domain/Monotonic.ts"
 import type { EngineError, Outlet, PcmChunk, SynthesizeEnd } from "../../Engine.ts"
 import type { Turns } from "../../kokoro/Turns.ts"
 
@@ -40,7 +41,7 @@ export class Playout {
     this.#clock = clock
     this.#options = options
     this.#out = out
-    this.#arrivedAtMs = clock.currentTimeMillisUnsafe()
+    this.#arrivedAtMs = monotonicMsOf(clock)
   }
 
   static make(options: PlayoutOptions, out: PieceOutlet): Effect.Effect<Playout> {
@@ -65,7 +66,7 @@ export class Playout {
   /** Hands out samples that nobody writes to afterwards. */
   push(chunk: Int16Array): void {
     if (chunk.length === 0) return
-    this.#heardFromMs ??= this.#clock.currentTimeMillisUnsafe()
+    this.#heardFromMs ??= monotonicMsOf(this.#clock)
     this.#samples += chunk.length
     this.#out.push({ samples: chunk })
   }
@@ -86,7 +87,7 @@ export class Playout {
 
   #dueAtMs(): number {
     const { priority, rateHz } = this.#options
-    if (priority === "batch") return this.#clock.currentTimeMillisUnsafe() + BATCH_PATIENCE_MS
+    if (priority === "batch") return monotonicMsOf(this.#clock) + BATCH_PATIENCE_MS
     if (this.#heardFromMs === undefined) return this.#arrivedAtMs
     return this.#heardFromMs + (this.#samples * 1000) / rateHz
   }
