@@ -1,5 +1,7 @@
-// Who guesses at credentials: an address (for IPv6 a /64 network) that has failed too often of late is refused unheard,
-// whatever it brings. Called by Authentication on an edge and by Sessions on the auth role, each with counts of its own.
+// Limits wrong credentials by address (for IPv6 a /64 network). Beyond the limit each further wrong one is answered 429
+// instead of 401. A good credential is never refused: many users share an address behind a proxy or NAT, and a key of 192
+// random bits needs no lock-out. Called by Authentication on an edge and by Sessions on the auth role, each with counts of
+// its own.
 import { Context, Effect, Layer } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { subscriberOf } from "#domain/ClientAddress.ts"
@@ -16,7 +18,7 @@ type Refused = Unauthorized | AuthUnavailable
 export class AuthFailures extends Context.Service<
   AuthFailures,
   {
-    /** Runs an authentication, unless the caller's address has to wait; counts it where the credential is no good. */
+    /** Runs an authentication; a failure counts against the caller's address, and is `RateLimited` beyond the limit. */
     readonly guard: <A, E extends Refused, R>(
       authenticate: Effect.Effect<A, E, R>,
     ) => Effect.Effect<A, E | RateLimited, R | HttpServerRequest.HttpServerRequest>
@@ -36,30 +38,25 @@ const subscriber = Effect.map(Effect.flatMap(HttpServerRequest.HttpServerRequest
   subscriberOf(address),
 )
 
-/** No credential at all is not a guess at one. */
-const isGuess = (error: Refused): boolean => error._tag === "Unauthorized" && error.reason !== "missing"
+/** A request without a credential, or with a token that was good until it expired, is not a guess at one. */
+const isGuess = (error: Refused): boolean =>
+  error._tag === "Unauthorized" && error.reason !== "missing" && error.reason !== "expired-token"
 
 const make = (failuresAMinute: number): AuthFailures["Service"] => {
   const forgiveMs = 60_000 / failuresAMinute
   const failures = new FailedAttempts({ burst: failuresAMinute, forgiveMs, maxAddresses })
 
-  const note = Effect.flatMap(subscriber, (address) =>
-    Effect.map(monotonicMs, (nowMs) => failures.failed(address, nowMs)),
-  )
-  const admit = Effect.flatMap(subscriber, (address) =>
+  /** Counts one wrong credential, or refuses it where its address has sent too many. */
+  const wrong = Effect.flatMap(subscriber, (address) =>
     Effect.flatMap(monotonicMs, (nowMs) => {
       const retryAfterMs = failures.waitMs(address, nowMs)
-      return retryAfterMs > 0 ? Effect.fail(new RateLimited({ retryAfterMs })) : Effect.void
+      if (retryAfterMs > 0) return Effect.fail(new RateLimited({ retryAfterMs }))
+      failures.failed(address, nowMs)
+      return Effect.void
     }),
   )
 
   return AuthFailures.of({
-    guard: (authenticate) => {
-      const counted = Effect.tapError(authenticate, (error) => (isGuess(error) ? note : Effect.void))
-      return Effect.suspend(() =>
-        // Most nodes have nobody to look for most of the time.
-        failures.addresses === 0 ? counted : Effect.andThen(admit, counted),
-      )
-    },
+    guard: (authenticate) => Effect.tapError(authenticate, (error) => (isGuess(error) ? wrong : Effect.void)),
   })
 }

@@ -1,5 +1,5 @@
-// How often each address has failed lately, in a bounded table: who has failed too often is refused before anything is
-// looked up. Called by the auth service; holds no clock (the caller passes the time) and knows nothing of replies.
+// How often each address has failed lately, in a bounded table. Called by the api's limit of wrong credentials; holds no
+// clock (the caller passes the time) and knows nothing of replies.
 //
 // One number an address: the time at which its failures are all forgotten. Each failure moves it by `forgiveMs`, and an
 // address is refused while it lies more than `burst` failures ahead (the generic cell rate algorithm).
