@@ -1,7 +1,7 @@
 // GET /metrics: everything the node measures, in Prometheus' text format. Read on demand from the actors and the meters;
 // nothing is kept here. Labels are the catalog's model ids and fixed lists, so the number of series is bounded.
 // docs/telemetry.md has a row for each; a test holds both together.
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { LiveSessions } from "#actors/LiveSessions.ts"
