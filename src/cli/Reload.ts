@@ -1,4 +1,5 @@
 // What a running node reads again when its operator says so: on SIGHUP. Subscribers register with `onReload`.
+import { closeSync, openSync } from "node:fs"
 import { Context, Effect, Layer, type Scope, Semaphore } from "effect"
 
 interface Subscriber {
@@ -45,7 +46,18 @@ export class Reload extends Context.Service<
   )
 }
 
-/** Reloads at every SIGHUP. Signals that arrive during a reload lead to one more. */
+/** Whether this process was started from a terminal that is closed by now, which also sends SIGHUP. */
+const terminalWasClosed = (): boolean => {
+  if (process.platform === "win32" || !(process.stdin.isTTY || process.stdout.isTTY)) return false
+  try {
+    closeSync(openSync("/dev/tty", "r+"))
+    return false
+  } catch {
+    return true
+  }
+}
+
+/** Reloads at every SIGHUP, but stops the node as SIGTERM does where its terminal was closed. Signals that arrive during a reload lead to one more. */
 export const reloadOnHangup = Effect.gen(function* () {
   const { reload } = yield* Reload
   let wake: () => void = () => {}
@@ -61,6 +73,7 @@ export const reloadOnHangup = Effect.gen(function* () {
   yield* Effect.acquireRelease(
     Effect.sync(() => {
       const onSignal = () => {
+        if (terminalWasClosed()) return void process.kill(process.pid, "SIGTERM")
         asked = true
         wake()
       }

@@ -7,6 +7,7 @@ import type { NodeMeters } from "#api/NodeMeters.ts"
 import { deployments } from "#store/ModelFiles.ts"
 import { weightsDir } from "#store/Weights.ts"
 import { type Config, load, otlpSettings, roles, type SettingName, settings } from "../Config.ts"
+import { curlLine } from "./CurlLine.ts"
 import { keepHeapSmall } from "./HeapGrowth.ts"
 import { keepCertificate, type NodeCertificate, nodeCertificate } from "./NodeCertificate.ts"
 import { nodeMeters } from "./NodeLayer.ts"
@@ -15,15 +16,6 @@ import { rolesLayer } from "./Roles.ts"
 import { Started } from "./Started.ts"
 import { telemetry } from "./Telemetry.ts"
 import { version } from "./Version.ts"
-
-/** Temperature 0: the first answer somebody sees should be the model's best one. */
-const curlLine = (base: string, key: string, model: string, options: string) =>
-  `curl ${options}${base}/v1/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' ` +
-  `-d '{"model":"${model}","temperature":0,"messages":[{"role":"user","content":"What is the capital of Italy?"}]}'`
-
-/** Options with which curl trusts a certificate that no authority has signed. */
-const trustOptions = (certificate: NodeCertificate | undefined): string =>
-  certificate?.selfSigned === true ? `--cacert ${certificate.files.cert} ` : ""
 
 const greet = Effect.fnUntraced(function* (
   config: Config,
@@ -37,7 +29,7 @@ const greet = Effect.fnUntraced(function* (
   }
   if (certificate?.selfSigned === true) {
     yield* Console.log(`self-signed certificate, SHA-256 ${certificate.certificate.fingerprint}`)
-    yield* Console.log(`clients trust it as an authority: curl ${trustOptions(certificate)}…`)
+    yield* Console.log(`clients have to trust this file, e.g. curl --cacert ${certificate.files.cert}`)
   }
   const demonstrations = deployed.filter(({ entry }) => entry.demonstration).length
   if (demonstrations > 0) {
@@ -52,8 +44,7 @@ const greet = Effect.fnUntraced(function* (
   if (key === undefined || base === undefined) return
   yield* Console.log(`development API key: ${key}`)
   const model = deployed.find(({ entry }) => entry.kind === "text")?.entry.id
-  if (model !== undefined)
-    yield* Console.log(`try it:\n${curlLine(base, key, model, trustOptions(certificate))}`)
+  if (model !== undefined) yield* Console.log(`try it:\n${curlLine({ base, key, model, certificate })}`)
 })
 
 /** Completes at the first SIGINT or SIGTERM; a second one ends the process at once. */
