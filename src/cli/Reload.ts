@@ -16,7 +16,7 @@ export class Reload extends Context.Service<
     readonly reload: Effect.Effect<void>
   }
 >()("edgewise/cli/Reload") {
-  /** Without a signal: for tests, and for whoever calls `reload` himself. */
+  /** Reloads only when `reload` runs; `reloadOnHangup` adds the signal. */
   static readonly layer = Layer.effect(
     Reload,
     Effect.gen(function* () {
@@ -62,6 +62,7 @@ export const reloadOnHangup = Effect.gen(function* () {
   const { reload } = yield* Reload
   let wake: () => void = () => {}
   let asked = false
+  let stopping = false
   const next = Effect.callback<void>((resume) => {
     wake = () => {
       asked = false
@@ -73,7 +74,9 @@ export const reloadOnHangup = Effect.gen(function* () {
   yield* Effect.acquireRelease(
     Effect.sync(() => {
       const onSignal = () => {
-        if (terminalWasClosed()) return void process.kill(process.pid, "SIGTERM")
+        if (stopping) return
+        stopping = terminalWasClosed()
+        if (stopping) return void process.kill(process.pid, "SIGTERM")
         asked = true
         wake()
       }

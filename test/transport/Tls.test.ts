@@ -125,7 +125,7 @@ describe("the wrong protocol", () => {
 })
 
 describe("a renewed certificate", () => {
-  it("is for new connections; open ones go on with the old one, which is let go with the last of them", async () => {
+  it("is for new connections; open ones go on with the old one, which is released with the last of them", async () => {
     const before = (await negotiate()).fingerprint
     const open = await RawConnection.open(server.port)
     await open.send(requestBytes("GET", "/long"))
@@ -139,7 +139,7 @@ describe("a renewed certificate", () => {
     const answer = await open.response()
     expect([answer.body.toString(), answer.complete]).toEqual(["begins, and ends", true])
     open.destroy()
-    await eventually(() => server.listener.retiredCertificates() === 0, "the old one is let go")
+    await eventually(() => server.listener.retiredCertificates() === 0, "the old one is released")
     proceed = Deferred.makeUnsafe()
   })
 
@@ -172,12 +172,12 @@ describe("a renewed certificate", () => {
       await newPair()
       await renew()
       const already = answers
-      await eventually(() => answers > already, "somebody connects")
+      await eventually(() => answers > already, "a client connects")
     }
     ended = true
     await Promise.all(clients)
     expect(seen.size).toBeGreaterThan(25)
-    await eventually(() => server.listener.retiredCertificates() === 0, "all old ones are let go")
+    await eventually(() => server.listener.retiredCertificates() === 0, "all old ones are released")
     await eventually(
       () => descriptors() <= before + 2,
       `handles are given back: ${descriptors()} of ${before}`,
@@ -200,6 +200,6 @@ describe("a renewed certificate", () => {
       expect((await connection.response()).body.toString()).toBe("begins, and ends")
       connection.destroy()
     }
-    await eventually(() => server.listener.retiredCertificates() === 0, "all are let go")
+    await eventually(() => server.listener.retiredCertificates() === 0, "all are released")
   })
 })
