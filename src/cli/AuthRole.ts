@@ -13,6 +13,7 @@ import { SessionSeconds, sessionFailuresAMinute } from "#api/Sessions.ts"
 import { standardHeaders } from "#api/StandardHeaders.ts"
 import * as UwsServer from "#transport/UwsServer.ts"
 import type { Config } from "../Config.ts"
+import { tlsFiles } from "./NodeCertificate.ts"
 import { developmentKeyAccess, type NodeStore } from "./NodeLayer.ts"
 import { announce } from "./Started.ts"
 
@@ -22,6 +23,7 @@ export const authRole = (config: Config, store: NodeStore, observer: NodeMeters)
       UwsServer.layerServer({
         host: config.host,
         port: config.authPort,
+        tls: tlsFiles(config),
         responseHeaders: standardHeaders,
         observer,
       }),

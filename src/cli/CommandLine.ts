@@ -1,6 +1,6 @@
 // Runs a command tree the way the command line promises: what fails is one line on standard error and exit status 1,
 // wrong usage is one line and exit status 2, and standard output carries nothing but what a command printed.
-import { Cause, Console, Effect, Exit, Logger } from "effect"
+import { Cause, Console, Effect, Exit, Logger, Predicate } from "effect"
 import { CliError, CliOutput, Command } from "effect/cli"
 
 const oneLine = (text: string): string => text.trim().replace(/\s*\n\s*/g, " ")
@@ -22,6 +22,10 @@ const messageOf = (error: unknown): string => {
   return error.cause === undefined ? String(error) : messageOf(error.cause)
 }
 
+/** 2 for a mistake in the settings or in a file that they name, where the error says so; otherwise 1. */
+const statusOf = (error: unknown): number =>
+  Predicate.hasProperty(error, "exitStatus") && error.exitStatus === 2 ? 2 : 1
+
 /** Exit status of a command line, after everything it had to say has been said. */
 export const runCommandLine = <const Name extends string, Input, ContextInput, E, R>(
   command: Command.Command<Name, Input, ContextInput, E, R>,
@@ -36,7 +40,7 @@ export const runCommandLine = <const Name extends string, Input, ContextInput, E
       if (CliError.isCliError(error) && error._tag === "ShowHelp") {
         return Effect.succeed(error.errors.length === 0 ? 0 : 2)
       }
-      return Effect.as(Console.error(oneLine(messageOf(error))), 1)
+      return Effect.as(Console.error(oneLine(messageOf(error))), statusOf(error))
     }),
     Effect.provide([presenter, Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])]),
   )

@@ -70,12 +70,3 @@ export const credentialLines = (credential: FirstCredential, config: Config): Re
       (paymentMethod ? "" : ` (edgewise orgs credit ${name} 10 adds 10 USD)`),
   ]
 }
-
-/** Temperature 0: the first answer should be the model's best one. Without a key, a placeholder for the shell. */
-export const curlLine = (base: string, key: string | undefined, model: string): string => {
-  const authorization = key === undefined ? '"Authorization: Bearer $KEY"' : `'Authorization: Bearer ${key}'`
-  return (
-    `curl ${base}/v1/chat/completions -H ${authorization} -H 'Content-Type: application/json' ` +
-    `-d '{"model":"${model}","temperature":0,"messages":[{"role":"user","content":"What is the capital of Italy?"}]}'`
-  )
-}

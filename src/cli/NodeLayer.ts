@@ -38,6 +38,7 @@ import type { StoreUnavailable } from "#store/StoreErrors.ts"
 import type { TransportSettings } from "#transport/TransportSettings.ts"
 import * as UwsServer from "#transport/UwsServer.ts"
 import { type Config, visibleGpus } from "../Config.ts"
+import { tlsFiles } from "./NodeCertificate.ts"
 import { version } from "./Version.ts"
 
 /** A path is one spelling: what Unmatched does not know must not be served either. */
@@ -51,6 +52,7 @@ const edge = (config: Config, settings: Partial<TransportSettings>, observer: No
       UwsServer.layer({
         host: config.host,
         port: config.port,
+        tls: tlsFiles(config),
         responseHeaders: standardHeaders,
         settings: { spillFolder: uploadFolder(config), ...settings },
         observer,

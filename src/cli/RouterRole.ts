@@ -14,6 +14,7 @@ import { GeoDatabase } from "#store/GeoDatabase.ts"
 import { BadRegions, readRegions } from "#store/RegionsFile.ts"
 import * as UwsServer from "#transport/UwsServer.ts"
 import type { Config } from "../Config.ts"
+import { tlsFiles } from "./NodeCertificate.ts"
 import { announce, Started } from "./Started.ts"
 
 /** A node outside of the specification's table is nowhere in particular; nobody has a choice there anyway. */
@@ -42,7 +43,7 @@ const withEndpoints = (config: Config, { regions }: RegionMap) =>
 /** Of this process's edge if it runs one, else where the settings say one listens. */
 const edgeBase = (config: Config, { listening }: Started["Service"]): string =>
   listening.find(({ role }) => role === "edge")?.base ??
-  `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${config.port}`
+  `${tlsFiles(config) === undefined ? "http" : "https"}://${config.host.includes(":") ? `[${config.host}]` : config.host}:${config.port}`
 
 /** Directory and health of the regions. */
 const regions = (config: Config, observer: NodeMeters) =>
@@ -94,6 +95,7 @@ export const routerRole = (config: Config, observer: NodeMeters) =>
       UwsServer.layerServer({
         host: config.host,
         port: config.routerPort,
+        tls: tlsFiles(config),
         responseHeaders: standardHeaders,
         observer,
       }),

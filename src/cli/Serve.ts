@@ -7,19 +7,30 @@ import type { NodeMeters } from "#api/NodeMeters.ts"
 import { deployments } from "#store/ModelFiles.ts"
 import { weightsDir } from "#store/Weights.ts"
 import { type Config, load, otlpSettings, roles, type SettingName, settings } from "../Config.ts"
-import { credentialLines, curlLine } from "./FirstCredential.ts"
+import { curlLine } from "./CurlLine.ts"
+import { credentialLines } from "./FirstCredential.ts"
 import { keepHeapSmall } from "./HeapGrowth.ts"
+import { keepCertificate, type NodeCertificate, nodeCertificate } from "./NodeCertificate.ts"
 import { nodeMeters } from "./NodeLayer.ts"
+import { Reload, reloadOnHangup } from "./Reload.ts"
 import { rolesLayer } from "./Roles.ts"
 import { Started } from "./Started.ts"
 import { telemetry } from "./Telemetry.ts"
 import { version } from "./Version.ts"
 
-const greet = Effect.fnUntraced(function* (config: Config, deployed: ReadonlyArray<Deployment>) {
+const greet = Effect.fnUntraced(function* (
+  config: Config,
+  deployed: ReadonlyArray<Deployment>,
+  certificate: NodeCertificate | undefined,
+) {
   const { credential, listening } = yield* Started
   yield* Console.log(`edgewise ${version}, region ${config.region}`)
   for (const { base, role } of listening.toSorted((a, b) => roles.indexOf(a.role) - roles.indexOf(b.role))) {
     yield* Console.log(`${role} listening on ${base}`)
+  }
+  if (certificate?.selfSigned === true) {
+    yield* Console.log(`self-signed certificate, SHA-256 ${certificate.certificate.fingerprint}`)
+    yield* Console.log(`clients have to trust this file, e.g. curl --cacert ${certificate.files.cert}`)
   }
   const demonstrations = deployed.filter(({ entry }) => entry.demonstration).length
   if (demonstrations > 0) {
@@ -34,7 +45,8 @@ const greet = Effect.fnUntraced(function* (config: Config, deployed: ReadonlyArr
   if (credential === undefined || base === undefined) return
   for (const line of credentialLines(credential, config)) yield* Console.log(line)
   const model = deployed.find(({ entry }) => entry.kind === "text")?.entry.id
-  if (model !== undefined) yield* Console.log(`try it:\n${curlLine(base, credential.key?.apiKey, model)}`)
+  const key = credential.key?.apiKey
+  if (model !== undefined) yield* Console.log(`try it:\n${curlLine({ base, key, model, certificate })}`)
 })
 
 /** Completes at the first SIGINT or SIGTERM; a second one ends the process at once. */
@@ -48,15 +60,18 @@ const toldToStop = Effect.callback<string>((resume) => {
 })
 
 const run = Effect.fnUntraced(function* (config: Config, meters: NodeMeters) {
+  const certificate = yield* nodeCertificate(config)
   const serves = config.roles.includes("edge")
   const deployed = serves ? yield* deployments(config.catalog, config.region, weightsDir(config.dataDir)) : []
   const stopping = yield* Effect.forkChild(toldToStop, { startImmediately: true })
   yield* Effect.gen(function* () {
-    yield* greet(config, deployed)
+    yield* greet(config, deployed, certificate)
+    const listeners = (yield* Started).listening.map(({ listener }) => listener)
+    if (certificate !== undefined) yield* keepCertificate(config, certificate, listeners)
+    yield* reloadOnHangup
     const signal = yield* Fiber.join(stopping)
     const drain = yield* Drain
     yield* Effect.logInfo("draining").pipe(Effect.annotateLogs({ signal, inFlight: drain.inFlight() }))
-    const listeners = (yield* Started).listening.map(({ listener }) => listener)
     yield* Effect.forEach(listeners, (listener) => listener.windDown({ accept: true }))
     const finished = yield* drain.close.pipe(
       // Work that is done may still be on its way to its client.
@@ -66,7 +81,7 @@ const run = Effect.fnUntraced(function* (config: Config, meters: NodeMeters) {
     if (Option.isNone(finished)) {
       yield* Effect.logWarning("drain time is over").pipe(Effect.annotateLogs({ cut: drain.inFlight() }))
     }
-  }).pipe(Effect.provide(rolesLayer(config, deployed, meters)))
+  }).pipe(Effect.scoped, Effect.provide([rolesLayer(config, deployed, meters), Reload.layer]))
   yield* Effect.logInfo("stopped")
 })
 
@@ -82,6 +97,9 @@ const flags = {
   port: flagOf("port"),
   authPort: flagOf("authPort"),
   routerPort: flagOf("routerPort"),
+  tls: flagOf("tls"),
+  tlsCert: flagOf("tlsCert"),
+  tlsKey: flagOf("tlsKey"),
   dataDir: flagOf("dataDir"),
   databaseUrl: flagOf("databaseUrl"),
   region: flagOf("region"),

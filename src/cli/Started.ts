@@ -27,7 +27,9 @@ export class Started extends Context.Service<
 /** To be run where the role's own listener is provided. */
 export const announce = (role: Role) =>
   Effect.gen(function* () {
-    const base = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
+    const listener = yield* Listener
+    const address = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
+    const base = listener.secure ? address.replace(/^http:/, "https:") : address
     const { listening } = yield* Started
-    listening.push({ role, base, listener: yield* Listener })
+    listening.push({ role, base, listener })
   })

@@ -33,7 +33,7 @@ it("the client of the docs shows captions and ends in the file's text", async ()
     writeFileSync(wav, wavOf(pcm))
     const env = {
       ...process.env,
-      EDGEWISE_URL: `ws://127.0.0.1:${node.port}`,
+      EDGEWISE_URL: `${node.socketBase}`,
       EDGEWISE_KEY: node.keys.dev,
     }
     const { stdout } = await promisify(execFile)(process.execPath, [script, wav], { env, timeout: 15_000 })

@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => node.stop())
 
 const address = (query = "intent=transcription", token = node.keys.dev) =>
-  `ws://127.0.0.1:${node.port}/v1/realtime?token=${token}&${query}`
+  `${node.socketBase}/v1/realtime?token=${token}&${query}`
 const open = async (query?: string, token?: string, headers: Readonly<Record<string, string>> = {}) => {
   const client = await SocketClient.open(address(query, token), headers)
   await client.until((events) => events.length === 1)
@@ -271,7 +271,7 @@ it("a node that stops completes what was said, then closes with 1001", async () 
   try {
     const loaded = 'edgewise_model_loaded{model="listener"}'
     await eventually(async () => (await stopping.metrics()).get(loaded) === 1, "the model is loaded")
-    const url = `ws://127.0.0.1:${stopping.port}/v1/realtime?token=${stopping.keys.dev}`
+    const url = `${stopping.socketBase}/v1/realtime?token=${stopping.keys.dev}`
     const client = await SocketClient.open(url)
     send(client, byHand)
     append(client, spoken(1.2, 1).pcm)

@@ -1,8 +1,6 @@
 // A real node in the test's own process: the layers that `serve` runs, listening on a free port, over a fresh data
 // directory and a catalog of the test's choice. What a test may see from the inside is what operators see in
 // /metrics, plus process ids and the transport's counters. For signals and whole processes see NodeProcess.
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import { HttpServer } from "effect/http"
@@ -20,7 +18,11 @@ import type { TransportSettings } from "#transport/TransportSettings.ts"
 import { Listener } from "#transport/UwsServer.ts"
 import { load, type SettingName } from "../../src/Config.ts"
 import { nodeLayer } from "../../src/cli/NodeLayer.ts"
+import { temporaryDir } from "./TemporaryDir.ts"
 import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
+import { overTls, ownFiles, tlsPorts } from "./TestCertificates.ts"
+
+export { temporaryDir } from "./TemporaryDir.ts"
 
 export interface TestKeys {
   /** Of an organization with a payment method. */
@@ -37,6 +39,8 @@ export interface TestNodeOptions {
   /** Requests a minute; off by default, because a test makes many. */
   readonly rateLimit?: number
   readonly transport?: Partial<TransportSettings>
+  /** Over TLS, with a certificate that this process trusts; by default as EDGEWISE_TEST_TLS says. */
+  readonly tls?: boolean
   /** Any other settings of `serve`. */
   readonly settings?: Partial<Record<SettingName, string>>
   /** A data directory that outlives the node; a fresh one, removed at the end, where absent. */
@@ -48,9 +52,12 @@ type Services = Accounts | Drain | Jobs | UsageLedger | ModelRegistry | Listener
 export interface TestNode {
   readonly port: number
   readonly base: string
+  /** `ws://` or `wss://`, host and port. */
+  readonly socketBase: string
   readonly dataDir: string
   readonly keys: TestKeys
   readonly counts: TransportCounts
+  readonly listener: Listener["Service"]
   /** Gauges and counters of /metrics, by name and labels. */
   readonly metrics: () => Promise<ReadonlyMap<string, number>>
   readonly fetch: (path: string, init?: RequestInit) => Promise<Response>
@@ -67,12 +74,6 @@ export interface TestNode {
 export interface PostOptions {
   readonly key?: string
   readonly signal?: AbortSignal
-}
-
-/** A directory of its own under the system's temporary one; `remove` takes it away. */
-export const temporaryDir = (): { readonly path: string; readonly remove: () => void } => {
-  const path = mkdtempSync(join(tmpdir(), "edgewise-test-"))
-  return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
 }
 
 const makeKeys = Effect.gen(function* () {
@@ -94,11 +95,14 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
   const catalog = join(dir.path, "catalog.json")
   writeCatalog(catalog, options.models ?? [fakeModel])
   const scope = Scope.makeUnsafe()
+  const secure = options.tls ?? overTls
+  const files = secure ? await ownFiles() : undefined
   const flags = {
     port: "0",
     dataDir,
     catalog,
     rateLimit: String(options.rateLimit ?? 0),
+    ...(files === undefined ? {} : { tlsCert: files.cert, tlsKey: files.key }),
     ...options.settings,
   }
   const build = Effect.gen(function* () {
@@ -117,15 +121,18 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
   const keys = await run(makeKeys)
   const { address } = Context.get(services, HttpServer.HttpServer)
   const port = "port" in address ? address.port : 0
-  const base = `http://127.0.0.1:${port}`
+  const base = `${secure ? "https" : "http"}://127.0.0.1:${port}`
+  if (secure) tlsPorts.add(port)
   let stopped: Promise<void> | undefined
   const node: TestNode = {
     port,
     base,
+    socketBase: base.replace(/^http/, "ws"),
     dataDir,
     keys,
     run,
     counts: Context.get(services, Listener).counts,
+    listener: Context.get(services, Listener),
     metrics: async () => parseMetrics(await (await fetch(`${base}/metrics`)).text()),
     fetch: (path, init) => fetch(base + path, init),
     post: (path, body, { key = keys.dev, signal } = {}) =>
@@ -142,6 +149,7 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
       return gauges
     },
     stop: () => {
+      tlsPorts.delete(port)
       stopped ??= Effect.runPromise(Scope.close(scope, Exit.void)).finally(dir.remove)
       return stopped
     },
