@@ -113,8 +113,10 @@ export const pull = Command.make(
     const pulled: Array<readonly [ModelEntry, ReadonlyArray<PulledFile>]> = []
     for (const entry of entries) {
       pulled.push([entry, yield* pullModel(config.catalog, entry, settings)])
-      // What a start would say, now: a file of the same entry that is local and not there.
-      yield* locate(config.catalog, entry, settings.dir)
+      // What a start would say, now: e.g. a file of the same entry that is local and not there.
+      const { problem } = yield* locate(config.catalog, entry, settings.dir)
+      if (problem !== undefined)
+        return yield* new BadCatalog({ path: config.catalog, problem: `${entry.id}: ${problem}` })
     }
     const seconds = ((yield* Clock.currentTimeMillis) - startedMs) / 1000
     if (json) {
