@@ -67,8 +67,8 @@ export class ModelNews {
   }
 
   ready(summary: string, tookMs: number, residentBytes: number, restarts: number): void {
-    const facts = { took_ms: Math.round(tookMs), resident_mb: megabytes(residentBytes), restarts }
-    this.tell({ event: "model ready", reason: summary, facts })
+    const facts = { summary, took_ms: Math.round(tookMs), resident_mb: megabytes(residentBytes), restarts }
+    this.tell({ event: "model ready", facts })
   }
 
   evicted(forModel: string): void {

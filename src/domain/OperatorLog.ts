@@ -66,7 +66,12 @@ const annotationsOf = (line: OperatorLine, suppressed: number): Record<string, s
   ...(line.model === undefined ? {} : { model: line.model }),
   ...(line.device === undefined ? {} : { device: line.device }),
   ...(line.reason === undefined ? {} : { reason: plainLine(line.reason) }),
-  ...line.facts,
+  ...Object.fromEntries(
+    Object.entries(line.facts ?? {}).map(([name, value]) => [
+      name,
+      typeof value === "string" ? plainLine(value) : value,
+    ]),
+  ),
   ...(line.requestId === undefined ? {} : { request_id: line.requestId }),
   ...(line.action === undefined ? {} : { action: line.action }),
   ...(suppressed === 0 ? {} : { suppressed }),
