@@ -259,7 +259,8 @@ export class EngineHost {
   )
 
   private giveUp(event: "refused" | "gave-up", detail: string): void {
-    this.finish("crashed", detail)
+    // First: completing what waits for the load resumes it at once, and it reads why the load has failed.
     this.options.onEvent({ event, detail })
+    this.finish("crashed", detail)
   }
 }

@@ -23,9 +23,8 @@ const logs = (model: string): string => `edgewise logs ${model} shows what its e
 /** Why the model does not answer at present, as far as the node knows. */
 const standing = (view: ModelView | undefined): string => {
   if (view === undefined) return "the model is not deployed here"
-  return view.lastFailure === ""
-    ? `the model is ${view.status}`
-    : `the model is ${view.status}: ${view.lastFailure}`
+  const status = `its status is ${view.status}`
+  return view.lastFailure === "" ? status : `${status}: ${view.lastFailure}`
 }
 
 /** Presets of a speech model: its engine's list, else the catalog's. */
