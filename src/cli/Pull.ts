@@ -1,5 +1,5 @@
 // `edgewise models pull`: fetches the weights of models whose files are on a hub, and says what came. A node that runs
-// meanwhile notices nothing; its next start serves the model.
+// finds them at the model's next load.
 import { Clock, Console, Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { parseHubFile } from "#domain/HubFile.ts"

@@ -27,7 +27,7 @@ export const logEvents = {
   "session failed": "error",
   "transcription job failed": "error",
   "transcription job postponed": "warn",
-  "decoder failed": "error",
+  "decoder failed": "warn",
   "voice address not fetched": "warn",
   "store unavailable": "error",
 } as const satisfies Readonly<Record<string, LogLevel>>
