@@ -6,11 +6,14 @@ import { basename, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { marks } from "#engines/fake/FakeWords.ts"
 import { Accounts } from "#store/Accounts.ts"
+import { wavBytes } from "../support/AudioFiles.ts"
 import { builtInModel } from "../support/BuiltInModels.ts"
 import { collectLines } from "../support/LogLines.ts"
 import { fakeModel, llamaModel } from "../support/TestCatalog.ts"
 import { eventually, startNode, type TestNode } from "../support/TestNode.ts"
+import { poll, submit, targetOf } from "../support/TranscriptionClient.ts"
 
 const weights = fileURLToPath(new URL("../../models/llama-demo/llama-demo-Q8_0.gguf", import.meta.url))
 const secret = "the secret of the caller"
@@ -47,6 +50,7 @@ beforeAll(async () => {
       { id: "far", adapter: "llama-gguf", files: { weights: { source: "hf:acme/demo@0123abcd/x.gguf" } } },
       { id: "crasher", runtime: { waitingLine: 0 } },
       builtInModel("tts-82m"),
+      { id: "ears", kind: "transcription", adapter: "fake-transcription", price: { perMinute: 1_000 } },
     ],
   })
   const made = Effect.flatMap(Accounts, (accounts) => accounts.createKey({ org: "ops", scope: "superadmin" }))
@@ -199,6 +203,53 @@ describe("a 502 of speech", () => {
       expect.stringMatching(/^unknown voice; the model has af_bella, .*bm_lewis$/),
       "input: has nothing that can be pronounced",
     ])
+  }, 60_000)
+})
+
+describe("what fails after its answer has begun", () => {
+  it("a stream that breaks off has a line", async () => {
+    const content = `fake:${JSON.stringify({ tokens: 20, failAt: 5 })}`
+    const answer = await node.post("/v1/chat/completions", {
+      model: "fake",
+      stream: true,
+      messages: [{ role: "user", content }],
+    })
+    expect(answer.status).toBe(200)
+    await answer.text().catch(() => "")
+    await eventually(() => linesOf("answer broke off").length === 1, "the line is written")
+    expect(linesOf("answer broke off")[0]).toMatchObject({
+      level: "ERROR",
+      annotations: {
+        model: "fake",
+        status: 200,
+        error: "EngineFailed",
+        reason: "the engine failed: scripted failure",
+        request_id: answer.headers.get("x-request-id"),
+      },
+    })
+  })
+
+  it("jobs have a line when they fail, and when they will run again", async () => {
+    const marked = new Int16Array(32_000).fill(1_000)
+    marked[16_000] = Math.round(marks.fail * 32_768)
+    const target = targetOf(node)
+    const failing = await submit(target, new Uint8Array(wavBytes(marked, 16_000, "16")), { model: "ears" })
+    const garbage = await submit(target, Uint8Array.from(Buffer.from(secret)), { model: "ears" })
+    await eventually(
+      () =>
+        linesOf("transcription job postponed").length > 0 && linesOf("transcription job failed").length > 0,
+      "both lines are written",
+      30_000,
+    )
+    expect(linesOf("transcription job postponed")[0]).toMatchObject({
+      level: "WARN",
+      annotations: { model: "ears", job: failing, reason: "the engine failed: scripted failure" },
+    })
+    expect(linesOf("transcription job failed")[0]).toMatchObject({
+      level: "INFO",
+      annotations: { model: "ears", job: garbage, error: "InvalidRequest" },
+    })
+    await poll(target, failing, "DELETE")
   }, 60_000)
 })
 
