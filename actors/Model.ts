@@ -12,6 +12,7 @@ import { type ActorRef, type Message, spawn } from "./Actor.ts"
 import { Device, type Grant } from "./Device.ts"
 import { EngineHost, type HostEvent } from "./EngineHost.ts"
 import type { Listener, RunError, RunOptions } from "./EngineRun.ts"
+import { filesNow, problemAtStart } from "./ModelFiles.ts"
 import {
   Discard,
   Load,
@@ -23,7 +24,7 @@ import {
 } from "./ModelMessages.ts"
 import { ModelMeters } from "./ModelMeters.ts"
 import { ModelNews } from "./ModelNews.ts"
-import { claimRoom, heldOnGpu, tooLarge } from "./ModelRoom.ts"
+import { claimRoom, heldOnGpu } from "./ModelRoom.ts"
 import { ModelStanding } from "./ModelStanding.ts"
 import type { ModelOptions, ModelView } from "./ModelView.ts"
 import * as Tree from "./Tree.ts"
@@ -32,15 +33,6 @@ import * as Tree from "./Tree.ts"
 interface InMemory {
   scope: Scope.Closeable | undefined
 }
-
-interface FilesNow {
-  /** Role → absolute path. */
-  readonly paths: Readonly<Record<string, string>>
-  readonly weightBytes: number
-}
-
-const notPulled = ({ entry, missing = [] }: Pick<ModelOptions, "entry" | "missing">): string | undefined =>
-  missing.length === 0 ? undefined : `weights are not pulled: edgewise models pull ${entry.id}`
 
 const nothingUnloaded: Unloaded = { was: false, freedBytes: 0, tookMs: 0 }
 
@@ -76,7 +68,7 @@ export class Model {
     return Effect.gen(function* () {
       const device = yield* Device
       const model = new Model(options, device, yield* reporter)
-      const problem = options.problem ?? notPulled(options) ?? (yield* tooLarge(device, options))
+      const problem = yield* problemAtStart(device, options)
       if (problem !== undefined) {
         model.standing.failAtStart(problem)
         model.news.cannotBeLoaded(problem)
@@ -218,7 +210,7 @@ export class Model {
     // Before the first pause: an unload that comes while this load is only beginning has to find it.
     this.abandonLoad = abandon
     const exit = yield* Effect.gen({ self: this }, function* () {
-      const files = yield* this.filesNow(Deferred.await(abandon))
+      const files = yield* this.usableFiles(Deferred.await(abandon))
       const grant = yield* claimRoom(this.device, { ...this.options, weightBytes: files.weightBytes })
       memory.scope = scope
       this.grant = grant
@@ -271,25 +263,20 @@ export class Model {
     return yield* this.standing.unavailable()
   })
 
-  /** The files as they are now: what was wrong with them at the start may have been mended since. */
-  private filesNow(
-    abandoned: Effect.Effect<never, ModelUnavailable>,
-  ): Effect.Effect<FilesNow, ModelUnavailable> {
-    return Effect.gen({ self: this }, function* (this: Model) {
-      const { recheck, spec, weightBytes } = this.options
-      const found = recheck === undefined ? this.options : yield* Effect.raceFirst(recheck(), abandoned)
-      const problem = found.problem ?? notPulled({ ...found, entry: this.entry })
-      if (problem !== undefined) {
-        this.standing.move("load")
-        this.standing.fail(problem)
-        this.news.loadFailed(problem)
-        return yield* this.standing.unavailable()
-      }
-      return "files" in found
-        ? { paths: found.files, weightBytes: found.sizeBytes }
-        : { paths: spec.files, weightBytes }
-    })
-  }
+  /** A problem fails the load like an engine that refuses its weights. */
+  private readonly usableFiles = Effect.fnUntraced(
+    { self: this },
+    function* (this: Model, abandoned: Effect.Effect<never, ModelUnavailable>) {
+      const files = yield* this.options.recheck === undefined
+        ? filesNow(this.options)
+        : Effect.raceFirst(filesNow(this.options), abandoned)
+      if (!("problem" in files)) return files
+      this.standing.move("load")
+      this.standing.fail(files.problem)
+      this.news.loadFailed(files.problem)
+      return yield* this.standing.unavailable()
+    },
+  )
 
   /** Ends the process and looks whether its memory is back. */
   private release(memory: InMemory): Effect.Effect<Unloaded, UnloadFailed> {
