@@ -24,6 +24,14 @@ const FakeOptions = Schema.Struct({
   loadMs: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0))),
   /** What loading fails with, if it shall fail. */
   loadFailure: Schema.optionalKey(Schema.String),
+  /** What it prints while it loads, `times` times. */
+  print: Schema.optionalKey(
+    Schema.Struct({
+      stdout: Schema.optionalKey(Schema.String),
+      stderr: Schema.optionalKey(Schema.String),
+      times: Schema.optionalKey(count),
+    }),
+  ),
 })
 
 const promptText = (request: GenerateRequest): string =>
@@ -108,6 +116,10 @@ export const fake: EngineDescriptor = {
         (error) => new EngineError({ reason: "LoadFailed", field: "options", detail: error.message }),
       ),
     )
+    for (let n = 0; n < (options.print?.times ?? 1); n++) {
+      if (options.print?.stdout !== undefined) process.stdout.write(options.print.stdout)
+      if (options.print?.stderr !== undefined) process.stderr.write(options.print.stderr)
+    }
     if (options.loadMs > 0) yield* Effect.sleep(options.loadMs)
     if (options.loadFailure !== undefined) {
       return yield* new EngineError({ reason: "LoadFailed", field: "", detail: options.loadFailure })

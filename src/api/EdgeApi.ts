@@ -6,6 +6,7 @@ import { Completion, CompletionRequest } from "#domain/Completion.ts"
 import { SpeechRequest } from "#domain/Speech.ts"
 import { Authentication } from "./Authentication.ts"
 import { HealthRecord } from "./Health.ts"
+import { ModelLogsRecord } from "./ModelLogs.ts"
 import { ModelList, ModelStatusRecord } from "./Models.ts"
 import { LoadRequest, PurgeRequest, UnloadRequest } from "./Operations.ts"
 
@@ -201,6 +202,11 @@ export class OperationsGroup extends HttpApiGroup.make("Operations")
       payload: UnloadRequest,
       success: record,
       error: [...operatorErrors, NotLoaded, Failed, AtCapacity],
+    }),
+    HttpApiEndpoint.get("modelLogs", "/v1/models/logs", {
+      query: { model: text, after: text },
+      success: ModelLogsRecord,
+      error: [...operatorErrors, NotLoaded],
     }),
     HttpApiEndpoint.post("unloadAll", "/v1/models/unload-all", { success: record, error: operatorErrors }),
     HttpApiEndpoint.get("gpuStatus", "/v1/gpu/status", { success: record, error: operatorErrors }),

@@ -16,20 +16,20 @@ import { digestOfBytes, idempotent } from "./Idempotency.ts"
 import { bodyBytes } from "./JsonBody.ts"
 import { liveTranscription } from "./LiveTranscription.ts"
 import { metrics } from "./Metrics.ts"
+import { modelLogs } from "./ModelLogs.ts"
 import { listModels, modelStatus } from "./Models.ts"
 import { gpuMemory, gpuPurge, gpuStatus, loadModel, unloadAll, unloadModel } from "./Operations.ts"
 import { Playground } from "./Playground.ts"
 import { realtimeTranscription } from "./RealtimeTranscription.ts"
 import { speech, voices } from "./Speech.ts"
-import { makeStoreOutage } from "./StoreOutage.ts"
+import { storeOutage } from "./StoreOutage.ts"
 import { cancelTranscription, pollTranscription, transcribe } from "./Transcriptions.ts"
 import { type KnownPaths, unmatched } from "./Unmatched.ts"
 
 /** Every expected failure of a handler becomes its reply here, once for all endpoints. */
 const answered = <R>(
   handler: Effect.Effect<HttpServerResponse.HttpServerResponse, EdgeError, R>,
-): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> =>
-  Effect.catch(handler, (error) => Effect.succeed(errorResponse(error)))
+): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> => Effect.catch(handler, errorResponse)
 
 /** A priced request with a JSON body: with an Idempotency-Key it is answered once. */
 const answeredOnce = <R>(
@@ -67,6 +67,7 @@ const Operations = HttpApiBuilder.group(EdgeApi, "Operations", (handlers) =>
   handlers
     .handleRaw("loadModel", ({ request }) => answered(loadModel(request)))
     .handleRaw("unloadModel", ({ request }) => answered(unloadModel(request)))
+    .handleRaw("modelLogs", ({ request }) => answered(modelLogs(request)))
     .handleRaw("unloadAll", ({ request }) => answered(unloadAll(request)))
     .handleRaw("gpuStatus", ({ request }) => answered(gpuStatus(request)))
     .handleRaw("gpuMemory", ({ request }) => answered(gpuMemory(request)))
@@ -74,7 +75,7 @@ const Operations = HttpApiBuilder.group(EdgeApi, "Operations", (handlers) =>
 )
 
 const System = HttpApiBuilder.group(EdgeApi, "System", (handlers) =>
-  handlers.handleRaw("health", () => health),
+  handlers.handleRaw("health", ({ request }) => health(request)),
 )
 
 const Api = HttpApiBuilder.layer(EdgeApi).pipe(
@@ -102,6 +103,7 @@ export const knownPaths: KnownPaths = {
   "/v1/gpu/status": ["GET"],
   "/v1/models": ["GET"],
   "/v1/models/load": ["POST"],
+  "/v1/models/logs": ["GET"],
   "/v1/models/status": ["GET"],
   "/v1/models/unload": ["POST"],
   "/v1/models/unload-all": ["POST"],
@@ -129,12 +131,10 @@ const Pages = HttpRouter.addAll([
   ),
 ])
 
-const outage = makeStoreOutage()
-
 /** No catch-all route: one would take HEAD requests away from the GET routes that answer them. */
 const Others = HttpRouter.middleware(
   (handled) =>
-    Effect.catch(outage(handled), (error) =>
+    Effect.catch(storeOutage(handled), (error) =>
       isHttpServerError(error) && error.reason._tag === "RouteNotFound"
         ? Effect.map(request, (self) => unmatched(knownPaths, self.method, self.url))
         : Effect.fail(error),

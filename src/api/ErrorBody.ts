@@ -1,5 +1,6 @@
 // How every expected failure reads on the wire: status, headers, body. The only place that knows.
 // Handlers fail with the errors of domain/Errors; nobody else turns a fact into a status.
+import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type {
   AtCapacity,
@@ -28,6 +29,7 @@ import type {
   Unauthorized,
   UnloadFailed,
 } from "#domain/Errors.ts"
+import { CurrentNotes } from "./RequestNotes.ts"
 
 export type EdgeError =
   | AtCapacity
@@ -189,8 +191,12 @@ export const problemResponse = ({
 }: Problem): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe(body ?? { detail }, { status, ...(headers === undefined ? {} : { headers }) })
 
-export const errorResponse = (error: EdgeError): HttpServerResponse.HttpServerResponse =>
-  problemResponse(problemOf(error))
+/** The answer to a failed request; the failure itself is noted for the operator's log. */
+export const errorResponse = (error: EdgeError): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+  Effect.map(CurrentNotes, (notes) => {
+    notes.failure = error
+    return problemResponse(problemOf(error))
+  })
 
 /** The object inside a failed stream's last event, in OpenAI's form. */
 export const streamError = (error: EdgeError): { readonly message: string; readonly type: string } => {

@@ -20,6 +20,7 @@ import {
 } from "#domain/RealtimeProtocol.ts"
 import { TurnFinder } from "#domain/Turns.ts"
 import type { UsageLedger } from "#store/UsageLedger.ts"
+import { reportFailure } from "./AnswerFailures.ts"
 import { type EdgeError, problemOf } from "./ErrorBody.ts"
 import { decodeJson } from "./JsonBody.ts"
 import type { RealtimeItems, Tell } from "./RealtimeItems.ts"
@@ -142,9 +143,10 @@ export class RealtimeSocket {
     const asked = typeof frame === "string" ? Effect.runSync(Effect.option(decodeAny(frame))) : Option.none()
     const eventId = Option.isSome(asked) ? (asked.value.event_id ?? null) : null
     const type = status < 500 ? "invalid_request_error" : "server_error"
-    return this.tell("error", {
+    const told = this.tell("error", {
       error: { type, code: error._tag, message: detail, param, event_id: eventId },
     })
+    return Effect.andThen(reportFailure(error, "/v1/realtime"), told)
   }
 
   /** Another model, language or prompt is for the next item; a running one keeps its own. */

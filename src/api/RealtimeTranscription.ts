@@ -13,6 +13,7 @@ import { defaultTurns, type RealtimeSettings } from "#domain/RealtimeProtocol.ts
 import { punctuationOf, TranscriptionParameters } from "#domain/Transcription.ts"
 import { Accounts } from "#store/Accounts.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
+import { reportFailure } from "./AnswerFailures.ts"
 import { NewId } from "./Ids.ts"
 import { invalidRequestOf } from "./JsonBody.ts"
 import { identifyLive, liveModel, upgradeLive } from "./LiveAdmission.ts"
@@ -141,7 +142,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     const locked = Effect.as(accounts.revoked(caller), new CloseEvent(1008, "credential revoked"))
     const close = yield* Effect.raceAllFirst([readUntilIdle(reader, socket), drained, locked]).pipe(
       Effect.catchCauseIf(Cause.hasDies, (cause) =>
-        Effect.as(Effect.logError("realtime session failed", cause), new CloseEvent(1011, "failed")),
+        Effect.as(reportFailure(cause, "/v1/realtime"), new CloseEvent(1011, "failed")),
       ),
     )
     trace?.closed(close.code)

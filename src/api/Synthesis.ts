@@ -36,9 +36,10 @@ const callersFields = (cloning: boolean): ReadonlyArray<string> =>
 const synthesisError =
   (model: string, cloning: boolean) =>
   (error: ModelRunError): SynthesisError => {
-    if (error._tag === "EngineFailed") return new SynthesisFailed({ model, detail: error.reason })
+    if (error._tag === "EngineFailed")
+      return new SynthesisFailed({ model, detail: `the engine ${error.reason}: ${error.detail}` })
     if (error._tag !== "InvalidRequest" || callersFields(cloning).includes(error.field)) return error
-    return new SynthesisFailed({ model, detail: error.field })
+    return new SynthesisFailed({ model, detail: `${error.field}: ${error.problem}` })
   }
 
 export interface SynthesisSpec {

@@ -10,6 +10,7 @@ import { MemoryLadder } from "#actors/MemoryLadder.ts"
 import { memoryWatch } from "#actors/MemoryWatch.ts"
 import { type Deployment, ModelRegistry } from "#actors/ModelRegistry.ts"
 import { NvidiaSmi } from "#actors/NvidiaSmi.ts"
+import { answerFailures } from "#api/AnswerFailures.ts"
 import { AuthFailures } from "#api/AuthFailures.ts"
 import { TrustedProxies } from "#api/CallerAddress.ts"
 import { DevelopmentKeyCheck, makeDevelopmentKeyCheck } from "#api/DevelopmentKey.ts"
@@ -30,6 +31,8 @@ import { CodecPool } from "#audio/CodecPool.ts"
 import { Decoder } from "#audio/Decoder.ts"
 import { VoiceUrl } from "#audio/VoiceUrl.ts"
 import { type DevKeyAccess, devKeyAccess } from "#domain/DevelopmentKey.ts"
+import { LogRate } from "#domain/LogRate.ts"
+import { CurrentLogRate } from "#domain/OperatorLog.ts"
 import { compiledCode } from "#store/CompiledCode.ts"
 import { SigningKeys } from "#store/SigningKeys.ts"
 import { type Store, storeLayer } from "#store/Store.ts"
@@ -88,7 +91,7 @@ export const nodeLayer = (
   store: NodeStore = nodeStore(config),
   meters: NodeMeters = nodeMeters(),
 ) =>
-  edge(config, settings, meters).pipe(
+  Layer.merge(edge(config, settings, meters), answerFailures).pipe(
     Layer.provideMerge(TranscriptionJobs.layer),
     Layer.provideMerge(LiveSessions.layer),
     Layer.provideMerge(memoryWatch({ evicts: config.evictIdle })),
@@ -113,6 +116,7 @@ export const nodeLayer = (
         Drain.layer,
         EventLoopDelay.layer,
         Layer.succeed(CurrentNodeMeters, meters),
+        Layer.sync(CurrentLogRate, () => new LogRate()),
         RateLimit.layer(config.rateLimit),
         Idempotency.layer,
         AuthFailures.layer(config.authFailureLimit),

@@ -38,13 +38,16 @@ const greet = Effect.fnUntraced(function* (
       `${demonstrations} of ${deployed.length} models run on small built-in demonstration weights`,
     )
   }
-  for (const { entry, missing = [] } of deployed) {
-    if (missing.length > 0) yield* Console.log(`${entry.id} is not pulled: edgewise models pull ${entry.id}`)
+  for (const { entry, missing = [], problem } of deployed) {
+    if (problem !== undefined) yield* Console.log(`${entry.id} cannot be loaded: ${problem}`)
+    else if (missing.length > 0)
+      yield* Console.log(`${entry.id} is not pulled: edgewise models pull ${entry.id}`)
   }
   const base = listening.find(({ role }) => role === "edge")?.base
   if (credential === undefined || base === undefined) return
   for (const line of credentialLines(credential, config)) yield* Console.log(line)
-  const model = deployed.find(({ entry }) => entry.kind === "text")?.entry.id
+  const isUsable = ({ missing = [], problem }: Deployment) => problem === undefined && missing.length === 0
+  const model = deployed.find((one) => one.entry.kind === "text" && isUsable(one))?.entry.id
   const key = credential.key?.apiKey
   if (model !== undefined) yield* Console.log(`try it:\n${curlLine({ base, key, model, certificate })}`)
 })

@@ -109,20 +109,7 @@ describe("a catalog", () => {
       "unknown adapter gpt",
     ],
     ["that has a model twice", JSON.stringify({ models: [entry({}), entry({})] }), "twice"],
-    [
-      "whose weights are missing",
-      JSON.stringify({ models: [entry({ files: { weights: { source: "no.gguf" } } })] }),
-      "no.gguf is not there",
-    ],
-    [
-      "whose weights are others",
-      JSON.stringify({
-        models: [entry({ files: { weights: { source: "file.bin", sha256: "0".repeat(64) } } })],
-      }),
-      "SHA-256",
-    ],
   ])("%s", async (_, text, problem) => {
-    writeFileSync(join(dir.path, "file.bin"), "some weights")
     const file = join(dir.path, "bad.json")
     writeFileSync(file, text)
     const error = await Effect.runPromise(Effect.flip(deployments(file, "local")))
