@@ -133,6 +133,16 @@ describe("a retry", () => {
         (key, idempotencyKey) => send({ key, idempotencyKey, path: "/v1/audio/speech", body: speech() }),
       ],
       [
+        "speech in one body",
+        (key, idempotencyKey) =>
+          send({
+            key,
+            idempotencyKey,
+            path: "/v1/audio/speech",
+            body: speech({ response_format: "wav" }),
+          }),
+      ],
+      [
         "a speech stream",
         (key, idempotencyKey) =>
           send({ key, idempotencyKey, path: "/v1/audio/speech", body: speech({ stream: true }) }),
