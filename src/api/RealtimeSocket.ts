@@ -22,6 +22,7 @@ import { TurnFinder } from "#domain/Turns.ts"
 import type { UsageLedger } from "#store/UsageLedger.ts"
 import { type EdgeError, problemOf } from "./ErrorBody.ts"
 import { decodeJson } from "./JsonBody.ts"
+import { findModel } from "./ModelNames.ts"
 import type { RealtimeItems, Tell } from "./RealtimeItems.ts"
 
 /** Items that may wait for their transcripts. A guess: whoever has more unanswered sends faster than anyone speaks. */
@@ -150,8 +151,10 @@ export class RealtimeSocket {
   /** Another model, language or prompt is for the next item; a running one keeps its own. */
   private readonly change = Effect.fnUntraced(
     { self: this },
-    function* (this: RealtimeSocket, next: RealtimeSettings) {
+    function* (this: RealtimeSocket, asked: RealtimeSettings) {
       const { language, model, prompt } = this.settings
+      // Sessions describe themselves with the model's id, by whatever alias it was named.
+      const next = { ...asked, model: (yield* findModel(asked.model))?.entry.id ?? asked.model }
       if (next.model !== model || next.language !== language || next.prompt !== prompt) {
         const seat = yield* this.reseat(next)
         yield* this.items.finished

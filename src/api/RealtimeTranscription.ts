@@ -9,6 +9,7 @@ import { idleMs } from "#actors/LiveSession.ts"
 import { LiveSessions } from "#actors/LiveSessions.ts"
 import { InvalidRequest } from "#domain/Errors.ts"
 import { windowSeconds } from "#domain/LiveParameters.ts"
+import { expectsTurns } from "#domain/ModelNames.ts"
 import { defaultTurns, type RealtimeSettings } from "#domain/RealtimeProtocol.ts"
 import { Accounts } from "#store/Accounts.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
@@ -26,7 +27,13 @@ const settingsOf = (
     return Effect.fail(new InvalidRequest({ field: "intent", problem: "must be transcription" }))
   }
   const asked = url.searchParams.get("model") ?? undefined
-  return Effect.succeed({ asked, model: "", language: undefined, prompt: "", turns: defaultTurns })
+  return Effect.succeed({
+    asked,
+    model: "",
+    language: undefined,
+    prompt: "",
+    turns: expectsTurns(asked) ? defaultTurns : null,
+  })
 }
 
 /** Clients of the protocol's first spelling say so, in a header or, from a browser, as a subprotocol. */

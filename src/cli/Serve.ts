@@ -90,6 +90,7 @@ const flags = {
   databaseUrl: flagOf("databaseUrl"),
   region: flagOf("region"),
   catalog: flagOf("catalog"),
+  openaiAliases: flagOf("openaiAliases"),
   rateLimit: flagOf("rateLimit"),
   authFailureLimit: flagOf("authFailureLimit"),
   idleUnloadSeconds: flagOf("idleUnloadSeconds"),

@@ -213,7 +213,7 @@ describe("an event that is wrong", () => {
       "an unknown model",
       JSON.stringify({
         type: "session.update",
-        session: { type: "transcription", audio: { input: { transcription: { model: "whisper-1" } } } },
+        session: { type: "transcription", audio: { input: { transcription: { model: "whisper-9" } } } },
       }),
       /Model not loaded/,
     ],
@@ -249,7 +249,7 @@ describe("who may have one", () => {
   it.each<readonly [string, () => string, number]>([
     ["an unknown key", () => address("intent=transcription", `svc_${"A".repeat(32)}`), 401],
     ["an organization without a cent", () => address("intent=transcription", node.keys.broke), 402],
-    ["an unknown model", () => address("intent=transcription&model=whisper-1"), 404],
+    ["an unknown model", () => address("intent=transcription&model=whisper-9"), 404],
     ["a text model", () => address("model=fake"), 400],
     ["a conversation", () => address("intent=conversation"), 400],
   ])("not %s, before the upgrade", async (_, where, status) => {

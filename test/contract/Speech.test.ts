@@ -191,12 +191,14 @@ describe("voices", () => {
     expect(await (await get("/v1/audio/voices?model=tts-82m")).json()).toEqual({
       model: "tts-82m",
       voices: presetModel.speech.voices,
+      aliases: expect.objectContaining({ alloy: "af_sarah", onyx: "am_adam", fable: "bm_george" }),
       cloning: false,
       languages: ["en"],
     })
     expect(await (await get("/v1/audio/voices?model=tts-3b-ml")).json()).toEqual({
       model: "tts-3b-ml",
       voices: ["default"],
+      aliases: expect.objectContaining({ alloy: "default", onyx: "default" }),
       cloning: true,
       languages,
     })
