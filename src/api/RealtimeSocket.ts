@@ -62,8 +62,11 @@ export class RealtimeSocket {
   private seat: Seat
   private turns: TurnFinder | undefined
   private downsampler = new Downsampler()
-  /** Opens a place for another model or language. */
-  private readonly reseat: (settings: RealtimeSettings) => Effect.Effect<Seat, EdgeError, LiveServices>
+  /** Opens a place for another model or language, instead of the one that is left afterwards. */
+  private readonly reseat: (
+    settings: RealtimeSettings,
+    replaced: LivePlace,
+  ) => Effect.Effect<Seat, EdgeError, LiveServices>
 
   constructor(
     id: string,
@@ -156,9 +159,9 @@ export class RealtimeSocket {
       // Sessions describe themselves with the model's id, by whatever alias it was named.
       const next = { ...asked, model: (yield* findModel(asked.model))?.entry.id ?? asked.model }
       if (next.model !== model || next.language !== language || next.prompt !== prompt) {
-        const seat = yield* this.reseat(next)
-        yield* this.items.finished
-        yield* this.seat.leave
+        const seat = yield* this.reseat(next, this.seat.place)
+        // Not waited for: an item that is still open ends with an event that comes after this one.
+        yield* this.items.afterwards(this.seat.leave)
         this.seat = seat
       }
       const turnsChanged = JSON.stringify(next.turns) !== JSON.stringify(this.settings.turns)
