@@ -1,10 +1,12 @@
 // Requests as stock voice clients send them, to the byte: header names in their case and order, bodies in their spelling.
-// Only the address, the credential, the text and the audio are the test's. Taken down from a socket with openai-python
-// 2.54.0 (on httpx 0.28.1 and aiohttp 3.14.3) called with the arguments that these sources call it with:
+// Only the address, the credential, the text and the audio are the test's. Recorded from a socket, with openai-python 2.54.0
+// (on httpx 0.28.1), websockets 17.1 and aiohttp 3.14.3 called with the arguments that these sources call them with:
 //
-// - pipecat 1.7.0-771-gacead0507: OpenAITTSService, OpenAISTTService, OpenAIRealtimeSTTService (websockets 17.1)
+// - pipecat 1.7.0-771-gacead0507: OpenAITTSService, OpenAISTTService, OpenAIRealtimeSTTService
 // - LiveKit Agents da6af86a, openai plugin 1.7.0: TTS, STT, its realtime mode
-// - Open WebUI 01fb3e46, routers/audio.py: speech (with `response_format` in its additional parameters), transcription
+//
+// Not recorded but written after its source: Open WebUI 01fb3e46, routers/audio.py, whose speech is configured with
+// `response_format` in its additional parameters.
 
 export interface Wire {
   readonly port: number
