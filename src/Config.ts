@@ -152,6 +152,14 @@ export const settings = {
     fallback: builtInCatalog,
     parse: nonEmpty,
   },
+  openaiAliases: {
+    variable: "EDGEWISE_OPENAI_ALIASES",
+    flag: "openai-aliases",
+    help: "understand OpenAI's names of speech and transcription models and of voices, such as tts-1 and alloy",
+    allowed: "true or false",
+    fallback: true,
+    parse: parseBoolean,
+  },
   rateLimit: {
     variable: "EDGEWISE_RATE_LIMIT",
     flag: "rate-limit",

@@ -71,12 +71,14 @@ const InputTooLong = detail(
 const SynthesisFailed = detail(
   "SynthesisFailed",
   502,
-  "Synthesis failed: unknown voice, or the engine failed",
+  "Synthesis failed: unknown voice (the header X-Available-Voices lists those of the model), or the engine failed",
 )
 
 const VoiceList = Schema.Struct({
   model: Schema.String,
   voices: Schema.Array(Schema.String),
+  /** Other names, OpenAI's included, and the voice that each means. */
+  aliases: Schema.Record(Schema.String, Schema.String),
   cloning: Schema.Boolean,
   languages: Schema.Array(Schema.String),
 })
@@ -85,7 +87,8 @@ export class SpeechGroup extends HttpApiGroup.make("Speech")
   .add(
     HttpApiEndpoint.post("speech", "/v1/audio/speech", {
       payload: SpeechRequest,
-      // The content type follows `response_format`: audio/wav, audio/mpeg and audio/ogg besides this one.
+      // The content type follows `response_format`: audio/wav, audio/mpeg and audio/ogg besides this one. WAV and MP3
+      // have a Content-Length; PCM is chunked, with and without `stream`.
       success: HttpApiSchema.StreamUint8Array({ contentType: "audio/pcm" }),
       error: [
         ...idempotencyErrors,

@@ -27,15 +27,6 @@ const standing = (view: ModelView | undefined): string => {
   return view.lastFailure === "" ? status : `${status}: ${view.lastFailure}`
 }
 
-/** Presets of a speech model: its engine's list, else the catalog's. */
-const voicesOf = (view: ModelView | undefined): ReadonlyArray<string> => {
-  const facts = view?.host?.facts
-  return facts !== undefined && "voices" in facts ? facts.voices : (view?.entry.speech?.voices ?? [])
-}
-
-const synthesisReason = (detail: string, view: ModelView | undefined): string =>
-  detail === "unknown voice" ? `unknown voice; the model has ${voicesOf(view).join(", ")}` : detail
-
 const isEdgeError = (error: unknown): error is EdgeError =>
   typeof error === "object" &&
   error !== null &&
@@ -55,8 +46,10 @@ const wordsOfError = (error: EdgeError, find: FindModel): FailureWords => {
       }
     }
     case "SynthesisFailed": {
-      const { detail, model } = error
-      return { ...about, model, reason: exceptionReason(synthesisReason(detail, find(model))) }
+      const { detail, model, voices } = error
+      // Not the voice that was asked for, which is the caller's text.
+      const has = voices === undefined ? "" : `; the model has ${voices.join(", ")}`
+      return { ...about, model, reason: exceptionReason(detail + has) }
     }
     case "ModelUnavailable": {
       const { model } = error

@@ -109,6 +109,14 @@ export class RealtimeItems {
     ),
   )
 
+  /** Runs this once the items of now have their transcripts. */
+  readonly afterwards = (run: Effect.Effect<void>): Effect.Effect<void> =>
+    Effect.asVoid(
+      Effect.forkIn(Effect.andThen(Effect.ignore(this.finished), run), this.scope, {
+        startImmediately: true,
+      }),
+    )
+
   private readonly announce = (item: Item): Effect.Effect<void, SocketError> =>
     Effect.suspend(() => {
       if (item.committed) return Effect.void

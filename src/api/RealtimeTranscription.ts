@@ -6,9 +6,10 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CloseEvent, type Reader, type SocketError, type Writer } from "effect/socket/Socket"
 import { Drain } from "#actors/Drain.ts"
 import { idleMs } from "#actors/LiveSession.ts"
-import { LiveSessions } from "#actors/LiveSessions.ts"
+import { type LivePlace, LiveSessions } from "#actors/LiveSessions.ts"
 import { InvalidRequest } from "#domain/Errors.ts"
 import { windowSeconds } from "#domain/LiveParameters.ts"
+import { expectsTurns } from "#domain/ModelNames.ts"
 import { defaultTurns, type RealtimeSettings } from "#domain/RealtimeProtocol.ts"
 import { punctuationOf, TranscriptionParameters } from "#domain/Transcription.ts"
 import { Accounts } from "#store/Accounts.ts"
@@ -43,7 +44,7 @@ const settingsOf = (
       language: undefined,
       prompt: "",
       punctuation: punctuationOf(flags),
-      turns: defaultTurns,
+      turns: expectsTurns(asked) ? defaultTurns : null,
     }),
   })
 }
@@ -58,6 +59,7 @@ const takeSeat = Effect.fnUntraced(function* (
   model: string | undefined,
   settings: RealtimeSettings,
   outer: Scope.Scope,
+  replaces?: LivePlace,
 ) {
   const entry = yield* liveModel(model, settings.language)
   const { prompt, punctuation } = settings
@@ -70,6 +72,7 @@ const takeSeat = Effect.fnUntraced(function* (
     punctuation,
     windowSeconds: windowSeconds.default,
     fromScratch: false,
+    ...(replaces === undefined ? {} : { replaces }),
   }
   const place = yield* (yield* LiveSessions).open(request).pipe(
     Scope.provide(scope),
@@ -134,7 +137,8 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     const older = isOlder(request)
     const items = new RealtimeItems(tell, caller, yield* Effect.scope, older)
     const follow = (next: Seat) => followed(trace, next)
-    const reseat = (next: RealtimeSettings) => Effect.map(takeSeat(next.model, next, scope), follow)
+    const reseat = (next: RealtimeSettings, replaced: LivePlace) =>
+      Effect.map(takeSeat(next.model, next, scope, replaced), follow)
     const socket = new RealtimeSocket(`sess_${newId()}`, tell, items, settings, follow(seat), reseat, older)
     yield* socket.created
     const gone = new CloseEvent(1001, "server is shutting down")

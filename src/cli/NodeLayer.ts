@@ -18,6 +18,7 @@ import { EdgeRoutes, knownPaths } from "#api/EdgeRoutes.ts"
 import { EventLoopDelay } from "#api/EventLoopDelay.ts"
 import { NodeIdentity } from "#api/Health.ts"
 import { Idempotency } from "#api/Idempotency.ts"
+import { OpenAiNames } from "#api/ModelNames.ts"
 import { Repository } from "#api/Models.ts"
 import { CurrentNodeMeters, NodeMeters } from "#api/NodeMeters.ts"
 import { PublicKeys } from "#api/PublicKeys.ts"
@@ -126,6 +127,7 @@ export const nodeLayer = (
         sessions(config),
         Layer.succeed(NodeIdentity, { name: config.region, version }),
         Layer.succeed(Repository, config.catalog),
+        Layer.succeed(OpenAiNames, config.openaiAliases),
         Layer.succeed(UploadDir, uploadFolder(config)),
       ),
     ),

@@ -107,6 +107,7 @@ const flags = {
   databaseUrl: flagOf("databaseUrl"),
   region: flagOf("region"),
   catalog: flagOf("catalog"),
+  openaiAliases: flagOf("openaiAliases"),
   rateLimit: flagOf("rateLimit"),
   authFailureLimit: flagOf("authFailureLimit"),
   idleUnloadSeconds: flagOf("idleUnloadSeconds"),

@@ -64,6 +64,8 @@ export const SpeechLimits = Schema.Struct({
   maxCharacters: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000 })),
   /** Preset voices, as `/v1/audio/voices` lists them. */
   voices: Schema.Array(Schema.NonEmptyString),
+  /** Other names of these voices: alias → voice. */
+  aliases: Schema.optionalKey(Schema.Record(Schema.NonEmptyString, Schema.NonEmptyString)),
   /** Whether the voice may be a reference clip. */
   cloning: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
   /** ISO-639-1. */
@@ -79,6 +81,8 @@ export const TranscriptionDefaults = Schema.Struct({
 export const ModelEntry = Schema.Struct({
   id: ModelId,
   kind: ModelKind,
+  /** Other names under which the model answers. Lists, receipts and metrics show its id. */
+  aliases: Schema.optionalKey(Schema.Array(ModelId)),
   adapter: Schema.NonEmptyString,
   ownedBy: Schema.NonEmptyString,
   /** Unix time, seconds. */

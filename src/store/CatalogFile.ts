@@ -3,6 +3,7 @@
 import { readFile, stat } from "node:fs/promises"
 import { Effect, Schema } from "effect"
 import { Catalog } from "#domain/Model.ts"
+import { aliasProblem } from "#domain/ModelNames.ts"
 import { placementProblem } from "#domain/Placement.ts"
 import { adapterNames } from "#engines/adapters.ts"
 
@@ -41,5 +42,7 @@ export const readCatalog = (path: string): Effect.Effect<Catalog, BadCatalog> =>
       const misplaced = placementProblem(entry)
       if (misplaced !== undefined) return yield* bad(`${id}: ${misplaced}`)
     }
+    const alias = aliasProblem(catalog.models)
+    if (alias !== undefined) return yield* bad(alias)
     return catalog
   })
