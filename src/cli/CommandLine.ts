@@ -1,7 +1,9 @@
-// Runs a command tree the way the command line promises: what fails is one line on standard error and exit status 1,
-// wrong usage is one line and exit status 2, and standard output carries nothing but what a command printed.
+// Runs a command tree the way the command line promises: what fails is one line on standard error and exit status 1; wrong
+// usage, wrong settings and wrong files of the operator's own are a line each and exit status 2; and standard output carries
+// nothing but what a command printed.
 import { Cause, Console, Effect, Exit, Logger } from "effect"
 import { CliError, CliOutput, Command } from "effect/cli"
+import { environmentMistakes } from "../Config.ts"
 
 const oneLine = (text: string): string => text.trim().replace(/\s*\n\s*/g, " ")
 
@@ -22,13 +24,31 @@ const messageOf = (error: unknown): string => {
   return error.cause === undefined ? String(error) : messageOf(error.cause)
 }
 
+/** The lines of an error that has several mistakes to tell of; one line of any other. */
+export const linesOf = (error: unknown): ReadonlyArray<string> => {
+  const lines: unknown = typeof error === "object" && error !== null && "lines" in error ? error.lines : []
+  const texts = Array.isArray(lines) ? lines.filter((line) => typeof line === "string") : []
+  return (texts.length === 0 ? [messageOf(error)] : texts).map(oneLine)
+}
+
+export const exitStatusOf = (error: unknown): number =>
+  typeof error === "object" && error !== null && "exitStatus" in error && error.exitStatus === 2 ? 2 : 1
+
+const asksForHelp = (args: ReadonlyArray<string>): boolean =>
+  args.some((arg) => ["--help", "-h", "--version"].includes(arg))
+
+const printLines = (lines: ReadonlyArray<string>) =>
+  Effect.forEach(lines, (line) => Console.error(line), { discard: true })
+
 /** Exit status of a command line, after everything it had to say has been said. */
 export const runCommandLine = <const Name extends string, Input, ContextInput, E, R>(
   command: Command.Command<Name, Input, ContextInput, E, R>,
   args: ReadonlyArray<string>,
   version: string,
-) =>
-  Command.runWith(command, { version })(args).pipe(
+) => {
+  const unknown = asksForHelp(args) ? [] : environmentMistakes()
+  if (unknown.length > 0) return Effect.as(printLines(unknown), 2)
+  return Command.runWith(command, { version })(args).pipe(
     Effect.exit,
     Effect.flatMap((exit) => {
       if (Exit.isSuccess(exit)) return Effect.succeed(0)
@@ -36,7 +56,8 @@ export const runCommandLine = <const Name extends string, Input, ContextInput, E
       if (CliError.isCliError(error) && error._tag === "ShowHelp") {
         return Effect.succeed(error.errors.length === 0 ? 0 : 2)
       }
-      return Effect.as(Console.error(oneLine(messageOf(error))), 1)
+      return Effect.as(printLines(linesOf(error)), exitStatusOf(error))
     }),
     Effect.provide([presenter, Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])]),
   )
+}

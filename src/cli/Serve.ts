@@ -6,7 +6,15 @@ import type { Deployment } from "#actors/ModelRegistry.ts"
 import type { NodeMeters } from "#api/NodeMeters.ts"
 import { deployments } from "#store/ModelFiles.ts"
 import { weightsDir } from "#store/Weights.ts"
-import { type Config, load, otlpSettings, roles, type SettingName, settings } from "../Config.ts"
+import {
+  type Config,
+  catalogRegions,
+  load,
+  otlpSettings,
+  roles,
+  type SettingName,
+  settings,
+} from "../Config.ts"
 import { keepHeapSmall } from "./HeapGrowth.ts"
 import { nodeMeters } from "./NodeLayer.ts"
 import { rolesLayer } from "./Roles.ts"
@@ -53,7 +61,14 @@ const toldToStop = Effect.callback<string>((resume) => {
 
 const run = Effect.fnUntraced(function* (config: Config, meters: NodeMeters) {
   const serves = config.roles.includes("edge")
-  const deployed = serves ? yield* deployments(config.catalog, config.region, weightsDir(config.dataDir)) : []
+  const deployed = serves
+    ? yield* deployments(
+        config.catalog,
+        config.region,
+        weightsDir(config.dataDir),
+        yield* catalogRegions(config),
+      )
+    : []
   const stopping = yield* Effect.forkChild(toldToStop, { startImmediately: true })
   yield* Effect.gen(function* () {
     yield* greet(config, deployed)

@@ -84,6 +84,7 @@ export const storeLayerFromEnvironment: Layer.Layer<Store, StoreUnavailable> = L
       return yield* new StoreUnavailable({
         place: "EDGEWISE_DATABASE_URL",
         problem: `${JSON.stringify(hidePassword(databaseUrl))} is not allowed; allowed is ${databaseUrlRule}`,
+        isSetting: true,
       })
     }
     return postgresStoreLayer(databaseUrl)
