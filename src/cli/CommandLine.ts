@@ -1,7 +1,7 @@
 // Runs a command tree the way the command line promises: what fails is one line on standard error and exit status 1; wrong
 // usage, wrong settings and wrong files of the operator's own are a line each and exit status 2; and standard output carries
 // nothing but what a command printed.
-import { Cause, Console, Effect, Exit, Logger } from "effect"
+import { Cause, Console, Data, Effect, Exit, Logger } from "effect"
 import { CliError, CliOutput, Command } from "effect/cli"
 import { environmentMistakes } from "../Config.ts"
 
@@ -23,6 +23,9 @@ const messageOf = (error: unknown): string => {
   if (error.message !== "") return error.message
   return error.cause === undefined ? String(error) : messageOf(error.cause)
 }
+
+/** Ends a command that has printed what is wrong itself. */
+export class AlreadyReported extends Data.TaggedError("AlreadyReported")<{ readonly exitStatus: number }> {}
 
 /** The lines of an error that has several mistakes to tell of; one line of any other. */
 export const linesOf = (error: unknown): ReadonlyArray<string> => {
@@ -46,7 +49,8 @@ export const runCommandLine = <const Name extends string, Input, ContextInput, E
   args: ReadonlyArray<string>,
   version: string,
 ) => {
-  const unknown = asksForHelp(args) ? [] : environmentMistakes()
+  // `check` reports them with everything else.
+  const unknown = asksForHelp(args) || args[0] === "check" ? [] : environmentMistakes()
   if (unknown.length > 0) return Effect.as(printLines(unknown), 2)
   return Command.runWith(command, { version })(args).pipe(
     Effect.exit,
@@ -56,6 +60,7 @@ export const runCommandLine = <const Name extends string, Input, ContextInput, E
       if (CliError.isCliError(error) && error._tag === "ShowHelp") {
         return Effect.succeed(error.errors.length === 0 ? 0 : 2)
       }
+      if (error instanceof AlreadyReported) return Effect.succeed(error.exitStatus)
       return Effect.as(printLines(linesOf(error)), exitStatusOf(error))
     }),
     Effect.provide([presenter, Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])]),

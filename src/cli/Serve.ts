@@ -95,7 +95,8 @@ const flagOf = (name: SettingName) =>
     Flag.optional,
   )
 
-const flags = {
+/** The settings as flags, of `serve` and of `check`. */
+export const settingFlags = {
   host: flagOf("host"),
   roles: flagOf("roles"),
   port: flagOf("port"),
@@ -125,15 +126,22 @@ const flags = {
   logLevel: flagOf("logLevel"),
 } satisfies Record<SettingName, unknown>
 
+type Given = { readonly [K in SettingName]: Option.Option<string> }
+
+/** The flags that were given. */
+export const textsOf = (given: Given): Partial<Record<SettingName, string>> => {
+  const texts: Partial<Record<SettingName, string>> = {}
+  for (const [name, value] of Object.entries(given)) {
+    if (Option.isSome(value)) texts[name as SettingName] = value.value
+  }
+  return texts
+}
+
 export const serve = Command.make(
   "serve",
-  flags,
+  settingFlags,
   Effect.fn(function* (given) {
-    const texts: Partial<Record<SettingName, string>> = {}
-    for (const [name, value] of Object.entries(given)) {
-      if (Option.isSome(value)) texts[name as SettingName] = value.value
-    }
-    const config = yield* load(texts)
+    const config = yield* load(textsOf(given))
     keepHeapSmall()
     const otlp = yield* otlpSettings()
     const meters = nodeMeters()

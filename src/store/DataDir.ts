@@ -1,6 +1,6 @@
 // The data directory: where it is on disk and who may read it. Called when the store opens; whatever else keeps files
 // there (uploads, weights, signing keys) asks for the same directory.
-import { closeSync, existsSync, mkdirSync, openSync } from "node:fs"
+import { closeSync, existsSync, mkdirSync, openSync, readSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { Effect } from "effect"
 import { StoreUnavailable } from "./StoreErrors.ts"
@@ -20,6 +20,27 @@ export const makeDir = (dir: string): void => {
   } catch (cause) {
     // Another process may have made it just now.
     if (!existsSync(dir)) throw cause
+  }
+}
+
+const databaseName = "store.sqlite"
+
+/** How every SQLite database begins, except an empty one. */
+const databaseHead = "SQLite format 3\0"
+
+/** What is wrong with the database file of a data directory, or undefined; one that is not there yet is fine. */
+export const databaseFileProblem = (dir: string): string | undefined => {
+  const file = join(dir, databaseName)
+  if (!existsSync(file)) return undefined
+  const handle = openSync(file, "r+")
+  try {
+    const head = Buffer.alloc(databaseHead.length)
+    const bytes = readSync(handle, head, 0, head.length, 0)
+    return bytes === 0 || head.toString("latin1") === databaseHead
+      ? undefined
+      : `${file}: is not a SQLite database`
+  } finally {
+    closeSync(handle)
   }
 }
 
@@ -43,7 +64,7 @@ export const dataDirectory = (dataDir: string): Effect.Effect<string, StoreUnava
 export const databaseFile = (dataDir: string): Effect.Effect<string, StoreUnavailable> =>
   Effect.try({
     try: () => {
-      const file = join(made(dataDir), "store.sqlite")
+      const file = join(made(dataDir), databaseName)
       closeSync(openSync(file, "a", fileMode))
       return file
     },
