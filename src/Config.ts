@@ -309,6 +309,23 @@ const checkRegion = ({ region, regions }: Config): Effect.Effect<void, BadSettin
     return yield* new BadSetting({ variable: settings.region.variable, value: region, allowed })
   })
 
+/** Two roles of a process cannot listen on one port. */
+const checkPorts = (config: Config): Effect.Effect<void, BadSetting> => {
+  const names = { edge: "port", auth: "authPort", router: "routerPort" } as const
+  const used = new Map<number, string>()
+  for (const role of config.roles) {
+    const { variable } = settings[names[role]]
+    const port = config[names[role]]
+    const other = used.get(port)
+    if (other !== undefined && port !== 0) {
+      const allowed = `it is the port of ${other} too; each role needs its own`
+      return Effect.fail(new BadSetting({ variable, value: String(port), allowed }))
+    }
+    used.set(port, variable)
+  }
+  return Effect.void
+}
+
 /** Settings by flag (undefined where not given), then environment, then default. */
 export const load = (
   flags: Flags,
@@ -337,6 +354,7 @@ export const load = (
       return yield* new BadSetting({ variable, value, allowed, others: others.map(({ message }) => message) })
     }
     const config = values as Config
+    yield* checkPorts(config)
     yield* checkRegion(config)
     return { ...config, dataDir: resolve(config.dataDir), catalog: resolve(config.catalog) }
   })

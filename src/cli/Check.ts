@@ -8,14 +8,25 @@ import { readCatalog } from "#store/CatalogFile.ts"
 import { GeoDatabase } from "#store/GeoDatabase.ts"
 import { locate } from "#store/ModelFiles.ts"
 import { weightsDir } from "#store/Weights.ts"
+import { listenProblem } from "#transport/ListenProblem.ts"
 import { type Config, catalogRegions, environmentMistakes, load, otlpSettings, type Role } from "../Config.ts"
 import { AlreadyReported, exitStatusOf, linesOf } from "./CommandLine.ts"
-import { dataDirProblem, portProblem } from "./Probes.ts"
+import { dataDirProblem } from "./Probes.ts"
 import { endpointsOf } from "./RouterRole.ts"
 import { settingFlags, textsOf } from "./Serve.ts"
+import { clockProblem, memoryProblem } from "./StartWarnings.ts"
 import { jsonFlag, printJson } from "./Usage.ts"
 
-type Subject = "settings" | "regions" | "geo database" | "catalog" | "weights" | "data directory" | "ports"
+type Subject =
+  | "settings"
+  | "regions"
+  | "geo database"
+  | "catalog"
+  | "weights"
+  | "data directory"
+  | "clock"
+  | "memory"
+  | "ports"
 
 export interface Finding {
   readonly subject: Subject
@@ -50,7 +61,8 @@ const weightsOf = (config: Config, entry: ModelEntry): Effect.Effect<ReadonlyArr
 
 const catalogAndWeights = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
   Effect.gen(function* () {
-    const regions = yield* catalogRegions(config)
+    // A regions file that is wrong is reported by itself.
+    const regions = yield* Effect.orElseSucceed(catalogRegions(config), () => undefined)
     const { models } = yield* readCatalog(config.catalog, regions)
     const deployed = models.filter((entry) => isDeployedIn(entry, config.region))
     if (deployed.length === 0) {
@@ -58,36 +70,32 @@ const catalogAndWeights = (config: Config): Effect.Effect<ReadonlyArray<Finding>
       return [{ subject: "catalog" as const, problem, exitStatus: 2 }]
     }
     return (yield* Effect.forEach(deployed, (entry) => weightsOf(config, entry))).flat()
-  }).pipe(
-    Effect.catchTags({
-      BadCatalog: (error) => Effect.succeed(findingsOf("catalog", error)),
-      // Reported as the regions file's own mistake.
-      BadRegions: () => Effect.succeed([]),
-    }),
-  )
+  }).pipe(Effect.catch((error) => Effect.succeed(findingsOf("catalog", error))))
 
 const listenersOf = ({ authPort, port, roles, routerPort }: Config) => {
   const ports: Readonly<Record<Role, number>> = { edge: port, auth: authPort, router: routerPort }
   return roles.map((role) => ({ role, port: ports[role] })).filter((one) => one.port !== 0)
 }
 
-const ports = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
-  Effect.forEach(listenersOf(config), ({ port, role }, index) => {
-    const other = listenersOf(config).findIndex((one) => one.port === port)
-    if (other < index) {
-      const problem = `${role}: port ${port} is also the port of the role ${listenersOf(config)[other]?.role}`
-      return Effect.succeed([{ subject: "ports" as const, problem, exitStatus: 2 }])
-    }
-    return Effect.map(portProblem(config.host, port), (problem) =>
-      problem === undefined
-        ? []
-        : [{ subject: "ports" as const, problem: `${role}: ${problem}`, exitStatus: 1 }],
-    )
-  }).pipe(Effect.map((found) => found.flat()))
+/** A step that says what is wrong in one line, or nothing. */
+const oneFinding = (subject: Subject, step: Effect.Effect<string | undefined>) =>
+  Effect.map(
+    step,
+    (problem): ReadonlyArray<Finding> => (problem === undefined ? [] : [{ subject, problem, exitStatus: 1 }]),
+  )
 
-const dataDirectory = ({ dataDir }: Config): Effect.Effect<ReadonlyArray<Finding>> =>
-  Effect.map(dataDirProblem(dataDir), (problem) =>
-    problem === undefined ? [] : [{ subject: "data directory", problem, exitStatus: 1 }],
+const ports = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
+  Effect.map(
+    Effect.forEach(listenersOf(config), ({ port, role }) =>
+      oneFinding(
+        "ports",
+        Effect.map(
+          Effect.promise(() => listenProblem(config.host, port)),
+          (problem) => (problem === undefined ? undefined : `${role}: ${problem}`),
+        ),
+      ),
+    ),
+    (found) => found.flat(),
   )
 
 /** Everything that is wrong. Files and ports are looked at only once the settings that name them are right. */
@@ -109,7 +117,16 @@ export const findings = (texts: Parameters<typeof load>[0]): Effect.Effect<Reado
         ? attempt("geo database", Effect.scoped(Layer.build(GeoDatabase.file(geoipDb))))
         : undefined,
       roles.includes("edge") ? catalogAndWeights(config) : undefined,
-      dataDirectory(config),
+      roles.includes("edge") || roles.includes("auth")
+        ? oneFinding("data directory", dataDirProblem(config.dataDir))
+        : undefined,
+      oneFinding("clock", clockProblem(config)),
+      roles.includes("edge")
+        ? oneFinding(
+            "memory",
+            Effect.sync(() => memoryProblem(config)),
+          )
+        : undefined,
       ports(config),
     ]
     const found = yield* Effect.forEach(steps, (step) => step ?? Effect.succeed([]))

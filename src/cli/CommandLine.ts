@@ -5,7 +5,11 @@ import { Cause, Console, Data, Effect, Exit, Logger } from "effect"
 import { CliError, CliOutput, Command } from "effect/cli"
 import { environmentMistakes } from "../Config.ts"
 
-const oneLine = (text: string): string => text.trim().replace(/\s*\n\s*/g, " ")
+const oneLine = (text: string): string =>
+  text
+    .trim()
+    .replace(/\s*Did you mean this\?\s*/g, "; did you mean ")
+    .replace(/\s*\n\s*/g, " ")
 
 /** Wrong usage names its first mistake; the whole help is a `--help` away. */
 const presenter = CliOutput.layerPresenter({
@@ -38,7 +42,7 @@ export const exitStatusOf = (error: unknown): number =>
   typeof error === "object" && error !== null && "exitStatus" in error && error.exitStatus === 2 ? 2 : 1
 
 const asksForHelp = (args: ReadonlyArray<string>): boolean =>
-  args.some((arg) => ["--help", "-h", "--version"].includes(arg))
+  args.some((arg) => ["--help", "-h", "--version", "-v"].includes(arg))
 
 const printLines = (lines: ReadonlyArray<string>) =>
   Effect.forEach(lines, (line) => Console.error(line), { discard: true })

@@ -4,6 +4,7 @@ import { Command, Flag } from "effect/cli"
 import { Drain } from "#actors/Drain.ts"
 import type { Deployment } from "#actors/ModelRegistry.ts"
 import type { NodeMeters } from "#api/NodeMeters.ts"
+import { tryDataDirectory } from "#store/DataDir.ts"
 import { deployments } from "#store/ModelFiles.ts"
 import { weightsDir } from "#store/Weights.ts"
 import {
@@ -19,6 +20,7 @@ import { keepHeapSmall } from "./HeapGrowth.ts"
 import { nodeMeters } from "./NodeLayer.ts"
 import { rolesLayer } from "./Roles.ts"
 import { Started } from "./Started.ts"
+import { startWarnings } from "./StartWarnings.ts"
 import { telemetry } from "./Telemetry.ts"
 import { version } from "./Version.ts"
 
@@ -61,6 +63,8 @@ const toldToStop = Effect.callback<string>((resume) => {
 
 const run = Effect.fnUntraced(function* (config: Config, meters: NodeMeters) {
   const serves = config.roles.includes("edge")
+  if (serves || config.roles.includes("auth")) yield* tryDataDirectory(config.dataDir)
+  for (const warning of yield* startWarnings(config)) yield* Effect.logWarning(warning)
   const deployed = serves
     ? yield* deployments(
         config.catalog,

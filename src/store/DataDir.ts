@@ -1,6 +1,6 @@
 // The data directory: where it is on disk and who may read it. Called when the store opens; whatever else keeps files
 // there (uploads, weights, signing keys) asks for the same directory.
-import { closeSync, existsSync, mkdirSync, openSync, readSync } from "node:fs"
+import { closeSync, existsSync, mkdirSync, openSync, readSync, unlinkSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { Effect } from "effect"
 import { StoreUnavailable } from "./StoreErrors.ts"
@@ -50,12 +50,37 @@ const made = (dataDir: string): string => {
   return dir
 }
 
-const unavailable = (dataDir: string) => (cause: unknown) =>
-  new StoreUnavailable({ place: dataDir, problem: problemOf(cause) })
+/** What the system's errors mean for a data directory. */
+const words: Readonly<Record<string, string>> = {
+  EACCES: "this user may not write here",
+  EISDIR: `${databaseName} is a folder`,
+  ENOENT: "this directory cannot be made",
+  ENOSPC: "no space is left on the disk",
+  ENOTDIR: "a part of this path is a file, not a directory",
+  EPERM: "this user may not write here",
+  EROFS: "the file system is read-only",
+}
+
+const unavailable = (dataDir: string) => (cause: unknown) => {
+  const code = cause instanceof Error && "code" in cause ? String(cause.code) : ""
+  const problem = words[code] === undefined ? problemOf(cause) : `${words[code]} (${code})`
+  return new StoreUnavailable({ place: dataDir, problem })
+}
 
 /** The data directory, created where missing: of a node whose database is elsewhere. */
 export const dataDirectory = (dataDir: string): Effect.Effect<string, StoreUnavailable> =>
   Effect.try({ try: () => made(dataDir), catch: unavailable(dataDir) })
+
+/** Makes the directory where it is missing and writes a small file into it, which is removed: fails where a node would. */
+export const tryDataDirectory = (dataDir: string): Effect.Effect<void, StoreUnavailable> =>
+  Effect.try({
+    try: () => {
+      const file = join(made(dataDir), `.try-${process.pid}`)
+      writeFileSync(file, "edgewise", { mode: fileMode })
+      unlinkSync(file)
+    },
+    catch: unavailable(dataDir),
+  })
 
 /**
  * The database file of a data directory, both created where missing. The file is made empty first, because SQLite

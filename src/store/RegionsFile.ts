@@ -14,7 +14,7 @@ export class BadRegions extends Schema.TaggedError<BadRegions>()("BadRegions", {
   lines: Schema.optionalKey(Schema.Array(Schema.String)),
 }) {
   override get message(): string {
-    return this.lines === undefined ? `regions ${this.path}: ${this.problem}` : firstOf(this.lines)
+    return this.lines === undefined ? `${this.path}: ${this.problem}` : firstOf(this.lines)
   }
 
   readonly exitStatus = 2

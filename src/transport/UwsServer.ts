@@ -14,6 +14,7 @@ import { Deadlines } from "./Deadlines.ts"
 import { Exchange, type ListenerState, type UpgradeContext } from "./Exchange.ts"
 import { webSocketEvents } from "./Handshake.ts"
 import { LargeReplies } from "./LargeReplies.ts"
+import { listenProblem } from "./ListenProblem.ts"
 import { refuse } from "./Refusal.ts"
 import { joinHeaders } from "./ReplyHead.ts"
 import { handleResponse } from "./ReplyWriter.ts"
@@ -262,10 +263,16 @@ const listen = (
     const call = app.listen.bind(app) as unknown as Listen
     call(host, port, EXCLUSIVE_PORT, (socket) => {
       if (socket === false) {
-        const cause = new Error(
-          `cannot listen on ${host}:${port}: the port is taken or the address is not ours`,
+        const failed = Effect.flatMap(
+          Effect.promise(() => listenProblem(host, port)),
+          (problem) => {
+            const cause = new Error(
+              problem ?? `cannot listen on ${host}:${port}: the port was in use just now`,
+            )
+            return Effect.fail(new ServeError({ cause }))
+          },
         )
-        return resume(Effect.fail(new ServeError({ cause })))
+        return resume(failed)
       }
       let open = true
       resume(
