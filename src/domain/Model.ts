@@ -17,7 +17,15 @@ export const ModelId = Schema.String.check(
 )
 
 /** Last parts of paths below `/v1/models/`, which `GET /v1/models/{id}` could not answer for a model. */
-export const reservedModelIds: ReadonlyArray<string> = ["load", "pull", "status", "unload", "unload-all"]
+export const reservedModelIds: ReadonlyArray<string> = [
+  "load",
+  "logs",
+  "pull",
+  "reload",
+  "status",
+  "unload",
+  "unload-all",
+]
 
 /** One weight file: a path relative to the catalog's folder, or `hf:owner/repo@commit/file`. */
 export const WeightFile = Schema.Struct({

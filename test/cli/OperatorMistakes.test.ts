@@ -1,11 +1,12 @@
 // Every mistake of the table, made with the real process: exactly its line, its exit status, no stack and no silence; and the
 // page of the documentation, which is the same table.
 import { spawnSync } from "node:child_process"
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { settings } from "../../src/Config.ts"
 import { edgewise, startCommand } from "../support/NodeProcess.ts"
 import {
   databasePassword,
@@ -32,8 +33,15 @@ interface Outcome {
 }
 const outcomes = new Map<OperatorMistake, Outcome>()
 
-const canBeMade = ({ needs }: OperatorMistake): boolean =>
-  needs === undefined || (needs === "Postgres" ? hasPostgres : mounted)
+/** What a mistake needs so that it can be made: of the machine, or of this version of the product. */
+const available: Readonly<Record<NonNullable<OperatorMistake["needs"]>, boolean>> = {
+  Postgres: hasPostgres,
+  "a full disk": mounted,
+  "weight checks": existsSync(new URL("../../src/store/WeightCheck.ts", import.meta.url)),
+  "TLS settings": "tlsCert" in settings,
+}
+
+const canBeMade = ({ needs }: OperatorMistake): boolean => needs === undefined || available[needs]
 
 const worldOf = async (name: string): Promise<World> => {
   const dir = join(root, name)
@@ -60,17 +68,22 @@ const masked = (text: string, { dir, takenPort }: World): ReadonlyArray<string> 
     .split("\n")
     .filter((line) => line !== "")
 
-/** The words of a log line. */
+interface LogEntry {
+  readonly message: string
+  readonly annotations?: { readonly model?: string; readonly reason?: string }
+}
+
+/** The words of a log line, with the model and the reason that it names. */
 const messageOf = (line: string): string => {
   if (!line.startsWith("{") || !line.endsWith("}")) return line
   const entry: unknown = JSON.parse(line)
-  return typeof entry === "object" && entry !== null && "message" in entry ? String(entry.message) : line
+  const { annotations, message } = entry as LogEntry
+  const { model, reason } = annotations ?? {}
+  return [message, model, reason].filter((part) => part !== undefined).join(": ")
 }
 
 const outcomeOf = async (mistake: OperatorMistake, index: number): Promise<Outcome> => {
   const world = await worldOf(String(index))
-  // A folder of weights stands where the file is, where the mistake says so.
-  if (mistake.mistake === "a folder as weights") rmSync(join(world.dir, "weights.gguf"))
   const { args = ["serve"], env } = mistake.make(world)
   const variables = {
     EDGEWISE_DATA_DIR: world.dataDir,
@@ -87,7 +100,7 @@ const outcomeOf = async (mistake: OperatorMistake, index: number): Promise<Outco
   }
   const running = startCommand(args, variables)
   try {
-    await eventually(() => running.stdout().includes("try it:"), "the node serves", 60_000)
+    await eventually(() => running.stdout().includes("router listening on"), "the node serves", 60_000)
     const warned = () => masked(running.stderr(), world).map(messageOf).includes(mistake.line)
     // A line that does not come is the test's to report.
     await eventually(warned, "the node warns", 5_000).catch(() => {})

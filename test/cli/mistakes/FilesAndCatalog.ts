@@ -1,5 +1,5 @@
 // Mistakes in the files that an operator writes: catalog, regions, geo database, and where they are.
-import { mkdirSync, writeFileSync } from "node:fs"
+import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import {
   catalogText,
@@ -192,6 +192,7 @@ export const catalog: ReadonlyArray<Omit<OperatorMistake, "category">> = [
   {
     mistake: "a folder as weights",
     make: (world) => {
+      rmSync(join(world.dir, "weights.gguf"))
       mkdirSync(join(world.dir, "weights.gguf"))
       return inCatalog(withWeights)(world)
     },

@@ -2,6 +2,7 @@
 // docs/operator-mistakes.md.
 import { catalog, files } from "./FilesAndCatalog.ts"
 import { clocks, databases, disk, memory, ports, settings } from "./NodeAndMachine.ts"
+import { certificates, weights } from "./WeightsAndCertificates.ts"
 import type { OperatorMistake } from "./World.ts"
 
 const of = (category: OperatorMistake["category"], rows: ReadonlyArray<Omit<OperatorMistake, "category">>) =>
@@ -16,6 +17,8 @@ export const operatorMistakes: ReadonlyArray<OperatorMistake> = [
   ...of("memory", memory),
   ...of("clock", clocks),
   ...of("database", databases),
+  ...of("weights", weights),
+  ...of("certificates", certificates),
 ]
 
 const cell = (text: string): string => text.replaceAll("|", "\\|")
@@ -26,7 +29,8 @@ export const page = (): string => `# What an operator may get wrong
 Each row is a mistake, the line that \`edgewise\` prints on standard error, and the exit status: 2 for settings, usage and the
 files that an operator writes, 1 for what else keeps a node from starting, and "serves" for a warning of a node that
 serves all the same. Every row is a test (\`test/cli/OperatorMistakes.test.ts\`), and a test keeps this page equal to it.
-\`DIR\` is a folder, \`PORT\` a port. A catalog with several mistakes prints a line for each, 20 at most.
+\`DIR\` is a folder, \`PORT\` a port. Of a
+warning's log line the message stands here, with the model and the reason where it has them. A catalog with several mistakes prints a line for each, 20 at most.
 
 \`edgewise check\` finds the same without serving.
 

@@ -25,6 +25,8 @@ export interface OperatorMistake {
     | "memory"
     | "clock"
     | "database"
+    | "weights"
+    | "certificates"
   /** As it stands in the documentation. */
   readonly mistake: string
   /** Makes it: files in the world's folder, variables of the environment, and arguments, `serve` where absent. */
@@ -36,7 +38,7 @@ export interface OperatorMistake {
   readonly line: string
   /** Exit status; `serves` where it is a warning of a node that serves. */
   readonly status: 1 | 2 | "serves"
-  readonly needs?: "Postgres" | "a full disk"
+  readonly needs?: "Postgres" | "a full disk" | "weight checks" | "TLS settings"
 }
 
 /** An entry that is right; it needs no weights. */
