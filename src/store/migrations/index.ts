@@ -37,7 +37,7 @@ const checkVersion = (place: string) =>
     }>`SELECT MAX(migration_id) AS version FROM migrations`
     const version = Number(row?.version ?? 0)
     if (version <= newest) return
-    const problem = `was changed by a later version of edgewise (schema ${version}, this version knows ${newest})`
+    const problem = `was changed by a later version of edgewise (schema ${version}); start that one, or use another database`
     return yield* new StoreUnavailable({ place, problem })
   })
 

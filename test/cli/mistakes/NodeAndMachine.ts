@@ -240,7 +240,7 @@ export const databases: ReadonlyArray<Omit<OperatorMistake, "category">> = [
       return {}
     },
     status: 1,
-    line: "DIR/data/store.sqlite: was changed by a later version of edgewise (schema 99, this version knows 4)",
+    line: "DIR/data/store.sqlite: was changed by a later version of edgewise (schema 99); start that one, or use another database",
   },
 ]
 
