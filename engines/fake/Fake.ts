@@ -14,25 +14,8 @@ import {
   type TextEngine,
 } from "../Engine.ts"
 import { scriptOf, unitText } from "./FakeScript.ts"
+import { FakeOptions } from "./Options.ts"
 import { Ticker } from "./Ticker.ts"
-
-const count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
-const FakeOptions = Schema.Struct({
-  slots: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(16))),
-  contextTokens: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(8192))),
-  /** How long loading takes, milliseconds. */
-  loadMs: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0))),
-  /** What loading fails with, if it shall fail. */
-  loadFailure: Schema.optionalKey(Schema.String),
-  /** What it prints while it loads, `times` times. */
-  print: Schema.optionalKey(
-    Schema.Struct({
-      stdout: Schema.optionalKey(Schema.String),
-      stderr: Schema.optionalKey(Schema.String),
-      times: Schema.optionalKey(count),
-    }),
-  ),
-})
 
 const promptText = (request: GenerateRequest): string =>
   "text" in request.prompt ? request.prompt.text : (request.prompt.turns.at(-1)?.content ?? "")

@@ -7,7 +7,7 @@ import { SpeechRequest } from "#domain/Speech.ts"
 import { Authentication } from "./Authentication.ts"
 import { HealthRecord } from "./Health.ts"
 import { ModelLogsRecord } from "./ModelLogs.ts"
-import { ModelList, ModelStatusRecord } from "./Models.ts"
+import { ModelList, ModelListEntry, ModelStatusRecord } from "./Models.ts"
 import { LoadRequest, PurgeRequest, UnloadRequest } from "./Operations.ts"
 
 const detail = (name: string, status: number, description: string) =>
@@ -175,12 +175,29 @@ export class TranscriptionGroup extends HttpApiGroup.make("Transcription")
   )
   .middleware(Authentication) {}
 
+const modelId = {
+  id: Schema.String.annotate({
+    description: "A model's id; a slash in it may be written as it is or as `%2F`",
+  }),
+}
+
 export class ModelsGroup extends HttpApiGroup.make("Models")
   .add(
     HttpApiEndpoint.get("listModels", "/v1/models", {
       success: ModelList,
       error: [NotAuthorized, TooManyRequests],
     }),
+    HttpApiEndpoint.get("oneModel", "/v1/models/:id", {
+      params: modelId,
+      success: ModelListEntry,
+      error: [NotAuthorized, NotLoaded, TooManyRequests],
+    }),
+    // The same with the slash of an id like `Qwen/Qwen3-0.6B` as it is; OpenAPI knows no parameter with a slash.
+    HttpApiEndpoint.get("oneModelOfOwner", "/v1/models/:owner/:name", {
+      params: { owner: Schema.String, name: Schema.String },
+      success: ModelListEntry,
+      error: [NotAuthorized, NotLoaded, TooManyRequests],
+    }).annotate(OpenApi.Exclude, true),
     HttpApiEndpoint.get("modelStatus", "/v1/models/status", {
       success: ModelStatusRecord,
       error: [NotAuthorized, TooManyRequests],

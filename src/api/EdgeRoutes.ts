@@ -17,14 +17,14 @@ import { bodyBytes } from "./JsonBody.ts"
 import { liveTranscription } from "./LiveTranscription.ts"
 import { metrics } from "./Metrics.ts"
 import { modelLogs } from "./ModelLogs.ts"
-import { listModels, modelStatus } from "./Models.ts"
+import { listModels, modelStatus, oneModel } from "./Models.ts"
 import { gpuMemory, gpuPurge, gpuStatus, loadModel, unloadAll, unloadModel } from "./Operations.ts"
 import { Playground } from "./Playground.ts"
 import { realtimeTranscription } from "./RealtimeTranscription.ts"
 import { speech, voices } from "./Speech.ts"
 import { storeOutage } from "./StoreOutage.ts"
 import { cancelTranscription, pollTranscription, transcribe } from "./Transcriptions.ts"
-import { type KnownPaths, unmatched } from "./Unmatched.ts"
+import { idOfModelPath, type KnownPaths, modelPath, pathOf, unmatched } from "./Unmatched.ts"
 
 /** Every expected failure of a handler becomes its reply here, once for all endpoints. */
 const answered = <R>(
@@ -59,8 +59,18 @@ const Transcription = HttpApiBuilder.group(EdgeApi, "Transcription", (handlers) 
     .handleRaw("cancelTranscription", ({ request }) => answered(cancelTranscription(request))),
 )
 
+/** The router also takes paths in which no id can stand, e.g. with nothing behind the slash. */
+const modelOf = (self: HttpServerRequest.HttpServerRequest) =>
+  idOfModelPath(pathOf(self.url)) === undefined
+    ? Effect.succeed(unmatched(knownPaths, self.method, self.url))
+    : answered(oneModel(self))
+
 const Models = HttpApiBuilder.group(EdgeApi, "Models", (handlers) =>
-  handlers.handleRaw("listModels", () => listModels).handleRaw("modelStatus", () => modelStatus),
+  handlers
+    .handleRaw("listModels", () => listModels)
+    .handleRaw("oneModel", ({ request }) => modelOf(request))
+    .handleRaw("oneModelOfOwner", ({ request }) => modelOf(request))
+    .handleRaw("modelStatus", () => modelStatus),
 )
 
 const Operations = HttpApiBuilder.group(EdgeApi, "Operations", (handlers) =>
@@ -102,6 +112,7 @@ export const knownPaths: KnownPaths = {
   "/v1/gpu/purge": ["POST"],
   "/v1/gpu/status": ["GET"],
   "/v1/models": ["GET"],
+  [modelPath]: ["GET"],
   "/v1/models/load": ["POST"],
   "/v1/models/logs": ["GET"],
   "/v1/models/status": ["GET"],
@@ -131,6 +142,22 @@ const Pages = HttpRouter.addAll([
   ),
 ])
 
+/**
+ * Paths below /v1/models/ that take no GET. Without these routes a GET of them would be one of a model with that id; they
+ * answer 405, as for any other path and method.
+ */
+const NotModels = HttpRouter.addAll(
+  Object.entries(knownPaths)
+    .filter(([path, methods]) => path.startsWith("/v1/models/") && !methods.includes("GET"))
+    .map(([path]) =>
+      HttpRouter.route(
+        "GET",
+        path as `/${string}`,
+        Effect.map(request, (self) => unmatched(knownPaths, self.method, self.url)),
+      ),
+    ),
+)
+
 /** No catch-all route: one would take HEAD requests away from the GET routes that answer them. */
 const Others = HttpRouter.middleware(
   (handled) =>
@@ -143,4 +170,4 @@ const Others = HttpRouter.middleware(
 )
 
 /** Everything the edge listener serves. */
-export const EdgeRoutes = Layer.mergeAll(Api, Docs, Playground, Pages, Others)
+export const EdgeRoutes = Layer.mergeAll(Api, Docs, Playground, Pages, NotModels, Others)

@@ -1,10 +1,13 @@
-// GET /v1/models and /v1/models/status: records and handlers.
+// GET /v1/models, /v1/models/{id} and /v1/models/status: records and handlers.
 import { basename } from "node:path"
 import { Context, Effect, Schema } from "effect"
-import { HttpServerResponse } from "effect/http"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import type { ModelView } from "#actors/ModelView.ts"
+import { ModelNotLoaded } from "#domain/Errors.ts"
+import type { ModelEntry } from "#domain/Model.ts"
 import { Caller } from "./Authentication.ts"
+import { idOfModelPath, pathOf } from "./Unmatched.ts"
 
 export const ModelListEntry = Schema.Struct({
   id: Schema.String,
@@ -32,16 +35,18 @@ export const Repository = Context.Reference<string>("edgewise/api/Repository", {
   defaultValue: () => "models",
 })
 
+const recordOf = ({ created, id, ownedBy }: ModelEntry): typeof ModelListEntry.Type => ({
+  id,
+  object: "model",
+  created,
+  owned_by: ownedBy,
+  permission: [],
+  root: id,
+  parent: null,
+})
+
 export const listModels = Effect.gen(function* () {
-  const data = (yield* ModelRegistry).all().map(({ entry }) => ({
-    id: entry.id,
-    object: "model",
-    created: entry.created,
-    owned_by: entry.ownedBy,
-    permission: [],
-    root: entry.id,
-    parent: null,
-  }))
+  const data = (yield* ModelRegistry).all().map(({ entry }) => recordOf(entry))
   return HttpServerResponse.jsonUnsafe({ object: "list", data })
 })
 
@@ -52,6 +57,13 @@ export const failuresOf = (views: ReadonlyArray<ModelView>): Readonly<Record<str
       status === "failed" ? [[entry.id, lastFailure === "" ? "no reason is known" : lastFailure]] : [],
     ),
   )
+/** The model's entry of the list, whether it is loaded or not. */
+export const oneModel = Effect.fn("Models.one")(function* (request: HttpServerRequest.HttpServerRequest) {
+  const id = idOfModelPath(pathOf(request.url)) ?? ""
+  const model = (yield* ModelRegistry).find(id)
+  if (model === undefined) return yield* new ModelNotLoaded({ model: id })
+  return HttpServerResponse.jsonUnsafe(recordOf(model.entry))
+})
 
 export const modelStatus = Effect.gen(function* () {
   const views = (yield* ModelRegistry).all()

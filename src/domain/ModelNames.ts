@@ -83,22 +83,31 @@ export const voiceAliases = (
   return new Map([...theirs, ...own].filter(([name]) => !voices.includes(name)))
 }
 
-/** What is wrong with the aliases of a catalog, or undefined. */
-export const aliasProblem = (entries: ReadonlyArray<ModelEntry>): string | undefined => {
+/** A wrong alias: its place in the catalog file, and what is wrong with it. */
+export interface AliasMistake {
+  readonly path: ReadonlyArray<string | number>
+  readonly problem: string
+}
+
+/** What is wrong with the aliases of a catalog. */
+export const aliasMistakes = (entries: ReadonlyArray<ModelEntry>): ReadonlyArray<AliasMistake> => {
   const takenBy = new Map(entries.map(({ id }) => [id, id]))
-  for (const { aliases = [], id, speech } of entries) {
-    for (const alias of aliases) {
+  const mistakes: Array<AliasMistake> = []
+  for (const [index, { aliases = [], id, speech }] of entries.entries()) {
+    for (const [at, alias] of aliases.entries()) {
       const other = takenBy.get(alias)
-      if (other !== undefined) return `${id}: aliases: ${alias} already names ${other}`
-      takenBy.set(alias, id)
+      if (other === undefined) takenBy.set(alias, id)
+      else
+        mistakes.push({ path: ["models", index, "aliases", at], problem: `${alias} already names ${other}` })
     }
     const voices = speech?.voices ?? []
     for (const [alias, voice] of Object.entries(speech?.aliases ?? {})) {
-      if (voices.includes(alias)) return `${id}: speech.aliases: ${alias} is a voice of this model`
-      if (!voices.includes(voice)) {
-        return `${id}: speech.aliases: ${alias} names ${voice}, which is not one of ${voices.join(", ")}`
+      const path = ["models", index, "speech", "aliases", alias]
+      if (voices.includes(alias)) mistakes.push({ path, problem: "is a voice of this model" })
+      else if (!voices.includes(voice)) {
+        mistakes.push({ path, problem: `${voice} is not one of its voices ${voices.join(", ")}` })
       }
     }
   }
-  return undefined
+  return mistakes
 }

@@ -56,14 +56,15 @@ export const locate = (
     return { entry, files, sizeBytes, missing, recheck, ...(problem === "" ? {} : { problem }) }
   })
 
-/** The deployments of a region's node. */
+/** The deployments of a region's node. `regions` are the codes that entries may name; unchecked where absent. */
 export const deployments = (
   catalogPath: string,
   region: string,
   weightsDir?: string,
+  regions?: ReadonlyArray<string>,
 ): Effect.Effect<ReadonlyArray<Deployment>, BadCatalog> =>
   Effect.gen(function* () {
-    const { models } = yield* readCatalog(catalogPath)
+    const { models } = yield* readCatalog(catalogPath, regions)
     return yield* Effect.forEach(
       models.filter((entry) => isDeployedIn(entry, region)),
       (entry) => locate(catalogPath, entry, weightsDir),

@@ -182,5 +182,5 @@ it("a catalog whose alias is another model's id does not start", async () => {
     { ...fakeModel, aliases: ["llm"] },
     { ...fakeModel, id: "llm" },
   ]
-  await expect(startNode({ models })).rejects.toThrow("fake: aliases: llm already names llm")
+  await expect(startNode({ models })).rejects.toThrow("aliases[0]: llm already names llm")
 })
