@@ -79,6 +79,8 @@ export class Device extends Context.Service<
   {
     /** Memory is refused where it is not there. */
     readonly claim: (claim: Claim) => Effect.Effect<Grant, DeviceExhausted, Scope.Scope>
+    /** What would be refused of a claim if nothing else had any memory; undefined if it would fit. */
+    readonly tooLarge: (claim: Claim) => Effect.Effect<DeviceExhausted | undefined>
     readonly host: () => HostReading
     /** Share of all processors' time in use since it was last asked, percent, rounded. */
     readonly utilization: Effect.Effect<number>
@@ -151,6 +153,38 @@ const make = (smi: NvidiaSmi["Service"], options: DeviceOptions): Device["Servic
     return Effect.succeed(entry)
   }
 
+  const tooLarge = Effect.fnUntraced(function* (claim: Claim) {
+    const gpu = claim.placement === "nvidia" ? roomiest(yield* smi.reading) : undefined
+    const hostBytes = claim.processBytes + (gpu === undefined ? claim.weightBytes : 0)
+    const wholes = [
+      {
+        id: hostId,
+        name: "the host",
+        wantedBytes: hostBytes,
+        wholeBytes: (budgetBytes * modelPercent) / 100,
+      },
+      ...(gpu === undefined
+        ? []
+        : [
+            {
+              id: gpu.uuid,
+              name: `GPU ${gpu.index}`,
+              wantedBytes: claim.weightBytes,
+              wholeBytes: gpu.totalBytes * gpuShare,
+            },
+          ]),
+    ]
+    const small = wholes.find(({ wantedBytes, wholeBytes }) => wantedBytes > wholeBytes)
+    return small === undefined
+      ? undefined
+      : new DeviceExhausted({
+          deviceId: small.id,
+          deviceName: small.name,
+          wantedBytes: small.wantedBytes,
+          freeBytes: Math.floor(small.wholeBytes),
+        })
+  })
+
   const settle = (entry: Entry) =>
     Effect.fnUntraced(function* (pid: number | undefined, residentBytes: number) {
       entry.hostBytes = Math.max(entry.hostBytes, residentBytes)
@@ -184,6 +218,7 @@ const make = (smi: NvidiaSmi["Service"], options: DeviceOptions): Device["Servic
 
   return Device.of({
     claim,
+    tooLarge,
     host: () => ({
       name: processorName(),
       budgetBytes,

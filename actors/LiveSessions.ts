@@ -16,7 +16,7 @@ import { Drain } from "./Drain.ts"
 import type { RunError } from "./EngineRun.ts"
 import { LiveAudio } from "./LiveAudio.ts"
 import { type HearingOptions, LiveHearing, type Transcribe } from "./LiveHearing.ts"
-import { LiveLoad } from "./LiveLoad.ts"
+import { LiveLoad, type Speaker } from "./LiveLoad.ts"
 import { LiveSession, limitSeconds } from "./LiveSession.ts"
 import { LiveTurns } from "./LiveTurns.ts"
 import { admitNew } from "./MemoryLadder.ts"
@@ -26,6 +26,8 @@ export interface LiveRequest extends HearingOptions {
   readonly model: string
   /** Seconds of new audio between two hypotheses. */
   readonly windowSeconds: number
+  /** The place that the same client gives up for this one. */
+  readonly replaces?: LivePlace
 }
 
 export type LiveError = RunError | ModelNotLoaded
@@ -38,6 +40,8 @@ export interface EngineUse {
 
 export interface LivePlace {
   readonly spent: EngineUse
+  /** As the load of its engine counts it. */
+  readonly speaker: Speaker
   /** A fresh session, which ends by itself when it is idle or the node stops. Its `run` is the caller's to fork. */
   readonly begin: (nowMs: number) => LiveSession<LiveError>
 }
@@ -182,7 +186,7 @@ const make = Effect.gen(function* () {
       const speaker = { windowSeconds: request.windowSeconds, heardAtMs: nowMs }
       yield* Effect.acquireRelease(
         Effect.suspend(() =>
-          desk.load.sessions < maxSessions && desk.load.enter(speaker, nowMs)
+          desk.load.sessions < maxSessions && desk.load.enter(speaker, nowMs, request.replaces?.speaker)
             ? Effect.void
             : Effect.fail(new AtCapacity({ model: request.model, retryAfterMs })),
         ),
@@ -206,6 +210,7 @@ const make = Effect.gen(function* () {
       const spent = { calls: 0, engineMs: 0 }
       return {
         spent,
+        speaker,
         begin: (beganAtMs) => {
           leave()
           const audio = new LiveAudio(limitSeconds * LISTEN_RATE_HZ)

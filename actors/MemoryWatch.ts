@@ -35,7 +35,9 @@ const apply = (registry: ModelRegistry["Service"], rung: Rung, evicts: boolean):
     const idle = views.flatMap(({ entry }) => registry.model(entry.id)?.evictable(hostId) ?? [])
     const cheapest = victimsOf(idle, 1)?.[0]
     const model = cheapest === undefined ? undefined : registry.model(cheapest.id)
-    return model === undefined ? Effect.void : Effect.asVoid(model.retire)
+    return model === undefined
+      ? Effect.void
+      : Effect.asVoid(model.retire("requests: the node's memory is nearly full"))
   })
 
 /** Of that, what the system could not take back by dropping mapped files: what a full node dies of. */

@@ -5,11 +5,14 @@ import { Cause, Deferred, Effect, Exit, Scope } from "effect"
 import { ModelNotLoaded, type ModelUnavailable, UnloadFailed } from "#domain/Errors.ts"
 import type { Evictable } from "#domain/Eviction.ts"
 import type { ModelEntry } from "#domain/Model.ts"
+import { type OperatorLine, reporter } from "#domain/OperatorLog.ts"
+import { exceptionReason } from "#domain/PlainLine.ts"
 import type { EngineFacts } from "#engines/Engine.ts"
 import { type ActorRef, type Message, spawn } from "./Actor.ts"
 import { Device, type Grant } from "./Device.ts"
 import { EngineHost, type HostEvent } from "./EngineHost.ts"
 import type { Listener, RunError, RunOptions } from "./EngineRun.ts"
+import { filesNow, problemAtStart } from "./ModelFiles.ts"
 import {
   Discard,
   Load,
@@ -20,6 +23,7 @@ import {
   type Unloaded,
 } from "./ModelMessages.ts"
 import { ModelMeters } from "./ModelMeters.ts"
+import { ModelNews } from "./ModelNews.ts"
 import { claimRoom, heldOnGpu } from "./ModelRoom.ts"
 import { ModelStanding } from "./ModelStanding.ts"
 import type { ModelOptions, ModelView } from "./ModelView.ts"
@@ -41,15 +45,19 @@ export class Model {
   private grant: Grant | undefined
   private readonly meters = new ModelMeters()
   private readonly standing: ModelStanding
+  private readonly news: ModelNews
   /** An operator's unload stays in force until an operator's load. */
   private held = false
   /** Requests that wait for a load of their own asking: a model that is wanted is not idle. */
   private wanted = 0
+  /** When the load or restart under way began. */
+  private beganMs = 0
   /** Ends the load under way, if one is. */
   private abandonLoad: Deferred.Deferred<never, ModelUnavailable> | undefined
 
-  private constructor(options: ModelOptions, device: Device["Service"]) {
+  private constructor(options: ModelOptions, device: Device["Service"], say: (line: OperatorLine) => void) {
     this.options = options
+    this.news = new ModelNews(options.entry, say)
     this.entry = options.entry
     this.device = device
     this.standing = new ModelStanding(options.entry.id, this.meters, options.onStatus)
@@ -58,7 +66,13 @@ export class Model {
   /** Starts the actor in the caller's scope. */
   static make(options: ModelOptions): Effect.Effect<Model, never, Scope.Scope | Device> {
     return Effect.gen(function* () {
-      const model = new Model(options, yield* Device)
+      const device = yield* Device
+      const model = new Model(options, device, yield* reporter)
+      const problem = yield* problemAtStart(device, options)
+      if (problem !== undefined) {
+        model.standing.failAtStart(problem)
+        model.news.cannotBeLoaded(problem)
+      }
       model.ref = yield* spawn<InMemory, ModelMessage>({
         name: `model ${options.entry.id}`,
         capacity: Tree.modelMailbox,
@@ -79,7 +93,7 @@ export class Model {
   view(): ModelView {
     const { entry, host, meters } = this
     const { lastFailure, status, timings } = this.standing
-    return { entry, status, host, lastFailure, timings, meters }
+    return { entry, status, host, lastFailure, timings, meters, output: this.news.output }
   }
 
   /** What its going would free on a device; undefined while it is used, pinned or not there. */
@@ -107,9 +121,9 @@ export class Model {
     })
   }
 
-  /** Unloads it where nobody uses it; the next request loads it again. */
-  get retire(): Effect.Effect<boolean> {
-    return Effect.orElseSucceed(this.ask<boolean, never>(new Retire()), () => false)
+  /** Unloads it if no request uses it; the next request loads it again. `forModel` is the one that needs its memory. */
+  retire(forModel?: string): Effect.Effect<boolean> {
+    return Effect.orElseSucceed(this.ask<boolean, never>(new Retire(forModel)), () => false)
   }
 
   /** Runs one request, loading the model first where nobody has unloaded it on purpose. */
@@ -152,12 +166,21 @@ export class Model {
   private handle(memory: InMemory, message: ModelMessage): Effect.Effect<unknown, LoadError | UnloadFailed> {
     switch (message._tag) {
       case "Unload":
-        return this.release(memory)
+        return Effect.tap(this.release(memory), ({ freedBytes, tookMs, was }) =>
+          Effect.sync(() => (was ? this.news.unloaded("operator", freedBytes, tookMs) : undefined)),
+        )
       case "Retire":
         // Looked at and taken away in one step: a request that comes after it finds no host and asks for a load.
         return Effect.suspend(() =>
           this.isIdle() && !this.entry.runtime.pinned
-            ? Effect.match(this.release(memory), { onSuccess: () => true, onFailure: () => false })
+            ? Effect.match(this.release(memory), {
+                onSuccess: ({ freedBytes, tookMs }) => {
+                  if (message.forModel === undefined) this.news.unloaded("idle", freedBytes, tookMs)
+                  else this.news.evicted(message.forModel)
+                  return true
+                },
+                onFailure: () => false,
+              })
             : Effect.succeed(false),
         )
       case "Discard":
@@ -181,27 +204,26 @@ export class Model {
 
   private readonly bringIn = Effect.fnUntraced({ self: this }, function* (this: Model, memory: InMemory) {
     const { entry } = this
-    const beganMs = performance.now()
-    if ((this.options.missing ?? []).length > 0) {
-      this.standing.move("load")
-      this.standing.fail(`weights are not pulled: edgewise models pull ${entry.id}`)
-      return yield* this.standing.unavailable()
-    }
+    this.beganMs = performance.now()
     const scope = yield* Scope.make()
     const abandon = Deferred.makeUnsafe<never, ModelUnavailable>()
     // Before the first pause: an unload that comes while this load is only beginning has to find it.
     this.abandonLoad = abandon
     const exit = yield* Effect.gen({ self: this }, function* () {
-      const grant = yield* claimRoom(this.device, this.options)
+      const files = yield* this.usableFiles(Deferred.await(abandon))
+      const grant = yield* claimRoom(this.device, { ...this.options, weightBytes: files.weightBytes })
       memory.scope = scope
       this.grant = grant
       this.standing.move("load")
+      this.news.placed(grant)
+      this.news.loading()
       const host = yield* EngineHost.make({
         entry,
-        spec: { ...this.options.spec, threads: grant.threads },
+        spec: { ...this.options.spec, files: files.paths, threads: grant.threads },
         environment: grant.environment,
         holdsBackground: this.options.holdsBackground ?? (() => false),
         meters: this.meters,
+        output: this.news.output,
         onEvent: (event) => {
           // An engine on its way out has nothing to say about the one that follows it.
           if (this.host === host) this.onHostEvent(event)
@@ -215,12 +237,13 @@ export class Model {
     }).pipe(Scope.provide(scope), Effect.exit)
     this.abandonLoad = undefined
     if (Exit.isSuccess(exit)) {
-      this.standing.loaded(performance.now() - beganMs)
+      this.standing.loaded(performance.now() - this.beganMs)
       return exit.value
     }
     const refusal = exit.cause.reasons.find(Cause.isFailReason)?.error
     if (refusal?._tag === "InsufficientMemory") {
       yield* Scope.close(scope, Exit.void)
+      this.news.refused(refusal)
       this.standing.lastFailure = `${Math.ceil(refusal.wantedBytes / 1024 ** 2)} MB do not fit on ${refusal.device}`
       return yield* refusal
     }
@@ -228,13 +251,32 @@ export class Model {
       yield* Effect.ignore(this.release(memory))
       return yield* this.standing.unavailable()
     }
-    if (this.standing.status !== "failed") this.standing.fail(Cause.pretty(exit.cause))
+    if (this.standing.status !== "failed") {
+      const reason = exceptionReason(Cause.squash(exit.cause))
+      this.standing.fail(reason)
+      this.news.loadFailed(reason)
+    }
     yield* Scope.close(scope, Exit.void)
     memory.scope = undefined
     this.host = undefined
     this.grant = undefined
     return yield* this.standing.unavailable()
   })
+
+  /** A problem fails the load like an engine that refuses its weights. */
+  private readonly usableFiles = Effect.fnUntraced(
+    { self: this },
+    function* (this: Model, abandoned: Effect.Effect<never, ModelUnavailable>) {
+      const files = yield* this.options.recheck === undefined
+        ? filesNow(this.options)
+        : Effect.raceFirst(filesNow(this.options), abandoned)
+      if (!("problem" in files)) return files
+      this.standing.move("load")
+      this.standing.fail(files.problem)
+      this.news.loadFailed(files.problem)
+      return yield* this.standing.unavailable()
+    },
+  )
 
   /** Ends the process and looks whether its memory is back. */
   private release(memory: InMemory): Effect.Effect<Unloaded, UnloadFailed> {
@@ -256,6 +298,7 @@ export class Model {
         const heldBytes = (host?.heldBytes() ?? 0) + (yield* heldOnGpu(this.device, grant, pid))
         if (heldBytes > 0) {
           this.standing.stick(heldBytes)
+          this.news.notUnloaded(heldBytes)
           return yield* new UnloadFailed({ model: this.entry.id, heldBytes })
         }
         const tookMs = performance.now() - beganMs
@@ -278,19 +321,38 @@ export class Model {
         const idleSinceMs = this.host?.idleSinceMs()
         const dueInMs = idleSinceMs === undefined ? idleMs : idleSinceMs + idleMs - performance.now()
         if (dueInMs > 0) yield* Effect.sleep(dueInMs)
-        else if (this.isIdle()) yield* this.retire
+        else if (this.isIdle()) yield* this.retire()
         else yield* Effect.sleep(idleMs)
       }
     })
   }
 
-  private onHostEvent(event: HostEvent): void {
-    if (event.event === "gave-up") {
-      this.standing.fail(event.detail)
-      this.ref?.tell(new Discard())
-      return
+  private onHostEvent({ detail, event }: HostEvent): void {
+    switch (event) {
+      case "ready": {
+        this.standing.lastFailure = ""
+        this.standing.move("ready")
+        const { residentBytes = 0, restarts = 0 } = this.host?.gauges() ?? {}
+        return this.news.ready(detail, performance.now() - this.beganMs, residentBytes, restarts)
+      }
+      case "crashed":
+      case "hung":
+        this.beganMs = performance.now()
+        this.standing.lastFailure = this.news.withCause(detail)
+        return this.news.engine({ event, detail: this.standing.lastFailure })
+      case "restarting":
+        this.standing.move("crashed")
+        return this.news.engine({ event, detail })
+      case "gave-up": {
+        const why = `${detail}; the last time: ${this.standing.lastFailure}`
+        this.standing.fail(why)
+        this.news.engine({ event, detail: why })
+        return void this.ref?.tell(new Discard())
+      }
+      case "refused":
+        this.standing.fail(detail)
+        this.news.engine({ event, detail })
+        return void this.ref?.tell(new Discard())
     }
-    if (event.event === "ready") this.standing.lastFailure = ""
-    this.standing.move(event.event)
   }
 }

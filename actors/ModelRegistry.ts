@@ -9,7 +9,7 @@ import type { Device } from "./Device.ts"
 import type { Listener, RunError, RunOptions } from "./EngineRun.ts"
 import { MemoryLadder } from "./MemoryLadder.ts"
 import { Model } from "./Model.ts"
-import type { MakeRoom, ModelView, StatusChange } from "./ModelView.ts"
+import type { FoundFiles, MakeRoom, ModelView, StatusChange } from "./ModelView.ts"
 import * as Tree from "./Tree.ts"
 
 /** A catalog entry together with where its files lie on this machine. */
@@ -21,6 +21,10 @@ export interface Deployment {
   readonly sizeBytes: number
   /** Sources that have to be pulled before the model can load. */
   readonly missing?: ReadonlyArray<string>
+  /** What is wrong with the files, in words for the operator: the model cannot be loaded until it is mended. */
+  readonly problem?: string
+  /** Finds and checks the files again. */
+  readonly recheck?: () => Effect.Effect<FoundFiles>
 }
 
 /** What the node does with models that nobody uses: nothing, by default. And who watches. */
@@ -76,9 +80,9 @@ const make = Effect.fnUntraced(function* (
       return candidate === undefined ? [] : [candidate]
     })
 
-  const retire = (victims: ReadonlyArray<Evictable>): Effect.Effect<boolean> =>
+  const retire = (victims: ReadonlyArray<Evictable>, forModel: string): Effect.Effect<boolean> =>
     Effect.map(
-      Effect.forEach(victims, ({ id }) => models.get(id)?.retire ?? Effect.succeed(false), {
+      Effect.forEach(victims, ({ id }) => models.get(id)?.retire(forModel) ?? Effect.succeed(false), {
         concurrency: "unbounded",
       }),
       (gone) => gone.every((one) => one),
@@ -90,10 +94,10 @@ const make = Effect.fnUntraced(function* (
     Effect.suspend(() => {
       if (!evicts) return Effect.succeed(false)
       const victims = victimsOf(evictable(deviceId, forModel), wantedBytes - freeBytes)
-      return victims === undefined ? Effect.succeed(false) : retire(victims)
+      return victims === undefined ? Effect.succeed(false) : retire(victims, forModel)
     })
 
-  for (const { entry, files, missing = [], sizeBytes } of deployments) {
+  for (const { entry, files, missing = [], problem, recheck, sizeBytes } of deployments) {
     const { adapter, id, options, runtime } = entry
     const ownMs = runtime.idleUnloadSeconds === undefined ? idleUnloadMs : runtime.idleUnloadSeconds * 1000
     const model = yield* Model.make({
@@ -102,6 +106,8 @@ const make = Effect.fnUntraced(function* (
       weightBytes: sizeBytes,
       processBytes,
       missing,
+      ...(problem === undefined ? {} : { problem }),
+      ...(recheck === undefined ? {} : { recheck }),
       idleUnloadMs: ownMs,
       makeRoom,
       holdsBackground: () => isAtLeast(rung(), "busy"),
@@ -110,7 +116,9 @@ const make = Effect.fnUntraced(function* (
     models.set(id, model)
   }
   for (const model of models.values()) {
-    if (model.view().entry.runtime.load === "start") yield* Effect.forkScoped(Effect.exit(model.load(false)))
+    const { entry, status } = model.view()
+    if (entry.runtime.load === "start" && status !== "failed")
+      yield* Effect.forkScoped(Effect.exit(model.load(false)))
   }
 
   return ModelRegistry.of({

@@ -3,22 +3,37 @@
 import { Effect, type Scope } from "effect"
 import { InsufficientMemory } from "#domain/Errors.ts"
 import { placementOf } from "#domain/Placement.ts"
-import type { Device, Grant } from "./Device.ts"
+import type { Claim, Device, Grant } from "./Device.ts"
 import type { ModelOptions } from "./ModelView.ts"
 import * as Tree from "./Tree.ts"
+
+type Size = Pick<ModelOptions, "entry" | "processBytes" | "weightBytes">
+
+const claimOf = ({ entry, processBytes, weightBytes }: Size): Claim => ({
+  modelId: entry.id,
+  placement: placementOf(entry),
+  weightBytes,
+  processBytes,
+  threads: entry.runtime.threads,
+})
+
+const megabytes = (bytes: number): number => Math.ceil(bytes / 1024 ** 2)
+
+/** Why the model would not even fit on its empty device, or undefined if it would. */
+export const tooLarge = (device: Device["Service"], size: Size): Effect.Effect<string | undefined> =>
+  Effect.map(device.tooLarge(claimOf(size)), (exhausted) =>
+    exhausted === undefined
+      ? undefined
+      : `is too large: it needs ${megabytes(exhausted.wantedBytes)} MB, models may have ` +
+        `${megabytes(exhausted.freeBytes)} MB of ${exhausted.deviceName}`,
+  )
 
 /** The device's promise, with others making room where they may; refused before anything is allocated. */
 export const claimRoom = (
   device: Device["Service"],
   { entry, makeRoom, processBytes, weightBytes }: ModelOptions,
 ): Effect.Effect<Grant, InsufficientMemory, Scope.Scope> => {
-  const claimed = device.claim({
-    modelId: entry.id,
-    placement: placementOf(entry),
-    weightBytes,
-    processBytes,
-    threads: entry.runtime.threads,
-  })
+  const claimed = device.claim(claimOf({ entry, processBytes, weightBytes }))
   return claimed.pipe(
     Effect.catchTag("DeviceExhausted", (exhausted) =>
       Effect.flatMap(makeRoom?.(entry.id, exhausted) ?? Effect.succeed(false), (made) =>

@@ -45,6 +45,13 @@ export class ModelStanding {
     this.move("gave-up")
   }
 
+  /** Known at the node's start not to be loadable; unlike after a failed load, the first request may try at once. */
+  failAtStart(detail: string): void {
+    this.lastFailure = detail
+    this.move("load")
+    this.move("gave-up")
+  }
+
   /** Its process has not ended. */
   stick(heldBytes: number): void {
     this.failed(`its process has not ended: ${heldBytes} bytes are still held`)

@@ -5,6 +5,7 @@ import type { ModelEntry } from "#domain/Model.ts"
 import type { EngineSpec } from "#engines/Engine.ts"
 import type { DeviceExhausted } from "./Device.ts"
 import type { EngineHost } from "./EngineHost.ts"
+import type { EngineOutput } from "./EngineOutput.ts"
 import type { ModelMeters } from "./ModelMeters.ts"
 import type { ModelEvent, ModelStatus } from "./ModelStatus.ts"
 
@@ -27,6 +28,18 @@ export interface ModelView {
   readonly lastFailure: string
   readonly timings: ModelTimings
   readonly meters: ModelMeters
+  /** What its engine printed, and what happened to it. */
+  readonly output: EngineOutput
+}
+
+/** A model's files as they were found, or what is wrong with them. */
+export interface FoundFiles {
+  /** Role → absolute path. */
+  readonly files: Readonly<Record<string, string>>
+  readonly sizeBytes: number
+  /** Sources of weights that are not on this machine. */
+  readonly missing?: ReadonlyArray<string>
+  readonly problem?: string
 }
 
 /** Empties enough of a device for a claim that did not fit; false where it could not. */
@@ -41,6 +54,10 @@ export interface ModelOptions {
   readonly processBytes: number
   /** Sources of weights that are not on this machine. */
   readonly missing?: ReadonlyArray<string>
+  /** What is wrong with the files, in words: the model begins as `failed`. */
+  readonly problem?: string
+  /** Looks for the files again, before every load; absent: they stay as they are. */
+  readonly recheck?: () => Effect.Effect<FoundFiles>
   /** Without a request for this long it is unloaded; 0 never. */
   readonly idleUnloadMs?: number
   readonly makeRoom?: MakeRoom

@@ -100,7 +100,7 @@ export const AuthenticationLive: Layer.Layer<Authentication, never, IdentityServ
     Authentication.of({
       bearer: (handler, { credential }) =>
         Effect.matchEffect(identifyNow(Redacted.value(credential)), {
-          onFailure: (error) => Effect.succeed(errorResponse(error)),
+          onFailure: errorResponse,
           onSuccess: (principal) => Effect.provideService(handler, Caller, principal),
         }),
     }),

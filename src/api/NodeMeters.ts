@@ -6,6 +6,7 @@ import { Histogram } from "#domain/Histogram.ts"
 import type { RegionReading } from "./RegionHealth.ts"
 import { nowMs, type RequestNotes } from "./RequestNotes.ts"
 import type { WorkTracer } from "./TracedWork.ts"
+import { idOfModelPath, modelPath } from "./Unmatched.ts"
 
 /** An answer that has ended, however it did. Read during the call only: it is the transport's own. */
 export interface EndedRequest {
@@ -74,6 +75,7 @@ export type Signal = "traces" | "logs"
 export class NodeMeters implements RequestObserver {
   private readonly routes: ReadonlyMap<string, RouteMeters>
   private readonly rest = routeMeters(unknownRoute)
+  private readonly modelRoute: RouteMeters
   private readonly watchers = new Set<RequestWatcher>()
   readonly listeners: Array<ListenerCounts> = []
   logLines = 0
@@ -87,6 +89,7 @@ export class NodeMeters implements RequestObserver {
 
   constructor(edgePaths: Iterable<string>) {
     this.routes = new Map([...edgePaths, ...otherPaths].map((path) => [path, routeMeters(path)]))
+    this.modelRoute = this.routes.get(modelPath) ?? this.rest
   }
 
   listening(counts: ListenerCounts): void {
@@ -96,7 +99,9 @@ export class NodeMeters implements RequestObserver {
   ended(request: EndedRequest): void {
     const { method, notes, url } = request
     const query = url.indexOf("?")
-    const meters = this.routes.get(query < 0 ? url : url.slice(0, query)) ?? this.rest
+    const path = query < 0 ? url : url.slice(0, query)
+    // One label for all models: their ids in paths are a caller's words.
+    const meters = this.routes.get(path) ?? (idOfModelPath(path) === undefined ? this.rest : this.modelRoute)
     const at = methods.indexOf(method)
     meters.counts[at < 0 ? methods.length : at]!.byStatus[request.status || clientLeft]!++
     const endedMs = nowMs()

@@ -10,8 +10,10 @@ import { devicesNow, gpuRecord, processRecord, totalMemory } from "./DeviceRecor
 import { problemOf, problemResponse } from "./ErrorBody.ts"
 import { timestamp } from "./Health.ts"
 import { readJson } from "./JsonBody.ts"
+import { CurrentNotes } from "./RequestNotes.ts"
 
-const operator = Effect.flatMap(Caller, ({ scope }) =>
+/** Fails unless the caller has the superadmin scope. */
+export const operator = Effect.flatMap(Caller, ({ scope }) =>
   scope === "superadmin" ? Effect.void : Effect.fail(new Forbidden({ scope: "superadmin" })),
 )
 
@@ -51,12 +53,15 @@ export const loadModel = Effect.fn("Operations.load")(function* (request: Reques
         message: `${model_name} is loaded: ${summary}`,
       }),
     ),
-    Effect.catchTag("ModelUnavailable", (error) => {
-      const { detail, ...problem } = problemOf(error)
-      const { lastFailure } = model.view()
-      const why = lastFailure === "" ? detail : `${detail}: ${lastFailure.slice(0, maxReasonLength)}`
-      return Effect.succeed(problemResponse({ ...problem, detail: why }))
-    }),
+    Effect.catchTag("ModelUnavailable", (error) =>
+      Effect.map(CurrentNotes, (notes) => {
+        notes.failure = error
+        const { detail, ...problem } = problemOf(error)
+        const { lastFailure } = model.view()
+        const why = lastFailure === "" ? detail : `${detail}: ${lastFailure.slice(0, maxReasonLength)}`
+        return problemResponse({ ...problem, detail: why })
+      }),
+    ),
   )
 })
 

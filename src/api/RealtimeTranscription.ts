@@ -6,13 +6,15 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CloseEvent, type Reader, type SocketError, type Writer } from "effect/socket/Socket"
 import { Drain } from "#actors/Drain.ts"
 import { idleMs } from "#actors/LiveSession.ts"
-import { LiveSessions } from "#actors/LiveSessions.ts"
+import { type LivePlace, LiveSessions } from "#actors/LiveSessions.ts"
 import { InvalidRequest } from "#domain/Errors.ts"
 import { windowSeconds } from "#domain/LiveParameters.ts"
+import { expectsTurns } from "#domain/ModelNames.ts"
 import { defaultTurns, type RealtimeSettings } from "#domain/RealtimeProtocol.ts"
 import { punctuationOf, TranscriptionParameters } from "#domain/Transcription.ts"
 import { Accounts } from "#store/Accounts.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
+import { reportFailure } from "./AnswerFailures.ts"
 import { NewId } from "./Ids.ts"
 import { invalidRequestOf } from "./JsonBody.ts"
 import { identifyLive, liveModel, upgradeLive } from "./LiveAdmission.ts"
@@ -42,7 +44,7 @@ const settingsOf = (
       language: undefined,
       prompt: "",
       punctuation: punctuationOf(flags),
-      turns: defaultTurns,
+      turns: expectsTurns(asked) ? defaultTurns : null,
     }),
   })
 }
@@ -57,6 +59,7 @@ const takeSeat = Effect.fnUntraced(function* (
   model: string | undefined,
   settings: RealtimeSettings,
   outer: Scope.Scope,
+  replaces?: LivePlace,
 ) {
   const entry = yield* liveModel(model, settings.language)
   const { prompt, punctuation } = settings
@@ -69,6 +72,7 @@ const takeSeat = Effect.fnUntraced(function* (
     punctuation,
     windowSeconds: windowSeconds.default,
     fromScratch: false,
+    ...(replaces === undefined ? {} : { replaces }),
   }
   const place = yield* (yield* LiveSessions).open(request).pipe(
     Scope.provide(scope),
@@ -133,7 +137,8 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     const older = isOlder(request)
     const items = new RealtimeItems(tell, caller, yield* Effect.scope, older)
     const follow = (next: Seat) => followed(trace, next)
-    const reseat = (next: RealtimeSettings) => Effect.map(takeSeat(next.model, next, scope), follow)
+    const reseat = (next: RealtimeSettings, replaced: LivePlace) =>
+      Effect.map(takeSeat(next.model, next, scope, replaced), follow)
     const socket = new RealtimeSocket(`sess_${newId()}`, tell, items, settings, follow(seat), reseat, older)
     yield* socket.created
     const gone = new CloseEvent(1001, "server is shutting down")
@@ -141,7 +146,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     const locked = Effect.as(accounts.revoked(caller), new CloseEvent(1008, "credential revoked"))
     const close = yield* Effect.raceAllFirst([readUntilIdle(reader, socket), drained, locked]).pipe(
       Effect.catchCauseIf(Cause.hasDies, (cause) =>
-        Effect.as(Effect.logError("realtime session failed", cause), new CloseEvent(1011, "failed")),
+        Effect.as(reportFailure(cause, "/v1/realtime"), new CloseEvent(1011, "failed")),
       ),
     )
     trace?.closed(close.code)

@@ -10,6 +10,7 @@ import type { Region, RoundTrips } from "#domain/RegionMap.ts"
 import { locateCaller } from "./CallerPlace.ts"
 import { errorResponse, problemResponse } from "./ErrorBody.ts"
 import { RegionHealth } from "./RegionHealth.ts"
+import { CurrentNotes } from "./RequestNotes.ts"
 import { pathOf } from "./Unmatched.ts"
 
 /** What a router hands out. */
@@ -74,7 +75,11 @@ const route = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
   }
   const spread = spreadOf(address === "" ? "" : subscriberOf(address))
   const region = chooseRegion({ regions, isHealthy, rttMs, measurements, ...caller, scope, spread })
-  if (region === undefined) return noneHealthy
+  if (region === undefined) {
+    const notes = yield* CurrentNotes
+    notes.failure = "no region is healthy: none answers its health check"
+    return noneHealthy
+  }
   const { code, name } = region
   return HttpServerResponse.jsonUnsafe(
     { region: code, name, endpoint: endpointOf(region, request.headers.host), ttl: ttlSeconds },
@@ -86,7 +91,5 @@ const route = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
 /** The whole role as one handler. */
 export const routerApi = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
   if (request.method !== "GET" || pathOf(request.url) !== "/v1/route") return Effect.succeed(forbidden)
-  return Effect.flatMap(Drain, (drain) => drain.admit(route(request))).pipe(
-    Effect.catch((error) => Effect.succeed(errorResponse(error))),
-  )
+  return Effect.flatMap(Drain, (drain) => drain.admit(route(request))).pipe(Effect.catch(errorResponse))
 })

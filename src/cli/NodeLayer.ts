@@ -10,6 +10,7 @@ import { MemoryLadder } from "#actors/MemoryLadder.ts"
 import { memoryWatch } from "#actors/MemoryWatch.ts"
 import { type Deployment, ModelRegistry } from "#actors/ModelRegistry.ts"
 import { NvidiaSmi } from "#actors/NvidiaSmi.ts"
+import { answerFailures } from "#api/AnswerFailures.ts"
 import { AuthFailures } from "#api/AuthFailures.ts"
 import { TrustedProxies } from "#api/CallerAddress.ts"
 import { DevelopmentKeyCheck, makeDevelopmentKeyCheck } from "#api/DevelopmentKey.ts"
@@ -17,6 +18,7 @@ import { EdgeRoutes, knownPaths } from "#api/EdgeRoutes.ts"
 import { EventLoopDelay } from "#api/EventLoopDelay.ts"
 import { NodeIdentity } from "#api/Health.ts"
 import { Idempotency } from "#api/Idempotency.ts"
+import { OpenAiNames } from "#api/ModelNames.ts"
 import { Repository } from "#api/Models.ts"
 import { CurrentNodeMeters, NodeMeters } from "#api/NodeMeters.ts"
 import { PublicKeys } from "#api/PublicKeys.ts"
@@ -30,6 +32,8 @@ import { CodecPool } from "#audio/CodecPool.ts"
 import { Decoder } from "#audio/Decoder.ts"
 import { VoiceUrl } from "#audio/VoiceUrl.ts"
 import { type DevKeyAccess, devKeyAccess } from "#domain/DevelopmentKey.ts"
+import { LogRate } from "#domain/LogRate.ts"
+import { CurrentLogRate } from "#domain/OperatorLog.ts"
 import { compiledCode } from "#store/CompiledCode.ts"
 import { edgeLock } from "#store/DataDir.ts"
 import { SigningKeys } from "#store/SigningKeys.ts"
@@ -89,7 +93,7 @@ export const nodeLayer = (
   store: NodeStore = nodeStore(config),
   meters: NodeMeters = nodeMeters(),
 ) =>
-  edge(config, settings, meters).pipe(
+  Layer.merge(edge(config, settings, meters), answerFailures).pipe(
     Layer.provideMerge(TranscriptionJobs.layer),
     Layer.provideMerge(LiveSessions.layer),
     Layer.provideMerge(memoryWatch({ evicts: config.evictIdle })),
@@ -114,6 +118,7 @@ export const nodeLayer = (
         Drain.layer,
         EventLoopDelay.layer,
         Layer.succeed(CurrentNodeMeters, meters),
+        Layer.sync(CurrentLogRate, () => new LogRate()),
         RateLimit.layer(config.rateLimit),
         Idempotency.layer,
         AuthFailures.layer(config.authFailureLimit),
@@ -123,6 +128,7 @@ export const nodeLayer = (
         sessions(config),
         Layer.succeed(NodeIdentity, { name: config.region, version }),
         Layer.succeed(Repository, config.catalog),
+        Layer.succeed(OpenAiNames, config.openaiAliases),
         Layer.succeed(UploadDir, uploadFolder(config)),
       ),
     ),

@@ -1,5 +1,5 @@
 // `edgewise models pull`: fetches the weights of models whose files are on a hub, and says what came. A node that runs
-// meanwhile notices nothing; its next start serves the model.
+// finds them at the model's next load.
 import { Console, Effect } from "effect"
 import { Argument, Command } from "effect/cli"
 import { parseHubFile } from "#domain/HubFile.ts"
@@ -114,8 +114,10 @@ export const pull = Command.make(
     const pulled: Array<readonly [ModelEntry, ReadonlyArray<PulledFile>]> = []
     for (const entry of entries) {
       pulled.push([entry, yield* pullModel(config.catalog, entry, settings)])
-      // What a start would say, now: a file of the same entry that is local and not there.
-      yield* locate(config.catalog, entry, settings.dir)
+      // What a start would say, now: e.g. a file of the same entry that is local and not there.
+      const { problem } = yield* locate(config.catalog, entry, settings.dir)
+      if (problem !== undefined)
+        return yield* new BadCatalog({ path: config.catalog, problem: `${entry.id}: ${problem}` })
     }
     const seconds = ((yield* monotonicMs) - startedMs) / 1000
     if (json) {

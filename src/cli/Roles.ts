@@ -2,7 +2,8 @@
 import { Effect, Layer } from "effect"
 import { Drain } from "#actors/Drain.ts"
 import type { Deployment } from "#actors/ModelRegistry.ts"
-import type { NodeMeters } from "#api/NodeMeters.ts"
+import { answerFailures } from "#api/AnswerFailures.ts"
+import { CurrentNodeMeters, type NodeMeters } from "#api/NodeMeters.ts"
 import type { Config } from "../Config.ts"
 import { authRole } from "./AuthRole.ts"
 import { firstCredential } from "./FirstCredential.ts"
@@ -36,5 +37,7 @@ export const rolesLayer = (
     has("edge") ? edgeRole(config, deployed, store, meters) : Layer.empty,
     has("auth") ? authRole(config, store, meters) : Layer.empty,
     has("router") ? routerRole(config, meters) : Layer.empty,
+    // An edge watches the answers of all listeners of its process itself, because it knows the models.
+    has("edge") ? Layer.empty : Layer.provide(answerFailures, Layer.succeed(CurrentNodeMeters, meters)),
   ).pipe(Layer.provideMerge(Layer.merge(Drain.layer, Started.layer)))
 }

@@ -40,6 +40,12 @@ const withEndpoints = (config: Config, { regions }: RegionMap) =>
     return Effect.fail(new BadRegions({ path: config.regions, problem }))
   })
 
+/** The regions that this router hands out, with their addresses; undefined where this node is all there is. */
+export const endpointsOf = (config: Config) =>
+  Effect.flatMap(regionMap(config), (map) =>
+    map === undefined ? Effect.succeed(undefined) : withEndpoints(config, map),
+  )
+
 /** Of this process's edge if it runs one, else where the settings say one listens. */
 const edgeBase = (config: Config, { listening }: Started["Service"]): string =>
   listening.find(({ role }) => role === "edge")?.base ??

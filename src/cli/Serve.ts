@@ -4,9 +4,18 @@ import { Command, Flag } from "effect/cli"
 import { Drain } from "#actors/Drain.ts"
 import type { Deployment } from "#actors/ModelRegistry.ts"
 import type { NodeMeters } from "#api/NodeMeters.ts"
+import { tryDataDirectory } from "#store/DataDir.ts"
 import { deployments } from "#store/ModelFiles.ts"
 import { weightsDir } from "#store/Weights.ts"
-import { type Config, load, otlpSettings, roles, type SettingName, settings } from "../Config.ts"
+import {
+  type Config,
+  catalogRegions,
+  load,
+  otlpSettings,
+  roles,
+  type SettingName,
+  settings,
+} from "../Config.ts"
 import { curlLine } from "./CurlLine.ts"
 import { credentialLines } from "./FirstCredential.ts"
 import { keepHeapSmall } from "./HeapGrowth.ts"
@@ -15,6 +24,7 @@ import { nodeMeters } from "./NodeLayer.ts"
 import { Reload, reloadOnHangup } from "./Reload.ts"
 import { rolesLayer } from "./Roles.ts"
 import { Started } from "./Started.ts"
+import { startWarnings } from "./StartWarnings.ts"
 import { telemetry } from "./Telemetry.ts"
 import { version } from "./Version.ts"
 
@@ -38,13 +48,16 @@ const greet = Effect.fnUntraced(function* (
       `${demonstrations} of ${deployed.length} models run on small built-in demonstration weights`,
     )
   }
-  for (const { entry, missing = [] } of deployed) {
-    if (missing.length > 0) yield* Console.log(`${entry.id} is not pulled: edgewise models pull ${entry.id}`)
+  for (const { entry, missing = [], problem } of deployed) {
+    if (problem !== undefined) yield* Console.log(`${entry.id} cannot be loaded: ${problem}`)
+    else if (missing.length > 0)
+      yield* Console.log(`${entry.id} is not pulled: edgewise models pull ${entry.id}`)
   }
   const base = listening.find(({ role }) => role === "edge")?.base
   if (credential === undefined || base === undefined) return
   for (const line of credentialLines(credential, config)) yield* Console.log(line)
-  const model = deployed.find(({ entry }) => entry.kind === "text")?.entry.id
+  const isUsable = ({ missing = [], problem }: Deployment) => problem === undefined && missing.length === 0
+  const model = deployed.find((one) => one.entry.kind === "text" && isUsable(one))?.entry.id
   const key = credential.key?.apiKey
   if (model !== undefined) yield* Console.log(`try it:\n${curlLine({ base, key, model, certificate })}`)
 })
@@ -62,7 +75,16 @@ const toldToStop = Effect.callback<string>((resume) => {
 const run = Effect.fnUntraced(function* (config: Config, meters: NodeMeters) {
   const certificate = yield* nodeCertificate(config)
   const serves = config.roles.includes("edge")
-  const deployed = serves ? yield* deployments(config.catalog, config.region, weightsDir(config.dataDir)) : []
+  if (serves || config.roles.includes("auth")) yield* tryDataDirectory(config.dataDir)
+  for (const warning of yield* startWarnings(config)) yield* Effect.logWarning(warning)
+  const deployed = serves
+    ? yield* deployments(
+        config.catalog,
+        config.region,
+        weightsDir(config.dataDir),
+        yield* catalogRegions(config),
+      )
+    : []
   const stopping = yield* Effect.forkChild(toldToStop, { startImmediately: true })
   yield* Effect.gen(function* () {
     yield* greet(config, deployed, certificate)
@@ -91,7 +113,8 @@ const flagOf = (name: SettingName) =>
     Flag.optional,
   )
 
-const flags = {
+/** The settings as flags, of `serve` and of `check`. */
+export const settingFlags = {
   host: flagOf("host"),
   roles: flagOf("roles"),
   port: flagOf("port"),
@@ -104,6 +127,7 @@ const flags = {
   databaseUrl: flagOf("databaseUrl"),
   region: flagOf("region"),
   catalog: flagOf("catalog"),
+  openaiAliases: flagOf("openaiAliases"),
   rateLimit: flagOf("rateLimit"),
   authFailureLimit: flagOf("authFailureLimit"),
   idleUnloadSeconds: flagOf("idleUnloadSeconds"),
@@ -125,15 +149,22 @@ const flags = {
   logLevel: flagOf("logLevel"),
 } satisfies Record<SettingName, unknown>
 
+type Given = { readonly [K in SettingName]: Option.Option<string> }
+
+/** The flags that were given. */
+export const textsOf = (given: Given): Partial<Record<SettingName, string>> => {
+  const texts: Partial<Record<SettingName, string>> = {}
+  for (const [name, value] of Object.entries(given)) {
+    if (Option.isSome(value)) texts[name as SettingName] = value.value
+  }
+  return texts
+}
+
 export const serve = Command.make(
   "serve",
-  flags,
+  settingFlags,
   Effect.fn(function* (given) {
-    const texts: Partial<Record<SettingName, string>> = {}
-    for (const [name, value] of Object.entries(given)) {
-      if (Option.isSome(value)) texts[name as SettingName] = value.value
-    }
-    const config = yield* load(texts)
+    const config = yield* load(textsOf(given))
     keepHeapSmall()
     const otlp = yield* otlpSettings()
     const meters = nodeMeters()

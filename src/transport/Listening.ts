@@ -6,6 +6,7 @@
 // between two connections. No connection attempt is refused meanwhile, and the connections of the old child live on.
 import { Effect } from "effect"
 import { ServeError } from "effect/http/HttpServerError"
+import { listenProblem } from "./ListenProblem.ts"
 import { EXCLUSIVE_PORT, type Library, type ListenSocket, type SecureApp, type TemplatedApp } from "./Uws.ts"
 
 /** Paths of PEM files: the certificate with its chain, and its private key without a password. */
@@ -205,10 +206,16 @@ const open = (
     const call = app.listen.bind(app) as unknown as Listen
     call(host, port, EXCLUSIVE_PORT, (socket) => {
       if (socket === false) {
-        const cause = new Error(
-          `cannot listen on ${host}:${port}: the port is taken or the address is not ours`,
+        const failed = Effect.flatMap(
+          Effect.promise(() => listenProblem(host, port)),
+          (problem) => {
+            const cause = new Error(
+              problem ?? `cannot listen on ${host}:${port}: the port was in use just now`,
+            )
+            return Effect.fail(new ServeError({ cause }))
+          },
         )
-        return resume(Effect.fail(new ServeError({ cause })))
+        return resume(failed)
       }
       let open = true
       resume(

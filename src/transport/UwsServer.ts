@@ -98,7 +98,7 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
         const requests = Scope.forkUnsafe(serveScope, "parallel")
         const services = yield* Effect.context<never>()
         dispatcher.serve(
-          HttpEffect.toHandled(application, handleResponse, middleware) as Handled,
+          HttpEffect.toHandled(noted(application), handleResponse, middleware) as Handled,
           services,
           requests,
         )
@@ -117,6 +117,14 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
     }),
   }
 })
+
+/** What nothing has turned into an answer becomes a 500: its cause is for the log. */
+const noted = <A, E, R>(application: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.tapCause(application, (cause) =>
+    Effect.map(CurrentNotes, (notes) => {
+      notes.failure = cause
+    }),
+  )
 
 /** The server alone. */
 export const layerServer = (

@@ -45,6 +45,8 @@ export interface TestNodeOptions {
   readonly settings?: Partial<Record<SettingName, string>>
   /** A data directory that outlives the node; a fresh one, removed at the end, where absent. */
   readonly dataDir?: string
+  /** Where its log lines go; nowhere by default. */
+  readonly log?: Layer.Layer<never>
 }
 
 type Services = Accounts | Drain | Jobs | UsageLedger | ModelRegistry | Listener | HttpServer.HttpServer
@@ -109,7 +111,7 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
     const config = yield* load(flags, {})
     const deployed = yield* deployments(config.catalog, config.region, weightsDir(config.dataDir))
     const quiet = Layer.mergeAll(Logger.layer([]), Layer.succeed(References.MinimumLogLevel, "None"))
-    const layer = nodeLayer(config, deployed, options.transport).pipe(Layer.provide(quiet))
+    const layer = nodeLayer(config, deployed, options.transport).pipe(Layer.provide(options.log ?? quiet))
     return yield* Layer.buildWithScope(layer, scope)
   })
   const services = await Effect.runPromise(build).catch((error: unknown) => {
