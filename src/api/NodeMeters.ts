@@ -34,6 +34,8 @@ export interface ListenerCounts {
   readonly brokenReplies: number
   /** 431, 413 and 408 given by the transport itself. */
   readonly headsTooLarge: number
+  /** Requests whose head could be read in two ways: 400 and 426. */
+  readonly framingRefused: number
   readonly bodiesTooLarge: number
   readonly bodiesStalled: number
 }

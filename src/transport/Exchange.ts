@@ -74,6 +74,8 @@ export class Exchange {
   /** Of the answer, once its head is written (see ReplyHead). */
   status = 0
   upgraded = false
+  /** The connection closes behind the answer, whatever the peer wants. */
+  closesConnection = false
   /** Inside the uWS callback that created or resumed the request: uWS has corked the socket already. */
   inCallback = true
   private attached = false
@@ -124,6 +126,11 @@ export class Exchange {
         ? Option.none()
         : Option.some(plainAddress(text.decode(this.addressText)))
     return this.address
+  }
+
+  /** Whether a header of the PROXY protocol came before the request. */
+  namesProxiedPeer(): boolean {
+    return this.res.getProxiedRemoteAddress().byteLength > 0
   }
 
   /** One syscall for everything that `write` hands to `res`. */

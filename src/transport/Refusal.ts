@@ -3,12 +3,32 @@
 // 431, by RequestBody, ReplyWriter and UwsServer.
 import { nowMs, type Watched } from "./Deadlines.ts"
 import type { Ending, Exchange } from "./Exchange.ts"
+import type { Flaw } from "./Framing.ts"
 import { writeNotes, writeOwn } from "./ReplyHead.ts"
 import { detailBody, jsonContentType, statusLine } from "./Status.ts"
 
 /** Refuses with the product's error body. */
-export const refuse = (exchange: Exchange, status: number, detail: string): void =>
-  answerAndClose(exchange, status, [["content-type", jsonContentType]], detailBody(detail))
+export const refuse = (
+  exchange: Exchange,
+  status: number,
+  detail: string,
+  headers: Readonly<Record<string, string>> = {},
+): void =>
+  answerAndClose(
+    exchange,
+    status,
+    [["content-type", jsonContentType], ...Object.entries(headers)],
+    detailBody(detail),
+  )
+
+/**
+ * Refuses a request whose end is not certain. The answer waits until uWS's callback is over: uWS takes what follows in
+ * the same read for the next request, and closes the connection when that comes before an answer.
+ */
+export const refuseUnread = (exchange: Exchange, flaw: Flaw): void => {
+  exchange.attach()
+  setImmediate(() => refuse(exchange, flaw.status, flaw.detail, flaw.headers))
+}
 
 /** `headers` are complete, but for those of the listener, content-length and connection. */
 export const answerAndClose = (

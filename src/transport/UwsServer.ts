@@ -12,12 +12,14 @@ import type { RequestObserver } from "#api/NodeMeters.ts"
 import { CurrentNotes } from "#api/RequestNotes.ts"
 import { Deadlines } from "./Deadlines.ts"
 import { Exchange, type ListenerState, type UpgradeContext } from "./Exchange.ts"
+import { framingFlaw, proxyHeaderFlaw } from "./Framing.ts"
 import { webSocketEvents } from "./Handshake.ts"
 import { LargeReplies } from "./LargeReplies.ts"
-import { refuse } from "./Refusal.ts"
+import { refuse, refuseUnread } from "./Refusal.ts"
 import { joinHeaders } from "./ReplyHead.ts"
 import { handleResponse } from "./ReplyWriter.ts"
 import { RequestBody } from "./RequestBody.ts"
+import { RequestTurns } from "./RequestTurns.ts"
 import { TransportCounters, type TransportCounts } from "./TransportCounters.ts"
 import { defaultSettings, sweepIntervalMs, type TransportSettings } from "./TransportSettings.ts"
 import {
@@ -147,6 +149,7 @@ class Dispatcher {
   private services: Context.Context<never> = Context.empty()
   private scope: Scope.Scope | undefined
   private readonly idleWaiters = new Set<() => void>()
+  private readonly turns = new RequestTurns((exchange) => this.run(exchange))
 
   constructor(state: ListenerState) {
     this.state = state
@@ -170,16 +173,8 @@ class Dispatcher {
 
   readonly onRequest = (res: HttpResponse, req: HttpRequest, context?: UpgradeContext): void => {
     const exchange = new Exchange(this.state, res, req, context)
-    const { headBytes, eagerBodyBytes } = this.state.settings
     try {
-      this.startBody(exchange)
-      if (exchange.headBytes > headBytes) {
-        this.state.counters.headsTooLarge++
-        refuse(exchange, 431, `headers: larger than ${headBytes} bytes`)
-      } else {
-        const lengthBytes = exchange.body?.lengthBytes
-        if (lengthBytes === undefined || lengthBytes > eagerBodyBytes) this.run(exchange)
-      }
+      this.begin(exchange)
     } finally {
       // Whatever happened: uWS ends the process when a request is left without an answer and without this.
       if (!exchange.done) exchange.attach()
@@ -187,20 +182,38 @@ class Dispatcher {
     }
   }
 
-  /** uWS gives the body to whoever asks for it before this callback returns. */
-  private startBody(exchange: Exchange): void {
-    const length = exchange.headers["content-length"]
-    const lengthBytes = length === undefined ? undefined : Number(length)
-    if (lengthBytes === undefined ? exchange.headers["transfer-encoding"] === undefined : lengthBytes === 0)
-      return
-    exchange.body = new RequestBody(exchange, lengthBytes)
-    const eager = lengthBytes !== undefined && lengthBytes <= this.state.settings.eagerBodyBytes
-    exchange.body.start(eager ? () => this.runInCallback(exchange) : undefined)
+  private begin(exchange: Exchange): void {
+    const { headBytes, eagerBodyBytes } = this.state.settings
+    const flaw = exchange.namesProxiedPeer() ? proxyHeaderFlaw : framingFlaw(exchange)
+    if (flaw !== undefined) {
+      this.state.counters.framingRefused++
+      return refuseUnread(exchange, flaw)
+    }
+    this.startBody(exchange)
+    if (exchange.headBytes > headBytes) {
+      this.state.counters.headsTooLarge++
+      return refuse(exchange, 431, `headers: larger than ${headBytes} bytes`)
+    }
+    const lengthBytes = exchange.body?.lengthBytes
+    if (lengthBytes === undefined || lengthBytes > eagerBodyBytes) this.turns.admit(exchange)
   }
 
-  private runInCallback(exchange: Exchange): void {
+  /** uWS gives the body to whoever asks for it before this callback returns. */
+  private startBody(exchange: Exchange): void {
+    const { headers } = exchange
+    const chunked = headers["transfer-encoding"] !== undefined
+    const lengthBytes = chunked ? undefined : Number(headers["content-length"] ?? 0)
+    if (lengthBytes === 0) return
+    exchange.body = new RequestBody(exchange, lengthBytes)
+    // uWS takes chunk lines that RFC 9112 forbids: what follows such a body is not to be trusted.
+    exchange.closesConnection = chunked
+    const eager = lengthBytes !== undefined && lengthBytes <= this.state.settings.eagerBodyBytes
+    exchange.body.start(eager ? () => this.admitInCallback(exchange) : undefined)
+  }
+
+  private admitInCallback(exchange: Exchange): void {
     exchange.inCallback = true
-    this.run(exchange)
+    this.turns.admit(exchange)
     exchange.inCallback = false
   }
 
