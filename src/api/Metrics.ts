@@ -68,11 +68,12 @@ const requestFamilies = (meters: NodeMeters): ReadonlyArray<Family> => [
     "Answers that failed after their head and were closed without an end.",
     alone(meters.total((one) => one.brokenReplies)),
   ),
-  counter("transport_refusals_total", "Requests refused before their handler: 431, 400 and 426, 413, 408.", [
+  counter("transport_refusals_total", "Requests refused before their handler: 431, 400, 426, 413 and 408.", [
     [{ reason: "head" }, meters.total((one) => one.headsTooLarge)],
     [{ reason: "framing" }, meters.total((one) => one.framingRefused)],
     [{ reason: "body" }, meters.total((one) => one.bodiesTooLarge)],
     [{ reason: "stalled" }, meters.total((one) => one.bodiesStalled)],
+    [{ reason: "scattered" }, meters.total((one) => one.bodiesScattered)],
   ]),
 ]
 

@@ -38,6 +38,8 @@ export interface ListenerCounts {
   readonly framingRefused: number
   readonly bodiesTooLarge: number
   readonly bodiesStalled: number
+  /** Bodies that came in too many small pieces: 400. */
+  readonly bodiesScattered: number
 }
 
 /** What a listener tells. */

@@ -10,6 +10,7 @@ import type { RequestObserver } from "#api/NodeMeters.ts"
 import { RequestNotes } from "#api/RequestNotes.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import type { LargeReplies } from "./LargeReplies.ts"
+import type { LoopTicks } from "./LoopTicks.ts"
 import type { RequestBody } from "./RequestBody.ts"
 import type { TransportCounters } from "./TransportCounters.ts"
 import type { TransportSettings } from "./TransportSettings.ts"
@@ -22,6 +23,7 @@ export interface ListenerState {
   readonly deadlines: Deadlines
   readonly blocks: BodyBlocks
   readonly largeReplies: LargeReplies
+  readonly ticks: LoopTicks
   /** Lower-case name and value, sent with every response. */
   readonly responseHeaders: ReadonlyArray<readonly [string, string]>
   /** The same in one piece (see ReplyHead). */

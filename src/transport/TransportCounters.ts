@@ -22,4 +22,5 @@ export class TransportCounters implements TransportCounts {
   framingRefused = 0
   bodiesTooLarge = 0
   bodiesStalled = 0
+  bodiesScattered = 0
 }

@@ -15,6 +15,7 @@ import { Exchange, type ListenerState, type UpgradeContext } from "./Exchange.ts
 import { framingFlaw, proxyHeaderFlaw } from "./Framing.ts"
 import { webSocketEvents } from "./Handshake.ts"
 import { LargeReplies } from "./LargeReplies.ts"
+import { LoopTicks } from "./LoopTicks.ts"
 import { refuse, refuseUnread } from "./Refusal.ts"
 import { joinHeaders } from "./ReplyHead.ts"
 import { handleResponse } from "./ReplyWriter.ts"
@@ -75,6 +76,7 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
     deadlines: new Deadlines(sweepIntervalMs(settings)),
     blocks: yield* RequestBlocks,
     largeReplies: new LargeReplies(),
+    ticks: new LoopTicks(),
     responseHeaders,
     joinedHeaders: joinHeaders(responseHeaders),
     newId: yield* NewId,
@@ -149,10 +151,11 @@ class Dispatcher {
   private services: Context.Context<never> = Context.empty()
   private scope: Scope.Scope | undefined
   private readonly idleWaiters = new Set<() => void>()
-  private readonly turns = new RequestTurns((exchange) => this.run(exchange))
+  private readonly turns: RequestTurns
 
   constructor(state: ListenerState) {
     this.state = state
+    this.turns = new RequestTurns(state.ticks, (exchange) => this.run(exchange))
   }
 
   serve(handled: Handled, services: Context.Context<never>, scope: Scope.Scope): void {
@@ -208,13 +211,7 @@ class Dispatcher {
     // uWS takes chunk lines that RFC 9112 forbids: what follows such a body is not to be trusted.
     exchange.closesConnection = chunked
     const eager = lengthBytes !== undefined && lengthBytes <= this.state.settings.eagerBodyBytes
-    exchange.body.start(eager ? () => this.admitInCallback(exchange) : undefined)
-  }
-
-  private admitInCallback(exchange: Exchange): void {
-    exchange.inCallback = true
-    this.turns.admit(exchange)
-    exchange.inCallback = false
+    exchange.body.start(eager ? () => this.turns.admit(exchange) : undefined)
   }
 
   private run(exchange: Exchange): void {
