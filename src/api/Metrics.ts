@@ -68,6 +68,11 @@ const requestFamilies = (meters: NodeMeters): ReadonlyArray<Family> => [
     "Answers that failed after their head and were closed without an end.",
     alone(meters.total((one) => one.brokenReplies)),
   ),
+  counter(
+    "sockets_flooded_total",
+    "WebSockets closed for too many small messages.",
+    alone(meters.total((one) => one.socketsFlooded)),
+  ),
   counter("transport_refusals_total", "Requests refused before their handler: 431, 400, 426, 413 and 408.", [
     [{ reason: "head" }, meters.total((one) => one.headsTooLarge)],
     [{ reason: "framing" }, meters.total((one) => one.framingRefused)],

@@ -40,6 +40,8 @@ export interface ListenerCounts {
   readonly bodiesStalled: number
   /** Bodies that came in too many small pieces: 400. */
   readonly bodiesScattered: number
+  /** WebSockets that were closed for too many small messages. */
+  readonly socketsFlooded: number
 }
 
 /** What a listener tells. */

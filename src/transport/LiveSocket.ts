@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Socket from "effect/socket/Socket"
+import { TokenBucket } from "#domain/TokenBucket.ts"
 import { nowMs, type Watched } from "./Deadlines.ts"
 import type { Exchange, ListenerState } from "./Exchange.ts"
 import type { WebSocket } from "./Uws.ts"
@@ -17,6 +18,14 @@ export interface UserData {
 
 const text = new TextDecoder()
 
+/** A message of this size pays for itself: its bytes are bounded. 10 ms of 16 kHz PCM are 320. */
+const paidBytes = 256
+/**
+ * Smaller messages, an empty one counted as one. Clients send 50 to 100 frames a second, all of them larger; the burst
+ * is 20 s of the smallest frames, kept back by a stalled link.
+ */
+const smallMessages = { burst: 2_048, perSecond: 200 }
+
 export class LiveSocket implements Watched {
   private readonly exchange: Exchange
   private readonly listener: ListenerState
@@ -24,6 +33,7 @@ export class LiveSocket implements Watched {
   private end: Socket.SocketError | undefined
   private inbound: Array<Frame> = []
   private inboundBytes = 0
+  private readonly smallMessages = new TokenBucket(smallMessages, nowMs())
   private puller: (() => void) | undefined
   private readonly openWaiters = new Set<() => void>()
   private readonly drainWaiters = new Set<() => void>()
@@ -104,6 +114,11 @@ export class LiveSocket implements Watched {
     if (this.end !== undefined) return
     if (data.byteLength > settings.frameBytes) {
       return this.close(1009, `message larger than ${settings.frameBytes} bytes`)
+    }
+    const cost = 1 - data.byteLength / paidBytes
+    if (cost > 0 && !this.smallMessages.spend(cost, nowMs())) {
+      this.listener.counters.socketsFlooded++
+      return this.close(1008, "too many small messages")
     }
     // A copy: uWS takes the memory back when this callback returns.
     this.inbound.push(isBinary ? new Uint8Array(data.slice(0)) : text.decode(data))

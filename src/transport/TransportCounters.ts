@@ -23,4 +23,5 @@ export class TransportCounters implements TransportCounts {
   bodiesTooLarge = 0
   bodiesStalled = 0
   bodiesScattered = 0
+  socketsFlooded = 0
 }
