@@ -40,6 +40,10 @@ export interface ListenerCounts {
   readonly bodiesStalled: number
   /** Bodies that came in too many small pieces: 400. */
   readonly bodiesScattered: number
+  /** Connections closed at once because there were too many. */
+  readonly connectionsRefused: number
+  /** 429 for requests without a credential. */
+  readonly anonymousRefused: number
   /** WebSockets that were closed for too many small messages. */
   readonly socketsFlooded: number
 }

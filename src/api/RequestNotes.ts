@@ -35,6 +35,9 @@ export class RequestNotes {
   /** The reply ended in a way that is not an answer, though its last byte was written: an event that tells of a failure. */
   failed = false
 
+  /** The caller's credential is valid. */
+  identified = false
+
   constructor(given: string | undefined, newId: () => string) {
     this.requestId = given !== undefined && isRequestId(given) ? given : `req-${newId()}`
   }

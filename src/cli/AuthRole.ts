@@ -22,6 +22,8 @@ export const authRole = (config: Config, store: NodeStore, observer: NodeMeters)
         host: config.host,
         port: config.authPort,
         responseHeaders: standardHeaders,
+        settings: { maxConnections: config.maxConnections },
+        isTrusted: config.trustedProxies,
         observer,
       }),
     ),

@@ -16,6 +16,7 @@ import { EdgeRoutes, knownPaths } from "#api/EdgeRoutes.ts"
 import { EventLoopDelay } from "#api/EventLoopDelay.ts"
 import { NodeIdentity } from "#api/Health.ts"
 import { Idempotency } from "#api/Idempotency.ts"
+import { MetricsPage } from "#api/Metrics.ts"
 import { Repository } from "#api/Models.ts"
 import { CurrentNodeMeters, NodeMeters } from "#api/NodeMeters.ts"
 import { PublicKeys } from "#api/PublicKeys.ts"
@@ -49,7 +50,9 @@ const edge = (config: Config, settings: Partial<TransportSettings>, observer: No
         host: config.host,
         port: config.port,
         responseHeaders: standardHeaders,
-        settings: { spillFolder: uploadFolder(config), ...settings },
+        settings: { spillFolder: uploadFolder(config), maxConnections: config.maxConnections, ...settings },
+        anonymousPerSecond: config.anonymousRate,
+        isTrusted: config.trustedProxies,
         observer,
       }),
     ),
@@ -81,6 +84,7 @@ export const nodeLayer = (
   meters: NodeMeters = nodeMeters(),
 ) =>
   edge(config, settings, meters).pipe(
+    Layer.provide(MetricsPage.layer({ maxAgeMs: config.metricsAgeMs, restricted: config.metricsAuth })),
     Layer.provideMerge(TranscriptionJobs.layer),
     Layer.provideMerge(LiveSessions.layer),
     Layer.provideMerge(memoryWatch({ evicts: config.evictIdle })),

@@ -89,6 +89,8 @@ export const routerRole = (config: Config, observer: NodeMeters) =>
         host: config.host,
         port: config.routerPort,
         responseHeaders: standardHeaders,
+        settings: { maxConnections: config.maxConnections },
+        isTrusted: config.trustedProxies,
         observer,
       }),
     ),

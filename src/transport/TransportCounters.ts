@@ -24,4 +24,6 @@ export class TransportCounters implements TransportCounts {
   bodiesStalled = 0
   bodiesScattered = 0
   socketsFlooded = 0
+  connectionsRefused = 0
+  anonymousRefused = 0
 }

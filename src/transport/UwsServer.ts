@@ -10,8 +10,11 @@ import { RequestBlocks } from "#api/BodyBlocks.ts"
 import { NewId } from "#api/Ids.ts"
 import type { RequestObserver } from "#api/NodeMeters.ts"
 import { CurrentNotes } from "#api/RequestNotes.ts"
+import type { IsTrusted } from "#domain/ClientAddress.ts"
+import { AnonymousBudget } from "./AnonymousBudget.ts"
+import { ConnectionGate } from "./ConnectionGate.ts"
 import { Deadlines } from "./Deadlines.ts"
-import { Exchange, type ListenerState, type UpgradeContext } from "./Exchange.ts"
+import { addressOf, Exchange, type ListenerState, type UpgradeContext } from "./Exchange.ts"
 import { framingFlaw, proxyHeaderFlaw } from "./Framing.ts"
 import { webSocketEvents } from "./Handshake.ts"
 import { LargeReplies } from "./LargeReplies.ts"
@@ -41,6 +44,10 @@ export interface ListenOptions {
   /** Sent with every response of this listener, WebSocket handshakes included, unless the response has its own. */
   readonly responseHeaders?: Readonly<Record<string, string>>
   readonly settings?: Partial<TransportSettings>
+  /** Requests a second without a valid credential that one address may make; no limit where absent or 0. */
+  readonly anonymousPerSecond?: number
+  /** Proxies whose X-Forwarded-For is believed; none where absent. */
+  readonly isTrusted?: IsTrusted
   /** Told of every answer that has ended, on the event loop. */
   readonly observer?: RequestObserver
 }
@@ -67,6 +74,7 @@ type Handled = Effect.Effect<void, never, HttpServerRequest.HttpServerRequest>
 /** Listens in the current scope. Closing it closes every connection. */
 export const make = Effect.fnUntraced(function* (options: ListenOptions) {
   const settings = { ...defaultSettings, ...options.settings }
+  const { anonymousPerSecond: perSecond = 0, isTrusted = () => false } = options
   const responseHeaders = Object.entries(options.responseHeaders ?? {}).map(
     ([name, value]) => [name.toLowerCase(), value] as const,
   )
@@ -81,13 +89,15 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
     joinedHeaders: joinHeaders(responseHeaders),
     newId: yield* NewId,
     observer: options.observer,
+    anonymous: perSecond === 0 ? undefined : new AnonymousBudget({ perSecond, isTrusted }),
     closing: false,
   }
   options.observer?.listening(state.counters)
   const dispatcher = new Dispatcher(state)
+  const gate = new ConnectionGate(settings.maxConnections, isTrusted)
   const uws = yield* Effect.promise(loadUws)
   const app = yield* Effect.acquireRelease(
-    Effect.sync(() => routes(uws.App(), dispatcher)),
+    Effect.sync(() => routes(uws.App(), dispatcher, gate)),
     (app) =>
       Effect.sync(() => {
         state.deadlines.stop()
@@ -192,6 +202,11 @@ class Dispatcher {
       this.state.counters.framingRefused++
       return refuseUnread(exchange, flaw)
     }
+    const tooMany = this.state.anonymous?.refusal(exchange)
+    if (tooMany !== undefined) {
+      this.state.counters.anonymousRefused++
+      return refuseUnread(exchange, tooMany)
+    }
     this.startBody(exchange)
     if (exchange.headBytes > headBytes) {
       this.state.counters.headsTooLarge++
@@ -245,10 +260,14 @@ class Dispatcher {
 
 // ---------------------------------------------------------------- uWS
 
-const routes = (app: TemplatedApp, dispatcher: Dispatcher): TemplatedApp => {
+const routes = (app: TemplatedApp, dispatcher: Dispatcher, gate: ConnectionGate): TemplatedApp => {
   const { counters } = dispatcher.state
-  app.filter((_res, change) => {
+  app.filter((res, change) => {
     counters.connections += change
+    if (change < 0) return
+    if (gate.admits(addressOf(res), counters.connections - counters.webSockets)) return
+    counters.connectionsRefused++
+    res.close()
   })
   app.any("/*", (res, req) => dispatcher.onRequest(res, req))
   app.ws("/*", webSocketEvents(dispatcher.state, dispatcher.onRequest))

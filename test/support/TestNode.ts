@@ -100,6 +100,8 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
     dataDir,
     catalog,
     rateLimit: String(options.rateLimit ?? 0),
+    // Tests ask what has happened until now.
+    metricsAgeMs: "0",
     ...options.settings,
   }
   const build = Effect.gen(function* () {
