@@ -161,6 +161,15 @@ export const settings = {
     fallback: 8_192,
     parse: integer(16, 1_000_000),
   },
+  chunkedBodies: {
+    variable: "EDGEWISE_CHUNKED_BODIES",
+    flag: "chunked-bodies",
+    help: "request bodies may come in chunks; false is strict: 411 without a Content-Length",
+    allowed: "true or false",
+    // Chunk lines are read more freely than the standard allows (docs/security.md); many clients send uploads so.
+    fallback: true,
+    parse: parseBoolean,
+  },
   metricsAgeMs: {
     variable: "EDGEWISE_METRICS_AGE_MS",
     flag: "metrics-age-ms",

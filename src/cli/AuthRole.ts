@@ -12,7 +12,7 @@ import { SessionSeconds, sessionFailuresAMinute } from "#api/Sessions.ts"
 import { standardHeaders } from "#api/StandardHeaders.ts"
 import * as UwsServer from "#transport/UwsServer.ts"
 import type { Config } from "../Config.ts"
-import type { NodeStore } from "./NodeLayer.ts"
+import { type NodeStore, transportSettings } from "./NodeLayer.ts"
 import { announce } from "./Started.ts"
 
 export const authRole = (config: Config, store: NodeStore, observer: NodeMeters) =>
@@ -22,7 +22,7 @@ export const authRole = (config: Config, store: NodeStore, observer: NodeMeters)
         host: config.host,
         port: config.authPort,
         responseHeaders: standardHeaders,
-        settings: { maxConnections: config.maxConnections },
+        settings: transportSettings(config),
         isTrusted: config.trustedProxies,
         observer,
       }),

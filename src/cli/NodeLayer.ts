@@ -43,6 +43,12 @@ const routerConfig = { caseSensitive: true, ignoreTrailingSlash: false, ignoreDu
 
 const uploadFolder = (config: Config): string => join(config.dataDir, "uploads")
 
+/** What an operator sets of every listener. */
+export const transportSettings = ({ chunkedBodies, maxConnections }: Config) => ({
+  chunkedBodies,
+  maxConnections,
+})
+
 const edge = (config: Config, settings: Partial<TransportSettings>, observer: NodeMeters) =>
   HttpRouter.serve(EdgeRoutes, { routerConfig, disableLogger: true, disableListenLog: true }).pipe(
     Layer.provideMerge(
@@ -50,7 +56,7 @@ const edge = (config: Config, settings: Partial<TransportSettings>, observer: No
         host: config.host,
         port: config.port,
         responseHeaders: standardHeaders,
-        settings: { spillFolder: uploadFolder(config), maxConnections: config.maxConnections, ...settings },
+        settings: { ...transportSettings(config), spillFolder: uploadFolder(config), ...settings },
         anonymousPerSecond: config.anonymousRate,
         isTrusted: config.trustedProxies,
         observer,

@@ -14,6 +14,7 @@ import { GeoDatabase } from "#store/GeoDatabase.ts"
 import { BadRegions, readRegions } from "#store/RegionsFile.ts"
 import * as UwsServer from "#transport/UwsServer.ts"
 import type { Config } from "../Config.ts"
+import { transportSettings } from "./NodeLayer.ts"
 import { announce, Started } from "./Started.ts"
 
 /** A node outside of the specification's table is nowhere in particular; nobody has a choice there anyway. */
@@ -89,7 +90,7 @@ export const routerRole = (config: Config, observer: NodeMeters) =>
         host: config.host,
         port: config.routerPort,
         responseHeaders: standardHeaders,
-        settings: { maxConnections: config.maxConnections },
+        settings: transportSettings(config),
         isTrusted: config.trustedProxies,
         observer,
       }),

@@ -94,6 +94,7 @@ const flags = {
   authFailureLimit: flagOf("authFailureLimit"),
   anonymousRate: flagOf("anonymousRate"),
   maxConnections: flagOf("maxConnections"),
+  chunkedBodies: flagOf("chunkedBodies"),
   metricsAgeMs: flagOf("metricsAgeMs"),
   metricsAuth: flagOf("metricsAuth"),
   idleUnloadSeconds: flagOf("idleUnloadSeconds"),

@@ -30,6 +30,8 @@ const host = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~%!$&'()*+;=-]+)(?::\d{0,5})?$/
 /** 16 bytes in base64. */
 const webSocketKey = /^[A-Za-z0-9+/]{21}[AQgw]==$/
 
+const lengthRequired: Flaw = { status: 411, detail: "content-length: is required by this node" }
+
 /** The flaw of a request that asks to become a WebSocket, if it has one. */
 const handshakeFlaw = ({ headers, method: name }: Head): Flaw | undefined => {
   if (name !== "GET") return bad("upgrade: a WebSocket begins with GET")
@@ -58,12 +60,13 @@ const lengthFlaw = (headers: Head["headers"]): Flaw | undefined => {
 }
 
 /** Why the request is refused, if it is. Its connection is closed then: where it ends is not certain. */
-export const framingFlaw = (head: Head): Flaw | undefined => {
+export const framingFlaw = (head: Head, chunkedBodies: boolean): Flaw | undefined => {
   const { headers, url } = head
   if (!method.test(head.method)) return bad("method: must be a token")
   if (url.includes("#")) return bad("target: must not hold a fragment")
   if (!host.test(headers.host ?? "")) return bad("host: must be one name or address")
   const flaw = lengthFlaw(headers)
   if (flaw !== undefined) return flaw
+  if (!chunkedBodies && headers["transfer-encoding"] !== undefined) return lengthRequired
   return headers.upgrade?.toLowerCase() === "websocket" ? handshakeFlaw(head) : undefined
 }

@@ -197,7 +197,9 @@ class Dispatcher {
 
   private begin(exchange: Exchange): void {
     const { headBytes, eagerBodyBytes } = this.state.settings
-    const flaw = exchange.namesProxiedPeer() ? proxyHeaderFlaw : framingFlaw(exchange)
+    const flaw = exchange.namesProxiedPeer()
+      ? proxyHeaderFlaw
+      : framingFlaw(exchange, this.state.settings.chunkedBodies)
     if (flaw !== undefined) {
       this.state.counters.framingRefused++
       return refuseUnread(exchange, flaw)

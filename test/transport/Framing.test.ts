@@ -218,3 +218,48 @@ describe("chunked bodies", () => {
     expect(served).not.toContain("/smuggled")
   })
 })
+
+describe("a listener without chunked bodies", () => {
+  it("wants a length", async () => {
+    const strict = await startListener([HttpRouter.route("POST", "/*", answer)], {
+      settings: { chunkedBodies: false },
+    })
+    served.length = 0
+    const connection = await RawConnection.open(strict.port)
+    await connection.send(Buffer.from(post(chunked, chunks), "latin1"))
+    expect((await connection.response()).status).toBe(411)
+    await connection.closed
+    const lengthed = await RawConnection.open(strict.port)
+    await lengthed.send(post("Content-Length: 2\r\n"))
+    expect((await lengthed.response()).status).toBe(200)
+    lengthed.destroy()
+    expect(served).toEqual(["/bad"])
+    await strict.stop()
+  })
+})
+
+/** A frame's first two bytes and what follows; the mask is zero, so the content stands as it is. */
+const frames: ReadonlyArray<readonly [name: string, bytes: ReadonlyArray<number>]> = [
+  ["the first reserved bit", [0xc1, 0x81, 0, 0, 0, 0, 97]],
+  ["the second reserved bit", [0xa1, 0x81, 0, 0, 0, 0, 97]],
+  ["a data opcode that is not defined", [0x83, 0x81, 0, 0, 0, 0, 97]],
+  ["a control opcode that is not defined", [0x8b, 0x80, 0, 0, 0, 0]],
+  ["a ping in fragments", [0x09, 0x80, 0, 0, 0, 0]],
+  ["a ping of 126 bytes", [0x89, 0xfe, 0, 126, 0, 0, 0, 0, ...new Array<number>(126).fill(0)]],
+  ["a continuation of nothing", [0x80, 0x81, 0, 0, 0, 0, 97]],
+  ["a text inside a text", [0x01, 0x81, 0, 0, 0, 0, 97, 0x81, 0x81, 0, 0, 0, 0, 97]],
+  ["a text that is not UTF-8", [0x81, 0x81, 0, 0, 0, 0, 0xff]],
+  ["4 GB", [0x82, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]],
+  ["a length of 64 bits", [0x82, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]],
+  ["a close code of one byte", [0x88, 0x81, 0, 0, 0, 0, 3]],
+]
+
+describe("a WebSocket is closed for a frame with", () => {
+  it.each(frames)("%s", async (_name, bytes) => {
+    const connection = await RawConnection.open(server.port)
+    await connection.send(upgrade(`${key}${version}`))
+    await connection.bytes(12)
+    await connection.send(Uint8Array.from(bytes))
+    await connection.closed
+  })
+})
