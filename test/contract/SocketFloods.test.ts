@@ -30,11 +30,11 @@ describe("a socket is closed that sends", () => {
   })
 
   it.each([
-    ["/v1/realtime?intent=transcription&", "x".repeat(300), "too many events"],
-    ["/v1/realtime?intent=transcription&", '{"type":"input_audio_buffer.clear"}', "too many events"],
-    ["/v1/completions/ws?", "x".repeat(300), "too many messages"],
-    ["/v1/completions/ws?", '{"type":"cancel","request_id":1}', "too many messages"],
-  ])("%s %s", async (path, message, reason) => {
+    ["events that are none", paths[1], "x".repeat(300), "too many events"],
+    ["events without audio", paths[1], '{"type":"input_audio_buffer.clear"}', "too many events"],
+    ["requests that are none", paths[2], "x".repeat(300), "too many messages"],
+    ["cancels of nothing", paths[2], '{"type":"cancel","request_id":1}', "too many messages"],
+  ])("1,900 %s: %s", async (_name, path, message, reason) => {
     const client = await open(path)
     for (let i = 0; i < 1_900; i++) client.socket.send(message)
     expect(await client.closed).toEqual({ code: 1008, reason })

@@ -120,24 +120,22 @@ describe("a listener with 40 places for connections", () => {
   })
 })
 
-describe("heads without an end", () => {
-  it("hold 64 KB each at most", { timeout: 20_000 }, async () => {
+describe("a head without an end", () => {
+  it("is refused when 64 KB of it have come, and not when its time is over", async () => {
     const server = await startListener(routes)
     const head = Buffer.from(`GET /known HTTP/1.1\r\nhost: x\r\na: ${"a".repeat(400_000)}`)
-    const before = process.memoryUsage.rss()
+    const began = performance.now()
     const all = await Promise.all(
-      Array.from({ length: 200 }, async () => {
+      Array.from({ length: 100 }, async () => {
         const connection = await RawConnection.open(server.port)
         connection.socket.write(head)
         return connection
       }),
     )
-    // The first 64 KB are too many: nothing more is kept.
     await Promise.all(all.map((connection) => connection.closed))
-    expect(all.every((connection) => /^$|^HTTP\/1\.1 431 /.test(connection.unread.toString("latin1")))).toBe(
-      true,
-    )
-    expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 400_000)
+    // uWS gives a head 10 s.
+    expect(performance.now() - began).toBeLessThan(8_000)
+    expect(all.every((one) => /^$|^HTTP\/1\.1 431 /.test(one.unread.toString("latin1")))).toBe(true)
     await server.stop()
   })
 })
