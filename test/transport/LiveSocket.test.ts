@@ -1,5 +1,6 @@
 // How many messages a WebSocket takes within one tick of the event loop, without a network that may be slower than that.
 import { describe, expect, it } from "vitest"
+import { Deadlines } from "#transport/Deadlines.ts"
 import type { Exchange } from "#transport/Exchange.ts"
 import { LiveSocket, type UserData } from "#transport/LiveSocket.ts"
 import { LoopTicks } from "#transport/LoopTicks.ts"
@@ -10,8 +11,9 @@ import type { WebSocket } from "#transport/Uws.ts"
 const openSocket = () => {
   const closes: Array<readonly [code: number, reason: string]> = []
   const counters = new TransportCounters()
-  const listener = { counters, settings: defaultSettings, ticks: new LoopTicks() }
-  const socket = new LiveSocket({ listener } as unknown as Exchange)
+  const deadlines = new Deadlines(1_000)
+  const listener = { counters, deadlines, settings: defaultSettings, ticks: new LoopTicks() }
+  const socket = new LiveSocket({ listener, interrupt: () => {} } as unknown as Exchange)
   const end = (code: number, reason: string) => {
     closes.push([code, reason])
     socket.closed(code, reason)
