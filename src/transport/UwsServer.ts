@@ -23,7 +23,7 @@ import { refuse, refuseUnread } from "./Refusal.ts"
 import { joinHeaders } from "./ReplyHead.ts"
 import { handleResponse } from "./ReplyWriter.ts"
 import { RequestBody } from "./RequestBody.ts"
-import { RequestTurns } from "./RequestTurns.ts"
+import { RequestQueue } from "./RequestQueue.ts"
 import { TransportCounters, type TransportCounts } from "./TransportCounters.ts"
 import { defaultSettings, sweepIntervalMs, type TransportSettings } from "./TransportSettings.ts"
 import {
@@ -161,11 +161,11 @@ class Dispatcher {
   private services: Context.Context<never> = Context.empty()
   private scope: Scope.Scope | undefined
   private readonly idleWaiters = new Set<() => void>()
-  private readonly turns: RequestTurns
+  private readonly queue: RequestQueue
 
   constructor(state: ListenerState) {
     this.state = state
-    this.turns = new RequestTurns(state.ticks, (exchange) => this.run(exchange))
+    this.queue = new RequestQueue(state.ticks, (exchange) => this.run(exchange))
   }
 
   serve(handled: Handled, services: Context.Context<never>, scope: Scope.Scope): void {
@@ -215,7 +215,7 @@ class Dispatcher {
       return refuse(exchange, 431, `headers: larger than ${headBytes} bytes`)
     }
     const lengthBytes = exchange.body?.lengthBytes
-    if (lengthBytes === undefined || lengthBytes > eagerBodyBytes) this.turns.admit(exchange)
+    if (lengthBytes === undefined || lengthBytes > eagerBodyBytes) this.queue.admit(exchange)
   }
 
   /** uWS gives the body to whoever asks for it before this callback returns. */
@@ -228,7 +228,7 @@ class Dispatcher {
     // uWS takes chunk lines that RFC 9112 forbids: what follows such a body is not to be trusted.
     exchange.closesConnection = chunked
     const eager = lengthBytes !== undefined && lengthBytes <= this.state.settings.eagerBodyBytes
-    exchange.body.start(eager ? () => this.turns.admit(exchange) : undefined)
+    exchange.body.start(eager ? () => this.queue.admit(exchange) : undefined)
   }
 
   private run(exchange: Exchange): void {

@@ -9,10 +9,10 @@ import type { LoopTicks } from "./LoopTicks.ts"
 
 /** Requests that run inside uWS's callbacks in one tick. At 50 µs each these are 1.6 ms. A guess. */
 const atOnce = 32
-/** How long those that wait are run before the loop turns. A guess. */
+/** How long those that wait are run before the loop's next tick. A guess. */
 const sliceMs = 4
 
-export class RequestTurns {
+export class RequestQueue {
   private readonly ticks: LoopTicks
   private readonly run: (exchange: Exchange) => void
   private tick = -1
