@@ -72,6 +72,7 @@ const makeIdentify: Effect.Effect<Identify, never, IdentityServices> = Effect.ge
         .pipe(Effect.tapError(() => Effect.sync(() => notes.authenticated())))
       return Effect.flatMap(known, (principal) => {
         notes.authenticated()
+        notes.identified = true
         return admitted(principal)
       })
     })
@@ -89,8 +90,12 @@ export const identify = (
 /** The credential of a request that a browser may have made: the `token` of the query, else the bearer header. */
 export const credentialOf = (request: HttpServerRequest.HttpServerRequest, url: URL): string => {
   const token = url.searchParams.get("token")
-  if (token !== null) return token
-  const header = request.headers.authorization ?? ""
+  return token ?? bearerOf(request)
+}
+
+/** The credential of the bearer header; empty without one. */
+export const bearerOf = ({ headers }: HttpServerRequest.HttpServerRequest): string => {
+  const header = headers.authorization ?? ""
   return /^bearer /i.test(header) ? header.slice("bearer ".length).trim() : ""
 }
 

@@ -6,6 +6,7 @@ import { CloseEvent, type SocketError, type Writer } from "effect/socket/Socket"
 import { Drain } from "#actors/Drain.ts"
 import { CompletionRequest } from "#domain/Completion.ts"
 import { InvalidRequest } from "#domain/Errors.ts"
+import { TokenBucket } from "#domain/TokenBucket.ts"
 import { Accounts, type Principal } from "#store/Accounts.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
 import { reportFailure } from "./AnswerFailures.ts"
@@ -18,8 +19,14 @@ import { GenerationTrace } from "./GenerationTrace.ts"
 import { NewId } from "./Ids.ts"
 import { decodeJson } from "./JsonBody.ts"
 import { RateLimit } from "./RateLimit.ts"
+import { nowMs } from "./RequestNotes.ts"
 import { traceSession } from "./SessionTrace.ts"
 
+/**
+ * Messages that one socket may send. Starts are bounded by the user's rate; a message that starts nothing costs about
+ * as much to look at. A guess: a client that starts 16 generations and cancels them five times a second.
+ */
+const messages = { burst: 1_000, perSecond: 160 }
 /** Generations one socket may have running. A guess: as many as an engine has slots by default. */
 const maxRunning = 16
 /** Characters waiting for the socket beyond which its generations pause. A quarter of what a reader may be owed. */
@@ -128,6 +135,8 @@ const runOne = (
     (generation) => (trace === undefined ? generation : trace.follow(generation)),
   )
 
+const flooded = new CloseEvent(1008, "too many messages")
+
 const serve = Effect.fnUntraced(function* (
   httpRequest: HttpServerRequest.HttpServerRequest,
   caller: Principal,
@@ -180,9 +189,15 @@ const serve = Effect.fnUntraced(function* (
       ),
     )
 
-  const read = Effect.forever(
-    Effect.flatMap(reader.pull, (frames) => Effect.forEach(frames, onFrame, { discard: true })),
-  )
+  const allowance = new TokenBucket(messages, nowMs())
+  const read = Effect.gen(function* () {
+    for (;;) {
+      for (const frame of yield* reader.pull) {
+        if (!allowance.spend(1, nowMs())) return yield* writer.write(flooded)
+        yield* onFrame(frame)
+      }
+    }
+  })
   const write = Effect.forever(outbox.writeTo(writer))
   const close = (code: number, reason: string) => {
     trace?.closed(code)

@@ -124,7 +124,7 @@ export const knownPaths: KnownPaths = {
 const request = HttpServerRequest.HttpServerRequest
 
 const Pages = HttpRouter.addAll([
-  HttpRouter.route("GET", "/metrics", metrics),
+  HttpRouter.route("GET", "/metrics", answered(metrics)),
   HttpRouter.route(
     "GET",
     "/v1/audio/transcriptions/ws",

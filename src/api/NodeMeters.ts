@@ -36,8 +36,18 @@ export interface ListenerCounts {
   readonly brokenReplies: number
   /** 431, 413 and 408 given by the transport itself. */
   readonly headsTooLarge: number
+  /** Requests whose head could be read in two ways: 400 and 426. */
+  readonly framingRefused: number
   readonly bodiesTooLarge: number
   readonly bodiesStalled: number
+  /** Bodies that came in too many small pieces: 400. */
+  readonly bodiesScattered: number
+  /** Connections closed at once because there were too many. */
+  readonly connectionsRefused: number
+  /** 429 for requests without a credential. */
+  readonly anonymousRefused: number
+  /** WebSockets that were closed for too many small messages. */
+  readonly socketsFlooded: number
 }
 
 /** What a listener tells. */

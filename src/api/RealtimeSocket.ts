@@ -100,8 +100,8 @@ export class RealtimeSocket {
       : this.tell("session.created", { session: sessionObject(this.id, this.settings) }),
   )
 
-  /** One event of the client. What is wrong with it is told, and the socket goes on. */
-  readonly take = (frame: string | Uint8Array): Effect.Effect<void, SocketError, LiveServices> =>
+  /** One event of the client. What is wrong with it is told, and the socket goes on. True where nothing was. */
+  readonly take = (frame: string | Uint8Array): Effect.Effect<boolean, SocketError, LiveServices> =>
     Effect.gen({ self: this }, function* (this: RealtimeSocket) {
       if (typeof frame !== "string") {
         return yield* new InvalidRequest({ field: "event", problem: "must be a text frame" })
@@ -136,9 +136,10 @@ export class RealtimeSocket {
           })
       }
     }).pipe(
+      Effect.as(true),
       Effect.catchIf(
         (error): error is Exclude<typeof error, SocketError> => error._tag !== "SocketError",
-        (error) => this.tellError(error, frame),
+        (error) => Effect.as(this.tellError(error, frame), false),
       ),
     )
 

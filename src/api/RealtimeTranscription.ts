@@ -11,6 +11,7 @@ import { InvalidRequest } from "#domain/Errors.ts"
 import { windowSeconds } from "#domain/LiveParameters.ts"
 import { expectsTurns } from "#domain/ModelNames.ts"
 import { defaultTurns, type RealtimeSettings } from "#domain/RealtimeProtocol.ts"
+import { TokenBucket } from "#domain/TokenBucket.ts"
 import { punctuationOf, TranscriptionParameters } from "#domain/Transcription.ts"
 import { Accounts } from "#store/Accounts.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
@@ -20,6 +21,7 @@ import { invalidRequestOf } from "./JsonBody.ts"
 import { identifyLive, liveModel, upgradeLive } from "./LiveAdmission.ts"
 import { RealtimeItems, type Tell } from "./RealtimeItems.ts"
 import { type LiveServices, RealtimeSocket, type Seat } from "./RealtimeSocket.ts"
+import { nowMs } from "./RequestNotes.ts"
 import { type SessionTrace, traceSession } from "./SessionTrace.ts"
 import { checkPunctuation } from "./TranscriptionRun.ts"
 
@@ -81,16 +83,29 @@ const takeSeat = Effect.fnUntraced(function* (
   return { entry, place, leave: Scope.close(scope, Exit.void) } satisfies Seat
 })
 
-/** Reads until the client is silent for too long. */
+/**
+ * Events that one socket may send and that carry no audio to speak of: settings, commits, and events with a fault. Audio
+ * comes 50 to 100 times a second and is bounded by its bytes. A guess.
+ */
+const smallEvents = { burst: 500, perSecond: 50 }
+/** An event of this length carries 4 ms of audio and more, and is not counted. */
+const audioChars = 256
+
+/** Reads until the client is silent for too long, or sends too many events of no use. */
 const readUntilIdle = (
   reader: Reader,
   socket: RealtimeSocket,
 ): Effect.Effect<CloseEvent, SocketError, LiveServices> =>
   Effect.gen(function* () {
+    const allowance = new TokenBucket(smallEvents, nowMs())
     for (;;) {
       const frames = yield* Effect.timeoutOption(reader.pull, idleMs)
       if (Option.isNone(frames)) return new CloseEvent(1000, "idle")
-      for (const frame of frames.value) yield* socket.take(frame)
+      for (const frame of frames.value) {
+        const understood = yield* socket.take(frame)
+        const counts = !understood || frame.length < audioChars
+        if (counts && !allowance.spend(1, nowMs())) return new CloseEvent(1008, "too many events")
+      }
     }
   })
 

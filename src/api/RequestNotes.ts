@@ -42,6 +42,9 @@ export class RequestNotes {
   /** The answer failed on this side after its head was sent. */
   brokeOff = false
 
+  /** The caller's credential is valid. */
+  identified = false
+
   constructor(given: string | undefined, newId: () => string) {
     this.requestId = given !== undefined && isRequestId(given) ? given : `req-${newId()}`
   }

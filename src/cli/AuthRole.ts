@@ -14,7 +14,7 @@ import { standardHeaders } from "#api/StandardHeaders.ts"
 import * as UwsServer from "#transport/UwsServer.ts"
 import type { Config } from "../Config.ts"
 import { tlsFiles } from "./NodeCertificate.ts"
-import { developmentKeyAccess, type NodeStore } from "./NodeLayer.ts"
+import { developmentKeyAccess, type NodeStore, transportSettings } from "./NodeLayer.ts"
 import { announce } from "./Started.ts"
 
 export const authRole = (config: Config, store: NodeStore, observer: NodeMeters) =>
@@ -25,6 +25,8 @@ export const authRole = (config: Config, store: NodeStore, observer: NodeMeters)
         port: config.authPort,
         tls: tlsFiles(config),
         responseHeaders: standardHeaders,
+        settings: transportSettings(config),
+        isTrusted: config.trustedProxies,
         observer,
       }),
     ),

@@ -18,6 +18,7 @@ import { EdgeRoutes, knownPaths } from "#api/EdgeRoutes.ts"
 import { EventLoopDelay } from "#api/EventLoopDelay.ts"
 import { NodeIdentity } from "#api/Health.ts"
 import { Idempotency } from "#api/Idempotency.ts"
+import { MetricsPage } from "#api/Metrics.ts"
 import { OpenAiNames } from "#api/ModelNames.ts"
 import { Repository } from "#api/Models.ts"
 import { CurrentNodeMeters, NodeMeters } from "#api/NodeMeters.ts"
@@ -50,6 +51,12 @@ const routerConfig = { caseSensitive: true, ignoreTrailingSlash: false, ignoreDu
 
 const uploadFolder = (config: Config): string => join(config.dataDir, "uploads")
 
+/** What an operator sets of every listener. */
+export const transportSettings = ({ chunkedBodies, maxConnections }: Config) => ({
+  chunkedBodies,
+  maxConnections,
+})
+
 const edge = (config: Config, settings: Partial<TransportSettings>, observer: NodeMeters) =>
   HttpRouter.serve(EdgeRoutes, { routerConfig, disableLogger: true, disableListenLog: true }).pipe(
     Layer.provideMerge(
@@ -58,7 +65,9 @@ const edge = (config: Config, settings: Partial<TransportSettings>, observer: No
         port: config.port,
         tls: tlsFiles(config),
         responseHeaders: standardHeaders,
-        settings: { spillFolder: uploadFolder(config), ...settings },
+        settings: { ...transportSettings(config), spillFolder: uploadFolder(config), ...settings },
+        anonymousPerSecond: config.anonymousRate,
+        isTrusted: config.trustedProxies,
         observer,
       }),
     ),
@@ -94,6 +103,7 @@ export const nodeLayer = (
   meters: NodeMeters = nodeMeters(),
 ) =>
   Layer.merge(edge(config, settings, meters), answerFailures).pipe(
+    Layer.provide(MetricsPage.layer({ maxAgeMs: config.metricsAgeMs, restricted: config.metricsAuth })),
     Layer.provideMerge(TranscriptionJobs.layer),
     Layer.provideMerge(LiveSessions.layer),
     Layer.provideMerge(memoryWatch({ evicts: config.evictIdle })),

@@ -15,6 +15,7 @@ import { BadRegions, readRegions } from "#store/RegionsFile.ts"
 import * as UwsServer from "#transport/UwsServer.ts"
 import type { Config } from "../Config.ts"
 import { tlsFiles } from "./NodeCertificate.ts"
+import { transportSettings } from "./NodeLayer.ts"
 import { announce, Started } from "./Started.ts"
 
 /** A node outside of the specification's table is nowhere in particular; nobody has a choice there anyway. */
@@ -103,6 +104,8 @@ export const routerRole = (config: Config, observer: NodeMeters) =>
         port: config.routerPort,
         tls: tlsFiles(config),
         responseHeaders: standardHeaders,
+        settings: transportSettings(config),
+        isTrusted: config.trustedProxies,
         observer,
       }),
     ),

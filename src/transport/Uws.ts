@@ -16,10 +16,10 @@ export interface SecureApp extends Uws.TemplatedApp {
 }
 
 /**
- * Where uWS itself refuses a request head, answering 431 with a page of its own. Far above our cap, so that a head
- * that is merely too large gets our JSON answer; a connection holds this much at most, for the 10 s uWS gives a head.
+ * Where uWS itself refuses a request head, answering 431 with a page of its own. Twice our cap, so that a head that is
+ * merely too large gets our JSON answer. A connection holds this much at most, for the 10 to 12 s that uWS gives a head.
  */
-const UWS_HEAD_BYTES = 512 * 1024
+const UWS_HEAD_BYTES = 64 * 1024
 
 /** uSockets' LIBUS_LISTEN_EXCLUSIVE_PORT. Without it, a second process would share the port without a word. */
 export const EXCLUSIVE_PORT = 1

@@ -10,15 +10,21 @@ import { RequestBlocks } from "#api/BodyBlocks.ts"
 import { NewId } from "#api/Ids.ts"
 import type { RequestObserver } from "#api/NodeMeters.ts"
 import { CurrentNotes } from "#api/RequestNotes.ts"
+import type { IsTrusted } from "#domain/ClientAddress.ts"
+import { AnonymousBudget } from "./AnonymousBudget.ts"
+import { ConnectionGate } from "./ConnectionGate.ts"
 import { Deadlines } from "./Deadlines.ts"
-import { Exchange, type ListenerState, type UpgradeContext } from "./Exchange.ts"
+import { addressOf, Exchange, type ListenerState, type UpgradeContext } from "./Exchange.ts"
+import { framingFlaw, proxyHeaderFlaw } from "./Framing.ts"
 import { webSocketEvents } from "./Handshake.ts"
 import { LargeReplies } from "./LargeReplies.ts"
 import { type ListenAddress, listen } from "./Listening.ts"
-import { refuse } from "./Refusal.ts"
+import { LoopTicks } from "./LoopTicks.ts"
+import { refuse, refuseUnread } from "./Refusal.ts"
 import { joinHeaders } from "./ReplyHead.ts"
 import { handleResponse } from "./ReplyWriter.ts"
 import { RequestBody } from "./RequestBody.ts"
+import { RequestQueue } from "./RequestQueue.ts"
 import { TransportCounters, type TransportCounts } from "./TransportCounters.ts"
 import { defaultSettings, sweepIntervalMs, type TransportSettings } from "./TransportSettings.ts"
 import { type HttpRequest, type HttpResponse, loadUws, type TemplatedApp } from "./Uws.ts"
@@ -28,6 +34,10 @@ export interface ListenOptions extends ListenAddress {
   /** Sent with every response of this listener, WebSocket handshakes included, unless the response has its own. */
   readonly responseHeaders?: Readonly<Record<string, string>>
   readonly settings?: Partial<TransportSettings>
+  /** Requests a second without a valid credential that one address may make; no limit where absent or 0. */
+  readonly anonymousPerSecond?: number
+  /** Proxies whose X-Forwarded-For is believed; none where absent. */
+  readonly isTrusted?: IsTrusted
   /** Told of every answer that has ended, on the event loop. */
   readonly observer?: RequestObserver
 }
@@ -60,6 +70,7 @@ type Handled = Effect.Effect<void, never, HttpServerRequest.HttpServerRequest>
 /** Listens in the current scope. Closing it closes every connection. */
 export const make = Effect.fnUntraced(function* (options: ListenOptions) {
   const settings = { ...defaultSettings, ...options.settings }
+  const { anonymousPerSecond: perSecond = 0, isTrusted = () => false } = options
   const responseHeaders = Object.entries(options.responseHeaders ?? {}).map(
     ([name, value]) => [name.toLowerCase(), value] as const,
   )
@@ -69,18 +80,22 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
     deadlines: new Deadlines(sweepIntervalMs(settings)),
     blocks: yield* RequestBlocks,
     largeReplies: new LargeReplies(),
+    ticks: new LoopTicks(),
     responseHeaders,
     joinedHeaders: joinHeaders(responseHeaders),
     newId: yield* NewId,
     observer: options.observer,
+    anonymous: perSecond === 0 ? undefined : new AnonymousBudget({ perSecond, isTrusted }),
     closing: false,
   }
   options.observer?.listening(state.counters)
   const dispatcher = new Dispatcher(state)
+  const gate = new ConnectionGate(settings.maxConnections, isTrusted)
   const uws = yield* Effect.promise(loadUws)
   yield* Effect.addFinalizer(() => Effect.sync(() => state.deadlines.stop()))
-  const listening = yield* Effect.acquireRelease(listen(uws, options, routes(dispatcher)), ({ close }) =>
-    Effect.sync(close),
+  const listening = yield* Effect.acquireRelease(
+    listen(uws, options, routes(dispatcher, gate)),
+    ({ close }) => Effect.sync(close),
   )
   const address = yield* Effect.fromResult(
     NetAddress.inetAddressFromIpString(options.host, listening.port),
@@ -149,9 +164,11 @@ class Dispatcher {
   private services: Context.Context<never> = Context.empty()
   private scope: Scope.Scope | undefined
   private readonly idleWaiters = new Set<() => void>()
+  private readonly queue: RequestQueue
 
   constructor(state: ListenerState) {
     this.state = state
+    this.queue = new RequestQueue(state.ticks, (exchange) => this.run(exchange))
   }
 
   serve(handled: Handled, services: Context.Context<never>, scope: Scope.Scope): void {
@@ -172,16 +189,8 @@ class Dispatcher {
 
   readonly onRequest = (res: HttpResponse, req: HttpRequest, context?: UpgradeContext): void => {
     const exchange = new Exchange(this.state, res, req, context)
-    const { headBytes, eagerBodyBytes } = this.state.settings
     try {
-      this.startBody(exchange)
-      if (exchange.headBytes > headBytes) {
-        this.state.counters.headsTooLarge++
-        refuse(exchange, 431, `headers: larger than ${headBytes} bytes`)
-      } else {
-        const lengthBytes = exchange.body?.lengthBytes
-        if (lengthBytes === undefined || lengthBytes > eagerBodyBytes) this.run(exchange)
-      }
+      this.begin(exchange)
     } finally {
       // Whatever happened: uWS ends the process when a request is left without an answer and without this.
       if (!exchange.done) exchange.attach()
@@ -189,21 +198,40 @@ class Dispatcher {
     }
   }
 
-  /** uWS gives the body to whoever asks for it before this callback returns. */
-  private startBody(exchange: Exchange): void {
-    const length = exchange.headers["content-length"]
-    const lengthBytes = length === undefined ? undefined : Number(length)
-    if (lengthBytes === undefined ? exchange.headers["transfer-encoding"] === undefined : lengthBytes === 0)
-      return
-    exchange.body = new RequestBody(exchange, lengthBytes)
-    const eager = lengthBytes !== undefined && lengthBytes <= this.state.settings.eagerBodyBytes
-    exchange.body.start(eager ? () => this.runInCallback(exchange) : undefined)
+  private begin(exchange: Exchange): void {
+    const { headBytes, eagerBodyBytes } = this.state.settings
+    const flaw = exchange.namesProxiedPeer()
+      ? proxyHeaderFlaw
+      : framingFlaw(exchange, this.state.settings.chunkedBodies)
+    if (flaw !== undefined) {
+      this.state.counters.framingRefused++
+      return refuseUnread(exchange, flaw)
+    }
+    const tooMany = this.state.anonymous?.refusal(exchange)
+    if (tooMany !== undefined) {
+      this.state.counters.anonymousRefused++
+      return refuseUnread(exchange, tooMany)
+    }
+    this.startBody(exchange)
+    if (exchange.headBytes > headBytes) {
+      this.state.counters.headsTooLarge++
+      return refuse(exchange, 431, `headers: larger than ${headBytes} bytes`)
+    }
+    const lengthBytes = exchange.body?.lengthBytes
+    if (lengthBytes === undefined || lengthBytes > eagerBodyBytes) this.queue.admit(exchange)
   }
 
-  private runInCallback(exchange: Exchange): void {
-    exchange.inCallback = true
-    this.run(exchange)
-    exchange.inCallback = false
+  /** uWS gives the body to whoever asks for it before this callback returns. */
+  private startBody(exchange: Exchange): void {
+    const { headers } = exchange
+    const chunked = headers["transfer-encoding"] !== undefined
+    const lengthBytes = chunked ? undefined : Number(headers["content-length"] ?? 0)
+    if (lengthBytes === 0) return
+    exchange.body = new RequestBody(exchange, lengthBytes)
+    // uWS takes chunk lines that RFC 9112 forbids: what follows such a body is not to be trusted.
+    exchange.closesConnection = chunked
+    const eager = lengthBytes !== undefined && lengthBytes <= this.state.settings.eagerBodyBytes
+    exchange.body.start(eager ? () => this.queue.admit(exchange) : undefined)
   }
 
   private run(exchange: Exchange): void {
@@ -238,11 +266,15 @@ class Dispatcher {
 // ---------------------------------------------------------------- uWS
 
 const routes =
-  (dispatcher: Dispatcher) =>
+  (dispatcher: Dispatcher, gate: ConnectionGate) =>
   <App extends TemplatedApp>(app: App): App => {
     const { counters } = dispatcher.state
-    app.filter((_res, change) => {
+    app.filter((res, change) => {
       counters.connections += change
+      if (change < 0) return
+      if (gate.admits(addressOf(res), counters.connections - counters.webSockets)) return
+      counters.connectionsRefused++
+      res.close()
     })
     app.any("/*", (res, req) => dispatcher.onRequest(res, req))
     app.ws("/*", webSocketEvents(dispatcher.state, dispatcher.onRequest))

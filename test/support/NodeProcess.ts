@@ -92,6 +92,7 @@ export const startProcess = async (options: {
     EDGEWISE_AUTH_PORT: "0",
     EDGEWISE_ROUTER_PORT: "0",
     EDGEWISE_RATE_LIMIT: "0",
+    EDGEWISE_METRICS_AGE_MS: "0",
     ...options.env,
   })
   const exited = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>

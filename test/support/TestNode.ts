@@ -105,6 +105,8 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
     catalog,
     rateLimit: String(options.rateLimit ?? 0),
     ...(files === undefined ? {} : { tlsCert: files.cert, tlsKey: files.key }),
+    // Tests ask what has happened until now.
+    metricsAgeMs: "0",
     ...options.settings,
   }
   const build = Effect.gen(function* () {

@@ -29,7 +29,16 @@ export const startRoles = async (
   const dataDir = flags.dataDir ?? join(dir.path, "data")
   const catalog = join(dir.path, "catalog.json")
   writeCatalog(catalog, models)
-  const given = { port: "0", authPort: "0", routerPort: "0", rateLimit: "0", ...flags, dataDir, catalog }
+  const given = {
+    port: "0",
+    authPort: "0",
+    routerPort: "0",
+    rateLimit: "0",
+    metricsAgeMs: "0",
+    ...flags,
+    dataDir,
+    catalog,
+  }
   const scope = Scope.makeUnsafe()
   const build = Effect.gen(function* () {
     const config = yield* load(given, {})
