@@ -13,6 +13,7 @@ import { reportFailure } from "./AnswerFailures.ts"
 import { credentialOf, identify } from "./Authentication.ts"
 import { usageOf } from "./ChatCompletions.ts"
 import { beginCompletion, completionChunk } from "./Completions.ts"
+import { credentialEnds } from "./CredentialEnd.ts"
 import { type EdgeError, problemOf } from "./ErrorBody.ts"
 import type { Generation } from "./Generation.ts"
 import { GenerationTrace } from "./GenerationTrace.ts"
@@ -203,10 +204,7 @@ const serve = Effect.fnUntraced(function* (
     trace?.closed(code)
     return new CloseEvent(code, reason)
   }
-  const revoked = Effect.andThen(
-    accounts.revoked(caller),
-    Effect.suspend(() => writer.write(close(1008, "credential revoked"))),
-  )
+  const revoked = Effect.flatMap(credentialEnds(accounts, caller), (end) => writer.write(close(1008, end)))
   const tooSlow = outbox.overflow.await.pipe(
     // First the generations: the close frame waits for the same reader.
     Effect.andThen(FiberMap.clear(running)),

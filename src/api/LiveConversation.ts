@@ -10,6 +10,7 @@ import { deltaOf } from "#domain/LiveTranscript.ts"
 import { monotonicMsOf } from "#domain/Monotonic.ts"
 import { SpeechDetector, type SpeechEvent } from "#domain/SpeechDetector.ts"
 import { reportFailure } from "./AnswerFailures.ts"
+import type { CredentialEnd } from "./CredentialEnd.ts"
 import { problemOf } from "./ErrorBody.ts"
 import { decodeJson } from "./JsonBody.ts"
 import type { SessionTrace } from "./SessionTrace.ts"
@@ -20,8 +21,8 @@ export interface Conversation {
   readonly language: string | undefined
   /** Whether the client wants to know when speech starts and stops. */
   readonly speechEvents: boolean
-  /** Calls when the caller's credential is revoked; what it gives back ends the watch. */
-  readonly onRevoked: (told: () => void) => () => void
+  /** Calls when the caller's credential ends; what it gives back ends the watch. */
+  readonly onCredentialEnd: (told: (end: CredentialEnd) => void) => () => void
   /** Where traces are exported. */
   readonly trace?: SessionTrace | undefined
 }
@@ -194,7 +195,8 @@ const tellSpeech = (speech: SpeechNews, writer: Writer): Effect.Effect<never, So
 
 // ---------------------------------------------------------------- the whole
 
-const revokedEnding = failure("Invalid API key", 1008, "credential revoked")
+const credentialEnding = (end: CredentialEnd) =>
+  failure(end === "credential revoked" ? "Invalid API key" : "Token has expired", 1008, end)
 
 /**
  * Runs until something ends the session. Whichever of its fibers ends or dies, the session ends with it. One that says
@@ -206,7 +208,7 @@ const untilEnding = (
   writer: Writer,
 ): Effect.Effect<Ending, SocketError> =>
   Effect.contextWith((context) => {
-    const { language, onRevoked, session, speechEvents } = conversation
+    const { language, onCredentialEnd, session, speechEvents } = conversation
     const fibers: Array<Fiber.Fiber<Ending, SocketError>> = []
     const speech = speechEvents ? new SpeechNews() : undefined
     const run = Effect.tapError(session.run, (error) => reportFailure(error, "/v1/audio/transcriptions/ws"))
@@ -221,7 +223,7 @@ const untilEnding = (
         fibers.push(fiber)
         fiber.addObserver(resume)
       }
-      unwatch = onRevoked(() => resume(Effect.succeed(revokedEnding)))
+      unwatch = onCredentialEnd((end) => resume(Effect.succeed(credentialEnding(end))))
       session.whenRoused(() => {
         link(listen)
         link(caption(conversation, writer))

@@ -6,7 +6,7 @@ import type { LivePlace, LiveSessions } from "#actors/LiveSessions.ts"
 import type { ModelRegistry } from "#actors/ModelRegistry.ts"
 import { Downsampler } from "#audio/Downsampler.ts"
 import { bytesToS16 } from "#domain/Audio.ts"
-import { InvalidRequest } from "#domain/Errors.ts"
+import { InvalidRequest, type RateLimited } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
 import { monotonicMs } from "#domain/Monotonic.ts"
 import {
@@ -70,6 +70,9 @@ export class RealtimeSocket {
     replaced: LivePlace,
   ) => Effect.Effect<Seat, EdgeError, LiveServices>
 
+  /** Counts an item as a request of the caller. */
+  private readonly admit: Effect.Effect<void, RateLimited>
+
   constructor(
     id: string,
     tell: Tell,
@@ -77,8 +80,10 @@ export class RealtimeSocket {
     settings: RealtimeSettings,
     seat: Seat,
     reseat: RealtimeSocket["reseat"],
+    admit: RealtimeSocket["admit"],
     older: boolean,
   ) {
+    this.admit = admit
     this.older = older
     this.id = id
     this.tell = tell
@@ -174,10 +179,11 @@ export class RealtimeSocket {
     },
   )
 
-  private readonly begin = Effect.suspend(() =>
-    this.items.waiting < maxWaiting
-      ? this.items.begin(this.seat.place, this.seat.entry)
-      : Effect.fail(new InvalidRequest({ field: "audio", problem: "comes faster than it is transcribed" })),
+  private readonly begin = Effect.suspend(
+    (): Effect.Effect<string, InvalidRequest | RateLimited, UsageLedger> =>
+      this.items.waiting < maxWaiting
+        ? Effect.andThen(this.admit, this.items.begin(this.seat.place, this.seat.entry))
+        : Effect.fail(new InvalidRequest({ field: "audio", problem: "comes faster than it is transcribed" })),
   )
 
   private readonly hear = Effect.fnUntraced(

@@ -16,9 +16,11 @@ import { punctuationOf, TranscriptionParameters } from "#domain/Transcription.ts
 import { Accounts } from "#store/Accounts.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
 import { reportFailure } from "./AnswerFailures.ts"
+import { credentialEnds } from "./CredentialEnd.ts"
 import { NewId } from "./Ids.ts"
 import { invalidRequestOf } from "./JsonBody.ts"
 import { identifyLive, liveModel, upgradeLive } from "./LiveAdmission.ts"
+import { RateLimit } from "./RateLimit.ts"
 import { RealtimeItems, type Tell } from "./RealtimeItems.ts"
 import { type LiveServices, RealtimeSocket, type Seat } from "./RealtimeSocket.ts"
 import { nowMs } from "./RequestNotes.ts"
@@ -154,11 +156,21 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     const follow = (next: Seat) => followed(trace, next)
     const reseat = (next: RealtimeSettings, replaced: LivePlace) =>
       Effect.map(takeSeat(next.model, next, scope, replaced), follow)
-    const socket = new RealtimeSocket(`sess_${newId()}`, tell, items, settings, follow(seat), reseat, older)
+    const admit = (yield* RateLimit).admit(caller.userId)
+    const socket = new RealtimeSocket(
+      `sess_${newId()}`,
+      tell,
+      items,
+      settings,
+      follow(seat),
+      reseat,
+      admit,
+      older,
+    )
     yield* socket.created
     const gone = new CloseEvent(1001, "server is shutting down")
     const drained = Effect.andThen(drain.closing, Effect.as(items.finished, gone))
-    const locked = Effect.as(accounts.revoked(caller), new CloseEvent(1008, "credential revoked"))
+    const locked = Effect.map(credentialEnds(accounts, caller), (end) => new CloseEvent(1008, end))
     const close = yield* Effect.raceAllFirst([readUntilIdle(reader, socket), drained, locked]).pipe(
       Effect.catchCauseIf(Cause.hasDies, (cause) =>
         Effect.as(reportFailure(cause, "/v1/realtime"), new CloseEvent(1011, "failed")),

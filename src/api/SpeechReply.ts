@@ -141,9 +141,16 @@ const wholeReply = Effect.fnUntraced(function* (model: string, synthesis: Synthe
   const finish = Effect.catchTag(encoder.finish, "CodecFailed", ({ reason }) =>
     Effect.fail(new SynthesisFailed({ model, detail: reason })),
   )
-  yield* synthesis.audible
-  const samples = yield* Effect.raceFirst(synthesis.end, encoded)
-  yield* finish
+  const made = Effect.gen(function* () {
+    yield* synthesis.audible
+    const samples = yield* Effect.raceFirst(synthesis.end, encoded)
+    yield* finish
+    return samples
+  })
+  // A client that leaves before its reply is complete pays for what was made until then.
+  const samples = yield* Effect.onInterrupt(made, () =>
+    Effect.sync(() => synthesis.delivered(synthesis.made())),
+  )
   const body = yield* joined(parts)
   synthesis.delivered(samples)
   return HttpServerResponse.uint8Array(body, { contentType: contentTypes[format] })

@@ -6,8 +6,7 @@ import { SPEECH_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/Audio.ts"
 import { SynthesisFailed } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
 import { PlayClock } from "#domain/PlayClock.ts"
-import { msPerCharacterAtMost } from "#domain/Speech.ts"
-import { codePointCount } from "#domain/SpeechText.ts"
+import { longestSpeechMs } from "#domain/Speech.ts"
 import { audioUsage, type Usage } from "#domain/Usage.ts"
 import type { PcmChunk, SynthesizeEnd, SynthesizeRequest, SynthesizeStarted } from "#engines/Engine.ts"
 import type { Reservation } from "#store/UsageLedger.ts"
@@ -27,7 +26,7 @@ export type SynthesisError = ModelRunError | SynthesisFailed
 
 /** The most that a text can cost. */
 export const speechAtMost = (text: string, speed: number): Usage =>
-  audioUsage("speech", Math.ceil((codePointCount(text) * msPerCharacterAtMost) / speed), 1000)
+  audioUsage("speech", Math.ceil(longestSpeechMs(text) / speed), 1000)
 
 /** Fields that a caller can put right; for the others the specification has 502. */
 const callersFields = (cloning: boolean): ReadonlyArray<string> =>
@@ -62,6 +61,8 @@ export interface Synthesis {
   readonly audible: Effect.Effect<void, SynthesisError>
   /** Takes note of samples that have reached the client: what will be charged when the scope closes. */
   readonly delivered: (samples: number) => void
+  /** Samples that the engine has made so far. */
+  readonly made: () => number
   /** Ends when all chunks have been read; the number of samples. */
   readonly end: Effect.Effect<number, SynthesisError>
 }
@@ -131,6 +132,7 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ entry, request, res
       for (const samples of early.splice(0)) next(samples)
       reader = next
     },
+    made: () => samplesIn,
     audible: Effect.raceFirst(Deferred.await(first), Effect.andThen(end, silent)),
     delivered: (samples) => {
       deliveredSamples += samples

@@ -17,6 +17,8 @@ export interface Principal {
   readonly scope: Scope
   /** It speaks by the development key, which is not accepted from everywhere. */
   readonly development: boolean
+  /** When the session token that it speaks by ends, milliseconds since 1970; absent for API keys. */
+  readonly expiresAtMs?: number
 }
 
 export interface Org {

@@ -306,3 +306,27 @@ it("a node that stops completes what was said, then closes with 1001", async () 
     await stopping.stop()
   }
 })
+
+it("counts each item as a request: beyond the limit an error, and the socket goes on", async () => {
+  const limited = await startNode({ models: [listener()], rateLimit: 4 })
+  try {
+    await untilLoaded(limited, "listener")
+    const token = limited.keys.credit
+    const url = `${limited.socketBase}/v1/realtime?token=${token}&intent=transcription&model=listener`
+    const client = await SocketClient.open(url)
+    send(client, byHand)
+    const { pcm } = spoken(0.5, 3)
+    for (let i = 0; i < 6; i++) {
+      append(client, pcm)
+      send(client, { type: "input_audio_buffer.commit" })
+    }
+    // The handshake was the first request of the minute.
+    await client.until(() => of(client, completed).length === 3)
+    const errors = of(client, "error").map(({ error }) => error.message)
+    expect(errors).toContain("Rate limit exceeded")
+    expect(client.socket.readyState).toBe(client.socket.OPEN)
+    client.socket.close()
+  } finally {
+    await limited.stop()
+  }
+})

@@ -1,6 +1,7 @@
 // What speech costs: the samples that were delivered, whoever ends it and however, and nothing for what nobody got.
 import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import { Accounts } from "#store/Accounts.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
 import { decodeOggOpus, parseOgg } from "../support/OggPages.ts"
@@ -118,17 +119,26 @@ describe("what nobody got costs nothing", () => {
     expect((await paid(fake({ failAt: 0 }))).status).toBe(502)
     expect((await charged()).microDollars).toBe(0)
   })
-
-  it.each(["wav", "mp3"])(
-    "a batch reply of %s whose client leaves while it is made",
-    async (response_format) => {
-      const connection = await open(fake({ pieces: 500, pieceMs: 10 }, { response_format }))
-      while ((await node.metrics()).get('edgewise_slots_busy{model="fake-voice"}') !== 1);
-      connection.destroy()
-      expect((await charged()).microDollars).toBe(0)
-    },
-  )
 })
+
+it.each(["wav", "mp3"])(
+  "a batch reply of %s whose client leaves while it is made costs what was made by then",
+  async (response_format) => {
+    const steps = { pieces: 500, samples: 2_400, pieceMs: 10 }
+    const connection = await open(fake(steps, { response_format }))
+    const pieces = () =>
+      node.run(
+        Effect.map(ModelRegistry, (registry) => registry.find("fake-voice")?.meters.unitGapMs.count ?? 0),
+      )
+    const before = await pieces()
+    await eventually(async () => (await pieces()) > before + 3, "some audio is made")
+    connection.destroy()
+    const { audioMs, requests } = await charged()
+    expect(requests).toBe(1)
+    expect(audioMs).toBeGreaterThan(0)
+    expect(audioMs).toBeLessThan(500 * 100)
+  },
+)
 
 describe("a batch reply of pcm is written while it is made, and costs what was written of it", () => {
   it("when the engine fails midway: every byte that came and no more", async () => {
