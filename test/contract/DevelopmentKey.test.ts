@@ -1,12 +1,13 @@
 // From where the development key is accepted, over real listeners and at every door: requests, WebSockets, the exchange
 // for a session token, and the token itself. A proxy on this machine is a connection from 127.0.0.1 with its headers.
 import { networkInterfaces } from "node:os"
+import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { listener } from "../support/LiveClient.ts"
 import { hasPostgres, startPostgres } from "../support/PostgresServer.ts"
 import { SocketClient } from "../support/SocketClient.ts"
 import { fakeModel } from "../support/TestCatalog.ts"
-import { eventually } from "../support/TestNode.ts"
+import { eventually, temporaryDir } from "../support/TestNode.ts"
 import { startRoles, type TestRoles } from "../support/TestRoles.ts"
 
 type Headers = Readonly<Record<string, string>>
@@ -146,13 +147,17 @@ const outside = (base: string): string => {
 
 describe("on a node that other machines can reach", () => {
   it("no key is made, and one of before is refused from everywhere", async () => {
-    const first = await startRoles({}, models)
-    const { dataDir, devKey } = first
+    const dir = temporaryDir()
+    const dataDir = join(dir.path, "data")
+    // One after the other: a data directory has one edge.
+    const first = await startRoles({ dataDir }, models)
+    const { devKey } = first
+    const { token } = await exchange(first.base.auth, devKey)
+    await first.stop()
     const fresh = await startRoles({ host: "0.0.0.0" }, models)
     const again = await startRoles({ host: "0.0.0.0", dataDir, authFailureLimit: "0" }, models)
     try {
-      expect([first.devKey === "", fresh.devKey, again.devKey]).toEqual([false, "", ""])
-      const token = (await exchange(first.base.auth, devKey)).token
+      expect([devKey === "", fresh.devKey, again.devKey]).toEqual([false, "", ""])
       const local = again.base.edge.replace("0.0.0.0", "127.0.0.1")
       for (const base of [local, outside(again.base.edge)]) {
         expect(await list(base, devKey)).toEqual(invalidKey)
@@ -162,7 +167,7 @@ describe("on a node that other machines can reach", () => {
       expect((await exchange(outside(again.base.auth), devKey)).status).toBe(401)
     } finally {
       await Promise.all([fresh.stop(), again.stop()])
-      await first.stop()
+      dir.remove()
     }
   })
 
@@ -209,8 +214,11 @@ it.skipIf(!hasPostgres)(
 )
 
 it("off makes none and refuses one of before", async () => {
-  const first = await startRoles({}, models)
-  const off = await startRoles({ devKey: "off", dataDir: first.dataDir }, models)
+  const dir = temporaryDir()
+  const dataDir = join(dir.path, "data")
+  const first = await startRoles({ dataDir }, models)
+  await first.stop()
+  const off = await startRoles({ devKey: "off", dataDir }, models)
   const fresh = await startRoles({ devKey: "off" }, models)
   try {
     expect([off.devKey, fresh.devKey]).toEqual(["", ""])
@@ -218,7 +226,7 @@ it("off makes none and refuses one of before", async () => {
     expect((await exchange(off.base.auth, first.devKey)).status).toBe(401)
   } finally {
     await Promise.all([off.stop(), fresh.stop()])
-    await first.stop()
+    dir.remove()
   }
 })
 
