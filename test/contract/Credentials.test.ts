@@ -49,7 +49,7 @@ const endpoints: ReadonlyArray<Endpoint> = [
   { method: "DELETE", path: "/v1/audio/transcriptions?job_id=job_transcription_0", standard: 404 },
   { method: "GET", path: "/v1/models", standard: 200 },
   { method: "GET", path: "/v1/models/none", documented: "/v1/models/{id}", standard: 404 },
-  { method: "GET", path: "/v1/models/no/ne", documented: "/v1/models/{owner}/{name}", standard: 404 },
+  { method: "GET", path: "/v1/models/no/ne", documented: "/v1/models/{id}", standard: 404 },
   { method: "GET", path: "/v1/models/status", standard: 200 },
   { method: "GET", path: "/v1/gpu/status", standard: 403, superadmin: 200 },
   { method: "GET", path: "/v1/gpu/memory", standard: 403, superadmin: 200 },
