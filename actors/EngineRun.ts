@@ -11,6 +11,7 @@ import {
   PromptTooLong,
 } from "#domain/Errors.ts"
 import type { WireError } from "#engines/Wire.ts"
+import type { Model } from "./Model.ts"
 
 /** Lets a slow reader hold its own producer, and nobody else's. */
 export interface Flow {
@@ -40,6 +41,8 @@ export interface RunOptions {
   readonly user?: string
   /** Part of work that was admitted before: it goes on when new work is refused. */
   readonly continues?: boolean
+  /** The model it belongs to, where an earlier request of the same work has begun there: see Model.hold. */
+  readonly on?: Model
 }
 
 /** What an engine said of one request, as the error of that request. */

@@ -2,7 +2,7 @@
 // The live endpoints ask here; what they get belongs to their scope. One desk a model; models share nothing.
 import { Clock, Context, Effect, Layer, type Scope } from "effect"
 import { LISTEN_RATE_HZ } from "#domain/Audio.ts"
-import { AtCapacity, EngineFailed, type ModelNotLoaded } from "#domain/Errors.ts"
+import { AtCapacity, EngineFailed, ModelNotLoaded } from "#domain/Errors.ts"
 import type {
   Segment,
   TranscribeEnd,
@@ -18,6 +18,7 @@ import { LiveLoad } from "./LiveLoad.ts"
 import { LiveSession, limitSeconds } from "./LiveSession.ts"
 import { LiveTurns } from "./LiveTurns.ts"
 import { admitNew } from "./MemoryLadder.ts"
+import type { Model } from "./Model.ts"
 import { ModelRegistry } from "./ModelRegistry.ts"
 
 export interface LiveRequest extends HearingOptions {
@@ -65,6 +66,8 @@ export class LiveSessions extends Context.Service<
     readonly gauges: (
       nowMs: number,
     ) => ReadonlyMap<string, { readonly sessions: number; readonly share: number }>
+    /** Drops what was measured of these models: their engines are others now, or none. Open sessions go on. */
+    readonly forget: (which: (model: string) => boolean) => void
   }
 >()("edgewise/actors/LiveSessions") {
   static readonly layer: Layer.Layer<LiveSessions, never, ModelRegistry | Drain> = Layer.effect(
@@ -88,7 +91,7 @@ const noAudio = (request: LiveRequest): TranscribeRequest => ({
 
 const make = Effect.gen(function* () {
   const registry = yield* ModelRegistry
-  /** One a model that was ever listened to live, and models are as many as the catalog says. */
+  /** One a model of the catalog that was ever used live. */
   const desks = new Map<string, Desk>()
 
   /** All that run. One fiber looks after all of them: a fiber each would be most of what a silent session costs. */
@@ -111,21 +114,25 @@ const make = Effect.gen(function* () {
     return desk
   }
 
-  const factsOf = (model: string) =>
-    registry.find(model)?.host?.facts as TranscriptionEngine["facts"] | undefined
+  const factsOf = (model: Model) => model.view().host?.facts as TranscriptionEngine["facts"] | undefined
 
-  const run = (model: string, request: TranscribeRequest, onSegment: (segment: Segment) => void) =>
+  const run = (
+    model: Model,
+    { model: id }: LiveRequest,
+    request: TranscribeRequest,
+    onSegment: (segment: Segment) => void,
+  ) =>
     registry.run<TranscribeStarted, Segment, TranscribeEnd>(
-      model,
+      id,
       request,
       { started: () => {}, unit: onSegment },
       // Sessions take their own turns (LiveTurns), so all of them are one user in the model's line.
-      { user: "live sessions", continues: true },
+      { user: "live sessions", continues: true, on: model },
     )
 
-  const loadedFacts = Effect.fnUntraced(function* (request: LiveRequest) {
-    if (factsOf(request.model) === undefined) {
-      yield* run(request.model, noAudio(request), () => {}).pipe(
+  const loadedFacts = Effect.fnUntraced(function* (model: Model, request: LiveRequest) {
+    if (factsOf(model) === undefined) {
+      yield* run(model, request, noAudio(request), () => {}).pipe(
         // The guess was wrong, and the model has loaded all the same.
         Effect.catchIf(
           (error) => error._tag === "InvalidRequest" && request.language === undefined,
@@ -133,7 +140,7 @@ const make = Effect.gen(function* () {
         ),
       )
     }
-    const facts = factsOf(request.model)
+    const facts = factsOf(model)
     if (facts !== undefined) return facts
     return yield* new EngineFailed({ model: request.model, reason: "unloaded", detail: "no facts" })
   })
@@ -142,6 +149,7 @@ const make = Effect.gen(function* () {
   const transcribeAt =
     (
       desk: Desk,
+      model: Model,
       request: LiveRequest,
       spent: { -readonly [K in keyof EngineUse]: EngineUse[K] },
     ): Transcribe<LiveError> =>
@@ -152,7 +160,7 @@ const make = Effect.gen(function* () {
           const beganMs = nowMs()
           desk.load.began(beganMs)
           return Effect.ensuring(
-            run(request.model, window, onSegment),
+            run(model, request, window, onSegment),
             Effect.sync(() => {
               const endedMs = nowMs()
               desk.load.ended(endedMs)
@@ -167,7 +175,11 @@ const make = Effect.gen(function* () {
   return LiveSessions.of({
     open: Effect.fnUntraced(function* (request) {
       yield* admitNew
-      const facts = yield* loadedFacts(request)
+      const model = registry.model(request.model)
+      if (model === undefined) return yield* new ModelNotLoaded({ model: request.model })
+      // All windows go to the same engine, also where a reload replaces the model.
+      yield* model.hold
+      const facts = yield* loadedFacts(model, request)
       const desk = deskOf(request.model)
       const nowMs = yield* Clock.currentTimeMillis
       const speaker = { windowSeconds: request.windowSeconds, heardAtMs: nowMs }
@@ -185,7 +197,7 @@ const make = Effect.gen(function* () {
         },
         windowDone: (atMs: number, calls: number, lagMs: number) => {
           desk.load.windowDone(atMs, calls)
-          registry.find(request.model)?.meters.deltaLagMs.record(lagMs)
+          model.view().meters.deltaLagMs.record(lagMs)
         },
       }
       const isBusy = (error: LiveError) => error._tag === "AtCapacity"
@@ -200,7 +212,7 @@ const make = Effect.gen(function* () {
         begin: (beganAtMs) => {
           leave()
           const audio = new LiveAudio(limitSeconds * LISTEN_RATE_HZ)
-          const hearing = new LiveHearing(audio, facts, request, transcribeAt(desk, request, spent))
+          const hearing = new LiveHearing(audio, facts, request, transcribeAt(desk, model, request, spent))
           current = new LiveSession(audio, hearing, request.windowSeconds, report, isBusy, beganAtMs)
           running.add(current)
           return current
@@ -211,5 +223,8 @@ const make = Effect.gen(function* () {
       new Map(
         [...desks].map(([model, { load }]) => [model, { sessions: load.sessions, share: load.share(nowMs) }]),
       ),
+    forget: (which) => {
+      for (const model of desks.keys()) if (which(model)) desks.delete(model)
+    },
   })
 })

@@ -6,6 +6,8 @@ import { isAtLeast, type Rung } from "#domain/MemoryLadder.ts"
 import { Device, hostId } from "./Device.ts"
 import { MemoryLadder } from "./MemoryLadder.ts"
 import { ModelRegistry } from "./ModelRegistry.ts"
+import type { ModelView } from "./ModelView.ts"
+import { Redeployment } from "./Redeployment.ts"
 import { privateBytesOf } from "./ResidentMemory.ts"
 import * as Tree from "./Tree.ts"
 
@@ -18,8 +20,8 @@ export interface MemoryWatchOptions {
 }
 
 /** Resident bytes of this process and of every engine process. Shared pages count once for each. */
-export const heldByNode = (registry: ModelRegistry["Service"]): number =>
-  registry.all().reduce(
+export const heldByNode = (views: ReadonlyArray<ModelView>): number =>
+  views.reduce(
     // A thread's memory is this process's own.
     (sum, { entry, host }) => sum + (entry.runtime.isolation === "thread" ? 0 : (host?.heldBytes() ?? 0)),
     process.memoryUsage.rss(),
@@ -39,8 +41,8 @@ const apply = (registry: ModelRegistry["Service"], rung: Rung, evicts: boolean):
   })
 
 /** Of that, what the system could not take back by dropping mapped files: what a full node dies of. */
-const privateOfNode = (registry: ModelRegistry["Service"]): number =>
-  registry.all().reduce(
+const privateOfNode = (views: ReadonlyArray<ModelView>): number =>
+  views.reduce(
     (sum, { host }) => sum + (host?.privateBytes() ?? 0),
     // 0 where the system does not tell it apart.
     privateBytesOf(process.pid) || process.memoryUsage.rss(),
@@ -48,13 +50,15 @@ const privateOfNode = (registry: ModelRegistry["Service"]): number =>
 
 export const memoryWatch = (
   options: MemoryWatchOptions = {},
-): Layer.Layer<never, never, Device | MemoryLadder | ModelRegistry> =>
+): Layer.Layer<never, never, Device | MemoryLadder | ModelRegistry | Redeployment> =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const registry = yield* ModelRegistry
+      const redeployment = yield* Redeployment
       const ladder = yield* MemoryLadder
       const { budgetBytes } = (yield* Device).host()
-      const usedBytes = options.usedBytes ?? (() => privateOfNode(registry))
+      const usedBytes =
+        options.usedBytes ?? (() => privateOfNode([...registry.all(), ...redeployment.leaving()]))
       let before: Rung = "calm"
       const look = Effect.gen(function* () {
         const share = usedBytes() / budgetBytes

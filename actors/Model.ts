@@ -7,6 +7,7 @@ import type { Evictable } from "#domain/Eviction.ts"
 import type { ModelEntry } from "#domain/Model.ts"
 import type { EngineFacts } from "#engines/Engine.ts"
 import { type ActorRef, type Message, spawn } from "./Actor.ts"
+import { lackOf } from "./DeploymentChange.ts"
 import { Device, type Grant } from "./Device.ts"
 import { EngineHost, type HostEvent } from "./EngineHost.ts"
 import type { Listener, RunError, RunOptions } from "./EngineRun.ts"
@@ -20,6 +21,7 @@ import {
   type Unloaded,
 } from "./ModelMessages.ts"
 import { ModelMeters } from "./ModelMeters.ts"
+import type { Deployment } from "./ModelRegistry.ts"
 import { claimRoom, heldOnGpu } from "./ModelRoom.ts"
 import { ModelStanding } from "./ModelStanding.ts"
 import type { ModelOptions, ModelView } from "./ModelView.ts"
@@ -34,25 +36,31 @@ const nothingUnloaded: Unloaded = { was: false, freedBytes: 0, tookMs: 0 }
 
 export class Model {
   private readonly options: ModelOptions
-  private readonly entry: ModelEntry
+  private deployed: Deployment
   private readonly device: Device["Service"]
   private ref: ActorRef<ModelMessage> | undefined
   private host: EngineHost | undefined
   private grant: Grant | undefined
-  private readonly meters = new ModelMeters()
+  private readonly meters: ModelMeters
   private readonly standing: ModelStanding
   /** An operator's unload stays in force until an operator's load. */
   private held = false
   /** Requests that wait for a load of their own asking: a model that is wanted is not idle. */
   private wanted = 0
+  /** Open work of several requests, such as a live session: see `hold`. */
+  private holds = 0
+  /** True once another model, or none, answers under its id. */
+  private leaving = false
   /** Ends the load under way, if one is. */
   private abandonLoad: Deferred.Deferred<never, ModelUnavailable> | undefined
 
   private constructor(options: ModelOptions, device: Device["Service"]) {
     this.options = options
-    this.entry = options.entry
+    this.deployed = options.deployment
     this.device = device
-    this.standing = new ModelStanding(options.entry.id, this.meters, options.onStatus)
+    this.meters = options.meters ?? new ModelMeters()
+    this.held = options.held ?? false
+    this.standing = new ModelStanding(this.entry.id, this.meters, options.onStatus)
   }
 
   /** Starts the actor in the caller's scope. */
@@ -60,7 +68,7 @@ export class Model {
     return Effect.gen(function* () {
       const model = new Model(options, yield* Device)
       model.ref = yield* spawn<InMemory, ModelMessage>({
-        name: `model ${options.entry.id}`,
+        name: `model ${model.entry.id}`,
         capacity: Tree.modelMailbox,
         restart: Tree.model,
         initial: Effect.acquireRelease(
@@ -70,10 +78,54 @@ export class Model {
         handle: (memory, message) =>
           Effect.map(model.handle(memory, message), (reply) => [memory, reply] as const),
       })
-      if ((options.idleUnloadMs ?? 0) > 0 && !options.entry.runtime.pinned)
+      if ((options.idleUnloadMs ?? 0) > 0 && !model.entry.runtime.pinned)
         yield* Effect.forkScoped(model.idleWatch(options.idleUnloadMs ?? 0))
       return model
     })
+  }
+
+  private get entry(): ModelEntry {
+    return this.deployed.entry
+  }
+
+  /** What it was last loaded with, or will be loaded with. */
+  get deployment(): Deployment {
+    return this.deployed
+  }
+
+  /** Whether an operator has unloaded it. */
+  get isHeld(): boolean {
+    return this.held
+  }
+
+  /** Takes over an entry that differs in nothing that an engine is started with. */
+  amend(entry: ModelEntry): void {
+    this.deployed = { ...this.deployed, entry }
+  }
+
+  /** From now on it is in nobody's way: neither evicted nor unloaded for being idle, because its end is near anyway. */
+  leave(): void {
+    this.leaving = true
+  }
+
+  /** Makes a reload wait, for work that is made of several requests which belong to the same engine. */
+  get hold(): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.acquireRelease(
+      Effect.sync(() => void this.holds++),
+      () => Effect.sync(() => void this.holds--),
+    )
+  }
+
+  /** Whether nothing runs on it, waits for it or holds it. */
+  isQuiet(): boolean {
+    if (this.wanted > 0 || this.holds > 0) return false
+    const gauges = this.host?.gauges()
+    return gauges === undefined || (gauges.open === 0 && gauges.waiting === 0)
+  }
+
+  /** Bytes that it claims of a device. */
+  claimedBytes(deviceId: string): number {
+    return this.grant?.held().get(deviceId) ?? 0
   }
 
   view(): ModelView {
@@ -84,7 +136,7 @@ export class Model {
 
   /** What its going would free on a device; undefined while it is used, pinned or not there. */
   evictable(deviceId: string): Evictable | undefined {
-    const sizeBytes = this.grant?.held().get(deviceId) ?? 0
+    const sizeBytes = this.claimedBytes(deviceId)
     if (sizeBytes === 0 || this.entry.runtime.pinned || !this.isIdle()) return undefined
     return { id: this.entry.id, sizeBytes, reloadMs: this.standing.timings.loadMs ?? 0 }
   }
@@ -180,25 +232,36 @@ export class Model {
   }
 
   private readonly bringIn = Effect.fnUntraced({ self: this }, function* (this: Model, memory: InMemory) {
-    const { entry } = this
     const beganMs = performance.now()
-    if ((this.options.missing ?? []).length > 0) {
-      this.standing.move("load")
-      this.standing.fail(`weights are not pulled: edgewise models pull ${entry.id}`)
-      return yield* this.standing.unavailable()
-    }
     const scope = yield* Scope.make()
     const abandon = Deferred.makeUnsafe<never, ModelUnavailable>()
     // Before the first pause: an unload that comes while this load is only beginning has to find it.
     this.abandonLoad = abandon
     const exit = yield* Effect.gen({ self: this }, function* () {
-      const grant = yield* claimRoom(this.device, this.options)
+      yield* Effect.raceFirst(this.relocate, Deferred.await(abandon))
+      const { entry, files } = this.deployed
+      const why = lackOf(this.deployed)
+      if (why !== undefined) {
+        this.standing.lack(why)
+        return yield* this.standing.unavailable()
+      }
+      // It may wait for another model's memory.
+      const grant = yield* Effect.raceFirst(
+        claimRoom(this.device, this.deployed, this.options),
+        Deferred.await(abandon),
+      )
       memory.scope = scope
       this.grant = grant
       this.standing.move("load")
       const host = yield* EngineHost.make({
         entry,
-        spec: { ...this.options.spec, threads: grant.threads },
+        spec: {
+          modelId: entry.id,
+          adapter: entry.adapter,
+          files,
+          options: entry.options,
+          threads: grant.threads,
+        },
         environment: grant.environment,
         holdsBackground: this.options.holdsBackground ?? (() => false),
         meters: this.meters,
@@ -212,7 +275,12 @@ export class Model {
       const { pid, residentBytes } = host.gauges()
       yield* grant.settle(pid, residentBytes)
       return facts
-    }).pipe(Scope.provide(scope), Effect.exit)
+    }).pipe(
+      Scope.provide(scope),
+      // The model may go away while it loads; `memory` does not know of the scope before the claim is granted.
+      Effect.onInterrupt(() => Scope.close(scope, Exit.void)),
+      Effect.exit,
+    )
     this.abandonLoad = undefined
     if (Exit.isSuccess(exit)) {
       this.standing.loaded(performance.now() - beganMs)
@@ -225,6 +293,8 @@ export class Model {
       return yield* refusal
     }
     if (Deferred.isDoneUnsafe(abandon)) {
+      // Abandoned before the claim was seen: it may have been granted all the same.
+      if (memory.scope === undefined) yield* Scope.close(scope, Exit.void)
       yield* Effect.ignore(this.release(memory))
       return yield* this.standing.unavailable()
     }
@@ -235,6 +305,15 @@ export class Model {
     this.grant = undefined
     return yield* this.standing.unavailable()
   })
+
+  /** Weights may have been pulled, moved or replaced since the last load. The entry stays the one that is deployed. */
+  private get relocate(): Effect.Effect<void> {
+    const { relocate } = this.options
+    if (relocate === undefined || this.leaving) return Effect.void
+    return Effect.map(relocate(this.entry), (located) => {
+      this.deployed = { ...located, entry: this.entry }
+    })
+  }
 
   /** Ends the process and looks whether its memory is back. */
   private release(memory: InMemory): Effect.Effect<Unloaded, UnloadFailed> {
@@ -266,7 +345,7 @@ export class Model {
   }
 
   private isIdle(): boolean {
-    if (this.standing.status !== "loaded" || this.wanted > 0) return false
+    if (this.leaving || this.standing.status !== "loaded" || this.wanted > 0) return false
     const gauges = this.host?.gauges()
     return gauges !== undefined && gauges.open === 0 && gauges.waiting === 0
   }

@@ -4,13 +4,15 @@ import { Effect, type Scope } from "effect"
 import { InsufficientMemory } from "#domain/Errors.ts"
 import { placementOf } from "#domain/Placement.ts"
 import type { Device, Grant } from "./Device.ts"
+import type { Deployment } from "./ModelRegistry.ts"
 import type { ModelOptions } from "./ModelView.ts"
 import * as Tree from "./Tree.ts"
 
 /** The device's promise, with others making room where they may; refused before anything is allocated. */
 export const claimRoom = (
   device: Device["Service"],
-  { entry, makeRoom, processBytes, weightBytes }: ModelOptions,
+  { entry, sizeBytes: weightBytes }: Deployment,
+  { makeRoom, processBytes }: ModelOptions,
 ): Effect.Effect<Grant, InsufficientMemory, Scope.Scope> => {
   const claimed = device.claim({
     modelId: entry.id,

@@ -39,10 +39,17 @@ export class ModelStanding {
     this.onStatus?.(this.id, { from, event, to })
   }
 
-  /** Its engine is given up, or was never begun. */
+  /** Its engine is given up. */
   fail(detail: string): void {
     this.failed(detail)
     this.move("gave-up")
+  }
+
+  /** Its weights are not there: no engine was started. The next request looks again, which costs it nothing. */
+  lack(detail: string): void {
+    this.move("load")
+    this.fail(detail)
+    this.failedAtMs = Number.NEGATIVE_INFINITY
   }
 
   /** Its process has not ended. */

@@ -109,6 +109,9 @@ export const transcribeFile = <E>(
 ): Effect.Effect<Transcript, E | RunError | ModelNotLoaded, ModelRegistry> =>
   Effect.gen(function* () {
     const registry = yield* ModelRegistry
+    // All windows go to the engine of the first: tokens and window lengths are those of its weights.
+    const model = registry.model(job.modelId)
+    if (model !== undefined) yield* model.hold
     const segments = [...(job.from?.segments ?? [])]
     let language = job.from?.language ?? job.options.language
     let previousTokens = job.from?.previousTokens ?? []
@@ -127,7 +130,8 @@ export const transcribeFile = <E>(
     })
 
     for (;;) {
-      const facts = registry.find(job.modelId)?.host?.facts as EngineFacts | undefined
+      const view = model === undefined ? registry.find(job.modelId) : model.view()
+      const facts = view?.host?.facts as EngineFacts | undefined
       const windowSamples = windowOf(facts)
       const longestSamples = longestOf(facts, windowSamples, job.background)
       // One sample more than a window, where there is one: whoever sends the last window has to know that it is. Half
@@ -167,6 +171,7 @@ export const transcribeFile = <E>(
         {
           background: job.background,
           continues: doneSamples > 0,
+          ...(model === undefined ? {} : { on: model }),
           ...(job.user === undefined ? {} : { user: job.user }),
         },
       )
@@ -188,4 +193,4 @@ export const transcribeFile = <E>(
       duration: samplesToSeconds(decodedSamples, LISTEN_RATE_HZ),
       segments,
     }
-  })
+  }).pipe(Effect.scoped)

@@ -2,7 +2,8 @@
 //
 //   Node
 //   ├─ ModelRegistry
-//   │   └─ Model (one per deployed model)      the actor that loads and unloads
+//   │   └─ Model (one per deployed model,      the actor that loads and unloads
+//   │      and per model on its way out)
 //   │       └─ EngineHost                      owns one engine process or thread
 //   └─ Drain                                   admission switch of the whole node
 //
@@ -54,3 +55,10 @@ export const memoryWatchMs = 1_000
  * guess: a window is a tenth of it on the demonstration weights, so those in person keep nine tenths of their engine.
  */
 export const backgroundPatienceMs = 1_000
+
+/**
+ * A model that a reload has removed or replaced ends when its last request has. Asked this often, and ended after so long
+ * in any case. Guesses: a live session lasts 2 minutes at most, and few answers take longer than 10.
+ */
+export const leavingLookMs = 100
+export const leaveAfterMs = 600_000
