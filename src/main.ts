@@ -7,6 +7,7 @@ import { runCommandLine } from "./cli/CommandLine.ts"
 import { keys } from "./cli/Keys.ts"
 import { models } from "./cli/Models.ts"
 import { orgs } from "./cli/Orgs.ts"
+import { reload } from "./cli/Reload.ts"
 import { serve } from "./cli/Serve.ts"
 import { sessions } from "./cli/Sessions.ts"
 import { speak } from "./cli/Speak.ts"
@@ -16,7 +17,7 @@ import { version } from "./cli/Version.ts"
 
 const edgewise = Command.make("edgewise").pipe(
   Command.withDescription("An OpenAI-style inference server for the edge"),
-  Command.withSubcommands([serve, orgs, keys, sessions, models, usage, transcribe, speak]),
+  Command.withSubcommands([serve, orgs, keys, sessions, models, reload, usage, transcribe, speak]),
 )
 
 process.exit(

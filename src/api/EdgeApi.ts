@@ -5,6 +5,7 @@ import { ChatCompletion, ChatRequest } from "#domain/Chat.ts"
 import { Completion, CompletionRequest } from "#domain/Completion.ts"
 import { SpeechRequest } from "#domain/Speech.ts"
 import { Authentication } from "./Authentication.ts"
+import { ReloadRecord } from "./CatalogReload.ts"
 import { HealthRecord } from "./Health.ts"
 import { ModelList, ModelStatusRecord } from "./Models.ts"
 import { LoadRequest, PurgeRequest, UnloadRequest } from "./Operations.ts"
@@ -198,6 +199,10 @@ export class OperationsGroup extends HttpApiGroup.make("Operations")
       error: [...operatorErrors, NotLoaded, Failed, AtCapacity],
     }),
     HttpApiEndpoint.post("unloadAll", "/v1/models/unload-all", { success: record, error: operatorErrors }),
+    HttpApiEndpoint.post("reloadCatalog", "/v1/models/reload", {
+      success: ReloadRecord,
+      error: [...operatorErrors, AtCapacity],
+    }),
     HttpApiEndpoint.get("gpuStatus", "/v1/gpu/status", { success: record, error: operatorErrors }),
     HttpApiEndpoint.get("gpuMemory", "/v1/gpu/memory", { success: record, error: operatorErrors }),
     HttpApiEndpoint.post("gpuPurge", "/v1/gpu/purge", {

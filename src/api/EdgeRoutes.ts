@@ -17,7 +17,15 @@ import { bodyBytes } from "./JsonBody.ts"
 import { liveTranscription } from "./LiveTranscription.ts"
 import { metrics } from "./Metrics.ts"
 import { listModels, modelStatus } from "./Models.ts"
-import { gpuMemory, gpuPurge, gpuStatus, loadModel, unloadAll, unloadModel } from "./Operations.ts"
+import {
+  gpuMemory,
+  gpuPurge,
+  gpuStatus,
+  loadModel,
+  reloadCatalog,
+  unloadAll,
+  unloadModel,
+} from "./Operations.ts"
 import { Playground } from "./Playground.ts"
 import { realtimeTranscription } from "./RealtimeTranscription.ts"
 import { speech, voices } from "./Speech.ts"
@@ -68,6 +76,7 @@ const Operations = HttpApiBuilder.group(EdgeApi, "Operations", (handlers) =>
     .handleRaw("loadModel", ({ request }) => answered(loadModel(request)))
     .handleRaw("unloadModel", ({ request }) => answered(unloadModel(request)))
     .handleRaw("unloadAll", ({ request }) => answered(unloadAll(request)))
+    .handleRaw("reloadCatalog", ({ request }) => answered(reloadCatalog(request)))
     .handleRaw("gpuStatus", ({ request }) => answered(gpuStatus(request)))
     .handleRaw("gpuMemory", ({ request }) => answered(gpuMemory(request)))
     .handleRaw("gpuPurge", ({ request }) => answered(gpuPurge(request))),
@@ -102,6 +111,7 @@ export const knownPaths: KnownPaths = {
   "/v1/gpu/status": ["GET"],
   "/v1/models": ["GET"],
   "/v1/models/load": ["POST"],
+  "/v1/models/reload": ["POST"],
   "/v1/models/status": ["GET"],
   "/v1/models/unload": ["POST"],
   "/v1/models/unload-all": ["POST"],

@@ -3,9 +3,11 @@
 import { Clock, Effect, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import { Redeployment } from "#actors/Redeployment.ts"
 import { freedGb, memoryRecord, toMb, usedMemory } from "#domain/DeviceMemory.ts"
-import { Forbidden, ModelBusy, ModelNotLoaded } from "#domain/Errors.ts"
+import { Forbidden, InvalidRequest, ModelBusy, ModelNotLoaded } from "#domain/Errors.ts"
 import { Caller } from "./Authentication.ts"
+import { CatalogReload } from "./CatalogReload.ts"
 import { devicesNow, gpuRecord, processRecord, totalMemory } from "./DeviceRecords.ts"
 import { problemOf, problemResponse } from "./ErrorBody.ts"
 import { timestamp } from "./Health.ts"
@@ -60,10 +62,26 @@ export const loadModel = Effect.fn("Operations.load")(function* (request: Reques
   )
 })
 
+/** Reads the catalog again and answers with what changed; 400 with what is wrong in it, and then nothing has. */
+export const reloadCatalog = Effect.fn("Operations.reload")(function* (_request: Request) {
+  yield* operator
+  const record = yield* Effect.catchTag((yield* CatalogReload).reload, "BadCatalog", ({ message }) =>
+    Effect.fail(new InvalidRequest({ field: "", problem: message })),
+  )
+  return HttpServerResponse.jsonUnsafe(record)
+})
+
 /** Answers when the model's process is gone and its memory with it; 500 where it is not. */
 export const unloadModel = Effect.fn("Operations.unload")(function* (request: Request) {
   yield* operator
   const { model_name } = yield* readUnload(request)
+  // Its predecessor as well, where a reload has replaced or removed it: it still has memory.
+  const ended = yield* (yield* Redeployment).endLeaving(model_name)
+  const deployed = (yield* ModelRegistry).model(model_name)
+  if (deployed === undefined && ended.length > 0) {
+    const message = `${model_name} was on its way out and has ended`
+    return HttpServerResponse.jsonUnsafe({ status: "success", model: model_name, message })
+  }
   const { freedBytes, tookMs, was } = yield* (yield* modelOf(model_name)).unload
   const message = was
     ? `${model_name} is unloaded: ${toMb(freedBytes)} MB given back in ${Math.round(tookMs)} ms`
@@ -73,7 +91,7 @@ export const unloadModel = Effect.fn("Operations.unload")(function* (request: Re
 
 const unloadEverything = Effect.gen(function* () {
   const registry = yield* ModelRegistry
-  const unloaded: Array<string> = []
+  const unloaded: Array<string> = [...(yield* (yield* Redeployment).endLeaving())]
   const errors: Array<string> = []
   yield* Effect.forEach(
     // One that is loading, or has failed and would be tried again, must not come back by itself either.
@@ -94,7 +112,7 @@ const unloadEverything = Effect.gen(function* () {
       ),
     { concurrency: "unbounded", discard: true },
   )
-  return { unloaded: unloaded.sort(), errors }
+  return { unloaded: [...new Set(unloaded)].sort(), errors }
 })
 
 export const unloadAll = Effect.fn("Operations.unloadAll")(function* (_request: Request) {
@@ -136,9 +154,9 @@ export const gpuPurge = Effect.fn("Operations.gpuPurge")(function* (request: Req
   yield* operator
   const body = Number(request.headers["content-length"] ?? 0) === 0 ? {} : yield* readPurge(request)
   const force = body.force ?? false
-  const registry = yield* ModelRegistry
+  const views = [...(yield* ModelRegistry).all(), ...(yield* Redeployment).leaving()]
   const before = totalMemory(yield* devicesNow(true))
-  const busy = registry.all().flatMap(({ entry, host }) => ((host?.gauges().open ?? 0) > 0 ? [entry.id] : []))
+  const busy = views.flatMap(({ entry, host }) => ((host?.gauges().open ?? 0) > 0 ? [entry.id] : []))
   if (busy.length > 0 && !force) return yield* new ModelBusy({ models: busy })
   const { errors, unloaded } = yield* unloadEverything
   const after = totalMemory(yield* devicesNow(true))

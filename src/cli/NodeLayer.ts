@@ -1,7 +1,7 @@
 // The layers of one node, stacked: what `serve` runs and what the contract tests start in their own process.
 // Knows every room by its layer and decides nothing; settings come from Config.
 import { join } from "node:path"
-import { Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import { Device } from "#actors/Device.ts"
 import { Drain } from "#actors/Drain.ts"
@@ -12,6 +12,7 @@ import { type Deployment, ModelRegistry } from "#actors/ModelRegistry.ts"
 import { NvidiaSmi } from "#actors/NvidiaSmi.ts"
 import { AuthFailures } from "#api/AuthFailures.ts"
 import { TrustedProxies } from "#api/CallerAddress.ts"
+import { CatalogReload } from "#api/CatalogReload.ts"
 import { EdgeRoutes, knownPaths } from "#api/EdgeRoutes.ts"
 import { EventLoopDelay } from "#api/EventLoopDelay.ts"
 import { NodeIdentity } from "#api/Health.ts"
@@ -28,10 +29,13 @@ import { UploadDir } from "#api/TranscriptionUpload.ts"
 import { CodecPool } from "#audio/CodecPool.ts"
 import { Decoder } from "#audio/Decoder.ts"
 import { VoiceUrl } from "#audio/VoiceUrl.ts"
+import type { ModelEntry } from "#domain/Model.ts"
 import { compiledCode } from "#store/CompiledCode.ts"
+import { deployments, locate } from "#store/ModelFiles.ts"
 import { SigningKeys } from "#store/SigningKeys.ts"
 import { type Store, storeLayer } from "#store/Store.ts"
 import type { StoreUnavailable } from "#store/StoreErrors.ts"
+import { weightsDir } from "#store/Weights.ts"
 import type { TransportSettings } from "#transport/TransportSettings.ts"
 import * as UwsServer from "#transport/UwsServer.ts"
 import { type Config, visibleGpus } from "../Config.ts"
@@ -72,6 +76,14 @@ const sessions = ({ authJwksUrl }: Config) =>
 /** The counters of one process, whatever its roles. */
 export const nodeMeters = (): NodeMeters => new NodeMeters(Object.keys(knownPaths))
 
+/** Where an entry's weights are at the moment; a file that is not right is a problem of its model alone. */
+const relocate =
+  ({ catalog, dataDir }: Config) =>
+  (entry: ModelEntry): Effect.Effect<Deployment> =>
+    Effect.catch(locate(catalog, entry, weightsDir(dataDir)), ({ problem }) =>
+      Effect.succeed({ entry, files: {}, sizeBytes: 0, problem }),
+    )
+
 /** A node, listening as soon as it is built. `settings` shortens the transport's deadlines for tests. */
 export const nodeLayer = (
   config: Config,
@@ -81,6 +93,9 @@ export const nodeLayer = (
   meters: NodeMeters = nodeMeters(),
 ) =>
   edge(config, settings, meters).pipe(
+    Layer.provideMerge(
+      CatalogReload.layer(deployments(config.catalog, config.region, weightsDir(config.dataDir))),
+    ),
     Layer.provideMerge(TranscriptionJobs.layer),
     Layer.provideMerge(LiveSessions.layer),
     Layer.provideMerge(memoryWatch({ evicts: config.evictIdle })),
@@ -88,6 +103,7 @@ export const nodeLayer = (
       ModelRegistry.layer(deployed, {
         idleUnloadMs: config.idleUnloadSeconds * 1000,
         evicts: config.evictIdle,
+        relocate: relocate(config),
       }),
     ),
     Layer.provideMerge(

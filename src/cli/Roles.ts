@@ -2,13 +2,23 @@
 import { Effect, Layer } from "effect"
 import { Drain } from "#actors/Drain.ts"
 import type { Deployment } from "#actors/ModelRegistry.ts"
+import { CatalogReload } from "#api/CatalogReload.ts"
 import type { NodeMeters } from "#api/NodeMeters.ts"
 import { developmentKey } from "#store/DevKey.ts"
 import type { Config } from "../Config.ts"
 import { authRole } from "./AuthRole.ts"
+import { Hangup } from "./Hangup.ts"
 import { type NodeStore, nodeLayer, nodeMeters, nodeStore } from "./NodeLayer.ts"
 import { routerRole } from "./RouterRole.ts"
 import { announce, Started } from "./Started.ts"
+
+/** What SIGHUP does to the catalog; a wrong one is one line, and nothing changes. */
+const reloadAtSignal = ({ reload }: CatalogReload["Service"]): Effect.Effect<void> =>
+  Effect.catch(reload, (error) =>
+    Effect.logWarning("SIGHUP: the catalog was not applied").pipe(
+      Effect.annotateLogs({ why: error._tag === "BadCatalog" ? error.message : "the node is draining" }),
+    ),
+  )
 
 const edgeRole = (
   config: Config,
@@ -21,6 +31,7 @@ const edgeRole = (
       yield* announce("edge")
       const started = yield* Started
       started.developmentKey = yield* developmentKey(config.dataDir)
+      yield* (yield* Hangup).register(reloadAtSignal(yield* CatalogReload))
     }),
   ).pipe(Layer.provide(nodeLayer(config, deployed, {}, store, meters)))
 
@@ -36,5 +47,5 @@ export const rolesLayer = (
     has("edge") ? edgeRole(config, deployed, store, meters) : Layer.empty,
     has("auth") ? authRole(config, store, meters) : Layer.empty,
     has("router") ? routerRole(config, meters) : Layer.empty,
-  ).pipe(Layer.provideMerge(Layer.merge(Drain.layer, Started.layer)))
+  ).pipe(Layer.provideMerge(Layer.mergeAll(Drain.layer, Hangup.layer, Started.layer)))
 }

@@ -7,6 +7,7 @@ import type { NodeMeters } from "#api/NodeMeters.ts"
 import { deployments } from "#store/ModelFiles.ts"
 import { weightsDir } from "#store/Weights.ts"
 import { type Config, load, otlpSettings, roles, type SettingName, settings } from "../Config.ts"
+import { Hangup } from "./Hangup.ts"
 import { keepHeapSmall } from "./HeapGrowth.ts"
 import { nodeMeters } from "./NodeLayer.ts"
 import { rolesLayer } from "./Roles.ts"
@@ -122,6 +123,10 @@ export const serve = Command.make(
     keepHeapSmall()
     const otlp = yield* otlpSettings()
     const meters = nodeMeters()
-    yield* run(config, meters).pipe(Effect.provide(telemetry(config, otlp, meters)))
+    // Around all of it: a SIGHUP while the node starts must not end it.
+    yield* run(config, meters).pipe(
+      Effect.provide(Hangup.layer),
+      Effect.provide(telemetry(config, otlp, meters)),
+    )
   }),
 ).pipe(Command.withDescription("Run a node"))

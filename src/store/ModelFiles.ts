@@ -1,21 +1,14 @@
 // Finds and checks the weight files that catalog entries name, and decides which entries a region deploys: what the
 // registry starts. Called by serve and by the models commands.
-import { createHash } from "node:crypto"
-import { createReadStream } from "node:fs"
 import { stat } from "node:fs/promises"
 import { dirname, isAbsolute, join } from "node:path"
 import { Effect } from "effect"
-import type { Deployment } from "#actors/ModelRegistry.ts"
+import type { Deployment, FileVersion } from "#actors/ModelRegistry.ts"
 import { hubScheme, parseHubFile } from "#domain/HubFile.ts"
 import { isDeployedIn, type ModelEntry } from "#domain/Model.ts"
 import { BadCatalog, readCatalog } from "./CatalogFile.ts"
+import { sumOf } from "./FileSums.ts"
 import { keptPath, pulled } from "./Weights.ts"
-
-const sha256Of = async (path: string): Promise<string> => {
-  const hash = createHash("sha256")
-  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer)
-  return hash.digest("hex")
-}
 
 /**
  * What is wrong with an entry's files, or where they are. Sums are checked, so a half-copied file is never loaded; those
@@ -29,6 +22,7 @@ export const locate = (
 ): Effect.Effect<Deployment, BadCatalog> =>
   Effect.gen(function* () {
     const files: Record<string, string> = {}
+    const versions: Record<string, FileVersion> = {}
     const missing: Array<string> = []
     let sizeBytes = 0
     for (const [role, { sha256, source }] of Object.entries(entry.files)) {
@@ -45,6 +39,7 @@ export const locate = (
           continue
         }
         files[role] = keptPath(weightsDir, file)
+        versions[role] = record
         sizeBytes += record.sizeBytes
         continue
       }
@@ -55,16 +50,17 @@ export const locate = (
       })
       if (sha256 !== undefined) {
         const actual = yield* Effect.tryPromise({
-          try: () => sha256Of(path),
+          try: () => sumOf(path, info),
           catch: () => bad("cannot be read"),
         })
         if (actual !== sha256)
           return yield* bad(`${source} has SHA-256 ${actual}, the catalog says ${sha256}`)
       }
       files[role] = path
+      versions[role] = { sizeBytes: info.size, modifiedMs: info.mtimeMs, sha256 }
       sizeBytes += info.size
     }
-    return { entry, files, sizeBytes, missing }
+    return { entry, files, versions, sizeBytes, missing }
   })
 
 /** The deployments of a region's node. */

@@ -6,10 +6,12 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import { HttpServer } from "effect/http"
+import type { Device } from "#actors/Device.ts"
 import type { Drain } from "#actors/Drain.ts"
 import type { HostGauges } from "#actors/EngineHost.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import type { ModelStatus } from "#actors/ModelStatus.ts"
+import type { Redeployment } from "#actors/Redeployment.ts"
 import { Accounts } from "#store/Accounts.ts"
 import { developmentKey } from "#store/DevKey.ts"
 import type { Jobs } from "#store/Jobs.ts"
@@ -44,12 +46,23 @@ export interface TestNodeOptions {
   readonly dataDir?: string
 }
 
-type Services = Accounts | Drain | Jobs | UsageLedger | ModelRegistry | Listener | HttpServer.HttpServer
+type Services =
+  | Accounts
+  | Device
+  | Drain
+  | Jobs
+  | UsageLedger
+  | ModelRegistry
+  | Redeployment
+  | Listener
+  | HttpServer.HttpServer
 
 export interface TestNode {
   readonly port: number
   readonly base: string
   readonly dataDir: string
+  /** The catalog file it was started with, for tests that edit it. */
+  readonly catalog: string
   readonly keys: TestKeys
   readonly counts: TransportCounts
   /** Gauges and counters of /metrics, by name and labels. */
@@ -124,6 +137,7 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
     port,
     base,
     dataDir,
+    catalog,
     keys,
     run,
     counts: Context.get(services, Listener).counts,

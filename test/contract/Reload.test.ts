@@ -1,0 +1,275 @@
+// A catalog that is edited while its node serves: by request and by SIGHUP, under load, and with mistakes in it.
+import { appendFileSync, statSync, utimesSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { Effect } from "effect"
+import { afterEach, expect, it } from "vitest"
+import { Device } from "#actors/Device.ts"
+import { Redeployment } from "#actors/Redeployment.ts"
+import { Accounts } from "#store/Accounts.ts"
+import { childrenRunning } from "../support/ChildProcesses.ts"
+import { script } from "../support/FakeNode.ts"
+import { orgWith, receiptsOf } from "../support/Ledger.ts"
+import { edgewise, startProcess } from "../support/NodeProcess.ts"
+import { fakeModel, price, type TestModel, writeCatalog } from "../support/TestCatalog.ts"
+import { eventually, startNode, type TestNode, untilLoaded } from "../support/TestNode.ts"
+
+let node: TestNode | undefined
+afterEach(async () => {
+  await node?.stop()
+  node = undefined
+})
+
+const model = (id: string, more: Partial<TestModel> = {}): TestModel => ({ ...fakeModel, id, ...more })
+
+const chat = (id: string, steps: Readonly<Record<string, unknown>>, stream = false) => ({
+  model: id,
+  stream,
+  max_tokens: 4_000,
+  messages: [{ role: "user", content: script(steps) }],
+})
+
+interface Reloaded {
+  readonly status: string
+  readonly added: ReadonlyArray<string>
+  readonly removed: ReadonlyArray<string>
+  readonly changed: ReadonlyArray<string>
+  readonly unchanged: number
+  readonly failed: ReadonlyArray<{ readonly model: string; readonly reason: string }>
+}
+
+/** A key with the scope that a reload asks for. */
+const operatorKey = (at: TestNode): Promise<string> =>
+  at.run(
+    Effect.flatMap(Accounts, (accounts) =>
+      Effect.map(accounts.createKey({ org: "dev", scope: "superadmin" }), ({ apiKey }) => apiKey),
+    ),
+  )
+
+const askToReload = async (at: TestNode): Promise<Response> =>
+  at.post("/v1/models/reload", "", { key: await operatorKey(at) })
+
+/** Writes the catalog and has the node read it. */
+const reload = async (at: TestNode, models: ReadonlyArray<TestModel>): Promise<Reloaded> => {
+  writeCatalog(at.catalog, models)
+  const response = await askToReload(at)
+  expect(response.status).toBe(200)
+  return (await response.json()) as Reloaded
+}
+
+const listed = async (at: TestNode): Promise<ReadonlyArray<string>> => {
+  const response = await at.fetch("/v1/models", { headers: { authorization: `Bearer ${at.keys.dev}` } })
+  return ((await response.json()) as { data: ReadonlyArray<{ id: string }> }).data.map(({ id }) => id)
+}
+
+const isRunning = (pid: number | undefined) => childrenRunning("engineMain").includes(pid ?? 0)
+const leaving = Effect.map(Redeployment, (redeployment) => redeployment.leaving().length)
+const claimedBytes = Effect.map(Device, (device) => device.host().claimedBytes)
+
+it("20 edits under load of 8 clients: nothing of models that stay fails, and they keep their processes", async () => {
+  const edition = (n: number): ReadonlyArray<TestModel> => [
+    model("stays-a"),
+    model("stays-b"),
+    model("priced", { price: { ...price, inputPerMillionTokens: 200_000 + n } }),
+    // Every fourth edit: a new engine takes a second to start, and its requests wait for it.
+    model("replaced", { options: { contextTokens: 4_096 + Math.floor(n / 4) } }),
+    ...(n % 2 === 0 ? [] : [model("guest", { runtime: { load: "demand" } })]),
+  ]
+  node = await startNode({ models: edition(0) })
+  const at = node
+  const ids = ["stays-a", "stays-b", "priced", "replaced"]
+  await untilLoaded(at, ...ids)
+  const pids = () => ids.slice(0, 3).map((id) => at.gauges(id).pid)
+  const before = pids()
+  const counts = { done: 0, guestThere: 0, guestAway: 0 }
+  const wrong: Array<string> = []
+  let editing = true
+  const client = async (nth: number) => {
+    for (let i = 0; editing || i < 4; i++) {
+      const id = i % 5 === 4 ? "guest" : ids[(nth + i) % ids.length]!
+      const stream = (nth + i) % 2 === 0
+      const response = await at.post(
+        "/v1/chat/completions",
+        chat(id, { tokens: 8, text: "x", tokenMs: 3 }, stream),
+      )
+      const text = await response.text()
+      if (id === "guest" && response.status === 404) counts.guestAway++
+      else if (response.status !== 200) wrong.push(`${id}: ${response.status} ${text}`)
+      else if (
+        stream ? !text.endsWith("data: [DONE]\n\n") || /"error"/.test(text) : !text.includes('"xxxxxxxx"')
+      )
+        wrong.push(`${id}: ${text.slice(0, 200)}`)
+      else if (id === "guest") counts.guestThere++
+      else counts.done++
+    }
+  }
+  const clients = Promise.all(Array.from({ length: 8 }, (_, nth) => client(nth)))
+  for (let n = 1; n <= 20; n++) {
+    const answer = await reload(at, edition(n))
+    const guest = n % 2 === 1 ? { added: ["guest"], removed: [] } : { added: [], removed: ["guest"] }
+    expect(answer).toEqual({
+      status: "success",
+      ...guest,
+      changed: n % 4 === 0 ? ["priced", "replaced"] : ["priced"],
+      unchanged: n % 4 === 0 ? 2 : 3,
+      failed: [],
+    })
+    await new Promise((resolve) => setTimeout(resolve, 150))
+  }
+  editing = false
+  await clients
+  expect(wrong).toEqual([])
+  expect(counts.done).toBeGreaterThan(100)
+  expect([counts.guestThere > 0, counts.guestAway > 0]).toEqual([true, true])
+  expect(pids()).toEqual(before)
+  await eventually(async () => (await at.run(leaving)) === 0, "the replaced engines have ended", 30_000)
+}, 120_000)
+
+it("what has begun on a removed model ends there; then its process, its memory and its series are gone", async () => {
+  node = await startNode({ models: [model("goes"), model("stays")] })
+  const at = node
+  await untilLoaded(at, "goes", "stays")
+  const { pid } = at.gauges("goes")
+  const claimed = await at.run(claimedBytes)
+  const begun = await at.post(
+    "/v1/chat/completions",
+    chat("goes", { tokens: 200, tokenMs: 10, text: "y" }, true),
+  )
+  expect(await reload(at, [model("stays")])).toMatchObject({ removed: ["goes"], unchanged: 1 })
+  const refused = await at.post("/v1/chat/completions", chat("goes", { tokens: 1 }))
+  expect([refused.status, await refused.json()]).toEqual([404, { detail: "Model not loaded" }])
+  expect(await listed(at)).toEqual(["stays"])
+  expect((await at.metrics()).get("edgewise_models_leaving")).toBe(1)
+  expect(isRunning(pid)).toBe(true)
+  const text = await begun.text()
+  expect(text.match(/"content":"y"/g)).toHaveLength(200)
+  expect(text.endsWith("data: [DONE]\n\n")).toBe(true)
+  await eventually(async () => (await at.run(leaving)) === 0, "it has ended")
+  expect(isRunning(pid)).toBe(false)
+  expect(await at.run(claimedBytes)).toBeLessThan(claimed)
+  const names = [...(await at.metrics()).keys()]
+  expect(names.filter((name) => name.includes('"goes"'))).toEqual([])
+}, 60_000)
+
+it("an operator's unload ends what a reload has left running", async () => {
+  node = await startNode({ models: [model("goes"), model("stays")] })
+  const at = node
+  await untilLoaded(at, "goes")
+  const { pid } = at.gauges("goes")
+  const begun = await at.post("/v1/chat/completions", chat("goes", { tokens: 4_000, tokenMs: 50 }, true))
+  await reload(at, [model("stays")])
+  const key = await operatorKey(at)
+  const unloaded = await at.post("/v1/models/unload", { model_name: "goes" }, { key })
+  expect([unloaded.status, ((await unloaded.json()) as { status: string }).status]).toEqual([200, "success"])
+  expect(isRunning(pid)).toBe(false)
+  // A stream that fails is cut, so that it cannot be taken for a whole one.
+  await expect(begun.text()).rejects.toThrow()
+  expect((await at.post("/v1/models/unload", { model_name: "goes" }, { key })).status).toBe(404)
+}, 60_000)
+
+it("a wrong catalog changes nothing and says what is wrong; callers may not reload", async () => {
+  node = await startNode({ models: [model("a")] })
+  const at = node
+  await untilLoaded(at, "a")
+  const { pid } = at.gauges("a")
+  for (const [text, words] of [
+    ["{", "catalog"],
+    [JSON.stringify({ models: [{ id: "a" }] }), "kind"],
+    [JSON.stringify({ models: [] }).replace("[]", "17"), "models"],
+  ] as const) {
+    writeFileSync(at.catalog, text)
+    const answer = await askToReload(at)
+    const { detail } = (await answer.json()) as { detail: string }
+    expect([answer.status, detail]).toEqual([400, expect.stringContaining(words)])
+  }
+  expect([await listed(at), at.gauges("a").pid]).toEqual([["a"], pid])
+  expect(await reload(at, [model("a")])).toMatchObject({ unchanged: 1, changed: [] })
+  const refused = await at.post("/v1/models/reload", "", { key: at.keys.credit })
+  expect([refused.status, await refused.json()]).toEqual([403, { detail: "Requires the superadmin scope" }])
+}, 60_000)
+
+it("reloads at once and side by side are done one after the other", async () => {
+  node = await startNode({ models: [model("a", { runtime: { load: "demand" } })] })
+  const at = node
+  writeCatalog(at.catalog, [
+    model("a", { runtime: { load: "demand" } }),
+    model("b", { runtime: { load: "demand" } }),
+  ])
+  const answers = await Promise.all(Array.from({ length: 10 }, () => askToReload(at)))
+  const added = (await Promise.all(answers.map((answer) => answer.json() as Promise<Reloaded>))).map(
+    (one) => one.added,
+  )
+  expect(added.filter((ids) => ids.length > 0)).toEqual([["b"]])
+})
+
+it("weights that changed under the same entry are a change; a file that was only touched and has a sum is none", async () => {
+  node = await startNode({ models: [model("a")] })
+  const at = node
+  const file = join(at.dataDir, "weights.bin")
+  writeFileSync(file, "one")
+  const plain = model("a", { runtime: { load: "demand" }, files: { weights: { source: file } } })
+  expect((await reload(at, [plain])).changed).toEqual(["a"])
+  expect((await reload(at, [plain])).changed).toEqual([])
+  appendFileSync(file, "!")
+  expect((await reload(at, [plain])).changed).toEqual(["a"])
+  const sum = "83b1b1ae1cae4dcf7a1f6aca1a3ddd1b6f6a0c1ef6f7d2bbca2e9a2e6f1e9a2b"
+  const wrong = model("a", { ...plain, files: { weights: { source: file, sha256: sum } } })
+  writeCatalog(at.catalog, [wrong])
+  expect((await askToReload(at)).status).toBe(400)
+  utimesSync(file, new Date(), new Date(statSync(file).mtimeMs + 5_000))
+  expect((await reload(at, [plain])).changed).toEqual(["a"])
+}, 30_000)
+
+it("SIGHUP and `edgewise reload` do it on a node of its own; a mistake is one line", async () => {
+  const at = await startProcess({ models: [model("a")] })
+  try {
+    const statuses = async () => {
+      const response = await fetch(`${at.base}/v1/models/status`, {
+        headers: { authorization: `Bearer ${at.devKey}` },
+      })
+      return ((await response.json()) as { loading_status: Record<string, string> }).loading_status
+    }
+    await eventually(async () => (await statuses()).a === "loaded", "a is loaded", 30_000)
+    writeCatalog(at.catalog, [model("a"), model("b")])
+    at.signal("SIGHUP")
+    await eventually(async () => (await statuses()).b === "loaded", "b is there", 30_000)
+    writeFileSync(at.catalog, "{")
+    at.signal("SIGHUP")
+    await eventually(() => at.stderr().includes("SIGHUP: the catalog was not applied"), "the mistake is told")
+    expect(Object.keys(await statuses())).toEqual(["a", "b"])
+
+    const data = { EDGEWISE_DATA_DIR: at.dataDir }
+    const made = await edgewise(["keys", "create", "--org", "ops", "--scope", "superadmin"], data)
+    const env = { ...data, EDGEWISE_API_KEY: /svc_[0-9A-Za-z]+/.exec(made.stdout)?.[0] ?? "" }
+    const bad = await edgewise(["reload", "--url", at.base], env)
+    expect([bad.status, bad.stdout, bad.stderr.trim().split("\n").length]).toEqual([1, "", 1])
+    expect(bad.stderr).toContain("catalog")
+    writeCatalog(at.catalog, [model("b")])
+    const good = await edgewise(["reload", "--url", at.base], env)
+    expect([good.status, good.stdout, good.stderr]).toEqual([0, "removed a; 1 unchanged\n", ""])
+    const json = await edgewise(["reload", "--json", "--url", at.base], env)
+    expect(JSON.parse(json.stdout)).toMatchObject({ status: "success", unchanged: 1 })
+  } finally {
+    await at.dispose()
+  }
+}, 90_000)
+
+it("a price that changed is charged from then on, on the same engine", async () => {
+  const free = { inputPerMillionTokens: 0, outputPerMillionTokens: 0 }
+  node = await startNode({ models: [model("a", { price: free })] })
+  const at = node
+  await untilLoaded(at, "a")
+  const { pid } = at.gauges("a")
+  const key = await orgWith(at, "probe", 1_000_000)
+  const ask = async () => (await at.post("/v1/chat/completions", chat("a", { tokens: 100 }), { key })).json()
+  await ask()
+  expect(
+    await reload(at, [model("a", { price: { ...free, outputPerMillionTokens: 1_000_000 } })]),
+  ).toMatchObject({
+    changed: ["a"],
+  })
+  await ask()
+  await eventually(async () => (await receiptsOf(at, "probe")).length === 2, "both are charged")
+  const charged = (await receiptsOf(at, "probe")).map(({ microDollars }) => microDollars)
+  expect(charged.toSorted((one, other) => one - other)).toEqual([0, 100])
+  expect(at.gauges("a").pid).toBe(pid)
+}, 60_000)
