@@ -1,6 +1,6 @@
 // The job workers over a store that fails now and then: accepted jobs are done all the same once it works again.
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Layer } from "effect"
+import { Clock, Deferred, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { Drain } from "#actors/Drain.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
@@ -14,8 +14,14 @@ import { jobRow } from "../support/JobRow.ts"
 
 const job = jobRow("none")
 
-/** The services under the workers, as far as a job of a model that transcribes nothing needs them. */
-const under = (jobs: Partial<Jobs["Service"]>) => {
+/** A model that transcribes nothing. */
+const textModel = { entry: { id: "none", kind: "text" }, host: undefined }
+
+/** The services under the workers, as far as a job of a model that is not there or transcribes nothing needs them. */
+const under = (
+  jobs: Partial<Jobs["Service"]>,
+  found: () => typeof textModel | undefined = () => textModel,
+) => {
   const never = () => Effect.die(new Error("not expected"))
   const store: Jobs["Service"] = {
     accept: never,
@@ -32,7 +38,7 @@ const under = (jobs: Partial<Jobs["Service"]>) => {
     purge: Effect.void,
     ...jobs,
   }
-  const registry = { find: () => ({ entry: { id: "none", kind: "text" }, host: undefined }) }
+  const registry = { find: found, model: () => undefined }
   return TranscriptionJobs.layer.pipe(
     Layer.provide([
       Drain.layer,
@@ -79,6 +85,44 @@ describe("a store that fails", () => {
         yield* TestClock.adjust("10 seconds")
         expect(events).toEqual(["fail", "return"])
       }).pipe(Effect.provide(jobs))
+    }),
+  )
+})
+
+describe("a job of a model that the catalog no longer has", () => {
+  /** What becomes of the job while `minutes` pass. */
+  const becomesAfter = (minutes: number, found: () => typeof textModel | undefined) =>
+    Effect.gen(function* () {
+      const events: Array<readonly [JobEvent, string | undefined]> = []
+      let readyAtMs: number | undefined = 0
+      const jobs = under(
+        {
+          take: () =>
+            Effect.map(Clock.currentTimeMillis, (nowMs) => {
+              if (readyAtMs === undefined || nowMs < readyAtMs) return undefined
+              readyAtMs = undefined
+              return job
+            }),
+          change: (_id, event, change) => {
+            events.push([event, change?.note])
+            if (event === "return") readyAtMs = change?.notBeforeMs ?? 0
+            return Effect.succeed(true)
+          },
+        },
+        found,
+      )
+      yield* TestClock.adjust(`${minutes} minutes`).pipe(Effect.provide(jobs))
+      return events
+    })
+
+  it.effect("waits for 10 minutes, and then fails with the reason", () =>
+    Effect.gen(function* () {
+      const early = yield* becomesAfter(9, () => undefined)
+      expect(early.length).toBeGreaterThan(10)
+      expect(early.every(([event]) => event === "return")).toBe(true)
+      const late = yield* becomesAfter(11, () => undefined)
+      expect(late.at(-1)).toEqual(["fail", "Model not loaded: the node no longer has none"])
+      expect(late.filter(([event]) => event === "fail")).toHaveLength(1)
     }),
   )
 })
