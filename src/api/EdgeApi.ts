@@ -9,6 +9,7 @@ import { ReloadRecord } from "./CatalogReload.ts"
 import { HealthRecord } from "./Health.ts"
 import { ModelList, ModelStatusRecord } from "./Models.ts"
 import { LoadRequest, PurgeRequest, UnloadRequest } from "./Operations.ts"
+import { PullRequest } from "./PullRequest.ts"
 
 const detail = (name: string, status: number, description: string) =>
   Schema.Struct({ detail: Schema.String }).annotate({
@@ -199,6 +200,11 @@ export class OperationsGroup extends HttpApiGroup.make("Operations")
       error: [...operatorErrors, NotLoaded, Failed, AtCapacity],
     }),
     HttpApiEndpoint.post("unloadAll", "/v1/models/unload-all", { success: record, error: operatorErrors }),
+    HttpApiEndpoint.post("pullModel", "/v1/models/pull", {
+      payload: PullRequest,
+      success: eventStream,
+      error: [...operatorErrors, NotLoaded, AtCapacity],
+    }),
     HttpApiEndpoint.post("reloadCatalog", "/v1/models/reload", {
       success: ReloadRecord,
       error: [...operatorErrors, AtCapacity],

@@ -27,6 +27,7 @@ import {
   unloadModel,
 } from "./Operations.ts"
 import { Playground } from "./Playground.ts"
+import { pullModelOnNode } from "./PullRequest.ts"
 import { realtimeTranscription } from "./RealtimeTranscription.ts"
 import { speech, voices } from "./Speech.ts"
 import { makeStoreOutage } from "./StoreOutage.ts"
@@ -76,6 +77,7 @@ const Operations = HttpApiBuilder.group(EdgeApi, "Operations", (handlers) =>
     .handleRaw("loadModel", ({ request }) => answered(loadModel(request)))
     .handleRaw("unloadModel", ({ request }) => answered(unloadModel(request)))
     .handleRaw("unloadAll", ({ request }) => answered(unloadAll(request)))
+    .handleRaw("pullModel", ({ request }) => answered(pullModelOnNode(request)))
     .handleRaw("reloadCatalog", ({ request }) => answered(reloadCatalog(request)))
     .handleRaw("gpuStatus", ({ request }) => answered(gpuStatus(request)))
     .handleRaw("gpuMemory", ({ request }) => answered(gpuMemory(request)))
@@ -111,6 +113,7 @@ export const knownPaths: KnownPaths = {
   "/v1/gpu/status": ["GET"],
   "/v1/models": ["GET"],
   "/v1/models/load": ["POST"],
+  "/v1/models/pull": ["POST"],
   "/v1/models/reload": ["POST"],
   "/v1/models/status": ["GET"],
   "/v1/models/unload": ["POST"],

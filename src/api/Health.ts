@@ -5,6 +5,7 @@ import { Drain } from "#actors/Drain.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import type { ModelStatus } from "#actors/ModelStatus.ts"
 import { StoreIsThere } from "#store/StoreNode.ts"
+import { ModelPulls } from "./ModelPulls.ts"
 
 export const HealthRecord = Schema.Struct({
   status: Schema.Literals(["healthy", "degraded", "unhealthy"]),
@@ -56,7 +57,7 @@ export const health = Effect.gen(function* () {
       node: name,
       runtime: `edgewise/${version} node/${process.versions.node}`,
       timestamp: timestamp(yield* Clock.currentTimeMillis),
-      features: { dynamic_loading: true, huggingface_support: true },
+      features: { dynamic_loading: true, huggingface_support: yield* (yield* ModelPulls).canPull },
       backend: {
         healthy: status !== "unhealthy",
         info: {

@@ -13,7 +13,8 @@ import { problemOf, problemResponse } from "./ErrorBody.ts"
 import { timestamp } from "./Health.ts"
 import { readJson } from "./JsonBody.ts"
 
-const operator = Effect.flatMap(Caller, ({ scope }) =>
+/** Refuses a caller without the superadmin scope. */
+export const operator = Effect.flatMap(Caller, ({ scope }) =>
   scope === "superadmin" ? Effect.void : Effect.fail(new Forbidden({ scope: "superadmin" })),
 )
 

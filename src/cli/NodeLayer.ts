@@ -17,6 +17,7 @@ import { EdgeRoutes, knownPaths } from "#api/EdgeRoutes.ts"
 import { EventLoopDelay } from "#api/EventLoopDelay.ts"
 import { NodeIdentity } from "#api/Health.ts"
 import { Idempotency } from "#api/Idempotency.ts"
+import { ModelPulls } from "#api/ModelPulls.ts"
 import { Repository } from "#api/Models.ts"
 import { CurrentNodeMeters, NodeMeters } from "#api/NodeMeters.ts"
 import { PublicKeys } from "#api/PublicKeys.ts"
@@ -38,7 +39,7 @@ import type { StoreUnavailable } from "#store/StoreErrors.ts"
 import { weightsDir } from "#store/Weights.ts"
 import type { TransportSettings } from "#transport/TransportSettings.ts"
 import * as UwsServer from "#transport/UwsServer.ts"
-import { type Config, visibleGpus } from "../Config.ts"
+import { type Config, hubSettings, isHubOffline, visibleGpus } from "../Config.ts"
 import { version } from "./Version.ts"
 
 /** A path is one spelling: what Unmatched does not know must not be served either. */
@@ -84,6 +85,19 @@ const relocate =
       Effect.succeed({ entry, files: {}, sizeBytes: 0, problem }),
     )
 
+/** Weights that operators have the node itself pull. */
+const modelPulls = ({ catalog, dataDir }: Config) =>
+  Layer.unwrap(
+    Effect.map(hubSettings(), (hub) =>
+      ModelPulls.layer({
+        hub: isHubOffline() ? undefined : hub,
+        dir: weightsDir(dataDir),
+        dataDir,
+        catalog,
+      }),
+    ),
+  )
+
 /** A node, listening as soon as it is built. `settings` shortens the transport's deadlines for tests. */
 export const nodeLayer = (
   config: Config,
@@ -93,6 +107,7 @@ export const nodeLayer = (
   meters: NodeMeters = nodeMeters(),
 ) =>
   edge(config, settings, meters).pipe(
+    Layer.provideMerge(modelPulls(config)),
     Layer.provideMerge(
       CatalogReload.layer(deployments(config.catalog, config.region, weightsDir(config.dataDir))),
     ),

@@ -1,24 +1,25 @@
-// `edgewise models pull`: fetches the weights of models whose files are on a hub, and says what came. A node that runs
-// meanwhile notices nothing; its next start serves the model.
-import { Clock, Console, Effect } from "effect"
+// `edgewise models pull`: fetches the weights of models whose files are on a hub, and says what came. A node that runs on
+// the same data directory finds them at its next load of the model.
+import { Clock, Console, Effect, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
-import { parseHubFile } from "#domain/HubFile.ts"
 import type { ModelEntry } from "#domain/Model.ts"
 import { BadCatalog, readCatalog } from "#store/CatalogFile.ts"
-import type { PullSettings, PullWatcher } from "#store/Download.ts"
+import type { PullWatcher } from "#store/Download.ts"
 import { locate } from "#store/ModelFiles.ts"
-import { type Pulled, pullDefaults, pullFile } from "#store/PullFile.ts"
+import { pullDefaults } from "#store/PullFile.ts"
+import { type PulledFile, pullModel } from "#store/PullModel.ts"
 import { weightsDir } from "#store/Weights.ts"
-import { hubSettings, load } from "../Config.ts"
+import { hubSettings, isHubOffline, load } from "../Config.ts"
 import { type ProgressLine, progressLine } from "./ProgressLine.ts"
 import { jsonFlag, printJson } from "./Usage.ts"
 
-interface PulledFile extends Pulled {
-  readonly role: string
-  readonly source: string
+class HubOffline extends Schema.TaggedError<HubOffline>()("HubOffline", {}) {
+  override get message(): string {
+    return "HF_HUB_OFFLINE is set: nothing is pulled"
+  }
 }
 
-/** Where nobody watches a bar, a line for every tenth. */
+/** Without a terminal, a line for every tenth. */
 const tenth = 0.1
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`
@@ -43,31 +44,9 @@ const watcherOf = (name: string, bar: ProgressLine | undefined): PullWatcher => 
   }
 }
 
-const filesOf = (catalog: string, entry: ModelEntry) =>
-  Effect.forEach(
-    Object.entries(entry.files).filter(([, { source }]) => source.startsWith("hf:")),
-    ([role, { sha256, source }]) => {
-      const file = parseHubFile(source)
-      const problem = `${entry.id}: ${role}: ${source} is not hf:owner/repo@commit/file`
-      return file === undefined
-        ? Effect.fail(new BadCatalog({ path: catalog, problem }))
-        : Effect.succeed({ role, source, sha256, file })
-    },
-  )
-
-const pullModel = Effect.fnUntraced(function* (catalog: string, entry: ModelEntry, settings: PullSettings) {
-  const pulled: Array<PulledFile> = []
-  for (const { file, role, sha256, source } of yield* filesOf(catalog, entry)) {
-    const name = file.path.slice(file.path.lastIndexOf("/") + 1)
-    const came = yield* Effect.scoped(
-      Effect.flatMap(progressLine(), (line) =>
-        pullFile(file, sha256, settings, watcherOf(name, process.stderr.isTTY === true ? line : undefined)),
-      ),
-    )
-    pulled.push({ role, source, ...came })
-  }
-  return pulled
-})
+/** A bar on a terminal, lines elsewhere; wiped when the file is there. */
+const watch = (name: string) =>
+  Effect.map(progressLine(), (line) => watcherOf(name, process.stderr.isTTY === true ? line : undefined))
 
 const checkWords = { catalog: "SHA-256 as in the catalog", hub: "SHA-256 as the hub says" }
 
@@ -96,6 +75,7 @@ export const pull = Command.make(
   },
   Effect.fn(function* ({ ids, json }) {
     const config = yield* load({})
+    if (isHubOffline()) return yield* new HubOffline()
     const settings = { ...pullDefaults, hub: yield* hubSettings(), dir: weightsDir(config.dataDir) }
     const { models } = yield* readCatalog(config.catalog)
     const entries = yield* Effect.forEach(new Set(ids), (id) => {
@@ -112,7 +92,7 @@ export const pull = Command.make(
     const startedMs = yield* Clock.currentTimeMillis
     const pulled: Array<readonly [ModelEntry, ReadonlyArray<PulledFile>]> = []
     for (const entry of entries) {
-      pulled.push([entry, yield* pullModel(config.catalog, entry, settings)])
+      pulled.push([entry, yield* pullModel({ catalog: config.catalog, entry, settings, watch })])
       // What a start would say, now: a file of the same entry that is local and not there.
       yield* locate(config.catalog, entry, settings.dir)
     }

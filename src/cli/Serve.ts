@@ -6,7 +6,7 @@ import type { Deployment } from "#actors/ModelRegistry.ts"
 import type { NodeMeters } from "#api/NodeMeters.ts"
 import { deployments } from "#store/ModelFiles.ts"
 import { weightsDir } from "#store/Weights.ts"
-import { type Config, load, otlpSettings, roles, type SettingName, settings } from "../Config.ts"
+import { type Config, hubSettings, load, otlpSettings, roles, type SettingName, settings } from "../Config.ts"
 import { Hangup } from "./Hangup.ts"
 import { keepHeapSmall } from "./HeapGrowth.ts"
 import { nodeMeters } from "./NodeLayer.ts"
@@ -120,6 +120,8 @@ export const serve = Command.make(
       if (Option.isSome(value)) texts[name as SettingName] = value.value
     }
     const config = yield* load(texts)
+    // Read again where it is used; here so that a mistake in it is found before anything starts.
+    yield* hubSettings()
     keepHeapSmall()
     const otlp = yield* otlpSettings()
     const meters = nodeMeters()
