@@ -80,20 +80,39 @@ const make = Effect.fnUntraced(function* (deployments: ReadonlyArray<Deployment>
   const redeployment = yield* makeRedeployment(models, options, () => isAtLeast(rung(), "busy"))
   yield* redeployment.apply(deployments)
 
+  /** Whether the model that a request waited for is gone and another has its id: the request is the other's now. */
+  const isNextOnes = (id: string, model: Model, { _tag }: RunError | ModelNotLoaded): boolean =>
+    (_tag === "ModelUnavailable" || _tag === "InsufficientMemory") &&
+    models.has(id) &&
+    models.get(id) !== model
+
+  const run = <Started, Unit, End>(
+    id: string,
+    request: unknown,
+    listener: Listener<Started, Unit>,
+    runOptions?: RunOptions,
+  ): Effect.Effect<End, RunError | ModelNotLoaded> =>
+    // At the moment it runs: the model that was there when it was put together may have been replaced since.
+    Effect.suspend((): Effect.Effect<End, RunError | ModelNotLoaded> => {
+      const model = runOptions?.on ?? models.get(id)
+      if (model === undefined) return Effect.fail(new ModelNotLoaded({ model: id }))
+      // Background work is held in its line instead; what has begun goes on.
+      if (rung() === "full" && runOptions?.continues !== true && runOptions?.background !== true)
+        return Effect.fail(new MemoryPressure({ retryAfterMs: Tree.pressureRetryMs }))
+      const running = model.run<Started, Unit, End>(request, listener, runOptions)
+      if (runOptions?.on !== undefined) return running
+      return Effect.catchIf(
+        running,
+        (error) => isNextOnes(id, model, error),
+        () => run<Started, Unit, End>(id, request, listener, runOptions),
+      )
+    })
+
   const registry = ModelRegistry.of({
     all: () => [...models.values()].map((model) => model.view()),
     find: (id) => models.get(id)?.view(),
     model: (id) => models.get(id),
-    run: (id, request, listener, runOptions) =>
-      // At the moment it runs: the model that was there when it was put together may have been replaced since.
-      Effect.suspend(() => {
-        const model = runOptions?.on ?? models.get(id)
-        if (model === undefined) return Effect.fail(new ModelNotLoaded({ model: id }))
-        // Background work is held in its line instead; what has begun goes on.
-        if (rung() === "full" && runOptions?.continues !== true && runOptions?.background !== true)
-          return Effect.fail(new MemoryPressure({ retryAfterMs: Tree.pressureRetryMs }))
-        return model.run(request, listener, runOptions)
-      }),
+    run,
   })
   return Context.make(ModelRegistry, registry).pipe(Context.add(Redeployment, redeployment))
 })
