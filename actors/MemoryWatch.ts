@@ -28,11 +28,16 @@ export const heldByNode = (views: ReadonlyArray<ModelView>): number =>
   )
 
 /** What a rung asks of models: no caches, and idle ones go, one at a time: the next reading tells if that was enough. */
-const apply = (registry: ModelRegistry["Service"], rung: Rung, evicts: boolean): Effect.Effect<void> =>
+const apply = (
+  registry: ModelRegistry["Service"],
+  leaving: ReadonlyArray<ModelView>,
+  rung: Rung,
+  evicts: boolean,
+): Effect.Effect<void> =>
   Effect.suspend(() => {
     const isLean = isAtLeast(rung, "lean")
     const views = registry.all()
-    for (const { host } of views) host?.lean(isLean)
+    for (const { host } of [...views, ...leaving]) host?.lean(isLean)
     if (!evicts || !isLean) return Effect.void
     const idle = views.flatMap(({ entry }) => registry.model(entry.id)?.evictable(hostId) ?? [])
     const cheapest = victimsOf(idle, 1)?.[0]
@@ -67,8 +72,9 @@ export const memoryWatch = (
           const facts = { from: before, to: rung, percent: Math.round(share * 100) }
           yield* Effect.logWarning("memory ladder").pipe(Effect.annotateLogs(facts))
           before = rung
-          yield* apply(registry, rung, options.evicts ?? false)
-        } else if (rung !== "calm") yield* apply(registry, rung, options.evicts ?? false)
+          yield* apply(registry, redeployment.leaving(), rung, options.evicts ?? false)
+        } else if (rung !== "calm")
+          yield* apply(registry, redeployment.leaving(), rung, options.evicts ?? false)
       })
       yield* Effect.forkScoped(
         Effect.forever(Effect.andThen(look, Effect.sleep(options.everyMs ?? Tree.memoryWatchMs))),

@@ -242,7 +242,8 @@ export class Model {
       const { entry, files } = this.deployed
       const why = lackOf(this.deployed)
       if (why !== undefined) {
-        this.standing.lack(why)
+        // To see that nothing was pulled yet costs nothing; to see that a file is wrong may mean reading all of it.
+        this.standing.lack(why, this.deployed.problem === undefined)
         return yield* this.standing.unavailable()
       }
       // It may wait for another model's memory.

@@ -45,11 +45,11 @@ export class ModelStanding {
     this.move("gave-up")
   }
 
-  /** Its weights are not there: no engine was started. The next request looks again, which costs it nothing. */
-  lack(detail: string): void {
+  /** Its weights are not right, so no engine was started. `again`: the next request may look again at once. */
+  lack(detail: string, again: boolean): void {
     this.move("load")
     this.fail(detail)
-    this.failedAtMs = Number.NEGATIVE_INFINITY
+    if (again) this.failedAtMs = Number.NEGATIVE_INFINITY
   }
 
   /** Its process has not ended. */
