@@ -10,6 +10,7 @@ import { ModelPulls } from "#api/ModelPulls.ts"
 import { Accounts } from "#store/Accounts.ts"
 import { builtInCatalog } from "../../src/Config.ts"
 import { type FakeHub, sha256, startHub } from "../support/FakeHub.ts"
+import { edgewise } from "../support/NodeProcess.ts"
 import { llamaModel, type TestModel } from "../support/TestCatalog.ts"
 import { eventually, startNode, type TestNode } from "../support/TestNode.ts"
 
@@ -123,6 +124,19 @@ it("tells how far it is, resumes what was cut, and the next request is served", 
     files: [{ fetched: false }],
   })
   expect(eventsOf(await (await pull("near")).text())).toEqual([{ type: "done", model: "near", files: [] }])
+}, 60_000)
+
+it("`models pull --node` follows it, from anywhere", async () => {
+  const command = (...args: ReadonlyArray<string>) =>
+    edgewise(["models", "pull", ...args, "--node", "--url", node.base, "--key", key])
+  const done = await command("remote", "near")
+  expect([done.status, done.stdout.split("\n")]).toEqual([
+    0,
+    [expect.stringContaining("pulled, SHA-256 as in the catalog"), "near: its weights are local files", ""],
+  ])
+  expect(done.stderr).toContain(`${file}: 100 % of `)
+  const unknown = await command("nothing")
+  expect([unknown.status, unknown.stdout, unknown.stderr]).toEqual([1, "", "Model not loaded (404)\n"])
 }, 60_000)
 
 it("several callers share one pull; it goes on while one of them is there, and ends with the last", async () => {
