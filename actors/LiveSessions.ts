@@ -1,6 +1,6 @@
 // The live sessions of a node: admits one where its model's engine has room by measurement, and gives it its turns.
 // The live endpoints ask here; what they get belongs to their scope. One desk a model; models share nothing.
-import { Clock, Context, Effect, Layer, type Scope } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
 import { LISTEN_RATE_HZ } from "#domain/Audio.ts"
 import { AtCapacity, EngineFailed, ModelNotLoaded } from "#domain/Errors.ts"
 import type {
@@ -39,6 +39,17 @@ export interface LivePlace {
   readonly spent: EngineUse
   /** A fresh session, which ends by itself when it is idle or the node stops. Its `run` is the caller's to fork. */
   readonly begin: (nowMs: number) => LiveSession<LiveError>
+  /** False once a reload has removed or replaced its model: what is begun here ends here, and then the model ends. */
+  readonly isCurrent: () => boolean
+}
+
+/** A place as the sweep sees it. */
+interface Held {
+  readonly isCurrent: () => boolean
+  /** Sessions that have begun. Those that are over are dropped when the sweep comes. */
+  readonly sessions: Set<LiveSession<LiveError>>
+  /** Lets the model end. */
+  readonly release: Effect.Effect<void>
 }
 
 /** Sessions of one model, speaking or not. A guess: about 50 MB of sockets and buffers of one second. */
@@ -97,8 +108,18 @@ const make = Effect.gen(function* () {
   /** All that run. One fiber looks after all of them: a fiber each would be most of what a silent session costs. */
   const running = new Set<LiveSession<LiveError>>()
 
-  const sweep = Effect.map(Clock.currentTimeMillis, (nowMs) => {
+  /** All places: one that waits for its next session must not keep a model that has been replaced. */
+  const places = new Set<Held>()
+
+  const sweep = Effect.gen(function* () {
+    const nowMs = yield* Clock.currentTimeMillis
     for (const session of running) session.endIfIdle(nowMs)
+    for (const place of places) {
+      for (const session of place.sessions) if (session.isOver) place.sessions.delete(session)
+      if (place.sessions.size > 0 || place.isCurrent()) continue
+      places.delete(place)
+      yield* place.release
+    }
   })
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(sweepMs), sweep)))
   const drained = Effect.map((yield* Drain).closing, () => {
@@ -177,8 +198,14 @@ const make = Effect.gen(function* () {
       yield* admitNew
       const model = registry.model(request.model)
       if (model === undefined) return yield* new ModelNotLoaded({ model: request.model })
-      // All windows go to the same engine, also where a reload replaces the model.
-      yield* model.hold
+      // All windows of a session go to the same engine, also where a reload replaces the model.
+      const hold = yield* Scope.fork(yield* Effect.scope)
+      yield* Scope.provide(model.hold, hold)
+      const held: Held = {
+        isCurrent: () => registry.model(request.model) === model,
+        sessions: new Set(),
+        release: Scope.close(hold, Exit.void),
+      }
       const facts = yield* loadedFacts(model, request)
       const desk = deskOf(request.model)
       const nowMs = yield* Clock.currentTimeMillis
@@ -191,6 +218,8 @@ const make = Effect.gen(function* () {
         ),
         () => Effect.sync(() => desk.load.leave(speaker)),
       )
+      places.add(held)
+      yield* Effect.addFinalizer(() => Effect.sync(() => places.delete(held)))
       const report = {
         heard: (atMs: number) => {
           speaker.heardAtMs = atMs
@@ -209,12 +238,14 @@ const make = Effect.gen(function* () {
       const spent = { calls: 0, engineMs: 0 }
       return {
         spent,
+        isCurrent: held.isCurrent,
         begin: (beganAtMs) => {
           leave()
           const audio = new LiveAudio(limitSeconds * LISTEN_RATE_HZ)
           const hearing = new LiveHearing(audio, facts, request, transcribeAt(desk, model, request, spent))
           current = new LiveSession(audio, hearing, request.windowSeconds, report, isBusy, beganAtMs)
           running.add(current)
+          held.sessions.add(current)
           return current
         },
       }

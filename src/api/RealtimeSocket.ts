@@ -147,28 +147,37 @@ export class RealtimeSocket {
     })
   }
 
+  /** Takes another place for the items to come; those that have begun end where they are. */
+  private readonly move = Effect.fnUntraced(
+    { self: this },
+    function* (this: RealtimeSocket, settings: RealtimeSettings) {
+      const seat = yield* this.reseat(settings)
+      yield* this.items.finished
+      yield* this.seat.leave
+      this.seat = seat
+    },
+  )
+
   /** Another model, language or prompt is for the next item; a running one keeps its own. */
   private readonly change = Effect.fnUntraced(
     { self: this },
     function* (this: RealtimeSocket, next: RealtimeSettings) {
       const { language, model, prompt } = this.settings
-      if (next.model !== model || next.language !== language || next.prompt !== prompt) {
-        const seat = yield* this.reseat(next)
-        yield* this.items.finished
-        yield* this.seat.leave
-        this.seat = seat
-      }
+      if (next.model !== model || next.language !== language || next.prompt !== prompt) yield* this.move(next)
       const turnsChanged = JSON.stringify(next.turns) !== JSON.stringify(this.settings.turns)
       this.settings = next
       if (turnsChanged) this.findTurns()
     },
   )
 
-  private readonly begin = Effect.suspend(() =>
-    this.items.waiting < maxWaiting
-      ? this.items.begin(this.seat.place, this.seat.entry)
-      : Effect.fail(new InvalidRequest({ field: "audio", problem: "comes faster than it is transcribed" })),
-  )
+  private readonly begin = Effect.gen({ self: this }, function* (this: RealtimeSocket) {
+    if (this.items.waiting >= maxWaiting) {
+      return yield* new InvalidRequest({ field: "audio", problem: "comes faster than it is transcribed" })
+    }
+    // A reload of the catalog has replaced the model since the last item.
+    if (!this.seat.place.isCurrent()) yield* this.move(this.settings)
+    return yield* this.items.begin(this.seat.place, this.seat.entry)
+  })
 
   private readonly hear = Effect.fnUntraced(
     { self: this },

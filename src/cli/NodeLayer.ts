@@ -81,7 +81,7 @@ export const nodeMeters = (): NodeMeters => new NodeMeters(Object.keys(knownPath
 const relocate =
   ({ catalog, dataDir }: Config) =>
   (entry: ModelEntry): Effect.Effect<Deployment> =>
-    Effect.catch(locate(catalog, entry, weightsDir(dataDir)), ({ problem }) =>
+    Effect.catch(locate(catalog, entry, weightsDir(dataDir)), ({ message: problem }) =>
       Effect.succeed({ entry, files: {}, sizeBytes: 0, problem }),
     )
 

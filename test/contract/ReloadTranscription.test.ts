@@ -12,6 +12,7 @@ import {
   wavOf,
 } from "../support/LiveClient.ts"
 import { leaving, reload } from "../support/Reloading.ts"
+import { SocketClient } from "../support/SocketClient.ts"
 import { fakeModel } from "../support/TestCatalog.ts"
 import { eventually, startNode, type TestNode, untilLoaded } from "../support/TestNode.ts"
 import { poll, post, submit, targetOf, untilDone } from "../support/TranscriptionClient.ts"
@@ -69,6 +70,41 @@ it("a live session of a removed model goes on; a new one is refused", async () =
   client.send({ type: "stop" })
   expect((await lastWord(client)).type).toBe("transcript.text.done")
   await gone(at)
+}, 60_000)
+
+it("an open realtime connection does not keep a replaced engine, and takes its next item to the new one", async () => {
+  const at = await start(listener())
+  const url = `ws://127.0.0.1:${at.port}/v1/realtime?intent=transcription&token=${at.keys.dev}`
+  const client = await SocketClient.open(url)
+  const input = { transcription: { model: "listener" }, turn_detection: null }
+  client.send({ type: "session.update", session: { type: "transcription", audio: { input } } })
+  const transcripts = () =>
+    client.frames
+      .filter(({ type }) => type === "conversation.item.input_audio_transcription.completed")
+      .map(({ transcript }) => transcript)
+  const say = async (pcm: Buffer) => {
+    const count = transcripts().length
+    client.send({ type: "input_audio_buffer.append", audio: pcm.toString("base64") })
+    client.send({ type: "input_audio_buffer.commit" })
+    await client.until(() => transcripts().length > count)
+    return transcripts().at(-1)
+  }
+  const words = expect.stringMatching(/[a-z]{4} [a-z]{4}/)
+  expect(await say(noise(6))).toEqual(words)
+  await reload(at, [fakeModel, listener({ pieceSeconds: 1 })])
+  await gone(at)
+  expect(await say(noise(6))).toEqual(words)
+  expect(client.frames.filter(({ type }) => type === "error")).toEqual([])
+  // A model that is gone is an error of the next item; the connection goes on.
+  await reload(at, [fakeModel])
+  await gone(at)
+  client.send({ type: "input_audio_buffer.append", audio: noise(1).toString("base64") })
+  await client.until((frames) => frames.some(({ type }) => type === "error"))
+  expect(client.frames.find(({ type }) => type === "error")).toMatchObject({
+    error: { code: "ModelNotLoaded", message: "Model not loaded" },
+  })
+  await reload(at, [fakeModel, listener()])
+  expect(await say(noise(6))).toEqual(words)
 }, 60_000)
 
 it("a file that is answered at once is transcribed to its end on a removed model", async () => {
