@@ -103,7 +103,7 @@ export class Model {
     this.deployed = { ...this.deployed, entry }
   }
 
-  /** From now on it is in nobody's way: neither evicted nor unloaded for being idle, because its end is near anyway. */
+  /** It has been removed or replaced. From now on it is neither evicted nor unloaded for being idle: it ends anyway. */
   leave(): void {
     this.leaving = true
   }
@@ -246,7 +246,7 @@ export class Model {
         this.standing.lack(why, this.deployed.problem === undefined)
         return yield* this.standing.unavailable()
       }
-      // It may wait for another model's memory.
+      // This may take minutes: it waits for the memory of models that a reload has removed or replaced.
       const grant = yield* Effect.raceFirst(
         claimRoom(this.device, this.deployed, this.options),
         Deferred.await(abandon),

@@ -1,5 +1,6 @@
 // Makes the models of a node those of its catalog, at the start and whenever the catalog is read again: models are added,
-// removed, replaced or left alone. One that goes finishes what it has begun in a scope of its own, and is closed with it.
+// removed, replaced or left alone. Each has a scope of its own; a removed or replaced model finishes what it has begun, and
+// then its scope is closed.
 // ModelRegistry shares its map of models; the reload endpoint and SIGHUP call `apply`.
 import { Context, Deferred, Effect, Exit, Option, Scope } from "effect"
 import { type Evictable, victimsOf } from "#domain/Eviction.ts"
@@ -29,7 +30,7 @@ export interface Redeployed {
 export class Redeployment extends Context.Service<
   Redeployment,
   {
-    /** Applies a catalog. Answers when new requests see it; what models on their way out still do goes on. */
+    /** Applies a catalog. Answers when new requests see it; removed and replaced models may still finish work. */
     readonly apply: (deployments: ReadonlyArray<Deployment>) => Effect.Effect<Redeployed>
     /** Removed and replaced models that have not ended. */
     readonly leaving: () => ReadonlyArray<ModelView>
@@ -82,9 +83,8 @@ export const makeRedeployment = Effect.fnUntraced(function* (
   const victims = (forModel: string, deviceId: string, missingBytes: number) =>
     missingBytes <= 0 ? [] : evicts ? victimsOf(evictable(deviceId, forModel), missingBytes) : undefined
 
-  // Memory of models on their way out comes back by itself, at the latest after `leaveAfterMs`: the load waits for it, and
-  // idle models go for the rest. No deadlock: only loaded models are evicted, the model that asks is not loaded, and
-  // models on their way out wait for no other.
+  // Memory of leaving models comes back by itself, at the latest after `leaveAfterMs`: the load waits for it, and idle
+  // models are unloaded for the rest. No deadlock: a load waits only for models that hold memory, and those do not wait.
   const makeRoom: MakeRoom = (forModel, { deviceId, freeBytes, wantedBytes }: DeviceExhausted) =>
     Effect.gen(function* () {
       const going = [...leaving].filter(({ model }) => model.claimedBytes(deviceId) > 0)
@@ -134,7 +134,7 @@ export const makeRedeployment = Effect.fnUntraced(function* (
       yield* Scope.close(scope, Exit.void)
       if (Option.isNone(inTime)) {
         const facts = { model: id, seconds: leaveAfterMs / 1000, cut: gauges?.open ?? 0 }
-        yield* Effect.logWarning("a model that the catalog no longer has was ended with open requests").pipe(
+        yield* Effect.logWarning("a removed or replaced model was ended before its requests were").pipe(
           Effect.annotateLogs(facts),
         )
       }

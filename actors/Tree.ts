@@ -3,7 +3,7 @@
 //   Node
 //   ├─ ModelRegistry
 //   │   └─ Model (one per deployed model,      the actor that loads and unloads
-//   │      and per model on its way out)
+//   │      and per removed or replaced one)
 //   │       └─ EngineHost                      owns one engine process or thread
 //   └─ Drain                                   admission switch of the whole node
 //

@@ -80,7 +80,7 @@ export const unloadModel = Effect.fn("Operations.unload")(function* (request: Re
   const ended = yield* (yield* Redeployment).endLeaving(model_name)
   const deployed = (yield* ModelRegistry).model(model_name)
   if (deployed === undefined && ended.length > 0) {
-    const message = `${model_name} was on its way out and has ended`
+    const message = `${model_name} was removed by a reload; its engine has ended`
     return HttpServerResponse.jsonUnsafe({ status: "success", model: model_name, message })
   }
   const { freedBytes, tookMs, was } = yield* (yield* modelOf(model_name)).unload

@@ -191,38 +191,65 @@ it("weights that changed under the same entry are a change; a file that was only
   expect((await reload(at, [plain])).changed).toEqual(["a"])
 }, 30_000)
 
-it("SIGHUP and `edgewise reload` do it on a node of its own; a mistake is one line", async () => {
+it("SIGHUP under load, on a node of its own: nothing fails, the engine stays, a mistake is one line", async () => {
   const at = await startProcess({ models: [model("a")] })
   try {
-    const statuses = async () => {
-      const response = await fetch(`${at.base}/v1/models/status`, {
-        headers: { authorization: `Bearer ${at.devKey}` },
-      })
+    const authorization = { authorization: `Bearer ${at.devKey}` }
+    const states = async () => {
+      const response = await fetch(`${at.base}/v1/models/status`, { headers: authorization })
       return ((await response.json()) as { loading_status: Record<string, string> }).loading_status
     }
-    await eventually(async () => (await statuses()).a === "loaded", "a is loaded", 30_000)
-    writeCatalog(at.catalog, [model("a"), model("b")])
-    at.signal("SIGHUP")
-    await eventually(async () => (await statuses()).b === "loaded", "b is there", 30_000)
+    await eventually(async () => (await states()).a === "loaded", "a is loaded", 30_000)
+    const engines = childrenRunning("engineMain", at.pid)
+    const statuses: Array<number> = []
+    let editing = true
+    const client = async () => {
+      while (editing) {
+        const response = await fetch(`${at.base}/v1/chat/completions`, {
+          method: "POST",
+          headers: { ...authorization, "content-type": "application/json" },
+          body: JSON.stringify(chat("a", { tokens: 8, tokenMs: 3 })),
+        })
+        await response.arrayBuffer()
+        statuses.push(response.status)
+      }
+    }
+    const clients = Promise.all(Array.from({ length: 4 }, client))
+    for (let n = 0; n < 5; n++) {
+      writeCatalog(at.catalog, [model("a"), model(`b${n}`)])
+      at.signal("SIGHUP")
+      await eventually(async () => Object.keys(await states()).join() === `a,b${n}`, `b${n} is there`, 30_000)
+    }
     writeFileSync(at.catalog, "{")
     at.signal("SIGHUP")
     await eventually(() => at.stderr().includes("SIGHUP: the catalog was not applied"), "the mistake is told")
-    expect(Object.keys(await statuses())).toEqual(["a", "b"])
-
-    const data = { EDGEWISE_DATA_DIR: at.dataDir }
-    const made = await edgewise(["keys", "create", "--org", "ops", "--scope", "superadmin"], data)
-    const env = { ...data, EDGEWISE_API_KEY: /svc_[0-9A-Za-z]+/.exec(made.stdout)?.[0] ?? "" }
-    const bad = await edgewise(["reload", "--url", at.base], env)
-    expect([bad.status, bad.stdout, bad.stderr.trim().split("\n").length]).toEqual([1, "", 1])
-    expect(bad.stderr).toContain("catalog")
-    writeCatalog(at.catalog, [model("b")])
-    const good = await edgewise(["reload", "--url", at.base], env)
-    expect([good.status, good.stdout, good.stderr]).toEqual([0, "removed a; 1 unchanged\n", ""])
-    const json = await edgewise(["reload", "--json", "--url", at.base], env)
-    expect(JSON.parse(json.stdout)).toMatchObject({ status: "success", unchanged: 1 })
+    expect(Object.keys(await states())).toEqual(["a", "b4"])
+    editing = false
+    await clients
+    expect(statuses.length).toBeGreaterThan(10)
+    expect(statuses.filter((status) => status !== 200)).toEqual([])
+    writeCatalog(at.catalog, [model("a")])
+    at.signal("SIGHUP")
+    const onlyFirst = () => childrenRunning("engineMain", at.pid).join() === engines.join()
+    await eventually(onlyFirst, "no engine is left but the first", 30_000)
   } finally {
     await at.dispose()
   }
+}, 90_000)
+
+it("`edgewise reload` says what changed, or what is wrong", async () => {
+  node = await startNode({ models: [model("a"), model("b")] })
+  const at = node
+  const env = { EDGEWISE_API_KEY: await operatorKey(at) }
+  writeFileSync(at.catalog, "{")
+  const bad = await edgewise(["reload", "--url", at.base], env)
+  expect([bad.status, bad.stdout, bad.stderr.trim().split("\n").length]).toEqual([1, "", 1])
+  expect(bad.stderr).toContain("catalog")
+  writeCatalog(at.catalog, [model("b")])
+  const good = await edgewise(["reload", "--url", at.base], env)
+  expect([good.status, good.stdout, good.stderr]).toEqual([0, "removed a; 1 unchanged\n", ""])
+  const json = await edgewise(["reload", "--json", "--url", at.base], env)
+  expect(JSON.parse(json.stdout)).toMatchObject({ status: "success", unchanged: 1 })
 }, 90_000)
 
 it("a price that changed is charged from then on, on the same engine", async () => {
