@@ -98,9 +98,9 @@ export class Model {
     return this.held
   }
 
-  /** Takes over an entry that differs in nothing that an engine is started with. */
-  amend(entry: ModelEntry): void {
-    this.deployed = { ...this.deployed, entry }
+  /** Takes over a deployment that differs in nothing that an engine is started with. */
+  amend(deployment: Deployment): void {
+    this.deployed = deployment
   }
 
   /** It has been removed or replaced. From now on it is neither evicted nor unloaded for being idle: it ends anyway. */

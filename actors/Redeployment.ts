@@ -166,7 +166,7 @@ export const makeRedeployment = Effect.fnUntraced(function* (
       if (change === "none") continue
       ;(before === undefined ? added : changed).push(id)
       if (change === "metadata") {
-        before?.model.amend(deployment.entry)
+        before?.model.amend(deployment)
         continue
       }
       if (before !== undefined) going.push(before)
