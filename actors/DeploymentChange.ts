@@ -33,8 +33,22 @@ const engineOf = ({ entry: { adapter, kind, options, runtime } }: Deployment) =>
   runtime,
 })
 
-export const changeOf = (before: Deployment, after: Deployment): DeploymentChange => {
-  if (!sameFiles(before, after) || !isDeepStrictEqual(engineOf(before), engineOf(after))) return "engine"
+const sourcesOf = ({ entry }: Deployment) =>
+  Object.entries(entry.files).map(([role, { source }]) => [role, source])
+
+/** Other contents of the files that the entry named before and names now, or files that were mended. */
+const otherWeights = (before: Deployment, after: Deployment, isLoaded: boolean): boolean => {
+  // A running engine is not given up for files that nothing can be loaded from.
+  const isKept = isLoaded && lackOf(after) !== undefined
+  if (isKept && isDeepStrictEqual(sourcesOf(before), sourcesOf(after))) return false
+  const isMended = before.problem !== undefined && before.problem !== after.problem
+  return isMended || !sameFiles(before, after)
+}
+
+/** `isLoaded`: whether the one before has an engine. */
+export const changeOf = (before: Deployment, after: Deployment, isLoaded: boolean): DeploymentChange => {
+  const isOther = !isDeepStrictEqual(engineOf(before), engineOf(after))
+  if (isOther || otherWeights(before, after, isLoaded)) return "engine"
   return isDeepStrictEqual(before.entry, after.entry) ? "none" : "metadata"
 }
 

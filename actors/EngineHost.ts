@@ -7,6 +7,7 @@ import { type EngineFailed, ModelUnavailable } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
 import type { EngineFacts, EngineKind, EngineSpec } from "#engines/Engine.ts"
 import type { FromEngine, WireError } from "#engines/Wire.ts"
+import type { EngineOutput } from "./EngineOutput.ts"
 import * as EngineProcess from "./EngineProcess.ts"
 import { EngineRequests, type RequestGauges } from "./EngineRequests.ts"
 import type { Listener, RunError, RunOptions } from "./EngineRun.ts"
@@ -25,10 +26,18 @@ export interface HostOptions {
   readonly onEvent: (event: HostEvent) => void
   /** Where its work is counted; they outlive it. */
   readonly meters?: ModelMeters
+  /** Where what it prints is kept; outlives it too. */
+  readonly output?: EngineOutput
 }
 
-/** What the host tells its Model actor; never awaited, so a busy actor cannot hold up an engine. */
-export type HostEvent = { readonly event: "ready" | "crashed" | "gave-up"; readonly detail: string }
+/**
+ * What the host tells its Model actor; never awaited, so a busy actor cannot hold up an engine. `crashed` and `hung`: an
+ * engine has ended, and `restarting` or `gave-up` follows. `refused`: the engine could not load the weights.
+ */
+export interface HostEvent {
+  readonly event: "ready" | "crashed" | "hung" | "restarting" | "gave-up" | "refused"
+  readonly detail: string
+}
 
 export interface HostGauges extends RequestGauges {
   readonly slots: number
@@ -198,9 +207,11 @@ export class EngineHost {
     function* () {
       const refused = yield* Deferred.make<WireError>()
       const start = yield* EngineProcess.EngineStarter
+      const printed = this.options.output?.open()
       const process = yield* start({
         isolation: this.entry.runtime.isolation,
         environment: this.options.environment,
+        onOutput: (stream, chunk) => printed?.take(stream, chunk),
         onMessage: (message) =>
           this.onMessage(message, (error) => Deferred.doneUnsafe(refused, Effect.succeed(error))),
       })
@@ -216,9 +227,11 @@ export class EngineHost {
           }),
       )
       const end = yield* Effect.raceFirst(Deferred.await(refused), Effect.raceFirst(crashed, this.heartbeat))
+      printed?.end()
       if (!(end instanceof EngineDied)) return end
       this.ready = false
       this.requests.lose(end.reason, end.detail)
+      this.options.onEvent({ event: end.reason, detail: end.detail })
       if (end.reason === "hung") process.kill()
       return yield* end
     },
@@ -230,18 +243,24 @@ export class EngineHost {
         Effect.sync(() => {
           this.restarts++
           this.meters.restarts++
-          this.options.onEvent({ event: "crashed", detail: `restart ${nth}` })
+          const detail = `restart ${nth} of at most ${Tree.engineHost.intensity} in ${Tree.engineHost.periodMs / 1000} s`
+          this.options.onEvent({ event: "restarting", detail })
         }),
       ),
       Effect.matchEffect({
-        onSuccess: (refusal) => Effect.sync(() => this.giveUp(refusal.detail)),
-        onFailure: (error) => Effect.sync(() => this.giveUp(`${error.restarts} restarts in the window`)),
+        onSuccess: (refusal) => Effect.sync(() => this.giveUp("refused", refusal.detail)),
+        onFailure: ({ restarts }) =>
+          Effect.sync(() => {
+            const seconds = Tree.engineHost.periodMs / 1000
+            this.giveUp("gave-up", `it ended ${restarts + 1} times within ${seconds} s`)
+          }),
       }),
     ),
   )
 
-  private giveUp(detail: string): void {
+  private giveUp(event: "refused" | "gave-up", detail: string): void {
+    // First: completing what waits for the load resumes it at once, and it reads why the load has failed.
+    this.options.onEvent({ event, detail })
     this.finish("crashed", detail)
-    this.options.onEvent({ event: "gave-up", detail })
   }
 }

@@ -8,12 +8,19 @@
 import { Effect } from "effect"
 import { LISTEN_RATE_HZ, samplesToMs } from "#domain/Audio.ts"
 import { hypothesisOf, type LiveHypothesis } from "#domain/LiveTranscript.ts"
+import {
+  nothingPunctuated,
+  type Punctuating,
+  type PunctuationChoice,
+  punctuated,
+} from "#domain/Punctuated.ts"
 import type { Segment, TranscribeEnd, TranscribeRequest, TranscriptionEngine } from "#engines/Engine.ts"
 import type { LiveAudio } from "./LiveAudio.ts"
 
 export interface HearingOptions {
   readonly language: string | undefined
   readonly prompt: string
+  readonly punctuation?: PunctuationChoice
   /** Reuses nothing: every hypothesis is a fresh pass over all audio. For comparing, not for serving. */
   readonly fromScratch: boolean
 }
@@ -31,6 +38,7 @@ interface Place {
   readonly text: string
   readonly language: string | undefined
   readonly previousTokens: ReadonlyArray<number>
+  readonly punctuating: Punctuating
 }
 
 interface Step {
@@ -66,7 +74,13 @@ export class LiveHearing<E> {
     this.transcribe = transcribe
     this.windowSamples = Math.floor(facts.windowSeconds * LISTEN_RATE_HZ)
     this.closedSamples = Math.ceil((facts.closedSeconds ?? facts.windowSeconds) * LISTEN_RATE_HZ)
-    this.start = { position: 0, text: "", language: options.language, previousTokens: [] }
+    this.start = {
+      position: 0,
+      text: "",
+      language: options.language,
+      previousTokens: [],
+      punctuating: nothingPunctuated,
+    }
     this.closed = this.start
   }
 
@@ -130,23 +144,24 @@ export class LiveHearing<E> {
         prompt: this.options.prompt,
         previousTokens: from.previousTokens,
         temperature: 0,
-        punctuation: undefined,
+        punctuation: this.options.punctuation,
         words: false,
         last: how.last,
         ...(this.options.fromScratch ? {} : { stream: this.firstStream + from.position }),
         ...(how.draft.length === 0 ? {} : { draft: how.draft }),
       }
       this.calls++
-      let { text } = from
-      const onSegment = (segment: Segment) => {
-        text += segment.text
-      }
+      const texts: Array<string> = []
+      const onSegment = (segment: Segment) => void texts.push(segment.text)
       return Effect.map(this.transcribe(request, onSegment, how.final), (end) => {
         // As for files: an engine that consumed nothing would be asked the same for ever.
         const consumed =
           end.consumedSamples > 0 ? Math.min(end.consumedSamples, samples.length) : samples.length
         const { language, previousTokens } = end
-        const place = { position: from.position + consumed, text, language, previousTokens }
+        const { punctuation } = this.options
+        const [shown, punctuating] = punctuated(punctuation, language, texts, from.punctuating)
+        const text = from.text + shown.join("")
+        const place = { position: from.position + consumed, text, language, previousTokens, punctuating }
         return { place, tokens: end.tokens ?? [] }
       })
     })

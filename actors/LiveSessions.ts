@@ -2,7 +2,8 @@
 // The live endpoints ask here; what they get belongs to their scope. One desk a model; models share nothing.
 import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
 import { LISTEN_RATE_HZ } from "#domain/Audio.ts"
-import { AtCapacity, EngineFailed, ModelNotLoaded } from "#domain/Errors.ts"
+import { AtCapacity, EngineFailed, InvalidRequest, ModelNotLoaded } from "#domain/Errors.ts"
+import { punctuationProblem } from "#domain/Punctuated.ts"
 import type {
   Segment,
   TranscribeEnd,
@@ -14,7 +15,7 @@ import { Drain } from "./Drain.ts"
 import type { RunError } from "./EngineRun.ts"
 import { LiveAudio } from "./LiveAudio.ts"
 import { type HearingOptions, LiveHearing, type Transcribe } from "./LiveHearing.ts"
-import { LiveLoad } from "./LiveLoad.ts"
+import { LiveLoad, type Speaker } from "./LiveLoad.ts"
 import { LiveSession, limitSeconds } from "./LiveSession.ts"
 import { LiveTurns } from "./LiveTurns.ts"
 import { admitNew } from "./MemoryLadder.ts"
@@ -25,6 +26,8 @@ export interface LiveRequest extends HearingOptions {
   readonly model: string
   /** Seconds of new audio between two hypotheses. */
   readonly windowSeconds: number
+  /** The place that the same client gives up for this one. */
+  readonly replaces?: LivePlace
 }
 
 export type LiveError = RunError | ModelNotLoaded
@@ -37,6 +40,8 @@ export interface EngineUse {
 
 export interface LivePlace {
   readonly spent: EngineUse
+  /** As the load of its engine counts it. */
+  readonly speaker: Speaker
   /** A fresh session, which ends by itself when it is idle or the node stops. Its `run` is the caller's to fork. */
   readonly begin: (nowMs: number) => LiveSession<LiveError>
   /** False once a reload has removed or replaced its model: what is begun here ends here, and then the model ends. */
@@ -176,12 +181,19 @@ const make = Effect.gen(function* () {
     ): Transcribe<LiveError> =>
     (window, onSegment, final) =>
       Effect.flatMap(Clock.Clock, (clock) => {
+        // A detected language is known only now.
+        const checkPunctuation = ({ language }: TranscribeEnd) => {
+          const problem = punctuationProblem(request.punctuation, language)
+          return problem === undefined
+            ? Effect.void
+            : Effect.fail(new InvalidRequest({ field: "punctuation", problem }))
+        }
         const nowMs = () => clock.currentTimeMillisUnsafe()
         const measured = Effect.suspend(() => {
           const beganMs = nowMs()
           desk.load.began(beganMs)
           return Effect.ensuring(
-            run(model, request, window, onSegment),
+            Effect.tap(run(model, request, window, onSegment), checkPunctuation),
             Effect.sync(() => {
               const endedMs = nowMs()
               desk.load.ended(endedMs)
@@ -212,7 +224,7 @@ const make = Effect.gen(function* () {
       const speaker = { windowSeconds: request.windowSeconds, heardAtMs: nowMs }
       yield* Effect.acquireRelease(
         Effect.suspend(() =>
-          desk.load.sessions < maxSessions && desk.load.enter(speaker, nowMs)
+          desk.load.sessions < maxSessions && desk.load.enter(speaker, nowMs, request.replaces?.speaker)
             ? Effect.void
             : Effect.fail(new AtCapacity({ model: request.model, retryAfterMs })),
         ),
@@ -239,6 +251,7 @@ const make = Effect.gen(function* () {
       return {
         spent,
         isCurrent: held.isCurrent,
+        speaker,
         begin: (beganAtMs) => {
           leave()
           const audio = new LiveAudio(limitSeconds * LISTEN_RATE_HZ)

@@ -42,7 +42,9 @@ const apply = (
     const idle = views.flatMap(({ entry }) => registry.model(entry.id)?.evictable(hostId) ?? [])
     const cheapest = victimsOf(idle, 1)?.[0]
     const model = cheapest === undefined ? undefined : registry.model(cheapest.id)
-    return model === undefined ? Effect.void : Effect.asVoid(model.retire)
+    return model === undefined
+      ? Effect.void
+      : Effect.asVoid(model.retire("requests: the node's memory is nearly full"))
   })
 
 /** Of that, what the system could not take back by dropping mapped files: what a full node dies of. */

@@ -45,7 +45,7 @@ export class ModelStanding {
     this.move("gave-up")
   }
 
-  /** Its weights are not right, so no engine was started. `again`: the next request may look again at once. */
+  /** It cannot be loaded as its weights are, so no engine was started. `again`: the next request may try at once. */
   lack(detail: string, again: boolean): void {
     this.move("load")
     this.fail(detail)

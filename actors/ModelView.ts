@@ -4,6 +4,7 @@ import type { Effect } from "effect"
 import type { ModelEntry } from "#domain/Model.ts"
 import type { DeviceExhausted } from "./Device.ts"
 import type { EngineHost } from "./EngineHost.ts"
+import type { EngineOutput } from "./EngineOutput.ts"
 import type { ModelMeters } from "./ModelMeters.ts"
 import type { Deployment } from "./ModelRegistry.ts"
 import type { ModelEvent, ModelStatus } from "./ModelStatus.ts"
@@ -27,6 +28,8 @@ export interface ModelView {
   readonly lastFailure: string
   readonly timings: ModelTimings
   readonly meters: ModelMeters
+  /** What its engine printed, and what happened to it. */
+  readonly output: EngineOutput
 }
 
 /** Empties enough of a device for a claim that did not fit; false where it could not. */
@@ -40,6 +43,8 @@ export interface ModelOptions {
   readonly processBytes: number
   /** Counters to go on with: those of the model that this one replaces. */
   readonly meters?: ModelMeters
+  /** Lines to go on with, in the same way. */
+  readonly output?: EngineOutput
   /** True where the model that this one replaces was unloaded by an operator. */
   readonly held?: boolean
   /** Without a request for this long it is unloaded; 0 never. */

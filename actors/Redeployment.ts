@@ -4,10 +4,11 @@
 // ModelRegistry shares its map of models; the reload endpoint and SIGHUP call `apply`.
 import { Context, Deferred, Effect, Exit, Option, Scope } from "effect"
 import { type Evictable, victimsOf } from "#domain/Eviction.ts"
-import { changeOf, lackOf } from "./DeploymentChange.ts"
+import { changeOf } from "./DeploymentChange.ts"
 import { Device, type DeviceExhausted } from "./Device.ts"
 import { Model } from "./Model.ts"
 import type { Deployment, RegistryOptions } from "./ModelRegistry.ts"
+import { problemAtStart } from "./ModelRoom.ts"
 import type { MakeRoom, ModelView } from "./ModelView.ts"
 import * as Tree from "./Tree.ts"
 
@@ -44,8 +45,7 @@ interface Running {
   readonly scope: Scope.Closeable
 }
 
-interface Leaving {
-  readonly model: Model
+interface Leaving extends Running {
   /** Done by an operator who does not want to wait. */
   readonly now: Deferred.Deferred<void>
   /** Done once its process has ended. */
@@ -71,9 +71,9 @@ export const makeRedeployment = Effect.fnUntraced(function* (
       return candidate === undefined ? [] : [candidate]
     })
 
-  const retire = (victims: ReadonlyArray<Evictable>): Effect.Effect<boolean> =>
+  const retire = (victims: ReadonlyArray<Evictable>, forModel: string): Effect.Effect<boolean> =>
     Effect.map(
-      Effect.forEach(victims, ({ id }) => models.get(id)?.retire ?? Effect.succeed(false), {
+      Effect.forEach(victims, ({ id }) => models.get(id)?.retire(forModel) ?? Effect.succeed(false), {
         concurrency: "unbounded",
       }),
       (gone) => gone.every((one) => one),
@@ -92,24 +92,27 @@ export const makeRedeployment = Effect.fnUntraced(function* (
         wantedBytes - freeBytes - going.reduce((sum, { model }) => sum + model.claimedBytes(deviceId), 0)
       if (victims(forModel, deviceId, missingBytes) === undefined) return false
       yield* Effect.forEach(going, ({ gone }) => Deferred.await(gone), { discard: true })
-      return yield* retire(victims(forModel, deviceId, missingBytes) ?? [])
+      return yield* retire(victims(forModel, deviceId, missingBytes) ?? [], forModel)
     })
 
   const start = Effect.fnUntraced(function* (deployment: Deployment, before: Model | undefined) {
     const { id, runtime } = deployment.entry
     const scope = yield* Scope.fork(parent)
+    const viewBefore = before?.view()
     const model = yield* Model.make({
       deployment,
       processBytes,
       idleUnloadMs: runtime.idleUnloadSeconds === undefined ? idleUnloadMs : runtime.idleUnloadSeconds * 1000,
       makeRoom,
       holdsBackground,
-      ...(before === undefined ? {} : { meters: before.view().meters, held: before.isHeld }),
+      ...(before === undefined || viewBefore === undefined
+        ? {}
+        : { meters: viewBefore.meters, output: viewBefore.output, held: before.isHeld }),
       ...(relocate === undefined ? {} : { relocate }),
       ...(onStatus === undefined ? {} : { onStatus }),
     }).pipe(Scope.provide(scope), Effect.provideService(Device, device))
-    const wasThere = before !== undefined && before.view().host !== undefined
-    if (!model.isHeld && (runtime.load === "start" || wasThere))
+    const canLoad = !model.isHeld && model.view().status !== "failed"
+    if (canLoad && (runtime.load === "start" || viewBefore?.host !== undefined))
       yield* Effect.forkIn(Effect.exit(model.load(false)), scope)
     running.set(id, { model, scope })
   })
@@ -121,11 +124,17 @@ export const makeRedeployment = Effect.fnUntraced(function* (
       while (!model.isQuiet())
     })
 
-  const leave = Effect.fnUntraced(function* ({ model, scope }: Running) {
-    const { id } = model.deployment.entry
-    const one = { model, now: Deferred.makeUnsafe<void>(), gone: Deferred.makeUnsafe<void>() }
+  /** From now on loads count on its memory. `end` has it end. */
+  const depart = ({ model, scope }: Running): Leaving => {
+    const one = { model, scope, now: Deferred.makeUnsafe<void>(), gone: Deferred.makeUnsafe<void>() }
     model.leave()
     leaving.add(one)
+    return one
+  }
+
+  const end = Effect.fnUntraced(function* (one: Leaving) {
+    const { model, scope } = one
+    const { id } = model.deployment.entry
     yield* Effect.gen(function* () {
       const inTime = yield* Effect.raceFirst(untilQuiet(model), Deferred.await(one.now)).pipe(
         Effect.timeoutOption(leaveAfterMs),
@@ -150,42 +159,47 @@ export const makeRedeployment = Effect.fnUntraced(function* (
   })
 
   const apply = Effect.fnUntraced(function* (deployments: ReadonlyArray<Deployment>) {
-    const added: Array<string> = []
-    const changed: Array<string> = []
-    const going: Array<Running> = []
     const wanted = new Set(deployments.map(({ entry }) => entry.id))
     const removed = [...running.keys()].filter((id) => !wanted.has(id))
-    for (const id of removed) {
-      going.push(running.get(id)!)
-      running.delete(id)
-    }
-    for (const deployment of deployments) {
-      const { id } = deployment.entry
-      const before = running.get(id)
-      const change = before === undefined ? "engine" : changeOf(before.model.deployment, deployment)
-      if (change === "none") continue
-      ;(before === undefined ? added : changed).push(id)
-      if (change === "metadata") {
-        before?.model.amend(deployment)
-        continue
-      }
-      if (before !== undefined) going.push(before)
-      yield* start(deployment, before?.model)
+    const steps = deployments.map((deployment) => {
+      const before = running.get(deployment.entry.id)?.model
+      const change =
+        before === undefined
+          ? "engine"
+          : changeOf(before.deployment, deployment, before.view().host !== undefined)
+      return { deployment, before, change }
+    })
+    const idsOf = (which: (step: (typeof steps)[number]) => boolean) =>
+      steps.filter(which).map(({ deployment }) => deployment.entry.id)
+    const added = idsOf(({ before }) => before === undefined)
+    const changed = idsOf(({ before, change }) => before !== undefined && change !== "none")
+    const replaced = [
+      ...removed,
+      ...idsOf(({ before, change }) => before !== undefined && change === "engine"),
+    ]
+    // All of them, before the first new one begins to load.
+    const going = replaced.map((id) => depart(running.get(id)!))
+    for (const id of removed) running.delete(id)
+    for (const { before, change, deployment } of steps) {
+      if (change === "metadata") before?.amend(deployment)
+      if (change === "engine") yield* start(deployment, before)
     }
     // Callers list models in this order: the catalog's.
     models.clear()
     for (const { entry } of deployments) models.set(entry.id, running.get(entry.id)!.model)
-    for (const one of going) yield* leave(one)
+    for (const one of going) yield* end(one)
+    const failed: Array<{ readonly model: string; readonly reason: string }> = []
+    for (const deployment of deployments) {
+      const reason = yield* problemAtStart(device, deployment, processBytes)
+      if (reason !== undefined) failed.push({ model: deployment.entry.id, reason })
+    }
     return {
       added,
       removed,
       changed,
       unchanged: deployments.length - added.length - changed.length,
-      failed: deployments.flatMap((deployment) => {
-        const reason = lackOf(deployment)
-        return reason === undefined ? [] : [{ model: deployment.entry.id, reason }]
-      }),
-      replaced: going.map(({ model }) => model.deployment.entry.id),
+      failed,
+      replaced,
     } satisfies Redeployed
     // Half of a catalog is never applied, whatever becomes of the caller.
   }, Effect.uninterruptible)

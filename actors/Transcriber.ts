@@ -1,9 +1,10 @@
 // A whole file through a transcription engine, window by window: decoded audio in, segments and a transcript out.
 // Between two windows anybody else may have the engine, so a long file never holds up a short one. Used by the
 // synchronous and streaming handlers and by jobs; knows no HTTP and no accounts.
-import { Effect } from "effect"
+import { Deferred, Effect } from "effect"
 import { LISTEN_RATE_HZ, samplesToSeconds } from "#domain/Audio.ts"
-import type { ModelNotLoaded } from "#domain/Errors.ts"
+import { InvalidRequest, type ModelNotLoaded } from "#domain/Errors.ts"
+import { nothingPunctuated, punctuationProblem } from "#domain/Punctuated.ts"
 import {
   joinTexts,
   type Transcript,
@@ -19,6 +20,7 @@ import type {
 } from "#engines/Engine.ts"
 import type { RunError } from "./EngineRun.ts"
 import { ModelRegistry } from "./ModelRegistry.ts"
+import { SegmentPunctuation } from "./SegmentPunctuation.ts"
 
 /** What the caller of the API chose. */
 export interface TranscribeOptions {
@@ -115,6 +117,7 @@ export const transcribeFile = <E>(
     const segments = [...(job.from?.segments ?? [])]
     let language = job.from?.language ?? job.options.language
     let previousTokens = job.from?.previousTokens ?? []
+    let punctuating = job.from?.punctuating ?? nothingPunctuated
     let doneSamples = job.from?.samples ?? 0
     let decodedSamples = doneSamples
     let ended = false
@@ -155,16 +158,34 @@ export const transcribeFile = <E>(
       }
       // A window is heard whole or not at all: when it is repeated, half of it must not stand there twice.
       const heard: Array<TranscriptSegment> = []
+      const choice = job.options.punctuation
+      let marks = new SegmentPunctuation(choice, language ?? "", punctuating)
+      const refused = Deferred.makeUnsafe<never, InvalidRequest>()
+      const take = (segments: ReadonlyArray<TranscriptSegment>) => {
+        for (const segment of segments) {
+          heard.push(segment)
+          job.onSegment(segment)
+        }
+      }
       const run = registry.run<TranscribeStarted, Segment, TranscribeEnd>(
         job.modelId,
         request,
         {
-          started: job.onStarted,
+          started: (facts) => {
+            // A detected language is known only now.
+            const problem = punctuationProblem(choice, facts.language)
+            if (problem !== undefined) {
+              const error = new InvalidRequest({ field: "punctuation", problem })
+              return void Deferred.doneUnsafe(refused, Effect.fail(error))
+            }
+            marks = new SegmentPunctuation(choice, facts.language, punctuating)
+            job.onStarted()
+          },
           unit: (segment) => {
             const windowAt = doneSamples + (segment.windowAt ?? 0)
-            const placed = shifted(segment, samplesToSeconds(windowAt, LISTEN_RATE_HZ))
-            heard.push(placed)
-            job.onSegment(placed)
+            take(marks.push(shifted(segment, samplesToSeconds(windowAt, LISTEN_RATE_HZ))))
+            // It was the last of its piece.
+            if (segment.finishedSamples !== undefined) take(marks.end())
             if (segment.finishedSamples !== undefined) job.onHeard?.(doneSamples + segment.finishedSamples)
           },
         },
@@ -176,7 +197,12 @@ export const transcribeFile = <E>(
         },
       )
       // The next window is decoded while this one is heard.
-      const [end] = yield* Effect.all([run, fill(windowSamples + longestSamples)], { concurrency: 2 })
+      const [end] = yield* Effect.all(
+        [Effect.raceFirst(run, Deferred.await(refused)), fill(windowSamples + longestSamples)],
+        { concurrency: 2 },
+      )
+      take(marks.end())
+      punctuating = marks.state
       segments.push(...heard)
       // An engine that consumed nothing would be asked the same for ever.
       const consumed = end.consumedSamples > 0 ? Math.min(end.consumedSamples, count) : count
@@ -185,7 +211,7 @@ export const transcribeFile = <E>(
       language = end.language
       previousTokens = end.previousTokens
       job.onHeard?.(doneSamples)
-      job.onProgress?.({ segments, samples: doneSamples, language, previousTokens })
+      job.onProgress?.({ segments, samples: doneSamples, language, previousTokens, punctuating })
     }
     return {
       text: joinTexts(segments.map(({ text }) => text)),

@@ -34,6 +34,9 @@ export const modelMailbox = 1_024
  */
 export const reviveAfterMs = 30_000
 
+/** How often a load that did not fit asks for room: others may take what was freed for it. A guess. */
+export const roomRounds = 10
+
 /** After `stop`, an engine process has this long to close its weights before it is killed. A guess. */
 export const engineStopMs = 3_000
 

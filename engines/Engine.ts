@@ -176,7 +176,10 @@ export interface TranscribeRequest {
   /** Tokens of earlier windows of the same file, for conditioning; empty at the start. */
   readonly previousTokens: ReadonlyArray<number>
   readonly temperature: number
-  /** Force (true), forbid (false), or leave to the model (undefined). */
+  /**
+   * Wanted (true), not wanted (false), or left to the model (undefined): for models with a switch of their own. What
+   * the model writes all the same is added to or removed by the caller (`#domain/Punctuated.ts`).
+   */
   readonly punctuation: boolean | undefined
   /** Whether per-word times are wanted. */
   readonly words: boolean
@@ -224,7 +227,7 @@ export interface Segment {
   readonly avgLogprob: number
   readonly compressionRatio: number
   readonly noSpeechProb: number
-  /** Approximate: interpolated inside the segment by length, unless an engine says otherwise. */
+  /** Approximate: interpolated inside the segment by length, and again where a request's punctuation changes the text. */
   readonly words?: ReadonlyArray<{ readonly word: string; readonly start: number; readonly end: number }>
   /** Of several windows in one request: the sample at which this one's begins. Absent: the first. */
   readonly windowAt?: number
@@ -236,7 +239,7 @@ export interface TranscribeEnd {
   readonly language: string
   /** Samples that are finished with; the next window starts there. */
   readonly consumedSamples: number
-  /** Conditioning for the next window; empty after a reset. */
+  /** Conditioning for the next window, and the bytes of a character that is not whole yet; empty after a reset. */
   readonly previousTokens: ReadonlyArray<number>
   /** All tokens of this window as the decoder chose them: the next request's `draft`. */
   readonly tokens?: ReadonlyArray<number>

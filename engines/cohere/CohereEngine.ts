@@ -1,11 +1,11 @@
 // The transcription engine for Cohere Transcribe weights in the Hugging Face ONNX layout (adapter
 // "cohere-hf-onnx"). Called by the engine process through EngineDescriptor. One call transcribes one piece of at
 // most 35 s, cut at its quietest place when audio follows; the model knows no times, so a piece is one segment.
-// No language detection (English when none is named), no conditioning: a request's hint is accepted and unused.
+// No language detection (English when none is named), no conditioning: a request's hint is accepted and unused, and
+// `previousTokens` only hold a character that is not whole yet.
 //
 // Roles in the catalog entry: `encoder`, `decoder` and those of CohereModel.
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import {
@@ -23,25 +23,15 @@ import { decodeOptions, fileOf } from "../shared/EngineSpecFiles.ts"
 import { compressionRatio } from "../shared/listening/Fallback.ts"
 import { firstPiece } from "../shared/listening/QuietPoint.ts"
 import { choose, seededRandom } from "../shared/listening/Sampling.ts"
-import { segmentText } from "../shared/listening/SegmentText.ts"
-import { interpolatedWords } from "../shared/listening/Words.ts"
+import { heldTokens, SegmentTexts } from "../shared/listening/SegmentText.ts"
+import { interpolatedWords, isUnspaced } from "../shared/listening/Words.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import * as CohereDecoder from "./CohereDecoder.ts"
 import * as CohereEncoder from "./CohereEncoder.ts"
 import * as CohereFeatures from "./CohereFeatures.ts"
 import { type CohereModel, LANGUAGES, readModel } from "./CohereModel.ts"
 import { repeatedTail } from "./LoopGuard.ts"
-
-const CohereOptions = Schema.Struct({
-  /** Requests that may be decoded side by side, interleaved. A guess: each holds the encoder keys and values. */
-  slots: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(4)),
-  ),
-  /** Prompt and output together: the published decoder's positions. */
-  maxPositions: Schema.Int.check(Schema.isBetween({ minimum: 16, maximum: 65_536 })).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(1024)),
-  ),
-})
+import { CohereOptions } from "./Options.ts"
 
 /** A fixed number, so that the same audio always gives the same text. */
 const SEED = 0xc0de
@@ -110,10 +100,10 @@ const transcribe = Effect.fnUntraced(function* (
   // Less than one frame has no features.
   if (consumedSamples < model.features.hopSamples) return end
   const { tokens, avgLogprob } = yield* decode(loaded, request, request.samples.subarray(0, consumedSamples))
-  const decoded = model.decode(tokens).replace(STRAY_START, "")
-  // The model itself was told about punctuation.
-  const text = segmentText(decoded, { language, first: true, punctuation: undefined })
-  if (text.trim() === "") return end
+  const texts = new SegmentTexts(model.bytesOf, language, request.previousTokens)
+  const text = texts.next(tokens).replace(STRAY_START, isUnspaced(language) ? "" : " ")
+  const ended = { ...end, previousTokens: heldTokens(model.bytesOf, [...request.previousTokens, ...tokens]) }
+  if (text.trim() === "") return ended
   const seconds = consumedSamples / rateHz
   if (out.paused()) yield* out.resumed
   out.push({
@@ -127,10 +117,10 @@ const transcribe = Effect.fnUntraced(function* (
     noSpeechProb: 0,
     ...(request.words ? { words: interpolatedWords(text, 0, seconds, language) } : {}),
   })
-  return end
+  return ended
 })
 
-/** Marks that the model sometimes begins with. */
+/** Spaces and marks that the model sometimes begins with. */
 const STRAY_START = /^[\s.,!?]+/u
 
 const acquire = Effect.fnUntraced(function* (

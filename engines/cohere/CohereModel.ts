@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { EngineSpec } from "../Engine.ts"
 import { loadFailed, readJsonFile } from "../shared/EngineSpecFiles.ts"
+import { type BytesOf, bytesOfTokens } from "../shared/listening/TokenText.ts"
 import type { CohereFeatureOptions } from "./CohereFeatures.ts"
 
 /** The languages that the model was trained on; the vocabulary has tokens for many more. */
@@ -48,9 +49,8 @@ const Preprocessor = Schema.Struct({
 export interface CohereModel {
   readonly endOfText: number
   readonly prompt: (language: string, punctuation: boolean) => ReadonlyArray<number>
-  /** Text tokens → text; control tokens are left out. */
-  readonly decode: (tokens: ReadonlyArray<number>) => string
-  readonly isText: (token: number) => boolean
+  /** Tokens → bytes of text, none for control tokens; they may begin and end inside a character. */
+  readonly bytesOf: BytesOf
   readonly features: CohereFeatureOptions
   /** Longest piece and the search for a quiet place before its end. */
   readonly pieceSeconds: number
@@ -76,8 +76,11 @@ export const readModel = Effect.fnUntraced(function* (spec: EngineSpec) {
   ).pipe(Effect.mapError((error) => loadFailed("preprocessor", error.message)))
   const tokenizerJson = yield* readJsonFile(spec, "tokenizer")
   const tokenizerConfig = yield* readJsonFile(spec, "tokenizerConfig")
-  const tokenizer = yield* Effect.try({
-    try: () => new Tokenizer(tokenizerJson as object, tokenizerConfig as object),
+  const { bytesOf, tokenizer } = yield* Effect.try({
+    try: () => ({
+      tokenizer: new Tokenizer(tokenizerJson as object, tokenizerConfig as object),
+      bytesOf: bytesOfTokens(tokenizerJson),
+    }),
     catch: (cause) => loadFailed("tokenizer", (cause as Error).message),
   })
   // Everything is resolved by string here, so that a request can't meet a missing token.
@@ -91,17 +94,10 @@ export const readModel = Effect.fnUntraced(function* (spec: EngineSpec) {
     if (id === undefined) return yield* loadFailed("tokenizer", `no token ${name}`)
     ids.set(name, id)
   }
-  const controls = new Set<number>()
-  for (const [id, token] of tokenizer.get_added_tokens_decoder()) if (token.special) controls.add(id)
-  const isText = (token: number) => !controls.has(token)
   return {
     endOfText: ids.get("<|endoftext|>")!,
     prompt: (language, punctuation) => promptNames(language, punctuation).map((name) => ids.get(name)!),
-    isText,
-    decode: (tokens) => {
-      const text = tokens.filter(isText)
-      return text.length === 0 ? "" : tokenizer.decode(text, { clean_up_tokenization_spaces: false })
-    },
+    bytesOf,
     features: {
       melBins: preprocessor.feature_size,
       rateHz: preprocessor.sampling_rate,

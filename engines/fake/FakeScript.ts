@@ -4,6 +4,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { withoutReplacement } from "../shared/Utf8Holdback.ts"
 
 const count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const withDefault = <A>(schema: Schema.Codec<A, A>, value: A) =>
@@ -36,5 +37,8 @@ export const scriptOf = (prompt: string): FakeScript =>
     ? Option.getOrElse(decode(prompt.slice("fake:".length)), () => defaults)
     : defaults
 
-export const unitText = (script: FakeScript, index: number): string =>
-  typeof script.text === "string" ? script.text : script.text[index % script.text.length]!
+/** Whole characters only, as from every engine: lone surrogates and U+FFFD are dropped. */
+export const unitText = (script: FakeScript, index: number): string => {
+  const text = typeof script.text === "string" ? script.text : script.text[index % script.text.length]!
+  return withoutReplacement(text.toWellFormed())
+}

@@ -4,6 +4,8 @@
 // loses, doubles or reorders anything hears something else. Pure.
 import type { Segment, TranscribeEnd, TranscribeRequest } from "../Engine.ts"
 import { firstPiece } from "../shared/listening/QuietPoint.ts"
+import { interpolatedWords, isUnspaced } from "../shared/listening/Words.ts"
+import { withoutReplacement } from "../shared/Utf8Holdback.ts"
 
 const RATE_HZ = 16_000
 const BLOCK = RATE_HZ / 10
@@ -30,7 +32,7 @@ const isQuiet = (samples: Float32Array): boolean => samples.every((sample) => Ma
 const CONSONANTS = "bdfgklmnprstvz"
 const VOWELS = "aeiou"
 
-const wordOf = (token: number): string => {
+const madeUp = (token: number): string => {
   let word = ""
   for (let i = 0, rest = token; i < 2; i++) {
     word += CONSONANTS[rest % CONSONANTS.length]! + VOWELS[(rest >>> 8) % VOWELS.length]!
@@ -52,7 +54,14 @@ export interface Heard {
   readonly end: TranscribeEnd
 }
 
-export const hear = (request: TranscribeRequest, pieceSeconds: number): Heard => {
+/**
+ * `words` are said instead of made-up ones: for texts in any script, with or without punctuation.
+ */
+export const hear = (
+  request: TranscribeRequest,
+  pieceSeconds: number,
+  words?: ReadonlyArray<string>,
+): Heard => {
   const maxSamples = Math.floor(pieceSeconds * RATE_HZ)
   const options = {
     maxSamples,
@@ -75,21 +84,32 @@ export const hear = (request: TranscribeRequest, pieceSeconds: number): Heard =>
   }
   const rest = request.samples.length - heardSamples
   const swallowed = request.last && rest < SHORTEST_REST_SECONDS * RATE_HZ
-  const text = tokens.map((token) => ` ${wordOf(token)}`).join("")
+  const language = request.language ?? "en"
+  const wordOf = (token: number): string =>
+    words === undefined ? madeUp(token) : words[token % words.length]!
+  const space = isUnspaced(language) ? "" : " "
+  const text = withoutReplacement(
+    tokens
+      .map((token) => space + wordOf(token))
+      .join("")
+      .toWellFormed(),
+  )
+  const end = heardSamples / RATE_HZ
   const segment: Segment = {
     start: 0,
-    end: heardSamples / RATE_HZ,
+    end,
     text,
     tokens,
     temperature: 0,
     avgLogprob: 0,
     compressionRatio: 1,
     noSpeechProb: 0,
+    ...(request.words ? { words: interpolatedWords(text, 0, end, language) } : {}),
   }
   return {
     segments: tokens.length === 0 ? [] : [segment],
     end: {
-      language: request.language ?? "en",
+      language,
       consumedSamples: swallowed ? request.samples.length : heardSamples,
       previousTokens: [...request.previousTokens, ...tokens].slice(-20),
       tokens,

@@ -1,8 +1,9 @@
 // One reply in the making: tokens go in, final text comes out, and it says when the reply is over. Called by
 // StepLoop for each sampled token. Knows no sequence, no clock and no request.
+
+import { Utf8Holdback } from "../shared/Utf8Holdback.ts"
 import { StopMatcher } from "./StopMatcher.ts"
 import { ThoughtFilter, type ThoughtMarkers } from "./ThoughtFilter.ts"
-import { Utf8Holdback } from "./Utf8Holdback.ts"
 import type { Piece } from "./Vocabulary.ts"
 
 export interface CompletionTerms {
@@ -49,12 +50,14 @@ export class Completion {
     return this.#stops.push(this.#thought === undefined ? text : this.#thought.push(text))
   }
 
-  /** Nothing follows, so whatever was held back is decided now; a stop sequence may still complete in it. */
+  /**
+   * Nothing follows, so whatever was held back is decided now: the beginning of a character is dropped, and a stop
+   * sequence may still complete in what the thought filter held.
+   */
   #finish(before: string, reason: "stop" | "length"): Progress {
-    const tail = this.#read(this.#utf8.flush())
-    if (tail.matched) return { text: before + tail.text, finish: "stop" }
+    this.#utf8.end()
     const thought = this.#stops.push(this.#thought?.flush() ?? "")
-    if (thought.matched) return { text: before + tail.text + thought.text, finish: "stop" }
-    return { text: before + tail.text + thought.text + this.#stops.flush(), finish: reason }
+    if (thought.matched) return { text: before + thought.text, finish: "stop" }
+    return { text: before + thought.text + this.#stops.flush(), finish: reason }
   }
 }

@@ -34,9 +34,12 @@ export class StopMatcher {
   readonly #matched: Int32Array
   #held = ""
 
-  /** Empty stop sequences match nothing. */
+  /**
+   * Empty stop sequences match nothing. Nor do those with a lone surrogate: text is made of whole characters, and a
+   * match would cut one in two.
+   */
   constructor(stops: ReadonlyArray<string>) {
-    this.#patterns = stops.filter((stop) => stop.length > 0).map(pattern)
+    this.#patterns = stops.filter((stop) => stop.length > 0 && stop.isWellFormed()).map(pattern)
     this.#matched = new Int32Array(this.#patterns.length)
   }
 

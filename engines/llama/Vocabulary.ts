@@ -2,6 +2,9 @@
 // generated token. The bytes come from the token's own spelling, because the library only returns strings, and in
 // a string half a character is already U+FFFD.
 
+import { byteLevelBytes, fallbackByte, spacedBytes } from "../shared/TokenBytes.ts"
+import { withoutReplacement } from "../shared/Utf8Holdback.ts"
+
 /** How a vocabulary spells its tokens. `plain`: no spelling of its own; the library's text is taken. */
 export type Spelling = "byteLevel" | "spaced" | "plain"
 
@@ -10,40 +13,19 @@ const attribute = { unknown: 1, normal: 4, control: 8, userDefined: 16, byte: 32
 
 const utf8 = new TextEncoder()
 
-/**
- * The 256 characters of byte-level BPE: printable Latin-1 bytes stand for themselves, the others follow from
- * U+0100 upwards (GPT-2's table, which every byte-level vocabulary uses).
- */
-const byteOf: ReadonlyMap<number, number> = (() => {
-  const printable = (byte: number) =>
-    (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae
-  const map = new Map<number, number>()
-  let next = 0x100
-  for (let byte = 0; byte < 256; byte++) map.set(printable(byte) ? byte : next++, byte)
-  return map
-})()
-
 /** The bytes a token adds to the text; none for control tokens. */
 export const tokenBytes = (spelled: string, attributes: number, spelling: Spelling): Uint8Array => {
   if (attributes & (attribute.control | attribute.unknown)) return new Uint8Array(0)
-  if (attributes & attribute.byte) return Uint8Array.of(Number.parseInt(spelled.slice(3, 5), 16))
+  if (attributes & attribute.byte) return Uint8Array.of(fallbackByte(spelled))
   if (attributes & attribute.userDefined) return utf8.encode(spelled)
   if (!(attributes & attribute.normal)) return new Uint8Array(0)
-  if (spelling === "spaced") return utf8.encode(spelled.replaceAll("▁", " "))
-  if (spelling === "plain") return utf8.encode(spelled)
-  const bytes: Array<number> = []
-  for (const character of spelled) {
-    const code = character.codePointAt(0)!
-    const byte = byteOf.get(code)
-    if (byte === undefined) bytes.push(...utf8.encode(character))
-    else bytes.push(byte)
-  }
-  return Uint8Array.from(bytes)
+  if (spelling === "spaced") return spacedBytes(spelled)
+  return spelling === "plain" ? utf8.encode(spelled) : byteLevelBytes(spelled)
 }
 
 export interface Piece {
   readonly bytes: Uint8Array
-  /** The same as text, when the bytes are whole characters. */
+  /** The same as text without U+FFFD, when the bytes are whole characters. */
   readonly text: string | undefined
   /** Whether the token ends the reply. */
   readonly end: boolean
@@ -82,7 +64,7 @@ export class Vocabulary {
 
   #whole(bytes: Uint8Array): string | undefined {
     try {
-      return this.#strict.decode(bytes)
+      return withoutReplacement(this.#strict.decode(bytes))
     } catch {
       return undefined
     }

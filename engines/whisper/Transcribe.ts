@@ -14,7 +14,7 @@ import {
 } from "../Engine.ts"
 import * as Fallback from "../shared/listening/Fallback.ts"
 import { argMax } from "../shared/listening/Sampling.ts"
-import { segmentText } from "../shared/listening/SegmentText.ts"
+import { SegmentTexts } from "../shared/listening/SegmentText.ts"
 import { interpolatedWords } from "../shared/listening/Words.ts"
 import type { OnnxSession } from "../shared/onnx/OnnxSession.ts"
 import type { DecoderGraph } from "./DecoderGraph.ts"
@@ -65,12 +65,16 @@ const languageOf = Effect.fnUntraced(function* (
 
 const firstOf = <A>(values: Iterable<A>): A | undefined => [...values][0]
 
+const measured = new TextDecoder("utf-8", { ignoreBOM: true })
+
 /** Climbs the temperature ladder until an attempt is good, silence, or the last. */
 const decodeWindow = Effect.fnUntraced(function* (loaded: Loaded, read: ReadPrompt, requested: number) {
   const ladder = Fallback.temperatures(requested)
   for (const temperature of ladder) {
     const result = yield* attempt(loaded.model, loaded.decoder, read, temperature)
-    const text = loaded.model.decode(result.tokens.filter((token) => token < loaded.model.layout.endOfText))
+    const spoken = result.tokens.filter((token) => token < loaded.model.layout.endOfText)
+    // Only measured, so bytes that are no characters count too: a loop of them is a loop.
+    const text = measured.decode(loaded.model.bytesOf(spoken))
     const measures: Fallback.Measures = {
       compressionRatio: Fallback.compressionRatio(text.trim()),
       avgLogprob: result.avgLogprob,
@@ -192,13 +196,10 @@ const hearPiece = Effect.fnUntraced(function* (
   }
   const heard = segmentsOf(tokens, model.layout, seconds)
   const consumedSamples = consumedOf(loaded, request, piece, heard.consumedSeconds)
-  const segments = heard.segments.flatMap((segment, i): ReadonlyArray<Segment> => {
-    const text = segmentText(model.decode(segment.tokens), {
-      language,
-      first: i === 0,
-      punctuation: request.punctuation,
-    })
-    if (text.trim() === "") return []
+  const texts = new SegmentTexts(model.bytesOf, language, previousTokens)
+  const segments = heard.segments.flatMap((segment): ReadonlyArray<Segment> => {
+    const text = texts.next(segment.tokens)
+    if (text === "") return []
     const { end, start } = segment
     return [
       {

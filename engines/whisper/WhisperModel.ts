@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { EngineSpec } from "../Engine.ts"
 import { loadFailed, readJsonFile } from "../shared/EngineSpecFiles.ts"
+import { type BytesOf, bytesOfTokens } from "../shared/listening/TokenText.ts"
 import type { LogMelOptions } from "./LogMel.ts"
 import { nonSpeechTokens } from "./NonSpeechTokens.ts"
 import type { TokenLayout } from "./TimestampRules.ts"
@@ -68,8 +69,8 @@ export interface WhisperModel {
   readonly byteTokens: boolean
   /** Text → tokens; control tokens typed by a user are dropped. */
   readonly encode: (text: string) => ReadonlyArray<number>
-  /** Text tokens → text. */
-  readonly decode: (tokens: ReadonlyArray<number>) => string
+  /** Text tokens → bytes of text, which may begin and end inside a character. */
+  readonly bytesOf: BytesOf
 }
 
 const decodeAs = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, role: string, json: unknown) =>
@@ -86,14 +87,13 @@ export const readModel = Effect.fnUntraced(function* (spec: EngineSpec) {
   const tokenizerJson = yield* readJsonFile(spec, "tokenizer")
   const { merges } = (yield* decodeAs(Merges, "tokenizer", tokenizerJson)).model
   const tokenizerConfig = yield* readJsonFile(spec, "tokenizerConfig")
-  const open = (json: object) =>
-    Effect.try({
-      try: () => new Tokenizer(json, tokenizerConfig as object),
-      catch: (cause) => loadFailed("tokenizer", (cause as Error).message),
-    })
-  const tokenizer = yield* open(tokenizerJson as object)
-  // It looks for every token among the 1,500 timestamps and other added ones; a text has none of them.
-  const textTokenizer = yield* open({ ...(tokenizerJson as object), added_tokens: [] })
+  const { bytesOf, tokenizer } = yield* Effect.try({
+    try: () => ({
+      tokenizer: new Tokenizer(tokenizerJson as object, tokenizerConfig as object),
+      bytesOf: bytesOfTokens(tokenizerJson),
+    }),
+    catch: (cause) => loadFailed("tokenizer", (cause as Error).message),
+  })
   const idOf = (...names: ReadonlyArray<string>) => {
     for (const name of names) {
       const id = tokenizer.token_to_id(name)
@@ -110,8 +110,6 @@ export const readModel = Effect.fnUntraced(function* (spec: EngineSpec) {
   }
   const encode = (text: string): ReadonlyArray<number> =>
     tokenizer.encode(text, { add_special_tokens: false }).ids.filter((id: number) => id < endOfText)
-  const decode = (tokens: ReadonlyArray<number>): string =>
-    tokens.length === 0 ? "" : textTokenizer.decode([...tokens], { clean_up_tokenization_spaces: false })
   const listed = generation.suppress_tokens ?? [-1]
   const languages = Object.entries(generation.lang_to_id ?? {}).map(
     ([token, id]) => [token.replace(/^<\|(.*)\|>$/, "$1"), id] as const,
@@ -146,6 +144,6 @@ export const readModel = Effect.fnUntraced(function* (spec: EngineSpec) {
     width: config.d_model,
     byteTokens: merges.length === 0,
     encode,
-    decode,
+    bytesOf,
   } satisfies WhisperModel
 })

@@ -7,6 +7,7 @@ import { type Deployment, ModelRegistry } from "#actors/ModelRegistry.ts"
 import { type Redeployed, Redeployment } from "#actors/Redeployment.ts"
 import { Draining } from "#domain/Errors.ts"
 import type { BadCatalog } from "#store/CatalogFile.ts"
+import type { BadRegions } from "#store/RegionsFile.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
 import { SpeechAdmission } from "./SpeechAdmission.ts"
 
@@ -27,11 +28,11 @@ export class CatalogReload extends Context.Service<
   CatalogReload,
   {
     /** Answers when new requests see the new catalog. Fails, and changes nothing, where the catalog is wrong. */
-    readonly reload: Effect.Effect<ReloadRecord, BadCatalog | Draining>
+    readonly reload: Effect.Effect<ReloadRecord, BadCatalog | BadRegions | Draining>
   }
 >()("edgewise/api/CatalogReload") {
-  /** `read` gives what the catalog deploys now. */
-  static readonly layer = (read: Effect.Effect<ReadonlyArray<Deployment>, BadCatalog>) =>
+  /** `read` gives what the catalog deploys now; the regions file says which regions the catalog may name. */
+  static readonly layer = (read: Effect.Effect<ReadonlyArray<Deployment>, BadCatalog | BadRegions>) =>
     Layer.effect(
       CatalogReload,
       Effect.suspend(() => make(read)),
@@ -47,7 +48,9 @@ const recordOf = ({ added, changed, failed, removed, unchanged }: Redeployed): R
   failed,
 })
 
-const make = Effect.fnUntraced(function* (read: Effect.Effect<ReadonlyArray<Deployment>, BadCatalog>) {
+const make = Effect.fnUntraced(function* (
+  read: Effect.Effect<ReadonlyArray<Deployment>, BadCatalog | BadRegions>,
+) {
   const admission = yield* SpeechAdmission
   const drain = yield* Drain
   const ledger = yield* UsageLedger

@@ -8,6 +8,7 @@ import { CompletionRequest } from "#domain/Completion.ts"
 import { InvalidRequest } from "#domain/Errors.ts"
 import { Accounts, type Principal } from "#store/Accounts.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
+import { reportFailure } from "./AnswerFailures.ts"
 import { credentialOf, identify } from "./Authentication.ts"
 import { usageOf } from "./ChatCompletions.ts"
 import { beginCompletion, completionChunk } from "./Completions.ts"
@@ -117,6 +118,7 @@ const runOne = (
     outbox.push({ type: "done", request_id, usage: usageOf(end) })
   }).pipe(
     Effect.scoped,
+    Effect.tapError((error: EdgeError) => reportFailure(error, "/v1/completions/ws")),
     Effect.catch((error: EdgeError) =>
       Effect.sync(() => {
         trace?.refused(error)

@@ -7,7 +7,8 @@ import { SpeechRequest } from "#domain/Speech.ts"
 import { Authentication } from "./Authentication.ts"
 import { ReloadRecord } from "./CatalogReload.ts"
 import { HealthRecord } from "./Health.ts"
-import { ModelList, ModelStatusRecord } from "./Models.ts"
+import { ModelLogsRecord } from "./ModelLogs.ts"
+import { ModelList, ModelListEntry, ModelStatusRecord } from "./Models.ts"
 import { LoadRequest, PurgeRequest, UnloadRequest } from "./Operations.ts"
 import { PullRequest } from "./PullRequest.ts"
 
@@ -72,12 +73,14 @@ const InputTooLong = detail(
 const SynthesisFailed = detail(
   "SynthesisFailed",
   502,
-  "Synthesis failed: unknown voice, or the engine failed",
+  "Synthesis failed: unknown voice (the header X-Available-Voices lists those of the model), or the engine failed",
 )
 
 const VoiceList = Schema.Struct({
   model: Schema.String,
   voices: Schema.Array(Schema.String),
+  /** Other names, OpenAI's included, and the voice that each means. */
+  aliases: Schema.Record(Schema.String, Schema.String),
   cloning: Schema.Boolean,
   languages: Schema.Array(Schema.String),
 })
@@ -86,7 +89,8 @@ export class SpeechGroup extends HttpApiGroup.make("Speech")
   .add(
     HttpApiEndpoint.post("speech", "/v1/audio/speech", {
       payload: SpeechRequest,
-      // The content type follows `response_format`: audio/wav, audio/mpeg and audio/ogg besides this one.
+      // The content type follows `response_format`: audio/wav, audio/mpeg and audio/ogg besides this one. WAV and MP3
+      // have a Content-Length; PCM is chunked, with and without `stream`.
       success: HttpApiSchema.StreamUint8Array({ contentType: "audio/pcm" }),
       error: [
         ...idempotencyErrors,
@@ -132,7 +136,12 @@ const transcriptionQuery = {
   prompt: text,
   response_format: text,
   temperature: text,
-  punctuation: text,
+  punctuation: Schema.optionalKey(
+    Schema.String.annotate({
+      description:
+        "true adds punctuation where the model writes none (400 in a language without rules), false removes it",
+    }),
+  ),
   stream: text,
   sync: text,
   include_timing: text,
@@ -168,12 +177,29 @@ export class TranscriptionGroup extends HttpApiGroup.make("Transcription")
   )
   .middleware(Authentication) {}
 
+const modelId = {
+  id: Schema.String.annotate({
+    description: "A model's id; a slash in it may be written as it is or as `%2F`",
+  }),
+}
+
 export class ModelsGroup extends HttpApiGroup.make("Models")
   .add(
     HttpApiEndpoint.get("listModels", "/v1/models", {
       success: ModelList,
       error: [NotAuthorized, TooManyRequests],
     }),
+    HttpApiEndpoint.get("oneModel", "/v1/models/:id", {
+      params: modelId,
+      success: ModelListEntry,
+      error: [NotAuthorized, NotLoaded, TooManyRequests],
+    }),
+    // The same with the slash of an id like `Qwen/Qwen3-0.6B` as it is; OpenAPI knows no parameter with a slash.
+    HttpApiEndpoint.get("oneModelOfOwner", "/v1/models/:owner/:name", {
+      params: { owner: Schema.String, name: Schema.String },
+      success: ModelListEntry,
+      error: [NotAuthorized, NotLoaded, TooManyRequests],
+    }).annotate(OpenApi.Exclude, true),
     HttpApiEndpoint.get("modelStatus", "/v1/models/status", {
       success: ModelStatusRecord,
       error: [NotAuthorized, TooManyRequests],
@@ -198,6 +224,11 @@ export class OperationsGroup extends HttpApiGroup.make("Operations")
       payload: UnloadRequest,
       success: record,
       error: [...operatorErrors, NotLoaded, Failed, AtCapacity],
+    }),
+    HttpApiEndpoint.get("modelLogs", "/v1/models/logs", {
+      query: { model: text, after: text },
+      success: ModelLogsRecord,
+      error: [...operatorErrors, NotLoaded],
     }),
     HttpApiEndpoint.post("unloadAll", "/v1/models/unload-all", { success: record, error: operatorErrors }),
     HttpApiEndpoint.post("pullModel", "/v1/models/pull", {

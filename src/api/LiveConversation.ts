@@ -8,6 +8,7 @@ import { Signal } from "#actors/Signal.ts"
 import { bytesToS16, LISTEN_RATE_HZ, samplesToSeconds } from "#domain/Audio.ts"
 import { deltaOf } from "#domain/LiveTranscript.ts"
 import { SpeechDetector, type SpeechEvent } from "#domain/SpeechDetector.ts"
+import { reportFailure } from "./AnswerFailures.ts"
 import { problemOf } from "./ErrorBody.ts"
 import { decodeJson } from "./JsonBody.ts"
 import type { SessionTrace } from "./SessionTrace.ts"
@@ -207,7 +208,8 @@ const untilEnding = (
     const { language, onRevoked, session, speechEvents } = conversation
     const fibers: Array<Fiber.Fiber<Ending, SocketError>> = []
     const speech = speechEvents ? new SpeechNews() : undefined
-    const listen = Effect.match(session.run, {
+    const run = Effect.tapError(session.run, (error) => reportFailure(error, "/v1/audio/transcriptions/ws"))
+    const listen = Effect.match(run, {
       onSuccess: (word) => endingOf(word, session, language),
       onFailure: (error) => failure(problemOf(error).detail, failedCode, "transcription failed"),
     })
@@ -232,7 +234,7 @@ const untilEnding = (
     })
     return Effect.catchCauseIf(Effect.ensuring(first, release), Cause.hasDies, (cause) =>
       Effect.as(
-        Effect.logError("live session failed", cause),
+        reportFailure(cause, "/v1/audio/transcriptions/ws"),
         failure("Internal server error", failedCode, "failed"),
       ),
     )

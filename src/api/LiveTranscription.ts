@@ -9,11 +9,13 @@ import type { LiveSession } from "#actors/LiveSession.ts"
 import { type LiveError, LiveSessions } from "#actors/LiveSessions.ts"
 import type { InvalidRequest } from "#domain/Errors.ts"
 import { isTrue, LiveParameters, windowSeconds } from "#domain/LiveParameters.ts"
+import { punctuationOf } from "#domain/Transcription.ts"
 import { Accounts } from "#store/Accounts.ts"
 import { invalidRequestOf } from "./JsonBody.ts"
 import { chargedSamples, identifyLive, liveModel, payFor, upgradeLive } from "./LiveAdmission.ts"
 import { converse } from "./LiveConversation.ts"
 import { type SessionTrace, traceSession } from "./SessionTrace.ts"
+import { checkPunctuation } from "./TranscriptionRun.ts"
 
 const decodeParameters = Schema.decodeUnknownEffect(LiveParameters)
 
@@ -28,6 +30,8 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
   const parameters = yield* parametersOf(url)
   const entry = yield* liveModel(parameters.model, parameters.language)
   const language = parameters.language ?? entry.transcription?.defaultLanguage
+  const punctuation = punctuationOf(parameters)
+  yield* checkPunctuation(entry, punctuation, language)
   let failed = false
   let session: LiveSession<LiveError> | undefined
   let trace: SessionTrace | undefined
@@ -36,6 +40,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     model: entry.id,
     language,
     prompt: parameters.prompt ?? "",
+    punctuation,
     windowSeconds: Number(parameters.window_s ?? windowSeconds.default),
     fromScratch: false,
   })

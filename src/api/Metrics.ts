@@ -93,6 +93,24 @@ const telemetryFamilies = (meters: NodeMeters): ReadonlyArray<Family> => [
   ]),
 ]
 
+const regionFamilies = (meters: NodeMeters, nowMs: number): ReadonlyArray<Family> => {
+  const readings = meters.regions(nowMs)
+  return [
+    gauge(
+      "region_healthy",
+      "1 while the edge of a region answers the router of this process, else 0.",
+      readings.map(({ healthy, region }) => [{ region }, healthy ? 1 : 0] as const),
+    ),
+    gauge(
+      "region_round_trip_ms",
+      "Shortest of the last round trips from the router of this process to the edge of a region.",
+      readings.flatMap(({ region, roundTripMs }) =>
+        roundTripMs === undefined ? [] : [[{ region }, Number(roundTripMs.toFixed(3))] as const],
+      ),
+    ),
+  ]
+}
+
 /** Every family, whether it has samples or not. */
 export const families = Effect.gen(function* () {
   const views = (yield* ModelRegistry).all()
@@ -148,6 +166,7 @@ export const families = Effect.gen(function* () {
     ...usageFamilies(views, yield* UsageLedger),
     ...requestFamilies(meters),
     ...telemetryFamilies(meters),
+    ...regionFamilies(meters, yield* Clock.currentTimeMillis),
   ]
 })
 

@@ -1,4 +1,4 @@
-// What operators may do to a running node: load and unload models, read and purge the device's memory.
+// What operators may do to a running node: load and unload models, read the catalog again, read and purge the device's memory.
 // Every handler here asks for the superadmin scope first.
 import { Clock, Effect, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -6,14 +6,17 @@ import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import { Redeployment } from "#actors/Redeployment.ts"
 import { freedGb, memoryRecord, toMb, usedMemory } from "#domain/DeviceMemory.ts"
 import { Forbidden, InvalidRequest, ModelBusy, ModelNotLoaded } from "#domain/Errors.ts"
+import type { BadCatalog } from "#store/CatalogFile.ts"
+import type { BadRegions } from "#store/RegionsFile.ts"
 import { Caller } from "./Authentication.ts"
 import { CatalogReload } from "./CatalogReload.ts"
 import { devicesNow, gpuRecord, processRecord, totalMemory } from "./DeviceRecords.ts"
 import { problemOf, problemResponse } from "./ErrorBody.ts"
 import { timestamp } from "./Health.ts"
 import { readJson } from "./JsonBody.ts"
+import { CurrentNotes } from "./RequestNotes.ts"
 
-/** Refuses a caller without the superadmin scope. */
+/** Fails unless the caller has the superadmin scope. */
 export const operator = Effect.flatMap(Caller, ({ scope }) =>
   scope === "superadmin" ? Effect.void : Effect.fail(new Forbidden({ scope: "superadmin" })),
 )
@@ -40,6 +43,9 @@ const modelOf = (id: string) =>
     return model === undefined ? Effect.fail(new ModelNotLoaded({ model: id })) : Effect.succeed(model)
   })
 
+/** Lines of a file that is refused; the files' readers limit their number. */
+const mistakesOf = ({ lines, message }: BadCatalog | BadRegions): ReadonlyArray<string> => lines ?? [message]
+
 /** Answers when the model answers, or with why it does not: operators may know. */
 export const loadModel = Effect.fn("Operations.load")(function* (request: Request) {
   yield* operator
@@ -54,22 +60,36 @@ export const loadModel = Effect.fn("Operations.load")(function* (request: Reques
         message: `${model_name} is loaded: ${summary}`,
       }),
     ),
-    Effect.catchTag("ModelUnavailable", (error) => {
-      const { detail, ...problem } = problemOf(error)
-      const { lastFailure } = model.view()
-      const why = lastFailure === "" ? detail : `${detail}: ${lastFailure.slice(0, maxReasonLength)}`
-      return Effect.succeed(problemResponse({ ...problem, detail: why }))
-    }),
+    Effect.catchTag("ModelUnavailable", (error) =>
+      Effect.map(CurrentNotes, (notes) => {
+        notes.failure = error
+        const { detail, ...problem } = problemOf(error)
+        const { lastFailure } = model.view()
+        const why = lastFailure === "" ? detail : `${detail}: ${lastFailure.slice(0, maxReasonLength)}`
+        return problemResponse({ ...problem, detail: why })
+      }),
+    ),
   )
 })
 
 /** Reads the catalog again and answers with what changed; 400 with what is wrong in it, and then nothing has. */
 export const reloadCatalog = Effect.fn("Operations.reload")(function* (_request: Request) {
   yield* operator
-  const record = yield* Effect.catchTag((yield* CatalogReload).reload, "BadCatalog", ({ message }) =>
-    Effect.fail(new InvalidRequest({ field: "", problem: message })),
-  )
-  return HttpServerResponse.jsonUnsafe(record)
+  return yield* Effect.matchEffect((yield* CatalogReload).reload, {
+    onSuccess: (record) => Effect.succeed(HttpServerResponse.jsonUnsafe(record)),
+    onFailure: (error) =>
+      error._tag === "Draining"
+        ? Effect.fail(error)
+        : Effect.map(CurrentNotes, (notes) => {
+            const refused = new InvalidRequest({ field: "", problem: error.message })
+            notes.failure = refused
+            const problem = problemOf(refused)
+            return problemResponse({
+              ...problem,
+              body: { detail: problem.detail, mistakes: mistakesOf(error) },
+            })
+          }),
+  })
 })
 
 /** Answers when the model's process is gone and its memory with it; 500 where it is not. */

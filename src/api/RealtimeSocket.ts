@@ -20,8 +20,10 @@ import {
 } from "#domain/RealtimeProtocol.ts"
 import { TurnFinder } from "#domain/Turns.ts"
 import type { UsageLedger } from "#store/UsageLedger.ts"
+import { reportFailure } from "./AnswerFailures.ts"
 import { type EdgeError, problemOf } from "./ErrorBody.ts"
 import { decodeJson } from "./JsonBody.ts"
+import { findModel } from "./ModelNames.ts"
 import type { RealtimeItems, Tell } from "./RealtimeItems.ts"
 
 /** Items that may wait for their transcripts. A guess: whoever has more unanswered sends faster than anyone speaks. */
@@ -61,8 +63,11 @@ export class RealtimeSocket {
   private seat: Seat
   private turns: TurnFinder | undefined
   private downsampler = new Downsampler()
-  /** Opens a place for another model or language. */
-  private readonly reseat: (settings: RealtimeSettings) => Effect.Effect<Seat, EdgeError, LiveServices>
+  /** Opens a place for another model or language, instead of the one that is left afterwards. */
+  private readonly reseat: (
+    settings: RealtimeSettings,
+    replaced: LivePlace,
+  ) => Effect.Effect<Seat, EdgeError, LiveServices>
 
   constructor(
     id: string,
@@ -142,18 +147,19 @@ export class RealtimeSocket {
     const asked = typeof frame === "string" ? Effect.runSync(Effect.option(decodeAny(frame))) : Option.none()
     const eventId = Option.isSome(asked) ? (asked.value.event_id ?? null) : null
     const type = status < 500 ? "invalid_request_error" : "server_error"
-    return this.tell("error", {
+    const told = this.tell("error", {
       error: { type, code: error._tag, message: detail, param, event_id: eventId },
     })
+    return Effect.andThen(reportFailure(error, "/v1/realtime"), told)
   }
 
   /** Takes another place for the items to come; those that have begun end where they are. */
   private readonly move = Effect.fnUntraced(
     { self: this },
     function* (this: RealtimeSocket, settings: RealtimeSettings) {
-      const seat = yield* this.reseat(settings)
-      yield* this.items.finished
-      yield* this.seat.leave
+      const seat = yield* this.reseat(settings, this.seat.place)
+      // Not waited for: an item that is still open ends with an event that comes after this one.
+      yield* this.items.afterwards(this.seat.leave)
       this.seat = seat
     },
   )
@@ -161,8 +167,10 @@ export class RealtimeSocket {
   /** Another model, language or prompt is for the next item; a running one keeps its own. */
   private readonly change = Effect.fnUntraced(
     { self: this },
-    function* (this: RealtimeSocket, next: RealtimeSettings) {
+    function* (this: RealtimeSocket, asked: RealtimeSettings) {
       const { language, model, prompt } = this.settings
+      // Sessions describe themselves with the model's id, by whatever alias it was named.
+      const next = { ...asked, model: (yield* findModel(asked.model))?.entry.id ?? asked.model }
       if (next.model !== model || next.language !== language || next.prompt !== prompt) yield* this.move(next)
       const turnsChanged = JSON.stringify(next.turns) !== JSON.stringify(this.settings.turns)
       this.settings = next

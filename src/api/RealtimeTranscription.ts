@@ -1,22 +1,31 @@
 // GET /v1/realtime?intent=transcription: OpenAI's realtime protocol for transcription sessions, so that stock voice
 // clients connect. 24 kHz PCM in base64 comes in, items with their transcripts go out; under it lie the same live
 // sessions as under /v1/audio/transcriptions/ws. Admission and the socket's life; its events are RealtimeSocket's.
-import { Cause, Effect, Exit, Option, Scope } from "effect"
+import { Cause, Effect, Exit, Option, Schema, Scope } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CloseEvent, type Reader, type SocketError, type Writer } from "effect/socket/Socket"
 import { Drain } from "#actors/Drain.ts"
 import { idleMs } from "#actors/LiveSession.ts"
-import { LiveSessions } from "#actors/LiveSessions.ts"
+import { type LivePlace, LiveSessions } from "#actors/LiveSessions.ts"
 import { InvalidRequest } from "#domain/Errors.ts"
 import { windowSeconds } from "#domain/LiveParameters.ts"
+import { expectsTurns } from "#domain/ModelNames.ts"
 import { defaultTurns, type RealtimeSettings } from "#domain/RealtimeProtocol.ts"
+import { punctuationOf, TranscriptionParameters } from "#domain/Transcription.ts"
 import { Accounts } from "#store/Accounts.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
+import { reportFailure } from "./AnswerFailures.ts"
 import { NewId } from "./Ids.ts"
+import { invalidRequestOf } from "./JsonBody.ts"
 import { identifyLive, liveModel, upgradeLive } from "./LiveAdmission.ts"
 import { RealtimeItems, type Tell } from "./RealtimeItems.ts"
 import { type LiveServices, RealtimeSocket, type Seat } from "./RealtimeSocket.ts"
 import { type SessionTrace, traceSession } from "./SessionTrace.ts"
+import { checkPunctuation } from "./TranscriptionRun.ts"
+
+const decodeFlags = Schema.decodeUnknownEffect(
+  Schema.Struct({ punctuation: TranscriptionParameters.fields.punctuation }),
+)
 
 const settingsOf = (
   url: URL,
@@ -26,7 +35,18 @@ const settingsOf = (
     return Effect.fail(new InvalidRequest({ field: "intent", problem: "must be transcription" }))
   }
   const asked = url.searchParams.get("model") ?? undefined
-  return Effect.succeed({ asked, model: "", language: undefined, prompt: "", turns: defaultTurns })
+  const flag = url.searchParams.get("punctuation")
+  return Effect.mapBoth(decodeFlags(flag ? { punctuation: flag } : {}), {
+    onFailure: invalidRequestOf,
+    onSuccess: (flags) => ({
+      asked,
+      model: "",
+      language: undefined,
+      prompt: "",
+      punctuation: punctuationOf(flags),
+      turns: expectsTurns(asked) ? defaultTurns : null,
+    }),
+  })
 }
 
 /** Clients of the protocol's first spelling say so, in a header or, from a browser, as a subprotocol. */
@@ -39,15 +59,20 @@ const takeSeat = Effect.fnUntraced(function* (
   model: string | undefined,
   settings: RealtimeSettings,
   outer: Scope.Scope,
+  replaces?: LivePlace,
 ) {
   const entry = yield* liveModel(model, settings.language)
+  const { prompt, punctuation } = settings
+  yield* checkPunctuation(entry, punctuation, settings.language)
   const scope = yield* Scope.fork(outer)
   const request = {
     model: entry.id,
     language: settings.language ?? entry.transcription?.defaultLanguage,
-    prompt: settings.prompt,
+    prompt,
+    punctuation,
     windowSeconds: windowSeconds.default,
     fromScratch: false,
+    ...(replaces === undefined ? {} : { replaces }),
   }
   const place = yield* (yield* LiveSessions).open(request).pipe(
     Scope.provide(scope),
@@ -112,7 +137,8 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     const older = isOlder(request)
     const items = new RealtimeItems(tell, caller, yield* Effect.scope, older)
     const follow = (next: Seat) => followed(trace, next)
-    const reseat = (next: RealtimeSettings) => Effect.map(takeSeat(next.model, next, scope), follow)
+    const reseat = (next: RealtimeSettings, replaced: LivePlace) =>
+      Effect.map(takeSeat(next.model, next, scope, replaced), follow)
     const socket = new RealtimeSocket(`sess_${newId()}`, tell, items, settings, follow(seat), reseat, older)
     yield* socket.created
     const gone = new CloseEvent(1001, "server is shutting down")
@@ -120,7 +146,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     const locked = Effect.as(accounts.revoked(caller), new CloseEvent(1008, "credential revoked"))
     const close = yield* Effect.raceAllFirst([readUntilIdle(reader, socket), drained, locked]).pipe(
       Effect.catchCauseIf(Cause.hasDies, (cause) =>
-        Effect.as(Effect.logError("realtime session failed", cause), new CloseEvent(1011, "failed")),
+        Effect.as(reportFailure(cause, "/v1/realtime"), new CloseEvent(1011, "failed")),
       ),
     )
     trace?.closed(close.code)

@@ -55,6 +55,7 @@ export class SessionTrace {
     return {
       spent: place.spent,
       isCurrent: place.isCurrent,
+      speaker: place.speaker,
       begin: (nowMs) => {
         this.heardSamples += this.current?.samples ?? 0
         this.current = place.begin(nowMs)

@@ -12,6 +12,7 @@ import { audioUsage, type Usage } from "#domain/Usage.ts"
 import type { PcmChunk, SynthesizeEnd, SynthesizeRequest, SynthesizeStarted } from "#engines/Engine.ts"
 import type { Reservation } from "#store/UsageLedger.ts"
 import { Caller } from "./Authentication.ts"
+import { voicesOf } from "./ModelNames.ts"
 import { beginRun, type ModelRun, type ModelRunError } from "./ModelRun.ts"
 import { CurrentNotes, nowMs } from "./RequestNotes.ts"
 import { SpeechAdmission, type SpeechModel } from "./SpeechAdmission.ts"
@@ -34,11 +35,17 @@ const callersFields = (cloning: boolean): ReadonlyArray<string> =>
 
 /** An engine that cannot make a voice or a sound of the text is an upstream failure, except for a bad clip. */
 const synthesisError =
-  (model: string, cloning: boolean) =>
+  (registry: ModelRegistry["Service"], entry: ModelEntry) =>
   (error: ModelRunError): SynthesisError => {
-    if (error._tag === "EngineFailed") return new SynthesisFailed({ model, detail: error.reason })
+    const model = entry.id
+    const cloning = entry.speech?.cloning ?? false
+    if (error._tag === "EngineFailed")
+      return new SynthesisFailed({ model, detail: `the engine ${error.reason}: ${error.detail}` })
     if (error._tag !== "InvalidRequest" || callersFields(cloning).includes(error.field)) return error
-    return new SynthesisFailed({ model, detail: error.field })
+    const detail = `${error.field}: ${error.problem}`
+    return error.field === "voice"
+      ? new SynthesisFailed({ model, detail, voices: voicesOf(registry, entry) })
+      : new SynthesisFailed({ model, detail })
   }
 
 export interface SynthesisSpec {
@@ -68,7 +75,6 @@ const speechModelNow = (registry: ModelRegistry["Service"], entry: ModelEntry): 
 
 /** Starts a synthesis; the engine has understood its request. */
 export const beginSynthesis = Effect.fnUntraced(function* ({ entry, request, reservation }: SynthesisSpec) {
-  const cloning = entry.speech?.cloning ?? false
   const admission = yield* SpeechAdmission
   const registry = yield* ModelRegistry
   const now = () => speechModelNow(registry, entry)
@@ -110,8 +116,8 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ entry, request, res
       admission.observe(now(), computeMs, samplesToMs(samples, SPEECH_RATE_HZ))
     },
     untilReplied: true,
-  }).pipe(Effect.mapError(synthesisError(entry.id, cloning)))
-  const ended = Effect.mapError(run.end, synthesisError(entry.id, cloning))
+  }).pipe(Effect.mapError(synthesisError(registry, entry)))
+  const ended = Effect.mapError(run.end, synthesisError(registry, entry))
   const end = Effect.raceFirst(
     Effect.map(ended, () => samplesIn),
     Deferred.await(tooLong),

@@ -16,6 +16,7 @@ import type { Accounts } from "#store/Accounts.ts"
 import { type Job, type JobChange, Jobs, type NewJob } from "#store/Jobs.ts"
 import { isStoreDefect } from "#store/StoreErrors.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
+import { reportJob } from "./AnswerFailures.ts"
 import { type EdgeError, problemOf } from "./ErrorBody.ts"
 import { inTraceOf, JobTrace } from "./JobTrace.ts"
 import { CurrentNodeMeters } from "./NodeMeters.ts"
@@ -137,6 +138,7 @@ const make = Effect.gen(function* () {
       }
       if (error._tag === "EngineFailed") state.engineFailures++
       const waitMs = passes(error) ? retryAfterMs(error, state.engineFailures) : undefined
+      yield* Effect.provideContext(reportJob(job, error, waitMs), services)
       if (waitMs === undefined) return yield* finish(job, "fail", { note }, trace, status >= 500)
       trace?.ends("paused", status >= 500)
       yield* jobs.change(job.id, "return", {
@@ -166,7 +168,7 @@ const make = Effect.gen(function* () {
       if (exit.cause.reasons.some((reason) => Cause.isDieReason(reason) && isStoreDefect(reason.defect))) {
         return void lost.add(job.id)
       }
-      yield* Effect.logError("transcription job died", exit.cause).pipe(Effect.annotateLogs({ job: job.id }))
+      yield* Effect.provideContext(reportJob(job, exit.cause), services)
       yield* finish(job, "fail", { note: "The transcription failed" }, trace, true)
     }).pipe(
       // A node that stops gives the job back; a cancelled one has left that state already.

@@ -6,7 +6,7 @@ import { Decoder } from "#audio/Decoder.ts"
 import { InvalidRequest, Unauthorized } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
 import { render, type Transcript, type TranscriptSegment } from "#domain/Transcript.ts"
-import { wantsTiming } from "#domain/Transcription.ts"
+import { punctuationOf, wantsTiming } from "#domain/Transcription.ts"
 import { Accounts } from "#store/Accounts.ts"
 import type { JobOptions } from "#store/Jobs.ts"
 import { Caller } from "./Authentication.ts"
@@ -17,7 +17,13 @@ import { sinkResponse } from "./SinkBody.ts"
 import { doneEvent, event } from "./TextStream.ts"
 import { TranscriptionJobs } from "./TranscriptionJobs.ts"
 import { checkBeforeUpload, optionsOf, parametersOf, queryOf } from "./TranscriptionRequest.ts"
-import { isOurs, runTranscription, type TranscriptionRun, transcriptionModel } from "./TranscriptionRun.ts"
+import {
+  checkPunctuation,
+  isOurs,
+  runTranscription,
+  type TranscriptionRun,
+  transcriptionModel,
+} from "./TranscriptionRun.ts"
 import { readUpload, type Upload } from "./TranscriptionUpload.ts"
 
 /** The contract's pace for polling. */
@@ -106,6 +112,7 @@ const streamed = Effect.fnUntraced(function* (
         Effect.catch((error) =>
           Effect.sync(() => {
             notes.failed = true
+            if (isOurs(error)) notes.breaksOff(error)
             sink.write(event({ type: "error", error: streamError(error).message }) + doneEvent)
           }),
         ),
@@ -153,6 +160,7 @@ export const transcribe = Effect.fn("Transcriptions.create")(function* (
     return yield* new InvalidRequest({ field: "model", problem: "is required" })
   }
   const entry = yield* transcriptionModel(parameters.model, parameters.language)
+  yield* checkPunctuation(entry, punctuationOf(parameters), parameters.language)
   const options = optionsOf(parameters, granularities, entry)
   const answer = Effect.gen(function* () {
     return yield* modes[mode](upload, entry, options, wantsTiming(parameters))

@@ -6,6 +6,7 @@ import http from "node:http"
 import https from "node:https"
 import { isIP } from "node:net"
 import { Context, Effect, Layer, Option, Semaphore } from "effect"
+import { report } from "#domain/OperatorLog.ts"
 import { isPublicAddress } from "#domain/PublicAddress.ts"
 import { VoiceUrlRefused } from "./AudioErrors.ts"
 
@@ -26,6 +27,36 @@ export interface VoiceUrlOptions {
 /** No honest clip address is longer; a guess, and what old proxies take. */
 const MAX_URL_CHARS = 2048
 
+/** Codes of this node's own trouble: its name servers, its network, its file descriptors. */
+const ownTrouble: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "EMFILE",
+  "ENETDOWN",
+  "ENETUNREACH",
+  "ENFILE",
+  "EREFUSED",
+  "ESERVFAIL",
+  "ETIMEOUT",
+])
+
+/** A line for the operator where the failure is this node's; never the address, which a client has chosen. */
+const reportOwn = (doing: "resolve" | "connect", code: string | undefined): Effect.Effect<void> =>
+  code === undefined || !ownTrouble.has(code) || (doing === "connect" && code === "ECONNREFUSED")
+    ? Effect.void
+    : report({
+        event: "voice address not fetched",
+        reason:
+          doing === "resolve"
+            ? `name servers do not answer (${code})`
+            : `no connection can be made (${code})`,
+        action: "look at the node's name servers, network and limit of open files",
+        facts: { code },
+        kind: code,
+      })
+
+const codeOf = (cause: unknown): string | undefined =>
+  cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : undefined
+
 const refuse = (reason: VoiceUrlRefused["reason"], detail: string) => new VoiceUrlRefused({ reason, detail })
 
 /** By DNS alone: no hosts file, no search domains, and no thread of the pool held by a slow name server. */
@@ -37,7 +68,10 @@ const resolveByDns = (host: string) =>
       resume(
         addresses.length > 0
           ? Effect.succeed(addresses)
-          : Effect.fail(refuse("NotResolved", "The host of the voice URL was not found")),
+          : Effect.andThen(
+              reportOwn("resolve", codeOf(answers.find((answer) => answer.status === "rejected")?.reason)),
+              Effect.fail(refuse("NotResolved", "The host of the voice URL was not found")),
+            ),
       )
     })
     return Effect.sync(() => resolver.cancel())
@@ -79,7 +113,11 @@ const request = (url: URL, address: string, maxBytes: number) =>
       sent.destroy()
     }
     const tooLarge = () => fail("TooLarge", `The reference clip is larger than ${maxBytes} bytes`)
-    sent.on("error", () => fail("Failed", "The voice URL could not be fetched"))
+    sent.on("error", (cause) => {
+      const failed = Effect.fail(refuse("Failed", "The voice URL could not be fetched"))
+      resume(Effect.andThen(reportOwn("connect", codeOf(cause)), failed))
+      sent.destroy()
+    })
     sent.on("response", (response) => {
       const status = response.statusCode ?? 0
       const { location } = response.headers

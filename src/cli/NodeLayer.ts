@@ -10,13 +10,16 @@ import { MemoryLadder } from "#actors/MemoryLadder.ts"
 import { memoryWatch } from "#actors/MemoryWatch.ts"
 import { type Deployment, ModelRegistry } from "#actors/ModelRegistry.ts"
 import { NvidiaSmi } from "#actors/NvidiaSmi.ts"
+import { answerFailures } from "#api/AnswerFailures.ts"
 import { AuthFailures } from "#api/AuthFailures.ts"
 import { TrustedProxies } from "#api/CallerAddress.ts"
 import { CatalogReload } from "#api/CatalogReload.ts"
+import { DevelopmentKeyCheck, makeDevelopmentKeyCheck } from "#api/DevelopmentKey.ts"
 import { EdgeRoutes, knownPaths } from "#api/EdgeRoutes.ts"
 import { EventLoopDelay } from "#api/EventLoopDelay.ts"
 import { NodeIdentity } from "#api/Health.ts"
 import { Idempotency } from "#api/Idempotency.ts"
+import { OpenAiNames } from "#api/ModelNames.ts"
 import { ModelPulls } from "#api/ModelPulls.ts"
 import { Repository } from "#api/Models.ts"
 import { CurrentNodeMeters, NodeMeters } from "#api/NodeMeters.ts"
@@ -30,7 +33,10 @@ import { UploadDir } from "#api/TranscriptionUpload.ts"
 import { CodecPool } from "#audio/CodecPool.ts"
 import { Decoder } from "#audio/Decoder.ts"
 import { VoiceUrl } from "#audio/VoiceUrl.ts"
+import { type DevKeyAccess, devKeyAccess } from "#domain/DevelopmentKey.ts"
+import { LogRate } from "#domain/LogRate.ts"
 import type { ModelEntry } from "#domain/Model.ts"
+import { CurrentLogRate } from "#domain/OperatorLog.ts"
 import { compiledCode } from "#store/CompiledCode.ts"
 import { deployments, locate } from "#store/ModelFiles.ts"
 import { SigningKeys } from "#store/SigningKeys.ts"
@@ -39,7 +45,8 @@ import type { StoreUnavailable } from "#store/StoreErrors.ts"
 import { weightsDir } from "#store/Weights.ts"
 import type { TransportSettings } from "#transport/TransportSettings.ts"
 import * as UwsServer from "#transport/UwsServer.ts"
-import { type Config, hubSettings, isHubOffline, visibleGpus } from "../Config.ts"
+import { type Config, catalogRegions, hubSettings, isHubOffline, visibleGpus } from "../Config.ts"
+import { tlsFiles } from "./NodeCertificate.ts"
 import { version } from "./Version.ts"
 
 /** A path is one spelling: what Unmatched does not know must not be served either. */
@@ -53,6 +60,7 @@ const edge = (config: Config, settings: Partial<TransportSettings>, observer: No
       UwsServer.layer({
         host: config.host,
         port: config.port,
+        tls: tlsFiles(config),
         responseHeaders: standardHeaders,
         settings: { spillFolder: uploadFolder(config), ...settings },
         observer,
@@ -74,8 +82,18 @@ const sessions = ({ authJwksUrl }: Config) =>
     Layer.provide(authJwksUrl === "" ? PublicKeys.local : PublicKeys.remote({ url: authJwksUrl })),
   )
 
+/** From where the development key is accepted, for every role of the process. */
+export const developmentKeyAccess = ({ databaseUrl, devKey, host }: Config): DevKeyAccess =>
+  devKeyAccess({ setting: devKey, host, sharedDatabase: databaseUrl !== "" })
+
 /** The counters of one process, whatever its roles. */
 export const nodeMeters = (): NodeMeters => new NodeMeters(Object.keys(knownPaths))
+
+/** What the catalog deploys here at the moment. */
+export const deployedNow = (config: Config) =>
+  Effect.flatMap(catalogRegions(config), (regions) =>
+    deployments(config.catalog, config.region, weightsDir(config.dataDir), regions),
+  )
 
 /** Where an entry's weights are at the moment; a file that is not right is a problem of its model alone. */
 const relocate =
@@ -106,11 +124,9 @@ export const nodeLayer = (
   store: NodeStore = nodeStore(config),
   meters: NodeMeters = nodeMeters(),
 ) =>
-  edge(config, settings, meters).pipe(
+  Layer.merge(edge(config, settings, meters), answerFailures).pipe(
     Layer.provideMerge(modelPulls(config)),
-    Layer.provideMerge(
-      CatalogReload.layer(deployments(config.catalog, config.region, weightsDir(config.dataDir))),
-    ),
+    Layer.provideMerge(CatalogReload.layer(deployedNow(config))),
     Layer.provideMerge(TranscriptionJobs.layer),
     Layer.provideMerge(LiveSessions.layer),
     Layer.provideMerge(memoryWatch({ evicts: config.evictIdle })),
@@ -136,14 +152,17 @@ export const nodeLayer = (
         Drain.layer,
         EventLoopDelay.layer,
         Layer.succeed(CurrentNodeMeters, meters),
+        Layer.sync(CurrentLogRate, () => new LogRate()),
         RateLimit.layer(config.rateLimit),
         Idempotency.layer,
         AuthFailures.layer(config.authFailureLimit),
         Layer.succeed(TrustedProxies, config.trustedProxies),
+        Layer.succeed(DevelopmentKeyCheck, makeDevelopmentKeyCheck(developmentKeyAccess(config))),
         SpeechAdmission.layer,
         sessions(config),
         Layer.succeed(NodeIdentity, { name: config.region, version }),
         Layer.succeed(Repository, config.catalog),
+        Layer.succeed(OpenAiNames, config.openaiAliases),
         Layer.succeed(UploadDir, uploadFolder(config)),
       ),
     ),

@@ -88,8 +88,10 @@ const pullHere = Effect.fnUntraced(function* (ids: ReadonlySet<string>) {
   for (const entry of entries) {
     const files = yield* pullModel({ catalog: config.catalog, entry, settings, watch })
     pulled.push({ id: entry.id, files: files.map(recordOf) })
-    // What a start would say, now: a file of the same entry that is local and not there.
-    yield* locate(config.catalog, entry, settings.dir)
+    // What a start would say, now: e.g. a file of the same entry that is local and not there.
+    const { problem } = yield* locate(config.catalog, entry, settings.dir)
+    if (problem !== undefined)
+      return yield* new BadCatalog({ path: config.catalog, problem: `${entry.id}: ${problem}` })
   }
   return pulled
 })

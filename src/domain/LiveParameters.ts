@@ -15,6 +15,7 @@ export const LiveParameters = Schema.Struct({
   model: Schema.optionalKey(Schema.String),
   language: TranscriptionParameters.fields.language,
   prompt: TranscriptionParameters.fields.prompt,
+  punctuation: TranscriptionParameters.fields.punctuation,
   window_s: Schema.optionalKey(
     Schema.String.check(
       Schema.makeFilter((text) =>

@@ -1,5 +1,7 @@
 // A transcript, and the five forms in which it is given out. Pure; used by the transcription handlers and jobs.
 
+import type { Punctuating } from "./Punctuated.ts"
+
 export interface TranscriptWord {
   readonly word: string
   readonly start: number
@@ -39,6 +41,8 @@ export interface TranscriptProgress {
   readonly language: string | undefined
   /** The engine's conditioning for what follows. */
   readonly previousTokens: ReadonlyArray<number>
+  /** What the punctuation of the text so far leaves behind; absent: nothing. */
+  readonly punctuating?: Punctuating
 }
 
 export const transcriptFormats = ["json", "text", "srt", "vtt", "verbose_json"] as const

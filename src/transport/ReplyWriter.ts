@@ -112,7 +112,10 @@ const sendSink = (
           })
         }),
       onFailure: (cause) => {
-        if (!exchange.done) exchange.listener.counters.brokenReplies++
+        if (!exchange.done) {
+          exchange.listener.counters.brokenReplies++
+          if (!Cause.hasInterruptsOnly(cause)) exchange.notes.breaksOff(cause)
+        }
         // Whoever told it to stop wants no more of it.
         const readIn =
           exchange.done || Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.sleep(LAST_WORDS_MS)

@@ -4,6 +4,16 @@ import type * as Uws from "uWebSockets.js"
 
 export type { HttpRequest, HttpResponse, TemplatedApp, WebSocket } from "uWebSockets.js"
 export type Library = typeof Uws
+export type ListenSocket = Parameters<Library["us_listen_socket_close"]>[0]
+
+/** An SSLApp with what the package's types leave out: an app that accepts can hand its connections to others. */
+export interface SecureApp extends Uws.TemplatedApp {
+  /** Names this app in the calls below, for the life of the process. */
+  readonly getDescriptor: () => number
+  /** Connections that this app accepts go in turn to the apps that are added. */
+  readonly addChildAppDescriptor: (descriptor: number) => void
+  readonly removeChildAppDescriptor: (descriptor: number) => void
+}
 
 /**
  * Where uWS itself refuses a request head, answering 431 with a page of its own. Far above our cap, so that a head

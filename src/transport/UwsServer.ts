@@ -14,27 +14,17 @@ import { Deadlines } from "./Deadlines.ts"
 import { Exchange, type ListenerState, type UpgradeContext } from "./Exchange.ts"
 import { webSocketEvents } from "./Handshake.ts"
 import { LargeReplies } from "./LargeReplies.ts"
+import { type ListenAddress, listen } from "./Listening.ts"
 import { refuse } from "./Refusal.ts"
 import { joinHeaders } from "./ReplyHead.ts"
 import { handleResponse } from "./ReplyWriter.ts"
 import { RequestBody } from "./RequestBody.ts"
 import { TransportCounters, type TransportCounts } from "./TransportCounters.ts"
 import { defaultSettings, sweepIntervalMs, type TransportSettings } from "./TransportSettings.ts"
-import {
-  EXCLUSIVE_PORT,
-  type HttpRequest,
-  type HttpResponse,
-  type Library,
-  loadUws,
-  type TemplatedApp,
-} from "./Uws.ts"
+import { type HttpRequest, type HttpResponse, loadUws, type TemplatedApp } from "./Uws.ts"
 import { UwsRequest } from "./UwsRequest.ts"
 
-export interface ListenOptions {
-  /** Numeric address. */
-  readonly host: string
-  /** 0 picks a free one; `HttpServer.address` tells which. */
-  readonly port: number
+export interface ListenOptions extends ListenAddress {
   /** Sent with every response of this listener, WebSocket handshakes included, unless the response has its own. */
   readonly responseHeaders?: Readonly<Record<string, string>>
   readonly settings?: Partial<TransportSettings>
@@ -56,6 +46,12 @@ export class Listener extends Context.Service<
     readonly idle: Effect.Effect<void>
     /** `windDown` without accepting, then `idle`. Interrupt it to stop waiting; closing the scope ends what is left. */
     readonly drain: Effect.Effect<void>
+    /** Whether clients reach it over TLS. */
+    readonly secure: boolean
+    /** Reads the certificate files again (see Listening). */
+    readonly renewCertificate: Effect.Effect<void, ServeError>
+    /** Former certificates that still have open connections. */
+    readonly retiredCertificates: () => number
   }
 >()("edgewise/transport/Listener") {}
 
@@ -82,22 +78,17 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
   options.observer?.listening(state.counters)
   const dispatcher = new Dispatcher(state)
   const uws = yield* Effect.promise(loadUws)
-  const app = yield* Effect.acquireRelease(
-    Effect.sync(() => routes(uws.App(), dispatcher)),
-    (app) =>
-      Effect.sync(() => {
-        state.deadlines.stop()
-        app.close()
-      }),
+  yield* Effect.addFinalizer(() => Effect.sync(() => state.deadlines.stop()))
+  const listening = yield* Effect.acquireRelease(listen(uws, options, routes(dispatcher)), ({ close }) =>
+    Effect.sync(close),
   )
-  const stopListening = yield* listen(uws, app, options)
   const address = yield* Effect.fromResult(
-    NetAddress.inetAddressFromIpString(options.host, stopListening.port),
+    NetAddress.inetAddressFromIpString(options.host, listening.port),
   ).pipe(Effect.mapError((cause) => new ServeError({ cause })))
   const windDown = (how: { readonly accept: boolean }): Effect.Effect<void> =>
     Effect.sync(() => {
       state.closing = true
-      if (!how.accept) stopListening.stop()
+      if (!how.accept) listening.stop()
     })
   return {
     server: HttpServer.make({
@@ -107,7 +98,7 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
         const requests = Scope.forkUnsafe(serveScope, "parallel")
         const services = yield* Effect.context<never>()
         dispatcher.serve(
-          HttpEffect.toHandled(application, handleResponse, middleware) as Handled,
+          HttpEffect.toHandled(noted(application), handleResponse, middleware) as Handled,
           services,
           requests,
         )
@@ -120,9 +111,20 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
       windDown,
       idle: dispatcher.idle,
       drain: Effect.andThen(windDown({ accept: false }), dispatcher.idle),
+      secure: options.tls !== undefined,
+      renewCertificate: listening.renew,
+      retiredCertificates: listening.retired,
     }),
   }
 })
+
+/** What nothing has turned into an answer becomes a 500: its cause is for the log. */
+const noted = <A, E, R>(application: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.tapCause(application, (cause) =>
+    Effect.map(CurrentNotes, (notes) => {
+      notes.failure = cause
+    }),
+  )
 
 /** The server alone. */
 export const layerServer = (
@@ -235,47 +237,14 @@ class Dispatcher {
 
 // ---------------------------------------------------------------- uWS
 
-const routes = (app: TemplatedApp, dispatcher: Dispatcher): TemplatedApp => {
-  const { counters } = dispatcher.state
-  app.filter((_res, change) => {
-    counters.connections += change
-  })
-  app.any("/*", (res, req) => dispatcher.onRequest(res, req))
-  app.ws("/*", webSocketEvents(dispatcher.state, dispatcher.onRequest))
-  return app
-}
-
-/** The listen call with its options argument, which the package's types leave out. */
-type Listen = (
-  host: string,
-  port: number,
-  options: number,
-  done: (socket: Parameters<Library["us_listen_socket_close"]>[0] | false) => void,
-) => void
-
-const listen = (
-  uws: Library,
-  app: TemplatedApp,
-  { host, port }: ListenOptions,
-): Effect.Effect<{ readonly port: number; readonly stop: () => void }, ServeError> =>
-  Effect.callback((resume) => {
-    const call = app.listen.bind(app) as unknown as Listen
-    call(host, port, EXCLUSIVE_PORT, (socket) => {
-      if (socket === false) {
-        const cause = new Error(
-          `cannot listen on ${host}:${port}: the port is taken or the address is not ours`,
-        )
-        return resume(Effect.fail(new ServeError({ cause })))
-      }
-      let open = true
-      resume(
-        Effect.succeed({
-          port: uws.us_socket_local_port(socket),
-          stop: () => {
-            if (open) uws.us_listen_socket_close(socket)
-            open = false
-          },
-        }),
-      )
+const routes =
+  (dispatcher: Dispatcher) =>
+  <App extends TemplatedApp>(app: App): App => {
+    const { counters } = dispatcher.state
+    app.filter((_res, change) => {
+      counters.connections += change
     })
-  })
+    app.any("/*", (res, req) => dispatcher.onRequest(res, req))
+    app.ws("/*", webSocketEvents(dispatcher.state, dispatcher.onRequest))
+    return app
+  }

@@ -76,8 +76,28 @@ describe("a changed entry", () => {
     ["other options", fakeDeployment(), fakeDeployment({ options: { slots: 2 } }), "engine"],
     ["other runtime settings", fakeDeployment(), fakeDeployment({ runtime: { threads: 2 } }), "engine"],
     ["weights that have come", fakeDeployment(), { ...fakeDeployment(), files: { weights: "/w" } }, "engine"],
+    ["files that were mended", { ...fakeDeployment(), problem: "is cut short" }, fakeDeployment(), "engine"],
+    ["other damage", { ...fakeDeployment(), problem: "a" }, { ...fakeDeployment(), problem: "b" }, "engine"],
+    ["damage", deployed(version()), { ...deployed(version({ sizeBytes: 1 })), problem: "a" }, "engine"],
   ])("%s", (_what, before, after, change) => {
-    expect(changeOf(before, after)).toBe(change)
+    expect(changeOf(before, after, false)).toBe(change)
+  })
+
+  it("keeps its engine where its files cannot be loaded any more, but not where other files are named", () => {
+    const damaged = { ...deployed(version({ sizeBytes: 1 })), problem: "is cut short" }
+    expect(changeOf(deployed(version()), damaged, true)).toBe("none")
+    const repriced = { ...damaged, ...deployed(version(), 2), problem: "is cut short" }
+    expect(changeOf(deployed(version()), repriced, true)).toBe("metadata")
+    const { entry } = fakeDeployment()
+    const another = {
+      ...fakeDeployment(),
+      files: { weights: "/other.gguf" },
+      entry: { ...entry, files: { weights: { source: "other.gguf" } } },
+    }
+    expect(changeOf(fakeDeployment(), { ...another, problem: "is not there" }, true)).toBe("engine")
+    expect(
+      changeOf(fakeDeployment(), { ...fakeDeployment({ options: { slots: 2 } }), problem: "a" }, true),
+    ).toBe("engine")
   })
 })
 

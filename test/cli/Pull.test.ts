@@ -44,8 +44,8 @@ const models = (args: ReadonlyArray<string>, env: Readonly<Record<string, string
     ...env,
   })
 
-const failed = ({ status, stderr, stdout }: Finished, words: string) => {
-  expect([status, stdout]).toEqual([1, ""])
+const failed = ({ status, stderr, stdout }: Finished, words: string, expected = 1) => {
+  expect([status, stdout]).toEqual([expected, ""])
   expect(stderr.trimEnd().split("\n"), stderr).toHaveLength(1)
   expect(stderr).toContain(words)
 }
@@ -138,7 +138,7 @@ it("two processes at once fetch it once; one that is killed leaves no lock, and 
   expect(Number(/^bytes=(\d+)-$/.exec(storage[0]?.headers.range ?? "")?.[1])).toBeGreaterThanOrEqual(300_000)
 }, 60_000)
 
-it("fails in one line that names what is wrong, with status 1; wrong usage is 2", async () => {
+it("fails in one line that names what is wrong, with status 1; wrong settings and wrong usage are 2", async () => {
   hub.reset()
   const empty = { EDGEWISE_DATA_DIR: join(dir.path, "empty") }
   const [unknown, endpoint, token, offline, listed, usage] = await Promise.all([
@@ -150,9 +150,9 @@ it("fails in one line that names what is wrong, with status 1; wrong usage is 2"
     models(["pull"]),
   ])
   failed(unknown, "has no model nobody; it has remote, near")
-  failed(endpoint, "HF_ENDPOINT")
-  failed(token, "HF_TOKEN")
   failed(offline, "HF_HUB_OFFLINE is set")
+  failed(endpoint, "HF_ENDPOINT", 2)
+  failed(token, "HF_TOKEN", 2)
   expect(token.stderr).not.toContain("two words")
   expect((JSON.parse(listed.stdout) as { models: unknown }).models).toMatchObject([
     { id: "remote", weights: "not pulled" },

@@ -221,7 +221,7 @@ describe("messages", () => {
     ["a number", [5], "messages[0]"],
     ["null inside", [null], "messages[0]"],
     ["no role", [{ content: "x" }], "messages[0].role"],
-    ["an unknown role", [{ role: "developer", content: "x" }], "messages[0].role"],
+    ["an unknown role", [{ role: "tool", content: "x" }], "messages[0].role"],
     ["a tool's role", [...chat.messages, { role: "tool", content: "x" }], "messages[1].role"],
     ["a role of another type", [{ role: 1, content: "x" }], "messages[0].role"],
     ["no content", [{ role: "user" }], "messages[0].content"],

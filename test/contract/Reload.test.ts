@@ -1,5 +1,5 @@
 // A catalog that is edited while its node serves: by request and by SIGHUP, under load, and with mistakes in it.
-import { appendFileSync, statSync, utimesSync, writeFileSync } from "node:fs"
+import { appendFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { afterEach, expect, it } from "vitest"
@@ -151,8 +151,9 @@ it("a wrong catalog changes nothing and says what is wrong; callers may not relo
   ] as const) {
     writeFileSync(at.catalog, text)
     const answer = await askToReload(at)
-    const { detail } = (await answer.json()) as { detail: string }
+    const { detail, mistakes } = (await answer.json()) as { detail: string; mistakes: ReadonlyArray<string> }
     expect([answer.status, detail]).toEqual([400, expect.stringContaining(words)])
+    expect(detail.startsWith(mistakes[0]!)).toBe(true)
   }
   expect([await listed(at), at.gauges("a").pid]).toEqual([["a"], pid])
   expect(await reload(at, [model("a")])).toMatchObject({ unchanged: 1, changed: [] })
@@ -186,10 +187,13 @@ it("weights that changed under the same entry are a change; a file that was only
   appendFileSync(file, "!")
   expect((await reload(at, [plain])).changed).toEqual(["a"])
   const withSum = (sum: string) => model("a", { ...plain, files: { weights: { source: file, sha256: sum } } })
-  writeCatalog(at.catalog, [withSum(sha256(Buffer.from("another")))])
-  expect((await askToReload(at)).status).toBe(400)
+  expect(await reload(at, [withSum(sha256(Buffer.from("another")))])).toMatchObject({
+    status: "partial",
+    changed: ["a"],
+    failed: [{ model: "a", reason: expect.stringContaining("has SHA-256") }],
+  })
   const right = withSum(sha256(Buffer.from("one!")))
-  // The entry changed, the weights did not.
+  // The entry is right again, the weights did not change.
   expect((await reload(at, [right])).changed).toEqual(["a"])
   const touch = () => utimesSync(file, new Date(), new Date(statSync(file).mtimeMs + 5_000))
   touch()
@@ -249,10 +253,14 @@ it("`edgewise reload` says what changed, or what is wrong", async () => {
   node = await startNode({ models: [model("a"), model("b")] })
   const at = node
   const env = { EDGEWISE_API_KEY: await operatorKey(at) }
-  writeFileSync(at.catalog, "{")
+  writeCatalog(at.catalog, [model("a", { kind: "song" }), model("b", { adapter: "none" })])
   const bad = await edgewise(["reload", "--url", at.base], env)
-  expect([bad.status, bad.stdout, bad.stderr.trim().split("\n").length]).toEqual([1, "", 1])
-  expect(bad.stderr).toContain("catalog")
+  const lines = bad.stderr.trim().split("\n")
+  expect([bad.status, bad.stdout, lines.length]).toEqual([2, "", 2])
+  expect(lines).toEqual([
+    expect.stringMatching(/catalog\.json:\d+:\d+: a: kind: /),
+    expect.stringMatching(/catalog\.json:\d+:\d+: b: adapter: /),
+  ])
   writeCatalog(at.catalog, [model("b")])
   const good = await edgewise(["reload", "--url", at.base], env)
   expect([good.status, good.stdout, good.stderr]).toEqual([0, "removed a; 1 unchanged\n", ""])
@@ -279,4 +287,46 @@ it("a price that changed is charged from then on, on the same engine", async () 
   const charged = (await receiptsOf(at, "probe")).map(({ microDollars }) => microDollars)
   expect(charged.toSorted((one, other) => one - other)).toEqual([0, 100])
   expect(at.gauges("a").pid).toBe(pid)
+}, 60_000)
+
+it("files that vanish under a loaded model leave it its engine; without one, it is failed until they are back", async () => {
+  node = await startNode({ models: [model("runs")] })
+  const at = node
+  const file = join(at.dataDir, "weights.bin")
+  writeFileSync(file, "one")
+  const files = { weights: { source: file } }
+  const both = [model("runs", { files }), model("waits", { files, runtime: { load: "demand" } })]
+  expect(await reload(at, both)).toMatchObject({ status: "success", added: ["waits"], changed: ["runs"] })
+  await untilLoaded(at, "runs")
+  const { pid } = at.gauges("runs")
+  rmSync(file)
+  const reason = `weights: ${file} is not there`
+  expect(await reload(at, both)).toEqual({
+    status: "partial",
+    added: [],
+    removed: [],
+    changed: ["waits"],
+    unchanged: 1,
+    failed: ["runs", "waits"].map((id) => ({ model: id, reason })),
+  })
+  const ask = async (id: string) => (await at.post("/v1/chat/completions", chat(id, { tokens: 1 }))).status
+  expect([await ask("runs"), await ask("waits")]).toEqual([200, 503])
+  writeFileSync(file, "one")
+  const mended = await reload(at, both)
+  expect([mended.status, mended.changed.includes("waits")]).toEqual(["success", true])
+  expect([await ask("runs"), await ask("waits")]).toEqual([200, 200])
+  expect(at.gauges("runs").pid).not.toBe(pid)
+}, 60_000)
+
+it("an alias works from the reload on that adds it until the one that takes it away, on the same engine", async () => {
+  node = await startNode({ models: [model("a")] })
+  const at = node
+  await untilLoaded(at, "a")
+  const { pid } = at.gauges("a")
+  const ask = async () => (await at.post("/v1/chat/completions", chat("nickname", { tokens: 1 }))).status
+  expect(await ask()).toBe(404)
+  expect((await reload(at, [model("a", { aliases: ["nickname"] })])).changed).toEqual(["a"])
+  expect(await ask()).toBe(200)
+  expect((await reload(at, [model("a")])).changed).toEqual(["a"])
+  expect([await ask(), at.gauges("a").pid]).toEqual([404, pid])
 }, 60_000)

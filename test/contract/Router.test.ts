@@ -318,7 +318,7 @@ describe("a sick region", () => {
 
 describe("what an operator may get wrong", () => {
   it.each([
-    ["a file that is not there", { regions: join(dir.path, "none.json") }, /cannot be read/],
+    ["a file that is not there", { regions: join(dir.path, "none.json") }, /there is no such regions file/],
     [
       "a region without an address",
       { regions: regionsFile("bare.json", [place("abc-01")]) },

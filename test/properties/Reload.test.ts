@@ -187,7 +187,7 @@ const history = (first: Catalog, commands: ReadonlyArray<Command>, engines: InPr
           yield* infer(step.id, step.tokens)
           break
         case "retire":
-          others.push(yield* fork(registry.model(step.id)?.retire ?? Effect.void))
+          others.push(yield* fork(registry.model(step.id)?.retire() ?? Effect.void))
           break
         case "cancel": {
           const one = asked[step.nth]

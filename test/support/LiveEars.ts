@@ -8,6 +8,7 @@ import { LiveSession } from "#actors/LiveSession.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import { transcribeFile } from "#actors/Transcriber.ts"
 import { s16ToBytes, s16ToF32 } from "#domain/Audio.ts"
+import type { TranscriptSegment } from "#domain/Transcript.ts"
 import type { TranscriptionEngine } from "#engines/Engine.ts"
 import { closedSeconds, hear } from "#engines/fake/FakeWords.ts"
 import { memoryAudio } from "./MemoryAudio.ts"
@@ -28,10 +29,10 @@ export const plain: HearingOptions = { language: undefined, prompt: "", fromScra
 
 /** The engine's verb, at once. */
 export const ears =
-  <E = never>(pieceSeconds = 2): Transcribe<E> =>
+  <E = never>(pieceSeconds = 2, words?: ReadonlyArray<string>): Transcribe<E> =>
   (request, onSegment) =>
     Effect.sync(() => {
-      const { end, segments } = hear(request, pieceSeconds)
+      const { end, segments } = hear(request, pieceSeconds, words)
       for (const segment of segments) onSegment(segment)
       return end
     })
@@ -67,27 +68,39 @@ export const liveSession = <E = never>(
   return { audio, session, done: () => done }
 }
 
-/** What the file transcriber says of these samples. */
-export const fileAnswer = (samples: Int16Array, options: HearingOptions = plain, pieceSeconds = 2) => {
+/** What the file transcriber says of these samples; `onSegment` gets the segments that a stream gets. */
+export const fileAnswer = (
+  samples: Int16Array,
+  options: HearingOptions = plain,
+  pieceSeconds = 2,
+  {
+    onSegment = () => {},
+    words,
+  }: {
+    readonly onSegment?: (segment: TranscriptSegment) => void
+    readonly words?: ReadonlyArray<string>
+  } = {},
+) => {
   const registry = ModelRegistry.of({
     all: () => [],
     find: () => undefined,
     model: () => undefined,
     run: (_, request, listener) =>
       Effect.sync(() => {
-        const { end, segments } = hear(request as Parameters<typeof hear>[0], pieceSeconds)
+        const { end, segments } = hear(request as Parameters<typeof hear>[0], pieceSeconds, words)
+        listener.started({ language: end.language } as never, { pause: () => {}, resume: () => {} })
         for (const segment of segments) listener.unit(segment as never)
         return end as never
       }),
   })
   return transcribeFile<never>({
     modelId: "listener",
-    options: { ...options, temperature: 0, punctuation: undefined, words: false },
+    options: { ...options, temperature: 0, punctuation: options.punctuation, words: false },
     background: false,
     audio: memoryAudio(s16ToF32(samples)),
     beforeWindow: () => Effect.void,
     onStarted: () => {},
-    onSegment: () => {},
+    onSegment,
     onProgress: () => {},
   }).pipe(Effect.provideService(ModelRegistry, registry), Effect.runSync)
 }

@@ -36,7 +36,13 @@ export interface Finished {
 export const startCommand = (
   args: ReadonlyArray<string>,
   env: Readonly<Record<string, string>> = {},
-): { readonly finished: Promise<Finished>; readonly signal: (signal: NodeJS.Signals) => void } => {
+): {
+  readonly finished: Promise<Finished>
+  readonly signal: (signal: NodeJS.Signals) => void
+  /** What it has printed so far. */
+  readonly stdout: () => string
+  readonly stderr: () => string
+} => {
   const child = start(args, env)
   const stdout = collect(child.stdout)
   const stderr = collect(child.stderr)
@@ -45,7 +51,7 @@ export const startCommand = (
     stdout: stdout(),
     stderr: stderr(),
   }))
-  return { finished, signal: (signal) => void child.kill(signal) }
+  return { finished, signal: (signal) => void child.kill(signal), stdout, stderr }
 }
 
 /** Runs one command line to its end. */

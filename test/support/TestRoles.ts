@@ -37,13 +37,13 @@ export const startRoles = async (
     const quiet = Layer.mergeAll(Logger.layer([]), Layer.succeed(References.MinimumLogLevel, "None"))
     return yield* Layer.buildWithScope(rolesLayer(config, deployed).pipe(Layer.provide(quiet)), scope)
   })
-  const { developmentKey, listening } = Context.get(await Effect.runPromise(build), Started)
+  const { credential, listening } = Context.get(await Effect.runPromise(build), Started)
   const baseOf = (role: Role) => listening.find((each) => each.role === role)?.base ?? ""
   let stopped: Promise<void> | undefined
   return {
     base: { edge: baseOf("edge"), auth: baseOf("auth"), router: baseOf("router") },
     dataDir,
-    devKey: developmentKey ?? "",
+    devKey: credential?.key?.apiKey ?? "",
     accounts: (use) =>
       Effect.runPromise(Effect.flatMap(Accounts, use).pipe(Effect.provide(storeLayer({ dataDir })))),
     stop: () => {

@@ -86,6 +86,40 @@ describe("cohere-hf-onnx", () => {
     }),
   )
 
+  it.effect("a character spelled by its bytes arrives whole; other bytes and U+FFFD are dropped", () =>
+    Effect.gen(function* () {
+      const bytes = (text: string) =>
+        Array.from(Buffer.from(text), (byte) => `<0x${byte.toString(16).toUpperCase()}>`)
+      const script = ["▁A", ...bytes("你"), "b", "<0xFF>", "<0xE4>", "c", "\ufffd", ...bytes("👍")]
+      const { say } = yield* load({ seed: 1, patch: scripted(promptOf("en"), script, audio.length) })
+      const heard = yield* say(audio, { words: true })
+      expect(heard.segments[0]!.text).toBe(" A你bc👍")
+      expect(heard.segments[0]!.words!.map(({ word }) => word)).toEqual(["A你bc👍"])
+      expect(heard.previousTokens).toEqual([])
+    }),
+  )
+
+  it.effect("bytes of a character wait for the next piece, and are dropped where it does not go on", () =>
+    Effect.gen(function* () {
+      const first = load({
+        seed: 1,
+        patch: scripted(promptOf("en"), ["▁A", "<0xE4>", "<0xBD>"], audio.length),
+      })
+      const { say } = yield* first
+      const begun = yield* say(audio)
+      expect(begun.segments[0]!.text).toBe(" A")
+      expect(begun.previousTokens).toEqual(["▁A", "<0xE4>", "<0xBD>"].map(idOf))
+      const previousTokens = begun.previousTokens
+      const next = yield* load({ seed: 1, patch: scripted(promptOf("en"), ["<0xA0>", "b"], audio.length) })
+      expect((yield* next.say(audio, { previousTokens })).segments[0]!.text).toBe("你b")
+      const other = yield* load({
+        seed: 1,
+        patch: scripted(promptOf("en"), ["b", "<0xA0>", "c"], audio.length),
+      })
+      expect((yield* other.say(audio, { previousTokens })).segments[0]!.text).toBe(" bc")
+    }),
+  )
+
   it.effect("cuts where it is quiet when audio follows, and never takes more than 35 s", () =>
     Effect.gen(function* () {
       const { say } = yield* load({ seed: 2, endBias: 30 })

@@ -16,6 +16,7 @@ const script = [
   ["3", "c", "<0xF0>", "<0x9F>", "<0x98>", "<0x80>"],
   ["4", "▁is", "S", "T", "O", "P", "▁that"],
   ["5", "▁of", "s", "t"],
+  ["6", "d", "<0xE3>", "<0x81>", "e", "<0xFF>", "<0xBE>", "f", "<0xEF>", "<0xBF>", "<0xBD>", "g"],
   ["\n", "▁man", "▁our"],
   ["<s>", "▁the"],
 ]
@@ -48,11 +49,21 @@ layer(Scripted.layer, { excludeTestServices: true })("scripted", (it) => {
     }),
   )
 
-  it.effect("a character cut off by the token limit ends in one replacement", () =>
+  it.effect("a character cut off by the token limit is dropped, at each of its bytes", () =>
     Effect.gen(function* () {
-      const { text, end } = yield* say("3", { maxTokens: 3 })
-      expect(text).toBe("c�")
-      expect(end).toMatchObject({ finishReason: "length", completionTokens: 3 })
+      for (const maxTokens of [2, 3, 4]) {
+        const { text, end, deltas } = yield* say("3", { maxTokens })
+        expect({ text, deltas: deltas.length }).toEqual({ text: "c", deltas: 1 })
+        expect(end).toMatchObject({ finishReason: "length", completionTokens: maxTokens })
+      }
+    }),
+  )
+
+  it.effect("bytes that are no character, and a written U+FFFD, are dropped", () =>
+    Effect.gen(function* () {
+      const { text, deltas } = yield* say("6")
+      expect(text).toBe("defg")
+      expect(deltas.map((delta) => delta.text)).toEqual(["d", "e", "f", "g"])
     }),
   )
 

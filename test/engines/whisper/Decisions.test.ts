@@ -1,10 +1,8 @@
-// The small pure decisions of the recogniser: fallback, sampling, punctuation, word times, prompts.
+// The small pure decisions of the recogniser: fallback, sampling, word times, prompts.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import * as Fallback from "#engines/shared/listening/Fallback.ts"
-import { withoutPunctuation } from "#engines/shared/listening/Punctuation.ts"
 import { choose, probability, seededRandom } from "#engines/shared/listening/Sampling.ts"
-import { segmentText } from "#engines/shared/listening/SegmentText.ts"
 import { interpolatedWords } from "#engines/shared/listening/Words.ts"
 import { nonSpeechTokens } from "#engines/whisper/NonSpeechTokens.ts"
 import { encodeHint, promptOf } from "#engines/whisper/Prompt.ts"
@@ -63,40 +61,6 @@ describe("Sampling", () => {
         },
       ),
     )
-  })
-})
-
-describe("Punctuation", () => {
-  it.each([
-    ["Hello, world!", "Hello world"],
-    [" Let's meet at the well-known place.", " Let's meet at the well-known place"],
-    ["'quoted' rock 'n' roll", "quoted rock n roll"],
-    ["It costs 3.50, or 1,000: 50%.", "It costs 3.50 or 1,000 50%"],
-    ["你好，世界。", "你好 世界"],
-    ["¿Cómo estás?", "Cómo estás"],
-    ["...", ""],
-  ])("%j → %j", (text, expected) => expect(withoutPunctuation(text)).toBe(expected))
-
-  it("is done in one pass and never touches letters or digits", () => {
-    fc.assert(
-      fc.property(fc.string({ unit: "grapheme" }), (text) => {
-        const once = withoutPunctuation(text)
-        const letters = (value: string) => value.replaceAll(/[^\p{L}\p{N}]/gu, "")
-        expect(letters(once)).toBe(letters(text))
-      }),
-    )
-  })
-})
-
-describe("SegmentText", () => {
-  it("segments join without anything between them", () => {
-    const options = { language: "en", first: true, punctuation: undefined }
-    expect(segmentText("Hello.", options)).toBe(" Hello.")
-    expect(segmentText(" Hello.", options)).toBe(" Hello.")
-    expect(segmentText(" and", { ...options, first: false })).toBe(" and")
-    expect(segmentText("你好。", { ...options, language: "zh" })).toBe("你好。")
-    expect(segmentText(" Hi, you!", { ...options, punctuation: false })).toBe(" Hi you")
-    expect(segmentText("?!", { ...options, punctuation: false })).toBe("")
   })
 })
 

@@ -202,12 +202,12 @@ describe("the built-in recogniser", () => {
     }),
   )
 
-  it.effect("interpolates words inside their segments, and strips punctuation on request", () =>
+  it.effect("interpolates words inside their segments", () =>
     Effect.gen(function* () {
       const engine = yield* load(deployed)
       const clip = clips[10]!
-      const heard = yield* transcribe(engine, samplesOf(clip), { words: true, punctuation: false })
-      expect(heard.text).toMatch(/^Let's meet in \w+ of the library It is twenty degrees outside$/)
+      const heard = yield* transcribe(engine, samplesOf(clip), { words: true })
+      expect(heard.text).toMatch(/^Let's meet in \w+ of the library\. It is twenty degrees outside\.$/)
       for (const segment of heard.segments) {
         const words = segment.words!
         expect(words.map(({ word }) => word).join(" ")).toBe(segment.text.trim())

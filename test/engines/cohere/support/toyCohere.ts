@@ -33,7 +33,12 @@ const PIECES = [
   ...Array.from("abcdefghijklmnopqrstuvwxyz"),
   ...Array.from("ABCDEFGHIJ", (c) => `▁${c}`),
 ]
-const VOCABULARY = [...CONTROLS, ...PIECES]
+/** As in the published vocabulary: a character without a token of its own is spelled by its bytes. */
+const BYTES = Array.from(
+  { length: 256 },
+  (_, byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`,
+)
+const VOCABULARY = [...CONTROLS, ...PIECES, ...BYTES, "\ufffd"]
 export const idOf = (token: string): number => VOCABULARY.indexOf(token)
 const END = idOf("<|endoftext|>")
 
@@ -58,7 +63,7 @@ const tokenizer = {
     type: "BPE",
     unk_token: "<unk>",
     fuse_unk: true,
-    byte_fallback: false,
+    byte_fallback: true,
     vocab: Object.fromEntries(VOCABULARY.map((token, id) => [token, id])),
     merges: [],
   },

@@ -176,13 +176,36 @@ export const toyWhisper = (options: ToyOptions): Toy => {
   return { folder, spec, table }
 }
 
-/** What a greedy decoding of silence says after `prompt`, computed without ONNX or caches. */
 /** The table row that `tokens` alone lead to. */
 export const rowAfter = (tokens: ReadonlyArray<number>): number => {
   const sum = tokens.reduce((total, token) => total + token, ENCODER_VALUE)
   return (sum + tokens.length ** 2) % ROWS
 }
 
+export interface Script {
+  readonly prompt: ReadonlyArray<number>
+  readonly script: ReadonlyArray<number>
+}
+
+/** Makes the greedy text of silence after each prompt be its script. @throws where two steps need the same row */
+export const scripted =
+  (...parts: ReadonlyArray<Script>) =>
+  (table: ReadonlyArray<Float32Array>): void => {
+    const rows = new Set<number>()
+    for (const { prompt, script } of parts) {
+      const said = [...prompt]
+      for (const token of [...script, layout.endOfText]) {
+        const row = rowAfter(said)
+        if (rows.has(row)) throw new Error("two steps of these scripts share a row: change a time")
+        rows.add(row)
+        table[row]!.fill(-12)
+        table[row]![token] = 30
+        said.push(token)
+      }
+    }
+  }
+
+/** What a greedy decoding of silence says after `prompt`, computed without ONNX or caches. */
 export const expected = (
   toy: Toy,
   prompt: ReadonlyArray<number>,

@@ -1,5 +1,13 @@
-// Bytes in, whole characters out. A token may carry half a character; its bytes wait here until the rest
-// arrives. Called by Completion for every token. Knows nothing of tokens or stop sequences.
+// Bytes in, whole characters out. A token may hold a part of a character; its bytes wait here until the rest arrives.
+// The text never contains U+FFFD: bytes that cannot become a character are dropped, and so is a U+FFFD that the model
+// itself writes, because a reader could not tell it from damage. Called by the text and transcription engines for
+// every token or segment. Knows nothing of tokens or stop sequences.
+
+const REPLACEMENT = "\ufffd"
+
+/** Without U+FFFD. */
+export const withoutReplacement = (text: string): string =>
+  text.includes(REPLACEMENT) ? text.replaceAll(REPLACEMENT, "") : text
 
 /**
  * How many bytes at the end of `bytes` are the beginning of a character that later bytes could complete (0 to 3).
@@ -28,14 +36,19 @@ const nothing = new Uint8Array(0)
 
 export class Utf8Holdback {
   readonly #decoder = new TextDecoder("utf-8", { ignoreBOM: true })
-  #held: Uint8Array = nothing
+  #held: Uint8Array
+
+  /** `held`: the beginning of a character from earlier text (`incompleteTail`). */
+  constructor(held: Uint8Array = nothing) {
+    this.#held = held
+  }
 
   /** True when no byte waits, so text known to be whole may pass by without `push`. */
   get empty(): boolean {
     return this.#held.length === 0
   }
 
-  /** The characters that are now certain. Bytes that can never become a character come out as U+FFFD. */
+  /** The characters that are now certain. */
   push(bytes: Uint8Array): string {
     const held = this.#held
     let all = bytes
@@ -46,13 +59,11 @@ export class Utf8Holdback {
     }
     const whole = all.length - incompleteTail(all)
     this.#held = all.slice(whole)
-    return whole === 0 ? "" : this.#decoder.decode(all.subarray(0, whole))
+    return whole === 0 ? "" : withoutReplacement(this.#decoder.decode(all.subarray(0, whole)))
   }
 
-  /** The end of the text: what still waits will never be completed and comes out as U+FFFD. */
-  flush(): string {
-    const held = this.#held
+  /** The end of the text: what still waits will never be completed and is dropped. */
+  end(): void {
     this.#held = nothing
-    return held.length === 0 ? "" : this.#decoder.decode(held)
   }
 }

@@ -1,0 +1,96 @@
+// Text without punctuation, for requests that forbid it. Exact: every mark of Unicode's category P is removed, except
+// those listed here, and nothing else changes; letters keep their case. Pure; called by Punctuated, which feeds a file's
+// texts one after the other.
+
+/** Read aloud rather than separating anything: percent, at, hash, slash, section, prime and their relatives. */
+const SPOKEN = /[%&@#/*§٪‰‱′″％＆＠＃／＊]/u
+const APOSTROPHE_OR_HYPHEN = /['’‘＇\-‐‑－_]/u
+/** As in Catalan "col·legi", Japanese and Chinese foreign names, Hebrew abbreviations. */
+const BETWEEN_LETTERS = /[·・׳״]/u
+/** Decimal and thousands separators, times, ranges. */
+const BETWEEN_DIGITS = /[.,:٫٬．：–]/u
+
+const BLANK = /\s/u
+const MARK = /\p{P}/u
+const WORD = /[\p{L}\p{M}\p{N}]/u
+const LETTER = /[\p{L}\p{M}]/u
+const DIGIT = /\p{N}/u
+const CAPITAL = /\p{Lu}/u
+const SMALL_OR_DIGIT = /[\p{Ll}\p{N}]/u
+
+/** As in "example.com", "U.S." or "e.g."; a sentence that ends without a space is told by its capital. */
+const isDotInside = (before: string, after: string): boolean =>
+  CAPITAL.test(before)
+    ? CAPITAL.test(after) || SMALL_OR_DIGIT.test(after)
+    : SMALL_OR_DIGIT.test(before) && SMALL_OR_DIGIT.test(after)
+
+/** Neighbours are characters, empty at the ends of the text. */
+const isKept = (mark: string, before: string, after: string): boolean => {
+  if (APOSTROPHE_OR_HYPHEN.test(mark) && WORD.test(before) && WORD.test(after)) return true
+  if (BETWEEN_LETTERS.test(mark) && LETTER.test(before) && LETTER.test(after)) return true
+  if (BETWEEN_DIGITS.test(mark) && DIGIT.test(before) && DIGIT.test(after)) return true
+  // The sign of a negative number.
+  if (mark === "-" && DIGIT.test(after)) return before === "" || BLANK.test(before)
+  return mark === "." && isDotInside(before, after)
+}
+
+/** A mark whose fate its neighbours decide. */
+const isMark = (character: string): boolean => MARK.test(character) && !SPOKEN.test(character)
+
+/** Where a text that comes in parts stands. Plain data. */
+export interface Removal {
+  /** The last character that was neither a blank nor a mark; empty at the start of the text. */
+  readonly before: string
+  /** Blanks and marks behind it: the next character decides about them. */
+  readonly pending: string
+}
+
+export const noText: Removal = { before: "", pending: "" }
+
+/** Of a longer run of blanks and marks only the ends can matter. */
+const LONGEST_PENDING = 64
+
+const shortened = (run: ReadonlyArray<string>): string =>
+  run.length <= LONGEST_PENDING
+    ? run.join("")
+    : [...run.slice(0, LONGEST_PENDING / 2), ...run.slice(-LONGEST_PENDING / 2)].join("")
+
+/**
+ * The next part of a text without its marks. Where marks are removed between two words, one space is left. Blanks and
+ * marks at the end of the part wait for the next one, so that the parts add up to what the whole text gives; those at
+ * the end of the text are dropped.
+ */
+export const removePunctuation = (state: Removal, text: string): readonly [string, Removal] => {
+  const characters = Array.from(state.pending + text)
+  let decided = characters.length
+  while (decided > 0 && (BLANK.test(characters[decided - 1]!) || isMark(characters[decided - 1]!))) decided--
+  if (decided === 0) return ["", { before: state.before, pending: shortened(characters) }]
+  let out = ""
+  /** Blanks since the last character that was kept, and whether a mark was removed among them. */
+  let blanks = ""
+  let removed = false
+  for (let at = 0; at < decided; at++) {
+    const character = characters[at]!
+    if (BLANK.test(character)) {
+      blanks += character
+    } else if (
+      isMark(character) &&
+      !isKept(character, characters[at - 1] ?? state.before, characters[at + 1]!)
+    ) {
+      removed = true
+    } else {
+      const isStart = out === "" && state.before === ""
+      const gap = isStart && !BLANK.test(characters[0]!) ? "" : " "
+      out += (removed ? gap : blanks) + character
+      blanks = ""
+      removed = false
+    }
+  }
+  return [out, { before: characters[decided - 1]!, pending: shortened(characters.slice(decided)) }]
+}
+
+/** A whole text without its marks, and without the blanks at its end. */
+export const withoutPunctuation = (text: string): string => removePunctuation(noText, text)[0]
+
+/** Whether a text has a mark that would be removed. */
+export const hasPunctuation = (text: string): boolean => withoutPunctuation(text) !== text.trimEnd()

@@ -1,0 +1,77 @@
+// Punctuation that a live session was asked to add or remove: its hypotheses, and its last word, are what a file of the
+// same samples gets; a stream's segments add up to the same text; what is called stable is.
+import { Effect } from "effect"
+import * as fc from "fast-check"
+import { expect, it } from "vitest"
+import { LiveAudio } from "#actors/LiveAudio.ts"
+import { LiveHearing } from "#actors/LiveHearing.ts"
+import type { LiveHypothesis } from "#domain/LiveTranscript.ts"
+import { withoutPunctuation } from "#domain/Punctuation.ts"
+import { joinTexts } from "#domain/Transcript.ts"
+import { bytesOf, ears, factsOf, fileAnswer, plain, samplesOf } from "../support/LiveEars.ts"
+
+const spoken = {
+  plain: ["what", "is", "red", "fox", "3.5", "don't"],
+  marked: ["what,", "is", "(red)", "fox.", "3.5", "don't", "—", "?!"],
+  /** A mark now and then: some pieces have one, others none. */
+  rare: [...Array.from({ length: 40 }, (_, i) => `w${i}`), "so."],
+  chinese: ["你好", "，", "世界", "。", "3", "."],
+} as const
+
+const sayings = fc.constantFrom(
+  { language: "en", words: spoken.plain },
+  { language: "en", words: spoken.marked },
+  { language: "en", words: spoken.rare },
+  { language: "zh", words: spoken.chinese },
+)
+
+const hypothesesOf = (
+  samples: Int16Array,
+  points: ReadonlyArray<number>,
+  options: ConstructorParameters<typeof LiveHearing>[2],
+  words: ReadonlyArray<string>,
+) => {
+  const held = new LiveAudio(samples.length)
+  const hearing = new LiveHearing<never>(held, factsOf(), options, ears(2, words))
+  return points.map((until): LiveHypothesis => {
+    held.append(bytesOf(samples.subarray(held.total, until)))
+    Effect.runSync(hearing.close(until))
+    return Effect.runSync(hearing.open(until, until === samples.length))
+  })
+}
+
+const stable = ({ stableChars, text }: LiveHypothesis) => [...text].slice(0, stableChars).join("")
+
+it("live, file and stream give the same text, with punctuation added or removed", () => {
+  let changed = 0
+  fc.assert(
+    fc.property(
+      fc
+        .tuple(fc.integer({ min: 1, max: 12 }), fc.nat(1_000))
+        .map(([seconds, seed]) => samplesOf(seconds, seed)),
+      fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 5 }),
+      fc.boolean(),
+      sayings,
+      (samples, shares, punctuation, { language, words }) => {
+        const points = [...shares, 1].map((share) => Math.floor(share * samples.length)).sort((a, b) => a - b)
+        const options = { ...plain, language, punctuation }
+        const told = hypothesesOf(samples, points, options, words)
+        points.forEach((until, i) => {
+          const part = samples.subarray(0, until)
+          const segments: Array<string> = []
+          const onSegment = ({ text }: { readonly text: string }) => void segments.push(text)
+          const file = fileAnswer(part, options, 2, { words, onSegment })
+          expect(told[i]!.text).toBe(file.text)
+          expect(joinTexts(segments)).toBe(file.text)
+          expect(file.segments.every(({ text }) => text.trim() !== "")).toBe(true)
+          expect(told.at(-1)!.text.startsWith(stable(told[i]!))).toBe(true)
+          const asModel = fileAnswer(part, { ...options, punctuation: undefined }, 2, { words })
+          if (!punctuation) expect(file.text).toBe(withoutPunctuation(asModel.text.trim()))
+          if (file.text !== asModel.text) changed++
+        })
+      },
+    ),
+    { numRuns: 60, endOnFailure: true },
+  )
+  expect(changed).toBeGreaterThan(10)
+})
