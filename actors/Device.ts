@@ -34,6 +34,8 @@ export interface Grant {
   readonly threads: number
   /** Variables that its process needs to find its device. */
   readonly environment: Readonly<Record<string, string>>
+  /** Whether it still counts: it is given back when the scope of the claim closes. */
+  readonly counts: () => boolean
   /** Bytes of the grant by device id. */
   readonly held: () => ReadonlyMap<string, number>
   /** After loading: what was measured replaces what was expected where it is more. */
@@ -206,6 +208,7 @@ const make = (smi: NvidiaSmi["Service"], options: DeviceOptions): Device["Servic
       const grant: Grant = {
         threads: entry.threads,
         environment: gpu === undefined ? {} : { CUDA_VISIBLE_DEVICES: gpu.uuid },
+        counts: () => entries.has(entry),
         held: () =>
           new Map([
             [hostId, entry.hostBytes],

@@ -9,10 +9,10 @@ import { type OperatorLine, reporter } from "#domain/OperatorLog.ts"
 import { exceptionReason } from "#domain/PlainLine.ts"
 import type { EngineFacts } from "#engines/Engine.ts"
 import { type ActorRef, type Message, spawn } from "./Actor.ts"
+import { lackOf } from "./DeploymentChange.ts"
 import { Device, type Grant } from "./Device.ts"
 import { EngineHost, type HostEvent } from "./EngineHost.ts"
 import type { Listener, RunError, RunOptions } from "./EngineRun.ts"
-import { filesNow, problemAtStart } from "./ModelFiles.ts"
 import {
   Discard,
   Load,
@@ -24,7 +24,8 @@ import {
 } from "./ModelMessages.ts"
 import { ModelMeters } from "./ModelMeters.ts"
 import { ModelNews } from "./ModelNews.ts"
-import { claimRoom, heldOnGpu } from "./ModelRoom.ts"
+import type { Deployment } from "./ModelRegistry.ts"
+import { claimRoom, heldOnGpu, problemAtStart } from "./ModelRoom.ts"
 import { ModelStanding } from "./ModelStanding.ts"
 import type { ModelOptions, ModelView } from "./ModelView.ts"
 import * as Tree from "./Tree.ts"
@@ -38,18 +39,23 @@ const nothingUnloaded: Unloaded = { was: false, freedBytes: 0, tookMs: 0 }
 
 export class Model {
   private readonly options: ModelOptions
-  private readonly entry: ModelEntry
+  private deployed: Deployment
   private readonly device: Device["Service"]
   private ref: ActorRef<ModelMessage> | undefined
   private host: EngineHost | undefined
-  private grant: Grant | undefined
-  private readonly meters = new ModelMeters()
+  /** The last claim; it counts until its process has ended. */
+  private claim: Grant | undefined
+  private readonly meters: ModelMeters
   private readonly standing: ModelStanding
   private readonly news: ModelNews
   /** An operator's unload stays in force until an operator's load. */
   private held = false
   /** Requests that wait for a load of their own asking: a model that is wanted is not idle. */
   private wanted = 0
+  /** Open work of several requests, such as a live session: see `hold`. */
+  private holds = 0
+  /** True once another model, or none, answers under its id. */
+  private leaving = false
   /** When the load or restart under way began. */
   private beganMs = 0
   /** Ends the load under way, if one is. */
@@ -57,10 +63,12 @@ export class Model {
 
   private constructor(options: ModelOptions, device: Device["Service"], say: (line: OperatorLine) => void) {
     this.options = options
-    this.news = new ModelNews(options.entry, say)
-    this.entry = options.entry
+    this.deployed = options.deployment
+    this.news = new ModelNews(this.entry, say, options.output)
     this.device = device
-    this.standing = new ModelStanding(options.entry.id, this.meters, options.onStatus)
+    this.meters = options.meters ?? new ModelMeters()
+    this.held = options.held ?? false
+    this.standing = new ModelStanding(this.entry.id, this.meters, options.onStatus)
   }
 
   /** Starts the actor in the caller's scope. */
@@ -68,13 +76,13 @@ export class Model {
     return Effect.gen(function* () {
       const device = yield* Device
       const model = new Model(options, device, yield* reporter)
-      const problem = yield* problemAtStart(device, options)
+      const problem = yield* problemAtStart(device, options.deployment, options.processBytes)
       if (problem !== undefined) {
-        model.standing.failAtStart(problem)
+        model.standing.lack(problem, true)
         model.news.cannotBeLoaded(problem)
       }
       model.ref = yield* spawn<InMemory, ModelMessage>({
-        name: `model ${options.entry.id}`,
+        name: `model ${model.entry.id}`,
         capacity: Tree.modelMailbox,
         restart: Tree.model,
         initial: Effect.acquireRelease(
@@ -84,10 +92,54 @@ export class Model {
         handle: (memory, message) =>
           Effect.map(model.handle(memory, message), (reply) => [memory, reply] as const),
       })
-      if ((options.idleUnloadMs ?? 0) > 0 && !options.entry.runtime.pinned)
+      if ((options.idleUnloadMs ?? 0) > 0 && !model.entry.runtime.pinned)
         yield* Effect.forkScoped(model.idleWatch(options.idleUnloadMs ?? 0))
       return model
     })
+  }
+
+  private get entry(): ModelEntry {
+    return this.deployed.entry
+  }
+
+  /** What it was last loaded with, or will be loaded with. */
+  get deployment(): Deployment {
+    return this.deployed
+  }
+
+  /** Whether an operator has unloaded it. */
+  get isHeld(): boolean {
+    return this.held
+  }
+
+  /** Takes over a deployment that differs in nothing that an engine is started with. */
+  amend(deployment: Deployment): void {
+    this.deployed = deployment
+  }
+
+  /** It has been removed or replaced. From now on it is neither evicted nor unloaded for being idle: it ends anyway. */
+  leave(): void {
+    this.leaving = true
+  }
+
+  /** Makes a reload wait, for work that is made of several requests which belong to the same engine. */
+  get hold(): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.acquireRelease(
+      Effect.sync(() => void this.holds++),
+      () => Effect.sync(() => void this.holds--),
+    )
+  }
+
+  /** Whether nothing runs on it, waits for it or holds it. */
+  isQuiet(): boolean {
+    if (this.wanted > 0 || this.holds > 0) return false
+    const gauges = this.host?.gauges()
+    return gauges === undefined || (gauges.open === 0 && gauges.waiting === 0)
+  }
+
+  /** Bytes that it claims of a device, until they are given back. */
+  claimedBytes(deviceId: string): number {
+    return this.claim?.counts() === true ? (this.claim.held().get(deviceId) ?? 0) : 0
   }
 
   view(): ModelView {
@@ -98,7 +150,7 @@ export class Model {
 
   /** What its going would free on a device; undefined while it is used, pinned or not there. */
   evictable(deviceId: string): Evictable | undefined {
-    const sizeBytes = this.grant?.held().get(deviceId) ?? 0
+    const sizeBytes = this.claimedBytes(deviceId)
     if (sizeBytes === 0 || this.entry.runtime.pinned || !this.isIdle()) return undefined
     return { id: this.entry.id, sizeBytes, reloadMs: this.standing.timings.loadMs ?? 0 }
   }
@@ -189,7 +241,6 @@ export class Model {
           if (this.standing.status !== "failed" || scope === undefined) return Effect.void
           memory.scope = undefined
           this.host = undefined
-          this.grant = undefined
           return Scope.close(scope, Exit.void)
         })
       case "Load":
@@ -203,23 +254,36 @@ export class Model {
   }
 
   private readonly bringIn = Effect.fnUntraced({ self: this }, function* (this: Model, memory: InMemory) {
-    const { entry } = this
     this.beganMs = performance.now()
     const scope = yield* Scope.make()
     const abandon = Deferred.makeUnsafe<never, ModelUnavailable>()
     // Before the first pause: an unload that comes while this load is only beginning has to find it.
     this.abandonLoad = abandon
     const exit = yield* Effect.gen({ self: this }, function* () {
-      const files = yield* this.usableFiles(Deferred.await(abandon))
-      const grant = yield* claimRoom(this.device, { ...this.options, weightBytes: files.weightBytes })
+      yield* this.findWeights(Deferred.await(abandon))
+      const { entry, files } = this.deployed
+      // This may take minutes: it waits for the memory of models that a reload has removed or replaced.
+      const claiming = claimRoom(this.device, this.deployed, this.options).pipe(
+        Effect.tap((granted) =>
+          Effect.sync(() => {
+            this.claim = granted
+          }),
+        ),
+      )
+      const grant = yield* Effect.raceFirst(claiming, Deferred.await(abandon))
       memory.scope = scope
-      this.grant = grant
       this.standing.move("load")
       this.news.placed(grant)
       this.news.loading()
       const host = yield* EngineHost.make({
         entry,
-        spec: { ...this.options.spec, files: files.paths, threads: grant.threads },
+        spec: {
+          modelId: entry.id,
+          adapter: entry.adapter,
+          files,
+          options: entry.options,
+          threads: grant.threads,
+        },
         environment: grant.environment,
         holdsBackground: this.options.holdsBackground ?? (() => false),
         meters: this.meters,
@@ -234,7 +298,12 @@ export class Model {
       const { pid, residentBytes } = host.gauges()
       yield* grant.settle(pid, residentBytes)
       return facts
-    }).pipe(Scope.provide(scope), Effect.exit)
+    }).pipe(
+      Scope.provide(scope),
+      // The model may go away while it loads; `memory` does not know of the scope before the claim is granted.
+      Effect.onInterrupt(() => Scope.close(scope, Exit.void)),
+      Effect.exit,
+    )
     this.abandonLoad = undefined
     if (Exit.isSuccess(exit)) {
       this.standing.loaded(performance.now() - this.beganMs)
@@ -248,6 +317,8 @@ export class Model {
       return yield* refusal
     }
     if (Deferred.isDoneUnsafe(abandon)) {
+      // Abandoned before the claim was seen: it may have been granted all the same.
+      if (memory.scope === undefined) yield* Scope.close(scope, Exit.void)
       yield* Effect.ignore(this.release(memory))
       return yield* this.standing.unavailable()
     }
@@ -259,21 +330,28 @@ export class Model {
     yield* Scope.close(scope, Exit.void)
     memory.scope = undefined
     this.host = undefined
-    this.grant = undefined
     return yield* this.standing.unavailable()
   })
 
-  /** A problem fails the load like an engine that refuses its weights. */
-  private readonly usableFiles = Effect.fnUntraced(
+  /**
+   * Weights may have been pulled, mended, moved or replaced since the last load. The entry stays the one that is deployed.
+   * What is wrong with them fails the load like an engine that refuses them.
+   */
+  private readonly findWeights = Effect.fnUntraced(
     { self: this },
     function* (this: Model, abandoned: Effect.Effect<never, ModelUnavailable>) {
-      const files = yield* this.options.recheck === undefined
-        ? filesNow(this.options)
-        : Effect.raceFirst(filesNow(this.options), abandoned)
-      if (!("problem" in files)) return files
-      this.standing.move("load")
-      this.standing.fail(files.problem)
-      this.news.loadFailed(files.problem)
+      const { relocate } = this.options
+      if (relocate !== undefined && !this.leaving) {
+        const located = yield* Effect.raceFirst(relocate(this.entry), abandoned)
+        this.deployed = { ...located, entry: this.entry }
+      }
+      const why = lackOf(this.deployed)
+      if (why === undefined) return
+      // To see that nothing was pulled yet costs nothing; to see that a file is wrong may mean reading all of it.
+      const again = this.deployed.problem === undefined
+      // Each request to a model that is not pulled looks again: that is told once.
+      if (!again || this.standing.lastFailure !== why) this.news.loadFailed(why)
+      this.standing.lack(why, again)
       return yield* this.standing.unavailable()
     },
   )
@@ -281,21 +359,20 @@ export class Model {
   /** Ends the process and looks whether its memory is back. */
   private release(memory: InMemory): Effect.Effect<Unloaded, UnloadFailed> {
     return Effect.suspend(() => {
-      const { grant, host } = this
+      const { claim, host } = this
       const { scope } = memory
       const beganMs = performance.now()
       const beforeBytes = host?.heldBytes() ?? 0
       const pid = host?.gauges().pid
       memory.scope = undefined
       this.host = undefined
-      this.grant = undefined
       if (scope === undefined) {
         this.standing.move("unloaded")
         return Effect.succeed(nothingUnloaded)
       }
       return Effect.gen({ self: this }, function* () {
         yield* Scope.close(scope, Exit.void)
-        const heldBytes = (host?.heldBytes() ?? 0) + (yield* heldOnGpu(this.device, grant, pid))
+        const heldBytes = (host?.heldBytes() ?? 0) + (yield* heldOnGpu(this.device, claim, pid))
         if (heldBytes > 0) {
           this.standing.stick(heldBytes)
           this.news.notUnloaded(heldBytes)
@@ -309,7 +386,7 @@ export class Model {
   }
 
   private isIdle(): boolean {
-    if (this.standing.status !== "loaded" || this.wanted > 0) return false
+    if (this.leaving || this.standing.status !== "loaded" || this.wanted > 0) return false
     const gauges = this.host?.gauges()
     return gauges !== undefined && gauges.open === 0 && gauges.waiting === 0
   }

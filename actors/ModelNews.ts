@@ -23,20 +23,23 @@ export class ModelNews {
   private readonly say: (line: OperatorLine) => void
   private device: string
 
-  constructor(entry: ModelEntry, say: (line: OperatorLine) => void) {
+  /** `output` is that of the model that this one replaces: lines keep their numbers. */
+  constructor(entry: ModelEntry, say: (line: OperatorLine) => void, output?: EngineOutput) {
     this.entry = entry
     this.say = say
     this.device = placementOf(entry) === "nvidia" ? "gpu" : hostId
-    this.output = new EngineOutput(({ level, stream, text }) =>
-      say({
-        event: "engine output",
-        level,
-        model: entry.id,
-        reason: text,
-        facts: { stream },
-        aSecond: outputLinesASecond,
-      }),
-    )
+    this.output =
+      output ??
+      new EngineOutput(({ level, stream, text }) =>
+        say({
+          event: "engine output",
+          level,
+          model: entry.id,
+          reason: text,
+          facts: { stream },
+          aSecond: outputLinesASecond,
+        }),
+      )
   }
 
   /** The model's place on a device, for the lines that follow. */
@@ -44,7 +47,7 @@ export class ModelNews {
     this.device = [...grant.held().keys()].find((id) => id !== hostId) ?? hostId
   }
 
-  /** Found at the node's start, without loading. */
+  /** Found at the node's start or at a reload of the catalog, without loading. */
   cannotBeLoaded(reason: string): void {
     this.tell({ event: "model cannot be loaded", reason, action: this.mend(reason) })
   }

@@ -39,17 +39,17 @@ export class ModelStanding {
     this.onStatus?.(this.id, { from, event, to })
   }
 
-  /** Its engine is given up, or was never begun. */
+  /** Its engine is given up. */
   fail(detail: string): void {
     this.failed(detail)
     this.move("gave-up")
   }
 
-  /** Known at the node's start not to be loadable; unlike after a failed load, the first request may try at once. */
-  failAtStart(detail: string): void {
-    this.lastFailure = detail
+  /** It cannot be loaded as its weights are, so no engine was started. `again`: the next request may try at once. */
+  lack(detail: string, again: boolean): void {
     this.move("load")
-    this.move("gave-up")
+    this.fail(detail)
+    if (again) this.failedAtMs = Number.NEGATIVE_INFINITY
   }
 
   /** Its process has not ended. */

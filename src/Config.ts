@@ -474,7 +474,11 @@ export const otlpSettings = (
 export const visibleGpus = (env: NodeJS.ProcessEnv = process.env): string | undefined =>
   env.CUDA_VISIBLE_DEVICES
 
-/** The model hub's own variables, read by `models pull` alone. The token is no setting: it has no flag. */
+/** HF_HUB_OFFLINE, as the hub's own tools read it: nothing is pulled. */
+export const isHubOffline = (env: NodeJS.ProcessEnv = process.env): boolean =>
+  ["1", "on", "yes", "true"].includes((env.HF_HUB_OFFLINE ?? "").toLowerCase())
+
+/** The model hub's own variables, for `models pull` and for a node that pulls. The token is no setting: it has no flag. */
 export interface HubSettings {
   /** Without a slash at its end. */
   readonly endpoint: string

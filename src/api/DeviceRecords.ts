@@ -4,6 +4,8 @@ import { Effect } from "effect"
 import { Device } from "#actors/Device.ts"
 import { heldByNode } from "#actors/MemoryWatch.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import type { ModelView } from "#actors/ModelView.ts"
+import { Redeployment } from "#actors/Redeployment.ts"
 import { type DeviceMemory, statusMemory, toMb, usedMemory } from "#domain/DeviceMemory.ts"
 import type { NvidiaGpu } from "#domain/NvidiaSmi.ts"
 
@@ -38,9 +40,9 @@ const gpuFacts = (gpu: NvidiaGpu): DeviceFacts => ({
 })
 
 /** This process and the engines', with what they hold now. */
-const hostProcesses = (registry: ModelRegistry["Service"]): ReadonlyArray<DeviceProcess> => [
+const hostProcesses = (views: ReadonlyArray<ModelView>): ReadonlyArray<DeviceProcess> => [
   { pid: process.pid, name: "edgewise", bytes: process.memoryUsage.rss() },
-  ...registry.all().flatMap(({ entry, host }) => {
+  ...views.flatMap(({ entry, host }) => {
     const pid = host?.gauges().pid
     return pid === undefined || host === undefined
       ? []
@@ -49,10 +51,12 @@ const hostProcesses = (registry: ModelRegistry["Service"]): ReadonlyArray<Device
 ]
 
 /** `now` asks the driver again, for a before and an after. */
-export const devicesNow = (now: boolean): Effect.Effect<DevicesNow, never, Device | ModelRegistry> =>
+export const devicesNow = (
+  now: boolean,
+): Effect.Effect<DevicesNow, never, Device | ModelRegistry | Redeployment> =>
   Effect.gen(function* () {
     const device = yield* Device
-    const registry = yield* ModelRegistry
+    const views = [...(yield* ModelRegistry).all(), ...(yield* Redeployment).leaving()]
     const { gpus, processes } = yield* now ? device.nvidiaNow : device.nvidia
     if (gpus.length > 0) {
       return {
@@ -61,7 +65,7 @@ export const devicesNow = (now: boolean): Effect.Effect<DevicesNow, never, Devic
       }
     }
     const { budgetBytes, name } = device.host()
-    const memory = { totalBytes: budgetBytes, usedBytes: heldByNode(registry) }
+    const memory = { totalBytes: budgetBytes, usedBytes: heldByNode(views) }
     const host: DeviceFacts = {
       index: 0,
       name,
@@ -70,7 +74,7 @@ export const devicesNow = (now: boolean): Effect.Effect<DevicesNow, never, Devic
       memoryPercent: Math.min(100, Math.round(usedMemory(memory).percent_used)),
       temperatureC: yield* device.temperature,
     }
-    return { devices: [host], processes: hostProcesses(registry) }
+    return { devices: [host], processes: hostProcesses(views) }
   })
 
 /** All devices together, for the purge's before and after. */

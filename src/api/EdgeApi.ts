@@ -5,10 +5,12 @@ import { ChatCompletion, ChatRequest } from "#domain/Chat.ts"
 import { Completion, CompletionRequest } from "#domain/Completion.ts"
 import { SpeechRequest } from "#domain/Speech.ts"
 import { Authentication } from "./Authentication.ts"
+import { ReloadRecord } from "./CatalogReload.ts"
 import { HealthRecord } from "./Health.ts"
 import { ModelLogsRecord } from "./ModelLogs.ts"
 import { ModelList, ModelListEntry, ModelStatusRecord } from "./Models.ts"
 import { LoadRequest, PurgeRequest, UnloadRequest } from "./Operations.ts"
+import { PullRequest } from "./PullRequest.ts"
 
 const detail = (name: string, status: number, description: string) =>
   Schema.Struct({ detail: Schema.String }).annotate({
@@ -229,6 +231,15 @@ export class OperationsGroup extends HttpApiGroup.make("Operations")
       error: [...operatorErrors, NotLoaded],
     }),
     HttpApiEndpoint.post("unloadAll", "/v1/models/unload-all", { success: record, error: operatorErrors }),
+    HttpApiEndpoint.post("pullModel", "/v1/models/pull", {
+      payload: PullRequest,
+      success: eventStream,
+      error: [...operatorErrors, NotLoaded, AtCapacity],
+    }),
+    HttpApiEndpoint.post("reloadCatalog", "/v1/models/reload", {
+      success: ReloadRecord,
+      error: [...operatorErrors, AtCapacity],
+    }),
     HttpApiEndpoint.get("gpuStatus", "/v1/gpu/status", { success: record, error: operatorErrors }),
     HttpApiEndpoint.get("gpuMemory", "/v1/gpu/memory", { success: record, error: operatorErrors }),
     HttpApiEndpoint.post("gpuPurge", "/v1/gpu/purge", {

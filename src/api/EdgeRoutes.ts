@@ -18,8 +18,17 @@ import { liveTranscription } from "./LiveTranscription.ts"
 import { metrics } from "./Metrics.ts"
 import { modelLogs } from "./ModelLogs.ts"
 import { listModels, modelStatus, oneModel } from "./Models.ts"
-import { gpuMemory, gpuPurge, gpuStatus, loadModel, unloadAll, unloadModel } from "./Operations.ts"
+import {
+  gpuMemory,
+  gpuPurge,
+  gpuStatus,
+  loadModel,
+  reloadCatalog,
+  unloadAll,
+  unloadModel,
+} from "./Operations.ts"
 import { Playground } from "./Playground.ts"
+import { pullModelOnNode } from "./PullRequest.ts"
 import { realtimeTranscription } from "./RealtimeTranscription.ts"
 import { speech, voices } from "./Speech.ts"
 import { storeOutage } from "./StoreOutage.ts"
@@ -79,6 +88,8 @@ const Operations = HttpApiBuilder.group(EdgeApi, "Operations", (handlers) =>
     .handleRaw("unloadModel", ({ request }) => answered(unloadModel(request)))
     .handleRaw("modelLogs", ({ request }) => answered(modelLogs(request)))
     .handleRaw("unloadAll", ({ request }) => answered(unloadAll(request)))
+    .handleRaw("pullModel", ({ request }) => answered(pullModelOnNode(request)))
+    .handleRaw("reloadCatalog", ({ request }) => answered(reloadCatalog(request)))
     .handleRaw("gpuStatus", ({ request }) => answered(gpuStatus(request)))
     .handleRaw("gpuMemory", ({ request }) => answered(gpuMemory(request)))
     .handleRaw("gpuPurge", ({ request }) => answered(gpuPurge(request))),
@@ -115,6 +126,8 @@ export const knownPaths: KnownPaths = {
   [modelPath]: ["GET"],
   "/v1/models/load": ["POST"],
   "/v1/models/logs": ["GET"],
+  "/v1/models/pull": ["POST"],
+  "/v1/models/reload": ["POST"],
   "/v1/models/status": ["GET"],
   "/v1/models/unload": ["POST"],
   "/v1/models/unload-all": ["POST"],

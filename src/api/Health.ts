@@ -6,6 +6,7 @@ import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import type { ModelStatus } from "#actors/ModelStatus.ts"
 import { StoreIsThere } from "#store/StoreNode.ts"
 import { identify } from "./Authentication.ts"
+import { ModelPulls } from "./ModelPulls.ts"
 import { failuresOf } from "./Models.ts"
 import { CurrentNotes } from "./RequestNotes.ts"
 
@@ -90,7 +91,7 @@ export const health = Effect.fnUntraced(function* (request: HttpServerRequest.Ht
       node: name,
       runtime: `edgewise/${version} node/${process.versions.node}`,
       timestamp: timestamp(yield* Clock.currentTimeMillis),
-      features: { dynamic_loading: true, huggingface_support: true },
+      features: { dynamic_loading: true, huggingface_support: yield* (yield* ModelPulls).canPull },
       backend: {
         healthy: status !== "unhealthy",
         info: {

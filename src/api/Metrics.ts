@@ -6,6 +6,7 @@ import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { LiveSessions } from "#actors/LiveSessions.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import { Redeployment } from "#actors/Redeployment.ts"
 import { Forbidden } from "#domain/Errors.ts"
 import { monotonicMs } from "#domain/Monotonic.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
@@ -132,6 +133,11 @@ export const families = Effect.gen(function* () {
     [...live].map(([model, one]) => [{ model }, part(one)])
   const node: ReadonlyArray<Family> = [
     gauge("info", "1; the labels say what runs.", [[{ version, region: name }, 1]]),
+    gauge(
+      "models_leaving",
+      "Engines that a reload of the catalog has removed or replaced and that finish their last requests.",
+      alone((yield* Redeployment).leaving().length),
+    ),
     gauge("requests_in_flight", "Generations admitted and not yet ended.", alone(drain.inFlight())),
     gauge(
       "node_resident_bytes",

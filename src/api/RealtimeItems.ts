@@ -187,7 +187,13 @@ export class RealtimeItems {
         Effect.andThen(reportFailure(cause, "/v1/realtime"), fail("Internal server error", "server_error")),
       ),
       Effect.scoped,
-      Effect.ensuring(Effect.sync(() => this.unfinished.delete(item))),
+      Effect.ensuring(
+        Effect.sync(() => {
+          // One that is cleared before it has run has to end, too.
+          session.stop("stop")
+          this.unfinished.delete(item)
+        }),
+      ),
     )
   }
 }

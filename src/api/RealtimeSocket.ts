@@ -160,6 +160,17 @@ export class RealtimeSocket {
     return Effect.andThen(reportFailure(error, "/v1/realtime"), told)
   }
 
+  /** Takes another place for the items to come; those that have begun end where they are. */
+  private readonly move = Effect.fnUntraced(
+    { self: this },
+    function* (this: RealtimeSocket, settings: RealtimeSettings) {
+      const seat = yield* this.reseat(settings, this.seat.place)
+      // Not waited for: an item that is still open ends with an event that comes after this one.
+      yield* this.items.afterwards(this.seat.leave)
+      this.seat = seat
+    },
+  )
+
   /** Another model, language or prompt is for the next item; a running one keeps its own. */
   private readonly change = Effect.fnUntraced(
     { self: this },
@@ -167,24 +178,22 @@ export class RealtimeSocket {
       const { language, model, prompt } = this.settings
       // Sessions describe themselves with the model's id, by whatever alias it was named.
       const next = { ...asked, model: (yield* findModel(asked.model))?.entry.id ?? asked.model }
-      if (next.model !== model || next.language !== language || next.prompt !== prompt) {
-        const seat = yield* this.reseat(next, this.seat.place)
-        // Not waited for: an item that is still open ends with an event that comes after this one.
-        yield* this.items.afterwards(this.seat.leave)
-        this.seat = seat
-      }
+      if (next.model !== model || next.language !== language || next.prompt !== prompt) yield* this.move(next)
       const turnsChanged = JSON.stringify(next.turns) !== JSON.stringify(this.settings.turns)
       this.settings = next
       if (turnsChanged) this.findTurns()
     },
   )
 
-  private readonly begin = Effect.suspend(
-    (): Effect.Effect<string, InvalidRequest | RateLimited, UsageLedger> =>
-      this.items.waiting < maxWaiting
-        ? Effect.andThen(this.admit, this.items.begin(this.seat.place, this.seat.entry))
-        : Effect.fail(new InvalidRequest({ field: "audio", problem: "comes faster than it is transcribed" })),
-  )
+  private readonly begin = Effect.gen({ self: this }, function* (this: RealtimeSocket) {
+    if (this.items.waiting >= maxWaiting) {
+      return yield* new InvalidRequest({ field: "audio", problem: "comes faster than it is transcribed" })
+    }
+    yield* this.admit
+    // A reload of the catalog has replaced the model since the last item.
+    if (!this.seat.place.isCurrent()) yield* this.move(this.settings)
+    return yield* this.items.begin(this.seat.place, this.seat.entry)
+  })
 
   private readonly hear = Effect.fnUntraced(
     { self: this },

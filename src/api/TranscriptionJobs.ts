@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { Cause, Context, Effect, Exit, FiberMap, Latch, Layer, Schedule } from "effect"
 import { Drain } from "#actors/Drain.ts"
 import { admitBatch } from "#actors/MemoryLadder.ts"
-import type { ModelRegistry } from "#actors/ModelRegistry.ts"
+import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import type { Decoder } from "#audio/Decoder.ts"
 import { removeSpooled } from "#audio/SpoolFile.ts"
 import {
@@ -49,6 +49,12 @@ const purgeEveryMs = 3_600_000
 
 /** How often jobs of nodes that have not come back are looked for. A guess: they have waited for an hour by then. */
 const lostEveryMs = 60_000
+
+/**
+ * How long jobs wait for a model that a reload has removed: an edit that was a mistake can be mended meanwhile. Then they
+ * fail. A guess.
+ */
+const removedModelMs = 600_000
 
 /** After the database failed: a guess at how long a full disk or a lock lasts at least. */
 const storeRetryMs = 1_000
@@ -100,6 +106,7 @@ const make = Effect.gen(function* () {
   const ledger = yield* UsageLedger
   const meters = yield* CurrentNodeMeters
   const services = yield* Effect.context<Accounts | Decoder | ModelRegistry | UsageLedger>()
+  const registry = yield* ModelRegistry
   const running = yield* FiberMap.make<string>()
   const work = Latch.makeUnsafe(true)
   /** Work that comes every millisecond is no reason to ask that often for jobs that another node has ended. */
@@ -133,9 +140,21 @@ const make = Effect.gen(function* () {
     return trace === undefined ? writing : trace.settle(writing)
   }
 
+  /** Whether its model has been gone from the catalog for too long; one that an operator has unloaded is not gone. */
+  const isRemoved = (job: Job, state: Kept) =>
+    Effect.map(monotonicMs, (nowMs) => {
+      if (registry.find(job.model) !== undefined) return false
+      state.missingSinceMs ??= nowMs
+      return nowMs - state.missingSinceMs >= removedModelMs
+    })
+
   const onError = (job: Job, state: Kept, error: EdgeError, trace: JobTrace | undefined) =>
     Effect.gen(function* () {
       const { detail: note, status } = problemOf(error)
+      if (error._tag === "ModelNotLoaded" && (yield* isRemoved(job, state))) {
+        const removed = `Model not loaded: the node no longer has ${job.model}`
+        return yield* finish(job, "fail", { note: removed }, trace)
+      }
       if (error._tag === "EngineFailed") state.engineFailures++
       const waitMs = passes(error) ? retryAfterMs(error, state.engineFailures) : undefined
       const isUnpaid = error._tag === "PaymentRequired"

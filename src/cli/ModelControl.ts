@@ -41,7 +41,11 @@ export const loadStates = (given: {
     Effect.orElseSucceed(() => undefined),
   )
 
-const post = Effect.fnUntraced(function* (access: NodeAccess, target: string, body: object | undefined) {
+export const post = Effect.fnUntraced(function* (
+  access: NodeAccess,
+  target: string,
+  body: object | undefined,
+) {
   const text = body === undefined ? "" : JSON.stringify(body)
   const incoming = yield* send(access, {
     method: "POST",

@@ -15,9 +15,16 @@ import { trustOptions } from "./NodeTrust.ts"
 export class NodeRefused extends Schema.TaggedError<NodeRefused>()("NodeRefused", {
   status: Schema.Int,
   detail: Schema.String,
+  /** A line for each mistake in a file of the node's operator. */
+  lines: Schema.optionalKey(Schema.Array(Schema.String)),
 }) {
   override get message(): string {
     return this.status === 0 ? this.detail : `${this.detail} (${this.status})`
+  }
+
+  /** Of the command that it ends: a wrong file is an operator's mistake, like wrong usage. */
+  get exitStatus(): number {
+    return this.lines === undefined ? 1 : 2
   }
 }
 
@@ -199,13 +206,19 @@ export const textOf = (incoming: IncomingMessage): Effect.Effect<string, NodeRef
 
 const refusalOf = (status: number, text: string): NodeRefused => {
   let detail = text.slice(0, 300) || "the node refused the request"
+  let lines: ReadonlyArray<string> = []
   try {
-    const body = JSON.parse(text) as { readonly detail?: unknown; readonly message?: unknown }
+    const body = JSON.parse(text) as {
+      readonly detail?: unknown
+      readonly message?: unknown
+      readonly mistakes?: unknown
+    }
     detail = String(body.detail ?? body.message ?? detail)
+    if (Array.isArray(body.mistakes)) lines = body.mistakes.map(String)
   } catch {
     // Not the node's own words, e.g. those of a proxy in front of it.
   }
-  return new NodeRefused({ status, detail })
+  return new NodeRefused({ status, detail, ...(lines.length === 0 ? {} : { lines }) })
 }
 
 /** The answer, where it is one of these; otherwise its refusal. */

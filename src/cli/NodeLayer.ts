@@ -1,7 +1,7 @@
 // The layers of one node, stacked: what `serve` runs and what the contract tests start in their own process.
 // Knows every room by its layer and decides nothing; settings come from Config.
 import { join } from "node:path"
-import { Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import { Device } from "#actors/Device.ts"
 import { Drain } from "#actors/Drain.ts"
@@ -13,6 +13,7 @@ import { NvidiaSmi } from "#actors/NvidiaSmi.ts"
 import { answerFailures } from "#api/AnswerFailures.ts"
 import { AuthFailures } from "#api/AuthFailures.ts"
 import { TrustedProxies } from "#api/CallerAddress.ts"
+import { CatalogReload } from "#api/CatalogReload.ts"
 import { DevelopmentKeyCheck, makeDevelopmentKeyCheck } from "#api/DevelopmentKey.ts"
 import { EdgeRoutes, knownPaths } from "#api/EdgeRoutes.ts"
 import { EventLoopDelay } from "#api/EventLoopDelay.ts"
@@ -20,6 +21,7 @@ import { NodeIdentity } from "#api/Health.ts"
 import { Idempotency } from "#api/Idempotency.ts"
 import { MetricsPage } from "#api/Metrics.ts"
 import { OpenAiNames } from "#api/ModelNames.ts"
+import { ModelPulls } from "#api/ModelPulls.ts"
 import { Repository } from "#api/Models.ts"
 import { CurrentNodeMeters, NodeMeters } from "#api/NodeMeters.ts"
 import { PublicKeys } from "#api/PublicKeys.ts"
@@ -34,15 +36,18 @@ import { Decoder } from "#audio/Decoder.ts"
 import { VoiceUrl } from "#audio/VoiceUrl.ts"
 import { type DevKeyAccess, devKeyAccess } from "#domain/DevelopmentKey.ts"
 import { LogRate } from "#domain/LogRate.ts"
+import type { ModelEntry } from "#domain/Model.ts"
 import { CurrentLogRate } from "#domain/OperatorLog.ts"
 import { compiledCode } from "#store/CompiledCode.ts"
 import { edgeLock } from "#store/DataDir.ts"
+import { deployments, locate } from "#store/ModelFiles.ts"
 import { SigningKeys } from "#store/SigningKeys.ts"
 import { type Store, storeLayer } from "#store/Store.ts"
 import type { StoreUnavailable } from "#store/StoreErrors.ts"
+import { weightsDir } from "#store/Weights.ts"
 import type { TransportSettings } from "#transport/TransportSettings.ts"
 import * as UwsServer from "#transport/UwsServer.ts"
-import { type Config, visibleGpus } from "../Config.ts"
+import { type Config, catalogRegions, hubSettings, isHubOffline, visibleGpus } from "../Config.ts"
 import { tlsFiles } from "./NodeCertificate.ts"
 import { version } from "./Version.ts"
 
@@ -94,6 +99,33 @@ export const developmentKeyAccess = ({ databaseUrl, devKey, host }: Config): Dev
 /** The counters of one process, whatever its roles. */
 export const nodeMeters = (): NodeMeters => new NodeMeters(Object.keys(knownPaths))
 
+/** What the catalog deploys here at the moment. */
+export const deployedNow = (config: Config) =>
+  Effect.flatMap(catalogRegions(config), (regions) =>
+    deployments(config.catalog, config.region, weightsDir(config.dataDir), regions),
+  )
+
+/** Where an entry's weights are at the moment; a file that is not right is a problem of its model alone. */
+const relocate =
+  ({ catalog, dataDir }: Config) =>
+  (entry: ModelEntry): Effect.Effect<Deployment> =>
+    Effect.catch(locate(catalog, entry, weightsDir(dataDir)), ({ message: problem }) =>
+      Effect.succeed({ entry, files: {}, sizeBytes: 0, problem }),
+    )
+
+/** Weights that operators have the node itself pull. */
+const modelPulls = ({ catalog, dataDir }: Config) =>
+  Layer.unwrap(
+    Effect.map(hubSettings(), (hub) =>
+      ModelPulls.layer({
+        hub: isHubOffline() ? undefined : hub,
+        dir: weightsDir(dataDir),
+        dataDir,
+        catalog,
+      }),
+    ),
+  )
+
 /** A node, listening as soon as it is built. `settings` shortens the transport's deadlines for tests. */
 export const nodeLayer = (
   config: Config,
@@ -104,6 +136,8 @@ export const nodeLayer = (
 ) =>
   Layer.merge(edge(config, settings, meters), answerFailures).pipe(
     Layer.provide(MetricsPage.layer({ maxAgeMs: config.metricsAgeMs, restricted: config.metricsAuth })),
+    Layer.provideMerge(modelPulls(config)),
+    Layer.provideMerge(CatalogReload.layer(deployedNow(config))),
     Layer.provideMerge(TranscriptionJobs.layer),
     Layer.provideMerge(LiveSessions.layer),
     Layer.provideMerge(memoryWatch({ evicts: config.evictIdle })),
@@ -111,6 +145,7 @@ export const nodeLayer = (
       ModelRegistry.layer(deployed, {
         idleUnloadMs: config.idleUnloadSeconds * 1000,
         evicts: config.evictIdle,
+        relocate: relocate(config),
       }),
     ),
     Layer.provideMerge(

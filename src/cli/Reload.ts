@@ -57,7 +57,10 @@ const terminalWasClosed = (): boolean => {
   }
 }
 
-/** Reloads at every SIGHUP, but stops the node as SIGTERM does where its terminal was closed. Signals that arrive during a reload lead to one more. */
+/**
+ * Reloads at every SIGHUP, but stops the node as SIGTERM does where its terminal was closed. Signals that arrive during a
+ * reload lead to one more.
+ */
 export const reloadOnHangup = Effect.gen(function* () {
   const { reload } = yield* Reload
   let wake: () => void = () => {}

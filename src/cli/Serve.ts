@@ -5,22 +5,12 @@ import { Drain } from "#actors/Drain.ts"
 import type { Deployment } from "#actors/ModelRegistry.ts"
 import type { NodeMeters } from "#api/NodeMeters.ts"
 import { tryDataDirectory } from "#store/DataDir.ts"
-import { deployments } from "#store/ModelFiles.ts"
-import { weightsDir } from "#store/Weights.ts"
-import {
-  type Config,
-  catalogRegions,
-  load,
-  otlpSettings,
-  roles,
-  type SettingName,
-  settings,
-} from "../Config.ts"
+import { type Config, hubSettings, load, otlpSettings, roles, type SettingName, settings } from "../Config.ts"
 import { curlLine } from "./CurlLine.ts"
 import { credentialLines } from "./FirstCredential.ts"
 import { keepHeapSmall } from "./HeapGrowth.ts"
 import { keepCertificate, type NodeCertificate, nodeCertificate } from "./NodeCertificate.ts"
-import { nodeMeters } from "./NodeLayer.ts"
+import { deployedNow, nodeMeters } from "./NodeLayer.ts"
 import { Reload, reloadOnHangup } from "./Reload.ts"
 import { rolesLayer } from "./Roles.ts"
 import { Started } from "./Started.ts"
@@ -77,20 +67,12 @@ const run = Effect.fnUntraced(function* (config: Config, meters: NodeMeters) {
   const serves = config.roles.includes("edge")
   if (serves || config.roles.includes("auth")) yield* tryDataDirectory(config.dataDir)
   for (const warning of yield* startWarnings(config)) yield* Effect.logWarning(warning)
-  const deployed = serves
-    ? yield* deployments(
-        config.catalog,
-        config.region,
-        weightsDir(config.dataDir),
-        yield* catalogRegions(config),
-      )
-    : []
+  const deployed = serves ? yield* deployedNow(config) : []
   const stopping = yield* Effect.forkChild(toldToStop, { startImmediately: true })
   yield* Effect.gen(function* () {
     yield* greet(config, deployed, certificate)
     const listeners = (yield* Started).listening.map(({ listener }) => listener)
     if (certificate !== undefined) yield* keepCertificate(config, certificate, listeners)
-    yield* reloadOnHangup
     const signal = yield* Fiber.join(stopping)
     const drain = yield* Drain
     yield* Effect.logInfo("draining").pipe(Effect.annotateLogs({ signal, inFlight: drain.inFlight() }))
@@ -103,7 +85,7 @@ const run = Effect.fnUntraced(function* (config: Config, meters: NodeMeters) {
     if (Option.isNone(finished)) {
       yield* Effect.logWarning("drain time is over").pipe(Effect.annotateLogs({ cut: drain.inFlight() }))
     }
-  }).pipe(Effect.scoped, Effect.provide([rolesLayer(config, deployed, meters), Reload.layer]))
+  }).pipe(Effect.scoped, Effect.provide(rolesLayer(config, deployed, meters)))
   yield* Effect.logInfo("stopped")
 })
 
@@ -170,9 +152,16 @@ export const serve = Command.make(
   settingFlags,
   Effect.fn(function* (given) {
     const config = yield* load(textsOf(given))
+    // Read again where it is used; here so that a mistake in it is found before anything starts.
+    yield* hubSettings()
     keepHeapSmall()
     const otlp = yield* otlpSettings()
     const meters = nodeMeters()
-    yield* run(config, meters).pipe(Effect.provide(telemetry(config, otlp, meters)))
+    // Around all of it: a SIGHUP while the node starts must not end it.
+    yield* Effect.andThen(reloadOnHangup, run(config, meters)).pipe(
+      Effect.scoped,
+      Effect.provide(Reload.layer),
+      Effect.provide(telemetry(config, otlp, meters)),
+    )
   }),
 ).pipe(Command.withDescription("Run a node"))

@@ -1,9 +1,9 @@
 // Finds and checks the weight files that catalog entries name, and decides which entries a region deploys: what the
-// registry starts. Called by serve and by the models commands. A file that is missing or damaged is noted in the
-// deployment, so that the node starts and serves its other models.
+// registry starts, and what a reload applies. Called by serve and check, by the models commands and before each load. A file
+// that is missing or damaged is noted in the deployment, so that the node starts and serves its other models.
 import { dirname, isAbsolute, join } from "node:path"
 import { Effect } from "effect"
-import type { Deployment } from "#actors/ModelRegistry.ts"
+import type { Deployment, FileVersion } from "#actors/ModelRegistry.ts"
 import { hubScheme, parseHubFile } from "#domain/HubFile.ts"
 import { isDeployedIn, type ModelEntry } from "#domain/Model.ts"
 import { BadCatalog, readCatalog } from "./CatalogFile.ts"
@@ -13,7 +13,7 @@ import { keptPath, pulled } from "./Weights.ts"
 /**
  * Where an entry's files are, and what is wrong with them (`problem`). The SHA-256 of a local file is computed where the
  * catalog names one; that of a pulled file was checked when it came. `weightsDir` is where pulled files are; a file that
- * is not there yet is listed in `missing`. `recheck` does the same again.
+ * is not there yet is listed in `missing`.
  */
 export const locate = (
   catalogPath: string,
@@ -22,13 +22,15 @@ export const locate = (
 ): Effect.Effect<Deployment, BadCatalog> =>
   Effect.gen(function* () {
     const files: Record<string, string> = {}
+    const versions: Record<string, FileVersion> = {}
     const missing: Array<string> = []
     const problems: Array<string> = []
     let sizeBytes = 0
     const check = Effect.fnUntraced(function* (role: string, source: string, path: string, sha256?: string) {
       const checked = yield* Effect.promise(() => checkWeight({ entry, role, path, sha256 }))
       files[role] = path
-      sizeBytes += checked.sizeBytes
+      if (checked.version !== undefined) versions[role] = checked.version
+      sizeBytes += checked.version?.sizeBytes ?? 0
       if (checked.problem !== undefined) problems.push(`${role}: ${source} ${checked.problem}`)
     })
     for (const [role, { sha256, source }] of Object.entries(entry.files)) {
@@ -46,14 +48,13 @@ export const locate = (
       )
       if (weightsDir === undefined || record === undefined || record.sha256 !== (sha256 ?? record.sha256))
         missing.push(source)
-      else yield* check(role, source, keptPath(weightsDir, file))
+      else {
+        yield* check(role, source, keptPath(weightsDir, file))
+        versions[role] = record
+      }
     }
     const problem = problems.join("; ")
-    const recheck = () =>
-      Effect.catch(locate(catalogPath, entry, weightsDir), (error) =>
-        Effect.succeed({ files, sizeBytes, missing, problem: error.message }),
-      )
-    return { entry, files, sizeBytes, missing, recheck, ...(problem === "" ? {} : { problem }) }
+    return { entry, files, versions, sizeBytes, missing, ...(problem === "" ? {} : { problem }) }
   })
 
 /** The deployments of a region's node. `regions` are the codes that entries may name; unchecked where absent. */

@@ -1,11 +1,11 @@
 // What is wrong with one weight file of a catalog entry, found without loading it: not there, cut short, of another format
 // or kind than the entry's, or another file than the catalog's SHA-256 says. Called by ModelFiles at the node's start and
 // before every load.
-import { createHash } from "node:crypto"
-import { createReadStream, type Stats } from "node:fs"
 import { open, stat } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
+import type { FileVersion } from "#actors/ModelRegistry.ts"
 import type { ModelEntry } from "#domain/Model.ts"
+import { sumOf } from "./FileSums.ts"
 import { checkGguf, type GgufFacts } from "./GgufCheck.ts"
 import { checkOnnx, type ExternalData } from "./OnnxCheck.ts"
 
@@ -134,56 +134,34 @@ const contentProblem = async (weight: WeightToCheck): Promise<string | undefined
   return format === "gguf" ? ggufProblem(weight) : onnxProblem(weight)
 }
 
-const sha256Of = async (path: string): Promise<string> => {
-  const hash = createHash("sha256")
-  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer)
-  return hash.digest("hex")
-}
-
-/** Sums of files as they were: a load does not read gigabytes again for a file that has not changed. */
-const sums = new Map<string, { readonly stamp: string; readonly sum: Promise<string> }>()
-const maxSums = 1_000
-
-const sumOf = (path: string, info: Stats): Promise<string> => {
-  const stamp = [info.ino, info.size, info.mtimeMs].join(" ")
-  const known = sums.get(path)
-  if (known?.stamp === stamp) return known.sum
-  if (sums.size >= maxSums) sums.clear()
-  const sum = sha256Of(path)
-  sums.set(path, { stamp, sum })
-  // A file that could not be read is read again.
-  sum.catch(() => sums.delete(path))
-  return sum
-}
-
 const codeOf = (cause: unknown): string => (cause as NodeJS.ErrnoException).code ?? "unknown error"
 
 export interface CheckedWeight {
   /** In words that follow the file's name; undefined where nothing is wrong. */
   readonly problem: string | undefined
-  readonly sizeBytes: number
+  /** What the file is now, with its sum where that was computed; undefined where there is none. */
+  readonly version: FileVersion | undefined
 }
 
 export const checkWeight = async (weight: WeightToCheck): Promise<CheckedWeight> => {
   const { path, sha256 } = weight
-  let sizeBytes = 0
+  let version: FileVersion | undefined
   try {
     const info = await stat(path)
-    sizeBytes = info.size
+    version = { sizeBytes: info.size, modifiedMs: info.mtimeMs, sha256: undefined }
     if (info.isDirectory()) {
       const needsFile = formatOf(weight) !== undefined || sha256 !== undefined
-      return { problem: needsFile ? "is a folder, not a file" : undefined, sizeBytes }
+      return { problem: needsFile ? "is a folder, not a file" : undefined, version }
     }
     const problem = await contentProblem(weight)
-    if (problem !== undefined) return { problem, sizeBytes }
-    if (sha256 === undefined) return { problem: undefined, sizeBytes }
+    if (problem !== undefined || sha256 === undefined) return { problem, version }
     const actual = await sumOf(path, info)
     return {
       problem: actual === sha256 ? undefined : `has SHA-256 ${actual}, the catalog says ${sha256}`,
-      sizeBytes,
+      version: { ...version, sha256: actual },
     }
   } catch (cause) {
     const code = codeOf(cause)
-    return { problem: code === "ENOENT" ? "is not there" : `cannot be read (${code})`, sizeBytes }
+    return { problem: code === "ENOENT" ? "is not there" : `cannot be read (${code})`, version }
   }
 }

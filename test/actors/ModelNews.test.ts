@@ -4,7 +4,6 @@ import { Effect, Layer, Schedule } from "effect"
 import { Device } from "#actors/Device.ts"
 import { EngineStarter } from "#actors/EngineProcess.ts"
 import { type Deployment, ModelRegistry } from "#actors/ModelRegistry.ts"
-import type { FoundFiles } from "#actors/ModelView.ts"
 import { NvidiaSmi } from "#actors/NvidiaSmi.ts"
 import { type FakeWorld, fakeDeployment, fakeWorld } from "../support/FakeNode.ts"
 import { inProcessEngines } from "../support/InProcessEngine.ts"
@@ -89,17 +88,18 @@ describe("lines of a model", () => {
 
 it.live("a problem with the files is looked for again at each load, and gone once it is mended", () => {
   const { layer, lines } = collectLines()
-  let found: FoundFiles = { files: {}, sizeBytes: 0, problem: "weights: x.gguf is not there" }
-  let checks = 0
-  const deployment: Deployment = {
-    ...fakeDeployment({ id: "a", runtime: { load: "start" } }),
+  let found: Pick<Deployment, "files" | "sizeBytes" | "missing" | "problem"> = {
+    files: {},
+    sizeBytes: 0,
     problem: "weights: x.gguf is not there",
-    recheck: () =>
-      Effect.sync(() => {
-        checks++
-        return found
-      }),
   }
+  let checks = 0
+  const { entry } = fakeDeployment({ id: "a", runtime: { load: "start" } })
+  const relocate = () =>
+    Effect.sync((): Deployment => {
+      checks++
+      return { entry, ...found }
+    })
   return Effect.gen(function* () {
     expect(yield* view("a")).toMatchObject({ status: "failed", lastFailure: "weights: x.gguf is not there" })
     expect(messages(lines, "a")).toEqual(["model cannot be loaded"])
@@ -117,7 +117,7 @@ it.live("a problem with the files is looked for again at each load, and gone onc
     expect(claimedBytes).toBeGreaterThanOrEqual(155 * mebibyte)
   }).pipe(
     Effect.provide(
-      ModelRegistry.layer([deployment]).pipe(
+      ModelRegistry.layer([{ entry, ...found }], { relocate }).pipe(
         Layer.provideMerge(Device.layer(device)),
         Layer.provide(Layer.merge(NvidiaSmi.none, layer)),
       ),

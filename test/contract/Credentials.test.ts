@@ -57,6 +57,8 @@ const endpoints: ReadonlyArray<Endpoint> = [
   { method: "POST", path: "/v1/models/unload", body: { model_name: "none" }, standard: 403, superadmin: 404 },
   { method: "POST", path: "/v1/models/unload-all", standard: 403, superadmin: 200 },
   { method: "GET", path: "/v1/models/logs", standard: 403, superadmin: 400 },
+  { method: "POST", path: "/v1/models/reload", standard: 403, superadmin: 200 },
+  { method: "POST", path: "/v1/models/pull", body: { model_name: "none" }, standard: 403, superadmin: 404 },
   { method: "POST", path: "/v1/gpu/purge", body: {}, standard: 403, superadmin: 200 },
 ]
 

@@ -65,6 +65,8 @@ export interface NodeProcess {
   readonly port: number
   readonly devKey: string
   readonly dataDir: string
+  /** The catalog file it was started with, for tests that edit it. */
+  readonly catalog: string
   readonly pid: number
   /** Everything it has printed for its operator. */
   readonly stdout: () => string
@@ -121,6 +123,7 @@ export const startProcess = async (options: {
     port: Number(new URL(base).port),
     devKey: /svc_[0-9A-Za-z]+/.exec(stdout())?.[0] ?? "",
     dataDir,
+    catalog,
     pid: child.pid!,
     stdout,
     stderr,

@@ -4,10 +4,12 @@
 import { join } from "node:path"
 import { Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import { HttpServer } from "effect/http"
+import type { Device } from "#actors/Device.ts"
 import type { Drain } from "#actors/Drain.ts"
 import type { HostGauges } from "#actors/EngineHost.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import type { ModelStatus } from "#actors/ModelStatus.ts"
+import type { Redeployment } from "#actors/Redeployment.ts"
 import { Accounts } from "#store/Accounts.ts"
 import type { Jobs } from "#store/Jobs.ts"
 import { deployments } from "#store/ModelFiles.ts"
@@ -49,7 +51,16 @@ export interface TestNodeOptions {
   readonly log?: Layer.Layer<never>
 }
 
-type Services = Accounts | Drain | Jobs | UsageLedger | ModelRegistry | Listener | HttpServer.HttpServer
+type Services =
+  | Accounts
+  | Device
+  | Drain
+  | Jobs
+  | UsageLedger
+  | ModelRegistry
+  | Redeployment
+  | Listener
+  | HttpServer.HttpServer
 
 export interface TestNode {
   readonly port: number
@@ -57,6 +68,8 @@ export interface TestNode {
   /** `ws://` or `wss://`, host and port. */
   readonly socketBase: string
   readonly dataDir: string
+  /** The catalog file it was started with, for tests that edit it. */
+  readonly catalog: string
   readonly keys: TestKeys
   readonly counts: TransportCounts
   readonly listener: Listener["Service"]
@@ -133,6 +146,7 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
     base,
     socketBase: base.replace(/^http/, "ws"),
     dataDir,
+    catalog,
     keys,
     run,
     counts: Context.get(services, Listener).counts,

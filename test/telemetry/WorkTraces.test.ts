@@ -129,6 +129,7 @@ it("of a session sums what its places took, each of them once, and keeps the fir
     return {
       spent,
       speaker,
+      isCurrent: () => true,
       begin: () => ({ samples: left.shift() ?? 0 }) as unknown as LiveSession<LiveError>,
     }
   }
