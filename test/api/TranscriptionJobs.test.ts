@@ -38,7 +38,7 @@ const under = (
     purge: Effect.void,
     ...jobs,
   }
-  const registry = { find: found, model: () => undefined }
+  const registry = { find: found, model: () => undefined, all: () => [] }
   return TranscriptionJobs.layer.pipe(
     Layer.provide([
       Drain.layer,
