@@ -152,6 +152,7 @@ const make = Effect.gen(function* () {
     Effect.gen(function* () {
       const { detail: note, status } = problemOf(error)
       if (error._tag === "ModelNotLoaded" && (yield* isRemoved(job, state))) {
+        yield* Effect.provideContext(reportJob(job, error), services)
         const removed = `Model not loaded: the node no longer has ${job.model}`
         return yield* finish(job, "fail", { note: removed }, trace)
       }

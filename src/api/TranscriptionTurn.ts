@@ -68,7 +68,7 @@ export const takeTurn = (
     const principal = yield* (yield* Accounts).principalOf(job.keyId)
     const entry = yield* transcriptionModel(job.model)
     const registry = yield* ModelRegistry
-    const model = registry.model(job.model)
+    const model = registry.model(entry.id)
     const from = progressOn(kept, model)
     kept.model = model
     kept.missingSinceMs = undefined
@@ -96,7 +96,7 @@ export const takeTurn = (
           const decodedMs = Math.ceil(samplesToMs(decodedSamples, LISTEN_RATE_HZ))
           kept.decodedMs = Math.max(kept.decodedMs ?? 0, decodedMs)
           // A reload has replaced the model: it need not wait for this file, which goes on with the new one.
-          const current = registry.model(job.model)
+          const current = registry.model(entry.id)
           if (current !== undefined && current !== model) return Effect.fail(new TurnOver())
           return windows++ === 0 || windows % windowsOfTurn !== 0
             ? Effect.void
