@@ -163,6 +163,22 @@ export const settings = {
     fallback: builtInCatalog,
     parse: nonEmpty,
   },
+  transport: {
+    variable: "EDGEWISE_TRANSPORT",
+    flag: "transport",
+    help: "what serves HTTP; uWebSockets.js is the only one at present",
+    allowed: "uws or auto",
+    fallback: "auto",
+    parse: oneOf(["uws", "auto"]),
+  },
+  decoder: {
+    variable: "EDGEWISE_DECODER",
+    flag: "decoder",
+    help: "what decodes audio files; the FFmpeg of the package node-av is the only one at present",
+    allowed: "node-av or auto",
+    fallback: "auto",
+    parse: oneOf(["node-av", "auto"]),
+  },
   openaiAliases: {
     variable: "EDGEWISE_OPENAI_ALIASES",
     flag: "openai-aliases",

@@ -109,6 +109,8 @@ export const settingFlags = {
   databaseUrl: flagOf("databaseUrl"),
   region: flagOf("region"),
   catalog: flagOf("catalog"),
+  transport: flagOf("transport"),
+  decoder: flagOf("decoder"),
   openaiAliases: flagOf("openaiAliases"),
   rateLimit: flagOf("rateLimit"),
   authFailureLimit: flagOf("authFailureLimit"),
