@@ -19,7 +19,12 @@ import type { Synthesis } from "./Synthesis.ts"
  */
 const batchAheadBytes = 16 * 1024 * 1024
 
-const streamHeaders = { "x-service-stream": "1", "x-service-sample-rate": String(SPEECH_RATE_HZ) }
+const streamHeaders = {
+  "x-service-stream": "1",
+  "x-service-sample-rate": String(SPEECH_RATE_HZ),
+  // Makes nginx pass the stream on as it arrives, also where `proxy_buffering` is on.
+  "x-accel-buffering": "no",
+}
 
 /** Opens an encoder in the request's scope; closing that without `finish` leaves a stream without its end mark. */
 const openEncoder = Effect.fnUntraced(function* (

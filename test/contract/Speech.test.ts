@@ -127,6 +127,7 @@ describe("a streamed reply", () => {
     expect(headerOf(reply, "transfer-encoding")).toBe("chunked")
     expect(headerOf(reply, "content-length")).toBeUndefined()
     expect(headerOf(reply, "x-service-stream")).toBe("1")
+    expect(headerOf(reply, "x-accel-buffering")).toBe("no")
     expect(headerOf(reply, "x-service-sample-rate")).toBe("24000")
     expect(headerOf(reply, "access-control-allow-origin")).toBe("*")
     expect(reply.chunkSizes.length).toBeGreaterThan(2)
