@@ -34,6 +34,8 @@ export interface Grant {
   readonly threads: number
   /** Variables that its process needs to find its device. */
   readonly environment: Readonly<Record<string, string>>
+  /** Whether it still counts: it is given back when the scope of the claim closes. */
+  readonly counts: () => boolean
   /** Bytes of the grant by device id. */
   readonly held: () => ReadonlyMap<string, number>
   /** After loading: what was measured replaces what was expected where it is more. */
@@ -79,6 +81,8 @@ export class Device extends Context.Service<
   {
     /** Memory is refused where it is not there. */
     readonly claim: (claim: Claim) => Effect.Effect<Grant, DeviceExhausted, Scope.Scope>
+    /** What would be refused of a claim if nothing else had any memory; undefined if it would fit. */
+    readonly tooLarge: (claim: Claim) => Effect.Effect<DeviceExhausted | undefined>
     readonly host: () => HostReading
     /** Share of all processors' time in use since it was last asked, percent, rounded. */
     readonly utilization: Effect.Effect<number>
@@ -151,6 +155,38 @@ const make = (smi: NvidiaSmi["Service"], options: DeviceOptions): Device["Servic
     return Effect.succeed(entry)
   }
 
+  const tooLarge = Effect.fnUntraced(function* (claim: Claim) {
+    const gpu = claim.placement === "nvidia" ? roomiest(yield* smi.reading) : undefined
+    const hostBytes = claim.processBytes + (gpu === undefined ? claim.weightBytes : 0)
+    const wholes = [
+      {
+        id: hostId,
+        name: "the host",
+        wantedBytes: hostBytes,
+        wholeBytes: (budgetBytes * modelPercent) / 100,
+      },
+      ...(gpu === undefined
+        ? []
+        : [
+            {
+              id: gpu.uuid,
+              name: `GPU ${gpu.index}`,
+              wantedBytes: claim.weightBytes,
+              wholeBytes: gpu.totalBytes * gpuShare,
+            },
+          ]),
+    ]
+    const small = wholes.find(({ wantedBytes, wholeBytes }) => wantedBytes > wholeBytes)
+    return small === undefined
+      ? undefined
+      : new DeviceExhausted({
+          deviceId: small.id,
+          deviceName: small.name,
+          wantedBytes: small.wantedBytes,
+          freeBytes: Math.floor(small.wholeBytes),
+        })
+  })
+
   const settle = (entry: Entry) =>
     Effect.fnUntraced(function* (pid: number | undefined, residentBytes: number) {
       entry.hostBytes = Math.max(entry.hostBytes, residentBytes)
@@ -172,6 +208,7 @@ const make = (smi: NvidiaSmi["Service"], options: DeviceOptions): Device["Servic
       const grant: Grant = {
         threads: entry.threads,
         environment: gpu === undefined ? {} : { CUDA_VISIBLE_DEVICES: gpu.uuid },
+        counts: () => entries.has(entry),
         held: () =>
           new Map([
             [hostId, entry.hostBytes],
@@ -184,6 +221,7 @@ const make = (smi: NvidiaSmi["Service"], options: DeviceOptions): Device["Servic
 
   return Device.of({
     claim,
+    tooLarge,
     host: () => ({
       name: processorName(),
       budgetBytes,

@@ -23,6 +23,9 @@ const devices = (): ReadonlyArray<string> => {
   return [...names, "dri", "kfd"].map((name) => join("/dev", name)).filter((path) => existsSync(path))
 }
 
+/** Where ONNX Runtime looks which devices there are; it warns about each of these that it cannot read. */
+const deviceLists = ["/sys/bus/pci/devices", "/sys/class/drm", "/sys/devices"]
+
 /** Where drivers of GPUs, and libraries of the operator's own, keep what they read. */
 const driverFolders = ["/opt", "/sys", "/etc/vulkan", "/etc/OpenCL", "/etc/nvidia", "/etc/glvnd"]
 
@@ -65,7 +68,7 @@ export const engineConfinement = ({ compiled, env, files, home, room }: EngineSu
       ...[...new Set(files.flatMap((file) => [file, realPathOf(file)]))].map((file) =>
         weightsGrant(file, closed),
       ),
-      ...pathsOf(env).map((path) => ({ path, access: "read" }) as const),
+      ...[...deviceLists, ...pathsOf(env)].map((path) => ({ path, access: "read" }) as const),
       ...forGpus(env, present),
     ],
     sockets: present.length === 0 ? "none" : "local",

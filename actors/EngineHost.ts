@@ -8,6 +8,7 @@ import { type EngineFailed, ModelUnavailable } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
 import type { EngineFacts, EngineKind, EngineSpec } from "#engines/Engine.ts"
 import type { FromEngine, WireError } from "#engines/Wire.ts"
+import type { EngineOutput } from "./EngineOutput.ts"
 import * as EngineProcess from "./EngineProcess.ts"
 import { EngineRequests, type RequestGauges } from "./EngineRequests.ts"
 import type { Listener, RunError, RunOptions } from "./EngineRun.ts"
@@ -26,12 +27,20 @@ export interface HostOptions {
   readonly onEvent: (event: HostEvent) => void
   /** Where its work is counted; they outlive it. */
   readonly meters?: ModelMeters
+  /** Where what it prints is kept; outlives it too. */
+  readonly output?: EngineOutput
   /** Whose requests its engines crashed over; outlives it too. */
   readonly suspects?: CrashSuspects
 }
 
-/** What the host tells its Model actor; never awaited, so a busy actor cannot hold up an engine. */
-export type HostEvent = { readonly event: "ready" | "crashed" | "gave-up"; readonly detail: string }
+/**
+ * What the host tells its Model actor; never awaited, so a busy actor cannot hold up an engine. `crashed` and `hung`: an
+ * engine has ended, and `restarting` or `gave-up` follows. `refused`: the engine could not load the weights.
+ */
+export interface HostEvent {
+  readonly event: "ready" | "crashed" | "hung" | "restarting" | "gave-up" | "refused"
+  readonly detail: string
+}
 
 export interface HostGauges extends RequestGauges {
   readonly slots: number
@@ -55,7 +64,16 @@ class EngineDied extends Schema.TaggedError<EngineDied>()("EngineDied", {
 /** Sent by an operator, or by the kernel where the machine's memory is full: no request's doing, as far as anybody can tell. */
 const fromOutside: ReadonlySet<string> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"])
 
-const isExcused = (error: unknown): boolean => error instanceof EngineDied && !error.counts
+/** Whether the engine ended over requests of users who had ended it before. */
+const isExcused = (cause: Cause.Cause<unknown>): boolean =>
+  cause.reasons.some((one) => Cause.isFailReason(one) && one.error instanceof EngineDied && !one.error.counts)
+
+const restartDetail = (nth: number, excused: boolean): string => {
+  const allowed = `${Tree.engineHost.intensity} in ${Tree.engineHost.periodMs / 1000} s`
+  return excused
+    ? `a restart that is not counted towards the ${allowed}: a user of an earlier crash had a request in the engine`
+    : `restart ${nth} of at most ${allowed}`
+}
 
 export class EngineHost {
   private readonly options: HostOptions
@@ -221,9 +239,11 @@ export class EngineHost {
     function* () {
       const refused = yield* Deferred.make<WireError>()
       const start = yield* EngineProcess.EngineStarter
+      const printed = this.options.output?.open()
       const process = yield* start({
         isolation: this.entry.runtime.isolation,
         environment: this.options.environment,
+        onOutput: (stream, chunk) => printed?.take(stream, chunk),
         files: this.options.spec.files,
         onMessage: (message) =>
           this.onMessage(message, (error) => Deferred.doneUnsafe(refused, Effect.succeed(error))),
@@ -242,10 +262,12 @@ export class EngineHost {
           }),
       )
       const end = yield* Effect.raceFirst(Deferred.await(refused), Effect.raceFirst(crashed, this.heartbeat))
+      printed?.end()
       if (!(end instanceof EngineDied)) return end
       this.ready = false
       const { detail, ofRequest, reason } = end
       const counts = this.requests.crash(reason, detail, ofRequest)
+      this.options.onEvent({ event: reason, detail })
       if (reason === "hung") process.kill()
       return yield* new EngineDied({ reason, detail, ofRequest, counts })
     },
@@ -256,23 +278,28 @@ export class EngineHost {
       supervise(
         `engine ${this.entry.id}`,
         Tree.engineHost,
-        (_cause, nth) =>
+        (cause, nth) =>
           Effect.sync(() => {
             this.restarts++
             this.meters.restarts++
-            this.options.onEvent({ event: "crashed", detail: `restart ${nth}` })
+            this.options.onEvent({ event: "restarting", detail: restartDetail(nth, isExcused(cause)) })
           }),
-        (cause) => !cause.reasons.some((one) => Cause.isFailReason(one) && isExcused(one.error)),
+        (cause) => !isExcused(cause),
       ),
       Effect.matchEffect({
-        onSuccess: (refusal) => Effect.sync(() => this.giveUp(refusal.detail)),
-        onFailure: (error) => Effect.sync(() => this.giveUp(`${error.restarts} restarts in the window`)),
+        onSuccess: (refusal) => Effect.sync(() => this.giveUp("refused", refusal.detail)),
+        onFailure: ({ restarts }) =>
+          Effect.sync(() => {
+            const seconds = Tree.engineHost.periodMs / 1000
+            this.giveUp("gave-up", `it ended ${restarts + 1} times within ${seconds} s`)
+          }),
       }),
     ),
   )
 
-  private giveUp(detail: string): void {
+  private giveUp(event: "refused" | "gave-up", detail: string): void {
+    // First: completing what waits for the load resumes it at once, and it reads why the load has failed.
+    this.options.onEvent({ event, detail })
     this.finish("crashed", detail)
-    this.options.onEvent({ event: "gave-up", detail })
   }
 }

@@ -1,11 +1,13 @@
-// Starts one engine process or worker thread and gives its two message directions; knows nothing of requests.
-// Used by EngineHost. Closing the scope asks the engine to stop, waits, then kills it: after that its memory is back.
+// Starts one engine process or worker thread, gives its two message directions and what it prints; knows nothing of
+// requests. Used by EngineHost. Closing the scope asks the engine to stop, waits, then kills it: after that its memory is back.
 import { type ChildProcess, fork } from "node:child_process"
+import type { Readable } from "node:stream"
 import { Worker } from "node:worker_threads"
 import { Context, Deferred, Effect, type Scope } from "effect"
 import { launch } from "#confine/Launch.ts"
 import { Room } from "#confine/Room.ts"
 import { CompiledCode, compiledCodeEnvironment } from "#domain/CompiledCode.ts"
+import { exceptionReason } from "#domain/PlainLine.ts"
 import { CurrentProcessHome, type ProcessHome } from "#domain/ProcessHome.ts"
 import type { FromEngine, ToEngine } from "#engines/Wire.ts"
 import { engineConfinement } from "./EngineConfinement.ts"
@@ -63,6 +65,24 @@ const childEnvironment = (own: Readonly<Record<string, string>>): NodeJS.Process
   return { ...env, ...own }
 }
 
+/** Bytes that the engine printed. Called on the gateway's event loop; must be quick and must not throw. */
+export type OutputTaker = (stream: "stdout" | "stderr", chunk: Buffer) => void
+
+/** After its exit, a process's last lines are waited for this long: another process may hold its pipe open. A guess. */
+const lastLinesMs = 50
+
+/** Reads both streams for as long as they are open: an engine must never wait because its pipe is full. */
+const readOutput = (
+  streams: { readonly stdout: Readable | null; readonly stderr: Readable | null },
+  onOutput: OutputTaker,
+): void => {
+  for (const name of ["stdout", "stderr"] as const) {
+    streams[name]?.on("data", (chunk: Buffer) => onOutput(name, chunk))
+    // A pipe that breaks ends with its process.
+    streams[name]?.on("error", () => {})
+  }
+}
+
 interface Started {
   readonly handle: EngineProcess
   readonly done: Deferred.Deferred<EngineExit>
@@ -74,7 +94,7 @@ interface Surroundings {
 }
 
 const startProcess = (
-  { environment, files, onMessage }: EngineProcessOptions,
+  { environment, files, onMessage, onOutput = () => {} }: EngineProcessOptions,
   { compiled, home }: Surroundings,
 ): Started => {
   const done = Deferred.makeUnsafe<EngineExit>()
@@ -93,8 +113,9 @@ const startProcess = (
     execPath,
     execArgv,
     env: { ...inside, ...env },
-    stdio: ["ignore", "ignore", "ignore", "ipc"],
+    stdio: ["ignore", "pipe", "pipe", "ipc"],
   })
+  readOutput(child, onOutput)
   const atStart = StartPriority.lower(child.pid)
   child.on("message", (message) => {
     const told = message as FromEngine
@@ -107,7 +128,12 @@ const startProcess = (
   }
   child.on("exit", (code, signal) => {
     atStart.forget()
-    finish({ code, signal })
+    const overdue = setTimeout(() => finish({ code, signal }), lastLinesMs)
+    // Both pipes have been read to their end.
+    child.once("close", () => {
+      clearTimeout(overdue)
+      finish({ code, signal })
+    })
   })
   // Failing to start, or to write to a process that is just dying; `exit` follows in the second case.
   child.on("error", () => {
@@ -125,17 +151,23 @@ const startProcess = (
   return { handle, done }
 }
 
-const startThread = (onMessage: (message: FromEngine) => void): Started => {
+const startThread = ({ onMessage, onOutput = () => {} }: EngineProcessOptions): Started => {
   const done = Deferred.makeUnsafe<EngineExit>()
   // As engines/shared/onnx/OnnxSession.ts does in a process: the native library reads the environment of the whole
   // process, of which a thread has only a copy.
   process.env.ORT_DISABLE_TELEMETRY = "1"
-  const worker = new Worker(entry, { execArgv: ["--disable-warning=ExperimentalWarning"] })
+  // What native code prints in a thread goes to the node's own standard error; only JavaScript's lines come here.
+  const worker = new Worker(entry, {
+    execArgv: ["--disable-warning=ExperimentalWarning"],
+    stdout: true,
+    stderr: true,
+  })
+  readOutput(worker, onOutput)
   worker.on("message", (message: FromEngine) => onMessage(message))
   const finish = (exit: EngineExit) => Deferred.doneUnsafe(done, Effect.succeed(exit))
   worker.on("exit", (code) => finish({ code, signal: null }))
-  // An exception nobody caught ends the thread; `exit` follows.
-  worker.on("error", () => {})
+  // An uncaught exception ends the thread; `exit` follows. Unlike in a process, Node does not print it.
+  worker.on("error", (cause) => onOutput("stderr", Buffer.from(`${exceptionReason(cause)}\n`)))
   const handle: EngineProcess = {
     pid: undefined,
     send: (message) => worker.postMessage(message),
@@ -154,13 +186,15 @@ export interface EngineProcessOptions {
   readonly files?: Readonly<Record<string, string>>
   /** Called on the gateway's event loop for each message, in order. */
   readonly onMessage: (message: FromEngine) => void
+  /** What it prints; read and dropped where absent. */
+  readonly onOutput?: OutputTaker
 }
 
 /** Starts an engine. */
 export const start = (options: EngineProcessOptions): Effect.Effect<EngineProcess, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.gen(function* () {
-      if (options.isolation === "thread") return startThread(options.onMessage)
+      if (options.isolation === "thread") return startThread(options)
       const surroundings = { compiled: (yield* CompiledCode)(), home: yield* CurrentProcessHome }
       return startProcess(options, surroundings)
     }),

@@ -74,18 +74,22 @@ export class LiveLoad {
     this.busySinceMs = nowMs
   }
 
-  /** Share of the engine that the sessions take which speak now; 1 is all of it. */
-  share(nowMs: number): number {
+  /** Share of the engine that the sessions take which speak now, `except` left out; 1 is all of it. */
+  share(nowMs: number, except?: Speaker): number {
     let windowsPerSecond = 0
-    for (const { heardAtMs, windowSeconds } of this.speakers) {
-      if (nowMs - heardAtMs < speakingMs) windowsPerSecond += 1 / windowSeconds
+    for (const speaker of this.speakers) {
+      const { heardAtMs, windowSeconds } = speaker
+      if (speaker !== except && nowMs - heardAtMs < speakingMs) windowsPerSecond += 1 / windowSeconds
     }
     return (windowsPerSecond * this.windowMs) / 1000
   }
 
-  /** Takes a session in, or says no. The first is always taken: nobody else would be disturbed. */
-  enter(speaker: Speaker, nowMs: number): boolean {
-    const share = this.share(nowMs)
+  /**
+   * Takes a session in, or says no. The first is always taken: no other is disturbed. `replaced` is a session that leaves as
+   * soon as this one has entered, and is not counted beside it.
+   */
+  enter(speaker: Speaker, nowMs: number, replaced?: Speaker): boolean {
+    const share = this.share(nowMs, replaced)
     if (share > 0 && share + this.windowMs / 1000 / speaker.windowSeconds > fullShare) return false
     this.speakers.add(speaker)
     return true

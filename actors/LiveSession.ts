@@ -55,6 +55,8 @@ export class LiveSession<E> {
   private dueAt: number
   private frameAtMs: number
   private newest = silence
+  private runs = false
+  private hasRun = false
 
   constructor(
     audio: LiveAudio,
@@ -89,6 +91,11 @@ export class LiveSession<E> {
 
   get hasEnded(): boolean {
     return this.end !== undefined
+  }
+
+  /** Whether it asks nothing of its engine any more: its `run` has ended, or it has without one. */
+  get isOver(): boolean {
+    return this.runs ? this.hasRun : this.hasEnded
   }
 
   /** Takes 16 kHz s16 little-endian, an even number of bytes; ignored once the session has ended. */
@@ -134,6 +141,7 @@ export class LiveSession<E> {
   /** Transcribes until the session ends, then once more: the last word. */
   get run(): Effect.Effect<LiveWord, E> {
     return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
+      this.runs = true
       for (;;) {
         yield* this.due.wait
         if (this.end !== undefined) break
@@ -147,7 +155,13 @@ export class LiveSession<E> {
       const hypothesis = yield* this.hearing.open(total, true)
       yield* this.tell(hypothesis, heardAtMs)
       return { hypothesis, end: this.end }
-    })
+    }).pipe(
+      Effect.ensuring(
+        Effect.sync(() => {
+          this.hasRun = true
+        }),
+      ),
+    )
   }
 
   /** Ends a session that has had no frame for too long; LiveSessions asks every now and then. */

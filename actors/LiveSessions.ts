@@ -1,8 +1,8 @@
 // The live sessions of a node: admits one where its model's engine has room by measurement, and gives it its turns.
 // The live endpoints ask here; what they get belongs to their scope. One desk a model; models share nothing.
-import { Clock, Context, Effect, Layer, type Scope } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
 import { LISTEN_RATE_HZ } from "#domain/Audio.ts"
-import { AtCapacity, EngineFailed, InvalidRequest, type ModelNotLoaded } from "#domain/Errors.ts"
+import { AtCapacity, EngineFailed, InvalidRequest, ModelNotLoaded } from "#domain/Errors.ts"
 import { monotonicMs, monotonicMsOf } from "#domain/Monotonic.ts"
 import { punctuationProblem } from "#domain/Punctuated.ts"
 import type {
@@ -16,16 +16,19 @@ import { Drain } from "./Drain.ts"
 import type { RunError } from "./EngineRun.ts"
 import { LiveAudio } from "./LiveAudio.ts"
 import { type HearingOptions, LiveHearing, type Transcribe } from "./LiveHearing.ts"
-import { LiveLoad } from "./LiveLoad.ts"
+import { LiveLoad, type Speaker } from "./LiveLoad.ts"
 import { LiveSession, limitSeconds } from "./LiveSession.ts"
 import { LiveTurns } from "./LiveTurns.ts"
 import { admitNew } from "./MemoryLadder.ts"
+import type { Model } from "./Model.ts"
 import { ModelRegistry } from "./ModelRegistry.ts"
 
 export interface LiveRequest extends HearingOptions {
   readonly model: string
   /** Seconds of new audio between two hypotheses. */
   readonly windowSeconds: number
+  /** The place that the same client gives up for this one. */
+  readonly replaces?: LivePlace
 }
 
 export type LiveError = RunError | ModelNotLoaded
@@ -38,8 +41,21 @@ export interface EngineUse {
 
 export interface LivePlace {
   readonly spent: EngineUse
+  /** As the load of its engine counts it. */
+  readonly speaker: Speaker
   /** A fresh session, which ends by itself when it is idle or the node stops. Its `run` is the caller's to fork. */
   readonly begin: (nowMs: number) => LiveSession<LiveError>
+  /** False once a reload has removed or replaced its model: what is begun here ends here, and then the model ends. */
+  readonly isCurrent: () => boolean
+}
+
+/** A place as the sweep sees it. */
+interface Held {
+  readonly isCurrent: () => boolean
+  /** Sessions that have begun. Those that are over are dropped when the sweep comes. */
+  readonly sessions: Set<LiveSession<LiveError>>
+  /** Lets the model end. */
+  readonly release: Effect.Effect<void>
 }
 
 /** Sessions of one model, speaking or not. A guess: about 50 MB of sockets and buffers of one second. */
@@ -67,6 +83,8 @@ export class LiveSessions extends Context.Service<
     readonly gauges: (
       nowMs: number,
     ) => ReadonlyMap<string, { readonly sessions: number; readonly share: number }>
+    /** Drops what was measured of these models: their engines are others now, or none. Open sessions go on. */
+    readonly forget: (which: (model: string) => boolean) => void
   }
 >()("edgewise/actors/LiveSessions") {
   static readonly layer: Layer.Layer<LiveSessions, never, ModelRegistry | Drain> = Layer.effect(
@@ -90,14 +108,24 @@ const noAudio = (request: LiveRequest): TranscribeRequest => ({
 
 const make = Effect.gen(function* () {
   const registry = yield* ModelRegistry
-  /** One a model that was ever listened to live, and models are as many as the catalog says. */
+  /** One a model of the catalog that was ever used live. */
   const desks = new Map<string, Desk>()
 
   /** All that run. One fiber looks after all of them: a fiber each would be most of what a silent session costs. */
   const running = new Set<LiveSession<LiveError>>()
 
-  const sweep = Effect.map(monotonicMs, (nowMs) => {
+  /** All places: one that waits for its next session must not keep a model that has been replaced. */
+  const places = new Set<Held>()
+
+  const sweep = Effect.gen(function* () {
+    const nowMs = yield* monotonicMs
     for (const session of running) session.endIfIdle(nowMs)
+    for (const place of places) {
+      for (const session of place.sessions) if (session.isOver) place.sessions.delete(session)
+      if (place.sessions.size > 0 || place.isCurrent()) continue
+      places.delete(place)
+      yield* place.release
+    }
   })
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(sweepMs), sweep)))
   const drained = Effect.map((yield* Drain).closing, () => {
@@ -113,21 +141,25 @@ const make = Effect.gen(function* () {
     return desk
   }
 
-  const factsOf = (model: string) =>
-    registry.find(model)?.host?.facts as TranscriptionEngine["facts"] | undefined
+  const factsOf = (model: Model) => model.view().host?.facts as TranscriptionEngine["facts"] | undefined
 
-  const run = (model: string, request: TranscribeRequest, onSegment: (segment: Segment) => void) =>
+  const run = (
+    model: Model,
+    { model: id }: LiveRequest,
+    request: TranscribeRequest,
+    onSegment: (segment: Segment) => void,
+  ) =>
     registry.run<TranscribeStarted, Segment, TranscribeEnd>(
-      model,
+      id,
       request,
       { started: () => {}, unit: onSegment },
       // Sessions take their own turns (LiveTurns).
-      { urgency: "live", continues: true },
+      { urgency: "live", continues: true, on: model },
     )
 
-  const loadedFacts = Effect.fnUntraced(function* (request: LiveRequest) {
-    if (factsOf(request.model) === undefined) {
-      yield* run(request.model, noAudio(request), () => {}).pipe(
+  const loadedFacts = Effect.fnUntraced(function* (model: Model, request: LiveRequest) {
+    if (factsOf(model) === undefined) {
+      yield* run(model, request, noAudio(request), () => {}).pipe(
         // The guess was wrong, and the model has loaded all the same.
         Effect.catchIf(
           (error) => error._tag === "InvalidRequest" && request.language === undefined,
@@ -135,7 +167,7 @@ const make = Effect.gen(function* () {
         ),
       )
     }
-    const facts = factsOf(request.model)
+    const facts = factsOf(model)
     if (facts !== undefined) return facts
     return yield* new EngineFailed({ model: request.model, reason: "unloaded", detail: "no facts" })
   })
@@ -144,6 +176,7 @@ const make = Effect.gen(function* () {
   const transcribeAt =
     (
       desk: Desk,
+      model: Model,
       request: LiveRequest,
       spent: { -readonly [K in keyof EngineUse]: EngineUse[K] },
     ): Transcribe<LiveError> =>
@@ -161,7 +194,7 @@ const make = Effect.gen(function* () {
           const beganMs = nowMs()
           desk.load.began(beganMs)
           return Effect.ensuring(
-            Effect.tap(run(request.model, window, onSegment), checkPunctuation),
+            Effect.tap(run(model, request, window, onSegment), checkPunctuation),
             Effect.sync(() => {
               const endedMs = nowMs()
               desk.load.ended(endedMs)
@@ -176,25 +209,37 @@ const make = Effect.gen(function* () {
   return LiveSessions.of({
     open: Effect.fnUntraced(function* (request) {
       yield* admitNew
-      const facts = yield* loadedFacts(request)
+      const model = registry.model(request.model)
+      if (model === undefined) return yield* new ModelNotLoaded({ model: request.model })
+      // All windows of a session go to the same engine, also where a reload replaces the model.
+      const hold = yield* Scope.fork(yield* Effect.scope)
+      yield* Scope.provide(model.hold, hold)
+      const held: Held = {
+        isCurrent: () => registry.model(request.model) === model,
+        sessions: new Set(),
+        release: Scope.close(hold, Exit.void),
+      }
+      const facts = yield* loadedFacts(model, request)
       const desk = deskOf(request.model)
       const nowMs = yield* monotonicMs
       const speaker = { windowSeconds: request.windowSeconds, heardAtMs: nowMs }
       yield* Effect.acquireRelease(
         Effect.suspend(() =>
-          desk.load.sessions < maxSessions && desk.load.enter(speaker, nowMs)
+          desk.load.sessions < maxSessions && desk.load.enter(speaker, nowMs, request.replaces?.speaker)
             ? Effect.void
             : Effect.fail(new AtCapacity({ model: request.model, retryAfterMs })),
         ),
         () => Effect.sync(() => desk.load.leave(speaker)),
       )
+      places.add(held)
+      yield* Effect.addFinalizer(() => Effect.sync(() => places.delete(held)))
       const report = {
         heard: (atMs: number) => {
           speaker.heardAtMs = atMs
         },
         windowDone: (atMs: number, calls: number, lagMs: number) => {
           desk.load.windowDone(atMs, calls)
-          registry.find(request.model)?.meters.deltaLagMs.record(lagMs)
+          model.view().meters.deltaLagMs.record(lagMs)
         },
       }
       const isBusy = (error: LiveError) => error._tag === "AtCapacity"
@@ -206,12 +251,15 @@ const make = Effect.gen(function* () {
       const spent = { calls: 0, engineMs: 0 }
       return {
         spent,
+        isCurrent: held.isCurrent,
+        speaker,
         begin: (beganAtMs) => {
           leave()
           const audio = new LiveAudio(limitSeconds * LISTEN_RATE_HZ)
-          const hearing = new LiveHearing(audio, facts, request, transcribeAt(desk, request, spent))
+          const hearing = new LiveHearing(audio, facts, request, transcribeAt(desk, model, request, spent))
           current = new LiveSession(audio, hearing, request.windowSeconds, report, isBusy, beganAtMs)
           running.add(current)
+          held.sessions.add(current)
           return current
         },
       }
@@ -220,5 +268,8 @@ const make = Effect.gen(function* () {
       new Map(
         [...desks].map(([model, { load }]) => [model, { sessions: load.sessions, share: load.share(nowMs) }]),
       ),
+    forget: (which) => {
+      for (const model of desks.keys()) if (which(model)) desks.delete(model)
+    },
   })
 })

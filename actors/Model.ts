@@ -6,8 +6,11 @@ import { CrashSuspects } from "#domain/CrashSuspects.ts"
 import { ModelNotLoaded, type ModelUnavailable, UnloadFailed } from "#domain/Errors.ts"
 import type { Evictable } from "#domain/Eviction.ts"
 import type { ModelEntry } from "#domain/Model.ts"
+import { type OperatorLine, reporter } from "#domain/OperatorLog.ts"
+import { exceptionReason } from "#domain/PlainLine.ts"
 import type { EngineFacts } from "#engines/Engine.ts"
 import { type ActorRef, type Message, spawn } from "./Actor.ts"
+import { lackOf } from "./DeploymentChange.ts"
 import { Device, type Grant } from "./Device.ts"
 import { EngineHost, type HostEvent } from "./EngineHost.ts"
 import type { Listener, RunError, RunOptions } from "./EngineRun.ts"
@@ -21,7 +24,9 @@ import {
   type Unloaded,
 } from "./ModelMessages.ts"
 import { ModelMeters } from "./ModelMeters.ts"
-import { claimRoom, heldOnGpu } from "./ModelRoom.ts"
+import { ModelNews } from "./ModelNews.ts"
+import type { Deployment } from "./ModelRegistry.ts"
+import { claimRoom, heldOnGpu, problemAtStart } from "./ModelRoom.ts"
 import { ModelStanding } from "./ModelStanding.ts"
 import type { ModelOptions, ModelView } from "./ModelView.ts"
 import * as Tree from "./Tree.ts"
@@ -35,34 +40,51 @@ const nothingUnloaded: Unloaded = { was: false, freedBytes: 0, tookMs: 0 }
 
 export class Model {
   private readonly options: ModelOptions
-  private readonly entry: ModelEntry
+  private deployed: Deployment
   private readonly device: Device["Service"]
   private ref: ActorRef<ModelMessage> | undefined
   private host: EngineHost | undefined
-  private grant: Grant | undefined
-  private readonly meters = new ModelMeters()
+  /** The last claim; it counts until its process has ended. */
+  private claim: Grant | undefined
+  private readonly meters: ModelMeters
   private readonly suspects = new CrashSuspects()
   private readonly standing: ModelStanding
+  private readonly news: ModelNews
   /** An operator's unload stays in force until an operator's load. */
   private held = false
   /** Requests that wait for a load of their own asking: a model that is wanted is not idle. */
   private wanted = 0
+  /** Open work of several requests, such as a live session: see `hold`. */
+  private holds = 0
+  /** True once another model, or none, answers under its id. */
+  private leaving = false
+  /** When the load or restart under way began. */
+  private beganMs = 0
   /** Ends the load under way, if one is. */
   private abandonLoad: Deferred.Deferred<never, ModelUnavailable> | undefined
 
-  private constructor(options: ModelOptions, device: Device["Service"]) {
+  private constructor(options: ModelOptions, device: Device["Service"], say: (line: OperatorLine) => void) {
     this.options = options
-    this.entry = options.entry
+    this.deployed = options.deployment
+    this.news = new ModelNews(this.entry, say, options.output)
     this.device = device
-    this.standing = new ModelStanding(options.entry.id, this.meters, options.onStatus)
+    this.meters = options.meters ?? new ModelMeters()
+    this.held = options.held ?? false
+    this.standing = new ModelStanding(this.entry.id, this.meters, options.onStatus)
   }
 
   /** Starts the actor in the caller's scope. */
   static make(options: ModelOptions): Effect.Effect<Model, never, Scope.Scope | Device> {
     return Effect.gen(function* () {
-      const model = new Model(options, yield* Device)
+      const device = yield* Device
+      const model = new Model(options, device, yield* reporter)
+      const problem = yield* problemAtStart(device, options.deployment, options.processBytes)
+      if (problem !== undefined) {
+        model.standing.lack(problem, true)
+        model.news.cannotBeLoaded(problem)
+      }
       model.ref = yield* spawn<InMemory, ModelMessage>({
-        name: `model ${options.entry.id}`,
+        name: `model ${model.entry.id}`,
         capacity: Tree.modelMailbox,
         restart: Tree.model,
         initial: Effect.acquireRelease(
@@ -72,21 +94,65 @@ export class Model {
         handle: (memory, message) =>
           Effect.map(model.handle(memory, message), (reply) => [memory, reply] as const),
       })
-      if ((options.idleUnloadMs ?? 0) > 0 && !options.entry.runtime.pinned)
+      if ((options.idleUnloadMs ?? 0) > 0 && !model.entry.runtime.pinned)
         yield* Effect.forkScoped(model.idleWatch(options.idleUnloadMs ?? 0))
       return model
     })
   }
 
+  private get entry(): ModelEntry {
+    return this.deployed.entry
+  }
+
+  /** What it was last loaded with, or will be loaded with. */
+  get deployment(): Deployment {
+    return this.deployed
+  }
+
+  /** Whether an operator has unloaded it. */
+  get isHeld(): boolean {
+    return this.held
+  }
+
+  /** Takes over a deployment that differs in nothing that an engine is started with. */
+  amend(deployment: Deployment): void {
+    this.deployed = deployment
+  }
+
+  /** It has been removed or replaced. From now on it is neither evicted nor unloaded for being idle: it ends anyway. */
+  leave(): void {
+    this.leaving = true
+  }
+
+  /** Makes a reload wait, for work that is made of several requests which belong to the same engine. */
+  get hold(): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.acquireRelease(
+      Effect.sync(() => void this.holds++),
+      () => Effect.sync(() => void this.holds--),
+    )
+  }
+
+  /** Whether nothing runs on it, waits for it or holds it. */
+  isQuiet(): boolean {
+    if (this.wanted > 0 || this.holds > 0) return false
+    const gauges = this.host?.gauges()
+    return gauges === undefined || (gauges.open === 0 && gauges.waiting === 0)
+  }
+
+  /** Bytes that it claims of a device, until they are given back. */
+  claimedBytes(deviceId: string): number {
+    return this.claim?.counts() === true ? (this.claim.held().get(deviceId) ?? 0) : 0
+  }
+
   view(): ModelView {
     const { entry, host, meters } = this
     const { lastFailure, status, timings } = this.standing
-    return { entry, status, host, lastFailure, timings, meters }
+    return { entry, status, host, lastFailure, timings, meters, output: this.news.output }
   }
 
   /** What its going would free on a device; undefined while it is used, pinned or not there. */
   evictable(deviceId: string): Evictable | undefined {
-    const sizeBytes = this.grant?.held().get(deviceId) ?? 0
+    const sizeBytes = this.claimedBytes(deviceId)
     if (sizeBytes === 0 || this.entry.runtime.pinned || !this.isIdle()) return undefined
     return { id: this.entry.id, sizeBytes, reloadMs: this.standing.timings.loadMs ?? 0 }
   }
@@ -109,9 +175,9 @@ export class Model {
     })
   }
 
-  /** Unloads it where nobody uses it; the next request loads it again. */
-  get retire(): Effect.Effect<boolean> {
-    return Effect.orElseSucceed(this.ask<boolean, never>(new Retire()), () => false)
+  /** Unloads it if no request uses it; the next request loads it again. `forModel` is the one that needs its memory. */
+  retire(forModel?: string): Effect.Effect<boolean> {
+    return Effect.orElseSucceed(this.ask<boolean, never>(new Retire(forModel)), () => false)
   }
 
   /** Runs one request, loading the model first where nobody has unloaded it on purpose. */
@@ -154,12 +220,21 @@ export class Model {
   private handle(memory: InMemory, message: ModelMessage): Effect.Effect<unknown, LoadError | UnloadFailed> {
     switch (message._tag) {
       case "Unload":
-        return this.release(memory)
+        return Effect.tap(this.release(memory), ({ freedBytes, tookMs, was }) =>
+          Effect.sync(() => (was ? this.news.unloaded("operator", freedBytes, tookMs) : undefined)),
+        )
       case "Retire":
         // Looked at and taken away in one step: a request that comes after it finds no host and asks for a load.
         return Effect.suspend(() =>
           this.isIdle() && !this.entry.runtime.pinned
-            ? Effect.match(this.release(memory), { onSuccess: () => true, onFailure: () => false })
+            ? Effect.match(this.release(memory), {
+                onSuccess: ({ freedBytes, tookMs }) => {
+                  if (message.forModel === undefined) this.news.unloaded("idle", freedBytes, tookMs)
+                  else this.news.evicted(message.forModel)
+                  return true
+                },
+                onFailure: () => false,
+              })
             : Effect.succeed(false),
         )
       case "Discard":
@@ -168,7 +243,6 @@ export class Model {
           if (this.standing.status !== "failed" || scope === undefined) return Effect.void
           memory.scope = undefined
           this.host = undefined
-          this.grant = undefined
           return Scope.close(scope, Exit.void)
         })
       case "Load":
@@ -182,28 +256,40 @@ export class Model {
   }
 
   private readonly bringIn = Effect.fnUntraced({ self: this }, function* (this: Model, memory: InMemory) {
-    const { entry } = this
-    const beganMs = performance.now()
-    if ((this.options.missing ?? []).length > 0) {
-      this.standing.move("load")
-      this.standing.fail(`weights are not pulled: edgewise models pull ${entry.id}`)
-      return yield* this.standing.unavailable()
-    }
+    this.beganMs = performance.now()
     const scope = yield* Scope.make()
     const abandon = Deferred.makeUnsafe<never, ModelUnavailable>()
     // Before the first pause: an unload that comes while this load is only beginning has to find it.
     this.abandonLoad = abandon
     const exit = yield* Effect.gen({ self: this }, function* () {
-      const grant = yield* claimRoom(this.device, this.options)
+      yield* this.findWeights(Deferred.await(abandon))
+      const { entry, files } = this.deployed
+      // This may take minutes: it waits for the memory of models that a reload has removed or replaced.
+      const claiming = claimRoom(this.device, this.deployed, this.options).pipe(
+        Effect.tap((granted) =>
+          Effect.sync(() => {
+            this.claim = granted
+          }),
+        ),
+      )
+      const grant = yield* Effect.raceFirst(claiming, Deferred.await(abandon))
       memory.scope = scope
-      this.grant = grant
       this.standing.move("load")
+      this.news.placed(grant)
+      this.news.loading()
       const host = yield* EngineHost.make({
         entry,
-        spec: { ...this.options.spec, threads: grant.threads },
+        spec: {
+          modelId: entry.id,
+          adapter: entry.adapter,
+          files,
+          options: entry.options,
+          threads: grant.threads,
+        },
         environment: grant.environment,
         holdsBackground: this.options.holdsBackground ?? (() => false),
         meters: this.meters,
+        output: this.news.output,
         suspects: this.suspects,
         onEvent: (event) => {
           // An engine on its way out has nothing to say about the one that follows it.
@@ -215,50 +301,84 @@ export class Model {
       const { pid, residentBytes } = host.gauges()
       yield* grant.settle(pid, residentBytes)
       return facts
-    }).pipe(Scope.provide(scope), Effect.exit)
+    }).pipe(
+      Scope.provide(scope),
+      // The model may go away while it loads; `memory` does not know of the scope before the claim is granted.
+      Effect.onInterrupt(() => Scope.close(scope, Exit.void)),
+      Effect.exit,
+    )
     this.abandonLoad = undefined
     if (Exit.isSuccess(exit)) {
-      this.standing.loaded(performance.now() - beganMs)
+      this.standing.loaded(performance.now() - this.beganMs)
       return exit.value
     }
     const refusal = exit.cause.reasons.find(Cause.isFailReason)?.error
     if (refusal?._tag === "InsufficientMemory") {
       yield* Scope.close(scope, Exit.void)
+      this.news.refused(refusal)
       this.standing.lastFailure = `${Math.ceil(refusal.wantedBytes / 1024 ** 2)} MB do not fit on ${refusal.device}`
       return yield* refusal
     }
     if (Deferred.isDoneUnsafe(abandon)) {
+      // Abandoned before the claim was seen: it may have been granted all the same.
+      if (memory.scope === undefined) yield* Scope.close(scope, Exit.void)
       yield* Effect.ignore(this.release(memory))
       return yield* this.standing.unavailable()
     }
-    if (this.standing.status !== "failed") this.standing.fail(Cause.pretty(exit.cause))
+    if (this.standing.status !== "failed") {
+      const reason = exceptionReason(Cause.squash(exit.cause))
+      this.standing.fail(reason)
+      this.news.loadFailed(reason)
+    }
     yield* Scope.close(scope, Exit.void)
     memory.scope = undefined
     this.host = undefined
-    this.grant = undefined
     return yield* this.standing.unavailable()
   })
+
+  /**
+   * Weights may have been pulled, mended, moved or replaced since the last load. The entry stays the one that is deployed.
+   * What is wrong with them fails the load like an engine that refuses them.
+   */
+  private readonly findWeights = Effect.fnUntraced(
+    { self: this },
+    function* (this: Model, abandoned: Effect.Effect<never, ModelUnavailable>) {
+      const { relocate } = this.options
+      if (relocate !== undefined && !this.leaving) {
+        const located = yield* Effect.raceFirst(relocate(this.entry), abandoned)
+        this.deployed = { ...located, entry: this.entry }
+      }
+      const why = lackOf(this.deployed)
+      if (why === undefined) return
+      // To see that nothing was pulled yet costs nothing; to see that a file is wrong may mean reading all of it.
+      const again = this.deployed.problem === undefined
+      // Each request to a model that is not pulled looks again: that is told once.
+      if (!again || this.standing.lastFailure !== why) this.news.loadFailed(why)
+      this.standing.lack(why, again)
+      return yield* this.standing.unavailable()
+    },
+  )
 
   /** Ends the process and looks whether its memory is back. */
   private release(memory: InMemory): Effect.Effect<Unloaded, UnloadFailed> {
     return Effect.suspend(() => {
-      const { grant, host } = this
+      const { claim, host } = this
       const { scope } = memory
       const beganMs = performance.now()
       const beforeBytes = host?.heldBytes() ?? 0
       const pid = host?.gauges().pid
       memory.scope = undefined
       this.host = undefined
-      this.grant = undefined
       if (scope === undefined) {
         this.standing.move("unloaded")
         return Effect.succeed(nothingUnloaded)
       }
       return Effect.gen({ self: this }, function* () {
         yield* Scope.close(scope, Exit.void)
-        const heldBytes = (host?.heldBytes() ?? 0) + (yield* heldOnGpu(this.device, grant, pid))
+        const heldBytes = (host?.heldBytes() ?? 0) + (yield* heldOnGpu(this.device, claim, pid))
         if (heldBytes > 0) {
           this.standing.stick(heldBytes)
+          this.news.notUnloaded(heldBytes)
           return yield* new UnloadFailed({ model: this.entry.id, heldBytes })
         }
         const tookMs = performance.now() - beganMs
@@ -269,7 +389,7 @@ export class Model {
   }
 
   private isIdle(): boolean {
-    if (this.standing.status !== "loaded" || this.wanted > 0) return false
+    if (this.leaving || this.standing.status !== "loaded" || this.wanted > 0) return false
     const gauges = this.host?.gauges()
     return gauges !== undefined && gauges.open === 0 && gauges.waiting === 0
   }
@@ -281,19 +401,38 @@ export class Model {
         const idleSinceMs = this.host?.idleSinceMs()
         const dueInMs = idleSinceMs === undefined ? idleMs : idleSinceMs + idleMs - performance.now()
         if (dueInMs > 0) yield* Effect.sleep(dueInMs)
-        else if (this.isIdle()) yield* this.retire
+        else if (this.isIdle()) yield* this.retire()
         else yield* Effect.sleep(idleMs)
       }
     })
   }
 
-  private onHostEvent(event: HostEvent): void {
-    if (event.event === "gave-up") {
-      this.standing.fail(event.detail)
-      this.ref?.tell(new Discard())
-      return
+  private onHostEvent({ detail, event }: HostEvent): void {
+    switch (event) {
+      case "ready": {
+        this.standing.lastFailure = ""
+        this.standing.move("ready")
+        const { residentBytes = 0, restarts = 0 } = this.host?.gauges() ?? {}
+        return this.news.ready(detail, performance.now() - this.beganMs, residentBytes, restarts)
+      }
+      case "crashed":
+      case "hung":
+        this.beganMs = performance.now()
+        this.standing.lastFailure = this.news.withCause(detail)
+        return this.news.engine({ event, detail: this.standing.lastFailure })
+      case "restarting":
+        this.standing.move("crashed")
+        return this.news.engine({ event, detail })
+      case "gave-up": {
+        const why = `${detail}; the last time: ${this.standing.lastFailure}`
+        this.standing.fail(why)
+        this.news.engine({ event, detail: why })
+        return void this.ref?.tell(new Discard())
+      }
+      case "refused":
+        this.standing.fail(detail)
+        this.news.engine({ event, detail })
+        return void this.ref?.tell(new Discard())
     }
-    if (event.event === "ready") this.standing.lastFailure = ""
-    this.standing.move(event.event)
   }
 }

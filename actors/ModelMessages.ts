@@ -33,6 +33,12 @@ export class Unload extends Message<Unloaded, ModelUnavailable | UnloadFailed> {
 /** Takes it out of memory where nobody uses it; the next request loads it again. False where it is in use. */
 export class Retire extends Message<boolean> {
   readonly _tag = "Retire"
+  /** The model that needs its memory; undefined if it goes for being idle. */
+  readonly forModel: string | undefined
+  constructor(forModel: string | undefined) {
+    super()
+    this.forModel = forModel
+  }
 }
 
 /** Gives back what a model still claims whose engine has been given up. */

@@ -1,26 +1,39 @@
-// The models this node deploys, by id: who is there, in what state, and the way in for requests.
-// The api talks to this service only; it never holds a Model, a host or a process.
+// The models this node deploys, by id: their states, and the way in for requests. The api uses this service only; it never
+// holds a host or a process. Which models there are is decided by Redeployment, at the start and at each reload.
 import { Context, Effect, Layer, Option } from "effect"
 import { MemoryPressure, ModelNotLoaded } from "#domain/Errors.ts"
-import { type Evictable, victimsOf } from "#domain/Eviction.ts"
 import { isAtLeast, type Rung } from "#domain/MemoryLadder.ts"
 import type { ModelEntry } from "#domain/Model.ts"
 import type { Device } from "./Device.ts"
 import type { Listener, RunError, RunOptions } from "./EngineRun.ts"
 import { MemoryLadder } from "./MemoryLadder.ts"
-import { Model } from "./Model.ts"
-import type { MakeRoom, ModelView, StatusChange } from "./ModelView.ts"
+import type { Model } from "./Model.ts"
+import type { ModelView, StatusChange } from "./ModelView.ts"
+import { makeRedeployment, Redeployment } from "./Redeployment.ts"
 import * as Tree from "./Tree.ts"
+
+/** What tells two contents of a weight file apart. */
+export interface FileVersion {
+  readonly sizeBytes: number
+  /** Time of the last modification, milliseconds since 1970. */
+  readonly modifiedMs: number
+  /** Lower-case hex; undefined where neither the catalog nor a pull has one. */
+  readonly sha256: string | undefined
+}
 
 /** A catalog entry together with where its files lie on this machine. */
 export interface Deployment {
   readonly entry: ModelEntry
   /** Role → absolute path. */
   readonly files: Readonly<Record<string, string>>
+  /** Role → version of the file, for a reload to see what changed. */
+  readonly versions?: Readonly<Record<string, FileVersion>>
   /** Sum of the files, for the memory ledger. */
   readonly sizeBytes: number
   /** Sources that have to be pulled before the model can load. */
   readonly missing?: ReadonlyArray<string>
+  /** Why its files cannot be loaded, in words for operators. */
+  readonly problem?: string
 }
 
 /** What the node does with models that nobody uses: nothing, by default. And who watches. */
@@ -29,12 +42,13 @@ export interface RegistryOptions {
   readonly idleUnloadMs?: number
   /** Whether an idle model may be unloaded for another one, or for a node whose memory fills. */
   readonly evicts?: boolean
+  /** Finds the weights of an entry as they are now; called before each load. Absent: they stay where they were. */
+  readonly relocate?: (entry: ModelEntry) => Effect.Effect<Deployment>
+  /** How long a removed or replaced model may go on with what it has begun, milliseconds. */
+  readonly leaveAfterMs?: number
   /** Sees every change of a model's status as it happens. */
   readonly onStatus?: (id: string, change: StatusChange) => void
 }
-
-/** What a process costs beside its weights: Node, the native library, buffers. A guess from one reading (110 MB). */
-const processBytes = 150 * 1024 * 1024
 
 export class ModelRegistry extends Context.Service<
   ModelRegistry,
@@ -55,75 +69,50 @@ export class ModelRegistry extends Context.Service<
   static readonly layer = (
     deployments: ReadonlyArray<Deployment>,
     options: RegistryOptions = {},
-  ): Layer.Layer<ModelRegistry, never, Device> =>
-    Layer.effect(
-      ModelRegistry,
-      Effect.suspend(() => make(deployments, options)),
-    )
+  ): Layer.Layer<ModelRegistry | Redeployment, never, Device> =>
+    Layer.effectContext(Effect.suspend(() => make(deployments, options)))
 }
 
-const make = Effect.fnUntraced(function* (
-  deployments: ReadonlyArray<Deployment>,
-  { evicts = false, idleUnloadMs = 0, onStatus }: RegistryOptions,
-) {
+const make = Effect.fnUntraced(function* (deployments: ReadonlyArray<Deployment>, options: RegistryOptions) {
   const models = new Map<string, Model>()
   const ladder = Option.getOrUndefined(yield* Effect.serviceOption(MemoryLadder))
   const rung = (): Rung => ladder?.rung() ?? "calm"
+  const redeployment = yield* makeRedeployment(models, options, () => isAtLeast(rung(), "busy"))
+  yield* redeployment.apply(deployments)
 
-  const evictable = (deviceId: string, except?: string): ReadonlyArray<Evictable> =>
-    [...models].flatMap(([id, model]) => {
-      const candidate = id === except ? undefined : model.evictable(deviceId)
-      return candidate === undefined ? [] : [candidate]
+  /** Whether the model that a request waited for is gone and another has its id: the request is the other's now. */
+  const isNextOnes = (id: string, model: Model, { _tag }: RunError | ModelNotLoaded): boolean =>
+    (_tag === "ModelUnavailable" || _tag === "InsufficientMemory") &&
+    models.has(id) &&
+    models.get(id) !== model
+
+  const run = <Started, Unit, End>(
+    id: string,
+    request: unknown,
+    listener: Listener<Started, Unit>,
+    runOptions?: RunOptions,
+  ): Effect.Effect<End, RunError | ModelNotLoaded> =>
+    // At the moment it runs: the model that was there when it was put together may have been replaced since.
+    Effect.suspend((): Effect.Effect<End, RunError | ModelNotLoaded> => {
+      const model = runOptions?.on ?? models.get(id)
+      if (model === undefined) return Effect.fail(new ModelNotLoaded({ model: id }))
+      // Background work waits in its queue instead; what has begun goes on.
+      if (rung() === "full" && runOptions?.continues !== true && runOptions?.urgency !== "background")
+        return Effect.fail(new MemoryPressure({ retryAfterMs: Tree.pressureRetryMs }))
+      const running = model.run<Started, Unit, End>(request, listener, runOptions)
+      if (runOptions?.on !== undefined) return running
+      return Effect.catchIf(
+        running,
+        (error) => isNextOnes(id, model, error),
+        () => run<Started, Unit, End>(id, request, listener, runOptions),
+      )
     })
 
-  const retire = (victims: ReadonlyArray<Evictable>): Effect.Effect<boolean> =>
-    Effect.map(
-      Effect.forEach(victims, ({ id }) => models.get(id)?.retire ?? Effect.succeed(false), {
-        concurrency: "unbounded",
-      }),
-      (gone) => gone.every((one) => one),
-    )
-
-  // Nobody waits here for a model that waits for this one: only loaded models are asked to go, and whoever makes room is
-  // not loaded.
-  const makeRoom: MakeRoom = (forModel, { deviceId, freeBytes, wantedBytes }) =>
-    Effect.suspend(() => {
-      if (!evicts) return Effect.succeed(false)
-      const victims = victimsOf(evictable(deviceId, forModel), wantedBytes - freeBytes)
-      return victims === undefined ? Effect.succeed(false) : retire(victims)
-    })
-
-  for (const { entry, files, missing = [], sizeBytes } of deployments) {
-    const { adapter, id, options, runtime } = entry
-    const ownMs = runtime.idleUnloadSeconds === undefined ? idleUnloadMs : runtime.idleUnloadSeconds * 1000
-    const model = yield* Model.make({
-      entry,
-      spec: { modelId: id, adapter, files, options },
-      weightBytes: sizeBytes,
-      processBytes,
-      missing,
-      idleUnloadMs: ownMs,
-      makeRoom,
-      holdsBackground: () => isAtLeast(rung(), "busy"),
-      ...(onStatus === undefined ? {} : { onStatus }),
-    })
-    models.set(id, model)
-  }
-  for (const model of models.values()) {
-    if (model.view().entry.runtime.load === "start") yield* Effect.forkScoped(Effect.exit(model.load(false)))
-  }
-
-  return ModelRegistry.of({
+  const registry = ModelRegistry.of({
     all: () => [...models.values()].map((model) => model.view()),
     find: (id) => models.get(id)?.view(),
     model: (id) => models.get(id),
-    run: (id, request, listener, options) => {
-      const model = models.get(id)
-      if (model === undefined) return Effect.fail(new ModelNotLoaded({ model: id }))
-      // Background work is held in its line instead; what has begun goes on.
-      if (rung() === "full" && options?.continues !== true && options?.urgency !== "background")
-        return Effect.fail(new MemoryPressure({ retryAfterMs: Tree.pressureRetryMs }))
-      return model.run(request, listener, options)
-    },
+    run,
   })
+  return Context.make(ModelRegistry, registry).pipe(Context.add(Redeployment, redeployment))
 })

@@ -3,28 +3,54 @@
 import { Effect, type Scope } from "effect"
 import { InsufficientMemory } from "#domain/Errors.ts"
 import { placementOf } from "#domain/Placement.ts"
-import type { Device, Grant } from "./Device.ts"
+import { lackOf } from "./DeploymentChange.ts"
+import type { Claim, Device, DeviceExhausted, Grant } from "./Device.ts"
+import type { Deployment } from "./ModelRegistry.ts"
 import type { ModelOptions } from "./ModelView.ts"
 import * as Tree from "./Tree.ts"
+
+const claimOf = ({ entry, sizeBytes }: Deployment, processBytes: number): Claim => ({
+  modelId: entry.id,
+  placement: placementOf(entry),
+  weightBytes: sizeBytes,
+  processBytes,
+  threads: entry.runtime.threads,
+})
+
+const megabytes = (bytes: number): number => Math.ceil(bytes / 1024 ** 2)
+
+/** Why a model cannot be loaded, as far as that is known without loading it: its files, or its empty device's size. */
+export const problemAtStart = (
+  device: Device["Service"],
+  deployment: Deployment,
+  processBytes: number,
+): Effect.Effect<string | undefined> => {
+  const lack = lackOf(deployment)
+  if (lack !== undefined) return Effect.succeed(lack)
+  return Effect.map(device.tooLarge(claimOf(deployment, processBytes)), (exhausted) =>
+    exhausted === undefined
+      ? undefined
+      : `is too large: it needs ${megabytes(exhausted.wantedBytes)} MB, models may have ` +
+        `${megabytes(exhausted.freeBytes)} MB of ${exhausted.deviceName}`,
+  )
+}
 
 /** The device's promise, with others making room where they may; refused before anything is allocated. */
 export const claimRoom = (
   device: Device["Service"],
-  { entry, makeRoom, processBytes, weightBytes }: ModelOptions,
+  deployment: Deployment,
+  { makeRoom, processBytes }: ModelOptions,
 ): Effect.Effect<Grant, InsufficientMemory, Scope.Scope> => {
-  const claimed = device.claim({
-    modelId: entry.id,
-    placement: placementOf(entry),
-    weightBytes,
-    processBytes,
-    threads: entry.runtime.threads,
-  })
-  return claimed.pipe(
-    Effect.catchTag("DeviceExhausted", (exhausted) =>
+  const { entry } = deployment
+  const claimed = device.claim(claimOf(deployment, processBytes))
+  // Again and again: another load that waited for the same memory may have been first.
+  const claiming = (rounds: number): Effect.Effect<Grant, DeviceExhausted, Scope.Scope> =>
+    Effect.catchTag(claimed, "DeviceExhausted", (exhausted) =>
       Effect.flatMap(makeRoom?.(entry.id, exhausted) ?? Effect.succeed(false), (made) =>
-        made ? claimed : Effect.fail(exhausted),
+        made && rounds > 0 ? claiming(rounds - 1) : Effect.fail(exhausted),
       ),
-    ),
+    )
+  return claiming(Tree.roomRounds).pipe(
     Effect.mapError(
       ({ deviceName, freeBytes, wantedBytes }) =>
         new InsufficientMemory({

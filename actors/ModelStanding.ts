@@ -39,10 +39,17 @@ export class ModelStanding {
     this.onStatus?.(this.id, { from, event, to })
   }
 
-  /** Its engine is given up, or was never begun. */
+  /** Its engine is given up. */
   fail(detail: string): void {
     this.failed(detail)
     this.move("gave-up")
+  }
+
+  /** It cannot be loaded as its weights are, so no engine was started. `again`: the next request may try at once. */
+  lack(detail: string, again: boolean): void {
+    this.move("load")
+    this.fail(detail)
+    if (again) this.failedAtMs = Number.NEGATIVE_INFINITY
   }
 
   /** Its process has not ended. */

@@ -2,10 +2,11 @@
 // Types only; made by ModelRegistry, read by the operator endpoints, /metrics and tests.
 import type { Effect } from "effect"
 import type { ModelEntry } from "#domain/Model.ts"
-import type { EngineSpec } from "#engines/Engine.ts"
 import type { DeviceExhausted } from "./Device.ts"
 import type { EngineHost } from "./EngineHost.ts"
+import type { EngineOutput } from "./EngineOutput.ts"
 import type { ModelMeters } from "./ModelMeters.ts"
+import type { Deployment } from "./ModelRegistry.ts"
 import type { ModelEvent, ModelStatus } from "./ModelStatus.ts"
 
 /** What loading and unloading have cost, for operators; milliseconds of the last one. Undefined before the first. */
@@ -27,20 +28,25 @@ export interface ModelView {
   readonly lastFailure: string
   readonly timings: ModelTimings
   readonly meters: ModelMeters
+  /** What its engine printed, and what happened to it. */
+  readonly output: EngineOutput
 }
 
 /** Empties enough of a device for a claim that did not fit; false where it could not. */
 export type MakeRoom = (forModel: string, exhausted: DeviceExhausted) => Effect.Effect<boolean>
 
 export interface ModelOptions {
-  readonly entry: ModelEntry
-  readonly spec: Omit<EngineSpec, "threads">
-  /** What the weights are expected to take. */
-  readonly weightBytes: number
-  /** What its process costs beside them. */
+  readonly deployment: Deployment
+  /** Finds the weights of an entry as they are now; called before each load. Absent: they stay where they were. */
+  readonly relocate?: (entry: ModelEntry) => Effect.Effect<Deployment>
+  /** What its process costs beside the weights, bytes. */
   readonly processBytes: number
-  /** Sources of weights that are not on this machine. */
-  readonly missing?: ReadonlyArray<string>
+  /** Counters to go on with: those of the model that this one replaces. */
+  readonly meters?: ModelMeters
+  /** Lines to go on with, in the same way. */
+  readonly output?: EngineOutput
+  /** True where the model that this one replaces was unloaded by an operator. */
+  readonly held?: boolean
   /** Without a request for this long it is unloaded; 0 never. */
   readonly idleUnloadMs?: number
   readonly makeRoom?: MakeRoom

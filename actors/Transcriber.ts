@@ -108,6 +108,9 @@ export const transcribeFile = <E>(
 ): Effect.Effect<Transcript, E | RunError | ModelNotLoaded, ModelRegistry> =>
   Effect.gen(function* () {
     const registry = yield* ModelRegistry
+    // All windows go to the engine of the first: tokens and window lengths are those of its weights.
+    const model = registry.model(job.modelId)
+    if (model !== undefined) yield* model.hold
     const segments = [...(job.from?.segments ?? [])]
     let language = job.from?.language ?? job.options.language
     let previousTokens = job.from?.previousTokens ?? []
@@ -127,7 +130,8 @@ export const transcribeFile = <E>(
     })
 
     for (;;) {
-      const host = registry.find(job.modelId)?.host
+      const view = model === undefined ? registry.find(job.modelId) : model.view()
+      const host = view?.host
       const facts = host?.facts as EngineFacts | undefined
       const windowSamples = windowOf(facts)
       // One window at a time for a job, and for a file while others need the engine.
@@ -188,6 +192,7 @@ export const transcribeFile = <E>(
         {
           urgency: job.background ? "background" : "interactive",
           continues: doneSamples > 0,
+          ...(model === undefined ? {} : { on: model }),
           ...(job.user === undefined ? {} : { user: job.user }),
         },
       )
@@ -214,4 +219,4 @@ export const transcribeFile = <E>(
       duration: samplesToSeconds(decodedSamples, LISTEN_RATE_HZ),
       segments,
     }
-  })
+  }).pipe(Effect.scoped)

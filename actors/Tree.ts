@@ -2,7 +2,8 @@
 //
 //   Node
 //   ├─ ModelRegistry
-//   │   └─ Model (one per deployed model)      the actor that loads and unloads
+//   │   └─ Model (one per deployed model,      the actor that loads and unloads
+//   │      and per removed or replaced one)
 //   │       └─ EngineHost                      owns one engine process or thread
 //   └─ Drain                                   admission switch of the whole node
 //
@@ -32,6 +33,9 @@ export const modelMailbox = 1_024
  * A guess: long enough not to burn a core on hopeless weights, short enough to be worth waiting for.
  */
 export const reviveAfterMs = 30_000
+
+/** How often a load that did not fit asks for room: others may take what was freed for it. A guess. */
+export const roomRounds = 10
 
 /** After `stop`, an engine process has this long to close its weights before it is killed. A guess. */
 export const engineStopMs = 3_000
@@ -66,3 +70,10 @@ export const contendedMs = 10_000
  * guess: a window is a tenth of it on the demonstration weights, so those in person keep nine tenths of their engine.
  */
 export const backgroundPatienceMs = 1_000
+
+/**
+ * A model that a reload has removed or replaced ends when its last request has. Asked this often, and ended after so long
+ * in any case. Guesses: a live session lasts 2 minutes at most, and few answers take longer than 10.
+ */
+export const leavingLookMs = 100
+export const leaveAfterMs = 600_000

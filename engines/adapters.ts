@@ -1,4 +1,4 @@
-// Adapter name → lazy import. Adding an adapter is a folder and a line here. Lazy, because an engine process
+// Adapter name → lazy import. Adding an adapter is a folder, a line here and an entry of AdapterFacts. Lazy, because an engine process
 // should carry the native code of its own adapter only.
 import type { EngineDescriptor } from "./Engine.ts"
 
@@ -13,6 +13,3 @@ export const adapters: Readonly<Record<string, () => Promise<EngineDescriptor>>>
   "style-clone-onnx": () => import("./clone/CloneOnnx.ts").then((room) => room.cloneOnnx),
   "whisper-hf-onnx": () => import("./whisper/WhisperEngine.ts").then((room) => room.whisperHfOnnx),
 }
-
-/** Kind by adapter, known without importing anything: the catalog is checked against it at start. */
-export const adapterNames: ReadonlyArray<string> = Object.keys(adapters)

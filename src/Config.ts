@@ -1,22 +1,33 @@
 // Every setting on one page: name, default, unit, range, why. Nothing else reads the environment.
-// A setting is an environment variable and a flag of `serve`; the flag wins. A bad value stops the start with one
-// line that names the variable, the value and what is allowed.
+// A setting is an environment variable and a flag of `serve`; the flag wins. A bad value stops the start with a line that
+// names the variable, the value and what is allowed, and so does a variable that only looks like a setting.
 import { resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, Schema } from "effect"
 import { parseProxies } from "#domain/ClientAddress.ts"
+import { devKeySettings } from "#domain/DevelopmentKey.ts"
 import { nodeRegions } from "#domain/Region.ts"
 import { databaseUrlRule, hidePassword, parseDatabaseUrl } from "#store/DatabaseUrl.ts"
+import { type BadRegions, regionCodesInForce } from "#store/RegionsFile.ts"
+import { unknownVariables } from "./Environment.ts"
 import { type OtlpSettings, parseOtlp } from "./telemetry/OtlpSettings.ts"
 
 export class BadSetting extends Schema.TaggedError<BadSetting>()("BadSetting", {
   variable: Schema.String,
   value: Schema.String,
   allowed: Schema.String,
+  /** Lines of other settings that are wrong as well. */
+  others: Schema.optionalKey(Schema.Array(Schema.String)),
 }) {
   override get message(): string {
     return `${this.variable}: ${JSON.stringify(this.value)} is not allowed; ${this.allowed}`
   }
+
+  get lines(): ReadonlyArray<string> {
+    return [this.message, ...(this.others ?? [])]
+  }
+
+  readonly exitStatus = 2
 }
 
 interface Setting<A> {
@@ -94,6 +105,30 @@ export const settings = {
   port: port("EDGEWISE_PORT", "port", 8080, "edge"),
   authPort: port("EDGEWISE_AUTH_PORT", "auth-port", 8081, "auth"),
   routerPort: port("EDGEWISE_ROUTER_PORT", "router-port", 8082, "router"),
+  tls: {
+    variable: "EDGEWISE_TLS",
+    flag: "tls",
+    help: "self-signed makes a certificate; auto uses EDGEWISE_TLS_CERT where it is set; off is plain HTTP",
+    allowed: "auto, self-signed or off",
+    fallback: "auto",
+    parse: oneOf(["auto", "self-signed", "off"]),
+  },
+  tlsCert: {
+    variable: "EDGEWISE_TLS_CERT",
+    flag: "tls-cert",
+    help: "certificate with its chain, for TLS on every listener; read again when it changes and on SIGHUP",
+    allowed: "the path of a PEM file",
+    fallback: "",
+    parse: nonEmpty,
+  },
+  tlsKey: {
+    variable: "EDGEWISE_TLS_KEY",
+    flag: "tls-key",
+    help: "private key of the certificate, without a password",
+    allowed: "the path of a PEM file",
+    fallback: "",
+    parse: nonEmpty,
+  },
   dataDir: {
     variable: "EDGEWISE_DATA_DIR",
     flag: "data-dir",
@@ -114,10 +149,11 @@ export const settings = {
   region: {
     variable: "EDGEWISE_REGION",
     flag: "region",
-    help: "region code of this node; `local` deploys every model of the catalog",
-    allowed: `one of ${nodeRegions.join(", ")}`,
+    help: "region code of this node: local, a built-in one, or one of the regions file where that is set; `local` deploys every model of the catalog",
+    allowed: `a region code; built in are ${nodeRegions.join(", ")}`,
     fallback: "local",
-    parse: oneOf(nodeRegions),
+    // Whether there is such a region is known once the regions file is read.
+    parse: (text: string) => (/^[a-z0-9][a-z0-9-]{0,31}$/.test(text) ? text : undefined),
   },
   catalog: {
     variable: "EDGEWISE_CATALOG",
@@ -126,6 +162,30 @@ export const settings = {
     allowed: "the path of a catalog file (JSON)",
     fallback: builtInCatalog,
     parse: nonEmpty,
+  },
+  transport: {
+    variable: "EDGEWISE_TRANSPORT",
+    flag: "transport",
+    help: "what serves HTTP; uWebSockets.js is the only one at present",
+    allowed: "uws or auto",
+    fallback: "auto",
+    parse: oneOf(["uws", "auto"]),
+  },
+  decoder: {
+    variable: "EDGEWISE_DECODER",
+    flag: "decoder",
+    help: "what decodes audio files; the FFmpeg of the package node-av is the only one at present",
+    allowed: "node-av or auto",
+    fallback: "auto",
+    parse: oneOf(["node-av", "auto"]),
+  },
+  openaiAliases: {
+    variable: "EDGEWISE_OPENAI_ALIASES",
+    flag: "openai-aliases",
+    help: "understand OpenAI's names of speech and transcription models and of voices, such as tts-1 and alloy",
+    allowed: "true or false",
+    fallback: true,
+    parse: parseBoolean,
   },
   rateLimit: {
     variable: "EDGEWISE_RATE_LIMIT",
@@ -143,6 +203,49 @@ export const settings = {
     // A guess: refusing one costs 0.2 ms, so this many are 0.1 % of a core; an office behind one address stays below.
     fallback: 300,
     parse: integer(0, 1_000_000),
+  },
+  anonymousRate: {
+    variable: "EDGEWISE_ANONYMOUS_RATE",
+    flag: "anonymous-rate",
+    help: "requests a second without a valid credential from one address at this edge; 0 turns the limit off",
+    allowed: "an integer from 0 to 1000000",
+    // A guess: at 50 µs each they are 5 % of a core; a proxy that is not listed makes all its callers one address.
+    fallback: 1_000,
+    parse: integer(0, 1_000_000),
+  },
+  maxConnections: {
+    variable: "EDGEWISE_MAX_CONNECTIONS",
+    flag: "max-connections",
+    help: "open connections of each listener, WebSockets not counted; one more is closed at once",
+    allowed: "an integer from 16 to 1000000",
+    fallback: 8_192,
+    parse: integer(16, 1_000_000),
+  },
+  chunkedBodies: {
+    variable: "EDGEWISE_CHUNKED_BODIES",
+    flag: "chunked-bodies",
+    help: "request bodies may come in chunks; false is strict: 411 without a Content-Length",
+    allowed: "true or false",
+    // Chunk lines are read more freely than the standard allows (docs/security.md); many clients send uploads so.
+    fallback: true,
+    parse: parseBoolean,
+  },
+  metricsAgeMs: {
+    variable: "EDGEWISE_METRICS_AGE_MS",
+    flag: "metrics-age-ms",
+    help: "/metrics answers with figures of up to this age in milliseconds; 0 reads them for every request",
+    allowed: "an integer from 0 to 60000",
+    // Reading them takes 1.5 ms: at most 0.15 % of a core, however often they are asked for.
+    fallback: 1_000,
+    parse: integer(0, 60_000),
+  },
+  metricsAuth: {
+    variable: "EDGEWISE_METRICS_AUTH",
+    flag: "metrics-auth",
+    help: "/metrics wants a superadmin key as its bearer credential",
+    allowed: "true or false",
+    fallback: false,
+    parse: parseBoolean,
   },
   idleUnloadSeconds: {
     variable: "EDGEWISE_IDLE_UNLOAD_SECONDS",
@@ -184,6 +287,14 @@ export const settings = {
     fallback: 10,
     parse: integer(0, 3_600),
   },
+  devKey: {
+    variable: "EDGEWISE_DEV_KEY",
+    flag: "dev-key",
+    help: "from where the development key is accepted; `loopback` makes none on a shared database or beyond loopback",
+    allowed: `one of ${devKeySettings.join(", ")}`,
+    fallback: "loopback",
+    parse: oneOf(devKeySettings),
+  },
   sessionSeconds: {
     variable: "EDGEWISE_SESSION_SECONDS",
     flag: "session-seconds",
@@ -213,7 +324,7 @@ export const settings = {
   trustedProxies: {
     variable: "EDGEWISE_TRUSTED_PROXIES",
     flag: "trusted-proxies",
-    help: "proxies whose X-Forwarded-For and CF-IPCountry headers are believed; nobody's without it",
+    help: "proxies whose X-Forwarded-For and CF-IPCountry headers are trusted; default: none",
     allowed: "addresses and CIDR blocks, separated by commas, e.g. 10.0.0.0/8,::1",
     fallback: trustNobody,
     parse: parseProxies,
@@ -246,7 +357,7 @@ export const settings = {
   regionHealthSeconds: {
     variable: "EDGEWISE_REGION_HEALTH_SECONDS",
     flag: "region-health-seconds",
-    help: "how often the router asks each region's /health; 0 is never",
+    help: "how often the router probes each region's health and round trip; 0 is never",
     allowed: "an integer from 0 to 3600",
     fallback: 0,
     parse: integer(0, 3_600),
@@ -293,13 +404,44 @@ type ValueOf<S> = S extends { readonly parse: (text: string) => infer A | undefi
   : never
 export type Config = { readonly [K in SettingName]: ValueOf<Settings[K]> }
 
+type Flags = Partial<Record<SettingName, string>>
+
+/** The region of a node must be one of the regions file in force. */
+const checkRegion = ({ region, regions }: Config): Effect.Effect<void, BadSetting | BadRegions> =>
+  Effect.gen(function* () {
+    if (region === settings.region.fallback) return
+    const codes = yield* regionCodesInForce(regions)
+    if (codes.includes(region)) return
+    const where = regions === "" ? "" : ` of ${regions}`
+    const allowed = `allowed is a region code${where}: ${codes.join(", ")}`
+    return yield* new BadSetting({ variable: settings.region.variable, value: region, allowed })
+  })
+
+/** Two roles of a process cannot listen on one port. */
+const checkPorts = (config: Config): Effect.Effect<void, BadSetting> => {
+  const names = { edge: "port", auth: "authPort", router: "routerPort" } as const
+  const used = new Map<number, string>()
+  for (const role of config.roles) {
+    const { variable } = settings[names[role]]
+    const port = config[names[role]]
+    const other = used.get(port)
+    if (other !== undefined && port !== 0) {
+      const allowed = `it is the port of ${other} too; each role needs its own`
+      return Effect.fail(new BadSetting({ variable, value: String(port), allowed }))
+    }
+    used.set(port, variable)
+  }
+  return Effect.void
+}
+
 /** Settings by flag (undefined where not given), then environment, then default. */
 export const load = (
-  flags: Partial<Record<SettingName, string>>,
+  flags: Flags,
   env: NodeJS.ProcessEnv = process.env,
-): Effect.Effect<Config, BadSetting> =>
+): Effect.Effect<Config, BadSetting | BadRegions> =>
   Effect.gen(function* () {
     const values: Record<string, unknown> = {}
+    const wrong: Array<BadSetting> = []
     for (const [name, setting] of Object.entries(settings)) {
       const text = flags[name as SettingName] ?? env[setting.variable]
       if (text === undefined || (text === "" && flags[name as SettingName] === undefined)) {
@@ -307,18 +449,40 @@ export const load = (
         continue
       }
       const value = setting.parse(text)
-      if (value === undefined) {
-        return yield* new BadSetting({
-          variable: setting.variable,
-          value: "shown" in setting ? setting.shown(text) : text,
-          allowed: `allowed is ${setting.allowed}`,
-        })
-      }
       values[name] = value
+      if (value === undefined) {
+        const shown = "shown" in setting ? setting.shown(text) : text
+        const allowed = `allowed is ${setting.allowed}`
+        wrong.push(new BadSetting({ variable: setting.variable, value: shown.slice(0, 200), allowed }))
+      }
+    }
+    const [first, ...others] = wrong
+    if (first !== undefined) {
+      const { allowed, value, variable } = first
+      return yield* new BadSetting({ variable, value, allowed, others: others.map(({ message }) => message) })
     }
     const config = values as Config
+    yield* checkPorts(config)
+    yield* checkRegion(config)
     return { ...config, dataDir: resolve(config.dataDir), catalog: resolve(config.catalog) }
   })
+
+/** Variables with the settings' prefix that a command reads and that are no setting of a node. */
+const otherVariables = ["EDGEWISE_API_KEY"]
+
+/** A line for each variable of the environment that looks like a setting and is none. */
+export const environmentMistakes = (env: NodeJS.ProcessEnv = process.env): ReadonlyArray<string> =>
+  unknownVariables(env, [...Object.values(settings).map(({ variable }) => variable), ...otherVariables])
+
+/**
+ * Region codes that the catalog's entries may name; undefined for the catalog of the product, which names built-in regions
+ * and also has to work beside a regions file that lacks them.
+ */
+export const catalogRegions = ({
+  catalog,
+  regions,
+}: Config): Effect.Effect<ReadonlyArray<string> | undefined, BadRegions> =>
+  catalog === builtInCatalog ? Effect.succeed(undefined) : regionCodesInForce(regions)
 
 /** OpenTelemetry's own variables; undefined where nothing is to be exported. */
 export const otlpSettings = (
@@ -334,7 +498,11 @@ export const otlpSettings = (
 export const visibleGpus = (env: NodeJS.ProcessEnv = process.env): string | undefined =>
   env.CUDA_VISIBLE_DEVICES
 
-/** The model hub's own variables, read by `models pull` alone. The token is no setting: it has no flag. */
+/** HF_HUB_OFFLINE, as the hub's own tools read it: nothing is pulled. */
+export const isHubOffline = (env: NodeJS.ProcessEnv = process.env): boolean =>
+  ["1", "on", "yes", "true"].includes((env.HF_HUB_OFFLINE ?? "").toLowerCase())
+
+/** The model hub's own variables, for `models pull` and for a node that pulls. The token is no setting: it has no flag. */
 export interface HubSettings {
   /** Without a slash at its end. */
   readonly endpoint: string

@@ -3,10 +3,13 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect } from "effect"
 import { Command } from "effect/cli"
+import { check } from "./cli/Check.ts"
 import { runCommandLine } from "./cli/CommandLine.ts"
 import { keys } from "./cli/Keys.ts"
+import { logs } from "./cli/Logs.ts"
 import { models } from "./cli/Models.ts"
 import { orgs } from "./cli/Orgs.ts"
+import { reload } from "./cli/ReloadCatalog.ts"
 import { serve } from "./cli/Serve.ts"
 import { sessions } from "./cli/Sessions.ts"
 import { speak } from "./cli/Speak.ts"
@@ -16,7 +19,19 @@ import { version } from "./cli/Version.ts"
 
 const edgewise = Command.make("edgewise").pipe(
   Command.withDescription("An OpenAI-style inference server for the edge"),
-  Command.withSubcommands([serve, orgs, keys, sessions, models, usage, transcribe, speak]),
+  Command.withSubcommands([
+    serve,
+    check,
+    orgs,
+    keys,
+    sessions,
+    models,
+    reload,
+    logs,
+    usage,
+    transcribe,
+    speak,
+  ]),
 )
 
 process.exit(

@@ -54,7 +54,8 @@ const load = Effect.fnUntraced(function* (modelId: string) {
   if (entry === undefined || room === undefined) {
     return yield* Effect.die(new Error(`${dirname(path)}: the catalog has no ${modelId}`))
   }
-  const { files } = yield* locate(path, entry)
+  const { files, problem } = yield* locate(path, entry)
+  if (problem !== undefined) return yield* Effect.die(new Error(`${modelId}: ${problem}`))
   const { acquire } = yield* Effect.promise(room)
   return yield* acquire({ modelId, adapter: entry.adapter, files, options: entry.options, threads: 1 })
 })

@@ -69,14 +69,17 @@ const desk = {
     return heard
   },
 
-  /** The first audio of each of two texts by turns; milliseconds, a row a turn. */
-  beginnings: async ({ asks, count }: { readonly asks: readonly [Ask, Ask]; readonly count: number }) => {
-    const rows: Array<readonly [number, number]> = []
-    const begin = async (ask: Ask) => {
-      await setTimeout(restMs)
-      return hearBeginning(ask)
+  /** The first audio of each of several requests, interleaved; milliseconds, a row for each round of them. */
+  beginnings: async ({ asks, count }: { readonly asks: ReadonlyArray<Ask>; readonly count: number }) => {
+    const rows: Array<ReadonlyArray<number>> = []
+    for (let at = 0; at < count; at++) {
+      const row: Array<number> = []
+      for (const ask of asks) {
+        await setTimeout(restMs)
+        row.push(await hearBeginning(ask))
+      }
+      rows.push(row)
     }
-    for (let at = 0; at < count; at++) rows.push([await begin(asks[0]), await begin(asks[1])])
     return rows
   },
 }

@@ -31,28 +31,11 @@ import { Playout } from "../shared/speech/Playout.ts"
 import { CangjieTable, cangjie } from "./Cangjie.ts"
 import { type ClonedVoice, openGraphs } from "./ChatterboxGraphs.ts"
 import { chatterboxPieces, LANGUAGES, taggedText } from "./ChatterboxText.ts"
+import { ChatterboxOptions } from "./Options.ts"
 import { type InTurn, speechTokens, TOKEN } from "./SpeechTokens.ts"
 
 const RATE_HZ = 24_000
 const DEFAULT_VOICE = "default"
-
-const between = (minimum: number, maximum: number, fallback: number) =>
-  Schema.Finite.check(Schema.isBetween({ minimum, maximum })).pipe(
-    Schema.withDecodingDefaultTypeKey(Effect.succeed(fallback)),
-  )
-
-const ChatterboxOptions = Schema.Struct({
-  /** Requests that are interleaved; one of them computes at a time. */
-  slots: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })).pipe(
-    Schema.withDecodingDefaultTypeKey(Effect.succeed(4)),
-  ),
-  /** The published defaults: of the reference implementation (exaggeration, guidance) and of the ONNX example. */
-  exaggeration: between(0, 2, 0.5),
-  guidance: between(0, 3, 0.5),
-  repetitionPenalty: between(1, 5, 1.2),
-  /** Whether equal requests must give equal bytes. */
-  repeatable: Schema.Boolean.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(true))),
-})
 
 /** 25 tokens are a second of speech, which is some 15 characters; three times that, and never more than 40 s. */
 const maxTokens = (piece: string): number => Math.min(1_000, 25 + 5 * piece.length)

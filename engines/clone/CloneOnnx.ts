@@ -6,11 +6,10 @@
 // refused at load if they draw random numbers, a call's threads are fixed by the grant, pieces depend on the text
 // alone, and nothing is remembered between requests.
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import type { EngineDescriptor, EngineError, EngineSpec, SpeechEngine, SynthesizeRequest } from "../Engine.ts"
 import { cleanText } from "../kokoro/CleanText.ts"
 import * as KokoroGraph from "../kokoro/KokoroGraph.ts"
-import { englishFragments, SpeechOptions, WARM_UP, warmUp } from "../kokoro/KokoroOnnx.ts"
+import { englishFragments, WARM_UP, warmUp } from "../kokoro/KokoroOnnx.ts"
 import { phonemeFragments } from "../kokoro/KokoroPhonemes.ts"
 import { sentences } from "../kokoro/Sentences.ts"
 import { loadSymbols, type Symbols } from "../kokoro/Symbols.ts"
@@ -23,22 +22,11 @@ import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { type EspeakLanguages, loadEspeak } from "./EspeakLanguages.ts"
 import { inInventory, type Training } from "./Inventory.ts"
 import { foreignText, LANGUAGES, type Language } from "./Languages.ts"
+import { CloneOptions } from "./Options.ts"
 import { checkClip, encoderAudio } from "./ReferenceClip.ts"
 import * as StyleEncoder from "./StyleEncoder.ts"
 
 export const DEFAULT_VOICE = "default"
-
-const CloneOptions = Schema.Struct({
-  ...SpeechOptions.fields,
-  /** Samples a second that the style encoder hears. */
-  encoderHz: Schema.Int.check(Schema.isBetween({ minimum: 8000, maximum: 48_000 })).pipe(
-    Schema.withDecodingDefaultTypeKey(Effect.succeed(24_000)),
-  ),
-  /** "english": sounds that English lacks are replaced by their neighbours. */
-  training: Schema.Literals(["table", "english"]).pipe(
-    Schema.withDecodingDefaultTypeKey(Effect.succeed("table" as const)),
-  ),
-})
 
 async function* foreignFragments(
   text: string,

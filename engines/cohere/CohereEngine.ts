@@ -6,7 +6,6 @@
 //
 // Roles in the catalog entry: `encoder`, `decoder` and those of CohereModel.
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import {
@@ -32,17 +31,7 @@ import * as CohereEncoder from "./CohereEncoder.ts"
 import * as CohereFeatures from "./CohereFeatures.ts"
 import { type CohereModel, LANGUAGES, readModel } from "./CohereModel.ts"
 import { repeatedTail } from "./LoopGuard.ts"
-
-const CohereOptions = Schema.Struct({
-  /** Requests that may be decoded side by side, interleaved. A guess: each holds the encoder keys and values. */
-  slots: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(4)),
-  ),
-  /** Prompt and output together: the published decoder's positions. */
-  maxPositions: Schema.Int.check(Schema.isBetween({ minimum: 16, maximum: 65_536 })).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(1024)),
-  ),
-})
+import { CohereOptions } from "./Options.ts"
 
 /** A fixed number, so that the same audio always gives the same text. */
 const SEED = 0xc0de

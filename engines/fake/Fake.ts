@@ -14,17 +14,8 @@ import {
   type TextEngine,
 } from "../Engine.ts"
 import { scriptOf, unitText } from "./FakeScript.ts"
+import { FakeOptions } from "./Options.ts"
 import { Ticker } from "./Ticker.ts"
-
-const count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
-const FakeOptions = Schema.Struct({
-  slots: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(16))),
-  contextTokens: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(8192))),
-  /** How long loading takes, milliseconds. */
-  loadMs: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0))),
-  /** What loading fails with, if it shall fail. */
-  loadFailure: Schema.optionalKey(Schema.String),
-})
 
 const promptText = (request: GenerateRequest): string =>
   "text" in request.prompt ? request.prompt.text : (request.prompt.turns.at(-1)?.content ?? "")
@@ -108,6 +99,10 @@ export const fake: EngineDescriptor = {
         (error) => new EngineError({ reason: "LoadFailed", field: "options", detail: error.message }),
       ),
     )
+    for (let n = 0; n < (options.print?.times ?? 1); n++) {
+      if (options.print?.stdout !== undefined) process.stdout.write(options.print.stdout)
+      if (options.print?.stderr !== undefined) process.stderr.write(options.print.stderr)
+    }
     if (options.loadMs > 0) yield* Effect.sleep(options.loadMs)
     if (options.loadFailure !== undefined) {
       return yield* new EngineError({ reason: "LoadFailed", field: "", detail: options.loadFailure })

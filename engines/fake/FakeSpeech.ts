@@ -14,18 +14,8 @@ import {
 } from "../Engine.ts"
 import { makeTurns, type Turns } from "../kokoro/Turns.ts"
 import { Playout } from "../shared/speech/Playout.ts"
+import { FakeSpeechOptions } from "./Options.ts"
 import { pieceSamples, type SpeechScript, speechScriptOf } from "./SpeechScript.ts"
-
-const count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
-const FakeSpeechOptions = Schema.Struct({
-  slots: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(16))),
-  voices: Schema.Array(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["fake"]))),
-  languages: Schema.Array(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["en"]))),
-  /** Takes reference clips, whose sound it ignores, and the voice `default`. */
-  cloning: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
-  /** What it claims to have measured while loading, and to need for scripts that do not say. */
-  realTimeFactor: Schema.optionalKey(Schema.Finite),
-})
 
 const RATE_HZ = 24_000
 

@@ -2,7 +2,6 @@
 // interface as the real ones. A product like its siblings: tests break it at any place of the audio, benches measure
 // the gateway with it. What it hears is FakeWords; one call at a time computes, as in the real engines.
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import * as Semaphore from "effect/Semaphore"
 import {
   type EngineDescriptor,
@@ -16,20 +15,7 @@ import {
 } from "../Engine.ts"
 import { decodeOptions } from "../shared/EngineSpecFiles.ts"
 import { closedSeconds, hear, marks } from "./FakeWords.ts"
-
-const count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
-const FakeTranscriptionOptions = Schema.Struct({
-  slots: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(4))),
-  /** Seconds of the longest piece that is decoded at once. */
-  pieceSeconds: Schema.Finite.check(Schema.isBetween({ minimum: 0.5, maximum: 30 })).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(8)),
-  ),
-  /** Time that one call takes, milliseconds. */
-  callMs: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0))),
-  languages: Schema.Array(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["en", "fr"]))),
-  /** Said instead of made-up words. */
-  words: Schema.optionalKey(Schema.NonEmptyArray(Schema.NonEmptyString)),
-})
+import { FakeTranscriptionOptions } from "./Options.ts"
 
 /** The specification's first family has it. */
 const WINDOW_SECONDS = 30

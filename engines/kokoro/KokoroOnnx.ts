@@ -1,7 +1,6 @@
 // The adapter `kokoro-onnx`: published Kokoro-82M files (model, symbol table, voices) as a speech engine.
 // Roles in `files`: `model` (graph), `tokenizer` (symbol table), `voices` (folder of `<id>.bin`).
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import { samplesToMs } from "#domain/Audio.ts"
 import type { EngineDescriptor, EngineError, EngineSpec, Outlet, SpeechEngine } from "../Engine.ts"
 import { decodeOptions, fileOf, loadFailed } from "../shared/EngineSpecFiles.ts"
@@ -11,30 +10,12 @@ import { englishText } from "./EnglishText.ts"
 import { espeakEnglish } from "./Espeak.ts"
 import * as KokoroGraph from "./KokoroGraph.ts"
 import { phonemeFragments, rewriteEnglish } from "./KokoroPhonemes.ts"
-import { DEFAULT_MAX_SYMBOLS } from "./Pieces.ts"
+import { SpeechOptions } from "./Options.ts"
 import { sentences } from "./Sentences.ts"
 import { loadSymbols } from "./Symbols.ts"
 import { makeTurns } from "./Turns.ts"
 import { checkedSpeed, invalidInput, priorityOf, type Speaker, speak } from "./Utterance.ts"
 import { constantStyle, loadVoices, STYLE_SIZE, type VoiceStyle } from "./VoiceStyles.ts"
-
-const optional = <S extends Schema.Top>(schema: S, value: S["Type"]) =>
-  schema.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(value)))
-
-/** Options of the catalog entry. */
-export const SpeechOptions = Schema.Struct({
-  /** Requests that are interleaved; one of them computes at a time. 8 streams are 3 % of one idle core (measured). */
-  slots: optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })), 8),
-  /** Samples a second of the graph's output. */
-  rateHz: optional(Schema.Int.check(Schema.isBetween({ minimum: 8000, maximum: 48_000 })), 24_000),
-  /** Symbols of the longest piece: smaller is fairer, larger keeps more melody. */
-  maxSymbols: optional(
-    Schema.Int.check(Schema.isBetween({ minimum: 20, maximum: 510 })),
-    DEFAULT_MAX_SYMBOLS,
-  ),
-  /** Presets to load; without it, every file of the folder whose accent the front end knows. */
-  voices: Schema.optionalKey(Schema.Array(Schema.String.check(Schema.isPattern(/^[\w-]+$/)))),
-})
 
 /** English front end: text → fragments, sentence by sentence. */
 export async function* englishFragments(text: string, british: boolean): AsyncGenerator<string> {

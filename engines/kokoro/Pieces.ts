@@ -20,12 +20,6 @@ export interface PieceRule {
 }
 
 /**
- * A call costs about 0.2 ms a symbol with the demonstration model on one idle core, 0.7 ms on a busy one: 200
- * symbols stay within 150 ms, and still hold two or three sentences, which keeps the melody of a paragraph.
- */
-export const DEFAULT_MAX_SYMBOLS = 200
-
-/**
  * The first piece ends at its first clause mark, or at a word after 60 symbols (about 3 s of speech): the sooner it
  * ends, the sooner there is sound. Under 12 symbols a lone "Well," would be a piece, and sound like one.
  */

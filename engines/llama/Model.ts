@@ -48,8 +48,11 @@ class NativeLog {
     this.#path = path
   }
 
+  /** Errors only, see Library: their lines hold names of tensors and counts, no prompt. The node reads what is printed. */
   readonly keep = (_level: LlamaLogLevel, message: string): void => {
-    if (this.#first === "") this.#first = message.trim()
+    const line = message.trim()
+    if (this.#first === "") this.#first = line
+    process.stderr.write(`error: llama.cpp: ${line}\n`)
   }
 
   /** Until the lines on their way have arrived: one turn for the native queue, one for the library's. */

@@ -5,7 +5,6 @@
 //
 // Roles in the catalog entry: `encoder`, `decoder` and those of WhisperModel.
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
 import { type EngineDescriptor, EngineError, type EngineSpec, type TranscriptionEngine } from "../Engine.ts"
@@ -15,33 +14,9 @@ import * as DecoderGraph from "./DecoderGraph.ts"
 import { takesDrafts } from "./Drafts.ts"
 import * as LogMel from "./LogMel.ts"
 import { MelMemory } from "./MelMemory.ts"
+import { WhisperOptions } from "./Options.ts"
 import { closedSamples, type Loaded, transcribe } from "./Transcribe.ts"
 import { readModel, type WhisperModel } from "./WhisperModel.ts"
-
-const WhisperOptions = Schema.Struct({
-  /** Requests that may be decoded side by side, interleaved. A guess: each holds the encoder keys and values. */
-  slots: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(4)),
-  ),
-  /**
-   * For encoders that were trained on audio of any length: short audio is then not padded to 30 s. Never for the
-   * published weights, whose graphs take 3000 frames.
-   */
-  variableLength: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
-  /**
-   * Seconds of the longest piece that is decoded at once; longer windows are cut at their quietest place. Absent,
-   * as for the published weights: whole windows, and the seek rule finds where to go on. For models that never
-   * learned to leave a sentence open at the end of a window.
-   */
-  pieceSeconds: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 6, maximum: 30 }))),
-  /**
-   * Codes that are accepted besides the model's own and decoded as its first language: demonstration weights know
-   * one language and stand in for models that know many.
-   */
-  acceptLanguages: Schema.Array(Schema.NonEmptyString).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed([])),
-  ),
-})
 
 /** Windows of a file that are drafted side by side, where a later one's place does not depend on an earlier text. */
 const PIECES_TOGETHER = 6

@@ -5,7 +5,7 @@ import { keySetAgeSeconds } from "#domain/SigningSchedule.ts"
 import { SigningKeys } from "#store/SigningKeys.ts"
 import { errorResponse } from "./ErrorBody.ts"
 import { createSession } from "./Sessions.ts"
-import { makeStoreOutage } from "./StoreOutage.ts"
+import { storeOutage } from "./StoreOutage.ts"
 import { type KnownPaths, pathOf, unmatched } from "./Unmatched.ts"
 
 const knownPaths: KnownPaths = {
@@ -19,17 +19,15 @@ const keySet = Effect.gen(function* () {
   return HttpServerResponse.jsonUnsafe({ keys }, { headers })
 })
 
-const outage = makeStoreOutage()
-
 /** The whole role as one handler: two paths need no router. */
 export const authApi = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
   const { method, url } = request
   switch (`${method} ${pathOf(url)}`) {
     case "POST /v1/auth/session":
-      return outage(Effect.catch(createSession(request), (error) => Effect.succeed(errorResponse(error))))
+      return storeOutage(Effect.catch(createSession(request), errorResponse))
     case "GET /.well-known/jwks.json":
     case "HEAD /.well-known/jwks.json":
-      return outage(keySet)
+      return storeOutage(keySet)
     default:
       return Effect.succeed(unmatched(knownPaths, method, url))
   }

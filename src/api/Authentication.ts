@@ -6,6 +6,7 @@ import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import { type AuthUnavailable, type RateLimited, Unauthorized } from "#domain/Errors.ts"
 import { Accounts, type Principal } from "#store/Accounts.ts"
 import { AuthFailures } from "./AuthFailures.ts"
+import { DevelopmentKeyCheck } from "./DevelopmentKey.ts"
 import { errorResponse } from "./ErrorBody.ts"
 import { RateLimit } from "./RateLimit.ts"
 import { CurrentNotes } from "./RequestNotes.ts"
@@ -55,6 +56,7 @@ const makeIdentify: Effect.Effect<Identify, never, IdentityServices> = Effect.ge
   const failures = yield* AuthFailures
   const limit = yield* RateLimit
   const tokens = yield* SessionTokens
+  const developmentKeyCheck = yield* DevelopmentKeyCheck
   const authenticate = (credential: string): Effect.Effect<Principal, Unauthorized | AuthUnavailable> => {
     if (credential === "") return missing
     return credential.startsWith("svc_") || credential.length > maxCredentialLength
@@ -66,10 +68,11 @@ const makeIdentify: Effect.Effect<Identify, never, IdentityServices> = Effect.ge
     Effect.withFiber((fiber) => {
       const notes = fiber.getRef(CurrentNotes)
       const known = failures
-        .guard(authenticate(credential))
+        .guard(Effect.flatMap(authenticate(credential), developmentKeyCheck))
         .pipe(Effect.tapError(() => Effect.sync(() => notes.authenticated())))
       return Effect.flatMap(known, (principal) => {
         notes.authenticated()
+        notes.identified = true
         return admitted(principal)
       })
     })
@@ -87,8 +90,12 @@ export const identify = (
 /** The credential of a request that a browser may have made: the `token` of the query, else the bearer header. */
 export const credentialOf = (request: HttpServerRequest.HttpServerRequest, url: URL): string => {
   const token = url.searchParams.get("token")
-  if (token !== null) return token
-  const header = request.headers.authorization ?? ""
+  return token ?? bearerOf(request)
+}
+
+/** The credential of the bearer header; empty without one. */
+export const bearerOf = ({ headers }: HttpServerRequest.HttpServerRequest): string => {
+  const header = headers.authorization ?? ""
   return /^bearer /i.test(header) ? header.slice("bearer ".length).trim() : ""
 }
 
@@ -98,7 +105,7 @@ export const AuthenticationLive: Layer.Layer<Authentication, never, IdentityServ
     Authentication.of({
       bearer: (handler, { credential }) =>
         Effect.matchEffect(identifyNow(Redacted.value(credential)), {
-          onFailure: (error) => Effect.succeed(errorResponse(error)),
+          onFailure: errorResponse,
           onSuccess: (principal) => Effect.provideService(handler, Caller, principal),
         }),
     }),

@@ -13,7 +13,7 @@ interface Slice {
 }
 
 export interface FeederEvents {
-  /** True when bytes begin to wait, false when none do any more. */
+  /** True when more bytes wait than may, false when none do any more. */
   readonly busy: (busy: boolean) => void
   /** Samples that the socket has taken just now. */
   readonly delivered: (samples: number) => void
@@ -22,11 +22,16 @@ export interface FeederEvents {
 export class ByteFeeder {
   readonly #sink: Sink
   readonly #events: FeederEvents
+  readonly #aheadBytes: number
+  #busy = false
+  #waitingBytes = 0
   #waiting: Array<Slice> = []
   #blocked = false
   #empty: Deferred.Deferred<void> | undefined
 
-  constructor(sink: Sink, events: FeederEvents) {
+  /** `aheadBytes` may wait for the socket before the producer is paused. */
+  constructor(sink: Sink, events: FeederEvents, aheadBytes = 0) {
+    this.#aheadBytes = aheadBytes
     this.#sink = sink
     this.#events = events
     sink.onDrain(() => {
@@ -45,9 +50,11 @@ export class ByteFeeder {
       this.#waiting.push({ bytes: slice, samples: upTo - counted })
       counted = upTo
     }
-    if (!idle) return
-    this.#pump()
-    if (this.#waiting.length > 0) this.#events.busy(true)
+    this.#waitingBytes += bytes.length
+    if (idle) this.#pump()
+    if (this.#busy || this.#waitingBytes <= this.#aheadBytes) return
+    this.#busy = true
+    this.#events.busy(true)
   }
 
   /** Completes when the socket has taken everything. */
@@ -67,12 +74,16 @@ export class ByteFeeder {
       const slice = this.#waiting[taken++]!
       this.#blocked = !this.#sink.write(slice.bytes)
       samples += slice.samples
+      this.#waitingBytes -= slice.bytes.length
     }
     if (taken === 0) return
     this.#waiting = this.#waiting.slice(taken)
     this.#events.delivered(samples)
     if (this.#waiting.length > 0) return
-    this.#events.busy(false)
+    if (this.#busy) {
+      this.#busy = false
+      this.#events.busy(false)
+    }
     if (this.#empty !== undefined) Deferred.doneUnsafe(this.#empty, Effect.void)
   }
 }

@@ -23,7 +23,7 @@ const turnsOf = (request: ChatRequest): Effect.Effect<ReadonlyArray<ChatTurn>, I
       const problem = `only text is supported by ${request.model}`
       return Effect.fail(new InvalidRequest({ field: `messages[${index}].content`, problem }))
     }
-    turns.push({ role, content: text })
+    turns.push({ role: role === "developer" ? "system" : role, content: text })
   }
   return Effect.succeed(turns)
 }

@@ -6,19 +6,28 @@ import { CloseEvent, type SocketError, type Writer } from "effect/socket/Socket"
 import { Drain } from "#actors/Drain.ts"
 import { CompletionRequest } from "#domain/Completion.ts"
 import { InvalidRequest } from "#domain/Errors.ts"
+import { TokenBucket } from "#domain/TokenBucket.ts"
 import { Accounts, type Principal } from "#store/Accounts.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
+import { reportFailure } from "./AnswerFailures.ts"
 import { credentialOf, identify } from "./Authentication.ts"
 import { usageOf } from "./ChatCompletions.ts"
 import { beginCompletion, completionChunk } from "./Completions.ts"
+import { credentialEnds } from "./CredentialEnd.ts"
 import { type EdgeError, problemOf } from "./ErrorBody.ts"
 import type { Generation } from "./Generation.ts"
 import { GenerationTrace } from "./GenerationTrace.ts"
 import { NewId } from "./Ids.ts"
 import { decodeJson } from "./JsonBody.ts"
 import { RateLimit } from "./RateLimit.ts"
+import { nowMs } from "./RequestNotes.ts"
 import { traceSession } from "./SessionTrace.ts"
 
+/**
+ * Messages that one socket may send. Starts are bounded by the user's rate; a message that starts nothing costs about
+ * as much to look at. A guess: a client that starts 16 generations and cancels them five times a second.
+ */
+const messages = { burst: 1_000, perSecond: 160 }
 /** Generations one socket may have running. A guess: as many as an engine has slots by default. */
 const maxRunning = 16
 /** Characters waiting for the socket beyond which its generations pause. A quarter of what a reader may be owed. */
@@ -117,6 +126,7 @@ const runOne = (
     outbox.push({ type: "done", request_id, usage: usageOf(end) })
   }).pipe(
     Effect.scoped,
+    Effect.tapError((error: EdgeError) => reportFailure(error, "/v1/completions/ws")),
     Effect.catch((error: EdgeError) =>
       Effect.sync(() => {
         trace?.refused(error)
@@ -125,6 +135,8 @@ const runOne = (
     ),
     (generation) => (trace === undefined ? generation : trace.follow(generation)),
   )
+
+const flooded = new CloseEvent(1008, "too many messages")
 
 const serve = Effect.fnUntraced(function* (
   httpRequest: HttpServerRequest.HttpServerRequest,
@@ -178,18 +190,21 @@ const serve = Effect.fnUntraced(function* (
       ),
     )
 
-  const read = Effect.forever(
-    Effect.flatMap(reader.pull, (frames) => Effect.forEach(frames, onFrame, { discard: true })),
-  )
+  const allowance = new TokenBucket(messages, nowMs())
+  const read = Effect.gen(function* () {
+    for (;;) {
+      for (const frame of yield* reader.pull) {
+        if (!allowance.spend(1, nowMs())) return yield* writer.write(flooded)
+        yield* onFrame(frame)
+      }
+    }
+  })
   const write = Effect.forever(outbox.writeTo(writer))
   const close = (code: number, reason: string) => {
     trace?.closed(code)
     return new CloseEvent(code, reason)
   }
-  const revoked = Effect.andThen(
-    accounts.revoked(caller),
-    Effect.suspend(() => writer.write(close(1008, "credential revoked"))),
-  )
+  const revoked = Effect.flatMap(credentialEnds(accounts, caller), (end) => writer.write(close(1008, end)))
   const tooSlow = outbox.overflow.await.pipe(
     // First the generations: the close frame waits for the same reader.
     Effect.andThen(FiberMap.clear(running)),

@@ -4,6 +4,8 @@ import { Effect } from "effect"
 import { Device } from "#actors/Device.ts"
 import { decoderPids, heldByNode } from "#actors/MemoryWatch.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import type { ModelView } from "#actors/ModelView.ts"
+import { Redeployment } from "#actors/Redeployment.ts"
 import { residentBytesOf } from "#actors/ResidentMemory.ts"
 import { type DeviceMemory, statusMemory, toMb, usedMemory } from "#domain/DeviceMemory.ts"
 import type { NvidiaGpu } from "#domain/NvidiaSmi.ts"
@@ -40,12 +42,12 @@ const gpuFacts = (gpu: NvidiaGpu): DeviceFacts => ({
 
 /** This process, the decoders' and the engines', with what they hold now. */
 const hostProcesses = (
-  registry: ModelRegistry["Service"],
+  views: ReadonlyArray<ModelView>,
   decoders: ReadonlyArray<number>,
 ): ReadonlyArray<DeviceProcess> => [
   { pid: process.pid, name: "edgewise", bytes: process.memoryUsage.rss() },
   ...decoders.map((pid) => ({ pid, name: "decoder", bytes: residentBytesOf(pid) })),
-  ...registry.all().flatMap(({ entry, host }) => {
+  ...views.flatMap(({ entry, host }) => {
     const pid = host?.gauges().pid
     return pid === undefined || host === undefined
       ? []
@@ -54,10 +56,12 @@ const hostProcesses = (
 ]
 
 /** `now` asks the driver again, for a before and an after. */
-export const devicesNow = (now: boolean): Effect.Effect<DevicesNow, never, Device | ModelRegistry> =>
+export const devicesNow = (
+  now: boolean,
+): Effect.Effect<DevicesNow, never, Device | ModelRegistry | Redeployment> =>
   Effect.gen(function* () {
     const device = yield* Device
-    const registry = yield* ModelRegistry
+    const views = [...(yield* ModelRegistry).all(), ...(yield* Redeployment).leaving()]
     const { gpus, processes } = yield* now ? device.nvidiaNow : device.nvidia
     if (gpus.length > 0) {
       return {
@@ -67,7 +71,7 @@ export const devicesNow = (now: boolean): Effect.Effect<DevicesNow, never, Devic
     }
     const decoders = (yield* decoderPids)()
     const { budgetBytes, name } = device.host()
-    const memory = { totalBytes: budgetBytes, usedBytes: heldByNode(registry, decoders) }
+    const memory = { totalBytes: budgetBytes, usedBytes: heldByNode(views, decoders) }
     const host: DeviceFacts = {
       index: 0,
       name,
@@ -76,7 +80,7 @@ export const devicesNow = (now: boolean): Effect.Effect<DevicesNow, never, Devic
       memoryPercent: Math.min(100, Math.round(usedMemory(memory).percent_used)),
       temperatureC: yield* device.temperature,
     }
-    return { devices: [host], processes: hostProcesses(registry, decoders) }
+    return { devices: [host], processes: hostProcesses(views, decoders) }
   })
 
 /** All devices together, for the purge's before and after. */

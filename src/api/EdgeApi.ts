@@ -5,9 +5,12 @@ import { ChatCompletion, ChatRequest } from "#domain/Chat.ts"
 import { Completion, CompletionRequest } from "#domain/Completion.ts"
 import { SpeechRequest } from "#domain/Speech.ts"
 import { Authentication } from "./Authentication.ts"
+import { ReloadRecord } from "./CatalogReload.ts"
 import { HealthRecord } from "./Health.ts"
-import { ModelList, ModelStatusRecord } from "./Models.ts"
+import { ModelLogsRecord } from "./ModelLogs.ts"
+import { ModelList, ModelListEntry, ModelStatusRecord } from "./Models.ts"
 import { LoadRequest, PurgeRequest, UnloadRequest } from "./Operations.ts"
+import { PullRequest } from "./PullRequest.ts"
 
 const detail = (name: string, status: number, description: string) =>
   Schema.Struct({ detail: Schema.String }).annotate({
@@ -70,12 +73,14 @@ const InputTooLong = detail(
 const SynthesisFailed = detail(
   "SynthesisFailed",
   502,
-  "Synthesis failed: unknown voice, or the engine failed",
+  "Synthesis failed: unknown voice (the header X-Available-Voices lists those of the model), or the engine failed",
 )
 
 const VoiceList = Schema.Struct({
   model: Schema.String,
   voices: Schema.Array(Schema.String),
+  /** Other names, OpenAI's included, and the voice that each means. */
+  aliases: Schema.Record(Schema.String, Schema.String),
   cloning: Schema.Boolean,
   languages: Schema.Array(Schema.String),
 })
@@ -84,7 +89,8 @@ export class SpeechGroup extends HttpApiGroup.make("Speech")
   .add(
     HttpApiEndpoint.post("speech", "/v1/audio/speech", {
       payload: SpeechRequest,
-      // The content type follows `response_format`: audio/wav, audio/mpeg and audio/ogg besides this one.
+      // The content type follows `response_format`: audio/wav, audio/mpeg and audio/ogg besides this one. WAV and MP3
+      // have a Content-Length; PCM is chunked, with and without `stream`.
       success: HttpApiSchema.StreamUint8Array({ contentType: "audio/pcm" }),
       error: [
         ...idempotencyErrors,
@@ -171,12 +177,29 @@ export class TranscriptionGroup extends HttpApiGroup.make("Transcription")
   )
   .middleware(Authentication) {}
 
+const modelId = {
+  id: Schema.String.annotate({
+    description: "A model's id; a slash in it may be written as it is or as `%2F`",
+  }),
+}
+
 export class ModelsGroup extends HttpApiGroup.make("Models")
   .add(
     HttpApiEndpoint.get("listModels", "/v1/models", {
       success: ModelList,
       error: [NotAuthorized, TooManyRequests],
     }),
+    HttpApiEndpoint.get("oneModel", "/v1/models/:id", {
+      params: modelId,
+      success: ModelListEntry,
+      error: [NotAuthorized, NotLoaded, TooManyRequests],
+    }),
+    // The same with the slash of an id like `Qwen/Qwen3-0.6B` as it is; OpenAPI knows no parameter with a slash.
+    HttpApiEndpoint.get("oneModelOfOwner", "/v1/models/:owner/:name", {
+      params: { owner: Schema.String, name: Schema.String },
+      success: ModelListEntry,
+      error: [NotAuthorized, NotLoaded, TooManyRequests],
+    }).annotate(OpenApi.Exclude, true),
     HttpApiEndpoint.get("modelStatus", "/v1/models/status", {
       success: ModelStatusRecord,
       error: [NotAuthorized, TooManyRequests],
@@ -202,7 +225,21 @@ export class OperationsGroup extends HttpApiGroup.make("Operations")
       success: record,
       error: [...operatorErrors, NotLoaded, Failed, AtCapacity],
     }),
+    HttpApiEndpoint.get("modelLogs", "/v1/models/logs", {
+      query: { model: text, after: text },
+      success: ModelLogsRecord,
+      error: [...operatorErrors, NotLoaded],
+    }),
     HttpApiEndpoint.post("unloadAll", "/v1/models/unload-all", { success: record, error: operatorErrors }),
+    HttpApiEndpoint.post("pullModel", "/v1/models/pull", {
+      payload: PullRequest,
+      success: eventStream,
+      error: [...operatorErrors, NotLoaded, AtCapacity],
+    }),
+    HttpApiEndpoint.post("reloadCatalog", "/v1/models/reload", {
+      success: ReloadRecord,
+      error: [...operatorErrors, AtCapacity],
+    }),
     HttpApiEndpoint.get("gpuStatus", "/v1/gpu/status", { success: record, error: operatorErrors }),
     HttpApiEndpoint.get("gpuMemory", "/v1/gpu/memory", { success: record, error: operatorErrors }),
     HttpApiEndpoint.post("gpuPurge", "/v1/gpu/purge", {

@@ -16,20 +16,29 @@ import { digestOfBytes, idempotent } from "./Idempotency.ts"
 import { bodyBytes } from "./JsonBody.ts"
 import { liveTranscription } from "./LiveTranscription.ts"
 import { metrics } from "./Metrics.ts"
-import { listModels, modelStatus } from "./Models.ts"
-import { gpuMemory, gpuPurge, gpuStatus, loadModel, unloadAll, unloadModel } from "./Operations.ts"
+import { modelLogs } from "./ModelLogs.ts"
+import { listModels, modelStatus, oneModel } from "./Models.ts"
+import {
+  gpuMemory,
+  gpuPurge,
+  gpuStatus,
+  loadModel,
+  reloadCatalog,
+  unloadAll,
+  unloadModel,
+} from "./Operations.ts"
 import { Playground } from "./Playground.ts"
+import { pullModelOnNode } from "./PullRequest.ts"
 import { realtimeTranscription } from "./RealtimeTranscription.ts"
 import { speech, voices } from "./Speech.ts"
-import { makeStoreOutage } from "./StoreOutage.ts"
+import { storeOutage } from "./StoreOutage.ts"
 import { cancelTranscription, pollTranscription, transcribe } from "./Transcriptions.ts"
-import { type KnownPaths, unmatched } from "./Unmatched.ts"
+import { idOfModelPath, type KnownPaths, modelPath, pathOf, unmatched } from "./Unmatched.ts"
 
 /** Every expected failure of a handler becomes its reply here, once for all endpoints. */
 const answered = <R>(
   handler: Effect.Effect<HttpServerResponse.HttpServerResponse, EdgeError, R>,
-): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> =>
-  Effect.catch(handler, (error) => Effect.succeed(errorResponse(error)))
+): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> => Effect.catch(handler, errorResponse)
 
 /** A priced request with a JSON body: with an Idempotency-Key it is answered once. */
 const answeredOnce = <R>(
@@ -59,22 +68,35 @@ const Transcription = HttpApiBuilder.group(EdgeApi, "Transcription", (handlers) 
     .handleRaw("cancelTranscription", ({ request }) => answered(cancelTranscription(request))),
 )
 
+/** The router also takes paths in which no id can stand, e.g. with nothing behind the slash. */
+const modelOf = (self: HttpServerRequest.HttpServerRequest) =>
+  idOfModelPath(pathOf(self.url)) === undefined
+    ? Effect.succeed(unmatched(knownPaths, self.method, self.url))
+    : answered(oneModel(self))
+
 const Models = HttpApiBuilder.group(EdgeApi, "Models", (handlers) =>
-  handlers.handleRaw("listModels", () => listModels).handleRaw("modelStatus", () => modelStatus),
+  handlers
+    .handleRaw("listModels", () => listModels)
+    .handleRaw("oneModel", ({ request }) => modelOf(request))
+    .handleRaw("oneModelOfOwner", ({ request }) => modelOf(request))
+    .handleRaw("modelStatus", () => modelStatus),
 )
 
 const Operations = HttpApiBuilder.group(EdgeApi, "Operations", (handlers) =>
   handlers
     .handleRaw("loadModel", ({ request }) => answered(loadModel(request)))
     .handleRaw("unloadModel", ({ request }) => answered(unloadModel(request)))
+    .handleRaw("modelLogs", ({ request }) => answered(modelLogs(request)))
     .handleRaw("unloadAll", ({ request }) => answered(unloadAll(request)))
+    .handleRaw("pullModel", ({ request }) => answered(pullModelOnNode(request)))
+    .handleRaw("reloadCatalog", ({ request }) => answered(reloadCatalog(request)))
     .handleRaw("gpuStatus", ({ request }) => answered(gpuStatus(request)))
     .handleRaw("gpuMemory", ({ request }) => answered(gpuMemory(request)))
     .handleRaw("gpuPurge", ({ request }) => answered(gpuPurge(request))),
 )
 
 const System = HttpApiBuilder.group(EdgeApi, "System", (handlers) =>
-  handlers.handleRaw("health", () => health),
+  handlers.handleRaw("health", ({ request }) => health(request)),
 )
 
 const Api = HttpApiBuilder.layer(EdgeApi).pipe(
@@ -101,7 +123,11 @@ export const knownPaths: KnownPaths = {
   "/v1/gpu/purge": ["POST"],
   "/v1/gpu/status": ["GET"],
   "/v1/models": ["GET"],
+  [modelPath]: ["GET"],
   "/v1/models/load": ["POST"],
+  "/v1/models/logs": ["GET"],
+  "/v1/models/pull": ["POST"],
+  "/v1/models/reload": ["POST"],
   "/v1/models/status": ["GET"],
   "/v1/models/unload": ["POST"],
   "/v1/models/unload-all": ["POST"],
@@ -111,7 +137,7 @@ export const knownPaths: KnownPaths = {
 const request = HttpServerRequest.HttpServerRequest
 
 const Pages = HttpRouter.addAll([
-  HttpRouter.route("GET", "/metrics", metrics),
+  HttpRouter.route("GET", "/metrics", answered(metrics)),
   HttpRouter.route(
     "GET",
     "/v1/audio/transcriptions/ws",
@@ -129,12 +155,26 @@ const Pages = HttpRouter.addAll([
   ),
 ])
 
-const outage = makeStoreOutage()
+/**
+ * Paths below /v1/models/ that take no GET. Without these routes a GET of them would be one of a model with that id; they
+ * answer 405, as for any other path and method.
+ */
+const NotModels = HttpRouter.addAll(
+  Object.entries(knownPaths)
+    .filter(([path, methods]) => path.startsWith("/v1/models/") && !methods.includes("GET"))
+    .map(([path]) =>
+      HttpRouter.route(
+        "GET",
+        path as `/${string}`,
+        Effect.map(request, (self) => unmatched(knownPaths, self.method, self.url)),
+      ),
+    ),
+)
 
 /** No catch-all route: one would take HEAD requests away from the GET routes that answer them. */
 const Others = HttpRouter.middleware(
   (handled) =>
-    Effect.catch(outage(handled), (error) =>
+    Effect.catch(storeOutage(handled), (error) =>
       isHttpServerError(error) && error.reason._tag === "RouteNotFound"
         ? Effect.map(request, (self) => unmatched(knownPaths, self.method, self.url))
         : Effect.fail(error),
@@ -143,4 +183,4 @@ const Others = HttpRouter.middleware(
 )
 
 /** Everything the edge listener serves. */
-export const EdgeRoutes = Layer.mergeAll(Api, Docs, Playground, Pages, Others)
+export const EdgeRoutes = Layer.mergeAll(Api, Docs, Playground, Pages, NotModels, Others)

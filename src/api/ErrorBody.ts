@@ -1,5 +1,6 @@
 // How every expected failure reads on the wire: status, headers, body. The only place that knows.
 // Handlers fail with the errors of domain/Errors; nobody else turns a fact into a status.
+import { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 import type {
   AtCapacity,
@@ -28,6 +29,7 @@ import type {
   Unauthorized,
   UnloadFailed,
 } from "#domain/Errors.ts"
+import { CurrentNotes } from "./RequestNotes.ts"
 
 export type EdgeError =
   | AtCapacity
@@ -91,6 +93,16 @@ const gigabytes = (bytes: number): string => (bytes / 1024 ** 3).toFixed(2)
 /** Whole seconds, rounded up, as the header wants them; never 0, which would invite a retry at once. */
 const retryAfter = (ms: number) => ({ "retry-after": String(Math.max(1, Math.ceil(ms / 1000))) })
 
+/** A header of at most 2 KB: voices that need other characters than visible ASCII, and those beyond, are left out. */
+const availableVoices = (voices: ReadonlyArray<string> = []): Readonly<Record<string, string>> => {
+  let list = ""
+  for (const voice of voices) {
+    if (!/^[\x21-\x2b\x2d-\x7e]+$/.test(voice) || list.length + voice.length > 2_000) continue
+    list += list === "" ? voice : `, ${voice}`
+  }
+  return list === "" ? {} : { "x-available-voices": list }
+}
+
 /** What the wire says about a failure. Facts go out, internals (causes, paths, signals) do not. */
 export const problemOf = (error: EdgeError): Problem => {
   switch (error._tag) {
@@ -137,7 +149,7 @@ export const problemOf = (error: EdgeError): Problem => {
     case "InputTooLong":
       return { status: 413, detail: `input: ${error.model} speaks at most ${error.maxCharacters} characters` }
     case "SynthesisFailed":
-      return { status: 502, detail: "TTS backend error" }
+      return { status: 502, detail: "TTS backend error", headers: availableVoices(error.voices) }
     case "RateLimited":
       return { status: 429, detail: "Rate limit exceeded", headers: retryAfter(error.retryAfterMs) }
     case "EngineFailed":
@@ -189,8 +201,12 @@ export const problemResponse = ({
 }: Problem): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.jsonUnsafe(body ?? { detail }, { status, ...(headers === undefined ? {} : { headers }) })
 
-export const errorResponse = (error: EdgeError): HttpServerResponse.HttpServerResponse =>
-  problemResponse(problemOf(error))
+/** The answer to a failed request; the failure itself is noted for the operator's log. */
+export const errorResponse = (error: EdgeError): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
+  Effect.map(CurrentNotes, (notes) => {
+    notes.failure = error
+    return problemResponse(problemOf(error))
+  })
 
 /** The object inside a failed stream's last event, in OpenAI's form. */
 export const streamError = (error: EdgeError): { readonly message: string; readonly type: string } => {

@@ -9,6 +9,7 @@ import { textUsage } from "#domain/Usage.ts"
 import type { GenerateEnd, GenerateRequest, GenerateStarted, Sampling, TextDelta } from "#engines/Engine.ts"
 import type { Principal } from "#store/Accounts.ts"
 import type { EdgeError } from "./ErrorBody.ts"
+import { findModel } from "./ModelNames.ts"
 import { beginRun, type ModelRunError, type ModelRunServices } from "./ModelRun.ts"
 import { isOurs } from "./TranscriptionRun.ts"
 
@@ -64,7 +65,7 @@ export const textModel = (
   id: string,
 ): Effect.Effect<ModelEntry, InvalidRequest | ModelNotLoaded, ModelRegistry> =>
   Effect.gen(function* () {
-    const view = (yield* ModelRegistry).find(id)
+    const view = yield* findModel(id)
     if (view === undefined) return yield* new ModelNotLoaded({ model: id })
     if (view.entry.kind !== "text") {
       return yield* new InvalidRequest({ field: "model", problem: `${id} does not generate text` })

@@ -1,10 +1,14 @@
 // GET /health: the record, the rule that decides the status, the handler.
-import { Clock, Context, Effect, Schema } from "effect"
-import { HttpServerResponse } from "effect/http"
+import { Clock, Context, Effect, Option, Schema } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import type { ModelStatus } from "#actors/ModelStatus.ts"
 import { StoreIsThere } from "#store/StoreNode.ts"
+import { identify } from "./Authentication.ts"
+import { ModelPulls } from "./ModelPulls.ts"
+import { failuresOf } from "./Models.ts"
+import { CurrentNotes } from "./RequestNotes.ts"
 
 export const HealthRecord = Schema.Struct({
   status: Schema.Literals(["healthy", "degraded", "unhealthy"]),
@@ -20,6 +24,14 @@ export const HealthRecord = Schema.Struct({
       extensions: Schema.Array(Schema.String),
     }),
   }),
+  /** Why the node is not healthy; for a credential with the superadmin scope only. */
+  details: Schema.optionalKey(
+    Schema.Struct({
+      failures: Schema.Record(Schema.String, Schema.String),
+      draining: Schema.Boolean,
+      store: Schema.Boolean,
+    }),
+  ),
 })
 
 /** What this node calls itself; set by main. */
@@ -42,13 +54,36 @@ export const healthOf = (statuses: ReadonlyArray<ModelStatus>, draining: boolean
 /** ISO 8601 without a zone suffix, in UTC, as the record wants it. */
 export const timestamp = (ms: number): string => new Date(ms).toISOString().slice(0, -1)
 
-export const health = Effect.gen(function* () {
+/** A credential that takes longer to check, e.g. because the database is away, is worth no details. A guess. */
+const credentialTimeoutMs = 1_000
+
+/** Whether the request brings a superadmin's credential. Health needs none, so a bad one only leaves the details out. */
+const isOperator = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+  const { authorization } = request.headers
+  if (authorization === undefined || !/^bearer \S/i.test(authorization)) return false
+  const credential = authorization.slice("bearer ".length).trim()
+  return yield* identify(credential).pipe(
+    Effect.map(({ scope }) => scope === "superadmin"),
+    Effect.timeoutOption(credentialTimeoutMs),
+    Effect.map(Option.getOrElse(() => false)),
+    Effect.catchCause(() => Effect.succeed(false)),
+  )
+})
+
+export const health = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
   const views = (yield* ModelRegistry).all()
+  const draining = (yield* Drain).isClosed()
+  const store = (yield* StoreIsThere)()
   const status = healthOf(
     views.map((view) => view.status),
-    (yield* Drain).isClosed(),
-    (yield* StoreIsThere)(),
+    draining,
+    store,
   )
+  const details = (yield* isOperator(request)) ? { failures: failuresOf(views), draining, store } : undefined
+  if (status === "unhealthy") {
+    const notes = yield* CurrentNotes
+    notes.failure = draining ? "the node is draining" : "every model has failed"
+  }
   const { name, version } = yield* NodeIdentity
   return HttpServerResponse.jsonUnsafe(
     {
@@ -56,7 +91,7 @@ export const health = Effect.gen(function* () {
       node: name,
       runtime: `edgewise/${version} node/${process.versions.node}`,
       timestamp: timestamp(yield* Clock.currentTimeMillis),
-      features: { dynamic_loading: true, huggingface_support: true },
+      features: { dynamic_loading: true, huggingface_support: yield* (yield* ModelPulls).canPull },
       backend: {
         healthy: status !== "unhealthy",
         info: {
@@ -65,6 +100,7 @@ export const health = Effect.gen(function* () {
           extensions: [...new Set(views.map(({ entry }) => entry.adapter))],
         },
       },
+      ...(details === undefined ? {} : { details }),
     },
     { status: status === "unhealthy" ? 503 : 200 },
   )

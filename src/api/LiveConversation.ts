@@ -9,6 +9,8 @@ import { bytesToS16, LISTEN_RATE_HZ, samplesToSeconds } from "#domain/Audio.ts"
 import { deltaOf } from "#domain/LiveTranscript.ts"
 import { monotonicMsOf } from "#domain/Monotonic.ts"
 import { SpeechDetector, type SpeechEvent } from "#domain/SpeechDetector.ts"
+import { reportFailure } from "./AnswerFailures.ts"
+import type { CredentialEnd } from "./CredentialEnd.ts"
 import { problemOf } from "./ErrorBody.ts"
 import { decodeJson } from "./JsonBody.ts"
 import type { SessionTrace } from "./SessionTrace.ts"
@@ -19,8 +21,8 @@ export interface Conversation {
   readonly language: string | undefined
   /** Whether the client wants to know when speech starts and stops. */
   readonly speechEvents: boolean
-  /** Calls when the caller's credential is revoked; what it gives back ends the watch. */
-  readonly onRevoked: (told: () => void) => () => void
+  /** Calls when the caller's credential ends; what it gives back ends the watch. */
+  readonly onCredentialEnd: (told: (end: CredentialEnd) => void) => () => void
   /** Where traces are exported. */
   readonly trace?: SessionTrace | undefined
 }
@@ -193,7 +195,8 @@ const tellSpeech = (speech: SpeechNews, writer: Writer): Effect.Effect<never, So
 
 // ---------------------------------------------------------------- the whole
 
-const revokedEnding = failure("Invalid API key", 1008, "credential revoked")
+const credentialEnding = (end: CredentialEnd) =>
+  failure(end === "credential revoked" ? "Invalid API key" : "Token has expired", 1008, end)
 
 /**
  * Runs until something ends the session. Whichever of its fibers ends or dies, the session ends with it. One that says
@@ -205,10 +208,11 @@ const untilEnding = (
   writer: Writer,
 ): Effect.Effect<Ending, SocketError> =>
   Effect.contextWith((context) => {
-    const { language, onRevoked, session, speechEvents } = conversation
+    const { language, onCredentialEnd, session, speechEvents } = conversation
     const fibers: Array<Fiber.Fiber<Ending, SocketError>> = []
     const speech = speechEvents ? new SpeechNews() : undefined
-    const listen = Effect.match(session.run, {
+    const run = Effect.tapError(session.run, (error) => reportFailure(error, "/v1/audio/transcriptions/ws"))
+    const listen = Effect.match(run, {
       onSuccess: (word) => endingOf(word, session, language),
       onFailure: (error) => failure(problemOf(error).detail, failedCode, "transcription failed"),
     })
@@ -219,7 +223,7 @@ const untilEnding = (
         fibers.push(fiber)
         fiber.addObserver(resume)
       }
-      unwatch = onRevoked(() => resume(Effect.succeed(revokedEnding)))
+      unwatch = onCredentialEnd((end) => resume(Effect.succeed(credentialEnding(end))))
       session.whenRoused(() => {
         link(listen)
         link(caption(conversation, writer))
@@ -233,7 +237,7 @@ const untilEnding = (
     })
     return Effect.catchCauseIf(Effect.ensuring(first, release), Cause.hasDies, (cause) =>
       Effect.as(
-        Effect.logError("live session failed", cause),
+        reportFailure(cause, "/v1/audio/transcriptions/ws"),
         failure("Internal server error", failedCode, "failed"),
       ),
     )

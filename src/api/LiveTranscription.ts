@@ -12,6 +12,7 @@ import { isTrue, LiveParameters, windowSeconds } from "#domain/LiveParameters.ts
 import { monotonicMs } from "#domain/Monotonic.ts"
 import { punctuationOf } from "#domain/Transcription.ts"
 import { Accounts } from "#store/Accounts.ts"
+import { onCredentialEnd } from "./CredentialEnd.ts"
 import { invalidRequestOf } from "./JsonBody.ts"
 import { chargedSamples, identifyLive, liveModel, payFor, upgradeLive } from "./LiveAdmission.ts"
 import { converse } from "./LiveConversation.ts"
@@ -59,7 +60,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
         session,
         language,
         speechEvents: isTrue(parameters.vad_events),
-        onRevoked: (told) => accounts.onRevoked(caller, told),
+        onCredentialEnd: (told) => onCredentialEnd(accounts, caller, told),
         trace,
       },
       reader,

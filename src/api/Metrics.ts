@@ -1,19 +1,23 @@
 // GET /metrics: everything the node measures, in Prometheus' text format. Read on demand from the actors and the meters;
-// nothing is kept here. Labels are the catalog's model ids and fixed lists, so the number of series is bounded.
+// only the text is kept here, for a second. Labels are the catalog's model ids and fixed lists, so the number of series is bounded.
 // docs/telemetry.md has a row for each; a test holds both together.
-import { Effect } from "effect"
-import { HttpServerResponse } from "effect/http"
+import { Clock, Context, Effect, Layer } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { LiveSessions } from "#actors/LiveSessions.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import { Redeployment } from "#actors/Redeployment.ts"
+import { Forbidden } from "#domain/Errors.ts"
 import { monotonicMs } from "#domain/Monotonic.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
+import { bearerOf, identify } from "./Authentication.ts"
 import { EventLoopDelay } from "./EventLoopDelay.ts"
 import { NodeIdentity } from "./Health.ts"
 import { memoryFamilies } from "./MemoryMetrics.ts"
 import { modelFamilies, usageFamilies } from "./ModelMetrics.ts"
 import { CurrentNodeMeters, type NodeMeters } from "./NodeMeters.ts"
 import { alone, contentType, counter, type Family, gauge, render, type Samples } from "./PrometheusText.ts"
+import { nowMs } from "./RequestNotes.ts"
 import { SpeechAdmission } from "./SpeechAdmission.ts"
 
 // ---------------------------------------------------------------- the node
@@ -69,10 +73,15 @@ const requestFamilies = (meters: NodeMeters): ReadonlyArray<Family> => [
     "Answers that failed after their head and were closed without an end.",
     alone(meters.total((one) => one.brokenReplies)),
   ),
-  counter("transport_refusals_total", "Requests refused before their handler: 431, 413 and 408.", [
+  counter("transport_refusals_total", "What the transport itself refused, by reason.", [
+    [{ reason: "connections" }, meters.total((one) => one.connectionsRefused)],
+    [{ reason: "messages" }, meters.total((one) => one.socketsFlooded)],
     [{ reason: "head" }, meters.total((one) => one.headsTooLarge)],
+    [{ reason: "framing" }, meters.total((one) => one.framingRefused)],
     [{ reason: "body" }, meters.total((one) => one.bodiesTooLarge)],
     [{ reason: "stalled" }, meters.total((one) => one.bodiesStalled)],
+    [{ reason: "anonymous" }, meters.total((one) => one.anonymousRefused)],
+    [{ reason: "scattered" }, meters.total((one) => one.bodiesScattered)],
   ]),
 ]
 
@@ -93,6 +102,24 @@ const telemetryFamilies = (meters: NodeMeters): ReadonlyArray<Family> => [
   ]),
 ]
 
+const regionFamilies = (meters: NodeMeters, nowMs: number): ReadonlyArray<Family> => {
+  const readings = meters.regions(nowMs)
+  return [
+    gauge(
+      "region_healthy",
+      "1 while the edge of a region answers the router of this process, else 0.",
+      readings.map(({ healthy, region }) => [{ region }, healthy ? 1 : 0] as const),
+    ),
+    gauge(
+      "region_round_trip_ms",
+      "Shortest of the last round trips from the router of this process to the edge of a region.",
+      readings.flatMap(({ region, roundTripMs }) =>
+        roundTripMs === undefined ? [] : [[{ region }, Number(roundTripMs.toFixed(3))] as const],
+      ),
+    ),
+  ]
+}
+
 /** Every family, whether it has samples or not. */
 export const families = Effect.gen(function* () {
   const views = (yield* ModelRegistry).all()
@@ -106,6 +133,11 @@ export const families = Effect.gen(function* () {
     [...live].map(([model, one]) => [{ model }, part(one)])
   const node: ReadonlyArray<Family> = [
     gauge("info", "1; the labels say what runs.", [[{ version, region: name }, 1]]),
+    gauge(
+      "models_leaving",
+      "Engines that a reload of the catalog has removed or replaced and that finish their last requests.",
+      alone((yield* Redeployment).leaving().length),
+    ),
     gauge("requests_in_flight", "Generations admitted and not yet ended.", alone(drain.inFlight())),
     gauge(
       "node_resident_bytes",
@@ -143,14 +175,15 @@ export const families = Effect.gen(function* () {
     ...usageFamilies(views, yield* UsageLedger),
     ...requestFamilies(meters),
     ...telemetryFamilies(meters),
+    ...regionFamilies(meters, yield* Clock.currentTimeMillis),
   ]
 })
 
 /** Text made in one go: about 1 ms of the event loop. */
 const pieceLength = 100_000
 
-/** A catalog may have thousands of models: others have their turn in between. */
-export const metrics = Effect.gen(function* () {
+/** A catalog may have thousands of models: other requests run in between. */
+const page = Effect.gen(function* () {
   let text = ""
   let pauseAt = pieceLength
   for (const family of yield* families) {
@@ -159,5 +192,52 @@ export const metrics = Effect.gen(function* () {
     pauseAt = text.length + pieceLength
     yield* Effect.sleep(0)
   }
-  return HttpServerResponse.text(text, { contentType })
+  return text
+})
+
+type Sources = Effect.Services<typeof page>
+
+/** The text of /metrics, made at most once in a while for all that ask. */
+export class MetricsPage extends Context.Service<
+  MetricsPage,
+  {
+    readonly text: Effect.Effect<string>
+    /** Whether only operators may read it. */
+    readonly restricted: boolean
+  }
+>()("edgewise/api/MetricsPage") {
+  static readonly layer = (options: {
+    readonly maxAgeMs: number
+    readonly restricted: boolean
+  }): Layer.Layer<MetricsPage, never, Sources> =>
+    Layer.effect(
+      MetricsPage,
+      Effect.gen(function* () {
+        const { maxAgeMs, restricted } = options
+        let begunMs = Number.NEGATIVE_INFINITY
+        const make = Effect.suspend(() => {
+          begunMs = nowMs()
+          return page
+        })
+        const fresh = Effect.provideContext(make, yield* Effect.context<Sources>())
+        const [shared, forget] = yield* Effect.cachedInvalidateWithTTL(fresh, Number.POSITIVE_INFINITY)
+        // By the machine's clock: one that is set back must not keep old figures.
+        const text = Effect.suspend(() =>
+          nowMs() - begunMs < maxAgeMs ? shared : Effect.andThen(forget, shared),
+        )
+        return { text, restricted }
+      }),
+    )
+}
+
+const operatorOnly = Effect.gen(function* () {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  const { scope } = yield* identify(bearerOf(request))
+  if (scope !== "superadmin") return yield* new Forbidden({ scope: "superadmin" })
+})
+
+export const metrics = Effect.gen(function* () {
+  const { restricted, text } = yield* MetricsPage
+  if (restricted) yield* operatorOnly
+  return HttpServerResponse.text(yield* text, { contentType })
 })

@@ -1,7 +1,13 @@
-// GET /v1/models and /v1/models/status: records and handlers.
+// GET /v1/models, /v1/models/{id} and /v1/models/status: records and handlers.
+import { basename } from "node:path"
 import { Context, Effect, Schema } from "effect"
-import { HttpServerResponse } from "effect/http"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import type { ModelView } from "#actors/ModelView.ts"
+import { ModelNotLoaded } from "#domain/Errors.ts"
+import type { ModelEntry } from "#domain/Model.ts"
+import { Caller } from "./Authentication.ts"
+import { idOfModelPath, pathOf } from "./Unmatched.ts"
 
 export const ModelListEntry = Schema.Struct({
   id: Schema.String,
@@ -18,32 +24,55 @@ export const ModelList = Schema.Struct({ object: Schema.Literal("list"), data: S
 export const ModelStatusRecord = Schema.Struct({
   loaded: Schema.Array(Schema.String),
   loading_status: Schema.Record(Schema.String, Schema.Literals(["loaded", "loading", "unloaded", "failed"])),
+  /** The catalog's file: its path for superadmins, its name for others. */
   repository: Schema.String,
+  /** Failed models and why; for superadmins only. */
+  failures: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
 })
 
-/** Where this node's catalog lies; set by main, shown to callers as `repository`. */
+/** Where this node's catalog lies, shown as `repository`; set by main. */
 export const Repository = Context.Reference<string>("edgewise/api/Repository", {
   defaultValue: () => "models",
 })
 
+const recordOf = ({ created, id, ownedBy }: ModelEntry): typeof ModelListEntry.Type => ({
+  id,
+  object: "model",
+  created,
+  owned_by: ownedBy,
+  permission: [],
+  root: id,
+  parent: null,
+})
+
 export const listModels = Effect.gen(function* () {
-  const data = (yield* ModelRegistry).all().map(({ entry }) => ({
-    id: entry.id,
-    object: "model",
-    created: entry.created,
-    owned_by: entry.ownedBy,
-    permission: [],
-    root: entry.id,
-    parent: null,
-  }))
+  const data = (yield* ModelRegistry).all().map(({ entry }) => recordOf(entry))
   return HttpServerResponse.jsonUnsafe({ object: "list", data })
+})
+
+/** Failed models, and why. For operators, never for callers. */
+export const failuresOf = (views: ReadonlyArray<ModelView>): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    views.flatMap(({ entry, lastFailure, status }) =>
+      status === "failed" ? [[entry.id, lastFailure === "" ? "no reason is known" : lastFailure]] : [],
+    ),
+  )
+/** The model's entry of the list, whether it is loaded or not. */
+export const oneModel = Effect.fn("Models.one")(function* (request: HttpServerRequest.HttpServerRequest) {
+  const id = idOfModelPath(pathOf(request.url)) ?? ""
+  const model = (yield* ModelRegistry).find(id)
+  if (model === undefined) return yield* new ModelNotLoaded({ model: id })
+  return HttpServerResponse.jsonUnsafe(recordOf(model.entry))
 })
 
 export const modelStatus = Effect.gen(function* () {
   const views = (yield* ModelRegistry).all()
+  const isOperator = (yield* Caller).scope === "superadmin"
+  const repository = yield* Repository
   return HttpServerResponse.jsonUnsafe({
     loaded: views.filter(({ status }) => status === "loaded").map(({ entry }) => entry.id),
     loading_status: Object.fromEntries(views.map(({ entry, status }) => [entry.id, status])),
-    repository: yield* Repository,
+    repository: isOperator ? repository : basename(repository),
+    ...(isOperator ? { failures: failuresOf(views) } : {}),
   })
 })

@@ -3,8 +3,10 @@
 // nothing a request; kept as long as the node.
 import { Context } from "effect"
 import { Histogram } from "#domain/Histogram.ts"
+import type { RegionReading } from "./RegionHealth.ts"
 import { nowMs, type RequestNotes } from "./RequestNotes.ts"
 import type { WorkTracer } from "./TracedWork.ts"
+import { idOfModelPath, modelPath } from "./Unmatched.ts"
 
 /** An answer that has ended, however it did. Read during the call only: it is the transport's own. */
 export interface EndedRequest {
@@ -34,8 +36,18 @@ export interface ListenerCounts {
   readonly brokenReplies: number
   /** 431, 413 and 408 given by the transport itself. */
   readonly headsTooLarge: number
+  /** Requests whose head could be read in two ways: 400 and 426. */
+  readonly framingRefused: number
   readonly bodiesTooLarge: number
   readonly bodiesStalled: number
+  /** Bodies that came in too many small pieces: 400. */
+  readonly bodiesScattered: number
+  /** Connections closed at once because there were too many. */
+  readonly connectionsRefused: number
+  /** 429 for requests without a credential. */
+  readonly anonymousRefused: number
+  /** WebSockets that were closed for too many small messages. */
+  readonly socketsFlooded: number
 }
 
 /** What a listener tells. */
@@ -73,17 +85,21 @@ export type Signal = "traces" | "logs"
 export class NodeMeters implements RequestObserver {
   private readonly routes: ReadonlyMap<string, RouteMeters>
   private readonly rest = routeMeters(unknownRoute)
+  private readonly modelRoute: RouteMeters
   private readonly watchers = new Set<RequestWatcher>()
   readonly listeners: Array<ListenerCounts> = []
   logLines = 0
   logLinesDropped = 0
   readonly otlpSent: Record<Signal, number> = { traces: 0, logs: 0 }
   readonly otlpDropped: Record<Signal, number> = { traces: 0, logs: 0 }
+  /** What the router of this process has measured last; nothing without a router, or where it does not probe. */
+  regions: (nowMs: number) => ReadonlyArray<RegionReading> = () => []
   /** Told of work behind answers; undefined where no traces are exported, and then no work is followed. */
   tracer: WorkTracer | undefined
 
   constructor(edgePaths: Iterable<string>) {
     this.routes = new Map([...edgePaths, ...otherPaths].map((path) => [path, routeMeters(path)]))
+    this.modelRoute = this.routes.get(modelPath) ?? this.rest
   }
 
   listening(counts: ListenerCounts): void {
@@ -93,7 +109,9 @@ export class NodeMeters implements RequestObserver {
   ended(request: EndedRequest): void {
     const { method, notes, url } = request
     const query = url.indexOf("?")
-    const meters = this.routes.get(query < 0 ? url : url.slice(0, query)) ?? this.rest
+    const path = query < 0 ? url : url.slice(0, query)
+    // One label for all models: their ids in paths are a caller's words.
+    const meters = this.routes.get(path) ?? (idOfModelPath(path) === undefined ? this.rest : this.modelRoute)
     const at = methods.indexOf(method)
     meters.counts[at < 0 ? methods.length : at]!.byStatus[request.status || clientLeft]!++
     const endedMs = nowMs()

@@ -1,17 +1,23 @@
-// What operators may do to a running node: load and unload models, read and purge the device's memory.
+// What operators may do to a running node: load and unload models, read the catalog again, read and purge the device's memory.
 // Every handler here asks for the superadmin scope first.
 import { Clock, Effect, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import { Redeployment } from "#actors/Redeployment.ts"
 import { freedGb, memoryRecord, toMb, usedMemory } from "#domain/DeviceMemory.ts"
-import { Forbidden, ModelBusy, ModelNotLoaded } from "#domain/Errors.ts"
+import { Forbidden, InvalidRequest, ModelBusy, ModelNotLoaded } from "#domain/Errors.ts"
+import type { BadCatalog } from "#store/CatalogFile.ts"
+import type { BadRegions } from "#store/RegionsFile.ts"
 import { Caller } from "./Authentication.ts"
+import { CatalogReload } from "./CatalogReload.ts"
 import { devicesNow, gpuRecord, processRecord, totalMemory } from "./DeviceRecords.ts"
 import { problemOf, problemResponse } from "./ErrorBody.ts"
 import { timestamp } from "./Health.ts"
 import { readJson } from "./JsonBody.ts"
+import { CurrentNotes } from "./RequestNotes.ts"
 
-const operator = Effect.flatMap(Caller, ({ scope }) =>
+/** Fails unless the caller has the superadmin scope. */
+export const operator = Effect.flatMap(Caller, ({ scope }) =>
   scope === "superadmin" ? Effect.void : Effect.fail(new Forbidden({ scope: "superadmin" })),
 )
 
@@ -37,6 +43,9 @@ const modelOf = (id: string) =>
     return model === undefined ? Effect.fail(new ModelNotLoaded({ model: id })) : Effect.succeed(model)
   })
 
+/** Lines of a file that is refused; the files' readers limit their number. */
+const mistakesOf = ({ lines, message }: BadCatalog | BadRegions): ReadonlyArray<string> => lines ?? [message]
+
 /** Answers when the model answers, or with why it does not: operators may know. */
 export const loadModel = Effect.fn("Operations.load")(function* (request: Request) {
   yield* operator
@@ -51,19 +60,49 @@ export const loadModel = Effect.fn("Operations.load")(function* (request: Reques
         message: `${model_name} is loaded: ${summary}`,
       }),
     ),
-    Effect.catchTag("ModelUnavailable", (error) => {
-      const { detail, ...problem } = problemOf(error)
-      const { lastFailure } = model.view()
-      const why = lastFailure === "" ? detail : `${detail}: ${lastFailure.slice(0, maxReasonLength)}`
-      return Effect.succeed(problemResponse({ ...problem, detail: why }))
-    }),
+    Effect.catchTag("ModelUnavailable", (error) =>
+      Effect.map(CurrentNotes, (notes) => {
+        notes.failure = error
+        const { detail, ...problem } = problemOf(error)
+        const { lastFailure } = model.view()
+        const why = lastFailure === "" ? detail : `${detail}: ${lastFailure.slice(0, maxReasonLength)}`
+        return problemResponse({ ...problem, detail: why })
+      }),
+    ),
   )
+})
+
+/** Reads the catalog again and answers with what changed; 400 with what is wrong in it, and then nothing has. */
+export const reloadCatalog = Effect.fn("Operations.reload")(function* (_request: Request) {
+  yield* operator
+  return yield* Effect.matchEffect((yield* CatalogReload).reload, {
+    onSuccess: (record) => Effect.succeed(HttpServerResponse.jsonUnsafe(record)),
+    onFailure: (error) =>
+      error._tag === "Draining"
+        ? Effect.fail(error)
+        : Effect.map(CurrentNotes, (notes) => {
+            const refused = new InvalidRequest({ field: "", problem: error.message })
+            notes.failure = refused
+            const problem = problemOf(refused)
+            return problemResponse({
+              ...problem,
+              body: { detail: problem.detail, mistakes: mistakesOf(error) },
+            })
+          }),
+  })
 })
 
 /** Answers when the model's process is gone and its memory with it; 500 where it is not. */
 export const unloadModel = Effect.fn("Operations.unload")(function* (request: Request) {
   yield* operator
   const { model_name } = yield* readUnload(request)
+  // Its predecessor as well, where a reload has replaced or removed it: it still has memory.
+  const ended = yield* (yield* Redeployment).endLeaving(model_name)
+  const deployed = (yield* ModelRegistry).model(model_name)
+  if (deployed === undefined && ended.length > 0) {
+    const message = `${model_name} was removed by a reload; its engine has ended`
+    return HttpServerResponse.jsonUnsafe({ status: "success", model: model_name, message })
+  }
   const { freedBytes, tookMs, was } = yield* (yield* modelOf(model_name)).unload
   const message = was
     ? `${model_name} is unloaded: ${toMb(freedBytes)} MB given back in ${Math.round(tookMs)} ms`
@@ -73,7 +112,7 @@ export const unloadModel = Effect.fn("Operations.unload")(function* (request: Re
 
 const unloadEverything = Effect.gen(function* () {
   const registry = yield* ModelRegistry
-  const unloaded: Array<string> = []
+  const unloaded: Array<string> = [...(yield* (yield* Redeployment).endLeaving())]
   const errors: Array<string> = []
   yield* Effect.forEach(
     // One that is loading, or has failed and would be tried again, must not come back by itself either.
@@ -94,7 +133,7 @@ const unloadEverything = Effect.gen(function* () {
       ),
     { concurrency: "unbounded", discard: true },
   )
-  return { unloaded: unloaded.sort(), errors }
+  return { unloaded: [...new Set(unloaded)].sort(), errors }
 })
 
 export const unloadAll = Effect.fn("Operations.unloadAll")(function* (_request: Request) {
@@ -136,9 +175,9 @@ export const gpuPurge = Effect.fn("Operations.gpuPurge")(function* (request: Req
   yield* operator
   const body = Number(request.headers["content-length"] ?? 0) === 0 ? {} : yield* readPurge(request)
   const force = body.force ?? false
-  const registry = yield* ModelRegistry
+  const views = [...(yield* ModelRegistry).all(), ...(yield* Redeployment).leaving()]
   const before = totalMemory(yield* devicesNow(true))
-  const busy = registry.all().flatMap(({ entry, host }) => ((host?.gauges().open ?? 0) > 0 ? [entry.id] : []))
+  const busy = views.flatMap(({ entry, host }) => ((host?.gauges().open ?? 0) > 0 ? [entry.id] : []))
   if (busy.length > 0 && !force) return yield* new ModelBusy({ models: busy })
   const { errors, unloaded } = yield* unloadEverything
   const after = totalMemory(yield* devicesNow(true))

@@ -12,6 +12,7 @@ import { monotonicMs } from "#domain/Monotonic.ts"
 import { itemObject } from "#domain/RealtimeProtocol.ts"
 import type { Principal } from "#store/Accounts.ts"
 import type { UsageLedger } from "#store/UsageLedger.ts"
+import { reportFailure } from "./AnswerFailures.ts"
 import { problemOf } from "./ErrorBody.ts"
 import { NewId } from "./Ids.ts"
 import { chargedSamples, payFor } from "./LiveAdmission.ts"
@@ -109,6 +110,14 @@ export class RealtimeItems {
     ),
   )
 
+  /** Runs this once the items of now have their transcripts. */
+  readonly afterwards = (run: Effect.Effect<void>): Effect.Effect<void> =>
+    Effect.asVoid(
+      Effect.forkIn(Effect.andThen(Effect.ignore(this.finished), run), this.scope, {
+        startImmediately: true,
+      }),
+    )
+
   private readonly announce = (item: Item): Effect.Effect<void, SocketError> =>
     Effect.suspend(() => {
       if (item.committed) return Effect.void
@@ -170,17 +179,21 @@ export class RealtimeItems {
         (error): error is Exclude<typeof error, SocketError> => error._tag !== "SocketError",
         (error) => {
           const { detail, status } = problemOf(error)
-          return fail(detail, status < 500 ? "invalid_request_error" : "server_error")
+          const told = fail(detail, status < 500 ? "invalid_request_error" : "server_error")
+          return Effect.andThen(reportFailure(error, "/v1/realtime"), told)
         },
       ),
       Effect.catchCauseIf(Cause.hasDies, (cause) =>
-        Effect.andThen(
-          Effect.logError("realtime item failed", cause),
-          fail("Internal server error", "server_error"),
-        ),
+        Effect.andThen(reportFailure(cause, "/v1/realtime"), fail("Internal server error", "server_error")),
       ),
       Effect.scoped,
-      Effect.ensuring(Effect.sync(() => this.unfinished.delete(item))),
+      Effect.ensuring(
+        Effect.sync(() => {
+          // One that is cleared before it has run has to end, too.
+          session.stop("stop")
+          this.unfinished.delete(item)
+        }),
+      ),
     )
   }
 }

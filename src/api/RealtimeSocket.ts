@@ -6,7 +6,7 @@ import type { LivePlace, LiveSessions } from "#actors/LiveSessions.ts"
 import type { ModelRegistry } from "#actors/ModelRegistry.ts"
 import { Downsampler } from "#audio/Downsampler.ts"
 import { bytesToS16 } from "#domain/Audio.ts"
-import { InvalidRequest } from "#domain/Errors.ts"
+import { InvalidRequest, type RateLimited } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
 import { monotonicMs } from "#domain/Monotonic.ts"
 import {
@@ -21,8 +21,10 @@ import {
 } from "#domain/RealtimeProtocol.ts"
 import { TurnFinder } from "#domain/Turns.ts"
 import type { UsageLedger } from "#store/UsageLedger.ts"
+import { reportFailure } from "./AnswerFailures.ts"
 import { type EdgeError, problemOf } from "./ErrorBody.ts"
 import { decodeJson } from "./JsonBody.ts"
+import { findModel } from "./ModelNames.ts"
 import type { RealtimeItems, Tell } from "./RealtimeItems.ts"
 
 /** Items that may wait for their transcripts. A guess: whoever has more unanswered sends faster than anyone speaks. */
@@ -62,8 +64,14 @@ export class RealtimeSocket {
   private seat: Seat
   private turns: TurnFinder | undefined
   private downsampler = new Downsampler()
-  /** Opens a place for another model or language. */
-  private readonly reseat: (settings: RealtimeSettings) => Effect.Effect<Seat, EdgeError, LiveServices>
+  /** Opens a place for another model or language, instead of the one that is left afterwards. */
+  private readonly reseat: (
+    settings: RealtimeSettings,
+    replaced: LivePlace,
+  ) => Effect.Effect<Seat, EdgeError, LiveServices>
+
+  /** Counts an item as a request of the caller. */
+  private readonly admit: Effect.Effect<void, RateLimited>
 
   constructor(
     id: string,
@@ -72,8 +80,10 @@ export class RealtimeSocket {
     settings: RealtimeSettings,
     seat: Seat,
     reseat: RealtimeSocket["reseat"],
+    admit: RealtimeSocket["admit"],
     older: boolean,
   ) {
+    this.admit = admit
     this.older = older
     this.id = id
     this.tell = tell
@@ -95,8 +105,8 @@ export class RealtimeSocket {
       : this.tell("session.created", { session: sessionObject(this.id, this.settings) }),
   )
 
-  /** One event of the client. What is wrong with it is told, and the socket goes on. */
-  readonly take = (frame: string | Uint8Array): Effect.Effect<void, SocketError, LiveServices> =>
+  /** One event of the client. What is wrong with it is told, and the socket goes on. True where nothing was. */
+  readonly take = (frame: string | Uint8Array): Effect.Effect<boolean, SocketError, LiveServices> =>
     Effect.gen({ self: this }, function* (this: RealtimeSocket) {
       if (typeof frame !== "string") {
         return yield* new InvalidRequest({ field: "event", problem: "must be a text frame" })
@@ -131,9 +141,10 @@ export class RealtimeSocket {
           })
       }
     }).pipe(
+      Effect.as(true),
       Effect.catchIf(
         (error): error is Exclude<typeof error, SocketError> => error._tag !== "SocketError",
-        (error) => this.tellError(error, frame),
+        (error) => Effect.as(this.tellError(error, frame), false),
       ),
     )
 
@@ -143,33 +154,46 @@ export class RealtimeSocket {
     const asked = typeof frame === "string" ? Effect.runSync(Effect.option(decodeAny(frame))) : Option.none()
     const eventId = Option.isSome(asked) ? (asked.value.event_id ?? null) : null
     const type = status < 500 ? "invalid_request_error" : "server_error"
-    return this.tell("error", {
+    const told = this.tell("error", {
       error: { type, code: error._tag, message: detail, param, event_id: eventId },
     })
+    return Effect.andThen(reportFailure(error, "/v1/realtime"), told)
   }
+
+  /** Takes another place for the items to come; those that have begun end where they are. */
+  private readonly move = Effect.fnUntraced(
+    { self: this },
+    function* (this: RealtimeSocket, settings: RealtimeSettings) {
+      const seat = yield* this.reseat(settings, this.seat.place)
+      // Not waited for: an item that is still open ends with an event that comes after this one.
+      yield* this.items.afterwards(this.seat.leave)
+      this.seat = seat
+    },
+  )
 
   /** Another model, language or prompt is for the next item; a running one keeps its own. */
   private readonly change = Effect.fnUntraced(
     { self: this },
-    function* (this: RealtimeSocket, next: RealtimeSettings) {
+    function* (this: RealtimeSocket, asked: RealtimeSettings) {
       const { language, model, prompt } = this.settings
-      if (next.model !== model || next.language !== language || next.prompt !== prompt) {
-        const seat = yield* this.reseat(next)
-        yield* this.items.finished
-        yield* this.seat.leave
-        this.seat = seat
-      }
+      // Sessions describe themselves with the model's id, by whatever alias it was named.
+      const next = { ...asked, model: (yield* findModel(asked.model))?.entry.id ?? asked.model }
+      if (next.model !== model || next.language !== language || next.prompt !== prompt) yield* this.move(next)
       const turnsChanged = JSON.stringify(next.turns) !== JSON.stringify(this.settings.turns)
       this.settings = next
       if (turnsChanged) this.findTurns()
     },
   )
 
-  private readonly begin = Effect.suspend(() =>
-    this.items.waiting < maxWaiting
-      ? this.items.begin(this.seat.place, this.seat.entry)
-      : Effect.fail(new InvalidRequest({ field: "audio", problem: "comes faster than it is transcribed" })),
-  )
+  private readonly begin = Effect.gen({ self: this }, function* (this: RealtimeSocket) {
+    if (this.items.waiting >= maxWaiting) {
+      return yield* new InvalidRequest({ field: "audio", problem: "comes faster than it is transcribed" })
+    }
+    yield* this.admit
+    // A reload of the catalog has replaced the model since the last item.
+    if (!this.seat.place.isCurrent()) yield* this.move(this.settings)
+    return yield* this.items.begin(this.seat.place, this.seat.entry)
+  })
 
   private readonly hear = Effect.fnUntraced(
     { self: this },

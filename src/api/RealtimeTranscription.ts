@@ -6,18 +6,24 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CloseEvent, type Reader, type SocketError, type Writer } from "effect/socket/Socket"
 import { Drain } from "#actors/Drain.ts"
 import { idleMs } from "#actors/LiveSession.ts"
-import { LiveSessions } from "#actors/LiveSessions.ts"
+import { type LivePlace, LiveSessions } from "#actors/LiveSessions.ts"
 import { InvalidRequest } from "#domain/Errors.ts"
 import { windowSeconds } from "#domain/LiveParameters.ts"
+import { expectsTurns } from "#domain/ModelNames.ts"
 import { defaultTurns, type RealtimeSettings } from "#domain/RealtimeProtocol.ts"
+import { TokenBucket } from "#domain/TokenBucket.ts"
 import { punctuationOf, TranscriptionParameters } from "#domain/Transcription.ts"
 import { Accounts } from "#store/Accounts.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
+import { reportFailure } from "./AnswerFailures.ts"
+import { credentialEnds } from "./CredentialEnd.ts"
 import { NewId } from "./Ids.ts"
 import { invalidRequestOf } from "./JsonBody.ts"
 import { identifyLive, liveModel, upgradeLive } from "./LiveAdmission.ts"
+import { RateLimit } from "./RateLimit.ts"
 import { RealtimeItems, type Tell } from "./RealtimeItems.ts"
 import { type LiveServices, RealtimeSocket, type Seat } from "./RealtimeSocket.ts"
+import { nowMs } from "./RequestNotes.ts"
 import { type SessionTrace, traceSession } from "./SessionTrace.ts"
 import { checkPunctuation } from "./TranscriptionRun.ts"
 
@@ -42,7 +48,7 @@ const settingsOf = (
       language: undefined,
       prompt: "",
       punctuation: punctuationOf(flags),
-      turns: defaultTurns,
+      turns: expectsTurns(asked) ? defaultTurns : null,
     }),
   })
 }
@@ -57,6 +63,7 @@ const takeSeat = Effect.fnUntraced(function* (
   model: string | undefined,
   settings: RealtimeSettings,
   outer: Scope.Scope,
+  replaces?: LivePlace,
 ) {
   const entry = yield* liveModel(model, settings.language)
   const { prompt, punctuation } = settings
@@ -69,6 +76,7 @@ const takeSeat = Effect.fnUntraced(function* (
     punctuation,
     windowSeconds: windowSeconds.default,
     fromScratch: false,
+    ...(replaces === undefined ? {} : { replaces }),
   }
   const place = yield* (yield* LiveSessions).open(request).pipe(
     Scope.provide(scope),
@@ -77,16 +85,29 @@ const takeSeat = Effect.fnUntraced(function* (
   return { entry, place, leave: Scope.close(scope, Exit.void) } satisfies Seat
 })
 
-/** Reads until the client is silent for too long. */
+/**
+ * Events that one socket may send and that carry no audio to speak of: settings, commits, and events with a fault. Audio
+ * comes 50 to 100 times a second and is bounded by its bytes. A guess.
+ */
+const smallEvents = { burst: 500, perSecond: 50 }
+/** An event of this length carries 4 ms of audio and more, and is not counted. */
+const audioChars = 256
+
+/** Reads until the client is silent for too long, or sends too many events of no use. */
 const readUntilIdle = (
   reader: Reader,
   socket: RealtimeSocket,
 ): Effect.Effect<CloseEvent, SocketError, LiveServices> =>
   Effect.gen(function* () {
+    const allowance = new TokenBucket(smallEvents, nowMs())
     for (;;) {
       const frames = yield* Effect.timeoutOption(reader.pull, idleMs)
       if (Option.isNone(frames)) return new CloseEvent(1000, "idle")
-      for (const frame of frames.value) yield* socket.take(frame)
+      for (const frame of frames.value) {
+        const understood = yield* socket.take(frame)
+        const counts = !understood || frame.length < audioChars
+        if (counts && !allowance.spend(1, nowMs())) return new CloseEvent(1008, "too many events")
+      }
     }
   })
 
@@ -133,15 +154,26 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     const older = isOlder(request)
     const items = new RealtimeItems(tell, caller, yield* Effect.scope, older)
     const follow = (next: Seat) => followed(trace, next)
-    const reseat = (next: RealtimeSettings) => Effect.map(takeSeat(next.model, next, scope), follow)
-    const socket = new RealtimeSocket(`sess_${newId()}`, tell, items, settings, follow(seat), reseat, older)
+    const reseat = (next: RealtimeSettings, replaced: LivePlace) =>
+      Effect.map(takeSeat(next.model, next, scope, replaced), follow)
+    const admit = (yield* RateLimit).admit(caller.userId)
+    const socket = new RealtimeSocket(
+      `sess_${newId()}`,
+      tell,
+      items,
+      settings,
+      follow(seat),
+      reseat,
+      admit,
+      older,
+    )
     yield* socket.created
     const gone = new CloseEvent(1001, "server is shutting down")
     const drained = Effect.andThen(drain.closing, Effect.as(items.finished, gone))
-    const locked = Effect.as(accounts.revoked(caller), new CloseEvent(1008, "credential revoked"))
+    const locked = Effect.map(credentialEnds(accounts, caller), (end) => new CloseEvent(1008, end))
     const close = yield* Effect.raceAllFirst([readUntilIdle(reader, socket), drained, locked]).pipe(
       Effect.catchCauseIf(Cause.hasDies, (cause) =>
-        Effect.as(Effect.logError("realtime session failed", cause), new CloseEvent(1011, "failed")),
+        Effect.as(reportFailure(cause, "/v1/realtime"), new CloseEvent(1011, "failed")),
       ),
     )
     trace?.closed(close.code)

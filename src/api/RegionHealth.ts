@@ -1,15 +1,9 @@
-// Which regions answer: polls each edge's /health and remembers what it said. Called by the router for every choice;
-// off unless an operator asks for it, and then every region counts as healthy.
-import { Context, Effect, Layer, Random } from "effect"
-
-export interface Watched {
-  readonly code: string
-  /** Base address of its edge. */
-  readonly endpoint: string
-}
-
-/** Whether an edge says that it can serve. Completes within a bounded time, and never fails. */
-export type Probe = (region: Watched) => Effect.Effect<boolean>
+// Which regions answer, and how far away they are on the network: probes each region's edge in rounds and remembers the
+// results. Read by the router for every choice and by /metrics; off unless an operator asks for it, and then every
+// region counts as healthy and none as measured.
+import { Clock, Context, Effect, Layer, Random } from "effect"
+import { RoundTripWindow } from "#domain/RoundTripWindow.ts"
+import { httpProbe, type Probe, probeTimeoutMs, type Watched } from "./RegionProbe.ts"
 
 export interface Watch {
   readonly regions: ReadonlyArray<Watched>
@@ -17,30 +11,38 @@ export interface Watch {
   readonly probe?: Probe
 }
 
+export interface RegionReading {
+  readonly region: string
+  readonly healthy: boolean
+  readonly roundTripMs: number | undefined
+}
+
 /** Probes in flight at once: a file of a thousand regions must not open a thousand connections. A guess. */
 const atOnce = 8
-/** Each round is longer or shorter by up to this part, so that several routers do not march in step. */
+/** Each pause is longer or shorter by up to this part, so that several routers do not probe in step. */
 const jitter = 0.2
+/** A measurement counts for as long as this many of the longest rounds take. A guess. */
+const roundsKept = 5
 
-/** Two seconds, or less where rounds are shorter: a region that answers later would serve nobody well. */
-const timeoutMs = (everyMs: number): number => Math.min(2_000, everyMs)
-
-/** 200 is healthy or degraded, which still serves; an edge that is unhealthy or draining says 503. */
-export const httpProbe =
-  (everyMs: number): Probe =>
-  ({ endpoint }) =>
-    Effect.tryPromise(async (interrupted) => {
-      const signal = AbortSignal.any([interrupted, AbortSignal.timeout(timeoutMs(everyMs))])
-      const response = await fetch(`${endpoint}/health`, { signal, redirect: "error" })
-      await response.body?.cancel()
-      return response.status === 200
-    }).pipe(Effect.orElseSucceed(() => false))
+/** How old a measurement may be: rounds may be long where there are many regions, or many that do not answer. */
+const maxAgeMs = ({ everyMs, regions }: Watch): number =>
+  roundsKept * (everyMs * (1 + jitter) + Math.ceil(regions.length / atOnce) * probeTimeoutMs(everyMs))
 
 export class RegionHealth extends Context.Service<
   RegionHealth,
-  { readonly isHealthy: (code: string) => boolean }
+  {
+    readonly isHealthy: (code: string) => boolean
+    /** The round trip from this process to the region's edge; undefined where nothing was measured of late. */
+    readonly roundTripMs: (code: string, nowMs: number) => number | undefined
+    /** Of every region that is probed, in the order of the settings. */
+    readonly readings: (nowMs: number) => ReadonlyArray<RegionReading>
+  }
 >()("edgewise/api/RegionHealth") {
-  static readonly unwatched = Layer.succeed(RegionHealth, { isHealthy: () => true })
+  static readonly unwatched = Layer.succeed(RegionHealth, {
+    isHealthy: () => true,
+    roundTripMs: () => undefined,
+    readings: () => [],
+  })
 
   /** Until the first answer a region counts as healthy; from then on its last answer decides. */
   static readonly watched = (watch: Watch): Layer.Layer<RegionHealth> =>
@@ -50,16 +52,25 @@ export class RegionHealth extends Context.Service<
     )
 }
 
-const make = Effect.fnUntraced(function* ({ everyMs, regions, probe = httpProbe(everyMs) }: Watch) {
-  const sick = new Set<string>()
+const make = Effect.fnUntraced(function* (watch: Watch) {
+  const { everyMs, regions, probe = httpProbe(everyMs) } = watch
+  const unhealthy = new Set<string>()
+  const ageMs = maxAgeMs(watch)
+  const windows = new Map(regions.map(({ code }) => [code, new RoundTripWindow(ageMs)]))
 
   const look = Effect.fnUntraced(function* (region: Watched) {
-    const healthy = yield* probe(region)
-    if (healthy !== sick.has(region.code)) return
-    if (healthy) sick.delete(region.code)
-    else sick.add(region.code)
-    const change = healthy ? "region is healthy again" : "region is unhealthy"
-    yield* Effect.annotateLogs(healthy ? Effect.logInfo(change) : Effect.logWarning(change), {
+    const probed = yield* probe(region)
+    if (probed.healthy) {
+      windows.get(region.code)?.add(probed.roundTripMs, yield* Clock.currentTimeMillis)
+      yield* Effect.logDebug("probed a region").pipe(
+        Effect.annotateLogs({ region: region.code, roundTripMs: Number(probed.roundTripMs.toFixed(2)) }),
+      )
+    }
+    if (probed.healthy !== unhealthy.has(region.code)) return
+    if (probed.healthy) unhealthy.delete(region.code)
+    else unhealthy.add(region.code)
+    const change = probed.healthy ? "region is healthy again" : "region is unhealthy"
+    yield* Effect.annotateLogs(probed.healthy ? Effect.logInfo(change) : Effect.logWarning(change), {
       region: region.code,
     })
   })
@@ -70,5 +81,16 @@ const make = Effect.fnUntraced(function* ({ everyMs, regions, probe = httpProbe(
   })
   yield* Effect.forkScoped(Effect.forever(round))
 
-  return RegionHealth.of({ isHealthy: (code) => !sick.has(code) })
+  const isHealthy = (code: string) => !unhealthy.has(code)
+  const roundTripMs = (code: string, nowMs: number) => windows.get(code)?.shortestMs(nowMs)
+  return RegionHealth.of({
+    isHealthy,
+    roundTripMs,
+    readings: (nowMs) =>
+      regions.map(({ code }) => ({
+        region: code,
+        healthy: isHealthy(code),
+        roundTripMs: roundTripMs(code, nowMs),
+      })),
+  })
 })

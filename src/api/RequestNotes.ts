@@ -34,6 +34,16 @@ export class RequestNotes {
   receipt: Receipt | undefined
   /** The reply ended in a way that is not an answer, though its last byte was written: an event that tells of a failure. */
   failed = false
+  /**
+   * Why the answer is an error or broke off, for the operator's log and never for the caller: an error of domain/Errors,
+   * a cause, or a sentence. Read where the answer ends (AnswerFailures).
+   */
+  failure: unknown
+  /** The answer failed on this side after its head was sent. */
+  brokeOff = false
+
+  /** The caller's credential is valid. */
+  identified = false
 
   constructor(given: string | undefined, newId: () => string) {
     this.requestId = given !== undefined && isRequestId(given) ? given : `req-${newId()}`
@@ -53,6 +63,12 @@ export class RequestNotes {
 
   firstUnit(): void {
     this.firstUnitMs ??= nowMs() - this.startedMs
+  }
+
+  /** The answer fails after its head was sent, through this side's fault. */
+  breaksOff(failure: unknown): void {
+    this.brokeOff = true
+    this.failure = failure
   }
 
   /** The first one: a transcription sets money aside as it goes, and charges it as one. */

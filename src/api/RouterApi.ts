@@ -1,5 +1,5 @@
 // GET /v1/route, the only thing the router's listener serves: which edge a caller should talk to.
-import { Context, Effect } from "effect"
+import { Clock, Context, Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { subscriberOf } from "#domain/ClientAddress.ts"
@@ -10,6 +10,7 @@ import type { Region, RoundTrips } from "#domain/RegionMap.ts"
 import { locateCaller } from "./CallerPlace.ts"
 import { errorResponse, problemResponse } from "./ErrorBody.ts"
 import { RegionHealth } from "./RegionHealth.ts"
+import { CurrentNotes } from "./RequestNotes.ts"
 import { pathOf } from "./Unmatched.ts"
 
 /** What a router hands out. */
@@ -18,8 +19,13 @@ export class RegionDirectory extends Context.Service<
   {
     readonly regions: ReadonlyArray<Region>
     readonly rttMs: RoundTrips
-    /** Where a caller is taken to be of whom nothing is known: where the router itself stands. */
-    readonly home: { readonly country: string | undefined; readonly point: Point }
+    /** Where the router itself stands; a caller of unknown place is taken to be there. */
+    readonly home: {
+      readonly country: string | undefined
+      readonly point: Point
+      /** False where the settings do not say it: `point` is then only some region's, and ranks regions by distance. */
+      readonly isKnown: boolean
+    }
     readonly ttlSeconds: number
     /** Base address of a region's edge, as a client that sent this `Host` header can reach it. */
     readonly endpointOf: (region: Region, host: string | undefined) => string
@@ -29,7 +35,7 @@ export class RegionDirectory extends Context.Service<
 /** The specification's one verb and one path. */
 const forbidden = problemResponse({ status: 403, detail: "Forbidden" })
 
-/** A poll is seldom rarer. A guess. */
+/** Retry-After: regions are probed about that often. A guess. */
 const noneHealthy = problemResponse({
   status: 503,
   detail: "No healthy region",
@@ -52,7 +58,8 @@ const scopeOf = (url: string): Effect.Effect<"country" | "global", InvalidReques
 
 const route = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
   const { endpointOf, home, regions, rttMs, ttlSeconds } = yield* RegionDirectory
-  const { isHealthy } = yield* RegionHealth
+  const { isHealthy, roundTripMs } = yield* RegionHealth
+  const nowMs = yield* Clock.currentTimeMillis
   const scope = yield* scopeOf(request.url)
   const { address, place } = yield* locateCaller(request)
   const point = pointOf(place)
@@ -60,9 +67,19 @@ const route = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     point === undefined
       ? { point: home.point, country: place.country ?? home.country }
       : { point, country: place.country }
+  // A router of unknown place can speak for callers of unknown place alone: their round trips are taken to be its own.
+  const measuredAt = home.isKnown ? home.point : point === undefined ? caller.point : undefined
+  const measurements = measuredAt && {
+    from: measuredAt,
+    roundTripMs: (code: string) => roundTripMs(code, nowMs),
+  }
   const spread = spreadOf(address === "" ? "" : subscriberOf(address))
-  const region = chooseRegion({ regions, isHealthy, rttMs, ...caller, scope, spread })
-  if (region === undefined) return noneHealthy
+  const region = chooseRegion({ regions, isHealthy, rttMs, measurements, ...caller, scope, spread })
+  if (region === undefined) {
+    const notes = yield* CurrentNotes
+    notes.failure = "no region is healthy: none answers its health check"
+    return noneHealthy
+  }
   const { code, name } = region
   return HttpServerResponse.jsonUnsafe(
     { region: code, name, endpoint: endpointOf(region, request.headers.host), ttl: ttlSeconds },
@@ -74,7 +91,5 @@ const route = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
 /** The whole role as one handler. */
 export const routerApi = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
   if (request.method !== "GET" || pathOf(request.url) !== "/v1/route") return Effect.succeed(forbidden)
-  return Effect.flatMap(Drain, (drain) => drain.admit(route(request))).pipe(
-    Effect.catch((error) => Effect.succeed(errorResponse(error))),
-  )
+  return Effect.flatMap(Drain, (drain) => drain.admit(route(request))).pipe(Effect.catch(errorResponse))
 })

@@ -161,5 +161,5 @@ export const verifySession = (
     return { claims, kid }
   })
 
-/** Whether a token that was good when it was checked has ended since. */
-export const isExpired = ({ exp }: SessionClaims, nowMs: number): boolean => nowMs >= exp * 1000 + clockSkewMs
+/** From when on a token is refused, milliseconds since 1970. */
+export const endOf = ({ exp }: SessionClaims): number => exp * 1000 + clockSkewMs

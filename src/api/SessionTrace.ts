@@ -54,6 +54,8 @@ export class SessionTrace {
     this.places.add(place)
     return {
       spent: place.spent,
+      isCurrent: place.isCurrent,
+      speaker: place.speaker,
       begin: (nowMs) => {
         this.heardSamples += this.current?.samples ?? 0
         this.current = place.begin(nowMs)

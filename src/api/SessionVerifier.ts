@@ -8,7 +8,7 @@ import { Accounts, type Principal } from "#store/Accounts.ts"
 import { FreshCache } from "#store/FreshCache.ts"
 import { SessionTokens } from "./Authentication.ts"
 import { PublicKeys } from "./PublicKeys.ts"
-import { isExpired, type VerifiedSession, verifySession } from "./SessionToken.ts"
+import { endOf, type VerifiedSession, verifySession } from "./SessionToken.ts"
 
 /** Tokens remembered, about 0.6 KB each. A guess at the sessions that are in use on a node at once. */
 const capacity = 20_000
@@ -21,6 +21,11 @@ export const sessionVerifier: Layer.Layer<SessionTokens, never, Accounts | Publi
     const accounts = yield* Accounts
     const keys = yield* PublicKeys
     const verified = new FreshCache<VerifiedSession>({ capacity, lifeMs })
+    const principalOf = ({ claims }: VerifiedSession) =>
+      Effect.map(accounts.principalOf(claims.key_id), (principal) => ({
+        ...principal,
+        expiresAtMs: endOf(claims),
+      }))
     const expired = Effect.fail(new Unauthorized({ reason: "expired-token" }))
 
     return SessionTokens.of({
@@ -32,11 +37,11 @@ export const sessionVerifier: Layer.Layer<SessionTokens, never, Accounts | Publi
           const digest = hash("sha256", token, "base64")
           const session = verified.get(digest, ageMs)
           if (session !== undefined && keys.has(session.kid)) {
-            return isExpired(session.claims, nowMs) ? expired : accounts.principalOf(session.claims.key_id)
+            return nowMs >= endOf(session.claims) ? expired : principalOf(session)
           }
           return Effect.flatMap(verifySession(token, nowMs, keys.find), (checked) => {
             verified.set(digest, checked, ageMs)
-            return accounts.principalOf(checked.claims.key_id)
+            return principalOf(checked)
           })
         }),
     })

@@ -6,6 +6,7 @@ import { Unauthorized } from "#domain/Errors.ts"
 import { Accounts } from "#store/Accounts.ts"
 import { SigningKeys } from "#store/SigningKeys.ts"
 import { AuthFailures } from "./AuthFailures.ts"
+import { DevelopmentKeyCheck } from "./DevelopmentKey.ts"
 import { NewId } from "./Ids.ts"
 import { RateLimit } from "./RateLimit.ts"
 import { CurrentNotes } from "./RequestNotes.ts"
@@ -28,12 +29,15 @@ const bearerOf = (request: HttpServerRequest.HttpServerRequest): string => {
 
 const missing = Effect.fail(new Unauthorized({ reason: "missing" }))
 
-/** The key's principal. Who has failed too often of late is refused unheard, whatever the credential. */
+/** The key's principal. An address that has failed too often is refused before its credential is checked. */
 const principalOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
   const accounts = yield* Accounts
   const notes = yield* CurrentNotes
   const credential = bearerOf(request)
-  const authenticated = credential === "" ? missing : accounts.authenticate(credential)
+  const authenticated =
+    credential === ""
+      ? missing
+      : Effect.flatMap(accounts.authenticate(credential), yield* DevelopmentKeyCheck)
   return yield* (yield* AuthFailures)
     .guard(authenticated)
     .pipe(Effect.ensuring(Effect.sync(() => notes.authenticated())))

@@ -8,6 +8,7 @@ import { formatOf, SpeechRequest } from "#domain/Speech.ts"
 import { speechTextWithin } from "#domain/SpeechText.ts"
 import { Caller } from "./Authentication.ts"
 import { readJson } from "./JsonBody.ts"
+import { findModel, voiceAliasesOf, voicesOf } from "./ModelNames.ts"
 import { reserveFor } from "./ModelRun.ts"
 import { batchReply, streamReply } from "./SpeechReply.ts"
 import { beginSynthesis, speechAtMost } from "./Synthesis.ts"
@@ -18,7 +19,7 @@ const readRequest = readJson(SpeechRequest)
 /** A deployed model that speaks. */
 const speechModel = (id: string): Effect.Effect<ModelEntry, InvalidRequest | ModelNotLoaded, ModelRegistry> =>
   Effect.gen(function* () {
-    const view = (yield* ModelRegistry).find(id)
+    const view = yield* findModel(id)
     if (view === undefined) return yield* new ModelNotLoaded({ model: id })
     if (view.entry.kind !== "speech") {
       return yield* new InvalidRequest({ field: "model", problem: `${id} does not speak` })
@@ -58,13 +59,13 @@ const defaultLimits = { maxCharacters: 4096, cloning: false, languages: ["en"] }
 /** Longer than any preset's name: such a voice is not worth an engine's time. */
 const maxPresetCharacters = 256
 
-/** A preset by its name. Whether the model has it is the engine's to say, unless it has said so already. */
+/** A preset by its name. The engine alone knows whether the model has it, until it has loaded and lists its voices. */
 const presetVoice = (entry: ModelEntry, preset: string) =>
   Effect.flatMap(ModelRegistry, (registry) => {
-    const facts = registry.find(entry.id)?.host?.facts
-    const known = facts !== undefined && "voices" in facts ? facts.voices : undefined
-    return preset.length > maxPresetCharacters || known?.includes(preset) === false
-      ? Effect.fail(new SynthesisFailed({ model: entry.id, detail: "unknown voice" }))
+    const isLoaded = registry.find(entry.id)?.host?.facts !== undefined
+    const voices = voicesOf(registry, entry)
+    return preset.length > maxPresetCharacters || (isLoaded && !voices.includes(preset))
+      ? Effect.fail(new SynthesisFailed({ model: entry.id, detail: "unknown voice", voices }))
       : Effect.succeed({ preset })
   })
 
@@ -76,7 +77,8 @@ export const speech = Effect.fn("Speech.create")(function* (
   const { cloning, format, language, speed, stream, text } = yield* checked(body, entry)
   // Before the voice: whoever cannot pay does not make this node fetch and decode clips.
   const reservation = yield* reserveFor(yield* Caller, entry, speechAtMost(text, speed))
-  const voice = cloning ? yield* clonedVoice(body) : yield* presetVoice(entry, body.voice)
+  const name = (yield* voiceAliasesOf(entry)).get(body.voice) ?? body.voice
+  const voice = cloning ? yield* clonedVoice({ ...body, voice: name }) : yield* presetVoice(entry, name)
   const priority = stream ? "stream" : "batch"
   const request = { text, voice, language, speed, priority } as const
   const synthesis = yield* beginSynthesis({ entry, request, reservation })
@@ -95,6 +97,7 @@ export const voices = Effect.fn("Speech.voices")(function* (
   return HttpServerResponse.jsonUnsafe({
     model: entry.id,
     voices: entry.speech?.voices ?? [],
+    aliases: Object.fromEntries(yield* voiceAliasesOf(entry)),
     cloning,
     languages,
   })

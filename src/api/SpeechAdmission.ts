@@ -47,13 +47,15 @@ export class SpeechAdmission extends Context.Service<
     /** Takes note of a reply, batch or stream: `computeMs` of work for `audioMs` of speech. */
     readonly observe: (model: SpeechModel, computeMs: number, audioMs: number) => void
     readonly factor: (id: string) => number | undefined
+    /** Drops what was measured of these models: their engines are others now, or none. Open replies go on. */
+    readonly forget: (which: (id: string) => boolean) => void
   }
 >()("edgewise/api/SpeechAdmission") {
   static readonly layer = Layer.sync(SpeechAdmission, () => make())
 }
 
 const make = (): SpeechAdmission["Service"] => {
-  // One entry a deployed model: callers ask for models that exist.
+  // One entry a deployed model: callers ask for models that exist, and a reload drops those that no longer do.
   const loads = new Map<string, ModelLoad>()
   const loadOf = ({ facts, id }: SpeechModel): ModelLoad => {
     const known = loads.get(id) ?? {
@@ -122,5 +124,8 @@ const make = (): SpeechAdmission["Service"] => {
       load.factor = nextFactor(load.factor, computeMs, audioMs)
     },
     factor: (id) => loads.get(id)?.factor,
+    forget: (which) => {
+      for (const id of loads.keys()) if (which(id)) loads.delete(id)
+    },
   })
 }

@@ -1,5 +1,6 @@
-// How synthesised speech leaves: a batch body, whole, or a stream that is written as it is made. Called by the speech
-// handler once there is audio. Whatever can fail before the first byte has failed by then, as a proper error.
+// How synthesised speech is sent: written while it is made (every stream, and batch PCM), or as one body (batch WAV and
+// MP3, whose headers hold their length). Called by the speech handler once the engine has accepted the text. Whatever can
+// fail before the first byte has failed before an answer begins, and is an ordinary error.
 import { Effect, Latch } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { CodecPool } from "#audio/CodecPool.ts"
@@ -11,7 +12,19 @@ import { ByteFeeder } from "./ByteFeeder.ts"
 import { sinkResponse } from "./SinkBody.ts"
 import type { Synthesis } from "./Synthesis.ts"
 
-const streamHeaders = { "x-service-stream": "1", "x-service-sample-rate": String(SPEECH_RATE_HZ) }
+/**
+ * Bytes of a batch reply that may wait for its reader before the engine pauses: nearly six minutes of PCM. A batch reply
+ * is computed without regard to its reader, so that a slow one does not occupy a slot of the model. Only a very long reply
+ * with a slow reader passes this. A guess, as large as the longest answer that `Idempotency-Key` keeps.
+ */
+const batchAheadBytes = 16 * 1024 * 1024
+
+const streamHeaders = {
+  "x-service-stream": "1",
+  "x-service-sample-rate": String(SPEECH_RATE_HZ),
+  // Makes nginx pass the stream on as it arrives, also where `proxy_buffering` is on.
+  "x-accel-buffering": "no",
+}
 
 /** Opens an encoder in the request's scope; closing that without `finish` leaves a stream without its end mark. */
 const openEncoder = Effect.fnUntraced(function* (
@@ -50,10 +63,12 @@ const encoderGate = Effect.fnUntraced(function* (encoder: Encoder, hold: (busy: 
   }
 })
 
-export const streamReply = Effect.fnUntraced(function* (
+/** A reply that is written while it is made. */
+const writtenReply = Effect.fnUntraced(function* (
   model: string,
   synthesis: Synthesis,
   format: AudioFormat,
+  { aheadBytes, headers }: { readonly aheadBytes: number; readonly headers: Record<string, string> },
 ) {
   const { flow } = synthesis
   // Two things can be full, the socket and the encoder; the engine goes on when neither is.
@@ -77,16 +92,21 @@ export const streamReply = Effect.fnUntraced(function* (
   return sinkResponse(
     (sink) =>
       Effect.gen(function* () {
-        const feeder = new ByteFeeder(sink, { busy: hold("sink"), delivered: synthesis.delivered })
+        const events = { busy: hold("sink"), delivered: synthesis.delivered }
+        const feeder = new ByteFeeder(sink, events, aheadBytes)
         for (const [bytes, samples] of early.splice(0)) feeder.push(bytes, samples)
         onBytes = (bytes, samples) => feeder.push(bytes, samples)
         yield* Effect.raceFirst(synthesis.end, encoder.failed)
         yield* Effect.raceFirst(encoder.finish, encoder.failed)
         yield* feeder.flushed
       }),
-    { contentType: contentTypes[format], headers: streamHeaders },
+    { contentType: contentTypes[format], headers },
   )
 })
+
+/** The reply to `stream: true`. */
+export const streamReply = (model: string, synthesis: Synthesis, format: AudioFormat) =>
+  writtenReply(model, synthesis, format, { aheadBytes: 0, headers: streamHeaders })
 
 /** Copied at a time; memory that was never touched takes 4 MB in about 2 ms (measured). */
 const copyBytes = 4 * 1024 * 1024
@@ -110,11 +130,8 @@ const joined = Effect.fnUntraced(function* (parts: ReadonlyArray<Uint8Array>) {
   return whole
 })
 
-export const batchReply = Effect.fnUntraced(function* (
-  model: string,
-  synthesis: Synthesis,
-  format: AudioFormat,
-) {
+/** A reply that is sent when all of it has been made. */
+const wholeReply = Effect.fnUntraced(function* (model: string, synthesis: Synthesis, format: AudioFormat) {
   const parts: Array<Uint8Array> = []
   const encoder = yield* openEncoder(model, format, (bytes) => void parts.push(bytes))
   const full = yield* encoderGate(encoder, (busy) =>
@@ -129,10 +146,23 @@ export const batchReply = Effect.fnUntraced(function* (
   const finish = Effect.catchTag(encoder.finish, "CodecFailed", ({ reason }) =>
     Effect.fail(new SynthesisFailed({ model, detail: reason })),
   )
-  yield* synthesis.audible
-  const samples = yield* Effect.raceFirst(synthesis.end, encoded)
-  yield* finish
+  const made = Effect.gen(function* () {
+    yield* synthesis.audible
+    const samples = yield* Effect.raceFirst(synthesis.end, encoded)
+    yield* finish
+    return samples
+  })
+  // A client that leaves before its reply is complete pays for what was made until then.
+  const samples = yield* Effect.onInterrupt(made, () =>
+    Effect.sync(() => synthesis.delivered(synthesis.made())),
+  )
   const body = yield* joined(parts)
   synthesis.delivered(samples)
   return HttpServerResponse.uint8Array(body, { contentType: contentTypes[format] })
 })
+
+/** The reply without `stream`. PCM has no header and no end, so it can leave while it is made. */
+export const batchReply = (model: string, synthesis: Synthesis, format: AudioFormat) =>
+  format === "pcm"
+    ? writtenReply(model, synthesis, format, { aheadBytes: batchAheadBytes, headers: {} })
+    : wholeReply(model, synthesis, format)

@@ -13,6 +13,7 @@ const exposed = [
   "Idempotency-Replayed",
   "X-Service-Stream",
   "X-Service-Sample-Rate",
+  "X-Available-Voices",
 ]
 
 export const standardHeaders: Readonly<Record<string, string>> = {

@@ -6,12 +6,12 @@ import { SPEECH_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/Audio.ts"
 import { SynthesisFailed } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
 import { PlayClock } from "#domain/PlayClock.ts"
-import { msPerCharacterAtMost } from "#domain/Speech.ts"
-import { codePointCount } from "#domain/SpeechText.ts"
+import { longestSpeechMs } from "#domain/Speech.ts"
 import { audioUsage, type Usage } from "#domain/Usage.ts"
 import type { PcmChunk, SynthesizeEnd, SynthesizeRequest, SynthesizeStarted } from "#engines/Engine.ts"
 import type { Reservation } from "#store/UsageLedger.ts"
 import { Caller } from "./Authentication.ts"
+import { voicesOf } from "./ModelNames.ts"
 import { beginRun, type ModelRun, type ModelRunError } from "./ModelRun.ts"
 import { CurrentNotes, nowMs } from "./RequestNotes.ts"
 import { SpeechAdmission, type SpeechModel } from "./SpeechAdmission.ts"
@@ -26,7 +26,7 @@ export type SynthesisError = ModelRunError | SynthesisFailed
 
 /** The most that a text can cost. */
 export const speechAtMost = (text: string, speed: number): Usage =>
-  audioUsage("speech", Math.ceil((codePointCount(text) * msPerCharacterAtMost) / speed), 1000)
+  audioUsage("speech", Math.ceil(longestSpeechMs(text) / speed), 1000)
 
 /** Fields that a caller can put right; for the others the specification has 502. */
 const callersFields = (cloning: boolean): ReadonlyArray<string> =>
@@ -34,11 +34,17 @@ const callersFields = (cloning: boolean): ReadonlyArray<string> =>
 
 /** An engine that cannot make a voice or a sound of the text is an upstream failure, except for a bad clip. */
 const synthesisError =
-  (model: string, cloning: boolean) =>
+  (registry: ModelRegistry["Service"], entry: ModelEntry) =>
   (error: ModelRunError): SynthesisError => {
-    if (error._tag === "EngineFailed") return new SynthesisFailed({ model, detail: error.reason })
+    const model = entry.id
+    const cloning = entry.speech?.cloning ?? false
+    if (error._tag === "EngineFailed")
+      return new SynthesisFailed({ model, detail: `the engine ${error.reason}: ${error.detail}` })
     if (error._tag !== "InvalidRequest" || callersFields(cloning).includes(error.field)) return error
-    return new SynthesisFailed({ model, detail: error.field })
+    const detail = `${error.field}: ${error.problem}`
+    return error.field === "voice"
+      ? new SynthesisFailed({ model, detail, voices: voicesOf(registry, entry) })
+      : new SynthesisFailed({ model, detail })
   }
 
 export interface SynthesisSpec {
@@ -55,6 +61,8 @@ export interface Synthesis {
   readonly audible: Effect.Effect<void, SynthesisError>
   /** Takes note of samples that have reached the client: what will be charged when the scope closes. */
   readonly delivered: (samples: number) => void
+  /** Samples that the engine has made so far. */
+  readonly made: () => number
   /** Ends when all chunks have been read; the number of samples. */
   readonly end: Effect.Effect<number, SynthesisError>
 }
@@ -68,7 +76,6 @@ const speechModelNow = (registry: ModelRegistry["Service"], entry: ModelEntry): 
 
 /** Starts a synthesis; the engine has understood its request. */
 export const beginSynthesis = Effect.fnUntraced(function* ({ entry, request, reservation }: SynthesisSpec) {
-  const cloning = entry.speech?.cloning ?? false
   const admission = yield* SpeechAdmission
   const registry = yield* ModelRegistry
   const now = () => speechModelNow(registry, entry)
@@ -110,8 +117,8 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ entry, request, res
       admission.observe(now(), computeMs, samplesToMs(samples, SPEECH_RATE_HZ))
     },
     untilReplied: true,
-  }).pipe(Effect.mapError(synthesisError(entry.id, cloning)))
-  const ended = Effect.mapError(run.end, synthesisError(entry.id, cloning))
+  }).pipe(Effect.mapError(synthesisError(registry, entry)))
+  const ended = Effect.mapError(run.end, synthesisError(registry, entry))
   const end = Effect.raceFirst(
     Effect.map(ended, () => samplesIn),
     Deferred.await(tooLong),
@@ -125,6 +132,7 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ entry, request, res
       for (const samples of early.splice(0)) next(samples)
       reader = next
     },
+    made: () => samplesIn,
     audible: Effect.raceFirst(Deferred.await(first), Effect.andThen(end, silent)),
     delivered: (samples) => {
       deliveredSamples += samples

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { Cause, Context, Effect, Exit, FiberMap, Latch, Layer, Schedule } from "effect"
 import { Drain } from "#actors/Drain.ts"
 import { admitBatch } from "#actors/MemoryLadder.ts"
-import type { ModelRegistry } from "#actors/ModelRegistry.ts"
+import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import type { Decoder } from "#audio/Decoder.ts"
 import { removeSpooled } from "#audio/SpoolFile.ts"
 import {
@@ -24,6 +24,7 @@ import { StoreSync, syncFile } from "#store/Durable.ts"
 import { type Job, type JobChange, Jobs, type NewJob, unpaidNote } from "#store/Jobs.ts"
 import { isStoreDefect } from "#store/StoreErrors.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
+import { reportJob } from "./AnswerFailures.ts"
 import { type EdgeError, problemOf } from "./ErrorBody.ts"
 import { inTraceOf, JobTrace } from "./JobTrace.ts"
 import { CurrentNodeMeters } from "./NodeMeters.ts"
@@ -48,6 +49,12 @@ const purgeEveryMs = 3_600_000
 
 /** How often jobs of nodes that have not come back are looked for. A guess: they have waited for an hour by then. */
 const lostEveryMs = 60_000
+
+/**
+ * How long jobs wait for a model that a reload has removed: an edit that was a mistake can be mended meanwhile. Then they
+ * fail. A guess.
+ */
+const removedModelMs = 600_000
 
 /** After the database failed: a guess at how long a full disk or a lock lasts at least. */
 const storeRetryMs = 1_000
@@ -99,6 +106,7 @@ const make = Effect.gen(function* () {
   const ledger = yield* UsageLedger
   const meters = yield* CurrentNodeMeters
   const services = yield* Effect.context<Accounts | Decoder | ModelRegistry | UsageLedger>()
+  const registry = yield* ModelRegistry
   const running = yield* FiberMap.make<string>()
   const work = Latch.makeUnsafe(true)
   /** Work that comes every millisecond is no reason to ask that often for jobs that another node has ended. */
@@ -134,15 +142,29 @@ const make = Effect.gen(function* () {
     return trace === undefined ? writing : trace.settle(writing)
   }
 
+  /** Whether its model has been gone from the catalog for too long; one that an operator has unloaded is not gone. */
+  const isRemoved = (job: Job, state: Kept) =>
+    Effect.map(monotonicMs, (nowMs) => {
+      if (registry.find(job.model) !== undefined) return false
+      state.missingSinceMs ??= nowMs
+      return nowMs - state.missingSinceMs >= removedModelMs
+    })
+
   const onError = (job: Job, state: Kept, error: EdgeError, trace: JobTrace | undefined) =>
     Effect.gen(function* () {
       const { detail: note, status } = problemOf(error)
+      if (error._tag === "ModelNotLoaded" && (yield* isRemoved(job, state))) {
+        yield* Effect.provideContext(reportJob(job, error), services)
+        const removed = `Model not loaded: the node no longer has ${job.model}`
+        return yield* finish(job, "fail", { note: removed }, trace)
+      }
       if (error._tag === "EngineFailed") state.engineFailures++
       const waitMs = passes(error) ? retryAfterMs(error, state.engineFailures) : undefined
       const isUnpaid = error._tag === "PaymentRequired"
       if (isUnpaid && (yield* jobs.now) - job.acceptedAtMs > unpaidMs) {
         return yield* finish(job, "fail", { note: "The organization had no credit for a day" }, trace)
       }
+      yield* Effect.provideContext(reportJob(job, error, waitMs), services)
       if (waitMs === undefined) return yield* finish(job, "fail", { note }, trace, status >= 500)
       trace?.ends("paused", status >= 500)
       yield* jobs.change(job.id, "return", {
@@ -172,7 +194,7 @@ const make = Effect.gen(function* () {
       if (exit.cause.reasons.some((reason) => Cause.isDieReason(reason) && isStoreDefect(reason.defect))) {
         return void lost.add(job.id)
       }
-      yield* Effect.logError("transcription job died", exit.cause).pipe(Effect.annotateLogs({ job: job.id }))
+      yield* Effect.provideContext(reportJob(job, exit.cause), services)
       yield* finish(job, "fail", { note: "The transcription failed" }, trace, true)
     }).pipe(
       // A node that stops gives the job back; a cancelled one has left that state already.

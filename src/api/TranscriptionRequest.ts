@@ -43,6 +43,9 @@ export const parametersOf = Effect.fnUntraced(function* (query: URLSearchParams,
     const value = query.get(name) || fields.get(name)?.at(-1)
     if (value !== undefined && value !== "") values[name] = value
   }
+  // Newer clients send a list of languages: one that names a single language is that language.
+  const [language = "", ...others] = fields.get("languages[]") ?? []
+  if (language !== "" && others.length === 0) values.language ??= language
   const parameters = yield* Effect.mapError(decodeParameters(values), invalidRequestOf)
   const granularities = granularityNames.flatMap((name) => [
     ...query.getAll(name),
@@ -65,14 +68,13 @@ const noFields: Fields = new Map()
 export const checkBeforeUpload = Effect.fnUntraced(function* (query: URLSearchParams) {
   const { mode, parameters } = yield* parametersOf(query, noFields)
   const { model, language } = parameters
-  if (model !== undefined) {
-    yield* checkPunctuation(yield* transcriptionModel(model, language), punctuationOf(parameters), language)
-  }
+  const entry = model === undefined ? undefined : yield* transcriptionModel(model, language)
+  if (entry !== undefined) yield* checkPunctuation(entry, punctuationOf(parameters), language)
   const { orgId } = yield* Effect.tap(Caller, (caller) =>
     Effect.scoped(Effect.flatMap(UsageLedger, (ledger) => ledger.reserve(caller, 0))),
   )
   yield* (yield* Drain).admit(Effect.void)
-  if (model !== undefined && mode === "job") yield* (yield* TranscriptionJobs).admit(orgId, model)
+  if (entry !== undefined && mode === "job") yield* (yield* TranscriptionJobs).admit(orgId, entry.id)
 })
 
 export const optionsOf = (

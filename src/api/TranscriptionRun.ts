@@ -1,7 +1,7 @@
 // One file transcribed on behalf of a caller: decoded, paid for as it goes, charged once at the end. Both the handlers
 // that answer at once and the job workers go through here.
 import { Effect, type Exit, Scope } from "effect"
-import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import type { ModelRegistry } from "#actors/ModelRegistry.ts"
 import { type TranscribeOptions, transcribeFile } from "#actors/Transcriber.ts"
 import type { Decoder } from "#audio/Decoder.ts"
 import { LISTEN_RATE_HZ, samplesToMs } from "#domain/Audio.ts"
@@ -14,6 +14,7 @@ import { audioUsage } from "#domain/Usage.ts"
 import type { Principal } from "#store/Accounts.ts"
 import { type Reservation, UsageLedger } from "#store/UsageLedger.ts"
 import type { EdgeError } from "./ErrorBody.ts"
+import { findModel } from "./ModelNames.ts"
 import { CurrentNotes, nowMs } from "./RequestNotes.ts"
 import { openAudio } from "./TranscriptionAudio.ts"
 
@@ -23,7 +24,7 @@ export const transcriptionModel = (
   language?: string,
 ): Effect.Effect<ModelEntry, InvalidRequest | ModelNotLoaded, ModelRegistry> =>
   Effect.gen(function* () {
-    const view = (yield* ModelRegistry).find(id)
+    const view = yield* findModel(id)
     if (view === undefined) return yield* new ModelNotLoaded({ model: id })
     if (view.entry.kind !== "transcription") {
       return yield* new InvalidRequest({ field: "model", problem: `${id} does not transcribe` })
@@ -32,7 +33,7 @@ export const transcriptionModel = (
     const facts = view.host?.facts
     if (language !== undefined && facts !== undefined && "languages" in facts) {
       if (!facts.languages.includes(language)) {
-        const problem = `${id} does not know ${language}; it knows ${facts.languages.join(", ")}`
+        const problem = `${view.entry.id} does not know ${language}; it knows ${facts.languages.join(", ")}`
         return yield* new InvalidRequest({ field: "language", problem })
       }
     }

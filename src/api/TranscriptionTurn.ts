@@ -1,7 +1,8 @@
 // One job's turn at the engine: from where it stopped to the end of its file, its money or its turn. Called by
 // TranscriptionJobs, which decides what follows; knows no queue and no states.
 import { Effect, Exit, Schema, type Scope } from "effect"
-import type { ModelRegistry } from "#actors/ModelRegistry.ts"
+import type { Model } from "#actors/Model.ts"
+import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import type { Decoder } from "#audio/Decoder.ts"
 import { LISTEN_RATE_HZ, samplesToMs } from "#domain/Audio.ts"
 import { passes } from "#domain/JobRetry.ts"
@@ -14,7 +15,7 @@ import { UsageLedger } from "#store/UsageLedger.ts"
 import type { EdgeError } from "./ErrorBody.ts"
 import { runTranscription, transcriptionModel } from "./TranscriptionRun.ts"
 
-/** Another organization's job has waited while this one had its share. */
+/** Another organization's job has waited while this one had its share, or a reload has replaced the model. */
 export class TurnOver extends Schema.TaggedError<TurnOver>()("TurnOver", {}) {}
 
 /** What is remembered of an unfinished job between its turns. */
@@ -26,6 +27,10 @@ export interface Kept {
   engineFailures: number
   /** Its owner does not want it any more. */
   cancelled: boolean
+  /** The model of its last turn: tokens of `progress` mean something to its weights only. */
+  model: Model | undefined
+  /** Since when the node has found no such model, milliseconds since 1970. */
+  missingSinceMs: number | undefined
 }
 
 export const newKept = (decodedMs: number | undefined): Kept => ({
@@ -33,7 +38,15 @@ export const newKept = (decodedMs: number | undefined): Kept => ({
   decodedMs,
   engineFailures: 0,
   cancelled: false,
+  model: undefined,
+  missingSinceMs: undefined,
 })
+
+/** Where a job goes on; without the last turn's tokens where a reload has replaced its model meanwhile. */
+const progressOn = (kept: Kept, model: Model | undefined): TranscriptProgress | undefined =>
+  kept.progress === undefined || kept.model === model
+    ? kept.progress
+    : { ...kept.progress, previousTokens: [] }
 
 /**
  * Windows of one turn where others wait: 10 minutes of audio in windows of 30 s. A guess: starting a turn decodes the
@@ -54,6 +67,11 @@ export const takeTurn = (
   Effect.gen(function* () {
     const principal = yield* (yield* Accounts).principalOf(job.keyId)
     const entry = yield* transcriptionModel(job.model)
+    const registry = yield* ModelRegistry
+    const model = registry.model(entry.id)
+    const from = progressOn(kept, model)
+    kept.model = model
+    kept.missingSinceMs = undefined
     const { granularities, language, prompt, punctuation, temperature } = job.options
     let windows = 0
     return yield* runTranscription<TurnOver>({
@@ -69,7 +87,7 @@ export const takeTurn = (
       },
       background: true,
       receiptId: job.id,
-      from: kept.progress,
+      from,
       knownMs: kept.decodedMs,
       onStarted: () => {},
       onSegment: () => {},
@@ -77,6 +95,9 @@ export const takeTurn = (
         Effect.suspend(() => {
           const decodedMs = Math.ceil(samplesToMs(decodedSamples, LISTEN_RATE_HZ))
           kept.decodedMs = Math.max(kept.decodedMs ?? 0, decodedMs)
+          // A reload has replaced the model: it need not wait for this file, which goes on with the new one.
+          const current = registry.model(entry.id)
+          if (current !== undefined && current !== model) return Effect.fail(new TurnOver())
           return windows++ === 0 || windows % windowsOfTurn !== 0
             ? Effect.void
             : Effect.flatMap(othersWait, (wait) => (wait ? Effect.fail(new TurnOver()) : Effect.void))

@@ -119,6 +119,7 @@ const streamed = Effect.fnUntraced(function* (
         Effect.catch((error) =>
           Effect.sync(() => {
             notes.failed = true
+            if (isOurs(error)) notes.breaksOff(error)
             sink.write(event({ type: "error", error: streamError(error).message }) + doneEvent)
           }),
         ),

@@ -15,12 +15,34 @@ export const pathOf = (url: string): string => {
   return end < 0 ? url : url.slice(0, end)
 }
 
+/** The one path that holds a name: a model's id, with its slash encoded or plain. */
+export const modelPath = "/v1/models/:id"
+
+/** The id in a path of that form; undefined for any other path. */
+export const idOfModelPath = (path: string): string | undefined => {
+  const [, text] = /^\/v1\/models\/([^/]+(?:\/[^/]+)?)$/.exec(path) ?? []
+  if (text === undefined) return undefined
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    // A percent sign that encodes nothing: no id has one.
+    return undefined
+  }
+}
+
+/** The entry of the table that a path belongs to. */
+export const knownPathOf = (paths: KnownPaths, path: string): string | undefined => {
+  if (Object.hasOwn(paths, path)) return path
+  return Object.hasOwn(paths, modelPath) && idOfModelPath(path) !== undefined ? modelPath : undefined
+}
+
 export const unmatched = (
   paths: KnownPaths,
   method: string,
   url: string,
 ): HttpServerResponse.HttpServerResponse => {
-  const methods = Object.hasOwn(paths, pathOf(url)) ? paths[pathOf(url)] : undefined
+  const known = knownPathOf(paths, pathOf(url))
+  const methods = known === undefined ? undefined : paths[known]
   if (method === "OPTIONS") {
     const allowed = [...(methods ?? ["GET", "POST", "DELETE"]), "OPTIONS"].join(", ")
     return HttpServerResponse.empty({

@@ -7,6 +7,7 @@ import { VoiceUrl } from "#audio/VoiceUrl.ts"
 import { AtCapacity, InvalidRequest, SynthesisFailed } from "#domain/Errors.ts"
 import type { SpeechRequest } from "#domain/Speech.ts"
 import type { SynthesizeRequest } from "#engines/Engine.ts"
+import { Caller } from "./Authentication.ts"
 
 /** Longest reference clip. Longer ones add nothing to a likeness; a guess that is generous to callers. */
 const maxClipSeconds = 120
@@ -44,12 +45,12 @@ const fromBase64 = Effect.fnUntraced(function* (text: string) {
   return Buffer.concat(parts)
 })
 
-const clipBytes = (model: string, voice: string) => {
+const clipBytes = (model: string, voice: string, user: string) => {
   if (!httpUrl.test(voice)) {
     const text = voice.slice(dataUrl.exec(voice.slice(0, 200))?.[0].length ?? 0)
     return text.length < minBase64Characters ? Effect.fail(badForm) : fromBase64(text)
   }
-  return Effect.flatMap(VoiceUrl, (urls) => urls.fetch(voice)).pipe(
+  return Effect.flatMap(VoiceUrl, (urls) => urls.fetch(voice, user)).pipe(
     Effect.mapError(({ detail, reason }) =>
       reason === "Busy" ? new AtCapacity({ model, retryAfterMs: 1_000 }) : bad(detail),
     ),
@@ -74,7 +75,7 @@ export const clonedVoice = (
 ): Effect.Effect<
   SynthesizeRequest["voice"],
   AtCapacity | InvalidRequest | SynthesisFailed,
-  Decoder | VoiceUrl
+  Caller | Decoder | VoiceUrl
 > =>
   Effect.gen(function* () {
     const { model, voice } = request
@@ -90,6 +91,6 @@ export const clonedVoice = (
       const problem = `must not be longer than ${maxTranscriptCharacters} characters`
       return yield* new InvalidRequest({ field, problem })
     }
-    const clip = yield* clipSamples(model, yield* clipBytes(model, voice))
+    const clip = yield* clipSamples(model, yield* clipBytes(model, voice, (yield* Caller).userId))
     return { clip, rateHz: clipRateHz, transcript }
   })

@@ -47,6 +47,8 @@ export class VoiceUrlRefused extends Schema.TaggedError<VoiceUrlRefused>()("Voic
     "Status",
     "Encoding",
     "TooLarge",
+    /** Far too many small pieces. */
+    "Scattered",
     "TimedOut",
     "Failed",
     "Busy",

@@ -3,6 +3,7 @@
 
 import { Context, Effect, Layer, Queue, type Scope, Stream } from "effect"
 import { LISTEN_RATE_HZ } from "#domain/Audio.ts"
+import { report } from "#domain/OperatorLog.ts"
 import type { Place } from "#domain/WaitingLine.ts"
 import { AudioRejected, DecoderFailed } from "./AudioErrors.ts"
 import { makePool, type PoolOptions } from "./DecoderPool.ts"
@@ -82,6 +83,18 @@ export class Decoder extends Context.Service<
 >()("edgewise/audio/Decoder") {
   static readonly layer = (options: DecoderOptions = {}) => Layer.effect(Decoder, makeDecoder(options))
 }
+
+const reportDecoder = ({ detail, reason }: DecoderFailed): Effect.Effect<void> =>
+  report({
+    event: "decoder failed",
+    reason: detail,
+    action:
+      reason === "Spool"
+        ? "look at the disk of the data directory"
+        : "nothing if it stays with one file: the next one gets a new decoder",
+    facts: { kind: reason },
+    kind: reason,
+  })
 
 export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions = {}) {
   const { hangMs = 60_000 } = options
@@ -170,7 +183,10 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
       }
     })
 
-    let first = yield* advance
+    const reported = Effect.tapError(advance, (error) =>
+      error._tag === "DecoderFailed" ? reportDecoder(error) : Effect.void,
+    )
+    let first = yield* reported
     if (info === undefined) {
       return yield* new DecoderFailed({
         reason: "Protocol",
@@ -178,7 +194,7 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
       })
     }
     const pull = Effect.suspend(() => {
-      if (first === undefined) return advance
+      if (first === undefined) return reported
       const delivered = first
       first = undefined
       return Effect.succeed(delivered)

@@ -6,7 +6,10 @@ import http from "node:http"
 import https from "node:https"
 import { isIP } from "node:net"
 import { Context, Effect, Layer, Option, Semaphore } from "effect"
+import { report } from "#domain/OperatorLog.ts"
+import { PieceBudget } from "#domain/PieceBudget.ts"
 import { isPublicAddress } from "#domain/PublicAddress.ts"
+import { SmallPieces } from "#domain/SmallPieces.ts"
 import { VoiceUrlRefused } from "./AudioErrors.ts"
 
 export interface VoiceUrlOptions {
@@ -21,10 +24,49 @@ export interface VoiceUrlOptions {
   readonly maxRedirects?: number
   /** Fetches at a time; each may hold `maxBytes`. */
   readonly maxConcurrent?: number
+  /** Of those, fetches for one user. */
+  readonly maxPerUser?: number
 }
 
 /** No honest clip address is longer; a guess, and what old proxies take. */
 const MAX_URL_CHARS = 2048
+
+/** Codes of this node's own trouble: its name servers, its network, its file descriptors. */
+const ownTrouble: ReadonlySet<string> = new Set([
+  "ECONNREFUSED",
+  "EMFILE",
+  "ENETDOWN",
+  "ENETUNREACH",
+  "ENFILE",
+  "EREFUSED",
+  "ESERVFAIL",
+  "ETIMEOUT",
+])
+
+/** A line for the operator where the failure is this node's; never the address, which a client has chosen. */
+const reportOwn = (doing: "resolve" | "connect", code: string | undefined): Effect.Effect<void> =>
+  code === undefined || !ownTrouble.has(code) || (doing === "connect" && code === "ECONNREFUSED")
+    ? Effect.void
+    : report({
+        event: "voice address not fetched",
+        reason:
+          doing === "resolve"
+            ? `name servers do not answer (${code})`
+            : `no connection can be made (${code})`,
+        action: "look at the node's name servers, network and limit of open files",
+        facts: { code },
+        kind: code,
+      })
+
+const codeOf = (cause: unknown): string | undefined =>
+  cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : undefined
+/**
+ * Node's parser costs 10 µs a chunk, whatever is in it. Servers send a kilobyte and more at a time; a guess that is
+ * generous to them.
+ */
+const clipPieces = { free: 256, meanBytes: 512 }
+/** Interim answers (1xx) before the answer; an honest server sends one or two. */
+const maxInterim = 8
 
 const refuse = (reason: VoiceUrlRefused["reason"], detail: string) => new VoiceUrlRefused({ reason, detail })
 
@@ -37,7 +79,10 @@ const resolveByDns = (host: string) =>
       resume(
         addresses.length > 0
           ? Effect.succeed(addresses)
-          : Effect.fail(refuse("NotResolved", "The host of the voice URL was not found")),
+          : Effect.andThen(
+              reportOwn("resolve", codeOf(answers.find((answer) => answer.status === "rejected")?.reason)),
+              Effect.fail(refuse("NotResolved", "The host of the voice URL was not found")),
+            ),
       )
     })
     return Effect.sync(() => resolver.cancel())
@@ -60,6 +105,42 @@ const parse = (text: string, base: URL | undefined): URL | VoiceUrlRefused => {
 
 type Answer = { readonly bytes: Uint8Array } | { readonly location: string }
 
+const tooLarge = (maxBytes: number) =>
+  refuse("TooLarge", `The reference clip is larger than ${maxBytes} bytes`)
+
+/** Reads an answer's body into few blocks, whatever its pieces are, and gives it up when they are too small. */
+const readClip = (
+  response: http.IncomingMessage,
+  maxBytes: number,
+  done: (outcome: Uint8Array | VoiceUrlRefused) => void,
+): void => {
+  const budget = new PieceBudget(clipPieces)
+  const small = new SmallPieces()
+  const blocks: Array<Uint8Array> = []
+  const keep = (block: Uint8Array | undefined): void => {
+    if (block !== undefined) blocks.push(block)
+  }
+  let sizeBytes = 0
+  let over = false
+  const end = (outcome: Uint8Array | VoiceUrlRefused): void => {
+    if (!over) done(outcome)
+    over = true
+  }
+  response.on("data", (piece: Buffer) => {
+    if (over) return
+    sizeBytes += piece.length
+    if (sizeBytes > maxBytes) return end(tooLarge(maxBytes))
+    // The parser gives all chunks of one read in one go.
+    const flaw = budget.take(piece.length, response.socket.bytesRead)
+    if (flaw !== undefined) return end(refuse("Scattered", `The reference clip ${flaw}`))
+    keep(small.add(piece))
+  })
+  response.on("end", () => {
+    keep(small.take())
+    end(Buffer.concat(blocks, sizeBytes))
+  })
+}
+
 /** One request to one checked address. Interruption closes the socket. */
 const request = (url: URL, address: string, maxBytes: number) =>
   Effect.callback<Answer, VoiceUrlRefused>((resume) => {
@@ -78,8 +159,15 @@ const request = (url: URL, address: string, maxBytes: number) =>
       resume(Effect.fail(refuse(reason, detail)))
       sent.destroy()
     }
-    const tooLarge = () => fail("TooLarge", `The reference clip is larger than ${maxBytes} bytes`)
-    sent.on("error", () => fail("Failed", "The voice URL could not be fetched"))
+    let interim = 0
+    sent.on("information", () => {
+      if (++interim > maxInterim) fail("Failed", "The voice URL could not be fetched")
+    })
+    sent.on("error", (cause) => {
+      const failed = Effect.fail(refuse("Failed", "The voice URL could not be fetched"))
+      resume(Effect.andThen(reportOwn("connect", codeOf(cause)), failed))
+      sent.destroy()
+    })
     sent.on("response", (response) => {
       const status = response.statusCode ?? 0
       const { location } = response.headers
@@ -92,15 +180,14 @@ const request = (url: URL, address: string, maxBytes: number) =>
       const encoding = response.headers["content-encoding"] ?? "identity"
       // Unpacking would need a second limit; nobody has to compress audio for us, and it was asked not to be.
       if (encoding !== "identity") return fail("Encoding", "The voice URL answered with a content encoding")
-      if (Number(response.headers["content-length"] ?? 0) > maxBytes) return tooLarge()
-      const parts: Array<Buffer> = []
-      let sizeBytes = 0
-      response.on("data", (part: Buffer) => {
-        sizeBytes += part.length
-        if (sizeBytes > maxBytes) return tooLarge()
-        parts.push(part)
+      if (Number(response.headers["content-length"] ?? 0) > maxBytes) {
+        const { reason, detail } = tooLarge(maxBytes)
+        return fail(reason, detail)
+      }
+      readClip(response, maxBytes, (outcome) => {
+        if (outcome instanceof VoiceUrlRefused) return fail(outcome.reason, outcome.detail)
+        resume(Effect.succeed({ bytes: outcome }))
       })
-      response.on("end", () => resume(Effect.succeed({ bytes: Buffer.concat(parts, sizeBytes) })))
       response.on("error", () => fail("Failed", "The voice URL's answer ended early"))
     })
     return Effect.sync(() => sent.destroy())
@@ -108,15 +195,37 @@ const request = (url: URL, address: string, maxBytes: number) =>
 
 export class VoiceUrl extends Context.Service<
   VoiceUrl,
-  { readonly fetch: (url: string) => Effect.Effect<Uint8Array, VoiceUrlRefused> }
+  {
+    /** `user` is the id of the user who pays for the request: one user has a share of the fetches, not all. */
+    readonly fetch: (url: string, user: string) => Effect.Effect<Uint8Array, VoiceUrlRefused>
+  }
 >()("edgewise/audio/VoiceUrl") {
   static readonly layer = (options: VoiceUrlOptions = {}) => Layer.sync(VoiceUrl, () => makeVoiceUrl(options))
 }
 
+const busy = refuse("Busy", "Too many reference clips are being fetched")
+
 export const makeVoiceUrl = (options: VoiceUrlOptions = {}): VoiceUrl["Service"] => {
   const { resolve = resolveByDns, allowed = isPublicAddress, timeoutMs = 10_000 } = options
-  const { maxBytes = 25 * 1024 * 1024, maxRedirects = 3, maxConcurrent = 8 } = options
+  const { maxBytes = 25 * 1024 * 1024, maxRedirects = 3, maxConcurrent = 8, maxPerUser = 4 } = options
   const permits = Semaphore.makeUnsafe(maxConcurrent)
+  /** Fetches under way by user; at most `maxConcurrent` entries. */
+  const underWay = new Map<string, number>()
+  const leave = (user: string): void => {
+    const left = (underWay.get(user) ?? 1) - 1
+    if (left === 0) underWay.delete(user)
+    else underWay.set(user, left)
+  }
+  const share = <A>(user: string, fetch: Effect.Effect<A, VoiceUrlRefused>) =>
+    Effect.suspend(() => {
+      const count = underWay.get(user) ?? 0
+      if (count >= maxPerUser) return Effect.fail(busy)
+      underWay.set(user, count + 1)
+      return Effect.ensuring(
+        fetch,
+        Effect.sync(() => leave(user)),
+      )
+    })
 
   /** The address to dial: all that a name resolves to must be allowed, or the name is a trick. */
   const checkedAddress = Effect.fnUntraced(function* (url: URL) {
@@ -142,8 +251,8 @@ export const makeVoiceUrl = (options: VoiceUrlOptions = {}): VoiceUrl["Service"]
     return yield* refuse("Redirects", `The voice URL redirects more than ${maxRedirects} times`)
   })
   return VoiceUrl.of({
-    fetch: (url) =>
-      follow(url).pipe(
+    fetch: (url, user) =>
+      share(user, follow(url)).pipe(
         Effect.timeoutOrElse({
           duration: timeoutMs,
           orElse: () => Effect.fail(refuse("TimedOut", "The voice URL did not answer in time")),
@@ -151,7 +260,7 @@ export const makeVoiceUrl = (options: VoiceUrlOptions = {}): VoiceUrl["Service"]
         Semaphore.withPermitsIfAvailable(permits, 1),
         Effect.flatMap(
           Option.match({
-            onNone: () => Effect.fail(refuse("Busy", "Too many reference clips are being fetched")),
+            onNone: () => Effect.fail(busy),
             onSome: Effect.succeed,
           }),
         ),

@@ -6,13 +6,15 @@ import { Drain } from "#actors/Drain.ts"
 import { authApi } from "#api/AuthApi.ts"
 import { AuthFailures } from "#api/AuthFailures.ts"
 import { TrustedProxies } from "#api/CallerAddress.ts"
+import { DevelopmentKeyCheck, makeDevelopmentKeyCheck } from "#api/DevelopmentKey.ts"
 import type { NodeMeters } from "#api/NodeMeters.ts"
 import { RateLimit } from "#api/RateLimit.ts"
 import { SessionSeconds, sessionFailuresAMinute } from "#api/Sessions.ts"
 import { standardHeaders } from "#api/StandardHeaders.ts"
 import * as UwsServer from "#transport/UwsServer.ts"
 import type { Config } from "../Config.ts"
-import type { NodeStore } from "./NodeLayer.ts"
+import { tlsFiles } from "./NodeCertificate.ts"
+import { developmentKeyAccess, type NodeStore, transportSettings } from "./NodeLayer.ts"
 import { announce } from "./Started.ts"
 
 export const authRole = (config: Config, store: NodeStore, observer: NodeMeters) =>
@@ -21,7 +23,10 @@ export const authRole = (config: Config, store: NodeStore, observer: NodeMeters)
       UwsServer.layerServer({
         host: config.host,
         port: config.authPort,
+        tls: tlsFiles(config),
         responseHeaders: standardHeaders,
+        settings: transportSettings(config),
+        isTrusted: config.trustedProxies,
         observer,
       }),
     ),
@@ -31,6 +36,7 @@ export const authRole = (config: Config, store: NodeStore, observer: NodeMeters)
       RateLimit.layer(config.rateLimit),
       Layer.succeed(SessionSeconds, config.sessionSeconds),
       Layer.succeed(TrustedProxies, config.trustedProxies),
+      Layer.succeed(DevelopmentKeyCheck, makeDevelopmentKeyCheck(developmentKeyAccess(config))),
       Drain.layer,
       store,
     ]),

@@ -16,19 +16,24 @@ import { jsonFlag } from "./Usage.ts"
 /** A node that is there answers this at once; a list is not worth more waiting. A guess. */
 const statusTimeoutMs = 2_000
 
-const States = Schema.Struct({ loading_status: Schema.Record(Schema.String, Schema.String) })
+const States = Schema.Struct({
+  loading_status: Schema.Record(Schema.String, Schema.String),
+  /** For superadmin keys only. */
+  failures: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+})
+export type NodeStates = typeof States.Type
 const decodeStates = Schema.decodeUnknownEffect(Schema.fromJsonString(States))
 
-/** Model id → load state, from the node that the settings or flags name; undefined where none answers. */
+/** Load states and failures by model, from the node that the settings or flags name; undefined where none answers. */
 export const loadStates = (given: {
   readonly url: Option.Option<string>
   readonly key: Option.Option<string>
-}): Effect.Effect<Readonly<Record<string, string>> | undefined> =>
+}): Effect.Effect<NodeStates | undefined> =>
   Effect.gen(function* () {
     const access = yield* nodeAccess(given)
     const incoming = yield* send(access, { method: "GET", target: "/v1/models/status" })
     const text = yield* textOf(yield* expectStatus(incoming, 200))
-    return (yield* decodeStates(text)).loading_status
+    return yield* decodeStates(text)
   }).pipe(
     Effect.scoped,
     Effect.timeoutOption(statusTimeoutMs),
@@ -36,7 +41,11 @@ export const loadStates = (given: {
     Effect.orElseSucceed(() => undefined),
   )
 
-const post = Effect.fnUntraced(function* (access: NodeAccess, target: string, body: object | undefined) {
+export const post = Effect.fnUntraced(function* (
+  access: NodeAccess,
+  target: string,
+  body: object | undefined,
+) {
   const text = body === undefined ? "" : JSON.stringify(body)
   const incoming = yield* send(access, {
     method: "POST",

@@ -17,14 +17,16 @@ const list = Command.make(
     const config = yield* load({})
     const states = yield* loadStates({ url, key })
     const rows = (yield* deployments(config.catalog, config.region, weightsDir(config.dataDir))).map(
-      ({ entry, missing = [], sizeBytes }) => ({
+      ({ entry, missing = [], problem, sizeBytes }) => ({
         id: entry.id,
         kind: entry.kind,
         adapter: entry.adapter,
         size_bytes: sizeBytes,
         owned_by: entry.ownedBy,
-        weights: missing.length === 0 ? "here" : "not pulled",
-        status: states?.[entry.id] ?? (states === undefined ? "no node" : "not deployed"),
+        weights: problem !== undefined ? "unusable" : missing.length === 0 ? "here" : "not pulled",
+        status: states?.loading_status[entry.id] ?? (states === undefined ? "no node" : "not deployed"),
+        /** Why it has failed on the node, else what is wrong with its files here. */
+        reason: states?.failures?.[entry.id] ?? problem ?? null,
       }),
     )
     if (json) return yield* printJson({ region: config.region, models: rows })
@@ -32,9 +34,10 @@ const list = Command.make(
     yield* Console.log(
       table(
         heading,
-        rows.map((row) => Object.values(row).map(String)),
+        rows.map(({ reason: _, ...row }) => Object.values(row).map(String)),
       ),
     )
+    for (const { id, reason } of rows) if (reason !== null) yield* Console.log(`${id}: ${reason}`)
   }),
 ).pipe(Command.withDescription("List the models that this region deploys"))
 

@@ -2,20 +2,29 @@
 // `transcribe` and `speak`. Over Node's own http client: it sends a length, and has no deadline for a long answer.
 import { createReadStream, readFileSync } from "node:fs"
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http"
-import { request as httpsRequest } from "node:https"
+import { request as httpsRequest, type RequestOptions } from "node:https"
 import { join } from "node:path"
 import { Readable } from "node:stream"
 import { Config, Effect, Option, Schema } from "effect"
 import { Flag } from "effect/cli"
 import { load } from "../Config.ts"
+import { tlsFiles } from "./NodeCertificate.ts"
+import { trustOptions } from "./NodeTrust.ts"
 
 /** Something that ends a command with one line. */
 export class NodeRefused extends Schema.TaggedError<NodeRefused>()("NodeRefused", {
   status: Schema.Int,
   detail: Schema.String,
+  /** A line for each mistake in a file of the node's operator. */
+  lines: Schema.optionalKey(Schema.Array(Schema.String)),
 }) {
   override get message(): string {
     return this.status === 0 ? this.detail : `${this.detail} (${this.status})`
+  }
+
+  /** Of the command that it ends: a wrong file is an operator's mistake, like wrong usage. */
+  get exitStatus(): number {
+    return this.lines === undefined ? 1 : 2
   }
 }
 
@@ -37,6 +46,8 @@ export const nodeFlags = {
 export interface NodeAccess {
   readonly base: URL
   readonly key: string
+  /** What is trusted over https. */
+  readonly trust: RequestOptions
 }
 
 /** An address to bind is not always one to call. */
@@ -60,7 +71,10 @@ export const nodeAccess = Effect.fnUntraced(function* (given: {
   readonly key: Option.Option<string>
 }) {
   const config = yield* load({})
-  const text = Option.getOrElse(given.url, () => `http://${callable(config.host)}:${config.port}`)
+  const text = Option.getOrElse(given.url, () => {
+    const scheme = tlsFiles(config) === undefined ? "http" : "https"
+    return `${scheme}://${callable(config.host)}:${config.port}`
+  })
   const base = URL.canParse(text) ? new URL(text) : undefined
   if (base === undefined || !/^https?:$/.test(base.protocol)) {
     return yield* local(`${text} is not an address like http://127.0.0.1:8080`)
@@ -76,7 +90,8 @@ export const nodeAccess = Effect.fnUntraced(function* (given: {
       "no API key: give --key or EDGEWISE_API_KEY, or run where the node's data directory is",
     )
   }
-  return { base, key } satisfies NodeAccess
+  const trust = base.protocol === "https:" ? trustOptions(config) : {}
+  return { base, key, trust } satisfies NodeAccess
 })
 
 export interface Sent {
@@ -120,19 +135,36 @@ const sendBody = (outgoing: ClientRequest, sent: Sent, onError: (cause: Error) =
   source.pipe(outgoing)
 }
 
-const unreachable = (base: URL, cause: NodeJS.ErrnoException): NodeRefused =>
-  local(
-    cause.code === "ECONNREFUSED"
-      ? `no node answers at ${base.origin}; is \`edgewise serve\` running?`
-      : `${base.origin}: ${cause.message}`,
-  )
+const untrusted = new Set([
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+])
+
+const unreachable = (base: URL, cause: NodeJS.ErrnoException): NodeRefused => {
+  const { code = "", message } = cause
+  if (code === "ECONNREFUSED") {
+    return local(`no node answers at ${base.origin}; is \`edgewise serve\` running?`)
+  }
+  if (untrusted.has(code)) {
+    return local(
+      `${base.origin}: ${message}; name its certificate with EDGEWISE_TLS_CERT or NODE_EXTRA_CA_CERTS`,
+    )
+  }
+  // A TLS listener closes a connection that begins with plain HTTP, without a word.
+  const hint =
+    code === "ECONNRESET" && base.protocol === "http:" ? "; if it speaks TLS, use --url https://…" : ""
+  return local(`${base.origin}: ${message}${hint}`)
+}
 
 /** Sends a request and waits for the head of its answer. Interrupting it, or closing the scope, ends the connection. */
-export const send = Effect.fnUntraced(function* ({ base, key }: NodeAccess, sent: Sent) {
+export const send = Effect.fnUntraced(function* ({ base, key, trust }: NodeAccess, sent: Sent) {
   const connect = base.protocol === "https:" ? httpsRequest : httpRequest
   const outgoing = yield* Effect.acquireRelease(
     Effect.sync(() =>
       connect(new URL(sent.target, base), {
+        ...trust,
         method: sent.method,
         headers: {
           ...sent.headers,
@@ -174,13 +206,19 @@ export const textOf = (incoming: IncomingMessage): Effect.Effect<string, NodeRef
 
 const refusalOf = (status: number, text: string): NodeRefused => {
   let detail = text.slice(0, 300) || "the node refused the request"
+  let lines: ReadonlyArray<string> = []
   try {
-    const body = JSON.parse(text) as { readonly detail?: unknown; readonly message?: unknown }
+    const body = JSON.parse(text) as {
+      readonly detail?: unknown
+      readonly message?: unknown
+      readonly mistakes?: unknown
+    }
     detail = String(body.detail ?? body.message ?? detail)
+    if (Array.isArray(body.mistakes)) lines = body.mistakes.map(String)
   } catch {
     // Not the node's own words, e.g. those of a proxy in front of it.
   }
-  return new NodeRefused({ status, detail })
+  return new NodeRefused({ status, detail, ...(lines.length === 0 ? {} : { lines }) })
 }
 
 /** The answer, where it is one of these; otherwise its refusal. */

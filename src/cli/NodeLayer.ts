@@ -1,7 +1,7 @@
 // The layers of one node, stacked: what `serve` runs and what the contract tests start in their own process.
 // Knows every room by its layer and decides nothing; settings come from Config.
 import { join } from "node:path"
-import { Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import { Device } from "#actors/Device.ts"
 import { Drain } from "#actors/Drain.ts"
@@ -10,12 +10,18 @@ import { MemoryLadder } from "#actors/MemoryLadder.ts"
 import { memoryWatch } from "#actors/MemoryWatch.ts"
 import { type Deployment, ModelRegistry } from "#actors/ModelRegistry.ts"
 import { NvidiaSmi } from "#actors/NvidiaSmi.ts"
+import { answerFailures } from "#api/AnswerFailures.ts"
 import { AuthFailures } from "#api/AuthFailures.ts"
 import { TrustedProxies } from "#api/CallerAddress.ts"
+import { CatalogReload } from "#api/CatalogReload.ts"
+import { DevelopmentKeyCheck, makeDevelopmentKeyCheck } from "#api/DevelopmentKey.ts"
 import { EdgeRoutes, knownPaths } from "#api/EdgeRoutes.ts"
 import { EventLoopDelay } from "#api/EventLoopDelay.ts"
 import { NodeIdentity } from "#api/Health.ts"
 import { Idempotency } from "#api/Idempotency.ts"
+import { MetricsPage } from "#api/Metrics.ts"
+import { OpenAiNames } from "#api/ModelNames.ts"
+import { ModelPulls } from "#api/ModelPulls.ts"
 import { Repository } from "#api/Models.ts"
 import { CurrentNodeMeters, NodeMeters } from "#api/NodeMeters.ts"
 import { PublicKeys } from "#api/PublicKeys.ts"
@@ -29,15 +35,22 @@ import { UploadDir } from "#api/TranscriptionUpload.ts"
 import { CodecPool } from "#audio/CodecPool.ts"
 import { Decoder } from "#audio/Decoder.ts"
 import { VoiceUrl } from "#audio/VoiceUrl.ts"
+import { type DevKeyAccess, devKeyAccess } from "#domain/DevelopmentKey.ts"
+import { LogRate } from "#domain/LogRate.ts"
+import type { ModelEntry } from "#domain/Model.ts"
+import { CurrentLogRate } from "#domain/OperatorLog.ts"
 import { compiledCode } from "#store/CompiledCode.ts"
 import { edgeLock } from "#store/DataDir.ts"
+import { deployments, locate } from "#store/ModelFiles.ts"
 import { processHome } from "#store/ProcessHome.ts"
 import { SigningKeys } from "#store/SigningKeys.ts"
 import { type Store, storeLayer } from "#store/Store.ts"
 import type { StoreUnavailable } from "#store/StoreErrors.ts"
+import { weightsDir } from "#store/Weights.ts"
 import type { TransportSettings } from "#transport/TransportSettings.ts"
 import * as UwsServer from "#transport/UwsServer.ts"
-import { type Config, visibleGpus } from "../Config.ts"
+import { type Config, catalogRegions, hubSettings, isHubOffline, visibleGpus } from "../Config.ts"
+import { tlsFiles } from "./NodeCertificate.ts"
 import { version } from "./Version.ts"
 
 /** A path is one spelling: what Unmatched does not know must not be served either. */
@@ -45,14 +58,23 @@ const routerConfig = { caseSensitive: true, ignoreTrailingSlash: false, ignoreDu
 
 const uploadFolder = (config: Config): string => join(config.dataDir, "uploads")
 
+/** What an operator sets of every listener. */
+export const transportSettings = ({ chunkedBodies, maxConnections }: Config) => ({
+  chunkedBodies,
+  maxConnections,
+})
+
 const edge = (config: Config, settings: Partial<TransportSettings>, observer: NodeMeters) =>
   HttpRouter.serve(EdgeRoutes, { routerConfig, disableLogger: true, disableListenLog: true }).pipe(
     Layer.provideMerge(
       UwsServer.layer({
         host: config.host,
         port: config.port,
+        tls: tlsFiles(config),
         responseHeaders: standardHeaders,
-        settings: { spillFolder: uploadFolder(config), ...settings },
+        settings: { ...transportSettings(config), spillFolder: uploadFolder(config), ...settings },
+        anonymousPerSecond: config.anonymousRate,
+        isTrusted: config.trustedProxies,
         observer,
       }),
     ),
@@ -72,8 +94,39 @@ const sessions = ({ authJwksUrl }: Config) =>
     Layer.provide(authJwksUrl === "" ? PublicKeys.local : PublicKeys.remote({ url: authJwksUrl })),
   )
 
+/** From where the development key is accepted, for every role of the process. */
+export const developmentKeyAccess = ({ databaseUrl, devKey, host }: Config): DevKeyAccess =>
+  devKeyAccess({ setting: devKey, host, sharedDatabase: databaseUrl !== "" })
+
 /** The counters of one process, whatever its roles. */
 export const nodeMeters = (): NodeMeters => new NodeMeters(Object.keys(knownPaths))
+
+/** What the catalog deploys here at the moment. */
+export const deployedNow = (config: Config) =>
+  Effect.flatMap(catalogRegions(config), (regions) =>
+    deployments(config.catalog, config.region, weightsDir(config.dataDir), regions),
+  )
+
+/** Where an entry's weights are at the moment; a file that is not right is a problem of its model alone. */
+const relocate =
+  ({ catalog, dataDir }: Config) =>
+  (entry: ModelEntry): Effect.Effect<Deployment> =>
+    Effect.catch(locate(catalog, entry, weightsDir(dataDir)), ({ message: problem }) =>
+      Effect.succeed({ entry, files: {}, sizeBytes: 0, problem }),
+    )
+
+/** Weights that operators have the node itself pull. */
+const modelPulls = ({ catalog, dataDir }: Config) =>
+  Layer.unwrap(
+    Effect.map(hubSettings(), (hub) =>
+      ModelPulls.layer({
+        hub: isHubOffline() ? undefined : hub,
+        dir: weightsDir(dataDir),
+        dataDir,
+        catalog,
+      }),
+    ),
+  )
 
 /** A node, listening as soon as it is built. `settings` shortens the transport's deadlines for tests. */
 export const nodeLayer = (
@@ -83,7 +136,10 @@ export const nodeLayer = (
   store: NodeStore = nodeStore(config),
   meters: NodeMeters = nodeMeters(),
 ) =>
-  edge(config, settings, meters).pipe(
+  Layer.merge(edge(config, settings, meters), answerFailures).pipe(
+    Layer.provide(MetricsPage.layer({ maxAgeMs: config.metricsAgeMs, restricted: config.metricsAuth })),
+    Layer.provideMerge(modelPulls(config)),
+    Layer.provideMerge(CatalogReload.layer(deployedNow(config))),
     Layer.provideMerge(TranscriptionJobs.layer),
     Layer.provideMerge(LiveSessions.layer),
     Layer.provideMerge(memoryWatch({ evicts: config.evictIdle })),
@@ -91,6 +147,7 @@ export const nodeLayer = (
       ModelRegistry.layer(deployed, {
         idleUnloadMs: config.idleUnloadSeconds * 1000,
         evicts: config.evictIdle,
+        relocate: relocate(config),
       }),
     ),
     Layer.provideMerge(
@@ -108,14 +165,17 @@ export const nodeLayer = (
         Drain.layer,
         EventLoopDelay.layer,
         Layer.succeed(CurrentNodeMeters, meters),
+        Layer.sync(CurrentLogRate, () => new LogRate()),
         RateLimit.layer(config.rateLimit),
         Idempotency.layer,
         AuthFailures.layer(config.authFailureLimit),
         Layer.succeed(TrustedProxies, config.trustedProxies),
+        Layer.succeed(DevelopmentKeyCheck, makeDevelopmentKeyCheck(developmentKeyAccess(config))),
         SpeechAdmission.layer,
         sessions(config),
         Layer.succeed(NodeIdentity, { name: config.region, version }),
         Layer.succeed(Repository, config.catalog),
+        Layer.succeed(OpenAiNames, config.openaiAliases),
         Layer.succeed(UploadDir, uploadFolder(config)),
       ),
     ),

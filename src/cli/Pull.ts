@@ -1,25 +1,27 @@
-// `edgewise models pull`: fetches the weights of models whose files are on a hub, and says what came. A node that runs
-// meanwhile notices nothing; its next start serves the model.
-import { Console, Effect } from "effect"
-import { Argument, Command } from "effect/cli"
-import { parseHubFile } from "#domain/HubFile.ts"
-import type { ModelEntry } from "#domain/Model.ts"
+// `edgewise models pull`: fetches the weights of models whose files are on a hub, and says what came. A node that runs on
+// the same data directory finds them at its next load of the model.
+import { Console, Effect, type Option, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
 import { monotonicMs } from "#domain/Monotonic.ts"
 import { BadCatalog, readCatalog } from "#store/CatalogFile.ts"
-import type { PullSettings, PullWatcher } from "#store/Download.ts"
+import type { PullWatcher } from "#store/Download.ts"
 import { locate } from "#store/ModelFiles.ts"
-import { type Pulled, pullDefaults, pullFile } from "#store/PullFile.ts"
+import { pullDefaults } from "#store/PullFile.ts"
+import { type PulledFile, pullModel } from "#store/PullModel.ts"
 import { weightsDir } from "#store/Weights.ts"
-import { hubSettings, load } from "../Config.ts"
+import { hubSettings, isHubOffline, load } from "../Config.ts"
+import { nodeAccess, nodeFlags } from "./NodeClient.ts"
 import { type ProgressLine, progressLine } from "./ProgressLine.ts"
+import { type FileRecord, pullOnNode } from "./PullOnNode.ts"
 import { jsonFlag, printJson } from "./Usage.ts"
 
-interface PulledFile extends Pulled {
-  readonly role: string
-  readonly source: string
+class HubOffline extends Schema.TaggedError<HubOffline>()("HubOffline", {}) {
+  override get message(): string {
+    return "HF_HUB_OFFLINE is set: nothing is pulled"
+  }
 }
 
-/** Where nobody watches a bar, a line for every tenth. */
+/** Without a terminal, a line for every tenth. */
 const tenth = 0.1
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`
@@ -44,39 +46,23 @@ const watcherOf = (name: string, bar: ProgressLine | undefined): PullWatcher => 
   }
 }
 
-const filesOf = (catalog: string, entry: ModelEntry) =>
-  Effect.forEach(
-    Object.entries(entry.files).filter(([, { source }]) => source.startsWith("hf:")),
-    ([role, { sha256, source }]) => {
-      const file = parseHubFile(source)
-      const problem = `${entry.id}: ${role}: ${source} is not hf:owner/repo@commit/file`
-      return file === undefined
-        ? Effect.fail(new BadCatalog({ path: catalog, problem }))
-        : Effect.succeed({ role, source, sha256, file })
-    },
-  )
-
-const pullModel = Effect.fnUntraced(function* (catalog: string, entry: ModelEntry, settings: PullSettings) {
-  const pulled: Array<PulledFile> = []
-  for (const { file, role, sha256, source } of yield* filesOf(catalog, entry)) {
-    const name = file.path.slice(file.path.lastIndexOf("/") + 1)
-    const came = yield* Effect.scoped(
-      Effect.flatMap(progressLine(), (line) =>
-        pullFile(file, sha256, settings, watcherOf(name, process.stderr.isTTY === true ? line : undefined)),
-      ),
-    )
-    pulled.push({ role, source, ...came })
-  }
-  return pulled
-})
+/** A bar on a terminal, lines elsewhere; wiped when the file is there. */
+const watch = (name: string) =>
+  Effect.map(progressLine(), (line) => watcherOf(name, process.stderr.isTTY === true ? line : undefined))
 
 const checkWords = { catalog: "SHA-256 as in the catalog", hub: "SHA-256 as the hub says" }
 
-const lineOf = ({ checkedBy, fetched, sizeBytes, source }: PulledFile): string =>
-  `${source}  ${megabytes(sizeBytes)}  ${fetched ? "pulled" : "was here"}, ` +
-  `${checkedBy === undefined ? "no SHA-256 to check it against" : checkWords[checkedBy]}`
+const lineOf = ({ checked_by, fetched, size_bytes, source }: FileRecord): string =>
+  `${source}  ${megabytes(size_bytes)}  ${fetched ? "pulled" : "was here"}, ` +
+  `${checked_by === null ? "no SHA-256 to check it against" : checkWords[checked_by]}`
 
-const documentOf = ({ checkedBy, fetched, path, role, sha256, sizeBytes, source }: PulledFile) => ({
+/** One pulled model as `--json` prints it; `path` where this command wrote the file. */
+interface Document {
+  readonly id: string
+  readonly files: ReadonlyArray<FileRecord & { readonly path?: string }>
+}
+
+const recordOf = ({ checkedBy, fetched, path, role, sha256, sizeBytes, source }: PulledFile) => ({
   role,
   source,
   path,
@@ -86,6 +72,49 @@ const documentOf = ({ checkedBy, fetched, path, role, sha256, sizeBytes, source 
   fetched,
 })
 
+/** Into the data directory of the settings, from the catalog of the settings. */
+const pullHere = Effect.fnUntraced(function* (ids: ReadonlySet<string>) {
+  const config = yield* load({})
+  if (isHubOffline()) return yield* new HubOffline()
+  const settings = { ...pullDefaults, hub: yield* hubSettings(), dir: weightsDir(config.dataDir) }
+  const { models } = yield* readCatalog(config.catalog)
+  const entries = yield* Effect.forEach(ids, (id) => {
+    const entry = models.find((one) => one.id === id)
+    const problem = `has no model ${id}; it has ${models.map((one) => one.id).join(", ")}`
+    return entry === undefined
+      ? Effect.fail(new BadCatalog({ path: config.catalog, problem }))
+      : Effect.succeed(entry)
+  })
+  const pulled: Array<Document> = []
+  for (const entry of entries) {
+    const files = yield* pullModel({ catalog: config.catalog, entry, settings, watch })
+    pulled.push({ id: entry.id, files: files.map(recordOf) })
+    // What a start would say, now: e.g. a file of the same entry that is local and not there.
+    const { problem } = yield* locate(config.catalog, entry, settings.dir)
+    if (problem !== undefined)
+      return yield* new BadCatalog({ path: config.catalog, problem: `${entry.id}: ${problem}` })
+  }
+  return pulled
+})
+
+/** On the running node, of its catalog and into its data directory. */
+const pullThere = Effect.fnUntraced(function* (
+  ids: ReadonlySet<string>,
+  given: { readonly url: Option.Option<string>; readonly key: Option.Option<string> },
+) {
+  const access = yield* nodeAccess(given)
+  const pulled: Array<Document> = []
+  for (const id of ids) {
+    const files = yield* Effect.scoped(
+      Effect.flatMap(progressLine(), (line) =>
+        pullOnNode(access, id, (name) => watcherOf(name, process.stderr.isTTY === true ? line : undefined)),
+      ),
+    )
+    pulled.push({ id, files })
+  }
+  return pulled
+})
+
 export const pull = Command.make(
   "pull",
   {
@@ -93,38 +122,20 @@ export const pull = Command.make(
       Argument.withDescription("Models of the catalog"),
       Argument.variadic({ min: 1, max: 100 }),
     ),
+    node: Flag.Boolean("node").pipe(
+      Flag.withDescription("Have the running node pull, into its own data directory; needs a superadmin key"),
+      Flag.withDefault(false),
+    ),
     json: jsonFlag,
+    ...nodeFlags,
   },
-  Effect.fn(function* ({ ids, json }) {
-    const config = yield* load({})
-    const settings = { ...pullDefaults, hub: yield* hubSettings(), dir: weightsDir(config.dataDir) }
-    const { models } = yield* readCatalog(config.catalog)
-    const entries = yield* Effect.forEach(new Set(ids), (id) => {
-      const entry = models.find((one) => one.id === id)
-      return entry === undefined
-        ? Effect.fail(
-            new BadCatalog({
-              path: config.catalog,
-              problem: `has no model ${id}; it has ${models.map((one) => one.id).join(", ")}`,
-            }),
-          )
-        : Effect.succeed(entry)
-    })
+  Effect.fn(function* ({ ids, json, key, node, url }) {
     const startedMs = yield* monotonicMs
-    const pulled: Array<readonly [ModelEntry, ReadonlyArray<PulledFile>]> = []
-    for (const entry of entries) {
-      pulled.push([entry, yield* pullModel(config.catalog, entry, settings)])
-      // What a start would say, now: a file of the same entry that is local and not there.
-      yield* locate(config.catalog, entry, settings.dir)
-    }
+    const wanted = new Set(ids)
+    const models = yield* node ? pullThere(wanted, { url, key }) : pullHere(wanted)
     const seconds = ((yield* monotonicMs) - startedMs) / 1000
-    if (json) {
-      return yield* printJson({
-        seconds,
-        models: pulled.map(([{ id }, files]) => ({ id, files: files.map(documentOf) })),
-      })
-    }
-    for (const [{ id }, files] of pulled) {
+    if (json) return yield* printJson({ seconds, models })
+    for (const { files, id } of models) {
       if (files.length === 0) yield* Console.log(`${id}: its weights are local files`)
       for (const file of files) yield* Console.log(lineOf(file))
     }

@@ -2,13 +2,24 @@
 import { Effect, Layer } from "effect"
 import { Drain } from "#actors/Drain.ts"
 import type { Deployment } from "#actors/ModelRegistry.ts"
-import type { NodeMeters } from "#api/NodeMeters.ts"
-import { developmentKey } from "#store/DevKey.ts"
+import { answerFailures } from "#api/AnswerFailures.ts"
+import { CatalogReload } from "#api/CatalogReload.ts"
+import { CurrentNodeMeters, type NodeMeters } from "#api/NodeMeters.ts"
 import type { Config } from "../Config.ts"
 import { authRole } from "./AuthRole.ts"
+import { firstCredential } from "./FirstCredential.ts"
 import { type NodeStore, nodeLayer, nodeMeters, nodeStore } from "./NodeLayer.ts"
+import { Reload } from "./Reload.ts"
 import { routerRole } from "./RouterRole.ts"
 import { announce, Started } from "./Started.ts"
+
+/** What SIGHUP does to the catalog; a wrong one is one line, and nothing changes. */
+const reloadAtSignal = ({ reload }: CatalogReload["Service"]): Effect.Effect<void> =>
+  Effect.catch(reload, (error) =>
+    Effect.logWarning("SIGHUP: the catalog was not applied").pipe(
+      Effect.annotateLogs({ why: error._tag === "Draining" ? "the node is draining" : error.message }),
+    ),
+  )
 
 const edgeRole = (
   config: Config,
@@ -20,7 +31,9 @@ const edgeRole = (
     Effect.gen(function* () {
       yield* announce("edge")
       const started = yield* Started
-      started.developmentKey = yield* developmentKey(config.dataDir)
+      started.credential = yield* firstCredential(config)
+      const { onReload } = yield* Reload
+      yield* onReload("the catalog", reloadAtSignal(yield* CatalogReload))
     }),
   ).pipe(Layer.provide(nodeLayer(config, deployed, {}, store, meters)))
 
@@ -36,5 +49,7 @@ export const rolesLayer = (
     has("edge") ? edgeRole(config, deployed, store, meters) : Layer.empty,
     has("auth") ? authRole(config, store, meters) : Layer.empty,
     has("router") ? routerRole(config, meters) : Layer.empty,
-  ).pipe(Layer.provideMerge(Layer.merge(Drain.layer, Started.layer)))
+    // An edge watches the answers of all listeners of its process itself, because it knows the models.
+    has("edge") ? Layer.empty : Layer.provide(answerFailures, Layer.succeed(CurrentNodeMeters, meters)),
+  ).pipe(Layer.provideMerge(Layer.mergeAll(Drain.layer, Reload.layer, Started.layer)))
 }

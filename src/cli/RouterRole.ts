@@ -1,5 +1,5 @@
 // The router role as a layer: its listener over the regions, their health and the geo database that the settings name.
-import { Effect, Layer } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { TrustedProxies } from "#api/CallerAddress.ts"
@@ -14,6 +14,8 @@ import { GeoDatabase } from "#store/GeoDatabase.ts"
 import { BadRegions, readRegions } from "#store/RegionsFile.ts"
 import * as UwsServer from "#transport/UwsServer.ts"
 import type { Config } from "../Config.ts"
+import { tlsFiles } from "./NodeCertificate.ts"
+import { transportSettings } from "./NodeLayer.ts"
 import { announce, Started } from "./Started.ts"
 
 /** A node outside of the specification's table is nowhere in particular; nobody has a choice there anyway. */
@@ -39,13 +41,19 @@ const withEndpoints = (config: Config, { regions }: RegionMap) =>
     return Effect.fail(new BadRegions({ path: config.regions, problem }))
   })
 
+/** The regions that this router hands out, with their addresses; undefined where this node is all there is. */
+export const endpointsOf = (config: Config) =>
+  Effect.flatMap(regionMap(config), (map) =>
+    map === undefined ? Effect.succeed(undefined) : withEndpoints(config, map),
+  )
+
 /** Of this process's edge if it runs one, else where the settings say one listens. */
 const edgeBase = (config: Config, { listening }: Started["Service"]): string =>
   listening.find(({ role }) => role === "edge")?.base ??
-  `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${config.port}`
+  `${tlsFiles(config) === undefined ? "http" : "https"}://${config.host.includes(":") ? `[${config.host}]` : config.host}:${config.port}`
 
 /** Directory and health of the regions. */
-const regions = (config: Config) =>
+const regions = (config: Config, observer: NodeMeters) =>
   Layer.unwrap(
     Effect.gen(function* () {
       const started = yield* Started
@@ -58,7 +66,7 @@ const regions = (config: Config) =>
           Layer.succeed(RegionDirectory, {
             regions: [own],
             rttMs: {},
-            home: { country: own.country, point: own },
+            home: { country: own.country, point: own, isKnown: true },
             ttlSeconds,
             endpointOf: (_, host) => ownAddress(edgeBase(config, started), host),
           }),
@@ -66,15 +74,21 @@ const regions = (config: Config) =>
       }
       const placed = yield* withEndpoints(config, map)
       const endpoints = new Map(placed.map(({ code, endpoint }) => [code, endpoint]))
-      const home = [...placed, ...known].find(({ code }) => code === config.region) ?? map.regions[0]
+      const home = [...placed, ...known].find(({ code }) => code === config.region)
       return Layer.merge(
         config.regionHealthSeconds === 0
           ? RegionHealth.unwatched
-          : RegionHealth.watched({ regions: placed, everyMs: config.regionHealthSeconds * 1000 }),
+          : Layer.tap(
+              RegionHealth.watched({ regions: placed, everyMs: config.regionHealthSeconds * 1000 }),
+              (context) =>
+                Effect.sync(() => {
+                  observer.regions = Context.get(context, RegionHealth).readings
+                }),
+            ),
         Layer.succeed(RegionDirectory, {
           regions: placed,
           rttMs: map.rtt_ms,
-          home: { country: home.country, point: home },
+          home: { country: home?.country, point: home ?? map.regions[0], isKnown: home !== undefined },
           ttlSeconds,
           endpointOf: ({ code }) => endpoints.get(code) ?? "",
         }),
@@ -88,12 +102,15 @@ export const routerRole = (config: Config, observer: NodeMeters) =>
       UwsServer.layerServer({
         host: config.host,
         port: config.routerPort,
+        tls: tlsFiles(config),
         responseHeaders: standardHeaders,
+        settings: transportSettings(config),
+        isTrusted: config.trustedProxies,
         observer,
       }),
     ),
     Layer.provide([
-      regions(config),
+      regions(config, observer),
       config.geoipDb === "" ? GeoDatabase.none : GeoDatabase.file(config.geoipDb),
       Layer.succeed(TrustedProxies, config.trustedProxies),
       Drain.layer,

@@ -4,6 +4,7 @@ import { Context, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { Listener } from "#transport/UwsServer.ts"
 import type { Role } from "../Config.ts"
+import type { FirstCredential } from "./FirstCredential.ts"
 
 export interface Listening {
   readonly role: Role
@@ -16,16 +17,19 @@ export class Started extends Context.Service<
   {
     /** In the order in which they began to listen. */
     readonly listening: Array<Listening>
-    developmentKey: string | undefined
+    /** Undefined without an edge in this process. */
+    credential: FirstCredential | undefined
   }
 >()("edgewise/cli/Started") {
-  static readonly layer = Layer.sync(Started, () => ({ listening: [], developmentKey: undefined }))
+  static readonly layer = Layer.sync(Started, () => ({ listening: [], credential: undefined }))
 }
 
 /** To be run where the role's own listener is provided. */
 export const announce = (role: Role) =>
   Effect.gen(function* () {
-    const base = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
+    const listener = yield* Listener
+    const address = HttpServer.formatAddress((yield* HttpServer.HttpServer).address)
+    const base = listener.secure ? address.replace(/^http:/, "https:") : address
     const { listening } = yield* Started
-    listening.push({ role, base, listener: yield* Listener })
+    listening.push({ role, base, listener })
   })

@@ -5,6 +5,7 @@ import { statSync } from "node:fs"
 import { Console, Effect, Option, Result, Scope } from "effect"
 import { Argument, CliError, Command, Flag } from "effect/cli"
 import { type TranscriptFormat, transcriptFormats } from "#domain/Transcript.ts"
+import { eventReader } from "./EventStream.ts"
 import {
   eachChunk,
   expectStatus,
@@ -128,19 +129,6 @@ interface StreamEvent {
   readonly error?: string
 }
 
-/** Events of an event stream, however its bytes are cut. */
-const eventsOf = (onEvent: (event: StreamEvent) => void): ((chunk: Buffer) => void) => {
-  const decoder = new TextDecoder()
-  let rest = ""
-  return (chunk) => {
-    const events = (rest + decoder.decode(chunk, { stream: true })).split("\n\n")
-    rest = events.pop() ?? ""
-    for (const event of events) {
-      if (event.startsWith("data: {")) onEvent(JSON.parse(event.slice("data: ".length)) as StreamEvent)
-    }
-  }
-}
-
 /** Prints the words as they come. */
 const asStream = Effect.fnUntraced(function* (access: NodeAccess, file: string, query: URLSearchParams) {
   query.set("stream", "true")
@@ -155,7 +143,10 @@ const asStream = Effect.fnUntraced(function* (access: NodeAccess, file: string, 
     if (delta !== undefined) process.stdout.write(delta)
     failure ??= error
   }
-  yield* eachChunk(incoming, eventsOf(onEvent))
+  yield* eachChunk(
+    incoming,
+    eventReader((json) => onEvent(JSON.parse(json) as StreamEvent)),
+  )
   process.stdout.write("\n")
   if (failure !== undefined) return yield* local(failure)
 })

@@ -7,7 +7,8 @@ const TextPart = Schema.Struct({ type: Schema.Literal("text"), text: Schema.Stri
 const OtherPart = Schema.Struct({ type: Schema.String })
 
 export const ChatMessage = Schema.Struct({
-  role: Schema.Literals(["system", "user", "assistant"]),
+  /** `developer` is OpenAI's newer name for `system`. */
+  role: Schema.Literals(["system", "developer", "user", "assistant"]),
   content: Schema.Union([
     Schema.String,
     Schema.Array(Schema.Union([TextPart, OtherPart]).annotate({ message: "must be a part with a type" })),

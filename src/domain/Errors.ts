@@ -137,6 +137,8 @@ export class InputTooLong extends Schema.TaggedError<InputTooLong>()("InputTooLo
 export class SynthesisFailed extends Schema.TaggedError<SynthesisFailed>()("SynthesisFailed", {
   model: Schema.String,
   detail: Schema.String,
+  /** The voices that the model has, where it does not have the one asked for. */
+  voices: Schema.optionalKey(Schema.Array(Schema.String)),
 }) {}
 
 /** An uploaded file exceeds its cap, in bytes. */

@@ -5,14 +5,35 @@ import { Effect, Schema } from "effect"
 export const ModelKind = Schema.Literals(["text", "speech", "transcription"])
 export type ModelKind = typeof ModelKind.Type
 
-/** A model id as it stands in paths and JSON: the characters of the specification's ids, 1 to 64 of them. */
-export const ModelId = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/))
+/**
+ * A model id as it stands in paths and JSON: a name, or an owner and a name as model hubs write them (`Qwen/Qwen3-0.6B`),
+ * 128 characters at most.
+ */
+export const ModelId = Schema.String.check(
+  Schema.isPattern(/^(?=.{1,128}$)[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)?$/, {
+    expected:
+      "1 to 128 letters, digits, dots, hyphens and underscores that begin with a letter or digit, as NAME or OWNER/NAME",
+  }),
+)
+
+/** Last parts of paths below `/v1/models/`, which `GET /v1/models/{id}` could not answer for a model. */
+export const reservedModelIds: ReadonlyArray<string> = [
+  "load",
+  "logs",
+  "pull",
+  "reload",
+  "status",
+  "unload",
+  "unload-all",
+]
 
 /** One weight file: a path relative to the catalog's folder, or `hf:owner/repo@commit/file`. */
 export const WeightFile = Schema.Struct({
   source: Schema.NonEmptyString,
   /** Lower-case hex; absent for folders of small files that carry their own list. */
-  sha256: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/))),
+  sha256: Schema.optionalKey(
+    Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/, { expected: "64 lower-case hex digits" })),
+  ),
 })
 
 const MicroDollars = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
@@ -64,6 +85,8 @@ export const SpeechLimits = Schema.Struct({
   maxCharacters: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000 })),
   /** Preset voices, as `/v1/audio/voices` lists them. */
   voices: Schema.Array(Schema.NonEmptyString),
+  /** Other names of these voices: alias → voice. */
+  aliases: Schema.optionalKey(Schema.Record(Schema.NonEmptyString, Schema.NonEmptyString)),
   /** Whether the voice may be a reference clip. */
   cloning: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
   /** ISO-639-1. */
@@ -79,6 +102,8 @@ export const TranscriptionDefaults = Schema.Struct({
 export const ModelEntry = Schema.Struct({
   id: ModelId,
   kind: ModelKind,
+  /** Other names under which the model answers. Lists, receipts and metrics show its id. */
+  aliases: Schema.optionalKey(Schema.Array(ModelId)),
   adapter: Schema.NonEmptyString,
   ownedBy: Schema.NonEmptyString,
   /** Unix time, seconds. */
@@ -90,7 +115,7 @@ export const ModelEntry = Schema.Struct({
   ),
   runtime: Runtime.pipe(Schema.withDecodingDefaultKey(Effect.succeed({}))),
   price: Price,
-  /** Speech models only, which must have it. */
+  /** Of speech models only. */
   speech: Schema.optionalKey(SpeechLimits),
   transcription: Schema.optionalKey(TranscriptionDefaults),
   /** Region codes that deploy it; `*` is every region. The region `local` deploys everything. */
@@ -103,6 +128,6 @@ export type ModelEntry = typeof ModelEntry.Type
 export const Catalog = Schema.Struct({ models: Schema.Array(ModelEntry) })
 export type Catalog = typeof Catalog.Type
 
-/** Whether a region's node deploys the entry. */
+/** Whether a node of the region deploys the entry. */
 export const isDeployedIn = (entry: ModelEntry, region: string): boolean =>
   region === "local" || entry.regions.includes("*") || entry.regions.includes(region)

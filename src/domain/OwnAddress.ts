@@ -8,8 +8,8 @@ const hostShape = /^([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$
  * in its `Host` header, so that name is right for it.
  */
 export const ownAddress = (base: string, host: string | undefined): string => {
-  const every = /^http:\/\/(?:0\.0\.0\.0|\[::\])(?=:|$)/
+  const every = /^(https?):\/\/(?:0\.0\.0\.0|\[::\])(?=:|$)/
   if (!every.test(base)) return base
   const name = hostShape.exec(host ?? "")?.[1] ?? "127.0.0.1"
-  return base.replace(every, `http://${name}`)
+  return base.replace(every, `$1://${name}`)
 }

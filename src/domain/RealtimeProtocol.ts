@@ -2,8 +2,9 @@
 // itself. Schemas and pure functions; the realtime endpoint uses them. Both spellings of the protocol are understood,
 // `session.update` and the older `transcription_session.update`.
 import { Schema } from "effect"
+import { expectsTurns } from "./ModelNames.ts"
 import type { PunctuationChoice } from "./Punctuated.ts"
-import { TranscriptionParameters } from "./Transcription.ts"
+import { LanguageCode, TranscriptionParameters } from "./Transcription.ts"
 
 /** 16-bit samples a second of `pcm16`; the protocol knows no other. */
 export const REALTIME_RATE_HZ = 24_000
@@ -11,6 +12,8 @@ export const REALTIME_RATE_HZ = 24_000
 const Transcription = Schema.Struct({
   model: Schema.optionalKey(Schema.String),
   language: TranscriptionParameters.fields.language,
+  /** Newer clients send a list; one that names a single language is that language, others say nothing. */
+  languages: Schema.optionalKey(Schema.Array(LanguageCode)),
   prompt: TranscriptionParameters.fields.prompt,
 })
 
@@ -66,11 +69,17 @@ export const defaultTurns = { silenceMs: 500, prefixMs: 300 } as const
 
 type Change = typeof Input.Type
 
+const singleLanguage = (languages: ReadonlyArray<string> = []): string | undefined =>
+  languages.length === 1 ? languages[0] : undefined
+
 export const withChange = (settings: RealtimeSettings, change: Change): RealtimeSettings => {
-  const { transcription, turn_detection: turns } = change
+  const { transcription, turn_detection } = change
+  const model = transcription?.model
+  // A model for which clients find the turns themselves, unless the update says otherwise.
+  const turns = turn_detection === undefined && !expectsTurns(model) ? null : turn_detection
   return {
-    model: transcription?.model ?? settings.model,
-    language: transcription?.language ?? settings.language,
+    model: model ?? settings.model,
+    language: transcription?.language ?? singleLanguage(transcription?.languages) ?? settings.language,
     prompt: transcription?.prompt ?? settings.prompt,
     punctuation: settings.punctuation,
     turns:

@@ -16,12 +16,14 @@ const temperature = Schema.String.check(
   Schema.makeFilter((text) => (isTemperature(text) ? undefined : "must be between 0 and 1")),
 )
 
+export const LanguageCode = Schema.String.check(
+  Schema.isPattern(/^[a-z]{2}$/, { message: "must be an ISO-639-1 code such as en" }),
+)
+
 export const TranscriptionParameters = Schema.Struct({
   /** Required, by then from either place. */
   model: Schema.optionalKey(Schema.NonEmptyString),
-  language: Schema.optionalKey(
-    Schema.String.check(Schema.isPattern(/^[a-z]{2}$/, { message: "must be an ISO-639-1 code such as en" })),
-  ),
+  language: Schema.optionalKey(LanguageCode),
   prompt: Schema.optionalKey(
     Schema.String.check(Schema.isMaxLength(4_096, { message: "must be at most 4096 characters" })),
   ),

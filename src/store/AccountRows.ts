@@ -15,6 +15,10 @@ export interface Principal {
   readonly userId: string
   readonly userName: string
   readonly scope: Scope
+  /** It speaks by the development key, which is not accepted from everywhere. */
+  readonly development: boolean
+  /** When the session token that it speaks by ends, milliseconds since 1970; absent for API keys. */
+  readonly expiresAtMs?: number
 }
 
 export interface Org {
@@ -59,6 +63,7 @@ interface KeyRow {
   readonly user_name: string
   readonly scope: Scope
   readonly prefix: string
+  readonly development: number
   readonly created_at_ms: number
   readonly revoked_at_ms: number | null
 }
@@ -70,15 +75,22 @@ export const makeAccountRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   const keys = sql.literal(
-    `SELECT k.id AS key_id, k.scope, k.prefix, k.created_at_ms, k.revoked_at_ms, o.id AS org_id,
+    `SELECT k.id AS key_id, k.scope, k.prefix, k.development, k.created_at_ms, k.revoked_at_ms, o.id AS org_id,
             o.name AS org_name, u.id AS user_id, u.name AS user_name
        FROM api_keys k JOIN orgs o ON o.id = k.org_id JOIN users u ON u.id = k.user_id`,
   )
   const livePrincipal = (rows: ReadonlyArray<KeyRow>): Principal | undefined => {
     const row = rows[0]
     if (row === undefined || row.revoked_at_ms !== null) return undefined
-    const { key_id, org_id, org_name, user_id, user_name, scope } = row
-    return { keyId: key_id, orgId: org_id, orgName: org_name, userId: user_id, userName: user_name, scope }
+    return {
+      keyId: row.key_id,
+      orgId: row.org_id,
+      orgName: row.org_name,
+      userId: row.user_id,
+      userName: row.user_name,
+      scope: row.scope,
+      development: row.development === 1,
+    }
   }
 
   /** The value of `name`, which is `fresh` if no process has set one before. */
@@ -125,6 +137,7 @@ export const makeAccountRows = Effect.gen(function* () {
     readonly scope: Scope
     readonly prefix: string
     readonly digest: string
+    readonly development?: boolean
   }) {
     const nowMs = yield* Clock.currentTimeMillis
     yield* sql`
@@ -132,10 +145,29 @@ export const makeAccountRows = Effect.gen(function* () {
       VALUES (${newId("user")}, ${key.orgId}, ${key.user}, ${nowMs}) ON CONFLICT (org_id, name) DO NOTHING`
     const keyId = newId("key")
     yield* sql`
-      INSERT INTO api_keys (id, org_id, user_id, scope, prefix, digest, created_at_ms)
-      SELECT ${keyId}, ${key.orgId}, id, ${key.scope}, ${key.prefix}, ${key.digest}, ${nowMs}
+      INSERT INTO api_keys (id, org_id, user_id, scope, prefix, digest, development, created_at_ms)
+      SELECT ${keyId}, ${key.orgId}, id, ${key.scope}, ${key.prefix}, ${key.digest}, ${key.development ? 1 : 0}, ${nowMs}
       FROM users WHERE org_id = ${key.orgId} AND name = ${key.user}`
     return keyId
+  })
+
+  /**
+   * The organization of a live key, which is marked as the development key. Where it was not marked yet, an earlier
+   * version made it, and its organization's payment method becomes `credits`: see the migration that does the same.
+   */
+  const markDevelopment = Effect.fnUntraced(function* (digest: string, devOrg: string, credits: number) {
+    const unmarked = yield* sql<{ readonly org_id: string }>`
+      UPDATE api_keys SET development = 1
+      WHERE digest = ${digest} AND development = 0 AND revoked_at_ms IS NULL RETURNING org_id`
+    if (unmarked[0] !== undefined) {
+      yield* sql`
+        UPDATE orgs SET payment_method = 0, credits_micro_dollars =
+          CASE WHEN credits_micro_dollars > 0 THEN credits_micro_dollars ELSE 0 END + ${credits}
+        WHERE id = ${unmarked[0].org_id} AND name = ${devOrg} AND payment_method = 1`
+    }
+    const [row] = yield* sql<OrgRow>`
+      SELECT o.* FROM orgs o JOIN api_keys k ON k.org_id = o.id WHERE k.digest = ${digest} AND k.revoked_at_ms IS NULL`
+    return row && orgOf(row)
   })
 
   const principalByDigest = (digest: string) =>
@@ -181,6 +213,7 @@ export const makeAccountRows = Effect.gen(function* () {
     insertOrg,
     addCredits,
     insertKey,
+    markDevelopment,
     principalByDigest,
     principalById,
     keysOf,

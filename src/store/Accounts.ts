@@ -42,7 +42,10 @@ const unknownCapacity = 20_000
 
 /** What an organization gets when `keys create` makes it on the way: the contract's 5 USD. */
 const firstCreditsMicroDollars = 5 * microDollarsPerDollar
+/** What the organization of the development key gets. */
+const developmentCreditsMicroDollars = 100 * microDollarsPerDollar
 const defaultUser = "default"
+const developmentOrg = "dev"
 
 type Admin<A, E = never> = Effect.Effect<A, E | StoreUnavailable>
 
@@ -72,8 +75,13 @@ export class Accounts extends Context.Service<
     }) => Admin<NewKey, InvalidName>
     /** Whether the store has no organization yet. */
     readonly isEmpty: Admin<boolean>
-    /** Registers a key made elsewhere if the store has no organization yet; whether the key is a live one now. */
-    readonly adoptFirstKey: (apiKey: string, org: string) => Admin<boolean, InvalidName>
+    /**
+     * Registers a key as the development key, with an organization of 100 USD, if the store has no organization yet.
+     * The key's organization; undefined where the key is not a live one of this store.
+     */
+    readonly adoptDevelopmentKey: (apiKey: string) => Admin<Org | undefined>
+    /** The same for a key that may be registered already, and is never registered by this. */
+    readonly markDevelopmentKey: (apiKey: string) => Admin<Org | undefined>
     readonly listKeys: (org: string) => Admin<ReadonlyArray<KeyInfo>, OrgNotFound>
     /** When the key was revoked: now, or before. */
     readonly revokeKey: (keyId: string) => Admin<{ readonly revokedAtMs: number }, KeyNotFound>
@@ -120,8 +128,18 @@ const make = Effect.gen(function* () {
       })
     })
 
-  const insertKey = (apiKey: string, orgId: string, user: string, scope: Scope) =>
-    rows.insertKey({ orgId, user, scope, prefix: prefixOf(apiKey), digest: digestOf(secret, apiKey) })
+  const insertKey = (
+    apiKey: string,
+    key: {
+      readonly orgId: string
+      readonly user: string
+      readonly scope: Scope
+      readonly development?: boolean
+    },
+  ) => rows.insertKey({ ...key, prefix: prefixOf(apiKey), digest: digestOf(secret, apiKey) })
+
+  const markDevelopmentKey = (apiKey: string) =>
+    rows.markDevelopment(digestOf(secret, apiKey), developmentOrg, developmentCreditsMicroDollars)
 
   const needOrg = Effect.fnUntraced(function* (name: string) {
     return (yield* rows.findOrg(name)) ?? (yield* new OrgNotFound({ org: name }))
@@ -171,7 +189,7 @@ const make = Effect.gen(function* () {
         Effect.gen(function* () {
           const fresh = { name: org, creditsMicroDollars: firstCreditsMicroDollars, paymentMethod: false }
           const { id } = (yield* rows.insertOrg(fresh)) ?? (yield* Effect.orDie(needOrg(org)))
-          return yield* insertKey(apiKey, id, user, scope)
+          return yield* insertKey(apiKey, { orgId: id, user, scope })
         }),
       )
       return { apiKey, keyId, org, user, scope }
@@ -179,17 +197,24 @@ const make = Effect.gen(function* () {
 
     isEmpty: orUnavailable(Effect.map(rows.orgCount, (count) => count === 0)),
 
-    adoptFirstKey: Effect.fn("Accounts.adoptFirstKey")(function* (apiKey, org) {
-      const name = yield* accountName(org)
-      yield* rows.inTransaction(
+    adoptDevelopmentKey: Effect.fn("Accounts.adoptDevelopmentKey")(function* (apiKey) {
+      return yield* rows.inTransaction(
         Effect.gen(function* () {
-          if ((yield* rows.orgCount) > 0) return
-          const created = yield* rows.insertOrg({ name, creditsMicroDollars: 0, paymentMethod: true })
-          if (created !== undefined) yield* insertKey(apiKey, created.id, defaultUser, "read-write")
+          if ((yield* rows.orgCount) === 0) {
+            const created = yield* rows.insertOrg({
+              name: developmentOrg,
+              creditsMicroDollars: developmentCreditsMicroDollars,
+              paymentMethod: false,
+            })
+            const key = { user: defaultUser, scope: "read-write", development: true } as const
+            if (created !== undefined) yield* insertKey(apiKey, { ...key, orgId: created.id })
+          }
+          return yield* markDevelopmentKey(apiKey)
         }),
       )
-      return (yield* rows.principalByDigest(digestOf(secret, apiKey))) !== undefined
     }, orUnavailable),
+
+    markDevelopmentKey: (apiKey) => orUnavailable(rows.inTransaction(markDevelopmentKey(apiKey))),
 
     listKeys: Effect.fn("Accounts.listKeys")(function* (org) {
       return yield* rows.keysOf((yield* needOrg(org)).id)

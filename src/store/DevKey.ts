@@ -1,15 +1,20 @@
-// The development key: made at the first start of an empty data directory and kept there for its owner alone, so that
-// `npm start` can print a curl line that works. Called by `serve`; commands that merely open the store never make one.
+// The development key: made at the first start of an empty data directory and kept there, readable by its owner alone, so
+// that `npm start` can print a curl line that works. Called by `serve` where the node's settings accept such a key;
+// commands that merely open the store never make one.
 import { randomBytes } from "node:crypto"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { apiKeyFrom, isApiKey, keyBytes } from "#domain/ApiKey.ts"
-import { Accounts } from "./Accounts.ts"
+import { Accounts, type Org } from "./Accounts.ts"
 import { onceFile, readOnceFile, removeOnceFile } from "./OnceFile.ts"
-import { type InvalidName, StoreUnavailable } from "./StoreErrors.ts"
+import { StoreUnavailable } from "./StoreErrors.ts"
 
-/** It has a payment method: nobody's first requests should meet a 402. */
-const devOrg = "dev"
+export interface DevelopmentKey {
+  readonly apiKey: string
+  readonly org: Org
+}
+
+const fileIn = (dataDir: string): string => join(dataDir, "dev-key")
 
 /**
  * The development key of a data directory, or undefined where there is none: the store had organizations before its
@@ -18,9 +23,9 @@ const devOrg = "dev"
  */
 export const developmentKey = Effect.fn("DevKey.developmentKey")(function* (
   dataDir: string,
-): Effect.fn.Return<string | undefined, StoreUnavailable | InvalidName, Accounts> {
+): Effect.fn.Return<DevelopmentKey | undefined, StoreUnavailable, Accounts> {
   const accounts = yield* Accounts
-  const file = join(dataDir, "dev-key")
+  const file = fileIn(dataDir)
   let apiKey = yield* readOnceFile(file)
   const isFresh = apiKey === undefined
   if (apiKey === undefined) {
@@ -30,8 +35,18 @@ export const developmentKey = Effect.fn("DevKey.developmentKey")(function* (
   if (!isApiKey(apiKey)) {
     return yield* new StoreUnavailable({ place: file, problem: "does not hold an API key; remove it" })
   }
-  if (yield* accounts.adoptFirstKey(apiKey, devOrg)) return apiKey
-  // Another node of the same store, or a command, was first: the key that was made just now is nobody's.
+  const org = yield* accounts.adoptDevelopmentKey(apiKey)
+  if (org !== undefined) return { apiKey, org }
+  // Another node of the same store, or a command, was first: the key that was made just now has no owner.
   if (isFresh) yield* removeOnceFile(file)
   return undefined
 })
+
+/** Whether an earlier start has left a development key in the data directory. */
+export const hasDevelopmentKey = (dataDir: string): Effect.Effect<boolean, StoreUnavailable, Accounts> =>
+  Effect.gen(function* () {
+    const apiKey = yield* readOnceFile(fileIn(dataDir))
+    if (apiKey === undefined || !isApiKey(apiKey)) return false
+    // Also marks a key that an earlier version registered, so that it is refused like any other development key.
+    return (yield* (yield* Accounts).markDevelopmentKey(apiKey)) !== undefined
+  })

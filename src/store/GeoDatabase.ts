@@ -12,6 +12,15 @@ export class BadGeoDatabase extends Schema.TaggedError<BadGeoDatabase>()("BadGeo
   override get message(): string {
     return `geo database ${this.path}: ${this.problem}`
   }
+
+  /** Of a command that it ends: the setting names a wrong file. */
+  readonly exitStatus = 2
+}
+
+const problemOf = (cause: unknown): string => {
+  if (!(cause instanceof Error)) return String(cause)
+  if (!("code" in cause)) return `is not a MaxMind-format file (${cause.message})`
+  return cause.code === "ENOENT" ? "there is no such file" : `cannot be read (${String(cause.code)})`
 }
 
 /** Answers kept decoded. The package's own default. */
@@ -53,8 +62,7 @@ export class GeoDatabase extends Context.Service<
       Effect.gen(function* () {
         const reader = yield* Effect.tryPromise({
           try: () => open<CityResponse>(path, { cache: { max: cachedAnswers } }),
-          catch: (cause) =>
-            new BadGeoDatabase({ path, problem: cause instanceof Error ? cause.message : String(cause) }),
+          catch: (cause) => new BadGeoDatabase({ path, problem: problemOf(cause) }),
         })
         return GeoDatabase.of({
           locate: (address) => {

@@ -36,9 +36,15 @@ export const endsConnection = (cause: unknown): boolean => {
   )
 }
 
+/** Node's words for a server that answers a request for TLS by ending the connection. */
+const plain = (message: string): string =>
+  message.includes("before secure TLS connection was established")
+    ? "the server does not speak TLS, and the address says sslmode=require"
+    : message
+
 const reasonOf = (cause: unknown): SqlErrorReason => {
   const code = textOf(cause, "code")
-  const message = problemOf(cause) === "" ? code : problemOf(cause)
+  const message = problemOf(cause) === "" ? code : plain(problemOf(cause))
   const props = { cause: Object.assign(new Error(message), { code }), message, operation: "execute" }
   // What the server sent could not be read (see PostgresConnection): the connection goes, and is not at fault.
   if (cause instanceof RangeError) return new UnknownError(props)

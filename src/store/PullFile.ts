@@ -101,7 +101,8 @@ export const pullFile = (
     const known = yield* onDisk(() => pulled(settings.dir, file))
     if (known !== undefined && (sha256 === undefined || known.sha256 === sha256)) {
       const checkedBy = sha256 === undefined ? undefined : ("catalog" as const)
-      return { path, ...known, fetched: false, receivedBytes: 0, checkedBy }
+      const { sha256: sum, sizeBytes } = known
+      return { path, sizeBytes, sha256: sum, fetched: false, receivedBytes: 0, checkedBy }
     }
     const came = yield* attempts(pull, settings, watcher).pipe(
       Effect.tapErrorTag("PullCorrupt", () => onDisk(() => pull.discard())),

@@ -25,7 +25,7 @@ const services = (place: string) => Layer.provideMerge(all, migrationsLayer(plac
 
 /** The store in one database file, or in `:memory:`. */
 export const sqliteStoreLayer = (filename: string): Layer.Layer<Store, StoreUnavailable> =>
-  Layer.provideMerge(services("store"), sqliteLayer(filename))
+  Layer.provideMerge(services(filename), sqliteLayer(filename))
 
 /** The store of a command: one of several that work on it, and none of the nodes. */
 export const postgresStoreLayer = (url: string): Layer.Layer<Store, StoreUnavailable> =>
@@ -58,7 +58,7 @@ export const storeLayer = ({
     databaseUrl === ""
       ? Effect.map(databaseFile(dataDir), (file) =>
           // Opened first and closed last, so that the thread finds a log and leaves none open.
-          services("store").pipe(
+          services(file).pipe(
             Layer.provideMerge(Layer.succeed(StoreSync, syncLog(file))),
             Layer.provideMerge(checkpointerLayer(file)),
             Layer.provideMerge(sqliteLayer(file, lastResortPages, "NORMAL")),
@@ -86,6 +86,7 @@ export const storeLayerFromEnvironment: Layer.Layer<Store, StoreUnavailable> = L
       return yield* new StoreUnavailable({
         place: "EDGEWISE_DATABASE_URL",
         problem: `${JSON.stringify(hidePassword(databaseUrl))} is not allowed; allowed is ${databaseUrlRule}`,
+        isSetting: true,
       })
     }
     return postgresStoreLayer(databaseUrl)

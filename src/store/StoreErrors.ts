@@ -8,9 +8,16 @@ export class StoreUnavailable extends Schema.TaggedError<StoreUnavailable>()("St
   /** The directory, file or environment variable at fault. */
   place: Schema.String,
   problem: Schema.String,
+  /** Whether a setting is wrong, and not what it names. */
+  isSetting: Schema.optionalKey(Schema.Boolean),
 }) {
   override get message() {
     return `${this.place}: ${this.problem}`
+  }
+
+  /** Of a command that it ends. */
+  get exitStatus(): number {
+    return this.isSetting === true ? 2 : 1
   }
 }
 

@@ -72,6 +72,8 @@ export class UsageLedger extends Context.Service<
     readonly cancel: (reservation: Reservation) => Effect.Effect<void>
     /** What has been settled since the node started, by model of the catalog. */
     readonly settled: () => ReadonlyMap<string, Usage>
+    /** Drops these models from `settled`: the catalog no longer has them. */
+    readonly forgetSettled: (which: (model: string) => boolean) => void
     /** Writes all receipts that are on their way. */
     readonly flush: Effect.Effect<void, StoreUnavailable>
     /** What an organization used since a time (ms since 1970), by model, dearest first. */
@@ -237,6 +239,9 @@ const make = Effect.gen(function* () {
     cancel,
 
     settled: () => settled,
+    forgetSettled: (which) => {
+      for (const model of settled.keys()) if (which(model)) settled.delete(model)
+    },
 
     flush: Effect.mapError(flushOnce, notWorking),
 

@@ -31,13 +31,18 @@ export const writeRecord = async (dir: string, file: HubFile, record: WeightReco
   await rename(`${path}.tmp`, path)
 }
 
-/** The record of a file that is there in the size that was checked, or undefined. */
-export const pulled = async (dir: string, file: HubFile): Promise<WeightRecord | undefined> => {
+/** The record of a file that is there in the size that was checked, and when it was written; or undefined. */
+export const pulled = async (
+  dir: string,
+  file: HubFile,
+): Promise<(WeightRecord & { readonly modifiedMs: number }) | undefined> => {
   try {
     const text = await readFile(besidePath(dir, file, "sum"), "utf8")
     const record = decode(text)
     const info = await stat(keptPath(dir, file))
-    return info.isFile() && info.size === record.sizeBytes ? record : undefined
+    return info.isFile() && info.size === record.sizeBytes
+      ? { ...record, modifiedMs: info.mtimeMs }
+      : undefined
   } catch {
     return undefined
   }

@@ -79,10 +79,18 @@ export const notesOf = ({ fiber }: Logger.Options<unknown>): RequestNotes | unde
   return notes === nobodysNotes ? undefined : notes
 }
 
-/** The program's own log as JSON, with the id of the request that it was logged for. */
+/**
+ * The program's own log as JSON, with the id of the request that it was logged for: the fiber's, or the annotation of a
+ * line that was written after the answer's end.
+ */
 export const jsonLogger = (push: (line: string) => void): Logger.Logger<unknown, void> =>
   Logger.make((options) => {
-    const requestId = notesOf(options)?.requestId
     const event = Logger.formatStructured.log(options)
-    push(Formatter.formatJson(requestId === undefined ? event : { ...event, request_id: requestId }))
+    const { request_id: annotated, ...annotations } = event.annotations
+    const requestId = notesOf(options)?.requestId ?? annotated
+    push(
+      Formatter.formatJson(
+        requestId === undefined ? event : { ...event, annotations, request_id: requestId },
+      ),
+    )
   })

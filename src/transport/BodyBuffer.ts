@@ -1,10 +1,11 @@
 // What has arrived of a request body and was not read yet: a few deliveries in memory, and behind them what came in
 // spite of a pause. Owned by one RequestBody, which decides about pauses; keeps the listener's count of buffered bytes.
 import type { NonEmptyReadonlyArray } from "effect/Array"
+import { SmallPieces } from "#domain/SmallPieces.ts"
 import { BodySpill } from "./BodySpill.ts"
 import type { ListenerState } from "./Exchange.ts"
 
-/** From here on a delivery is copied into a block; a copy of its own is cheaper below, and wastes no part of one. */
+/** From here on a delivery is copied into a block of its own; smaller ones share blocks. */
 const blockFromBytes = 64 * 1024
 
 type Listener = Pick<ListenerState, "blocks" | "counters" | "settings">
@@ -13,7 +14,10 @@ export class BodyBuffer {
   private readonly listener: Listener
   private readonly burstBytes: number
   private chunks: Array<Uint8Array> = []
-  private chunkBytes = 0
+  /** Of `chunks` and `small`. */
+  private bufferedBytes = 0
+  /** Behind `chunks`. */
+  private small: SmallPieces | undefined
   private spill: BodySpill | undefined
   private spillFailed = false
 
@@ -25,7 +29,7 @@ export class BodyBuffer {
 
   /** Bytes to be taken at once; more may be on disk. */
   get takeableBytes(): number {
-    return this.chunkBytes
+    return this.bufferedBytes
   }
 
   /** Whether more lies on disk, or on its way there, behind what can be taken. */
@@ -37,13 +41,14 @@ export class BodyBuffer {
   add(buffer: ArrayBuffer): void {
     const { blocks } = this.listener
     // Never the first: whoever waits for it wants to take it at once.
-    const burst = this.chunkBytes + buffer.byteLength > this.burstBytes
-    if (burst && this.chunkBytes > 0) this.startSpill()
+    const burst = this.bufferedBytes + buffer.byteLength > this.burstBytes
+    if (burst && this.bufferedBytes > 0) this.startSpill()
     if (this.spill !== undefined) return this.spill.append(new Uint8Array(buffer))
     if (buffer.byteLength < blockFromBytes) {
-      this.chunks.push(new Uint8Array(buffer.slice(0)))
+      this.addSmall(buffer)
     } else {
       const bytes = new Uint8Array(buffer)
+      this.closeSmall()
       const last = this.chunks.at(-1)
       const longer = last === undefined ? undefined : blocks.append(last, bytes)
       if (longer === undefined) this.chunks.push(blocks.copy(bytes))
@@ -52,8 +57,26 @@ export class BodyBuffer {
     this.count(buffer.byteLength)
   }
 
+  /** Most bodies are one delivery: the first one is copied as it is. */
+  private addSmall(buffer: ArrayBuffer): void {
+    if (this.small === undefined && this.chunks.length === 0) {
+      this.small = new SmallPieces()
+      this.chunks.push(new Uint8Array(buffer.slice(0)))
+      return
+    }
+    this.small ??= new SmallPieces()
+    const finished = this.small.add(new Uint8Array(buffer))
+    if (finished !== undefined) this.chunks.push(finished)
+  }
+
+  private closeSmall(): void {
+    const finished = this.small?.take()
+    if (finished !== undefined) this.chunks.push(finished)
+  }
+
   /** About as much as is waited for before a pause, so that what is read and what arrives are not both large. */
   take(): NonEmptyReadonlyArray<Uint8Array> {
+    this.closeSmall()
     let bytes = 0
     let count = 0
     while (count < this.chunks.length && bytes < this.listener.settings.bodyBufferBytes) {
@@ -73,8 +96,9 @@ export class BodyBuffer {
 
   /** All of it at once, in one array. */
   takeWhole(): Uint8Array {
+    this.closeSmall()
     const { chunks } = this
-    this.count(-this.chunkBytes)
+    this.count(-this.bufferedBytes)
     this.chunks = []
     return this.join(chunks)
   }
@@ -90,13 +114,14 @@ export class BodyBuffer {
 
   drop(): void {
     for (const chunk of this.chunks) this.listener.blocks.giveBack(chunk)
-    this.count(-this.chunkBytes)
+    this.count(-this.bufferedBytes)
     this.chunks = []
+    this.small = undefined
     this.endSpill()
   }
 
   private count(changeBytes: number): void {
-    this.chunkBytes += changeBytes
+    this.bufferedBytes += changeBytes
     this.listener.counters.bodyBufferedBytes += changeBytes
   }
 

@@ -8,8 +8,10 @@ import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { BodyBlocks } from "#api/BodyBlocks.ts"
 import type { RequestObserver } from "#api/NodeMeters.ts"
 import { RequestNotes } from "#api/RequestNotes.ts"
+import type { AnonymousBudget } from "./AnonymousBudget.ts"
 import type { Deadlines } from "./Deadlines.ts"
 import type { LargeReplies } from "./LargeReplies.ts"
+import type { LoopTicks } from "./LoopTicks.ts"
 import type { RequestBody } from "./RequestBody.ts"
 import type { TransportCounters } from "./TransportCounters.ts"
 import type { TransportSettings } from "./TransportSettings.ts"
@@ -22,6 +24,7 @@ export interface ListenerState {
   readonly deadlines: Deadlines
   readonly blocks: BodyBlocks
   readonly largeReplies: LargeReplies
+  readonly ticks: LoopTicks
   /** Lower-case name and value, sent with every response. */
   readonly responseHeaders: ReadonlyArray<readonly [string, string]>
   /** The same in one piece (see ReplyHead). */
@@ -30,6 +33,8 @@ export interface ListenerState {
   readonly newId: () => string
   /** Told of every answer that has ended. */
   readonly observer: RequestObserver | undefined
+  /** Undefined where requests without a credential are not limited. */
+  readonly anonymous: AnonymousBudget | undefined
   /** The listener stops: every response closes its connection. */
   closing: boolean
 }
@@ -74,6 +79,8 @@ export class Exchange {
   /** Of the answer, once its head is written (see ReplyHead). */
   status = 0
   upgraded = false
+  /** The connection closes behind the answer, whatever the peer wants. */
+  closesConnection = false
   /** Inside the uWS callback that created or resumed the request: uWS has corked the socket already. */
   inCallback = true
   private attached = false
@@ -120,10 +127,18 @@ export class Exchange {
     // Read while the request lives, and made a text only where somebody asks.
     if (this.addressText === undefined && !this.done) this.addressText = this.res.getRemoteAddressAsText()
     this.address ??=
-      this.addressText === undefined
-        ? Option.none()
-        : Option.some(plainAddress(text.decode(this.addressText)))
+      this.addressText === undefined ? Option.none() : Option.some(plainAddress(this.addressText))
     return this.address
+  }
+
+  /** The same, empty where it is not known any more. */
+  peerAddress(): string {
+    return Option.getOrElse(this.remoteAddress(), () => "")
+  }
+
+  /** Whether a header of the PROXY protocol came before the request. */
+  namesProxiedPeer(): boolean {
+    return this.res.getProxiedRemoteAddress().byteLength > 0
   }
 
   /** One syscall for everything that `write` hands to `res`. */
@@ -135,11 +150,15 @@ export class Exchange {
   /** The response is complete, or about to be in the same breath: nobody touches `res` again. */
   finish(): void {
     const first = !this.finished
+    // Cannot be asked for later.
+    if (first && this.listener.anonymous !== undefined && !this.notes.identified) this.remoteAddress()
     this.finished = true
     this.done = true
     this.body?.release()
     this.reply?.release()
-    if (first) this.listener.observer?.ended(this)
+    if (!first) return
+    this.listener.observer?.ended(this)
+    this.listener.anonymous?.ended(this)
   }
 
   /** Closes the connection without ending the response, so that a cut body never looks complete. */
@@ -199,8 +218,12 @@ export class Exchange {
 const MAPPED_IPV4 = "0000:0000:0000:0000:0000:ffff:"
 
 /** uWS writes IPv4 peers of an IPv6 listener as a mapped address in full; the rest of the program wants `1.2.3.4`. */
-const plainAddress = (address: string): string => {
+const plainAddress = (written: ArrayBuffer): string => {
+  const address = text.decode(written)
   if (!address.startsWith(MAPPED_IPV4)) return address
   const hex = address.slice(MAPPED_IPV4.length).replace(":", "")
   return [0, 2, 4, 6].map((at) => Number.parseInt(hex.slice(at, at + 2), 16)).join(".")
 }
+
+/** The peer of a connection that is open. */
+export const addressOf = (res: HttpResponse): string => plainAddress(res.getRemoteAddressAsText())

@@ -5,6 +5,7 @@
 import { Effect } from "effect"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Socket from "effect/socket/Socket"
+import { TokenBucket } from "#domain/TokenBucket.ts"
 import { nowMs, type Watched } from "./Deadlines.ts"
 import type { Exchange, ListenerState } from "./Exchange.ts"
 import type { WebSocket } from "./Uws.ts"
@@ -17,6 +18,16 @@ export interface UserData {
 
 const text = new TextDecoder()
 
+/** A message of this size pays for itself: its bytes are bounded. 10 ms of 16 kHz PCM are 320. */
+const paidBytes = 256
+/**
+ * Smaller messages, an empty one counted as one. Clients send 50 to 100 frames a second, all of them larger; the burst
+ * is 20 s of the smallest frames, kept back by a stalled link.
+ */
+const smallMessages = { burst: 2_048, perSecond: 200 }
+/** In one tick. A whole live session of 10 ms frames, sent at once, is 12,000. */
+const tickMessages = 16_384
+
 export class LiveSocket implements Watched {
   private readonly exchange: Exchange
   private readonly listener: ListenerState
@@ -24,7 +35,11 @@ export class LiveSocket implements Watched {
   private end: Socket.SocketError | undefined
   private inbound: Array<Frame> = []
   private inboundBytes = 0
+  private readonly smallMessages = new TokenBucket(smallMessages, nowMs())
   private puller: (() => void) | undefined
+  private wakes = false
+  private tick = -1
+  private tickMessages = 0
   private readonly openWaiters = new Set<() => void>()
   private readonly drainWaiters = new Set<() => void>()
   private outboundBytes = 0
@@ -105,10 +120,15 @@ export class LiveSocket implements Watched {
     if (data.byteLength > settings.frameBytes) {
       return this.close(1009, `message larger than ${settings.frameBytes} bytes`)
     }
+    const flood = this.floodOf(data.byteLength)
+    if (flood !== undefined) {
+      this.listener.counters.socketsFlooded++
+      return this.close(1008, flood)
+    }
     // A copy: uWS takes the memory back when this callback returns.
     this.inbound.push(isBinary ? new Uint8Array(data.slice(0)) : text.decode(data))
     this.inboundBytes += data.byteLength
-    this.puller?.()
+    this.wakeReader()
     if (this.inboundBytes > settings.inboundBytes) this.close(1009, "messages come faster than they are read")
   }
 
@@ -141,6 +161,27 @@ export class LiveSocket implements Watched {
   }
 
   // ---------------------------------------------------------------- inside
+
+  private floodOf(sizeBytes: number): string | undefined {
+    const { ticks } = this.listener
+    if (this.tick !== ticks.current) {
+      this.tick = ticks.current
+      this.tickMessages = 0
+    }
+    if (++this.tickMessages > tickMessages) return "too many messages at once"
+    const cost = 1 - sizeBytes / paidBytes
+    return cost <= 0 || this.smallMessages.spend(cost, nowMs()) ? undefined : "too many small messages"
+  }
+
+  /** When the tick is over: a wake for each message of a read would cost more than the messages. */
+  private wakeReader(): void {
+    if (this.wakes) return
+    this.wakes = true
+    this.listener.ticks.afterwards(() => {
+      this.wakes = false
+      this.puller?.()
+    })
+  }
 
   private failure(end: Socket.SocketError): Effect.Effect<never, Socket.SocketError> {
     this.endKnown = true

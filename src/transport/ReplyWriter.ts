@@ -112,7 +112,10 @@ const sendSink = (
           })
         }),
       onFailure: (cause) => {
-        if (!exchange.done) exchange.listener.counters.brokenReplies++
+        if (!exchange.done) {
+          exchange.listener.counters.brokenReplies++
+          if (!Cause.hasInterruptsOnly(cause)) exchange.notes.breaksOff(cause)
+        }
         // Whoever told it to stop wants no more of it.
         const readIn =
           exchange.done || Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.sleep(LAST_WORDS_MS)
@@ -178,7 +181,7 @@ const writeHead = (exchange: Exchange, response: Response, sayClose: boolean): b
   if (!Cookies.isEmpty(response.cookies)) {
     for (const cookie of Cookies.toSetCookieHeaders(response.cookies)) res.writeHeader("set-cookie", cookie)
   }
-  const close = listener.closing || headers.connection?.toLowerCase() === "close"
+  const close = listener.closing || exchange.closesConnection || headers.connection?.toLowerCase() === "close"
   // uWS would say it at the end of the body, which is too late for one that is written in pieces.
   if (close && sayClose) res.writeHeader("connection", "close")
   return close

@@ -4,14 +4,18 @@
 import { Cause, Effect } from "effect"
 import { isReadonlyArrayNonEmpty, type NonEmptyReadonlyArray } from "effect/Array"
 import type { HttpServerError } from "effect/http/HttpServerError"
+import { PieceBudget, requestPieces } from "#domain/PieceBudget.ts"
 import { BodyBuffer } from "./BodyBuffer.ts"
 import { judgeBody } from "./BodyPace.ts"
 import { nowMs, type Watched } from "./Deadlines.ts"
 import { type Exchange, RENEW_AFTER_MS } from "./Exchange.ts"
-import { refuse } from "./Refusal.ts"
+import { endLinger, refuse, refuseAtOnce } from "./Refusal.ts"
 
 /** Why no more of the body will come. */
-export type BodyFailure = "TooLarge" | "Stalled" | "Aborted"
+export type BodyFailure = "TooLarge" | "Stalled" | "Scattered" | "Aborted"
+
+/** A reader is woken at once for this much, else when the tick is over: a wake costs more than a small piece. */
+const wakeBytes = 16 * 1024
 
 export class RequestBody implements Watched {
   /** From content-length; undefined for a chunked body. */
@@ -25,7 +29,9 @@ export class RequestBody implements Watched {
   private limitBytes = Number.POSITIVE_INFINITY
   private readonly exchange: Exchange
   private readonly buffer: BodyBuffer
+  private readonly pieces = new PieceBudget(requestPieces)
   private waiter: (() => void) | undefined
+  private wakes = false
   private onEnd: (() => void) | undefined
   private readonly startedMs = nowMs()
   private pausedMs = 0
@@ -48,7 +54,13 @@ export class RequestBody implements Watched {
   start(onEnd?: () => void): void {
     this.onEnd = onEnd
     this.exchange.listener.deadlines.watch(this)
-    this.exchange.res.onData((buffer, last) => this.receive(buffer, last))
+    const { exchange } = this
+    exchange.res.onData((buffer, last) => {
+      // Who closes the connection from here must wait: uWS goes on with the other chunks of this read.
+      exchange.inCallback = true
+      this.receive(buffer, last)
+      exchange.inCallback = false
+    })
   }
 
   /** Sets the cap; a body that is or announces itself larger fails at once, unread. */
@@ -158,6 +170,9 @@ export class RequestBody implements Watched {
   }
 
   private receive(buffer: ArrayBuffer, last: boolean): void {
+    const { ticks } = this.exchange.listener
+    const flaw = last ? undefined : this.pieces.take(buffer.byteLength, ticks.current)
+    if (flaw !== undefined) return this.scattered(flaw)
     if (this.exchange.done || this.failure !== undefined) return
     this.receivedBytes += buffer.byteLength
     if (this.receivedBytes > this.limitBytes) return this.tooLarge()
@@ -167,7 +182,8 @@ export class RequestBody implements Watched {
       // A pause that outlasts the body ends with a resume, which starts uWS's timer anew and for good: see `sweep`.
       if (!this.paused) this.exchange.listener.deadlines.unwatch(this)
     }
-    this.wake()
+    if (last || this.buffer.takeableBytes >= wakeBytes) this.wake()
+    else this.wakeAfterwards()
     if (!last && this.buffer.takeableBytes >= this.exchange.listener.settings.bodyBufferBytes) this.stop()
     if (last && this.onEnd !== undefined) this.onEnd()
   }
@@ -195,6 +211,25 @@ export class RequestBody implements Watched {
     this.waiter?.()
   }
 
+  private wakeAfterwards(): void {
+    if (this.wakes || this.waiter === undefined) return
+    this.wakes = true
+    this.exchange.listener.ticks.afterwards(() => {
+      this.wakes = false
+      this.wake()
+    })
+  }
+
+  /** Called inside uWS's callback, and again for every further piece of the same read. */
+  private scattered(problem: string): void {
+    const { exchange } = this
+    if (exchange.done) return endLinger(exchange)
+    if (this.failure === "Scattered") return
+    this.failure = "Scattered"
+    exchange.listener.counters.bodiesScattered++
+    this.end(() => refuseAtOnce(exchange, 400, `body: ${problem}`))
+  }
+
   private tooLarge(): void {
     if (this.failure !== undefined) return
     this.failure = "TooLarge"
@@ -208,12 +243,17 @@ export class RequestBody implements Watched {
   private stalled(problem: string): void {
     this.failure = "Stalled"
     this.exchange.listener.counters.bodiesStalled++
+    this.end(() => refuse(this.exchange, 408, `body: ${problem}`))
+  }
+
+  /** Answers in the handler's place. */
+  private end(answer: () => void): void {
     // In this order: the interrupted handler's own answer has to find the exchange done, and a reader that cannot be
     // interrupted is woken last.
     const { waiter } = this
     this.waiter = undefined
     if (this.exchange.headSent) this.exchange.close()
-    else refuse(this.exchange, 408, `body: ${problem}`)
+    else answer()
     this.exchange.interrupt()
     waiter?.()
   }

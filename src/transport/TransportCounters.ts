@@ -19,6 +19,11 @@ export class TransportCounters implements TransportCounts {
   slowReadersCut = 0
   brokenReplies = 0
   headsTooLarge = 0
+  framingRefused = 0
   bodiesTooLarge = 0
   bodiesStalled = 0
+  bodiesScattered = 0
+  socketsFlooded = 0
+  connectionsRefused = 0
+  anonymousRefused = 0
 }

@@ -3,6 +3,10 @@
 import { tmpdir } from "node:os"
 
 export interface TransportSettings {
+  /** Open connections that are no WebSockets. One more is closed at once. */
+  readonly maxConnections: number
+  /** Whether bodies may come in chunks, whose framing uWS reads too freely. 411 where not. */
+  readonly chunkedBodies: boolean
   /** Request head: names and values of all headers, method and target. Over it: 431. */
   readonly headBytes: number
   /** Request body where the handler sets no `MaxBodySize`. Over it: 413, and the connection is not read further. */
@@ -44,6 +48,9 @@ export interface TransportSettings {
 }
 
 export const defaultSettings: TransportSettings = {
+  // Guess: 64 KB of head each are 512 MB at worst.
+  maxConnections: 8_192,
+  chunkedBodies: true,
   // Guess: a bearer token of a few KB and generous cookies are a fifth of it.
   headBytes: 32 * 1024,
   // Operating contract: 8 MB.

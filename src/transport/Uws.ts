@@ -5,12 +5,22 @@ import { uwsProblem } from "./UwsBinary.ts"
 
 export type { HttpRequest, HttpResponse, TemplatedApp, WebSocket } from "uWebSockets.js"
 export type Library = typeof Uws
+export type ListenSocket = Parameters<Library["us_listen_socket_close"]>[0]
+
+/** An SSLApp with what the package's types leave out: an app that accepts can hand its connections to others. */
+export interface SecureApp extends Uws.TemplatedApp {
+  /** Names this app in the calls below, for the life of the process. */
+  readonly getDescriptor: () => number
+  /** Connections that this app accepts go in turn to the apps that are added. */
+  readonly addChildAppDescriptor: (descriptor: number) => void
+  readonly removeChildAppDescriptor: (descriptor: number) => void
+}
 
 /**
- * Where uWS itself refuses a request head, answering 431 with a page of its own. Far above our cap, so that a head
- * that is merely too large gets our JSON answer; a connection holds this much at most, for the 10 s uWS gives a head.
+ * Where uWS itself refuses a request head, answering 431 with a page of its own. Twice our cap, so that a head that is
+ * merely too large gets our JSON answer. A connection holds this much at most, for the 10 to 12 s that uWS gives a head.
  */
-const UWS_HEAD_BYTES = 512 * 1024
+const UWS_HEAD_BYTES = 64 * 1024
 
 /** uSockets' LIBUS_LISTEN_EXCLUSIVE_PORT. Without it, a second process would share the port without a word. */
 export const EXCLUSIVE_PORT = 1

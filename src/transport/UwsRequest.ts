@@ -4,6 +4,7 @@ import { Cause, Effect, Inspectable, type Option, type Schema, Stream } from "ef
 import { Cookies, Headers, HttpIncomingMessage, HttpServerRequest, Multipart, UrlParams } from "effect/http"
 import { HttpServerError, RequestParseError } from "effect/http/HttpServerError"
 import type * as Socket from "effect/socket/Socket"
+import { BoundaryBudget, boundaryOf } from "./BoundaryBudget.ts"
 import type { Exchange } from "./Exchange.ts"
 import { upgradeExchange } from "./Handshake.ts"
 import type { BodyFailure, RequestBody } from "./RequestBody.ts"
@@ -111,12 +112,23 @@ export class UwsRequest extends Inspectable.Class implements HttpServerRequest.H
   }
 
   get multipartStream(): Stream.Stream<Multipart.Part, Multipart.MultipartError> {
-    return Stream.pipeThroughChannel(
-      Stream.mapError(this.stream, (cause) =>
-        Multipart.MultipartError.fromReason(multipartReason(cause), cause),
-      ),
-      Multipart.makeChannel(this.headers),
+    const pieces = Stream.mapError(this.stream, (cause) =>
+      Multipart.MultipartError.fromReason(multipartReason(cause), cause),
     )
+    const boundary = boundaryOf(this.headers["content-type"] ?? "")
+    if (boundary === undefined) {
+      return Stream.fail(Multipart.MultipartError.fromReason("Parse", "no boundary, or several"))
+    }
+    const counted = Stream.unwrap(
+      Effect.map(Multipart.MaxParts, (maxParts = defaultMaxParts) => {
+        // One behind the last part, and one between this parser's count and ours.
+        const budget = new BoundaryBudget(boundary, maxParts + 2)
+        return Stream.mapArrayEffect(pieces, (some) =>
+          some.every((piece) => budget.take(piece)) ? Effect.succeed(some) : tooManyParts,
+        )
+      }),
+    )
+    return Stream.pipeThroughChannel(counted, Multipart.makeChannel(this.headers))
   }
 
   get multipart(): HttpServerRequest.HttpServerRequest["multipart"] {
@@ -200,6 +212,10 @@ export class UwsRequest extends Inspectable.Class implements HttpServerRequest.H
     })
   }
 }
+
+/** Of a multipart body whose handler sets no limit. A guess: more fields than any form has. */
+const defaultMaxParts = 1_000
+const tooManyParts = Effect.fail(Multipart.MultipartError.fromReason("TooManyParts"))
 
 const noBytes = new Uint8Array(0)
 

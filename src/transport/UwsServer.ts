@@ -10,34 +10,34 @@ import { RequestBlocks } from "#api/BodyBlocks.ts"
 import { NewId } from "#api/Ids.ts"
 import type { RequestObserver } from "#api/NodeMeters.ts"
 import { CurrentNotes } from "#api/RequestNotes.ts"
+import type { IsTrusted } from "#domain/ClientAddress.ts"
+import { AnonymousBudget } from "./AnonymousBudget.ts"
+import { ConnectionGate } from "./ConnectionGate.ts"
 import { Deadlines } from "./Deadlines.ts"
-import { Exchange, type ListenerState, type UpgradeContext } from "./Exchange.ts"
+import { addressOf, Exchange, type ListenerState, type UpgradeContext } from "./Exchange.ts"
+import { framingFlaw, proxyHeaderFlaw } from "./Framing.ts"
 import { webSocketEvents } from "./Handshake.ts"
 import { LargeReplies } from "./LargeReplies.ts"
-import { refuse } from "./Refusal.ts"
+import { type ListenAddress, listen } from "./Listening.ts"
+import { LoopTicks } from "./LoopTicks.ts"
+import { refuse, refuseUnread } from "./Refusal.ts"
 import { joinHeaders } from "./ReplyHead.ts"
 import { handleResponse } from "./ReplyWriter.ts"
 import { RequestBody } from "./RequestBody.ts"
+import { RequestQueue } from "./RequestQueue.ts"
 import { TransportCounters, type TransportCounts } from "./TransportCounters.ts"
 import { defaultSettings, sweepIntervalMs, type TransportSettings } from "./TransportSettings.ts"
-import {
-  EXCLUSIVE_PORT,
-  type HttpRequest,
-  type HttpResponse,
-  type Library,
-  loadUws,
-  type TemplatedApp,
-} from "./Uws.ts"
+import { type HttpRequest, type HttpResponse, loadUws, type TemplatedApp } from "./Uws.ts"
 import { UwsRequest } from "./UwsRequest.ts"
 
-export interface ListenOptions {
-  /** Numeric address. */
-  readonly host: string
-  /** 0 picks a free one; `HttpServer.address` tells which. */
-  readonly port: number
+export interface ListenOptions extends ListenAddress {
   /** Sent with every response of this listener, WebSocket handshakes included, unless the response has its own. */
   readonly responseHeaders?: Readonly<Record<string, string>>
   readonly settings?: Partial<TransportSettings>
+  /** Requests a second without a valid credential that one address may make; no limit where absent or 0. */
+  readonly anonymousPerSecond?: number
+  /** Proxies whose X-Forwarded-For is believed; none where absent. */
+  readonly isTrusted?: IsTrusted
   /** Told of every answer that has ended, on the event loop. */
   readonly observer?: RequestObserver
 }
@@ -56,6 +56,12 @@ export class Listener extends Context.Service<
     readonly idle: Effect.Effect<void>
     /** `windDown` without accepting, then `idle`. Interrupt it to stop waiting; closing the scope ends what is left. */
     readonly drain: Effect.Effect<void>
+    /** Whether clients reach it over TLS. */
+    readonly secure: boolean
+    /** Reads the certificate files again (see Listening). */
+    readonly renewCertificate: Effect.Effect<void, ServeError>
+    /** Former certificates that still have open connections. */
+    readonly retiredCertificates: () => number
   }
 >()("edgewise/transport/Listener") {}
 
@@ -64,6 +70,7 @@ type Handled = Effect.Effect<void, never, HttpServerRequest.HttpServerRequest>
 /** Listens in the current scope. Closing it closes every connection. */
 export const make = Effect.fnUntraced(function* (options: ListenOptions) {
   const settings = { ...defaultSettings, ...options.settings }
+  const { anonymousPerSecond: perSecond = 0, isTrusted = () => false } = options
   const responseHeaders = Object.entries(options.responseHeaders ?? {}).map(
     ([name, value]) => [name.toLowerCase(), value] as const,
   )
@@ -73,31 +80,30 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
     deadlines: new Deadlines(sweepIntervalMs(settings)),
     blocks: yield* RequestBlocks,
     largeReplies: new LargeReplies(),
+    ticks: new LoopTicks(),
     responseHeaders,
     joinedHeaders: joinHeaders(responseHeaders),
     newId: yield* NewId,
     observer: options.observer,
+    anonymous: perSecond === 0 ? undefined : new AnonymousBudget({ perSecond, isTrusted }),
     closing: false,
   }
   options.observer?.listening(state.counters)
   const dispatcher = new Dispatcher(state)
+  const gate = new ConnectionGate(settings.maxConnections, isTrusted)
   const uws = yield* Effect.promise(loadUws)
-  const app = yield* Effect.acquireRelease(
-    Effect.sync(() => routes(uws.App(), dispatcher)),
-    (app) =>
-      Effect.sync(() => {
-        state.deadlines.stop()
-        app.close()
-      }),
+  yield* Effect.addFinalizer(() => Effect.sync(() => state.deadlines.stop()))
+  const listening = yield* Effect.acquireRelease(
+    listen(uws, options, routes(dispatcher, gate)),
+    ({ close }) => Effect.sync(close),
   )
-  const stopListening = yield* listen(uws, app, options)
   const address = yield* Effect.fromResult(
-    NetAddress.inetAddressFromIpString(options.host, stopListening.port),
+    NetAddress.inetAddressFromIpString(options.host, listening.port),
   ).pipe(Effect.mapError((cause) => new ServeError({ cause })))
   const windDown = (how: { readonly accept: boolean }): Effect.Effect<void> =>
     Effect.sync(() => {
       state.closing = true
-      if (!how.accept) stopListening.stop()
+      if (!how.accept) listening.stop()
     })
   return {
     server: HttpServer.make({
@@ -107,7 +113,7 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
         const requests = Scope.forkUnsafe(serveScope, "parallel")
         const services = yield* Effect.context<never>()
         dispatcher.serve(
-          HttpEffect.toHandled(application, handleResponse, middleware) as Handled,
+          HttpEffect.toHandled(noted(application), handleResponse, middleware) as Handled,
           services,
           requests,
         )
@@ -120,9 +126,20 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
       windDown,
       idle: dispatcher.idle,
       drain: Effect.andThen(windDown({ accept: false }), dispatcher.idle),
+      secure: options.tls !== undefined,
+      renewCertificate: listening.renew,
+      retiredCertificates: listening.retired,
     }),
   }
 })
+
+/** What nothing has turned into an answer becomes a 500: its cause is for the log. */
+const noted = <A, E, R>(application: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.tapCause(application, (cause) =>
+    Effect.map(CurrentNotes, (notes) => {
+      notes.failure = cause
+    }),
+  )
 
 /** The server alone. */
 export const layerServer = (
@@ -147,9 +164,11 @@ class Dispatcher {
   private services: Context.Context<never> = Context.empty()
   private scope: Scope.Scope | undefined
   private readonly idleWaiters = new Set<() => void>()
+  private readonly queue: RequestQueue
 
   constructor(state: ListenerState) {
     this.state = state
+    this.queue = new RequestQueue(state.ticks, (exchange) => this.run(exchange))
   }
 
   serve(handled: Handled, services: Context.Context<never>, scope: Scope.Scope): void {
@@ -170,16 +189,8 @@ class Dispatcher {
 
   readonly onRequest = (res: HttpResponse, req: HttpRequest, context?: UpgradeContext): void => {
     const exchange = new Exchange(this.state, res, req, context)
-    const { headBytes, eagerBodyBytes } = this.state.settings
     try {
-      this.startBody(exchange)
-      if (exchange.headBytes > headBytes) {
-        this.state.counters.headsTooLarge++
-        refuse(exchange, 431, `headers: larger than ${headBytes} bytes`)
-      } else {
-        const lengthBytes = exchange.body?.lengthBytes
-        if (lengthBytes === undefined || lengthBytes > eagerBodyBytes) this.run(exchange)
-      }
+      this.begin(exchange)
     } finally {
       // Whatever happened: uWS ends the process when a request is left without an answer and without this.
       if (!exchange.done) exchange.attach()
@@ -187,21 +198,40 @@ class Dispatcher {
     }
   }
 
-  /** uWS gives the body to whoever asks for it before this callback returns. */
-  private startBody(exchange: Exchange): void {
-    const length = exchange.headers["content-length"]
-    const lengthBytes = length === undefined ? undefined : Number(length)
-    if (lengthBytes === undefined ? exchange.headers["transfer-encoding"] === undefined : lengthBytes === 0)
-      return
-    exchange.body = new RequestBody(exchange, lengthBytes)
-    const eager = lengthBytes !== undefined && lengthBytes <= this.state.settings.eagerBodyBytes
-    exchange.body.start(eager ? () => this.runInCallback(exchange) : undefined)
+  private begin(exchange: Exchange): void {
+    const { headBytes, eagerBodyBytes } = this.state.settings
+    const flaw = exchange.namesProxiedPeer()
+      ? proxyHeaderFlaw
+      : framingFlaw(exchange, this.state.settings.chunkedBodies)
+    if (flaw !== undefined) {
+      this.state.counters.framingRefused++
+      return refuseUnread(exchange, flaw)
+    }
+    const tooMany = this.state.anonymous?.refusal(exchange)
+    if (tooMany !== undefined) {
+      this.state.counters.anonymousRefused++
+      return refuseUnread(exchange, tooMany)
+    }
+    this.startBody(exchange)
+    if (exchange.headBytes > headBytes) {
+      this.state.counters.headsTooLarge++
+      return refuse(exchange, 431, `headers: larger than ${headBytes} bytes`)
+    }
+    const lengthBytes = exchange.body?.lengthBytes
+    if (lengthBytes === undefined || lengthBytes > eagerBodyBytes) this.queue.admit(exchange)
   }
 
-  private runInCallback(exchange: Exchange): void {
-    exchange.inCallback = true
-    this.run(exchange)
-    exchange.inCallback = false
+  /** uWS gives the body to whoever asks for it before this callback returns. */
+  private startBody(exchange: Exchange): void {
+    const { headers } = exchange
+    const chunked = headers["transfer-encoding"] !== undefined
+    const lengthBytes = chunked ? undefined : Number(headers["content-length"] ?? 0)
+    if (lengthBytes === 0) return
+    exchange.body = new RequestBody(exchange, lengthBytes)
+    // uWS takes chunk lines that RFC 9112 forbids: what follows such a body is not to be trusted.
+    exchange.closesConnection = chunked
+    const eager = lengthBytes !== undefined && lengthBytes <= this.state.settings.eagerBodyBytes
+    exchange.body.start(eager ? () => this.queue.admit(exchange) : undefined)
   }
 
   private run(exchange: Exchange): void {
@@ -235,47 +265,18 @@ class Dispatcher {
 
 // ---------------------------------------------------------------- uWS
 
-const routes = (app: TemplatedApp, dispatcher: Dispatcher): TemplatedApp => {
-  const { counters } = dispatcher.state
-  app.filter((_res, change) => {
-    counters.connections += change
-  })
-  app.any("/*", (res, req) => dispatcher.onRequest(res, req))
-  app.ws("/*", webSocketEvents(dispatcher.state, dispatcher.onRequest))
-  return app
-}
-
-/** The listen call with its options argument, which the package's types leave out. */
-type Listen = (
-  host: string,
-  port: number,
-  options: number,
-  done: (socket: Parameters<Library["us_listen_socket_close"]>[0] | false) => void,
-) => void
-
-const listen = (
-  uws: Library,
-  app: TemplatedApp,
-  { host, port }: ListenOptions,
-): Effect.Effect<{ readonly port: number; readonly stop: () => void }, ServeError> =>
-  Effect.callback((resume) => {
-    const call = app.listen.bind(app) as unknown as Listen
-    call(host, port, EXCLUSIVE_PORT, (socket) => {
-      if (socket === false) {
-        const cause = new Error(
-          `cannot listen on ${host}:${port}: the port is taken or the address is not ours`,
-        )
-        return resume(Effect.fail(new ServeError({ cause })))
-      }
-      let open = true
-      resume(
-        Effect.succeed({
-          port: uws.us_socket_local_port(socket),
-          stop: () => {
-            if (open) uws.us_listen_socket_close(socket)
-            open = false
-          },
-        }),
-      )
+const routes =
+  (dispatcher: Dispatcher, gate: ConnectionGate) =>
+  <App extends TemplatedApp>(app: App): App => {
+    const { counters } = dispatcher.state
+    app.filter((res, change) => {
+      counters.connections += change
+      if (change < 0) return
+      if (gate.admits(addressOf(res), counters.connections - counters.webSockets)) return
+      counters.connectionsRefused++
+      res.close()
     })
-  })
+    app.any("/*", (res, req) => dispatcher.onRequest(res, req))
+    app.ws("/*", webSocketEvents(dispatcher.state, dispatcher.onRequest))
+    return app
+  }

@@ -5,7 +5,6 @@ import { join } from "node:path"
 import { afterAll, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { decoderPids, heldByNode, privateOfNode } from "#actors/MemoryWatch.ts"
-import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import { Decoder } from "#audio/Decoder.ts"
 import { chirp, wavBytes } from "../support/AudioFiles.ts"
 
@@ -15,12 +14,6 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 it.live("a decoder's memory counts as the node's", () =>
   Effect.scoped(
     Effect.gen(function* () {
-      const registry = ModelRegistry.of({
-        all: () => [],
-        find: () => undefined,
-        model: () => undefined,
-        run: () => Effect.die("not asked for"),
-      })
       const file = join(folder, "file")
       writeFileSync(file, wavBytes(chirp(16_000, 16_000), 16_000, "16"))
       expect((yield* decoderPids)()).toEqual([])
@@ -28,8 +21,8 @@ it.live("a decoder's memory counts as the node's", () =>
       const pids = (yield* decoderPids)()
       expect(pids).toHaveLength(1)
       const mebibyte = 1024 * 1024
-      expect(heldByNode(registry, pids) - heldByNode(registry, [])).toBeGreaterThan(40 * mebibyte)
-      expect(privateOfNode(registry, pids) - privateOfNode(registry, [])).toBeGreaterThan(10 * mebibyte)
+      expect(heldByNode([], pids) - heldByNode([], [])).toBeGreaterThan(40 * mebibyte)
+      expect(privateOfNode([], pids) - privateOfNode([], [])).toBeGreaterThan(10 * mebibyte)
     }),
   ).pipe(Effect.provide(Decoder.layer())),
 )

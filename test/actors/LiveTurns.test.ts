@@ -124,6 +124,15 @@ describe("the load", () => {
     expect(load.enter({ windowSeconds: 1, heardAtMs: speakingMs }, speakingMs)).toBe(true)
   })
 
+  it("does not count a session beside the one that replaces it", () => {
+    const load = measured(700)
+    const first = { windowSeconds: 1, heardAtMs: 0 }
+    load.enter(first, 0)
+    expect(load.enter({ ...first }, 0)).toBe(false)
+    expect(load.enter({ ...first }, 0, first)).toBe(true)
+    expect(load.sessions).toBe(2)
+  })
+
   it("gives a place back with its session", () => {
     const load = measured(700)
     const first = { windowSeconds: 1, heardAtMs: 0 }

@@ -1,11 +1,13 @@
 // A live session over a socket made of two functions: exactly one last event whatever the frames, nothing after it, a
 // slow reader that costs nothing, and a helper's death that ends the session and is told.
+
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Fiber, Logger, Queue } from "effect"
 import { isCloseEvent, type Reader, type SocketError, type Writer } from "effect/socket/Socket"
 import * as fc from "fast-check"
 import type { Transcribe } from "#actors/LiveHearing.ts"
 import type { LiveError } from "#actors/LiveSessions.ts"
+import type { CredentialEnd } from "#api/CredentialEnd.ts"
 import { converse } from "#api/LiveConversation.ts"
 import { captionAfter } from "#domain/LiveTranscript.ts"
 import { bytesOf, ears, fileAnswer, liveSession, rateHz, samplesOf } from "../support/LiveEars.ts"
@@ -19,7 +21,7 @@ type Event = Readonly<Record<string, unknown>>
 
 interface Options {
   readonly transcribe?: Transcribe<LiveError>
-  readonly onRevoked?: (told: () => void) => () => void
+  readonly onCredentialEnd?: (told: (end: CredentialEnd) => void) => () => void
   readonly speechEvents?: boolean
   /** What a write waits for. */
   readonly slow?: Effect.Effect<void>
@@ -41,7 +43,7 @@ const talk = Effect.fnUntraced(function* (options: Options = {}) {
     session,
     language: undefined,
     speechEvents: options.speechEvents ?? false,
-    onRevoked: options.onRevoked ?? (() => () => {}),
+    onCredentialEnd: options.onCredentialEnd ?? (() => () => {}),
   }
   const writer: Writer = { write, writeAll: () => Effect.die(new Error("unused")) }
   const run: Effect.Effect<boolean, SocketError> = converse(conversation, reader, writer)
@@ -122,12 +124,12 @@ describe("the last event", () => {
     Effect.gen(function* () {
       let revoke = () => {}
       let watched = 0
-      const onRevoked = (told: () => void) => {
+      const onCredentialEnd = (told: (end: CredentialEnd) => void) => {
         watched++
-        revoke = told
+        revoke = () => told("credential revoked")
         return () => void watched--
       }
-      const { closes, events, fiber } = yield* talk({ onRevoked })
+      const { closes, events, fiber } = yield* talk({ onCredentialEnd })
       expect(watched).toBe(1)
       revoke()
       yield* Fiber.join(fiber)

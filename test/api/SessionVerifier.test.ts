@@ -50,10 +50,10 @@ it.effect("is its key's principal, and is checked once a minute", () =>
   Effect.gen(function* () {
     const { principal, published, token, verify } = yield* stage
     const session = yield* token()
-    for (let i = 0; i < 100; i++) expect(yield* verify(session)).toEqual(principal)
+    for (let i = 0; i < 100; i++) expect(yield* verify(session)).toMatchObject(principal)
     expect(published.asked).toBe(1)
     yield* TestClock.adjust(61_000)
-    expect(yield* verify(session)).toEqual(principal)
+    expect(yield* verify(session)).toMatchObject(principal)
     expect(published.asked).toBe(2)
   }).pipe(Effect.scoped, Effect.provide(store)),
 )
@@ -64,9 +64,9 @@ it.effect("ends five seconds after its time, remembered or not", () =>
     const remembered = yield* token()
     const fresh = yield* token(start, 3_599)
     yield* TestClock.adjust(3_600_000 + 3_000)
-    expect(yield* verify(remembered)).toEqual(principal)
+    expect(yield* verify(remembered)).toMatchObject(principal)
     yield* TestClock.adjust(1_999)
-    expect(yield* verify(remembered)).toEqual(principal)
+    expect(yield* verify(remembered)).toMatchObject(principal)
     yield* TestClock.adjust(1)
     expect(yield* Effect.flip(verify(remembered))).toEqual(refusedFor("expired-token"))
     expect(yield* Effect.flip(verify(fresh))).toEqual(refusedFor("expired-token"))
@@ -76,7 +76,7 @@ it.effect("ends five seconds after its time, remembered or not", () =>
 it.effect("may come from a clock five seconds ahead, and no further", () =>
   Effect.gen(function* () {
     const { principal, token, verify } = yield* stage
-    expect(yield* verify(yield* token(start + 5_000))).toEqual(principal)
+    expect(yield* verify(yield* token(start + 5_000))).toMatchObject(principal)
     expect(yield* Effect.flip(verify(yield* token(start + 7_000)))).toEqual(refusedFor("premature-token"))
   }).pipe(Effect.scoped, Effect.provide(store)),
 )

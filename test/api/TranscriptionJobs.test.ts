@@ -8,6 +8,7 @@ import { TranscriptionJobs } from "#api/TranscriptionJobs.ts"
 import { Decoder } from "#audio/Decoder.ts"
 import { PaymentRequired } from "#domain/Errors.ts"
 import type { JobEvent } from "#domain/JobStatus.ts"
+import { monotonicMs } from "#domain/Monotonic.ts"
 import { Accounts } from "#store/Accounts.ts"
 import { Jobs } from "#store/Jobs.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
@@ -15,13 +16,22 @@ import { jobRow } from "../support/JobRow.ts"
 
 const job = jobRow("none")
 
+interface Found {
+  readonly entry: { readonly id: string; readonly kind: string; readonly price: object }
+  readonly host: undefined
+}
+
+/** A model that transcribes nothing. */
+const textModel: Found = { entry: { id: "none", kind: "text", price: {} }, host: undefined }
+
 interface Others {
-  readonly kind?: string
+  /** The model of a job; undefined where the node has none. */
+  readonly found?: () => Found | undefined
   readonly ledger?: Partial<UsageLedger["Service"]>
 }
 
-/** The services under the workers, as far as a job of a model that transcribes nothing needs them. */
-const under = (jobs: Partial<Jobs["Service"]>, others: Others = {}) => {
+/** The services under the workers, as far as a job of a model that is not there or transcribes nothing needs them. */
+const under = (jobs: Partial<Jobs["Service"]>, { found = () => textModel, ledger = {} }: Others = {}) => {
   const never = () => Effect.die(new Error("not expected"))
   const store: Jobs["Service"] = {
     accept: never,
@@ -40,8 +50,7 @@ const under = (jobs: Partial<Jobs["Service"]>, others: Others = {}) => {
     purge: Effect.void,
     ...jobs,
   }
-  const { kind = "text", ledger = {} } = others
-  const registry = { find: () => ({ entry: { id: "none", kind, price: {} }, host: undefined }) }
+  const registry = { all: () => [], find: found, model: () => undefined }
   return TranscriptionJobs.layer.pipe(
     Layer.provide([
       Drain.layer,
@@ -93,6 +102,7 @@ describe("a store that fails", () => {
 })
 
 describe("a job that its organization cannot pay for", () => {
+  const ears = { ...textModel, entry: { ...textModel.entry, kind: "transcription" } }
   const dayMs = 24 * 3_600_000
   for (const [age, event] of [
     [dayMs, "return"],
@@ -108,7 +118,7 @@ describe("a job that its organization cannot pay for", () => {
             take: () => Effect.sync(() => (++looks === 1 ? { ...job, acceptedAtMs: 5_000 } : undefined)),
             change: (_id, event, change) => Effect.as(Deferred.succeed(changed, [event, change?.note]), true),
           },
-          { kind: "transcription", ledger: { reserve: () => Effect.fail(new PaymentRequired()) } },
+          { found: () => ears, ledger: { reserve: () => Effect.fail(new PaymentRequired()) } },
         )
         yield* Effect.gen(function* () {
           yield* TestClock.adjust("1 second")
@@ -121,4 +131,43 @@ describe("a job that its organization cannot pay for", () => {
       }),
     )
   }
+})
+
+describe("a job of a model that the catalog no longer has", () => {
+  /** What becomes of the job while `minutes` pass. */
+  const becomesAfter = (minutes: number, found: () => Found | undefined) =>
+    Effect.gen(function* () {
+      const events: Array<readonly [JobEvent, string | undefined]> = []
+      let readyAtMs: number | undefined = 0
+      const jobs = under(
+        {
+          take: () =>
+            Effect.map(monotonicMs, (nowMs) => {
+              if (readyAtMs === undefined || nowMs < readyAtMs) return undefined
+              readyAtMs = undefined
+              return job
+            }),
+          change: (_id, event, change) =>
+            Effect.map(monotonicMs, (nowMs) => {
+              events.push([event, change?.note])
+              if (event === "return") readyAtMs = nowMs + (change?.waitMs ?? 0)
+              return true
+            }),
+        },
+        { found },
+      )
+      yield* TestClock.adjust(`${minutes} minutes`).pipe(Effect.provide(jobs))
+      return events
+    })
+
+  it.effect("waits for 10 minutes, and then fails with the reason", () =>
+    Effect.gen(function* () {
+      const early = yield* becomesAfter(9, () => undefined)
+      expect(early.length).toBeGreaterThan(10)
+      expect(early.every(([event]) => event === "return")).toBe(true)
+      const late = yield* becomesAfter(11, () => undefined)
+      expect(late.at(-1)).toEqual(["fail", "Model not loaded: the node no longer has none"])
+      expect(late.filter(([event]) => event === "fail")).toHaveLength(1)
+    }),
+  )
 })

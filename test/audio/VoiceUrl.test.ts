@@ -1,6 +1,11 @@
 // Fetching a clip for a stranger: what comes back, and above all what is never dialled.
 import { createServer, type RequestListener, type Server } from "node:http"
-import { type AddressInfo, createServer as createTcpServer } from "node:net"
+import {
+  type AddressInfo,
+  createServer as createTcpServer,
+  type Socket,
+  type Server as TcpServer,
+} from "node:net"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { VoiceUrlRefused } from "../../src/audio/AudioErrors.ts"
@@ -23,6 +28,18 @@ const listening = (handler: RequestListener) =>
         server.closeAllConnections()
       }),
   )
+/** The same without HTTP: what a socket is answered is the handler's matter. */
+const tcpListening = (handler: (socket: Socket) => void) =>
+  Effect.acquireRelease(
+    Effect.callback<TcpServer>((resume) => {
+      const server = createTcpServer((socket) => {
+        // What is sent before the request would be no answer to it.
+        socket.once("data", () => handler(socket))
+      })
+      server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+    }),
+    (server) => Effect.sync(() => server.close()),
+  )
 const portOf = (server: { address: () => unknown }) => (server.address() as AddressInfo).port
 
 /** Names resolve to loopback, which is allowed: what the product never does. */
@@ -41,7 +58,10 @@ describe("VoiceUrl", () => {
         seen.push([request.method, request.url, request.headers])
         response.end(CLIP)
       })
-      const bytes = yield* onLoopback().fetch(`http://voices.example:${portOf(server)}/a/clip.wav?x=1#y`)
+      const bytes = yield* onLoopback().fetch(
+        `http://voices.example:${portOf(server)}/a/clip.wav?x=1#y`,
+        "user",
+      )
       expect(CLIP.equals(bytes)).toBe(true)
       expect(seen).toEqual([
         [
@@ -67,8 +87,8 @@ describe("VoiceUrl", () => {
         response.writeHead([301, 302, 307, 308][left % 4]!, { location: `${left - 1}` }).end()
       })
       const base = `http://voices.example:${portOf(server)}`
-      expect((yield* onLoopback().fetch(`${base}/3`)).length).toBe(CLIP.length)
-      expect(yield* reason(onLoopback().fetch(`${base}/4`))).toBe("Redirects")
+      expect((yield* onLoopback().fetch(`${base}/3`, "user")).length).toBe(CLIP.length)
+      expect(yield* reason(onLoopback().fetch(`${base}/4`, "user"))).toBe("Redirects")
     }),
   )
 
@@ -103,7 +123,7 @@ describe("VoiceUrl", () => {
         [`http://:secret@public.example:${portOf(trap)}/`, "BadUrl"],
       ] as const) {
         location = target
-        expect(yield* reason(fetcher.fetch(`http://public.example:${portOf(server)}/`)), target).toBe(
+        expect(yield* reason(fetcher.fetch(`http://public.example:${portOf(server)}/`, "user")), target).toBe(
           expected,
         )
       }
@@ -120,7 +140,9 @@ describe("VoiceUrl", () => {
         resolve: () => Effect.succeed([++asked === 1 ? "127.0.0.1" : "127.0.0.9"]),
         allowed: (address) => address === "127.0.0.1",
       })
-      expect((yield* fetcher.fetch(`http://rebind.example:${portOf(server)}/`)).length).toBe(CLIP.length)
+      expect((yield* fetcher.fetch(`http://rebind.example:${portOf(server)}/`, "user")).length).toBe(
+        CLIP.length,
+      )
       expect(asked).toBe(1)
     }),
   )
@@ -128,7 +150,9 @@ describe("VoiceUrl", () => {
   it.live("refuses a name if any of its addresses is inside, or if it has none", () =>
     Effect.gen(function* () {
       const answers = (...addresses: ReadonlyArray<string>) =>
-        reason(makeVoiceUrl({ resolve: () => Effect.succeed(addresses) }).fetch("http://mixed.example/"))
+        reason(
+          makeVoiceUrl({ resolve: () => Effect.succeed(addresses) }).fetch("http://mixed.example/", "user"),
+        )
       expect(yield* answers("8.8.8.8", "10.0.0.1")).toBe("NotPublic")
       expect(yield* answers("8.8.8.8", "::1")).toBe("NotPublic")
       expect(yield* answers("::ffff:127.0.0.1")).toBe("NotPublic")
@@ -152,13 +176,15 @@ describe("VoiceUrl", () => {
       })
       const base = `http://voices.example:${portOf(server)}`
       const fetcher = onLoopback({ maxBytes: CLIP.length })
-      expect((yield* fetcher.fetch(`${base}/exact`)).length).toBe(CLIP.length)
-      expect(yield* reason(fetcher.fetch(`${base}/told`))).toBe("TooLarge")
-      expect(yield* reason(fetcher.fetch(`${base}/endless`))).toBe("TooLarge")
-      expect(yield* reason(onLoopback({ timeoutMs: 100 }).fetch(`${base}/silent`))).toBe("TimedOut")
+      expect((yield* fetcher.fetch(`${base}/exact`, "user")).length).toBe(CLIP.length)
+      expect(yield* reason(fetcher.fetch(`${base}/told`, "user"))).toBe("TooLarge")
+      expect(yield* reason(fetcher.fetch(`${base}/endless`, "user"))).toBe("TooLarge")
+      expect(yield* reason(onLoopback({ timeoutMs: 100 }).fetch(`${base}/silent`, "user"))).toBe("TimedOut")
       const never = makeVoiceUrl({ timeoutMs: 50, resolve: () => Effect.never })
-      expect(yield* reason(never.fetch("http://slow.example/"))).toBe("TimedOut")
-      const fiber = yield* Effect.forkChild(fetcher.fetch(`${base}/silent`), { startImmediately: true })
+      expect(yield* reason(never.fetch("http://slow.example/", "user"))).toBe("TimedOut")
+      const fiber = yield* Effect.forkChild(fetcher.fetch(`${base}/silent`, "user"), {
+        startImmediately: true,
+      })
       yield* Effect.sleep(20)
       yield* Fiber.interrupt(fiber)
       // Every connection was closed from this side.
@@ -185,7 +211,7 @@ describe("VoiceUrl", () => {
         }
       })
       const base = `http://voices.example:${portOf(server)}`
-      const outcome = (path: string) => reason(onLoopback().fetch(base + path))
+      const outcome = (path: string) => reason(onLoopback().fetch(base + path, "user"))
       expect(yield* outcome("/404")).toBe("Status")
       expect(yield* outcome("/204")).toBe("Status")
       expect(yield* outcome("/redirect-nowhere")).toBe("Status")
@@ -198,8 +224,8 @@ describe("VoiceUrl", () => {
         }),
         (tcp) => Effect.sync(() => tcp.close()),
       )
-      expect(yield* reason(onLoopback().fetch(`http://x.example:${portOf(notHttp)}/`))).toBe("Failed")
-      expect(yield* reason(onLoopback().fetch(`https://x.example:${portOf(server)}/`))).toBe("Failed")
+      expect(yield* reason(onLoopback().fetch(`http://x.example:${portOf(notHttp)}/`, "user"))).toBe("Failed")
+      expect(yield* reason(onLoopback().fetch(`https://x.example:${portOf(server)}/`, "user"))).toBe("Failed")
     }),
   )
 
@@ -207,14 +233,62 @@ describe("VoiceUrl", () => {
     Effect.gen(function* () {
       const fetcher = makeVoiceUrl({ resolve: () => Effect.never, maxConcurrent: 2 })
       const two = yield* Effect.forEach([1, 2], () =>
-        Effect.forkChild(fetcher.fetch("http://slow.example/"), { startImmediately: true }),
+        Effect.forkChild(fetcher.fetch("http://slow.example/", "user"), { startImmediately: true }),
       )
-      expect(yield* reason(fetcher.fetch("http://slow.example/"))).toBe("Busy")
+      expect(yield* reason(fetcher.fetch("http://slow.example/", "other"))).toBe("Busy")
       for (const fiber of two) yield* Fiber.interrupt(fiber)
       const refused = Effect.fail(new VoiceUrlRefused({ reason: "NotResolved", detail: "none" }))
       const after = makeVoiceUrl({ resolve: () => refused, maxConcurrent: 1 })
       for (let i = 0; i < 3; i++)
-        expect(yield* reason(after.fetch("http://none.example/"))).toBe("NotResolved")
+        expect(yield* reason(after.fetch("http://none.example/", "user"))).toBe("NotResolved")
+    }),
+  )
+
+  it.live("fetches half as many clips at a time for one user as for all", () =>
+    Effect.gen(function* () {
+      const server = yield* listening((request, response) => {
+        if (request.url === "/quick") response.end(CLIP)
+      })
+      const base = `http://voices.example:${portOf(server)}`
+      const fetcher = onLoopback()
+      const slow = yield* Effect.forEach([1, 2, 3, 4], () =>
+        Effect.forkChild(fetcher.fetch(`${base}/slow`, "greedy"), { startImmediately: true }),
+      )
+      expect(yield* reason(fetcher.fetch(`${base}/quick`, "greedy"))).toBe("Busy")
+      expect((yield* fetcher.fetch(`${base}/quick`, "other")).length).toBe(CLIP.length)
+      for (const fiber of slow) yield* Fiber.interrupt(fiber)
+      expect((yield* fetcher.fetch(`${base}/quick`, "greedy")).length).toBe(CLIP.length)
+    }),
+  )
+
+  it.live("gives up a clip that comes in pieces of one byte, soon", () =>
+    Effect.gen(function* () {
+      let taken = 0
+      const server = yield* tcpListening((socket) => {
+        const chunks = Buffer.from("1\r\na\r\n".repeat(10_000))
+        const send = (): void => {
+          while (!socket.destroyed && taken < 100 && socket.write(chunks)) taken++
+          taken++
+        }
+        socket.on("error", () => {}).on("drain", send)
+        socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        send()
+      })
+      const url = `http://voices.example:${portOf(server)}/clip.wav`
+      expect(yield* reason(onLoopback().fetch(url, "user"))).toBe("Scattered")
+      // One read of the fetch ends it; the kernel takes what it takes.
+      expect(taken).toBeLessThan(100)
+    }),
+  )
+
+  it.live("gives up an answer behind endless interim answers", () =>
+    Effect.gen(function* () {
+      const server = yield* tcpListening((socket) => {
+        socket.on("error", () => {})
+        socket.write("HTTP/1.1 103 Early Hints\r\n\r\n".repeat(1_000))
+      })
+      const url = `http://voices.example:${portOf(server)}/clip.wav`
+      expect(yield* reason(onLoopback().fetch(url, "user"))).toBe("Failed")
     }),
   )
 
@@ -274,7 +348,7 @@ describe("VoiceUrl", () => {
         Effect.succeed(host.includes("rebind") ? ["8.8.8.8", "127.0.0.1"] : ["127.0.0.1"])
       const fetcher = makeVoiceUrl({ resolve })
       const reasons = new Set<string>()
-      for (const url of urls) reasons.add(yield* reason(fetcher.fetch(url)))
+      for (const url of urls) reasons.add(yield* reason(fetcher.fetch(url, "user")))
       expect(reached).toBe(0)
       expect([...reasons].sort()).toEqual(["BadUrl", "NotPublic"])
     }),

@@ -104,7 +104,7 @@ describe("no file descriptors left", () => {
       for (let i = 0; i < 8; i++) held.push(await RawConnection.open(node.port))
       const request = [
         "POST /v1/chat/completions HTTP/1.1",
-        "host: x",
+        "host: localhost",
         `authorization: Bearer ${node.devKey}`,
         "content-type: application/json",
         `content-length: ${Buffer.byteLength(chatBody)}`,

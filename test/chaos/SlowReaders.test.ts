@@ -116,7 +116,7 @@ it("one that is slow but reads gets everything, whole", async () => {
 it("one on a WebSocket is paused and cut as well", async () => {
   const key = await keyOf("socket")
   const before = node.counts.slowReadersCut
-  const client = await SocketClient.open(`ws://127.0.0.1:${node.port}/v1/completions/ws?token=${key}`)
+  const client = await SocketClient.open(`${node.socketBase}/v1/completions/ws?token=${key}`)
   client.send({ model: "fake", prompt: script(large), max_tokens: 4096, request_id: 1 })
   await client.until((frames) => frames.length > 0)
   client.socket.pause()
@@ -128,7 +128,7 @@ it("one on a WebSocket is paused and cut as well", async () => {
 
 it("one on a WebSocket that is flooded is given up at once", async () => {
   const key = await keyOf("flooded")
-  const client = await SocketClient.open(`ws://127.0.0.1:${node.port}/v1/completions/ws?token=${key}`)
+  const client = await SocketClient.open(`${node.socketBase}/v1/completions/ws?token=${key}`)
   // As fast as the engine can: far more is under way than a pause could still stop.
   const flood = { tokens: 4000, text: "x".repeat(20_000) }
   client.send({ model: "fake", prompt: script(flood), max_tokens: 4096, request_id: 1 })

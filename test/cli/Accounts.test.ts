@@ -189,7 +189,7 @@ describe("what goes wrong", () => {
     const url = (text: string) =>
       edgewise(dir, ["orgs", "show", "a", "--json"], { EDGEWISE_DATABASE_URL: text })
     expect(await url("mysql://me:secret@db/edgewise")).toEqual({
-      status: 1,
+      status: 2,
       stdout: "",
       stderr:
         'EDGEWISE_DATABASE_URL: "mysql://…@db/edgewise" is not allowed; allowed is ' +

@@ -70,6 +70,7 @@ describe("edgewise transcribe", () => {
     const env = { ...nowhere, EDGEWISE_API_KEY: node.keys.credit }
     expect((await ran(["transcribe", file, "--url", node.base], env)).stdout).toBe(`${heard}\n`)
     expect((await metered(node, "credit")).requests).toBe(1)
+    writeFileSync(join(node.dataDir, "dev-key"), `${node.keys.dev}\n`)
     const home = { EDGEWISE_DATA_DIR: node.dataDir, EDGEWISE_PORT: String(node.port) }
     expect((await ran(["transcribe", file], home)).stdout).toBe(`${heard}\n`)
     expect(await ran(["transcribe", file, "--url", node.base])).toEqual({

@@ -44,8 +44,8 @@ const models = (args: ReadonlyArray<string>, env: Readonly<Record<string, string
     ...env,
   })
 
-const failed = ({ status, stderr, stdout }: Finished, words: string) => {
-  expect([status, stdout]).toEqual([1, ""])
+const failed = ({ status, stderr, stdout }: Finished, words: string, expected = 1) => {
+  expect([status, stdout]).toEqual([expected, ""])
   expect(stderr.trimEnd().split("\n"), stderr).toHaveLength(1)
   expect(stderr).toContain(words)
 }
@@ -59,12 +59,11 @@ const chat = {
   messages: [{ role: "user", content: "Hello" }],
 }
 
-it("a node says what is not pulled, and after a pull and a restart it serves it", async () => {
-  const before = await startNode({ models: [remote, local], dataDir })
-  const refused = await before.post("/v1/chat/completions", chat)
+it("a node says what is not pulled, and after a pull it serves it without a restart", async () => {
+  const node = await startNode({ models: [remote, local], dataDir })
+  const refused = await node.post("/v1/chat/completions", chat)
   expect([refused.status, await refused.json()]).toEqual([503, { detail: "Model is unavailable" }])
-  expect(await before.run(lastFailure("remote"))).toBe("weights are not pulled: edgewise models pull remote")
-  await before.stop()
+  expect(await node.run(lastFailure("remote"))).toBe("weights are not pulled: edgewise models pull remote")
 
   hub.behaviour.token = "hf_SecretToken"
   hub.behaviour.cutAfter = [500_000]
@@ -99,15 +98,14 @@ it("a node says what is not pulled, and after a pull and a restart it serves it"
   expect(again.stdout).toContain("was here, SHA-256 as in the catalog")
   expect(again.stdout).toContain("near: its weights are local files")
 
-  const after = await startNode({ models: [remote, local], dataDir })
-  const answer = await after.post("/v1/chat/completions", chat)
-  const same = await after.post("/v1/chat/completions", { ...chat, model: "near" })
+  const answer = await node.post("/v1/chat/completions", chat)
+  const same = await node.post("/v1/chat/completions", { ...chat, model: "near" })
   expect(answer.status).toBe(200)
   const content = async (response: Response) =>
     ((await response.json()) as { choices: ReadonlyArray<{ message: { content: string } }> }).choices[0]
       ?.message.content
   expect(await content(answer)).toBe(await content(same))
-  await after.stop()
+  await node.stop()
 }, 60_000)
 
 it("two processes at once fetch it once; one that is killed leaves no lock, and what it had is used", async () => {
@@ -140,19 +138,21 @@ it("two processes at once fetch it once; one that is killed leaves no lock, and 
   expect(Number(/^bytes=(\d+)-$/.exec(storage[0]?.headers.range ?? "")?.[1])).toBeGreaterThanOrEqual(300_000)
 }, 60_000)
 
-it("fails in one line that names what is wrong, with status 1; wrong usage is 2", async () => {
+it("fails in one line that names what is wrong, with status 1; wrong settings and wrong usage are 2", async () => {
   hub.reset()
   const empty = { EDGEWISE_DATA_DIR: join(dir.path, "empty") }
-  const [unknown, endpoint, token, listed, usage] = await Promise.all([
+  const [unknown, endpoint, token, offline, listed, usage] = await Promise.all([
     models(["pull", "nobody"]),
     models(["pull", "remote"], { HF_ENDPOINT: "ftp://x" }),
     models(["pull", "remote"], { HF_TOKEN: "two words" }),
+    models(["pull", "remote"], { HF_HUB_OFFLINE: "1" }),
     models(["list", "--json"], empty),
     models(["pull"]),
   ])
   failed(unknown, "has no model nobody; it has remote, near")
-  failed(endpoint, "HF_ENDPOINT")
-  failed(token, "HF_TOKEN")
+  failed(offline, "HF_HUB_OFFLINE is set")
+  failed(endpoint, "HF_ENDPOINT", 2)
+  failed(token, "HF_TOKEN", 2)
   expect(token.stderr).not.toContain("two words")
   expect((JSON.parse(listed.stdout) as { models: unknown }).models).toMatchObject([
     { id: "remote", weights: "not pulled" },

@@ -32,7 +32,7 @@ it("prints one line a listener, in order, serves each, and drains all of them", 
 
 it("a wrong role, and a data directory that is none, are one line each", async () => {
   const wrong = await edgewise(["serve", "--roles", "edge,boss"])
-  expect([wrong.status, wrong.stdout]).toEqual([1, ""])
+  expect([wrong.status, wrong.stdout]).toEqual([2, ""])
   expect(wrong.stderr).toMatch(/^EDGEWISE_ROLES: "edge,boss" is not allowed; .*\n$/)
   const nowhere = await edgewise(["sessions", "rotate"], { EDGEWISE_DATA_DIR: "/proc/none" })
   expect([nowhere.status, nowhere.stdout]).toEqual([1, ""])

@@ -337,7 +337,7 @@ describe("every edge path", () => {
       "/nowhere",
       "//health",
       "/HEALTH",
-      "/v1/models/x",
+      "/v1/models/x/y/z",
     ]) {
       for (const method of ["GET", "POST"]) {
         const response = await node.fetch(path, { method })

@@ -104,7 +104,7 @@ describe("one answer, one receipt", () => {
 
   it("a live session, by the id in its handshake", async () => {
     const { key, org } = await freshOrg()
-    const address = `ws://127.0.0.1:${node.port}/v1/audio/transcriptions/ws?token=${key}&model=listener`
+    const address = `${node.socketBase}/v1/audio/transcriptions/ws?token=${key}&model=listener`
     const socket = new WebSocket(address)
     const handshake = new Promise<IncomingMessage>((resolve) => socket.on("upgrade", resolve))
     const done = new Promise<void>((resolve) => socket.on("close", () => resolve()))
@@ -122,7 +122,7 @@ describe("one answer, one receipt", () => {
 
   it("a generation on a socket: each has its own", async () => {
     const { key, org } = await freshOrg()
-    const client = await SocketClient.open(`ws://127.0.0.1:${node.port}/v1/completions/ws?token=${key}`)
+    const client = await SocketClient.open(`${node.socketBase}/v1/completions/ws?token=${key}`)
     for (const request_id of ["a", "b", "c"]) client.socket.send(JSON.stringify(completion({ request_id })))
     await client.until((frames) => frames.filter(({ type }) => type === "done").length === 3)
     client.socket.close()

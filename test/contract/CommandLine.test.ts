@@ -43,10 +43,10 @@ const serve = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>
 describe("serve with a bad setting", () => {
   it("fails in one line that names the variable, the value and what is allowed", async () => {
     const bad = await serve([], { EDGEWISE_DRAIN_SECONDS: "1.5" })
-    expectFailure(bad, 1, ["EDGEWISE_DRAIN_SECONDS", '"1.5"', "an integer from 0 to 3600"])
+    expectFailure(bad, 2, ["EDGEWISE_DRAIN_SECONDS", '"1.5"', "an integer from 0 to 3600"])
     // The flag wins over the variable.
     const flag = await serve(["--rate-limit", "many"], { EDGEWISE_RATE_LIMIT: "5" })
-    expectFailure(flag, 1, ["EDGEWISE_RATE_LIMIT", '"many"', "0 to 1000000"])
+    expectFailure(flag, 2, ["EDGEWISE_RATE_LIMIT", '"many"', "0 to 1000000"])
   })
 
   // The same words without a process each: starting one takes a second.
@@ -96,7 +96,7 @@ describe("serve with a bad setting", () => {
 describe("a catalog", () => {
   it("that cannot be used ends the start in one line", async () => {
     const file = join(dir.path, "nowhere.json")
-    expectFailure(await serve([], { EDGEWISE_CATALOG: file }), 1, [file, "cannot be read"])
+    expectFailure(await serve([], { EDGEWISE_CATALOG: file }), 2, [file, "there is no such catalog file"])
   })
 
   it.each<readonly [string, string, string]>([
@@ -106,27 +106,18 @@ describe("a catalog", () => {
     [
       "that has an unknown adapter",
       JSON.stringify({ models: [entry({ adapter: "gpt" })] }),
-      "unknown adapter gpt",
-    ],
-    ["that has a model twice", JSON.stringify({ models: [entry({}), entry({})] }), "twice"],
-    [
-      "whose weights are missing",
-      JSON.stringify({ models: [entry({ files: { weights: { source: "no.gguf" } } })] }),
-      "no.gguf is not there",
+      'adapter: "gpt" is not an adapter; allowed are',
     ],
     [
-      "whose weights are others",
-      JSON.stringify({
-        models: [entry({ files: { weights: { source: "file.bin", sha256: "0".repeat(64) } } })],
-      }),
-      "SHA-256",
+      "that has a model twice",
+      JSON.stringify({ models: [entry({}), entry({})] }),
+      "is also the id of the model on line 1",
     ],
   ])("%s", async (_, text, problem) => {
-    writeFileSync(join(dir.path, "file.bin"), "some weights")
     const file = join(dir.path, "bad.json")
     writeFileSync(file, text)
     const error = await Effect.runPromise(Effect.flip(deployments(file, "local")))
-    expect(error.message.startsWith(`catalog ${file}: `)).toBe(true)
+    expect(error.message).toContain(`${file}:`)
     expect(error.message).toContain(problem)
   })
 })

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => node.stop())
 
-const address = (query = `?token=${node.keys.dev}`) => `ws://127.0.0.1:${node.port}/v1/completions/ws${query}`
+const address = (query = `?token=${node.keys.dev}`) => `${node.socketBase}/v1/completions/ws${query}`
 const open = () => SocketClient.open(address())
 const start = (request_id: string | number, steps: Readonly<Record<string, unknown>>, more: object = {}) => ({
   model: "fake",
@@ -253,7 +253,7 @@ describe("who may open one", () => {
   it("not a user over the limit: 429 with the wait, and frames count too", async () => {
     const limited = await startNode({ rateLimit: 3 })
     try {
-      const url = `ws://127.0.0.1:${limited.port}/v1/completions/ws?token=${limited.keys.dev}`
+      const url = `${limited.socketBase}/v1/completions/ws?token=${limited.keys.dev}`
       const client = await SocketClient.open(url)
       for (const id of ["1", "2", "3"]) client.send(start(id, { tokens: 1 }))
       expect((await client.end("2")).type).toBe("done")

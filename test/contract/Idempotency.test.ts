@@ -133,6 +133,16 @@ describe("a retry", () => {
         (key, idempotencyKey) => send({ key, idempotencyKey, path: "/v1/audio/speech", body: speech() }),
       ],
       [
+        "speech in one body",
+        (key, idempotencyKey) =>
+          send({
+            key,
+            idempotencyKey,
+            path: "/v1/audio/speech",
+            body: speech({ response_format: "wav" }),
+          }),
+      ],
+      [
         "a speech stream",
         (key, idempotencyKey) =>
           send({ key, idempotencyKey, path: "/v1/audio/speech", body: speech({ stream: true }) }),
@@ -288,6 +298,30 @@ describe("the same key", () => {
     expect(await (await send(stream)).text()).toBe(text)
     // The first one of "free"; what the reader who left had seen; and the whole stream.
     expect(await charges(org)).toBe(3)
+  })
+
+  it("is free again after speech without stream whose reader left", async () => {
+    const { key, org } = await freshOrg()
+    const leaving = new AbortController()
+    const asked = {
+      key,
+      idempotencyKey: "left-speech",
+      path: "/v1/audio/speech",
+      body: { ...speech(), input: spokenScript({ pieces: 60, samples: 2_400, pieceMs: 5 }) },
+    }
+    const response = await send({ ...asked, signal: leaving.signal })
+    await response.body!.getReader().read()
+    leaving.abort()
+    await untilIdle(node)
+    const again = await send(asked)
+    expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([200, null])
+    const audio = Buffer.from(await again.arrayBuffer())
+    expect(audio.length).toBe(60 * 2_400 * 2)
+    const replayed = await send(asked)
+    expect(replayed.headers.get("idempotency-replayed")).toBe("true")
+    expect(Buffer.from(await replayed.arrayBuffer()).equals(audio)).toBe(true)
+    // What the reader who left had received, and the whole reply.
+    expect(await charges(org)).toBe(2)
   })
 
   it.each(["", " ", "a b", "x".repeat(256), "ä"])("is refused as %j", async (idempotencyKey) => {

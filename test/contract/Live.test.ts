@@ -226,7 +226,7 @@ describe("who may have one", () => {
   }
 
   it("a key in the header, or in a browser's subprotocol", async () => {
-    const base = `ws://127.0.0.1:${node.port}/v1/audio/transcriptions/ws`
+    const base = `${node.socketBase}/v1/audio/transcriptions/ws`
     const byHeader = await SocketClient.open(base, { authorization: `Bearer ${node.keys.dev}` })
     byHeader.send(stop)
     expect((await lastWord(byHeader)).type).toBe("transcript.text.done")

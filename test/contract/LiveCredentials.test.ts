@@ -2,8 +2,9 @@
 // is let in as its key is.
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { decodeJwt, decodeProtectedHeader } from "jose"
+import { decodeJwt, decodeProtectedHeader, type JWTPayload } from "jose"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { endOf, type SessionClaims } from "#api/SessionToken.ts"
 import type { StoredKey } from "#store/SigningKeyFile.ts"
 import { privateKeyOf, signedWith } from "../support/ForgedTokens.ts"
 import { type Refused, SocketClient } from "../support/SocketClient.ts"
@@ -12,6 +13,8 @@ import { startRoles, type TestRoles } from "../support/TestRoles.ts"
 let node: TestRoles
 let good: string
 let expired: string
+/** A token of the key that is refused after so many seconds. */
+let lasting: (seconds: number) => string
 
 beforeAll(async () => {
   node = await startRoles()
@@ -24,7 +27,10 @@ beforeAll(async () => {
     .keys[0] as StoredKey
   const claims = decodeJwt(good)
   const past = { ...claims, iat: claims.iat! - 7_200, exp: claims.exp! - 7_200 }
-  expired = signedWith(privateKeyOf(stored), decodeProtectedHeader(good), past)
+  const sign = (payload: JWTPayload) => signedWith(privateKeyOf(stored), decodeProtectedHeader(good), payload)
+  expired = sign(past)
+  lasting = (seconds) =>
+    sign({ ...claims, exp: Math.ceil((Date.now() - endOf({ exp: 0 } as SessionClaims)) / 1000) + seconds })
 })
 afterAll(() => node.stop())
 
@@ -54,3 +60,12 @@ describe.each(["/v1/audio/transcriptions/ws", "/v1/realtime?intent=transcription
     })
   },
 )
+
+it("a socket ends with the session token that opened it, and not with that of another", async () => {
+  const base = `${node.base.edge.replace("http", "ws")}/v1/completions/ws?token=`
+  const other = await SocketClient.open(base + good)
+  const socket = await SocketClient.open(base + lasting(1))
+  expect(await socket.closed).toEqual({ code: 1008, reason: "session token expired" })
+  expect(other.socket.readyState).toBe(other.socket.OPEN)
+  other.socket.close()
+})

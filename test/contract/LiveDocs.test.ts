@@ -33,8 +33,8 @@ it("the client of the docs shows captions and ends in the file's text", async ()
     writeFileSync(wav, wavOf(pcm))
     const env = {
       ...process.env,
-      EDGEWISE_URL: `ws://127.0.0.1:${node.port}`,
-      EDGEWISE_KEY: node.keys.dev,
+      NODE_URL: `${node.socketBase}`,
+      KEY: node.keys.dev,
     }
     const { stdout } = await promisify(execFile)(process.execPath, [script, wav], { env, timeout: 15_000 })
     const { text } = await syncAnswer(node, pcm, { model })

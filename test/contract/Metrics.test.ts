@@ -138,7 +138,7 @@ it("knows a speech stream's first audio, and a live session's lag", async () => 
   expect(speech.status).toBe(200)
   await speech.arrayBuffer()
   const socket = new WebSocket(
-    `ws://127.0.0.1:${node.port}/v1/audio/transcriptions/ws?model=ear&token=${node.keys.dev}`,
+    `${node.socketBase}/v1/audio/transcriptions/ws?model=ear&token=${node.keys.dev}`,
   )
   await once(socket as never, "open")
   const live = await scrape()

@@ -123,7 +123,7 @@ describe("chat", () => {
       max_tokens: 8,
       messages: [
         {
-          role: "system",
+          role: "developer",
           content: [
             { type: "text", text: "You are " },
             { type: "text", text: "brief." },

@@ -10,21 +10,20 @@ import { Accounts } from "#store/Accounts.ts"
 import { listener, noise, syncAnswer } from "../support/LiveClient.ts"
 import { type Refused, SocketClient } from "../support/SocketClient.ts"
 import { fakeModel } from "../support/TestCatalog.ts"
-import { eventually, startNode, type TestNode, untilIdle } from "../support/TestNode.ts"
+import { eventually, startNode, type TestNode, untilIdle, untilLoaded } from "../support/TestNode.ts"
 import { metered } from "../support/TranscriptionClient.ts"
 
+/** A window takes more than half of the engine's time: one session is all that it can serve. */
+const slow = listener({ callMs: 600 }, { id: "slow" })
 let node: TestNode
 beforeAll(async () => {
-  node = await startNode({ models: [listener(), listener({}, { id: "other" }), fakeModel] })
-  for (const id of ["listener", "other"]) {
-    const loaded = `edgewise_model_loaded{model="${id}"}`
-    await eventually(async () => (await node.metrics()).get(loaded) === 1, `${id} is loaded`)
-  }
+  node = await startNode({ models: [listener(), listener({}, { id: "other" }), slow, fakeModel] })
+  await untilLoaded(node, "listener", "other", "slow")
 })
 afterAll(() => node.stop())
 
 const address = (query = "intent=transcription", token = node.keys.dev) =>
-  `ws://127.0.0.1:${node.port}/v1/realtime?token=${token}&${query}`
+  `${node.socketBase}/v1/realtime?token=${token}&${query}`
 const open = async (query?: string, token?: string, headers: Readonly<Record<string, string>> = {}) => {
   const client = await SocketClient.open(address(query, token), headers)
   await client.until((events) => events.length === 1)
@@ -116,6 +115,29 @@ describe("a session", () => {
     send(client, { type: "input_audio_buffer.commit" })
     await client.until(() => of(client, completed).length === 2)
     expect(of(client, "input_audio_buffer.committed")[1]).toMatchObject({ previous_item_id: done!.item_id })
+    client.socket.close()
+  })
+
+  it("changes its language also where the engine could not serve a second one", async () => {
+    const client = await open("intent=transcription&model=slow")
+    const update = (language: string): RealtimeClientEvent => ({
+      type: "session.update",
+      session: {
+        type: "transcription",
+        audio: { input: { transcription: { language }, turn_detection: null } },
+      },
+    })
+    send(client, update("fr"))
+    append(client, spoken(2, 5).pcm)
+    send(client, { type: "input_audio_buffer.commit" })
+    await client.until(() => of(client, completed).length === 1)
+    // In the middle of an item, which goes on as it began and is what makes the session one that speaks.
+    append(client, spoken(1, 6).pcm)
+    send(client, update("en"))
+    await client.until((events) => events.filter(({ type }) => type === "session.updated").length === 2)
+    send(client, { type: "input_audio_buffer.commit" })
+    await client.until(() => of(client, completed).length === 2)
+    expect(of(client, "error")).toEqual([])
     client.socket.close()
   })
 
@@ -213,7 +235,7 @@ describe("an event that is wrong", () => {
       "an unknown model",
       JSON.stringify({
         type: "session.update",
-        session: { type: "transcription", audio: { input: { transcription: { model: "whisper-1" } } } },
+        session: { type: "transcription", audio: { input: { transcription: { model: "whisper-9" } } } },
       }),
       /Model not loaded/,
     ],
@@ -249,7 +271,7 @@ describe("who may have one", () => {
   it.each<readonly [string, () => string, number]>([
     ["an unknown key", () => address("intent=transcription", `svc_${"A".repeat(32)}`), 401],
     ["an organization without a cent", () => address("intent=transcription", node.keys.broke), 402],
-    ["an unknown model", () => address("intent=transcription&model=whisper-1"), 404],
+    ["an unknown model", () => address("intent=transcription&model=whisper-9"), 404],
     ["a text model", () => address("model=fake"), 400],
     ["a conversation", () => address("intent=conversation"), 400],
   ])("not %s, before the upgrade", async (_, where, status) => {
@@ -271,7 +293,7 @@ it("a node that stops completes what was said, then closes with 1001", async () 
   try {
     const loaded = 'edgewise_model_loaded{model="listener"}'
     await eventually(async () => (await stopping.metrics()).get(loaded) === 1, "the model is loaded")
-    const url = `ws://127.0.0.1:${stopping.port}/v1/realtime?token=${stopping.keys.dev}`
+    const url = `${stopping.socketBase}/v1/realtime?token=${stopping.keys.dev}`
     const client = await SocketClient.open(url)
     send(client, byHand)
     append(client, spoken(1.2, 1).pcm)
@@ -282,5 +304,29 @@ it("a node that stops completes what was said, then closes with 1001", async () 
     expect(client.frames.at(-1)!.type).toBe(completed)
   } finally {
     await stopping.stop()
+  }
+})
+
+it("counts each item as a request: beyond the limit an error, and the socket goes on", async () => {
+  const limited = await startNode({ models: [listener()], rateLimit: 4 })
+  try {
+    await untilLoaded(limited, "listener")
+    const token = limited.keys.credit
+    const url = `${limited.socketBase}/v1/realtime?token=${token}&intent=transcription&model=listener`
+    const client = await SocketClient.open(url)
+    send(client, byHand)
+    const { pcm } = spoken(0.5, 3)
+    for (let i = 0; i < 6; i++) {
+      append(client, pcm)
+      send(client, { type: "input_audio_buffer.commit" })
+    }
+    // The handshake was the first request of the minute.
+    await client.until(() => of(client, completed).length === 3)
+    const errors = of(client, "error").map(({ error }) => error.message)
+    expect(errors).toContain("Rate limit exceeded")
+    expect(client.socket.readyState).toBe(client.socket.OPEN)
+    client.socket.close()
+  } finally {
+    await limited.stop()
   }
 })

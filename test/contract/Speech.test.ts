@@ -47,7 +47,6 @@ const playedSamples = (format: string, body: Buffer): number => {
 
 describe("a batch reply", () => {
   it.each([
-    ["pcm", "audio/pcm"],
     ["wav", "audio/wav"],
     ["mp3", "audio/mpeg"],
   ])("%s is %s with its length, and not chunked", async (response_format, type) => {
@@ -58,6 +57,20 @@ describe("a batch reply", () => {
     expect(headerOf(reply, "transfer-encoding")).toBeUndefined()
     expect(headerOf(reply, "x-service-stream")).toBeUndefined()
     expect(headerOf(reply, "access-control-allow-origin")).toBe("*")
+  })
+
+  it("pcm is audio/pcm, chunked, without the headers of a stream", async () => {
+    for (const more of [{ response_format: "pcm" }, { stream: false }]) {
+      const reply = await say(more)
+      expect([reply.status, reply.complete]).toEqual([200, true])
+      expect(headerOf(reply, "content-type")).toBe("audio/pcm")
+      expect(headerOf(reply, "transfer-encoding")).toBe("chunked")
+      expect(headerOf(reply, "content-length")).toBeUndefined()
+      expect(headerOf(reply, "x-service-stream")).toBeUndefined()
+      expect(headerOf(reply, "x-service-sample-rate")).toBeUndefined()
+      expect(headerOf(reply, "access-control-allow-origin")).toBe("*")
+      expect(headerOf(reply, "server-timing")).toMatch(/queue;dur=[\d.]+, first;dur=[\d.]+, total;dur=/)
+    }
   })
 
   it("is pcm when nothing is said about its format", async () => {
@@ -114,6 +127,7 @@ describe("a streamed reply", () => {
     expect(headerOf(reply, "transfer-encoding")).toBe("chunked")
     expect(headerOf(reply, "content-length")).toBeUndefined()
     expect(headerOf(reply, "x-service-stream")).toBe("1")
+    expect(headerOf(reply, "x-accel-buffering")).toBe("no")
     expect(headerOf(reply, "x-service-sample-rate")).toBe("24000")
     expect(headerOf(reply, "access-control-allow-origin")).toBe("*")
     expect(reply.chunkSizes.length).toBeGreaterThan(2)
@@ -178,12 +192,14 @@ describe("voices", () => {
     expect(await (await get("/v1/audio/voices?model=tts-82m")).json()).toEqual({
       model: "tts-82m",
       voices: presetModel.speech.voices,
+      aliases: expect.objectContaining({ alloy: "af_sarah", onyx: "am_adam", fable: "bm_george" }),
       cloning: false,
       languages: ["en"],
     })
     expect(await (await get("/v1/audio/voices?model=tts-3b-ml")).json()).toEqual({
       model: "tts-3b-ml",
       voices: ["default"],
+      aliases: expect.objectContaining({ alloy: "default", onyx: "default" }),
       cloning: true,
       languages,
     })

@@ -16,6 +16,7 @@ import {
   fakeClone,
   fakeVoice,
   presetModel,
+  scriptSamples,
   speak,
   speechPath,
   speechRequestBytes,
@@ -209,10 +210,17 @@ describe("502: an engine that", () => {
   })
 
   it("fails in the middle of a batch reply", async () => {
-    for (const response_format of ["pcm", "wav", "mp3"]) {
+    for (const response_format of ["wav", "mp3"]) {
       const reply = await ask({ response_format, input: spokenScript({ failAt: 2 }) })
       expectRefusal(reply, 502, "TTS backend error")
     }
+  })
+
+  it("fails after the first audio of a batch reply of pcm: the body stays incomplete, and holds no error", async () => {
+    const steps = { failAt: 2 }
+    const reply = await ask({ input: spokenScript(steps) })
+    expect([reply.status, reply.complete]).toEqual([200, false])
+    expect(reply.body.equals(scriptSamples(steps, { pieces: 2 }))).toBe(true)
   })
 })
 

@@ -1,6 +1,7 @@
 // What speech costs: the samples that were delivered, whoever ends it and however, and nothing for what nobody got.
 import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import { Accounts } from "#store/Accounts.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
 import { decodeOggOpus, parseOgg } from "../support/OggPages.ts"
@@ -109,16 +110,81 @@ describe("what nobody got costs nothing", () => {
     expect(await charged()).toEqual({ audioMs: 0, microDollars: 0, requests: 0 })
   })
 
-  it("a batch reply that fails half way", async () => {
-    expect((await paid(fake({ failAt: 2 }))).status).toBe(502)
+  it.each(["wav", "mp3"])("a batch reply of %s that fails half way", async (response_format) => {
+    expect((await paid(fake({ failAt: 2 }, { response_format }))).status).toBe(502)
     expect((await charged()).microDollars).toBe(0)
   })
 
-  it("a batch reply whose client leaves while it is made", async () => {
-    const connection = await open(fake({ pieces: 500, pieceMs: 10 }))
-    while ((await node.metrics()).get('edgewise_slots_busy{model="fake-voice"}') !== 1);
-    connection.destroy()
+  it("a batch reply of pcm that fails before its first sample", async () => {
+    expect((await paid(fake({ failAt: 0 }))).status).toBe(502)
     expect((await charged()).microDollars).toBe(0)
+  })
+})
+
+it.each(["wav", "mp3"])(
+  "a batch reply of %s whose client leaves while it is made costs what was made by then",
+  async (response_format) => {
+    const steps = { pieces: 500, samples: 2_400, pieceMs: 10 }
+    const connection = await open(fake(steps, { response_format }))
+    const pieces = () =>
+      node.run(
+        Effect.map(ModelRegistry, (registry) => registry.find("fake-voice")?.meters.unitGapMs.count ?? 0),
+      )
+    const before = await pieces()
+    await eventually(async () => (await pieces()) > before + 3, "some audio is made")
+    connection.destroy()
+    const { audioMs, requests } = await charged()
+    expect(requests).toBe(1)
+    expect(audioMs).toBeGreaterThan(0)
+    expect(audioMs).toBeLessThan(500 * 100)
+  },
+)
+
+describe("a batch reply of pcm is written while it is made, and costs what was written of it", () => {
+  it("when the engine fails midway: every byte that came and no more", async () => {
+    const steps = { pieces: 9, samples: [4_801, 77, 12_000], failAt: 5 }
+    const reply = await paid(fake(steps))
+    expect([reply.status, reply.complete]).toEqual([200, false])
+    expect(reply.body.equals(scriptSamples(steps, { pieces: 5 }))).toBe(true)
+    expect((await charged()).audioMs).toBe(msOf(reply.body.length / 2))
+  })
+
+  it("when its client leaves: the work ends, and what was on its way is charged as well", async () => {
+    const connection = await open(fake({ pieces: 2_000, samples: 2_400, pieceMs: 5 }))
+    await connection.bytes(40_000)
+    const receivedMs = connection.unread.length / 48
+    connection.destroy()
+    const { audioMs, requests } = await charged()
+    expect(requests).toBe(1)
+    expect(audioMs).toBeGreaterThan(receivedMs * 0.7)
+    expect(audioMs).toBeLessThan(receivedMs + 2_000)
+  })
+
+  it("does not hold a slot for a reader that takes nothing", async () => {
+    // 6 MB: more than the system's buffers take, less than may wait for the reader.
+    const connection = await open(fake({ pieces: 250, samples: 12_000 }))
+    connection.socket.pause()
+    await eventually(() => node.counts.replyBufferedBytes > 0, "the reply waits for its reader")
+    await eventually(() => node.gauges("fake-voice").open === 0, "the engine is done")
+    connection.socket.resume()
+    const reply = await connection.response()
+    connection.destroy()
+    expect([reply.complete, reply.body.length]).toEqual([true, 250 * 24_000])
+    expect((await charged()).audioMs).toBe(msOf(250 * 12_000))
+  })
+
+  it("pauses the engine when far too much waits for the reader", async () => {
+    // 96 MB in all.
+    const connection = await open(fake({ pieces: 4_000, samples: 12_000 }))
+    connection.socket.pause()
+    await eventually(() => node.counts.replyBufferedBytes > 0, "the reply waits for its reader")
+    for (let i = 0; i < 20; i++) {
+      const model = { model: "tts-82m", voice: "am_adam", input: "And so on, and so forth." }
+      expect((await speak(node, model)).status).toBe(200)
+    }
+    expect(node.gauges("fake-voice").open).toBe(1)
+    connection.destroy()
+    expect((await charged()).audioMs).toBeLessThan(msOf(4_000 * 12_000) / 4)
   })
 })
 

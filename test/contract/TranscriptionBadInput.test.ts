@@ -122,7 +122,7 @@ describe("files", () => {
 describe("parameters", () => {
   const rows: ReadonlyArray<readonly [string, Record<string, string>, number, RegExp]> = [
     ["no model", { sync: "true" }, 400, /^model: is required$/],
-    ["an unknown model", { ...sync, model: "whisper-1" }, 404, /^Model not loaded$/],
+    ["an unknown model", { ...sync, model: "whisper-9" }, 404, /^Model not loaded$/],
     ["part of a model's name", { ...sync, model: "stt-multi" }, 404, /^Model not loaded$/],
     [
       "a model that does not transcribe",

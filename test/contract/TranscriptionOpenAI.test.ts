@@ -120,7 +120,7 @@ describe("refusals arrive as the client's own errors", () => {
   }
 
   it.each([
-    ["an unknown model", { model: "whisper-1" }, OpenAI.NotFoundError],
+    ["an unknown model", { model: "whisper-9" }, OpenAI.NotFoundError],
     ["a bad temperature", { temperature: 2 }, OpenAI.BadRequestError],
     ["a bad language", { language: "xx" }, OpenAI.BadRequestError],
     ["no audio", { file: new File(["hello"], "speech.mp3") }, OpenAI.BadRequestError],

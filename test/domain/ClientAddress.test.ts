@@ -80,6 +80,7 @@ it("a node's own address is the one it listens on, or the name it was asked by",
   expect(ownAddress("http://192.0.2.1:8080", "other:1")).toBe("http://192.0.2.1:8080")
   expect(ownAddress("http://0.0.0.0:8080", "box:8082")).toBe("http://box:8080")
   expect(ownAddress("http://[::]:8080", "[fd00::1]")).toBe("http://[fd00::1]:8080")
+  expect(ownAddress("https://0.0.0.0:8080", "box:8082")).toBe("https://box:8080")
   for (const host of [undefined, "", "a b", "a/b", "a@b", "a:b:c", "a\\b"])
     expect(ownAddress("http://0.0.0.0:8080", host)).toBe("http://127.0.0.1:8080")
 })

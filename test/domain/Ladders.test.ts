@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { type Evictable, victimsOf } from "#domain/Eviction.ts"
 import { nextRung, type Rung, rungs } from "#domain/MemoryLadder.ts"
-import { placementOf, placementProblem } from "#domain/Placement.ts"
+import { placementOf } from "#domain/Placement.ts"
 import { fakeDeployment } from "../support/FakeNode.ts"
 
 const evictable = fc.record({
@@ -116,19 +116,5 @@ describe("placement", () => {
       expect(placementOf(entry("llama-gguf", { gpu }))).toBe("host")
     expect(placementOf(entry("kokoro-onnx", { ep: "cuda" }))).toBe("nvidia")
     expect(placementOf(entry("kokoro-onnx", { ep: "cpu" }))).toBe("host")
-  })
-
-  it("names what is wrong", () => {
-    expect(placementProblem(entry("llama-gguf", { gpu: "rocm" }))).toBe(
-      "options.gpu must be one of off, auto, cuda, vulkan, metal",
-    )
-    expect(placementProblem(entry("whisper-hf-onnx", { ep: "tpu" }))).toBe(
-      "options.ep must be one of cpu, cuda",
-    )
-    expect(placementProblem(entry("kokoro-onnx", { gpu: "cuda" }))).toBe(
-      "options.gpu is not a setting of kokoro-onnx",
-    )
-    expect(placementProblem(entry("llama-gguf", { gpu: true }))).toMatch(/options.gpu must be/)
-    expect(placementProblem(entry("fake", {}))).toBeUndefined()
   })
 })

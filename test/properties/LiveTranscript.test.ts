@@ -123,7 +123,7 @@ describe("a session", () => {
           if (next.text !== text) moved++
         })
       }),
-      runs(60),
+      runs(400),
     )
     // The audio does make it change its mind.
     expect(moved).toBeGreaterThan(5)

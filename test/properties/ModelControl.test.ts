@@ -124,7 +124,7 @@ const history = (commands: ReadonlyArray<Command>, engines: InProcessEngines, ch
           controls.push(yield* fork(registry.model(step.id)!.unload))
           break
         case "retire":
-          controls.push(yield* fork(registry.model(step.id)!.retire))
+          controls.push(yield* fork(registry.model(step.id)!.retire()))
           break
         case "purge":
           for (const each of ids) controls.push(yield* fork(registry.model(each)!.unload))

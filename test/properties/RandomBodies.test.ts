@@ -175,9 +175,7 @@ it("valid bodies cut, doubled and with bytes flipped", async () => {
 })
 
 it("random frames on the completions socket", async () => {
-  const client = await SocketClient.open(
-    `ws://127.0.0.1:${node.port}/v1/completions/ws?token=${node.keys.dev}`,
-  )
+  const client = await SocketClient.open(`${node.socketBase}/v1/completions/ws?token=${node.keys.dev}`)
   const frame = fc.oneof(
     fc.uint8Array({ maxLength: 300 }),
     fc.json({ maxDepth: 4 }),

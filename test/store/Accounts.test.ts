@@ -211,7 +211,10 @@ it.effect("keeps no key that could be read back", () =>
 )
 
 const startIn = (dataDir: string) =>
-  developmentKey(dataDir).pipe(Effect.provide(Layer.fresh(storeLayer({ dataDir }))))
+  developmentKey(dataDir).pipe(
+    Effect.map((key) => key?.apiKey),
+    Effect.provide(Layer.fresh(storeLayer({ dataDir }))),
+  )
 
 it.effect("makes one development key for an empty data directory and keeps it", () =>
   Effect.gen(function* () {
@@ -224,7 +227,10 @@ it.effect("makes one development key for an empty data directory and keeps it", 
     yield* Effect.gen(function* () {
       const accounts = yield* Accounts
       expect(yield* accounts.authenticate(key)).toMatchObject({ orgName: "dev", scope: "read-write" })
-      expect((yield* accounts.showOrg("dev")).paymentMethod).toBe(true)
+      expect(yield* accounts.showOrg("dev")).toMatchObject({
+        paymentMethod: false,
+        creditsMicroDollars: 100_000_000,
+      })
       yield* accounts.revokeKey((yield* accounts.authenticate(key)).keyId)
     }).pipe(Effect.provide(Layer.fresh(storeLayer({ dataDir }))))
     expect(yield* startIn(dataDir)).toBeUndefined()

@@ -88,7 +88,11 @@ describe("a pull", () => {
     expect(kept().equals(big)).toBe(true)
     expect(totals[0]).toBe(0)
     expect(totals.at(-1)).toBe(big.length)
-    expect(await pulled(dir.path, file)).toEqual({ sizeBytes: big.length, sha256: sha256(big) })
+    expect(await pulled(dir.path, file)).toEqual({
+      sizeBytes: big.length,
+      sha256: sha256(big),
+      modifiedMs: expect.any(Number),
+    })
     const asked = hub.seen.length
     expect(await pull(sha256(big))).toMatchObject({ fetched: false, receivedBytes: 0 })
     expect(hub.seen.length).toBe(asked)

@@ -1,5 +1,5 @@
 // Deployments of the fake engine, and a registry over them, for tests of what stands above an engine.
-import { Layer, Schema } from "effect"
+import { Layer, Logger, Schema } from "effect"
 import { Device, type DeviceOptions } from "#actors/Device.ts"
 import { MemoryLadder } from "#actors/MemoryLadder.ts"
 import { type Deployment, ModelRegistry, type RegistryOptions } from "#actors/ModelRegistry.ts"
@@ -43,23 +43,27 @@ export const fakeDeployment = ({
 export const fakeRegistry = (...models: readonly [FakeModel?, ...Array<FakeModel>]) =>
   ModelRegistry.layer((models.length === 0 ? [{}] : models).map((model) => fakeDeployment(model))).pipe(
     Layer.provide(Device.layer()),
-    Layer.provide(NvidiaSmi.none),
+    Layer.provide(Layer.merge(NvidiaSmi.none, quiet)),
   )
 
 /** A prompt that is a script for the fake engine. */
 export const script = (steps: Readonly<Record<string, unknown>>): string => `fake:${JSON.stringify(steps)}`
 
+const quiet = Logger.layer([])
+
 export interface FakeWorld extends RegistryOptions {
+  /** Where log lines go; nowhere by default. */
+  readonly log?: Layer.Layer<never>
   readonly models: ReadonlyArray<FakeModel>
   readonly device?: DeviceOptions
 }
 
 /** A registry with its ledger and its memory ladder in reach. */
-export const fakeWorld = ({ device, models, ...options }: FakeWorld) =>
+export const fakeWorld = ({ device, log = quiet, models, ...options }: FakeWorld) =>
   ModelRegistry.layer(
     models.map((model) => fakeDeployment(model)),
     options,
   ).pipe(
     Layer.provideMerge(Layer.mergeAll(Device.layer(device), MemoryLadder.layer)),
-    Layer.provide(NvidiaSmi.none),
+    Layer.provide(Layer.merge(NvidiaSmi.none, log)),
   )

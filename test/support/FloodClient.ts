@@ -4,14 +4,16 @@ import { type ChildProcess, fork } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { tlsPorts } from "./TestCertificates.ts"
 
 const program = `
-const net = require("node:net"), crypto = require("node:crypto")
-const [port, path, total] = process.argv.slice(2)
+const net = require("node:net"), tls = require("node:tls"), crypto = require("node:crypto")
+const [port, path, total, secure] = process.argv.slice(2)
 const body = Buffer.alloc(Number(total))
 for (let at = 0; at < body.length; at += 64) body.writeUInt32LE(at, at)
 process.send({ hash: crypto.createHash("sha256").update(body).digest("hex") })
-const socket = net.connect(Number(port), "127.0.0.1", () => {
+const address = { port: Number(port), host: "127.0.0.1", rejectUnauthorized: false }
+const socket = (secure === "true" ? tls : net).connect(address, () => {
   socket.write("POST " + path + " HTTP/1.1\\r\\nhost: x\\r\\ncontent-length: " + total + "\\r\\n\\r\\n")
   socket.write(body)
 })
@@ -34,7 +36,9 @@ export const flood = (port: number, path: string, bodyBytes: number): Flood => {
   const folder = mkdtempSync(join(tmpdir(), "edgewise-flood-"))
   const file = join(folder, "client.cjs")
   writeFileSync(file, program)
-  const child = fork(file, [String(port), path, String(bodyBytes)], { execArgv: [] })
+  const child = fork(file, [String(port), path, String(bodyBytes), String(tlsPorts.has(port))], {
+    execArgv: [],
+  })
   let hash = ""
   let answer = ""
   let closed = false

@@ -83,7 +83,7 @@ export const syncAnswer = async (
 
 export const liveAddress = (node: TestNode, query: Readonly<Record<string, string>> = {}): string => {
   const values = new URLSearchParams({ token: node.keys.dev, ...query })
-  return `ws://127.0.0.1:${node.port}/v1/audio/transcriptions/ws?${values}`
+  return `${node.socketBase}/v1/audio/transcriptions/ws?${values}`
 }
 
 export const openLive = (node: TestNode, query: Readonly<Record<string, string>> = {}) =>

@@ -36,7 +36,13 @@ export interface Finished {
 export const startCommand = (
   args: ReadonlyArray<string>,
   env: Readonly<Record<string, string>> = {},
-): { readonly finished: Promise<Finished>; readonly signal: (signal: NodeJS.Signals) => void } => {
+): {
+  readonly finished: Promise<Finished>
+  readonly signal: (signal: NodeJS.Signals) => void
+  /** What it has printed so far. */
+  readonly stdout: () => string
+  readonly stderr: () => string
+} => {
   const child = start(args, env)
   const stdout = collect(child.stdout)
   const stderr = collect(child.stderr)
@@ -45,7 +51,7 @@ export const startCommand = (
     stdout: stdout(),
     stderr: stderr(),
   }))
-  return { finished, signal: (signal) => void child.kill(signal) }
+  return { finished, signal: (signal) => void child.kill(signal), stdout, stderr }
 }
 
 /** Runs one command line to its end. */
@@ -59,6 +65,8 @@ export interface NodeProcess {
   readonly port: number
   readonly devKey: string
   readonly dataDir: string
+  /** The catalog file it was started with, for tests that edit it. */
+  readonly catalog: string
   readonly pid: number
   /** Everything it has printed for its operator. */
   readonly stdout: () => string
@@ -86,6 +94,7 @@ export const startProcess = async (options: {
     EDGEWISE_AUTH_PORT: "0",
     EDGEWISE_ROUTER_PORT: "0",
     EDGEWISE_RATE_LIMIT: "0",
+    EDGEWISE_METRICS_AGE_MS: "0",
     ...options.env,
   })
   const exited = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>
@@ -114,6 +123,7 @@ export const startProcess = async (options: {
     port: Number(new URL(base).port),
     devKey: /svc_[0-9A-Za-z]+/.exec(stdout())?.[0] ?? "",
     dataDir,
+    catalog,
     pid: child.pid!,
     stdout,
     stderr,

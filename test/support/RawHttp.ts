@@ -1,6 +1,9 @@
 // A raw HTTP/1.1 client for tests: exact bytes out, parsed responses in, and an answer to what other clients hide,
-// such as whether a body was complete when its connection closed. Knows nothing of the server.
+// such as whether a body was complete when its connection closed. Over TLS where a
+// listener of this process speaks it on that port.
 import net from "node:net"
+import tls from "node:tls"
+import { tlsPorts } from "./TestCertificates.ts"
 
 export interface RawResponse {
   readonly status: number
@@ -30,8 +33,12 @@ export class RawConnection {
   private over = false
   private changed: () => void = () => {}
 
-  private constructor(socket: net.Socket) {
+  /** The same socket without TLS; the one underneath with it. */
+  private readonly bare: net.Socket
+
+  private constructor(socket: net.Socket, bare: net.Socket) {
     this.socket = socket
+    this.bare = bare
     let code: string | undefined
     socket.on("data", (data) => {
       this.received = Buffer.concat([this.received, data])
@@ -51,11 +58,13 @@ export class RawConnection {
 
   static open(port: number, host = "127.0.0.1"): Promise<RawConnection> {
     return new Promise((resolve, reject) => {
-      const socket = net.connect({ port, host, noDelay: true })
+      const secure = tlsPorts.has(port)
+      const bare = net.connect({ port, host, noDelay: true })
+      const socket = secure ? tls.connect({ socket: bare, host }) : bare
       socket.once("error", reject)
-      socket.once("connect", () => {
+      socket.once(secure ? "secureConnect" : "connect", () => {
         socket.off("error", reject)
-        resolve(new RawConnection(socket))
+        resolve(new RawConnection(socket, bare))
       })
     })
   }
@@ -101,6 +110,12 @@ export class RawConnection {
     this.socket.destroy()
   }
 
+  /** Leaves with a reset of the TCP connection. */
+  reset(): void {
+    this.bare.resetAndDestroy()
+    this.socket.destroy()
+  }
+
   private change(): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => reject(new Error("nothing came from the server")), PATIENCE_MS)
@@ -134,7 +149,7 @@ export const requestBytes = (
   headers: Readonly<Record<string, string>> = {},
   body?: string | Uint8Array,
 ): Buffer => {
-  const lines = [`${method} ${target} HTTP/1.1`, "host: test"]
+  const lines = [`${method} ${target} HTTP/1.1`, "host: localhost"]
   for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`)
   const payload = Buffer.from(body ?? "")
   if (body !== undefined && headers["content-length"] === undefined && !headers["transfer-encoding"]) {

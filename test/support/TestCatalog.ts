@@ -7,6 +7,8 @@ export interface TestModel {
   readonly id: string
   readonly adapter?: string
   readonly kind?: string
+  readonly aliases?: ReadonlyArray<string>
+  readonly speech?: Readonly<Record<string, unknown>>
   readonly files?: Readonly<Record<string, unknown>>
   readonly options?: Readonly<Record<string, unknown>>
   readonly runtime?: Readonly<Record<string, unknown>>

@@ -1,17 +1,16 @@
 // A real node in the test's own process: the layers that `serve` runs, listening on a free port, over a fresh data
 // directory and a catalog of the test's choice. What a test may see from the inside is what operators see in
 // /metrics, plus process ids and the transport's counters. For signals and whole processes see NodeProcess.
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import { HttpServer } from "effect/http"
+import type { Device } from "#actors/Device.ts"
 import type { Drain } from "#actors/Drain.ts"
 import type { HostGauges } from "#actors/EngineHost.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import type { ModelStatus } from "#actors/ModelStatus.ts"
+import type { Redeployment } from "#actors/Redeployment.ts"
 import { Accounts } from "#store/Accounts.ts"
-import { developmentKey } from "#store/DevKey.ts"
 import type { Jobs } from "#store/Jobs.ts"
 import { deployments } from "#store/ModelFiles.ts"
 import type { UsageLedger } from "#store/UsageLedger.ts"
@@ -21,7 +20,11 @@ import type { TransportSettings } from "#transport/TransportSettings.ts"
 import { Listener } from "#transport/UwsServer.ts"
 import { load, type SettingName } from "../../src/Config.ts"
 import { nodeLayer } from "../../src/cli/NodeLayer.ts"
+import { temporaryDir } from "./TemporaryDir.ts"
 import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
+import { overTls, ownFiles, tlsPorts } from "./TestCertificates.ts"
+
+export { temporaryDir } from "./TemporaryDir.ts"
 
 export interface TestKeys {
   /** Of an organization with a payment method. */
@@ -38,20 +41,38 @@ export interface TestNodeOptions {
   /** Requests a minute; off by default, because a test makes many. */
   readonly rateLimit?: number
   readonly transport?: Partial<TransportSettings>
+  /** Over TLS, with a certificate that this process trusts; by default as EDGEWISE_TEST_TLS says. */
+  readonly tls?: boolean
   /** Any other settings of `serve`. */
   readonly settings?: Partial<Record<SettingName, string>>
   /** A data directory that outlives the node; a fresh one, removed at the end, where absent. */
   readonly dataDir?: string
+  /** Where its log lines go; nowhere by default. */
+  readonly log?: Layer.Layer<never>
 }
 
-type Services = Accounts | Drain | Jobs | UsageLedger | ModelRegistry | Listener | HttpServer.HttpServer
+type Services =
+  | Accounts
+  | Device
+  | Drain
+  | Jobs
+  | UsageLedger
+  | ModelRegistry
+  | Redeployment
+  | Listener
+  | HttpServer.HttpServer
 
 export interface TestNode {
   readonly port: number
   readonly base: string
+  /** `ws://` or `wss://`, host and port. */
+  readonly socketBase: string
   readonly dataDir: string
+  /** The catalog file it was started with, for tests that edit it. */
+  readonly catalog: string
   readonly keys: TestKeys
   readonly counts: TransportCounts
+  readonly listener: Listener["Service"]
   /** Gauges and counters of /metrics, by name and labels. */
   readonly metrics: () => Promise<ReadonlyMap<string, number>>
   readonly fetch: (path: string, init?: RequestInit) => Promise<Response>
@@ -70,24 +91,18 @@ export interface PostOptions {
   readonly signal?: AbortSignal
 }
 
-/** A directory of its own under the system's temporary one; `remove` takes it away. */
-export const temporaryDir = (): { readonly path: string; readonly remove: () => void } => {
-  const path = mkdtempSync(join(tmpdir(), "edgewise-test-"))
-  return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
-}
-
-const makeKeys = (dataDir: string) =>
-  Effect.gen(function* () {
-    const accounts = yield* Accounts
-    const dev = (yield* developmentKey(dataDir))!
-    const credit = yield* accounts.createKey({ org: "credit" })
-    // It is there already where a node starts again on the same directory.
-    yield* Effect.ignore(accounts.createOrg({ name: "broke" }))
-    const broke = yield* accounts.createKey({ org: "broke" })
-    const revoked = yield* accounts.createKey({ org: "dev", user: "gone" })
-    yield* accounts.revokeKey(revoked.keyId)
-    return { dev, credit: credit.apiKey, broke: broke.apiKey, revoked: revoked.apiKey }
-  })
+const makeKeys = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  // They are there already where a node starts again on the same directory, or another one on the same database.
+  yield* Effect.ignore(accounts.createOrg({ name: "dev", paymentMethod: true }))
+  const dev = yield* accounts.createKey({ org: "dev" })
+  const credit = yield* accounts.createKey({ org: "credit" })
+  yield* Effect.ignore(accounts.createOrg({ name: "broke" }))
+  const broke = yield* accounts.createKey({ org: "broke" })
+  const revoked = yield* accounts.createKey({ org: "dev", user: "gone" })
+  yield* accounts.revokeKey(revoked.keyId)
+  return { dev: dev.apiKey, credit: credit.apiKey, broke: broke.apiKey, revoked: revoked.apiKey }
+})
 
 export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode> => {
   const dir = temporaryDir()
@@ -95,18 +110,23 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
   const catalog = join(dir.path, "catalog.json")
   writeCatalog(catalog, options.models ?? [fakeModel])
   const scope = Scope.makeUnsafe()
+  const secure = options.tls ?? overTls
+  const files = secure ? await ownFiles() : undefined
   const flags = {
     port: "0",
     dataDir,
     catalog,
     rateLimit: String(options.rateLimit ?? 0),
+    ...(files === undefined ? {} : { tlsCert: files.cert, tlsKey: files.key }),
+    // Tests ask what has happened until now.
+    metricsAgeMs: "0",
     ...options.settings,
   }
   const build = Effect.gen(function* () {
     const config = yield* load(flags, {})
     const deployed = yield* deployments(config.catalog, config.region, weightsDir(config.dataDir))
     const quiet = Layer.mergeAll(Logger.layer([]), Layer.succeed(References.MinimumLogLevel, "None"))
-    const layer = nodeLayer(config, deployed, options.transport).pipe(Layer.provide(quiet))
+    const layer = nodeLayer(config, deployed, options.transport).pipe(Layer.provide(options.log ?? quiet))
     return yield* Layer.buildWithScope(layer, scope)
   })
   const services = await Effect.runPromise(build).catch((error: unknown) => {
@@ -115,18 +135,22 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
   })
   const run = <A, E>(effect: Effect.Effect<A, E, Services>) =>
     Effect.runPromise(Effect.provideContext(effect, services))
-  const keys = await run(makeKeys(dataDir))
+  const keys = await run(makeKeys)
   const { address } = Context.get(services, HttpServer.HttpServer)
   const port = "port" in address ? address.port : 0
-  const base = `http://127.0.0.1:${port}`
+  const base = `${secure ? "https" : "http"}://127.0.0.1:${port}`
+  if (secure) tlsPorts.add(port)
   let stopped: Promise<void> | undefined
   const node: TestNode = {
     port,
     base,
+    socketBase: base.replace(/^http/, "ws"),
     dataDir,
+    catalog,
     keys,
     run,
     counts: Context.get(services, Listener).counts,
+    listener: Context.get(services, Listener),
     metrics: async () => parseMetrics(await (await fetch(`${base}/metrics`)).text()),
     fetch: (path, init) => fetch(base + path, init),
     post: (path, body, { key = keys.dev, signal } = {}) =>
@@ -143,6 +167,7 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
       return gauges
     },
     stop: () => {
+      tlsPorts.delete(port)
       stopped ??= Effect.runPromise(Scope.close(scope, Exit.void)).finally(dir.remove)
       return stopped
     },

@@ -29,7 +29,16 @@ export const startRoles = async (
   const dataDir = flags.dataDir ?? join(dir.path, "data")
   const catalog = join(dir.path, "catalog.json")
   writeCatalog(catalog, models)
-  const given = { port: "0", authPort: "0", routerPort: "0", rateLimit: "0", ...flags, dataDir, catalog }
+  const given = {
+    port: "0",
+    authPort: "0",
+    routerPort: "0",
+    rateLimit: "0",
+    metricsAgeMs: "0",
+    ...flags,
+    dataDir,
+    catalog,
+  }
   const scope = Scope.makeUnsafe()
   const build = Effect.gen(function* () {
     const config = yield* load(given, {})
@@ -37,13 +46,13 @@ export const startRoles = async (
     const quiet = Layer.mergeAll(Logger.layer([]), Layer.succeed(References.MinimumLogLevel, "None"))
     return yield* Layer.buildWithScope(rolesLayer(config, deployed).pipe(Layer.provide(quiet)), scope)
   })
-  const { developmentKey, listening } = Context.get(await Effect.runPromise(build), Started)
+  const { credential, listening } = Context.get(await Effect.runPromise(build), Started)
   const baseOf = (role: Role) => listening.find((each) => each.role === role)?.base ?? ""
   let stopped: Promise<void> | undefined
   return {
     base: { edge: baseOf("edge"), auth: baseOf("auth"), router: baseOf("router") },
     dataDir,
-    devKey: developmentKey ?? "",
+    devKey: credential?.key?.apiKey ?? "",
     accounts: (use) =>
       Effect.runPromise(Effect.flatMap(Accounts, use).pipe(Effect.provide(storeLayer({ dataDir })))),
     stop: () => {

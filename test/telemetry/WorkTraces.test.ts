@@ -125,7 +125,13 @@ it("of a session sums what its places took, each of them once, and keeps the fir
   const { meters, works } = traced()
   const place = (samples: ReadonlyArray<number>, spent: LivePlace["spent"]): LivePlace => {
     const left = [...samples]
-    return { spent, begin: () => ({ samples: left.shift() ?? 0 }) as unknown as LiveSession<LiveError> }
+    const speaker = { windowSeconds: 1, heardAtMs: 0 }
+    return {
+      spent,
+      speaker,
+      isCurrent: () => true,
+      begin: () => ({ samples: left.shift() ?? 0 }) as unknown as LiveSession<LiveError>,
+    }
   }
   const session = Effect.gen(function* () {
     const trace = (yield* traceSession("realtime transcription", (ended) => ended.hearing()))!

@@ -126,7 +126,7 @@ it("clients that leave at any moment leave nothing behind", async () => {
           connection.socket.write(request.subarray(0, Math.ceil(request.length * part)))
           await new Promise((resolve) => setTimeout(resolve, staysMs))
           if (how === "destroy") connection.socket.destroy()
-          else if (how === "reset") connection.socket.resetAndDestroy()
+          else if (how === "reset") connection.reset()
           else {
             connection.socket.end()
             connection.socket.resume()

@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { HttpRouter } from "effect/http"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { sinkResponse } from "#api/SinkBody.ts"
+import { scheme } from "../support/TestCertificates.ts"
 import { eventually, startListener, type TestListener } from "./TestListener.ts"
 
 let server: TestListener
@@ -34,7 +35,7 @@ it("are read by one who looks away while the reply fails", async () => {
   let whole = 0
   for (let time = 0; time < 5; time++) {
     const before = server.listener.counts.brokenReplies
-    const answer = await fetch(`http://127.0.0.1:${server.port}/fails`)
+    const answer = await fetch(`${scheme("http")}://127.0.0.1:${server.port}/fails`)
     await eventually(() => server.listener.counts.brokenReplies > before, "the reply has failed")
     const reader = answer.body!.getReader()
     let text = ""

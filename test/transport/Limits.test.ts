@@ -16,6 +16,7 @@ import {
   rawRequest,
   requestBytes,
 } from "../support/RawHttp.ts"
+import { scheme } from "../support/TestCertificates.ts"
 import { eventually, startListener, type TestListener } from "./TestListener.ts"
 
 const Request = HttpServerRequest.HttpServerRequest
@@ -179,7 +180,7 @@ describe("bodies over the cap", () => {
 
   it("reach a client that sends all the same", async () => {
     for (const bytes of [9_000_000, 30_000_000]) {
-      const answer = await fetch(`http://127.0.0.1:${server.port}/text`, {
+      const answer = await fetch(`${scheme("http")}://127.0.0.1:${server.port}/text`, {
         method: "POST",
         body: Buffer.alloc(bytes),
       })
@@ -267,7 +268,7 @@ describe("bodies that stall", () => {
     // The bound, and what uWS was about to deliver (measured: 1.7 MB), of 50 MB.
     expect(counts().bodyBufferedBytes).toBeLessThanOrEqual(6_000_000)
     // Nobody hears of this while the connection is paused.
-    connection.socket.resetAndDestroy()
+    connection.reset()
     await Effect.runPromise(Deferred.await(left))
     expect(performance.now() - since).toBeGreaterThan(1_000)
     await quiet()

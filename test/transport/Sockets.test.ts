@@ -4,6 +4,7 @@ import { CloseEvent, type SocketError } from "effect/socket/Socket"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import WebSocket from "ws"
 import { jsonOf, rawRequest, requestBytes } from "../support/RawHttp.ts"
+import { scheme } from "../support/TestCertificates.ts"
 import { eventually, startListener, type TestListener } from "./TestListener.ts"
 
 const Request = HttpServerRequest.HttpServerRequest
@@ -114,7 +115,7 @@ interface Client {
 const open = (path: string, protocols?: ReadonlyArray<string>): Promise<Client> => {
   ended = Deferred.makeUnsafe()
   return new Promise((resolve, reject) => {
-    const ws = new WebSocket(`ws://127.0.0.1:${server.port}${path}`, protocols && [...protocols])
+    const ws = new WebSocket(`${scheme("ws")}://127.0.0.1:${server.port}${path}`, protocols && [...protocols])
     const messages: Client["messages"] = []
     let upgradeHeaders: Client["upgradeHeaders"] = {}
     let read = 0
@@ -225,7 +226,7 @@ describe("handshakes", () => {
 
   it("that their client abandons interrupt the handler", async () => {
     ended = Deferred.makeUnsafe()
-    const ws = new WebSocket(`ws://127.0.0.1:${server.port}/never`)
+    const ws = new WebSocket(`${scheme("ws")}://127.0.0.1:${server.port}/never`)
     ws.on("error", () => {})
     await eventually(() => counts().inFlight === 1, "the request runs")
     ws.terminate()
@@ -251,7 +252,7 @@ describe("ends", () => {
 
   it("are 1001 for a stopped server", async () => {
     const other = await startListener([socketRoute("/deaf", () => Effect.never)])
-    const ws = new WebSocket(`ws://127.0.0.1:${other.port}/deaf`)
+    const ws = new WebSocket(`${scheme("ws")}://127.0.0.1:${other.port}/deaf`)
     await new Promise((resolve) => ws.on("open", resolve))
     const code = new Promise((resolve) => ws.on("close", resolve))
     await other.stop()

@@ -2,6 +2,7 @@
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { Listener, type ListenOptions, layer } from "#transport/UwsServer.ts"
+import { overTls, ownFiles, tlsPorts } from "../support/TestCertificates.ts"
 
 export interface TestListener {
   readonly port: number
@@ -16,22 +17,26 @@ export const startListener = async (
   extra?: Layer.Layer<never, unknown, unknown>,
 ): Promise<TestListener> => {
   const scope = Scope.makeUnsafe()
+  const tls = options.tls ?? (overTls ? await ownFiles() : undefined)
   const served = HttpRouter.serve(
     extra === undefined ? HttpRouter.addAll(routes) : Layer.mergeAll(HttpRouter.addAll(routes), extra),
     {
       disableLogger: true,
       disableListenLog: true,
     },
-  ).pipe(Layer.provideMerge(layer({ host: "127.0.0.1", port: 0, ...options })))
+  ).pipe(Layer.provideMerge(layer({ host: "127.0.0.1", port: 0, ...options, tls })))
   const context = (await Effect.runPromise(
     Layer.buildWithScope(served as Layer.Layer<HttpServer.HttpServer | Listener>, scope),
   )) as Context.Context<HttpServer.HttpServer | Listener>
   const { address } = Context.get(context, HttpServer.HttpServer)
+  const port = "port" in address ? address.port : 0
+  if (tls !== undefined) tlsPorts.add(port)
   let stopped: Promise<void> | undefined
   return {
-    port: "port" in address ? address.port : 0,
+    port,
     listener: Context.get(context, Listener),
     stop: () => {
+      tlsPorts.delete(port)
       stopped ??= Effect.runPromise(Scope.close(scope, Exit.void))
       return stopped
     },

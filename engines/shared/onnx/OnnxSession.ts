@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { InferenceSession, type Tensor } from "onnxruntime-node"
 import { EngineError, type EngineSpec } from "../../Engine.ts"
+import { executionProvider } from "./ExecutionProvider.ts"
 
 // ONNX Runtime's published binaries (1.29 and later) otherwise tell their maker about every session: name and hash of the
 // model, the machine, a device id that they keep in the home directory. They look for this before the first session.
@@ -44,11 +45,7 @@ export interface OnnxOptions {
   readonly ep?: "cpu" | "cuda"
 }
 
-const decodeEp = Schema.decodeUnknownEffect(
-  Schema.Struct({
-    ep: Schema.Literals(["cpu", "cuda"]).pipe(Schema.withDecodingDefaultKey(Effect.succeed("cpu" as const))),
-  }),
-)
+const decodeEp = Schema.decodeUnknownEffect(Schema.Struct(executionProvider))
 
 /** What the catalog and the node's ledger say about a model's sessions. */
 export const optionsOf = ({ options, threads }: EngineSpec): Effect.Effect<OnnxOptions, EngineError> =>

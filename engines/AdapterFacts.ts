@@ -1,0 +1,80 @@
+// What a catalog entry of each adapter may hold: kind, options and weight files. Data only; imports no native code, so the
+// gateway checks a catalog with it before any engine process is started.
+import type * as Schema from "effect/Schema"
+import { ChatterboxOptions } from "./chatterbox/Options.ts"
+import { CloneOptions } from "./clone/Options.ts"
+import { CohereOptions } from "./cohere/Options.ts"
+import type { EngineKind } from "./Engine.ts"
+import { FakeOptions, FakeSpeechOptions, FakeTranscriptionOptions } from "./fake/Options.ts"
+import { SpeechOptions } from "./kokoro/Options.ts"
+import { LlamaOptions } from "./llama/Options.ts"
+import { WhisperOptions } from "./whisper/Options.ts"
+
+/** A role of `files`: `file` and `folder` must be named, `optional` is a file that may be absent. */
+export type FileRole = "file" | "folder" | "optional"
+
+export interface AdapterFacts {
+  readonly kind: EngineKind
+  readonly options: Schema.ConstraintDecoder<unknown>
+  readonly files: Readonly<Record<string, FileRole>>
+}
+
+const whisperSideFiles = {
+  config: "file",
+  generation: "file",
+  preprocessor: "file",
+  tokenizer: "file",
+  tokenizerConfig: "file",
+} as const
+
+export const adapterFacts: Readonly<Record<string, AdapterFacts>> = {
+  "chatterbox-onnx": {
+    kind: "speech",
+    options: ChatterboxOptions,
+    files: {
+      speechEncoder: "file",
+      embedTokens: "file",
+      languageModel: "file",
+      conditionalDecoder: "file",
+      tokenizer: "file",
+      tokenizerConfig: "file",
+      defaultVoice: "file",
+      cangjie: "optional",
+    },
+  },
+  "cohere-hf-onnx": {
+    kind: "transcription",
+    options: CohereOptions,
+    files: {
+      encoder: "file",
+      decoder: "file",
+      preprocessor: "file",
+      tokenizer: "file",
+      tokenizerConfig: "file",
+    },
+  },
+  // The adapters without weights read no file; one may be named, so that its bytes count as the model's memory.
+  fake: { kind: "text", options: FakeOptions, files: { weights: "optional" } },
+  "fake-speech": { kind: "speech", options: FakeSpeechOptions, files: { weights: "optional" } },
+  "fake-transcription": {
+    kind: "transcription",
+    options: FakeTranscriptionOptions,
+    files: { weights: "optional" },
+  },
+  "kokoro-onnx": {
+    kind: "speech",
+    options: SpeechOptions,
+    files: { model: "file", tokenizer: "file", voices: "folder" },
+  },
+  "llama-gguf": { kind: "text", options: LlamaOptions, files: { weights: "file" } },
+  "style-clone-onnx": {
+    kind: "speech",
+    options: CloneOptions,
+    files: { model: "file", tokenizer: "file", styleEncoder: "file", defaultVoice: "file" },
+  },
+  "whisper-hf-onnx": {
+    kind: "transcription",
+    options: WhisperOptions,
+    files: { encoder: "file", decoder: "file", ...whisperSideFiles },
+  },
+}

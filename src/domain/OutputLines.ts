@@ -1,0 +1,59 @@
+// What a process prints, as lines: cut at line ends, bounded, and with a level where the text shows one. Pure; used by
+// EngineOutput for the standard output and standard error of engines.
+import type { LogLevel } from "./OperatorLog.ts"
+
+/** Bytes of a line that are kept; what follows up to the line's end is dropped. */
+const maxLineBytes = 1_000
+
+const lineFeed = 10
+
+/** Cuts one stream's chunks into lines. Keeps at most one line's bytes between chunks. */
+export class LineSplitter {
+  private parts: Array<Buffer> = []
+  private keptBytes = 0
+  private readonly onLine: (line: Buffer) => void
+
+  /** `onLine` gets each line that is not empty, without its line end and cut to 1,000 bytes. */
+  constructor(onLine: (line: Buffer) => void) {
+    this.onLine = onLine
+  }
+
+  push(chunk: Buffer): void {
+    let from = 0
+    for (let at = chunk.indexOf(lineFeed); at >= 0; at = chunk.indexOf(lineFeed, from)) {
+      this.keep(chunk, from, at)
+      this.end()
+      from = at + 1
+    }
+    this.keep(chunk, from, chunk.length)
+  }
+
+  /** Gives what came after the last line end, as a line: the stream has ended. */
+  end(): void {
+    if (this.keptBytes === 0) return
+    const line = this.parts.length === 1 ? this.parts[0]! : Buffer.concat(this.parts)
+    this.parts = []
+    this.keptBytes = 0
+    this.onLine(line)
+  }
+
+  private keep(chunk: Buffer, from: number, to: number): void {
+    const until = Math.min(to, from + maxLineBytes - this.keptBytes)
+    if (until <= from) return
+    // A copy: the chunk is 64 KB of which a few bytes may be the beginning of a line.
+    this.parts.push(Buffer.from(chunk.subarray(from, until)))
+    this.keptBytes += until - from
+  }
+}
+
+/**
+ * Marks of native libraries and runtimes: ONNX Runtime's `[E:onnxruntime…]`, assertions of ggml and C++, Node's fatal
+ * errors and exceptions.
+ */
+const errorLine =
+  /^\[[EF]:|^\s*(?:fatal|panic|uncaught|terminate called|what\(\):)|^(?:\w+ )?error\b|^\w*(?:Error|Exception)\b|GGML_ASSERT|assert\w* .*fail|\bfatal error\b|\bAborted\b|out of memory|: error: /i
+const warningLine = /^\[W:|^\s*\(?(?:node:\d+\) )?warn|\bwarning\b:/i
+
+/** The level that a line shows; chatter of libraries is `debug`. */
+export const outputLevel = (text: string): LogLevel =>
+  errorLine.test(text) ? "error" : warningLine.test(text) ? "warn" : "debug"

@@ -1,0 +1,34 @@
+// Text from libraries, engines and exceptions as one bounded line that is safe to log. Pure.
+
+/** Longest reason in a log line, characters. A guess: three lines of a terminal. */
+export const maxReasonCharacters = 300
+
+/** Terminal commands (colours, cursor movement): ESC followed by CSI or OSC sequences. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: removing them is the purpose
+const terminalCommands = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g
+
+/** Control characters, line and paragraph separators, and marks that reorder text. */
+const controlCharacters = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu
+
+/** The text in one line of at most `maxCharacters`, without control characters. A longer one ends with `…`. */
+export const plainLine = (text: string, maxCharacters = maxReasonCharacters): string => {
+  // Cut first: a text of megabytes is not worth three passes. Ten times leaves room for what is removed.
+  const plain = text
+    .slice(0, maxCharacters * 10)
+    .replace(terminalCommands, "")
+    .replace(controlCharacters, " ")
+    .trim()
+  if (plain.length <= maxCharacters) return plain
+  const cut = plain.slice(0, maxCharacters - 1)
+  // Half of a surrogate pair is not a character.
+  return `${/[\ud800-\udbff]$/.test(cut) ? cut.slice(0, -1) : cut}…`
+}
+
+/**
+ * An exception as a reason. Double-quoted parts are left out: exceptions of parsers quote what they were parsing, which
+ * may be a caller's text.
+ */
+export const exceptionReason = (cause: unknown): string => {
+  const said = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)
+  return plainLine(said.replace(/"[^"]*("|$)/g, '"…"'))
+}

@@ -1,0 +1,77 @@
+// Reads a file from its beginning in small pieces, for checks of large weight files: a header is read, what lies between
+// headers is passed over without reading it. Waits for the disk after each piece, so a check never holds the event loop.
+import { type FileHandle, open } from "node:fs/promises"
+
+const pieceBytes = 32 * 1024
+
+/** The file ends before what its header promises. */
+export class EndOfFile extends Error {
+  readonly neededBytes: number
+  constructor(neededBytes: number) {
+    super("the file ends too early")
+    this.neededBytes = neededBytes
+  }
+}
+
+export class FileReader {
+  readonly sizeBytes: number
+  private readonly file: FileHandle
+  private piece: Buffer = Buffer.alloc(0)
+  /** Where in the file `piece` begins. */
+  private pieceAt = 0
+  /** Where the next byte is read. */
+  position = 0
+
+  private constructor(file: FileHandle, sizeBytes: number) {
+    this.file = file
+    this.sizeBytes = sizeBytes
+  }
+
+  /** Runs `read` over the file and closes it. Fails as the file system does, or with `EndOfFile`. */
+  static async over<A>(path: string, read: (reader: FileReader) => Promise<A>): Promise<A> {
+    const file = await open(path, "r")
+    try {
+      return await read(new FileReader(file, (await file.stat()).size))
+    } finally {
+      await file.close()
+    }
+  }
+
+  /** The next `count` bytes, at most 32 KiB; valid until the next call. */
+  async bytes(count: number): Promise<Buffer> {
+    const end = this.position + count
+    if (end > this.sizeBytes) throw new EndOfFile(end)
+    if (this.position < this.pieceAt || end > this.pieceAt + this.piece.length) await this.fill()
+    const from = this.position - this.pieceAt
+    const found = this.piece.subarray(from, from + count)
+    if (found.length < count) throw new EndOfFile(end)
+    this.position = end
+    return found
+  }
+
+  /** Passes over bytes, also beyond the end of the file: whoever reads there fails. */
+  skip(count: number): void {
+    this.position += count
+  }
+
+  async uint32(): Promise<number> {
+    return (await this.bytes(4)).readUInt32LE()
+  }
+
+  /** Exact up to 2^53; larger ones are larger than any file. */
+  async uint64(): Promise<number> {
+    return Number((await this.bytes(8)).readBigUInt64LE())
+  }
+
+  private async fill(): Promise<void> {
+    const into = Buffer.allocUnsafe(Math.min(pieceBytes, this.sizeBytes - this.position))
+    let filled = 0
+    while (filled < into.length) {
+      const { bytesRead } = await this.file.read(into, filled, into.length - filled, this.position + filled)
+      if (bytesRead === 0) break
+      filled += bytesRead
+    }
+    this.piece = into.subarray(0, filled)
+    this.pieceAt = this.position
+  }
+}

@@ -1,0 +1,120 @@
+// Reads a JSON file that an operator wrote by hand and keeps where each key and value stands, so that a mistake can be
+// named with its line and column. Pure.
+import { findNodeAtLocation, type Node, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser"
+
+export type JsonPath = ReadonlyArray<string | number>
+
+/** Both count from 1; the column counts UTF-16 units, as editors do. */
+export interface Place {
+  readonly line: number
+  readonly column: number
+}
+
+export interface JsonPlaces {
+  readonly value: unknown
+  /** Where the value at a path stands; of a path that is not there, its nearest parent. */
+  readonly placeOfValue: (path: JsonPath) => Place
+  /** Where the last key of a path stands. */
+  readonly placeOfKey: (path: JsonPath) => Place
+  /** Keys that stand twice in their object, at the second one. */
+  readonly repeatedKeys: ReadonlyArray<{ readonly path: JsonPath; readonly place: Place }>
+}
+
+export interface BadJson {
+  readonly problem: string
+  readonly place: Place
+}
+
+/** By the names of the parser's errors. */
+const problems: Readonly<Record<string, string>> = {
+  InvalidSymbol: "this is no JSON value; texts stand in double quotes",
+  InvalidNumberFormat: "this is no number",
+  PropertyNameExpected: "a key in double quotes is expected here",
+  ValueExpected: "a value is expected here; is there a comma too many?",
+  ColonExpected: "a colon is expected here",
+  CommaExpected: "a comma is expected here",
+  CloseBraceExpected: "a closing brace is expected here",
+  CloseBracketExpected: "a closing bracket is expected here",
+  EndOfFileExpected: "the file should end here",
+  InvalidCommentToken: "comments are not allowed in JSON",
+  UnexpectedEndOfString: "the closing quote of this text is missing",
+  InvalidCharacter: "this character must be escaped in a text",
+}
+
+const placeAt = (text: string, offset: number): Place => {
+  const before = text.slice(0, offset)
+  return { line: before.split("\n").length, column: offset - before.lastIndexOf("\n") }
+}
+
+/** The tree, or undefined where the nesting is deeper than the stack. */
+const treeOf = (text: string, errors: Array<ParseError>): Node | undefined => {
+  try {
+    return parseTree(text, errors, { disallowComments: true, allowTrailingComma: false })
+  } catch (error) {
+    if (error instanceof RangeError) return undefined
+    throw error
+  }
+}
+
+/** Undefined for the rare text that the parser with places takes and JSON does not, e.g. with other kinds of white space. */
+const valueOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** The property node of a value, or the value itself in a list and at the top. */
+const keyNode = (node: Node): Node => (node.parent?.type === "property" ? node.parent : node)
+
+const repeated = (node: Node, path: JsonPath, found: Array<{ path: JsonPath; offset: number }>): void => {
+  const keys = new Set<string>()
+  for (const [index, child] of (node.children ?? []).entries()) {
+    const [key, value] = node.type === "object" ? (child.children ?? []) : [undefined, child]
+    const name: string | number = key === undefined ? index : String(key.value)
+    if (key !== undefined) {
+      if (keys.has(key.value)) found.push({ path: [...path, name], offset: key.offset })
+      keys.add(key.value)
+    }
+    if (value !== undefined) repeated(value, [...path, name], found)
+  }
+}
+
+export const parseJsonFile = (source: string): JsonPlaces | BadJson => {
+  // Some editors begin a file with a byte order mark.
+  const text = source.replace(/^\uFEFF/, "")
+  const start = { line: 1, column: 1 }
+  if (text.trim() === "") return { problem: "the file is empty", place: start }
+  const errors: Array<ParseError> = []
+  const root = treeOf(text, errors)
+  const [first] = errors
+  if (first !== undefined) {
+    return {
+      problem: `not valid JSON: ${problems[printParseErrorCode(first.error)] ?? "this is not allowed here"}`,
+      place: placeAt(text, first.offset),
+    }
+  }
+  if (root === undefined) return { problem: "is nested too deeply", place: start }
+  const value = valueOf(text)
+  if (value === undefined) return { problem: "not valid JSON", place: start }
+  const nodeAt = (path: JsonPath): Node | undefined => findNodeAtLocation(root, [...path])
+  const placeOfValue = (path: JsonPath): Place => {
+    for (let length = path.length; length > 0; length--) {
+      const node = nodeAt(path.slice(0, length))
+      if (node !== undefined) return placeAt(text, node.offset)
+    }
+    return placeAt(text, root.offset)
+  }
+  const found: Array<{ path: JsonPath; offset: number }> = []
+  repeated(root, [], found)
+  return {
+    value,
+    placeOfValue,
+    placeOfKey: (path) => {
+      const node = nodeAt(path)
+      return node === undefined ? placeOfValue(path) : placeAt(text, keyNode(node).offset)
+    },
+    repeatedKeys: found.map(({ path, offset }) => ({ path, place: placeAt(text, offset) })),
+  }
+}

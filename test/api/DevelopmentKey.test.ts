@@ -1,0 +1,73 @@
+// What an operator reads of refused development keys: one line a second at most, with a count, the reason and the
+// setting, and never the key.
+import { expect, it } from "@effect/vitest"
+import { Effect, Logger, Option, References } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { TestClock } from "effect/testing"
+import { makeDevelopmentKeyCheck } from "#api/DevelopmentKey.ts"
+import type { Principal } from "#store/Accounts.ts"
+
+const principal: Principal = {
+  keyId: "key_1",
+  orgId: "org_1",
+  orgName: "dev",
+  userId: "user_1",
+  userName: "default",
+  scope: "read-write",
+  development: true,
+}
+
+const requestFrom = (peer: string, headers: Readonly<Record<string, string>> = {}) =>
+  HttpServerRequest.fromWeb(new Request("http://127.0.0.1/v1/models", { headers })).modify({
+    remoteAddress: Option.some(peer),
+  })
+
+interface Line {
+  readonly message: unknown
+  readonly annotations: Readonly<Record<string, unknown>>
+}
+
+const collecting = (lines: Array<Line>) =>
+  Logger.layer([
+    Logger.make(({ fiber, message }) => {
+      lines.push({ message, annotations: { ...fiber.getRef(References.CurrentLogAnnotations) } })
+    }),
+  ])
+
+it.effect("accepts it from this machine, and every other key from everywhere", () =>
+  Effect.gen(function* () {
+    const check = makeDevelopmentKeyCheck({ from: "loopback" })
+    const from = (peer: string, key = principal) =>
+      Effect.provideService(check(key), HttpServerRequest.HttpServerRequest, requestFrom(peer))
+    expect(yield* from("127.0.0.1")).toBe(principal)
+    expect(yield* from("0000:0000:0000:0000:0000:0000:0000:0001")).toBe(principal)
+    for (const peer of ["192.0.2.2", "", "2001:db8::1"])
+      expect(yield* Effect.flip(from(peer))).toMatchObject({ _tag: "Unauthorized", reason: "invalid-key" })
+    const ordinary = { ...principal, development: false }
+    expect(yield* from("192.0.2.2", ordinary)).toBe(ordinary)
+  }).pipe(Effect.provide(Logger.layer([]))),
+)
+
+it.effect("logs a refusal with its reason, and at most one a second with the count of those before", () => {
+  const lines: Array<Line> = []
+  return Effect.gen(function* () {
+    const check = makeDevelopmentKeyCheck({ from: "loopback" })
+    const refuse = Effect.flip(
+      Effect.provideService(check(principal), HttpServerRequest.HttpServerRequest, requestFrom("192.0.2.9")),
+    )
+    yield* Effect.replicateEffect(refuse, 1_000)
+    expect(lines).toHaveLength(1)
+    expect(lines[0]).toEqual({
+      message: ["the development key was refused"],
+      annotations: {
+        reason: "the request does not come from this machine (EDGEWISE_DEV_KEY=loopback)",
+        peer: "192.0.2.9",
+        count: 1,
+      },
+    })
+    yield* TestClock.adjust(1_000)
+    yield* refuse
+    expect(lines.map(({ annotations }) => annotations.count)).toEqual([1, 1_000])
+    expect(JSON.stringify(lines)).not.toContain("svc_")
+  }).pipe(Effect.provide(collecting(lines)))
+})

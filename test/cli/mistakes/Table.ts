@@ -1,0 +1,45 @@
+// The operator's mistakes and the line that each prints: run by OperatorMistakes.test.ts, printed in
+// docs/operator-mistakes.md.
+import { catalog, files } from "./FilesAndCatalog.ts"
+import { clocks, databases, disk, memory, ports, settings } from "./NodeAndMachine.ts"
+import { certificates, weights } from "./WeightsAndCertificates.ts"
+import type { OperatorMistake } from "./World.ts"
+
+const of = (category: OperatorMistake["category"], rows: ReadonlyArray<Omit<OperatorMistake, "category">>) =>
+  rows.map((row): OperatorMistake => ({ ...row, category }))
+
+export const operatorMistakes: ReadonlyArray<OperatorMistake> = [
+  ...of("files", files),
+  ...of("catalog", catalog),
+  ...of("settings", settings),
+  ...of("ports in use", ports),
+  ...of("disk full", disk),
+  ...of("memory", memory),
+  ...of("clock", clocks),
+  ...of("database", databases),
+  ...of("weights", weights),
+  ...of("certificates", certificates),
+]
+
+const cell = (text: string): string => text.replaceAll("|", "\\|")
+
+/** The page of the documentation. */
+export const page = (): string => `# What an operator may get wrong
+
+Each row is a mistake, the line that \`edgewise\` prints on standard error, and the exit status: 2 for settings, usage and the
+files that an operator writes, 1 for what else keeps a node from starting, and "serves" for a warning of a node that
+serves all the same. Every row is a test (\`test/cli/OperatorMistakes.test.ts\`), and a test keeps this page equal to it.
+\`DIR\` is a folder, \`PORT\` a port. Of a
+warning's log line the message stands here, with the model and the reason where it has them. A catalog with several mistakes prints a line for each, 20 at most.
+
+\`edgewise check\` finds the same without serving.
+
+| | mistake | line | exit status |
+|---|---|---|---|
+${operatorMistakes
+  .map(
+    ({ category, line, mistake, status }) =>
+      `| ${category} | ${cell(mistake)} | \`${cell(line)}\` | ${status} |`,
+  )
+  .join("\n")}
+`

@@ -1,0 +1,24 @@
+// The program's log lines as objects, for tests that read or count them; with a limiter of its own.
+import { Layer, Logger, References } from "effect"
+import { LogRate } from "#domain/LogRate.ts"
+import { CurrentLogRate } from "#domain/OperatorLog.ts"
+
+export interface LogLine {
+  readonly level: string
+  readonly message: unknown
+  readonly annotations: Readonly<Record<string, unknown>>
+}
+
+export const collectLines = () => {
+  const lines: Array<LogLine> = []
+  const logger = Logger.make<unknown, void>((options) => {
+    const { annotations, level, message } = Logger.formatStructured.log(options)
+    lines.push({ level, message, annotations })
+  })
+  const layer = Layer.mergeAll(
+    Logger.layer([logger]),
+    Layer.succeed(References.MinimumLogLevel, "Debug" as const),
+    Layer.succeed(CurrentLogRate, new LogRate()),
+  )
+  return { lines, layer }
+}

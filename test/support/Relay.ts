@@ -1,0 +1,40 @@
+// A TCP relay to a port of this machine that counts its connections.
+import net from "node:net"
+
+export interface Relay {
+  readonly port: number
+  /** Connections so far. */
+  readonly opened: () => number
+  readonly stop: () => void
+}
+
+/** Listens on a free port of 127.0.0.1. */
+export const startRelay = (port: number): Promise<Relay> =>
+  new Promise((resolve, reject) => {
+    let opened = 0
+    const sockets = new Set<net.Socket>()
+    const server = net.createServer((near) => {
+      opened += 1
+      const far = net.connect({ port, host: "127.0.0.1" })
+      for (const socket of [near, far]) {
+        sockets.add(socket)
+        // Its other side is ended by the close that follows.
+        socket.on("error", () => {})
+        socket.on("close", () => {
+          sockets.delete(socket)
+          near.destroy()
+          far.destroy()
+        })
+      }
+      near.pipe(far).pipe(near)
+    })
+    const stop = (): void => {
+      server.close()
+      for (const socket of sockets) socket.destroy()
+    }
+    server.once("error", reject).listen(0, "127.0.0.1", () => {
+      const address = server.address()
+      if (address === null || typeof address === "string") return reject(new Error("no port"))
+      resolve({ port: address.port, opened: () => opened, stop })
+    })
+  })

@@ -1,0 +1,31 @@
+// A running node's catalog, edited and read again, as an operator does it over HTTP.
+import { Effect } from "effect"
+import { expect } from "vitest"
+import { Redeployment } from "#actors/Redeployment.ts"
+import type { ReloadRecord } from "#api/CatalogReload.ts"
+import { Accounts } from "#store/Accounts.ts"
+import { type TestModel, writeCatalog } from "./TestCatalog.ts"
+import type { TestNode } from "./TestNode.ts"
+
+/** A key with the scope that a reload asks for. */
+export const operatorKey = (node: TestNode): Promise<string> =>
+  node.run(
+    Effect.flatMap(Accounts, (accounts) =>
+      Effect.map(accounts.createKey({ org: "dev", scope: "superadmin" }), ({ apiKey }) => apiKey),
+    ),
+  )
+
+export const askToReload = async (node: TestNode): Promise<Response> =>
+  node.post("/v1/models/reload", "", { key: await operatorKey(node) })
+
+/** Writes the catalog and has the node read it. */
+export const reload = async (node: TestNode, models: ReadonlyArray<TestModel>): Promise<ReloadRecord> => {
+  writeCatalog(node.catalog, models)
+  const response = await askToReload(node)
+  expect(response.status).toBe(200)
+  return (await response.json()) as ReloadRecord
+}
+
+/** Engines that were removed or replaced and have not ended. */
+export const leaving = (node: TestNode): Promise<number> =>
+  node.run(Effect.map(Redeployment, (redeployment) => redeployment.leaving().length))

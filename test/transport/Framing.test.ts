@@ -1,0 +1,265 @@
+// Requests that two parsers could read differently, as raw bytes. Each is refused or its connection is closed, at the
+// latest when uWS's deadline for a head is over (10 to 12 s), and nothing of it reaches the application. What the
+// bundled parser takes all the same stands below, in a table of its own: see docs/security.md.
+import { Effect } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { RawConnection } from "../support/RawHttp.ts"
+import { startListener, type TestListener } from "./TestListener.ts"
+
+let server: TestListener
+/** Targets that reached the application. */
+const served: Array<string> = []
+
+const answer = Effect.gen(function* () {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  served.push(request.url)
+  if (request.url.startsWith("/ws")) {
+    const socket = yield* request.upgrade
+    yield* Effect.scoped(Effect.flatMap(socket.reader, (reader) => reader.pull)).pipe(Effect.ignore)
+    return HttpServerResponse.empty()
+  }
+  return HttpServerResponse.text(yield* request.text)
+})
+
+beforeAll(async () => {
+  const every = (["GET", "POST"] as const).map((method) => HttpRouter.route(method, "/*", answer))
+  server = await startListener(every)
+})
+afterAll(() => server.stop())
+
+interface Outcome {
+  /** Of every answer, in order. */
+  readonly statuses: ReadonlyArray<number>
+  readonly text: string
+  readonly closed: boolean
+}
+
+/** uWS closes a head without an end after 10 s, counted in steps of 4 s. */
+const headDeadlineMs = 13_000
+
+/** Sends the bytes and waits until the server has closed the connection. */
+const closedBy = async (bytes: string, patienceMs: number): Promise<Outcome> => {
+  const connection = await RawConnection.open(server.port)
+  await connection.send(Buffer.from(bytes, "latin1"))
+  const late = new Promise<false>((resolve) => setTimeout(() => resolve(false), patienceMs))
+  const closed = await Promise.race([connection.closed.then(() => true), late])
+  connection.destroy()
+  const text = connection.unread.toString("latin1")
+  const statuses = [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
+  return { text, closed, statuses }
+}
+
+const host = "Host: test\r\n"
+const post = (headers: string, body = "{}") => `POST /bad HTTP/1.1\r\n${host}${headers}\r\n${body}`
+const get = (headers: string) => `GET /bad HTTP/1.1\r\n${host}${headers}\r\n`
+const chunked = "Transfer-Encoding: chunked\r\n"
+const chunks = "2\r\n{}\r\n0\r\n\r\n"
+const key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+const version = "Sec-WebSocket-Version: 13\r\n"
+const upgrade = (headers: string, method = "GET", connection = "Upgrade") =>
+  `${method} /ws HTTP/1.1\r\n${host}Upgrade: websocket\r\nConnection: ${connection}\r\n${headers}\r\n`
+const behind = `GET /bad HTTP/1.1\r\n${host}\r\n`
+
+/** A PROXY protocol header, version 2, naming 1.2.3.4 as the caller. */
+const proxyV2 = "\r\n\r\n\0\r\nQUIT\n\x21\x11\x00\x0c\x01\x02\x03\x04\x05\x06\x07\x08\x00\x01\x00\x02"
+
+/** What is sent, and the status it may get; `closed` is a connection that ends without an answer. */
+const malformed: ReadonlyArray<readonly [name: string, bytes: string, outcome: number | "closed"]> = [
+  ["two equal lengths", post("Content-Length: 2\r\nContent-Length: 2\r\n"), 400],
+  ["two different lengths", post("Content-Length: 2\r\nContent-Length: 40\r\n"), 400],
+  [
+    "a request in the longer of two lengths",
+    post("Content-Length: 2\r\nContent-Length: 40\r\n", `{}${behind}`),
+    "closed",
+  ],
+  ["two lengths on GET", get("Content-Length: 0\r\nContent-Length: 0\r\n"), 400],
+  ["a list of lengths", post("Content-Length: 2, 2\r\n"), 400],
+  ["an empty length", post("Content-Length:\r\n"), 400],
+  ["an empty length on GET", get("Content-Length: \r\n"), 400],
+  ["a length with a plus", post("Content-Length: +2\r\n"), 400],
+  ["a negative length", post("Content-Length: -2\r\n"), 400],
+  ["a length with a space inside", post("Content-Length: 2 2\r\n"), 400],
+  ["a hexadecimal length", post("Content-Length: 0x2\r\n"), 400],
+  ["a length with a fraction", post("Content-Length: 2.0\r\n"), 400],
+  ["a length in words", post("Content-Length: two\r\n"), 400],
+  ["a length of 18 digits", post("Content-Length: 999999999999999999\r\n"), 400],
+  ["a length of 30 digits", post(`Content-Length: ${"9".repeat(30)}\r\n`), 400],
+  ["a length and chunked", post(`Content-Length: 2\r\n${chunked}`, chunks), 400],
+  ["chunked and a length", post(`${chunked}Content-Length: 2\r\n`, chunks), 400],
+  ["an empty encoding and a length", post("Transfer-Encoding:\r\nContent-Length: 2\r\n"), 400],
+  ["encoding xchunked", post("Transfer-Encoding: xchunked\r\n", chunks), 400],
+  ["encoding gzip, chunked", post("Transfer-Encoding: gzip, chunked\r\n", chunks), 400],
+  ["encoding chunked, identity", post("Transfer-Encoding: chunked, identity\r\n", chunks), 400],
+  ["encoding identity", post("Transfer-Encoding: identity\r\n"), 400],
+  ["encoding gzip", post("Transfer-Encoding: gzip\r\n", chunks), 400],
+  ["an empty encoding", post("Transfer-Encoding:\r\n", chunks), 400],
+  ["chunked twice in one header", post("Transfer-Encoding: chunked, chunked\r\n", chunks), 400],
+  ["two encodings", post(`${chunked}${chunked}`, chunks), 400],
+  ["chunked with a parameter", post("Transfer-Encoding: chunked;q=1\r\n", chunks), 400],
+  ["chunked in quotes", post('Transfer-Encoding: "chunked"\r\n', chunks), 400],
+  ["a space before the colon", get("A : b\r\n"), "closed"],
+  ["a space before a length's colon", post("Content-Length : 2\r\n"), "closed"],
+  ["a folded header", get("A: b\r\n c\r\n"), "closed"],
+  ["a header line that ends with LF", get("A: b\nB: c\r\n"), "closed"],
+  ["a bare CR in a header", get("A: b\rB: c\r\n"), "closed"],
+  ["a head that ends with LF", `GET /bad HTTP/1.1\n${host}\n`, 505],
+  ["NUL in a header", get("A: b\0c\r\n"), "closed"],
+  ["a control character in a header", get("A: b\x01c\r\n"), "closed"],
+  ["NUL in a header's name", get("A\0: b\r\n"), "closed"],
+  ["a header without a colon", get("A\r\n"), "closed"],
+  ["a header without a name before Host", `GET /bad HTTP/1.1\r\n: b\r\n${host}\r\n`, 400],
+  ["a parenthesis in a header's name", get("A(b: c\r\n"), "closed"],
+  ["no Host", "GET /bad HTTP/1.1\r\nA: b\r\n\r\n", 400],
+  ["no headers", "GET /bad HTTP/1.1\r\n\r\n", "closed"],
+  ["an empty Host", "GET /bad HTTP/1.1\r\nHost:\r\n\r\n", 400],
+  ["two Hosts", get(host), 400],
+  ["two Hosts in one header", "GET /bad HTTP/1.1\r\nHost: a, b\r\n\r\n", 400],
+  ["a Host with a path", "GET /bad HTTP/1.1\r\nHost: a/b\r\n\r\n", 400],
+  ["a Host with a user", "GET /bad HTTP/1.1\r\nHost: a@b\r\n\r\n", 400],
+  ["an absolute target", `GET http://test/bad HTTP/1.1\r\n${host}\r\n`, 505],
+  ["an asterisk", `OPTIONS * HTTP/1.1\r\n${host}\r\n`, 505],
+  ["an authority", `CONNECT test:443 HTTP/1.1\r\n${host}\r\n`, 505],
+  ["a target without a slash", `GET bad HTTP/1.1\r\n${host}\r\n`, 505],
+  ["a target with a fragment", `GET /bad#a HTTP/1.1\r\n${host}\r\n`, 400],
+  ["a control character in the target", `GET /bad\x01 HTTP/1.1\r\n${host}\r\n`, 505],
+  ["two spaces before the target", `GET  /bad HTTP/1.1\r\n${host}\r\n`, 505],
+  ["tabs in the request line", `GET\t/bad\tHTTP/1.1\r\n${host}\r\n`, 505],
+  ["an empty line before the request", `\r\n${behind}`, "closed"],
+  ["HTTP/0.9", "GET /bad\r\n", "closed"],
+  ["HTTP/1.0", `GET /bad HTTP/1.0\r\n${host}\r\n`, 505],
+  ["HTTP/1.2", `GET /bad HTTP/1.2\r\n${host}\r\n`, 505],
+  ["HTTP/2's preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505],
+  ["a TLS hello", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 505],
+  ["PROXY protocol 1", `PROXY TCP4 1.2.3.4 5.6.7.8 1 2\r\n${behind}`, 505],
+  ["PROXY protocol 2", `${proxyV2}${behind}`, 400],
+  ["an empty method", ` /bad HTTP/1.1\r\n${host}\r\n`, 400],
+  ["a method that is no token", `G@T /bad HTTP/1.1\r\n${host}\r\n`, 400],
+  ["a method of 40 characters", `${"A".repeat(40)} /bad HTTP/1.1\r\n${host}\r\n`, 400],
+  ["a request line of 70,000 bytes", `GET /${"a".repeat(70_000)} HTTP/1.1\r\n${host}\r\n`, 431],
+  ["a request line of 40,000 bytes", `GET /${"a".repeat(40_000)} HTTP/1.1\r\n${host}\r\n`, 431],
+  ["a header of 70,000 bytes", get(`A: ${"a".repeat(70_000)}\r\n`), 431],
+  ["101 headers", get("A: b\r\n".repeat(101)), 431],
+  ["a head without an end", `GET /bad HTTP/1.1\r\n${host}A: b`, "closed"],
+  ["a chunk size in words", post(chunked, "zz\r\n{}\r\n0\r\n\r\n"), 400],
+  ["a negative chunk size", post(chunked, "-2\r\n{}\r\n0\r\n\r\n"), 400],
+  ["a chunk size with 0x", post(chunked, "0x2\r\n{}\r\n0\r\n\r\n"), 400],
+  ["a chunk size past 64 bits", post(chunked, "fffffffffffffffff\r\n{}\r\n0\r\n\r\n"), 400],
+  ["a WebSocket of version 8", upgrade(`${key}Sec-WebSocket-Version: 8\r\n`), 426],
+  ["a WebSocket without a version", upgrade(key), 426],
+  ["a WebSocket of two versions", upgrade(`${key}${version}${version}`), 426],
+  ["a WebSocket without a key", upgrade(version), 400],
+  ["a WebSocket with two keys", upgrade(`${key}${key}${version}`), 400],
+  ["a WebSocket key of 15 bytes", upgrade(`Sec-WebSocket-Key: ${"A".repeat(20)}\r\n${version}`), 400],
+  ["a WebSocket key that is no base64", upgrade(`Sec-WebSocket-Key: ${"!".repeat(22)}==\r\n${version}`), 400],
+  ["a WebSocket key of 18 bytes", upgrade(`Sec-WebSocket-Key: ${"A".repeat(24)}\r\n${version}`), 400],
+  ["a WebSocket by POST", upgrade(`${key}${version}`, "POST"), 400],
+  ["a WebSocket without Connection: Upgrade", upgrade(`${key}${version}`, "GET", "keep-alive"), 400],
+]
+
+describe("malformed requests", () => {
+  it("are refused or closed, and none is served", { timeout: 30_000 }, async () => {
+    const outcomes = await Promise.all(malformed.map(([, bytes]) => closedBy(bytes, headDeadlineMs)))
+    const said = outcomes.map(({ closed, statuses }) => (closed ? statuses.join(" ") || "closed" : "open"))
+    const found = malformed.map(([name], i) => `${name}: ${said[i]}`)
+    expect(found).toEqual(malformed.map(([name, , outcome]) => `${name}: ${outcome}`))
+    expect(served).toEqual([])
+    const old = outcomes[malformed.findIndex(([name]) => name.includes("version 8"))]
+    expect(old?.text.toLowerCase()).toContain("\r\nsec-websocket-version: 13\r\n")
+  })
+
+  it("are not their well-formed neighbours", async () => {
+    served.length = 0
+    for (const [bytes, status] of [
+      [post("Content-Length: 2\r\n"), 200],
+      [post("Content-Length: 0\r\n", ""), 200],
+      [post("Transfer-Encoding: Chunked\r\n", chunks), 200],
+      [get("Host-Of: a, b\r\n"), 200],
+      ["GET /bad HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n", 200],
+      ["GET /bad HTTP/1.1\r\nHost: a.example:1\r\n\r\n", 200],
+      [upgrade(`${key}${version}`, "GET", "keep-alive, Upgrade"), 101],
+    ] as const) {
+      const connection = await RawConnection.open(server.port)
+      await connection.send(Buffer.from(bytes, "latin1"))
+      await connection.bytes(12)
+      expect([bytes, connection.unread.subarray(0, 12).toString()]).toEqual([bytes, `HTTP/1.1 ${status}`])
+      connection.destroy()
+    }
+    expect(served).toHaveLength(7)
+  })
+})
+
+/**
+ * uWS hides chunk lines from the application and reads them more freely than RFC 9112 allows. What follows such a body
+ * on its connection is therefore never taken for a request, and the connection is closed.
+ */
+const lenient: ReadonlyArray<readonly [name: string, body: string]> = [
+  ["a chunk line that ends with LF", "2\n{}\r\n0\r\n\r\n"],
+  ["a chunk without its CRLF", "2\r\n{}XX0\r\n\r\n"],
+  ["a chunk extension behind a space", "2 ;a=b\r\n{}\r\n0\r\n\r\n"],
+  ["a chunk line without a size", "\r\n"],
+  ["a colon as a digit", ":\r\n0123456789\r\n0\r\n\r\n"],
+  ["a well-formed body", chunks],
+  ["trailers", "2\r\n{}\r\n0\r\nA: b\r\n\r\n"],
+]
+
+describe("chunked bodies", () => {
+  it.each(lenient)("end their connection: %s", async (_name, body) => {
+    served.length = 0
+    const bytes = post(chunked, body)
+    expect(await closedBy(bytes, 1_000)).toMatchObject({ closed: true })
+    // Behind the body in one write, and in a write of its own.
+    const smuggled = `GET /smuggled HTTP/1.1\r\n${host}\r\n`
+    expect(await closedBy(`${bytes}${smuggled}`, 1_000)).toMatchObject({ closed: true })
+    const connection = await RawConnection.open(server.port)
+    await connection.send(Buffer.from(bytes, "latin1"))
+    await connection.send(smuggled)
+    await connection.closed
+    expect(served).not.toContain("/smuggled")
+  })
+})
+
+describe("a listener without chunked bodies", () => {
+  it("wants a length", async () => {
+    const strict = await startListener([HttpRouter.route("POST", "/*", answer)], {
+      settings: { chunkedBodies: false },
+    })
+    served.length = 0
+    const connection = await RawConnection.open(strict.port)
+    await connection.send(Buffer.from(post(chunked, chunks), "latin1"))
+    expect((await connection.response()).status).toBe(411)
+    await connection.closed
+    const lengthed = await RawConnection.open(strict.port)
+    await lengthed.send(post("Content-Length: 2\r\n"))
+    expect((await lengthed.response()).status).toBe(200)
+    lengthed.destroy()
+    expect(served).toEqual(["/bad"])
+    await strict.stop()
+  })
+})
+
+/** A frame's first two bytes and what follows; the mask is zero, so the content stands as it is. */
+const frames: ReadonlyArray<readonly [name: string, bytes: ReadonlyArray<number>]> = [
+  ["the first reserved bit", [0xc1, 0x81, 0, 0, 0, 0, 97]],
+  ["the second reserved bit", [0xa1, 0x81, 0, 0, 0, 0, 97]],
+  ["a data opcode that is not defined", [0x83, 0x81, 0, 0, 0, 0, 97]],
+  ["a control opcode that is not defined", [0x8b, 0x80, 0, 0, 0, 0]],
+  ["a ping in fragments", [0x09, 0x80, 0, 0, 0, 0]],
+  ["a ping of 126 bytes", [0x89, 0xfe, 0, 126, 0, 0, 0, 0, ...new Array<number>(126).fill(0)]],
+  ["a continuation of nothing", [0x80, 0x81, 0, 0, 0, 0, 97]],
+  ["a text inside a text", [0x01, 0x81, 0, 0, 0, 0, 97, 0x81, 0x81, 0, 0, 0, 0, 97]],
+  ["a text that is not UTF-8", [0x81, 0x81, 0, 0, 0, 0, 0xff]],
+  ["4 GB", [0x82, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]],
+  ["a length of 64 bits", [0x82, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1]],
+  ["a close code of one byte", [0x88, 0x81, 0, 0, 0, 0, 3]],
+]
+
+describe("a WebSocket is closed for a frame with", () => {
+  it.each(frames)("%s", async (_name, bytes) => {
+    const connection = await RawConnection.open(server.port)
+    await connection.send(upgrade(`${key}${version}`))
+    await connection.bytes(12)
+    await connection.send(Uint8Array.from(bytes))
+    await connection.closed
+  })
+})
