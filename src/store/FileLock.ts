@@ -1,5 +1,6 @@
 // A lock between processes that its holder's death gives back, whatever killed it: a transaction on an empty SQLite
 // file. A file with a process id in it would have to be guessed about after a crash. Used by the downloader and by an edge for its data directory.
+import { closeSync, openSync } from "node:fs"
 import { DatabaseSync } from "node:sqlite"
 import { Effect, type Scope } from "effect"
 
@@ -18,6 +19,8 @@ const askAgainMs = 250
 
 /** Tries once: the way to give it back, or undefined where another holds it. Throws where no lock can be made. */
 const take = (path: string): (() => void) | undefined => {
+  // SQLite says only that it cannot open a file; the system says why.
+  closeSync(openSync(path, "a", 0o600))
   const database = new DatabaseSync(path)
   try {
     database.exec("PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE")

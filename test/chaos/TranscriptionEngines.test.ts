@@ -68,10 +68,10 @@ describe("the engine's process dies", () => {
       error: "The model's engine stopped unexpectedly",
     })
     expect(opened.events.join("")).not.toContain("transcript.text.done")
-    const after = await metered(node, "dev")
-    expect(after.requests).toBe(before.requests + 1)
-    expect(after.audioMs).toBeGreaterThan(before.audioMs)
-    expect(after.audioMs).toBeLessThan(before.audioMs + seconds * 1000)
+    const charged = (await metered(node, "dev")).audioMs - before.audioMs
+    // None where the first call of the engine had not ended, and never all of the file.
+    expect(charged).toBeGreaterThanOrEqual(0)
+    expect(charged).toBeLessThan(200_000)
     await untilLoaded()
   })
 

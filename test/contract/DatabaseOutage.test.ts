@@ -5,7 +5,7 @@ import { startCommand } from "../support/NodeProcess.ts"
 import { databasePassword, hasPostgres } from "../support/PostgresServer.ts"
 import { complete, SharedNodes } from "../support/SharedNodes.ts"
 import { fakeModel } from "../support/TestCatalog.ts"
-import { eventually, type TestNode } from "../support/TestNode.ts"
+import { eventually, type TestNode, temporaryDir } from "../support/TestNode.ts"
 import { poll, transcribe, untilDone } from "../support/TranscriptionClient.ts"
 
 /** 30 s of audio take it 0.7 s: two minutes end while the database is away. */
@@ -84,8 +84,10 @@ describe.skipIf(!hasPostgres)("a shared database", () => {
 
     const wrong = shared.databaseUrl.replace(databasePassword, `${databasePassword}-no`)
     const nobodyThere = shared.databaseUrl.replace(/:\d+\//, ":1/")
+    const elsewhere = temporaryDir()
+    const own = { EDGEWISE_DATA_DIR: elsewhere.path, EDGEWISE_DATABASE_URL: "" }
     const refused = await Promise.all([
-      startCommand(["serve", "--database-url", nobodyThere], { ...env, EDGEWISE_DATABASE_URL: "" }).finished,
+      startCommand(["serve", "--database-url", nobodyThere], own).finished,
       startCommand(["orgs", "show", "from-outside"], { ...env, EDGEWISE_DATABASE_URL: wrong }).finished,
     ])
     for (const { status, stderr, stdout } of refused) {
@@ -93,5 +95,6 @@ describe.skipIf(!hasPostgres)("a shared database", () => {
       expect(stderr).toMatch(/^postgres:\/\/127\.0\.0\.1:\d+\/postgres: [^\n]+\n$/)
       expect(stderr + stdout).not.toContain(databasePassword)
     }
+    elsewhere.remove()
   })
 })
