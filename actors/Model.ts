@@ -47,7 +47,7 @@ export class Model {
   /** The last claim; it counts until its process has ended. */
   private claim: Grant | undefined
   private readonly meters: ModelMeters
-  private readonly suspects = new CrashSuspects()
+  private suspects = new CrashSuspects()
   private readonly standing: ModelStanding
   private readonly news: ModelNews
   /** An operator's unload stays in force until an operator's load. */
@@ -165,10 +165,14 @@ export class Model {
     })
   }
 
-  /** An operator's unload: requests get `Model not loaded` until it is loaded again. Ends a load that is under way. */
+  /**
+   * An operator's unload: requests get `Model not loaded` until it is loaded again. Ends a load that is under way, and
+   * forgets which users were there at crashes.
+   */
   get unload(): Effect.Effect<Unloaded, ModelUnavailable | UnloadFailed> {
     return Effect.suspend(() => {
       this.held = true
+      this.suspects = new CrashSuspects()
       if (this.abandonLoad !== undefined)
         Deferred.doneUnsafe(this.abandonLoad, Effect.fail(this.standing.unavailable()))
       return this.ask<Unloaded, ModelUnavailable | UnloadFailed>(new Unload())

@@ -166,8 +166,10 @@ describe("a job of a model that the catalog no longer has", () => {
       expect(early.length).toBeGreaterThan(10)
       expect(early.every(([event]) => event === "return")).toBe(true)
       const late = yield* becomesAfter(11, () => undefined)
-      expect(late.at(-1)).toEqual(["fail", "Model not loaded: the node no longer has none"])
-      expect(late.filter(([event]) => event === "fail")).toHaveLength(1)
+      // The end of the test may interrupt the removal of the upload; the store ignores the return that follows.
+      expect(late.filter(([event]) => event === "fail")).toEqual([
+        ["fail", "Model not loaded: the node no longer has none"],
+      ])
     }),
   )
 })

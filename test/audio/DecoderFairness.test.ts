@@ -1,13 +1,13 @@
 // Files share the decoder processes by user: a long file gives its process back while another user's file waits, and goes on
 // later without losing or repeating a sample. Real files and processes; the choice itself as a property.
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { it as effectIt } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import fc from "fast-check"
 import { afterAll, describe, expect, it } from "vitest"
-import { openAudio } from "#api/TranscriptionAudio.ts"
+import { openAudio, ringFolder } from "#api/TranscriptionAudio.ts"
 import { Decoder, makeDecoder } from "#audio/Decoder.ts"
 import { type Ask, victimOf } from "#audio/DecoderPool.ts"
 import { readSpan } from "#engines/shared/listening/Span.ts"
@@ -63,9 +63,12 @@ describe("the decode that gives its process back", () => {
 })
 
 const seconds = 400
-const long = join(folder, "long")
+const uploads = join(folder, "uploads")
+mkdirSync(uploads)
+mkdirSync(ringFolder(uploads))
+const long = join(uploads, "long")
 writeFileSync(long, wavBytes(chirp(seconds * 16_000, 16_000), 16_000, "16"))
-const short = join(folder, "short")
+const short = join(uploads, "short")
 writeFileSync(short, wavBytes(chirp(16_000, 16_000), 16_000, "16"))
 
 /** Takes a file's samples as a recogniser does: a window, then `pause`. */
