@@ -1,0 +1,53 @@
+// The hostile suite: mutated inputs, and the attacks of docs/security.md. Rows, no logic.
+import type { Effect, Scope } from "effect"
+import type { ChildFailed } from "../support/Child.ts"
+import type { Section } from "../support/Findings.ts"
+import { type AttacksPlan, attacks } from "./Attacks.ts"
+import { type FuzzPlan, fuzz, replay } from "./Fuzz.ts"
+
+type Size = Omit<FuzzPlan, "seed">
+
+/** Under five minutes. */
+export const full: Size = {
+  inputs: 200_000,
+  perSecond: 800,
+  seconds: 260,
+  quietSeconds: 10,
+  warmUpSeconds: 4,
+}
+/** Under a minute. */
+const quick: Size = { inputs: 20_000, perSecond: 800, seconds: 40, quietSeconds: 4, warmUpSeconds: 4 }
+/** For `npm test`: what counts is that all inputs are sent, however long a busy machine takes. */
+export const small: Size = {
+  inputs: 3_000,
+  perSecond: 500,
+  seconds: 90,
+  quietSeconds: 0.5,
+  warmUpSeconds: 1,
+}
+
+/** Five minutes. */
+const fullAttacks: AttacksPlan = { rounds: 2, seconds: 6 }
+/** A minute and a half. */
+const quickAttacks: AttacksPlan = { rounds: 1, seconds: 3 }
+
+/** Seeds from 0 to this, less one, when none is given. */
+const seeds = 1_000_000
+
+export interface HostileOptions {
+  readonly quick: boolean
+  readonly seed: number | undefined
+  /** Index of the one input to send. */
+  readonly only: number | undefined
+  readonly attacks: boolean
+}
+
+export const hostileSuite = ({
+  attacks: isAttacks,
+  only,
+  quick: isQuick,
+  seed = Math.floor(Math.random() * seeds),
+}: HostileOptions): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> => {
+  if (isAttacks) return attacks(isQuick ? quickAttacks : fullAttacks)
+  return only === undefined ? fuzz({ ...(isQuick ? quick : full), seed }) : replay(seed, only)
+}
