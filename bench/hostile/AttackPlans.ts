@@ -62,13 +62,16 @@ const plans: Readonly<Record<AttackName, (clipPort: number) => AttackPlan>> = {
     return { connectionsPerSecond: 4, mostConnections: 2, first, closesOnAnswer: true }
   },
   "H1 voice URL of one-byte chunks": (clipPort) => {
-    const body = { model: "clone", voice: `http://127.0.0.1:${clipPort}/clip.wav`, input: "a" }
+    const voice = `http://127.0.0.1:${clipPort}/clip.wav`
+    const body = { model: "clone", voice, voice_transcript: "a", input: "a" }
     const first = post("/v1/audio/speech", "application/json", Buffer.from(JSON.stringify(body)))
     return { connectionsPerSecond: 4, mostConnections: 4, first, closesOnAnswer: true }
   },
   "H2 two lengths": () => {
-    const head = "POST /v1/models HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ncontent-length: 2\r\n\r\n{}"
-    const first = Buffer.concat([Buffer.from(head), Buffer.alloc(250_000, "x")])
+    const bytes = 250_000
+    const lengths = `content-length: ${bytes}\r\n`.repeat(2)
+    const head = Buffer.from(`POST /v1/models HTTP/1.1\r\nhost: x\r\n${lengths}\r\n`)
+    const first = Buffer.concat([head, Buffer.alloc(bytes, "x")])
     return { connectionsPerSecond: 100, mostConnections: 400, first, closesOnAnswer: false }
   },
   "H3 pipelined /nope": () => ({

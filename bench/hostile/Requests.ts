@@ -34,7 +34,12 @@ export const jsonCalls: Some<JsonCall> = [
   json("/v1/audio/speech", { model: "voice", voice: "fake", input: "One, two.", response_format: "opus" }),
   json("/v1/audio/speech", { model: "voice", voice: "fake", input: "12:30 ≥ 5", stream: true, speed: 1.5 }),
   json("/v1/audio/speech", { model: "voice", voice: "fake", input: "Mr. Fox", response_format: "mp3" }),
-  json("/v1/audio/speech", { model: "clone", voice: "http://127.0.0.1:1/a.wav", input: "a" }),
+  json("/v1/audio/speech", {
+    model: "clone",
+    voice: "http://127.0.0.1:1/a.wav",
+    voice_transcript: "a",
+    input: "a",
+  }),
   json("/v1/models/load", { model_name: "fake" }),
   json("/v1/models/unload", { model_name: "fake" }),
 ]

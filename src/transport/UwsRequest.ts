@@ -129,8 +129,9 @@ export class UwsRequest extends Inspectable.Class implements HttpServerRequest.H
       }),
     )
     // Effect's parser throws where a boundary ends a part's head before the empty line.
-    return Stream.catchDefect(Stream.pipeThroughChannel(counted, Multipart.makeChannel(this.headers)), (defect) =>
-      Stream.fail(Multipart.MultipartError.fromReason("Parse", defect)),
+    return Stream.catchDefect(
+      Stream.pipeThroughChannel(counted, Multipart.makeChannel(this.headers)),
+      (defect) => Stream.fail(Multipart.MultipartError.fromReason("Parse", defect)),
     )
   }
 
