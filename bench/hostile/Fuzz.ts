@@ -104,11 +104,13 @@ export const fuzz = (plan: FuzzPlan): Effect.Effect<ReadonlyArray<Section>, Chil
     const memoryBefore = yield* gateway.child.ask("memory")
     yield* Effect.promise(() => forgetPeak(gateway.child.pid))
     const restartsBefore = yield* engineRestarts(gateway)
+    yield* gateway.child.ask("watchLoop")
     yield* take
 
     const { alive, decodersStarted, progress } = yield* send(stage, { ...plan, from: 0, to: plan.inputs })
     const during = yield* take
     const { peak } = yield* Effect.promise(() => resident(gateway.child.pid))
+    const loop = alive ? yield* gateway.child.ask("loopDelay") : undefined
     if (alive) yield* Effect.sleep(plan.quietSeconds * 1000)
     const after = yield* take
     const rest = (yield* honest.ask("stop")) ?? unseen
@@ -135,6 +137,9 @@ export const fuzz = (plan: FuzzPlan): Effect.Effect<ReadonlyArray<Section>, Chil
       ]),
       finding("honest chat, 99th percentile, beside the inputs", "ms", [during.chat.p99]),
       finding("  ratio", "times", [during.chat.p99 / worse(before, after)]),
+      finding("most own work in one tick of the gateway's event loop", "ms", [
+        loop?.longestWork ?? Number.NaN,
+      ]),
       finding("resident memory of the gateway, grown by (collected)", "MiB", [
         ((memory?.residentBytes ?? Number.NaN) - memoryBefore.residentBytes) / mib,
       ]),
