@@ -7,7 +7,7 @@ import type { Input } from "./Inputs.ts"
 const silentMs = 150
 /** After the first bytes of an answer to broken framing, and after a conversation's last frame. */
 const settleMs = 30
-/** A request with right framing must be answered within this. */
+/** A request with right framing and a right handshake must be answered within this. */
 const answerMs = 20_000
 /** Connections that are kept for the next request with right framing. */
 const mostKept = 32
@@ -121,7 +121,8 @@ export class Deliveries {
       socket.on("connect", () => {
         connected = true
       })
-      endIn(input.framed ? answerMs : silentMs, input.framed ? "no answer" : "silent")
+      const due = input.framed || input.kind === "frames"
+      endIn(due ? answerMs : silentMs, due ? "no answer" : "silent")
       let whole = false
       write(socket, cut(input.bytes, input.pieces), () => {
         whole = true
