@@ -1,6 +1,6 @@
 // The hostile suite: mutated inputs, and the attacks of docs/security.md. Rows, no logic.
-import type { Effect, Scope } from "effect"
-import type { ChildFailed } from "../support/Child.ts"
+import { Effect, type Scope } from "effect"
+import { ChildFailed } from "../support/Child.ts"
 import type { Section } from "../support/Findings.ts"
 import { type AttacksPlan, attacks } from "./Attacks.ts"
 import { type FuzzPlan, fuzz, replay } from "./Fuzz.ts"
@@ -46,8 +46,16 @@ export const hostileSuite = ({
   attacks: isAttacks,
   only,
   quick: isQuick,
-  seed = Math.floor(Math.random() * seeds),
+  seed,
 }: HostileOptions): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> => {
   if (isAttacks) return attacks(isQuick ? quickAttacks : fullAttacks)
-  return only === undefined ? fuzz({ ...(isQuick ? quick : full), seed }) : replay(seed, only)
+  if (only === undefined) {
+    return fuzz({ ...(isQuick ? quick : full), seed: seed ?? Math.floor(Math.random() * seeds) })
+  }
+  if (seed === undefined) {
+    return Effect.fail(
+      new ChildFailed({ child: "bench hostile", detail: "--only wants the --seed of the run" }),
+    )
+  }
+  return replay(seed, only)
 }
