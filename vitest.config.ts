@@ -1,8 +1,12 @@
-import { defineConfig } from "vitest/config"
+import { configDefaults, defineConfig } from "vitest/config"
 
-export default defineConfig({
+/** Tests of minutes: `npm run test:long` runs them and no others. */
+const longTests = "test/**/*.long.test.ts"
+
+export default defineConfig(({ mode }) => ({
   test: {
-    include: ["test/**/*.test.ts"],
+    include: mode === "long" ? [longTests] : ["test/**/*.test.ts"],
+    exclude: mode === "long" ? configDefaults.exclude : [...configDefaults.exclude, longTests],
     globalSetup: "test/support/OneTemporaryFolder.ts",
     // Two cores: more forks than that would make every timing in the suite a lie.
     maxWorkers: 2,
@@ -13,4 +17,4 @@ export default defineConfig({
     hookTimeout: 60_000,
     disableConsoleIntercept: true,
   },
-})
+}))

@@ -7,6 +7,7 @@ import { runCommandLine } from "../src/cli/CommandLine.ts"
 import { version } from "../src/cli/Version.ts"
 import { accessSuite } from "./access/Suite.ts"
 import { chaosSuite } from "./chaos/Suite.ts"
+import { hostileSuite } from "./hostile/Suite.ts"
 import { liveSuite } from "./live/Suite.ts"
 import { controlSuite, cyclesSuite, slowClientsSuite } from "./operations/Suite.ts"
 import { speechSuite } from "./speech/Suite.ts"
@@ -40,20 +41,55 @@ const flags = {
   ),
 }
 
+/** Runs a suite and prints what it found. */
+const measure = Effect.fn(function* (
+  { json, quick, suite: name }: { readonly suite: string; readonly quick: boolean; readonly json: boolean },
+  sections: Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope>,
+) {
+  const startedMs = yield* Clock.currentTimeMillis
+  const machine = describeMachine(new Date(startedMs))
+  const found = yield* Effect.scoped(sections)
+  const elapsedSeconds = ((yield* Clock.currentTimeMillis) - startedMs) / 1000
+  const report: Report = { suite: name, quick, machine, elapsedSeconds, sections: found }
+  yield* Console.log(json ? asJson(report) : asText(report))
+})
+
 const command = (name: string, description: string, suite: Suite) =>
-  Command.make(
-    name,
-    flags,
-    Effect.fn(function* ({ json, profileDir, quick }) {
-      const startedMs = yield* Clock.currentTimeMillis
-      const machine = describeMachine(new Date(startedMs))
-      const options = { quick, profileDir: Option.getOrUndefined(profileDir) }
-      const sections = yield* Effect.scoped(suite(options))
-      const elapsedSeconds = ((yield* Clock.currentTimeMillis) - startedMs) / 1000
-      const report: Report = { suite: name, quick, machine, elapsedSeconds, sections }
-      yield* Console.log(json ? asJson(report) : asText(report))
-    }),
+  Command.make(name, flags, ({ json, profileDir, quick }) =>
+    measure({ suite: name, quick, json }, suite({ quick, profileDir: Option.getOrUndefined(profileDir) })),
   ).pipe(Command.withDescription(description))
+
+const hostile = Command.make(
+  "hostile",
+  {
+    quick: flags.quick,
+    json: flags.json,
+    seed: Flag.Int("seed").pipe(
+      Flag.withDescription("Seed of the inputs; a random one, which is printed, if absent"),
+      Flag.optional,
+    ),
+    only: Flag.Int("only").pipe(
+      Flag.withDescription("Send the input of this index alone and show it; wants --seed"),
+      Flag.optional,
+    ),
+    attacks: Flag.Boolean("attacks").pipe(
+      Flag.withDescription(
+        "The attacks of docs/security.md, one after the other, in place of mutated inputs",
+      ),
+      Flag.withDefault(false),
+    ),
+  },
+  ({ attacks, json, only, quick, seed }) =>
+    measure(
+      { suite: "hostile", quick, json },
+      hostileSuite({
+        attacks,
+        quick,
+        seed: Option.getOrUndefined(seed),
+        only: Option.getOrUndefined(only),
+      }),
+    ),
+).pipe(Command.withDescription("Mutated inputs and attacks against a node that serves honest clients"))
 
 const bench = Command.make("bench").pipe(
   Command.withDescription("Measurements of edgewise, with their method and their machine"),
@@ -66,6 +102,7 @@ const bench = Command.make("bench").pipe(
       "Every built-in model loaded and unloaded 100 times: what stays in memory",
       cyclesSuite,
     ),
+    hostile,
     command("live", "Live transcription: exactness, cost of a session, lag, room, memory", liveSuite),
     command("slow-clients", "slowhttptest with 1,000 connections: what others notice", slowClientsSuite),
     command("speech", "Speech: first audio, under-runs, cost of encoding", speechSuite),

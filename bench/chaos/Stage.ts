@@ -1,11 +1,9 @@
 // Everything the chaos suite needs, started once: a node with an engine of every kind, and the crowd. Called by the suite.
-import { execFile } from "node:child_process"
-import { fileURLToPath } from "node:url"
-import { promisify } from "node:util"
 import { Effect, type Scope } from "effect"
 import { type Child, ChildFailed, startChild } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
+import { createKey } from "../support/Keys.ts"
 import type { CrowdDesk } from "./crowdMain.ts"
 import { type Kind, kinds, models } from "./Models.ts"
 
@@ -14,21 +12,6 @@ export interface Stage {
   readonly crowd: Child<CrowdDesk>
   readonly operator: Target
 }
-
-const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
-
-/** A superadmin key of the node's own store, by the command that operators use. */
-const operatorKey = (dataDir: string): Effect.Effect<string, ChildFailed> =>
-  Effect.tryPromise({
-    try: async () => {
-      const args = ["keys", "create", "--org", "operators", "--scope", "superadmin", "--json"]
-      const env = { PATH: process.env.PATH, EDGEWISE_DATA_DIR: dataDir }
-      const flags = ["--disable-warning=ExperimentalWarning", main]
-      const { stdout } = await promisify(execFile)(process.execPath, [...flags, ...args], { env })
-      return (JSON.parse(stdout) as { readonly api_key: string }).api_key
-    },
-    catch: (cause) => new ChildFailed({ child: "edgewise keys create", detail: String(cause) }),
-  })
 
 const call = (target: Target, path: string, body?: unknown): Effect.Effect<unknown, ChildFailed> =>
   Effect.tryPromise({
@@ -72,7 +55,10 @@ export const startStage = (profileDir?: string): Effect.Effect<Stage, ChildFaile
       name: "crowd",
       entry: new URL("./crowdMain.ts", import.meta.url),
     })
-    const operator = { port: gateway.target.port, key: yield* operatorKey(gateway.dataDir) }
+    const operator = {
+      port: gateway.target.port,
+      key: yield* createKey(gateway.dataDir, "operators", "superadmin"),
+    }
     // Each a few times: the models have loaded, and the code on the way has been compiled.
     for (let time = 0; time < 20; time++) {
       for (const kind of kinds) yield* crowd.ask("ask", { kind, target: gateway.target })

@@ -23,6 +23,8 @@ export interface Child<D extends Desk> {
   readonly died: Effect.Effect<never, ChildFailed>
   /** Waits for a line of standard output, and fails when the child ends before it. */
   readonly line: (pattern: RegExp) => Effect.Effect<RegExpExecArray, ChildFailed>
+  /** The last 16 KB of its standard output, and of its standard error. */
+  readonly output: Effect.Effect<string>
 }
 
 export interface ChildOptions {
@@ -126,6 +128,8 @@ class RunningChild<D extends Desk> implements Child<D> {
 
   readonly line = (pattern: RegExp): Effect.Effect<RegExpExecArray, ChildFailed> =>
     this.#soon(`a line like ${pattern}`, this.#line(pattern))
+
+  readonly output: Effect.Effect<string> = Effect.sync(() => `${this.#out}\n${this.#err}`)
 
   #line(pattern: RegExp): Effect.Effect<RegExpExecArray, ChildFailed> {
     return Effect.callback((resume) => {

@@ -23,6 +23,10 @@ export interface GatewayOptions {
   readonly models: ReadonlyArray<Readonly<Record<string, unknown>>>
   /** Where a CPU profile of the gateway process is written when it stops. */
   readonly profileDir?: string | undefined
+  /** Settings besides those that every bench has. */
+  readonly settings?: Readonly<Record<`EDGEWISE_${string}`, string>>
+  /** Modules that are loaded before the node's own. */
+  readonly preload?: ReadonlyArray<URL>
 }
 
 const main = new URL("../../src/main.ts", import.meta.url)
@@ -39,7 +43,9 @@ const cleanEnvironment = (): NodeJS.ProcessEnv =>
 
 export const startGateway = ({
   models,
+  preload = [],
   profileDir,
+  settings,
 }: GatewayOptions): Effect.Effect<Gateway, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const folder = yield* temporaryFolder
@@ -51,7 +57,9 @@ export const startGateway = ({
       name: "edgewise serve",
       entry: main,
       args: ["serve", "--port", "0", "--catalog", catalog, "--data-dir", dataDir],
-      nodeFlags: ["--import", probe, ...profile],
+      nodeFlags: [probe, ...preload.map((module) => fileURLToPath(module))]
+        .flatMap((module) => ["--import", module])
+        .concat(profile),
       env: {
         ...cleanEnvironment(),
         EDGEWISE_ROLES: "edge",
@@ -59,6 +67,7 @@ export const startGateway = ({
         EDGEWISE_DRAIN_SECONDS: "1",
         EDGEWISE_LOG: "json",
         EDGEWISE_LOG_LEVEL: "warn",
+        ...settings,
       },
     })
     const [, port] = yield* child.line(/edge listening on http:\/\/[^\s]+:(\d+)/)

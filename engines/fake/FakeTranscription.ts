@@ -40,7 +40,7 @@ export const fakeTranscription: EngineDescriptor = {
   adapter: "fake-transcription",
   kind: "transcription",
   acquire: Effect.fnUntraced(function* (spec) {
-    const { callMs, languages, pieceSeconds, slots, words } = yield* decodeOptions(
+    const { callMs, languages, pieceSeconds, scripted, slots, words } = yield* decodeOptions(
       FakeTranscriptionOptions,
       spec,
     )
@@ -56,7 +56,7 @@ export const fakeTranscription: EngineDescriptor = {
       }
       out.started({ language })
       if (callMs > 0) yield* gate.withPermit(Effect.sleep(callMs))
-      yield* mishap(request.samples)
+      if (scripted) yield* mishap(request.samples)
       const heard = hear({ ...request, language }, pieceSeconds, words)
       for (const segment of heard.segments) {
         if (out.paused()) yield* out.resumed

@@ -45,6 +45,8 @@ export const FakeTranscriptionOptions = Schema.Struct({
   /** Time that one call takes, milliseconds. */
   callMs: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0))),
   languages: Schema.Array(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["en", "fr"]))),
+  /** Whether certain sample values script a crash, a hang or a failure. */
+  scripted: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(true))),
   /** Said instead of made-up words. */
   words: Schema.optionalKey(Schema.NonEmptyArray(Schema.NonEmptyString)),
 })

@@ -1,5 +1,5 @@
 // One log line for every answer that failed on this side: a status of 500 or more, or an answer that broke off after its
-// head. Watches the ends of all listeners' answers; the reason is what whoever made the answer has noted. Sockets report
+// head. Watches the ends of all listeners' answers; the reason is what the code that made the answer has noted. Sockets report
 // their sessions' failures themselves, with `reportFailure`. Never a query, a body or a text.
 import { Effect, Layer, Option } from "effect"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"

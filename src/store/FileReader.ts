@@ -49,7 +49,7 @@ export class FileReader {
     return found
   }
 
-  /** Passes over bytes, also beyond the end of the file: whoever reads there fails. */
+  /** Passes over bytes, also beyond the end of the file: a read there fails. */
   skip(count: number): void {
     this.position += count
   }

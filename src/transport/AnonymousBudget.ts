@@ -1,4 +1,4 @@
-// How many requests an address may make without a valid credential. They cost nobody any money, and a few thousand a
+// How many requests an address may make without a valid credential. They are free of charge, and a few thousand a
 // second would take a whole core. Counted when an answer has ended, asked before a request without any credential runs;
 // one that brings a credential is never refused here, whatever others at its address do. Used by UwsServer.
 import { clientAddress, type IsTrusted, subscriberOf } from "#domain/ClientAddress.ts"

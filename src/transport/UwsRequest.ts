@@ -128,7 +128,11 @@ export class UwsRequest extends Inspectable.Class implements HttpServerRequest.H
         )
       }),
     )
-    return Stream.pipeThroughChannel(counted, Multipart.makeChannel(this.headers))
+    // Effect's parser throws where a boundary ends a part's head before the empty line.
+    return Stream.catchDefect(
+      Stream.pipeThroughChannel(counted, Multipart.makeChannel(this.headers)),
+      (defect) => Stream.fail(Multipart.MultipartError.fromReason("Parse", defect)),
+    )
   }
 
   get multipart(): HttpServerRequest.HttpServerRequest["multipart"] {

@@ -216,6 +216,12 @@ describe("bodies", () => {
       /^body: is not complete/,
     ],
     ["an end in a part's head", good.contentType, good.body.subarray(0, 30), /^body: is not complete/],
+    [
+      "a boundary in the head of the first part",
+      "multipart/form-data; boundary=b",
+      '--b\r\ncontent-disposition: form-data; name="model"\r\n--b\r\n\r\nx\r\n--b--\r\n',
+      /^body: is not complete/,
+    ],
     ["an empty body", good.contentType, "", /^(body|file): /],
     [
       "noise",

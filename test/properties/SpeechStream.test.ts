@@ -105,8 +105,8 @@ it("a stream whose engine fails is a beginning of it, without an end and without
   )
 })
 
-it("a batch reply whose engine fails is a refusal and nothing else", async () => {
-  const formats = fc.constantFrom("pcm", "wav", "mp3")
+it("a batch reply in a container whose engine fails is a refusal and nothing else", async () => {
+  const formats = fc.constantFrom("wav", "mp3")
   await fc.assert(
     fc.asyncProperty(scripts, formats, async (steps, response_format) => {
       const failAt = steps.pieces
@@ -114,6 +114,22 @@ it("a batch reply whose engine fails is a refusal and nothing else", async () =>
       expect([reply.status, reply.body.toString("utf8")]).toEqual([502, '{"detail":"TTS backend error"}'])
     }),
     { numRuns: 20 },
+  )
+})
+
+it("a batch reply of pcm whose engine fails is what was made before, without an end and without a word", async () => {
+  await fc.assert(
+    fc.asyncProperty(scripts, fc.integer({ min: 0, max: 6 }), async (steps, at) => {
+      const failAt = Math.min(at, steps.pieces)
+      const reply = await speak(node, bodyOf({ ...steps, failAt }, { response_format: "pcm" }))
+      if (failAt === 0) {
+        expect([reply.status, reply.body.toString("utf8")]).toEqual([502, '{"detail":"TTS backend error"}'])
+        return
+      }
+      expect([reply.status, reply.complete]).toEqual([200, false])
+      expect(reply.body.equals(scriptSamples(steps, { pieces: failAt }))).toBe(true)
+    }),
+    { numRuns: 40 },
   )
 })
 

@@ -1,0 +1,137 @@
+// The table of attacks: each against a node whose other client chats on, by turns with quiet. What the other client notices, and
+// what the node's memory grows by.
+import { Effect, type Scope } from "effect"
+import { type ChildFailed, startChild } from "../support/Child.ts"
+import { type Finding, finding, type Section } from "../support/Findings.ts"
+import { models as transcriptionModels } from "../transcription/Models.ts"
+import { type AttackName, attackNames, mediaAttacks } from "./AttackPlans.ts"
+import type { AttackerDesk } from "./attackerMain.ts"
+import type { HonestSeen } from "./honestMain.ts"
+import { models } from "./Models.ts"
+import { decoderPids, forgetPeak, isHealthy, ownBytes, resident, type Stage, startStage } from "./Stage.ts"
+
+export interface AttacksPlan {
+  readonly rounds: number
+  /** Of quiet, and again of attack, a round. */
+  readonly seconds: number
+}
+
+interface Round {
+  readonly quiet: HonestSeen
+  readonly during: HonestSeen
+  readonly connections: number
+  readonly grownMib: number
+}
+
+const mib = 1024 * 1024
+const pollMs = 200
+/** After an attack, before the next quiet: what the attacker left behind is worked off. It counts as attacked. */
+const settleMs = 1_000
+const most = { transportMib: 64, mediaMib: 256, times: 3 }
+
+const decodersBytes = (stage: Stage) =>
+  Effect.promise(async () => {
+    const all = await Promise.all(decoderPids(stage.gateway).map(ownBytes))
+    return all.reduce((sum, bytes) => sum + bytes, 0)
+  })
+
+const attackers = startChild<AttackerDesk>({
+  name: "attacker",
+  entry: new URL("./attackerMain.ts", import.meta.url),
+})
+
+const take = (stage: Stage): Effect.Effect<HonestSeen, ChildFailed> =>
+  Effect.map(stage.honest.ask("take"), (seen) => seen as HonestSeen)
+
+const round = (stage: Stage, name: AttackName, seconds: number) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const { attacker, gateway } = stage
+      const child = yield* attackers
+      yield* take(stage)
+      yield* Effect.sleep(seconds * 1000)
+      const quiet = yield* take(stage)
+      yield* Effect.promise(() => forgetPeak(gateway.child.pid))
+      const { now } = yield* Effect.promise(() => resident(gateway.child.pid))
+      const decodersBefore = yield* decodersBytes(stage)
+      let decoders = decodersBefore
+      yield* child.ask("start", { name, target: attacker })
+      for (const untilMs = performance.now() + seconds * 1000; performance.now() < untilMs; ) {
+        yield* Effect.sleep(pollMs)
+        decoders = Math.max(decoders, yield* decodersBytes(stage))
+      }
+      const connections = (yield* child.ask("stop")) ?? 0
+      yield* Effect.sleep(settleMs)
+      const during = yield* take(stage)
+      const { peak } = yield* Effect.promise(() => resident(gateway.child.pid))
+      const grownMib = (peak - now + decoders - decodersBefore) / mib
+      return { quiet, during, connections, grownMib } satisfies Round
+    }),
+  )
+
+const rows = (name: AttackName, rounds: ReadonlyArray<Round>): ReadonlyArray<Finding> => {
+  const failed = rounds.reduce((sum, { during, quiet }) => sum + during.failed + quiet.failed, 0)
+  const answered = rounds.reduce((sum, { during, quiet }) => sum + during.answered + quiet.answered, 0)
+  const quiet = rounds.map((one) => one.quiet.chat.p99)
+  const during = rounds.map((one) => one.during.chat.p99)
+  const ratios = rounds.map((one) => one.during.chat.p99 / one.quiet.chat.p99)
+  const grown = Math.max(...rounds.map(({ grownMib }) => grownMib))
+  const limit = mediaAttacks.includes(name) ? most.mediaMib : most.transportMib
+  return [
+    finding(
+      `${name}: connections of the attacker`,
+      "",
+      rounds.map(({ connections }) => connections),
+    ),
+    finding(`${name}: p99 quiet`, "ms", quiet),
+    finding(`${name}: p99 under attack`, "ms", during),
+    finding(`${name}: the same / quiet`, "times", ratios, { is: "at most", value: most.times }),
+    finding(`${name}: requests that failed, of ${answered + failed}`, "", [failed], {
+      is: "at most",
+      value: 0,
+    }),
+    finding(`${name}: resident memory of the node, grown by`, "MiB", [grown], {
+      is: "at most",
+      value: limit,
+    }),
+  ]
+}
+
+const whisper = transcriptionModels.map((entry) => ({ ...entry, id: "whisper", price: {} }))
+
+export const attacks = (plan: AttacksPlan): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const stage = yield* startStage({
+      models: [...models, ...whisper],
+      others: false,
+      limits: "as delivered",
+      preload: [new URL("./loopbackClips.ts", import.meta.url)],
+    })
+    const findings: Array<Finding> = []
+    for (const name of attackNames) {
+      const rounds: Array<Round> = []
+      while (rounds.length < plan.rounds) rounds.push(yield* round(stage, name, plan.seconds))
+      findings.push(...rows(name, rounds))
+    }
+    findings.push(
+      finding(
+        "the same process answers /health at the end",
+        "",
+        [(yield* isHealthy(stage.gateway)) ? 1 : 0],
+        {
+          is: "at least",
+          value: 1,
+        },
+      ),
+    )
+    return [
+      {
+        title: "While one client attacks: another client's authenticated chat",
+        method:
+          `${plan.rounds} rounds of ${plan.seconds} s quiet and ${plan.seconds} s of attack; chat every 25 ms on a fake engine; ` +
+          "the attacker at the lowest priority; memory is the gateway's peak and what decoders do not share (RssAnon), read five " +
+          "times a second",
+        findings,
+      },
+    ]
+  })

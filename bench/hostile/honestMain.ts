@@ -1,0 +1,183 @@
+// The honest clients of the hostile suite, a process of their own: authenticated chat many times a second, and once a second each a
+// speech request, a transcription and a live session. Counts failures and times the chat.
+import { Agent, request } from "node:http"
+import { Speaker } from "../live/Speaker.ts"
+import { speech, wavOf } from "../live/Speech.ts"
+import type { Target } from "../support/Connection.ts"
+import { keepDesk } from "../support/Desk.ts"
+import { Latencies, type Percentiles } from "../support/Latencies.ts"
+import { multipartType, upload } from "./Requests.ts"
+
+/** Whether an answer has come yet or not, the next chat is sent: a node that answers nothing for a while is seen as often. */
+const chatEveryMs = 25
+const othersEveryMs = 1_000
+/** A request without an answer after this has failed. */
+const patienceMs = 30_000
+/** Requests of one client under way; one more is not sent and counts as failed. */
+const mostWaiting = 400
+const keptReasons = 20
+
+export interface HonestOrder {
+  readonly target: Target
+  /** Which clients run beside the chat. */
+  readonly others: boolean
+}
+
+export interface HonestSeen {
+  /** Milliseconds, of the chat. */
+  readonly chat: Percentiles
+  /** Requests of all kinds that were answered as they should be, and those that were not. */
+  readonly answered: number
+  readonly failed: number
+  /** Of the first failures: which client and why. */
+  readonly reasons: ReadonlyArray<string>
+}
+
+const agent = new Agent({ keepAlive: true, maxSockets: 64 })
+
+/** One POST. Rejects for any status but 200. */
+const post = ({ key, port }: Target, path: string, contentType: string, body: Buffer): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const outgoing = request(
+      {
+        agent,
+        host: "127.0.0.1",
+        port,
+        path,
+        method: "POST",
+        timeout: patienceMs,
+        headers: {
+          authorization: `Bearer ${key}`,
+          "content-type": contentType,
+          "content-length": body.length,
+        },
+      },
+      (incoming) => {
+        let text = ""
+        incoming.setEncoding("latin1").on("data", (more: string) => {
+          if (text.length < 200) text += more.slice(0, 200)
+        })
+        incoming.on("error", reject)
+        incoming.on("end", () => {
+          if (incoming.statusCode === 200 && text.length > 0) resolve()
+          else reject(new Error(`${incoming.statusCode} ${text}`))
+        })
+      },
+    )
+    outgoing.on("timeout", () => outgoing.destroy(new Error(`no answer in ${patienceMs} ms`)))
+    outgoing.on("error", reject)
+    outgoing.end(body)
+  })
+
+const json = (target: Target, path: string, body: unknown): Promise<void> =>
+  post(target, path, "application/json", Buffer.from(JSON.stringify(body)))
+
+const chat = (target: Target) =>
+  json(target, "/v1/chat/completions", { model: "fake", messages: [{ role: "user", content: "hello" }] })
+
+const said = (target: Target) =>
+  json(target, "/v1/audio/speech", {
+    model: "voice",
+    voice: "fake",
+    input: "Hello there.",
+    response_format: "pcm",
+  })
+
+const samples = speech(1)
+const clip = upload(wavOf(samples), "a.wav", { model: "ear", sync: "true" })
+const transcribed = (target: Target) => post(target, "/v1/audio/transcriptions", multipartType, clip)
+
+const heard = async (target: Target): Promise<void> => {
+  const speaker = await Speaker.open(target, "ear", 0.5)
+  try {
+    await speaker.speak(samples, 4)
+    const { text } = await speaker.stop()
+    if (text === "") throw new Error("a session without a text")
+  } finally {
+    speaker.close()
+  }
+}
+
+class Clients {
+  readonly #target: Target
+  readonly #latencies = new Latencies()
+  readonly #timers: ReadonlyArray<NodeJS.Timeout>
+  readonly #waiting = new Set<Promise<void>>()
+  #answered = 0
+  #failed = 0
+  #reasons: Array<string> = []
+
+  constructor({ others, target }: HonestOrder) {
+    this.#target = target
+    const each = (name: string, call: (target: Target) => Promise<void>, everyMs: number) =>
+      setInterval(() => this.#send(name, call), everyMs)
+    this.#timers = [
+      each("chat", chat, chatEveryMs),
+      ...(others
+        ? [
+            each("speech", said, othersEveryMs),
+            each("transcription", transcribed, othersEveryMs),
+            each("live session", heard, othersEveryMs),
+          ]
+        : []),
+    ]
+  }
+
+  #send(name: string, call: (target: Target) => Promise<void>): void {
+    if (this.#waiting.size >= mostWaiting) return this.#fail(name, "too many requests without an answer")
+    const startedMs = performance.now()
+    const sent: Promise<void> = call(this.#target)
+      .then(
+        () => {
+          this.#answered++
+          if (name === "chat") this.#latencies.record(performance.now() - startedMs)
+        },
+        (cause: unknown) => this.#fail(name, cause instanceof Error ? cause.message : String(cause)),
+      )
+      .finally(() => this.#waiting.delete(sent))
+    this.#waiting.add(sent)
+  }
+
+  #fail(name: string, reason: string): void {
+    this.#failed++
+    if (this.#reasons.length < keptReasons) this.#reasons.push(`${name}: ${reason}`)
+  }
+
+  take(): HonestSeen {
+    const seen = {
+      chat: this.#latencies.percentiles,
+      answered: this.#answered,
+      failed: this.#failed,
+      reasons: this.#reasons,
+    }
+    this.#latencies.reset()
+    this.#answered = 0
+    this.#failed = 0
+    this.#reasons = []
+    return seen
+  }
+
+  async stop(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer)
+    await Promise.all(this.#waiting)
+  }
+}
+
+let clients: Clients | undefined
+
+const desk = {
+  start: (order: HonestOrder): void => {
+    clients = new Clients(order)
+  },
+  /** Since the last call. What is still under way counts at the next. */
+  take: (): HonestSeen | undefined => clients?.take(),
+  /** Sends nothing more, waits for what is under way, and gives the rest. */
+  stop: async (): Promise<HonestSeen | undefined> => {
+    await clients?.stop()
+    return clients?.take()
+  },
+}
+
+export type HonestDesk = typeof desk
+
+keepDesk(desk)

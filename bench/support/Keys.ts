@@ -1,0 +1,25 @@
+// Creates API keys of a bench's node with the command that operators use. Called by suites whose clients are several users.
+import { execFile } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { Effect } from "effect"
+import { ChildFailed } from "./Child.ts"
+
+const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
+
+/** A key in the store of `dataDir`; the organization is created where it does not exist. */
+export const createKey = (
+  dataDir: string,
+  org: string,
+  scope: "read-write" | "superadmin",
+): Effect.Effect<string, ChildFailed> =>
+  Effect.tryPromise({
+    try: async () => {
+      const args = ["keys", "create", "--org", org, "--scope", scope, "--json"]
+      const env = { PATH: process.env.PATH, EDGEWISE_DATA_DIR: dataDir }
+      const flags = ["--disable-warning=ExperimentalWarning", main]
+      const { stdout } = await promisify(execFile)(process.execPath, [...flags, ...args], { env })
+      return (JSON.parse(stdout) as { readonly api_key: string }).api_key
+    },
+    catch: (cause) => new ChildFailed({ child: "edgewise keys create", detail: String(cause) }),
+  })
