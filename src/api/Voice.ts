@@ -8,6 +8,7 @@ import { AtCapacity, InvalidRequest, SynthesisFailed } from "#domain/Errors.ts"
 import type { SpeechRequest } from "#domain/Speech.ts"
 import type { SynthesizeRequest } from "#engines/Engine.ts"
 import { Caller } from "./Authentication.ts"
+import { UploadDir } from "./TranscriptionUpload.ts"
 
 /** Longest reference clip. Longer ones add nothing to a likeness; a guess that is generous to callers. */
 const maxClipSeconds = 120
@@ -57,8 +58,11 @@ const clipBytes = (model: string, voice: string, user: string) => {
   )
 }
 
-const clipSamples = (model: string, bytes: Uint8Array) =>
-  decodeClip(bytes, { maxSeconds: maxClipSeconds, rateHz: clipRateHz }).pipe(
+/** Among the uploads, whose folder is cleared at a start of what a crash has left. */
+const clipSamples = (model: string, bytes: Uint8Array, user: string) =>
+  Effect.flatMap(UploadDir, (spoolDir) =>
+    decodeClip(bytes, { maxSeconds: maxClipSeconds, rateHz: clipRateHz, spoolDir, user }),
+  ).pipe(
     Effect.mapError((error) => {
       if (error._tag === "AudioRejected") return bad(error.detail)
       if (error.reason === "Busy") return new AtCapacity({ model, retryAfterMs: 1_000 })
@@ -91,6 +95,7 @@ export const clonedVoice = (
       const problem = `must not be longer than ${maxTranscriptCharacters} characters`
       return yield* new InvalidRequest({ field, problem })
     }
-    const clip = yield* clipSamples(model, yield* clipBytes(model, voice, (yield* Caller).userId))
+    const { userId } = yield* Caller
+    const clip = yield* clipSamples(model, yield* clipBytes(model, voice, userId), userId)
     return { clip, rateHz: clipRateHz, transcript }
   })

@@ -1,7 +1,7 @@
 // A voice to clone, as samples: short, from a stranger, so it takes the same way as every upload. Called by the
 // speech handler. The bytes touch the disk because the decoder seeks in files and never receives bodies.
 import { randomUUID } from "node:crypto"
-import { writeFile } from "node:fs/promises"
+import { mkdir, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
@@ -19,6 +19,8 @@ export interface ClipOptions {
   readonly rateHz: number
   /** Where bytes are written meanwhile; the system's temporary folder unless told. */
   readonly spoolDir?: string
+  /** Whose clip it is: users take turns at the decoders. */
+  readonly user?: string
 }
 
 /** The bytes in a file that only this user can read and that goes with the scope. */
@@ -26,6 +28,7 @@ const spooled = (bytes: Uint8Array, folder: string) =>
   Effect.acquireRelease(
     Effect.tryPromise({
       try: async () => {
+        await mkdir(folder, { recursive: true, mode: 0o700 })
         const path = join(folder, `edgewise-clip-${randomUUID()}`)
         await writeFile(path, bytes, { mode: 0o600, flag: "wx" })
         return path
@@ -50,6 +53,7 @@ export const decodeClip = (
       const decoded = yield* decoder.decode(path, {
         rateHz: options.rateHz,
         limits: { maxSeconds: options.maxSeconds, maxCpuMs: MAX_CPU_MS },
+        ...(options.user === undefined ? {} : { user: options.user }),
       })
       const clip = new Int16Array(secondsToSamples(options.maxSeconds, options.rateHz))
       let filled = 0

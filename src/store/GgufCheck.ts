@@ -102,7 +102,9 @@ const skipValue = async (reader: FileReader, type: number, depth = 0): Promise<v
       if (length * fixed > reader.sizeBytes) throw new EndOfFile(reader.position + length * fixed)
       return reader.skip(length * fixed)
     }
-    if (depth === maxNesting || length > reader.sizeBytes) throw damaged("metadata")
+    if (depth === maxNesting) throw damaged("metadata")
+    // Each of its values takes a byte at least.
+    if (length > reader.sizeBytes) throw new EndOfFile(reader.position + length)
     for (let n = 0; n < length; n++) await skipValue(reader, of, depth + 1)
     return
   }

@@ -145,15 +145,17 @@ const make = Effect.gen(function* () {
     }
   }).pipe(Effect.uninterruptible, (flush) => database.withPermit(flush))
 
+  /** False where the receipt is lost to the store. */
   const putOnItsWay = Effect.fnUntraced(function* (receipt: Receipt) {
     if (unflushed.length >= maxUnflushed) yield* Effect.ignore(flushOnce)
     if (unflushed.length >= maxUnflushed) {
       // The database refuses to be written and the queue is full: the log line is the receipt then.
       yield* Effect.logError("usage receipt could not be written", { ...receipt, ...receipt.usage })
-      return
+      return false
     }
     unflushed.push(receipt)
     yield* waiting.open
+    return true
   })
 
   yield* Effect.addFinalizer(() =>
@@ -229,10 +231,12 @@ const make = Effect.gen(function* () {
           count(settlement.model, settlement.usage)
           const { orgId, userId, keyId } = reservation.principal
           const { model, usage, microDollars } = settlement
-          return Effect.as(
-            putOnItsWay({ receiptId, atMs, orgId, userId, keyId, model, usage, microDollars }),
-            receiptId,
-          )
+          const receipt = { receiptId, atMs, orgId, userId, keyId, model, usage, microDollars }
+          return Effect.map(putOnItsWay(receipt), (isKept) => {
+            // It will never be read back from the store, so the balance must not wait for it.
+            if (!isKept) balance.unflushed -= microDollars
+            return receiptId
+          })
         }),
       ),
 

@@ -191,7 +191,9 @@ describe("a burst of 30 requests, some of which are left at random", () => {
         "16",
       ),
     ).toString("base64")
-    const files = () => readdirSync(temporary).filter((name) => name.includes("clip"))
+    const uploads = join(node.dataDir, "uploads")
+    const files = () =>
+      [...readdirSync(temporary), ...readdirSync(uploads)].filter((name) => name.includes("clip"))
     // Once before the reading: decoders have started, buffers have their sizes, code is compiled.
     await burst()
     const first = await kept()

@@ -15,8 +15,10 @@ const startLines = async (env: Readonly<Record<string, string>>) => {
   await node.dispose()
   const lines = node.stdout().trimEnd().split("\n")
   const at = lines.indexOf("try it:")
+  const said = lines.slice(lines.findIndex((line) => line.startsWith("edge listening")) + 1, at)
   return {
-    said: lines.slice(lines.findIndex((line) => line.startsWith("edge listening")) + 1, at),
+    // What confines engines differs between machines.
+    said: said.filter((line) => !line.startsWith("decoders and engines are")),
     curl: lines[at + 1]!,
     stdout: node.stdout(),
   }

@@ -1,5 +1,5 @@
 // One data directory, one edge: a second would remove the first one's uploads, so it is refused with one line.
-import { rmSync } from "node:fs"
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { expect, it } from "vitest"
 import { startNode, temporaryDir } from "../support/TestNode.ts"
 
@@ -16,4 +16,16 @@ it("a second edge on a data directory is refused, and the first serves on; when 
   expect((await second.fetch("/health")).status).toBe(200)
   await second.stop()
   rmSync(dir.path, { recursive: true, force: true })
+})
+
+it("clears at its start what a crash has left among the uploads, reference clips included", async () => {
+  const dir = temporaryDir()
+  const dataDir = `${dir.path}/data`
+  const clip = `${dataDir}/uploads/edgewise-clip-of-a-crash`
+  mkdirSync(`${dataDir}/uploads`, { recursive: true })
+  writeFileSync(clip, "a voice")
+  const node = await startNode({ dataDir })
+  expect(existsSync(clip)).toBe(false)
+  await node.stop()
+  dir.remove()
 })

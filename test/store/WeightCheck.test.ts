@@ -110,7 +110,8 @@ describe("a file that is cut short", () => {
       fc.asyncProperty(fc.integer({ min: 4, max: whole.length - 64 }), async (length) => {
         expect(await textProblem(written("cut.gguf", whole.subarray(0, length)))).toMatch(/^is cut short: /)
       }),
-      { numRuns: 100 },
+      // The second is inside the list of words, whose length is then more than the file's.
+      { numRuns: 100, examples: [[4], [719]] },
     )
     expect(await textProblem(written("half.gguf", whole.subarray(0, whole.length / 2)))).toBe(
       `is cut short: it has ${whole.length / 2} bytes and needs ${whole.length}`,
