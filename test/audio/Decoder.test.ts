@@ -554,9 +554,9 @@ describe("decodeClip", () => {
         expect(yield* decodeClip(fileOf(bytes), options)).toEqual(clip)
         expect(yield* reason(decodeClip(bytes, { ...options, maxSeconds: 0.5 }))).toBe("TooLong")
         expect(yield* reason(decodeClip(Buffer.from("no audio"), options))).toBe("NotAudio")
-        expect(yield* reason(decodeClip(bytes, { ...options, spoolDir: join(folder, "missing") }))).toBe(
-          "Spool",
-        )
+        expect(
+          yield* reason(decodeClip(bytes, { ...options, spoolDir: join(fileOf(bytes), "below a file") })),
+        ).toBe("Spool")
         expect(readdirSync(spoolDir)).toEqual([])
       }),
     ),
