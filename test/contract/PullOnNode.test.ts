@@ -169,6 +169,7 @@ it("ends when its only caller leaves, keeps what came, and goes on from there", 
     return size === before
   }, "the pull has ended")
   expect(size).toBeLessThan(weights.length)
+  hub.behaviour.pieceMs = 20
   hub.seen.length = 0
   expect(eventsOf(await (await pull()).text()).at(-1)).toMatchObject({ type: "done" })
   expect(hub.seen.filter(({ at }) => at === "storage").map(({ headers }) => headers.range)).toEqual([
