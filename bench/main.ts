@@ -78,12 +78,19 @@ const hostile = Command.make(
       ),
       Flag.withDefault(false),
     ),
+    attack: Flag.String("attack").pipe(
+      Flag.withDescription("Only the attacks whose name begins with this, as M2"),
+      Flag.optional,
+    ),
+    profileDir: flags.profileDir,
   },
-  ({ attacks, json, only, quick, seed }) =>
+  ({ attack, attacks, json, only, profileDir, quick, seed }) =>
     measure(
       { suite: "hostile", quick, json },
       hostileSuite({
         attacks,
+        attack: Option.getOrUndefined(attack),
+        profileDir: Option.getOrUndefined(profileDir),
         quick,
         seed: Option.getOrUndefined(seed),
         only: Option.getOrUndefined(only),

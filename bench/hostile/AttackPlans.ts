@@ -26,6 +26,7 @@ export const attackNames = [
   "H3 pipelined /nope",
   "H3 pipelined /metrics",
   "H4 long files",
+  "H5 one word of 35,000 letters",
   "H6 M4A bombs",
   "M2 empty WebSocket frames",
   "M5 nested JSON",
@@ -91,6 +92,11 @@ const plans: Readonly<Record<AttackName, (clipPort: number) => AttackPlan>> = {
   "H4 long files": () => {
     const first = file(wavOf(speech(600)), { model: "whisper", stream: "true" })
     return { connectionsPerSecond: 4, mostConnections: 4, first, closesOnAnswer: false }
+  },
+  "H5 one word of 35,000 letters": () => {
+    const body = { model: "recursive", messages: [{ role: "user", content: "a".repeat(35_000) }] }
+    const first = post("/v1/chat/completions", "application/json", Buffer.from(JSON.stringify(body)))
+    return { connectionsPerSecond: 10, mostConnections: 4, first, closesOnAnswer: true }
   },
   "H6 M4A bombs": () => {
     const first = file(boastingTables(30_000_000, 1), { model: "ear", sync: "true" })

@@ -3,14 +3,17 @@
 import { Effect, type Scope } from "effect"
 import { type ChildFailed, startChild } from "../support/Child.ts"
 import { type Finding, finding, type Section } from "../support/Findings.ts"
+import { temporaryFolder } from "../support/Gateway.ts"
 import { models as transcriptionModels } from "../transcription/Models.ts"
 import { type AttackName, attackNames, mediaAttacks } from "./AttackPlans.ts"
 import type { AttackerDesk } from "./attackerMain.ts"
 import type { HonestSeen } from "./honestMain.ts"
-import { models } from "./Models.ts"
+import { models, recursiveModel } from "./Models.ts"
 import { decoderPids, forgetPeak, isHealthy, ownBytes, resident, type Stage, startStage } from "./Stage.ts"
 
 export interface AttacksPlan {
+  /** Only attacks whose name begins with this. */
+  readonly named?: string | undefined
   readonly rounds: number
   /** Of quiet, and again of attack, a round. */
   readonly seconds: number
@@ -99,16 +102,21 @@ const rows = (name: AttackName, rounds: ReadonlyArray<Round>): ReadonlyArray<Fin
 
 const whisper = transcriptionModels.map((entry) => ({ ...entry, id: "whisper", price: {} }))
 
-export const attacks = (plan: AttacksPlan): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
+export const attacks = (
+  plan: AttacksPlan,
+  profileDir?: string,
+): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
+    const folder = yield* temporaryFolder
     const stage = yield* startStage({
-      models: [...models, ...whisper],
+      models: [...models, recursiveModel(folder), ...whisper],
       others: false,
+      profileDir,
       limits: "as delivered",
       preload: [new URL("./loopbackClips.ts", import.meta.url)],
     })
     const findings: Array<Finding> = []
-    for (const name of attackNames) {
+    for (const name of attackNames.filter((each) => each.startsWith(plan.named ?? ""))) {
       const rounds: Array<Round> = []
       while (rounds.length < plan.rounds) rounds.push(yield* round(stage, name, plan.seconds))
       findings.push(...rows(name, rounds))

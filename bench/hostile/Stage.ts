@@ -29,6 +29,7 @@ export const startStage = (
     /** Limits on requests without a credential and on wrong credentials; `off`, so that inputs reach handlers. */
     readonly limits?: "off" | "as delivered"
     readonly preload?: ReadonlyArray<URL>
+    readonly profileDir?: string | undefined
   } = {},
 ): Effect.Effect<Stage, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
@@ -36,6 +37,7 @@ export const startStage = (
       models: options.models ?? models,
       settings: options.limits === "as delivered" ? {} : noLimits,
       preload: options.preload ?? [],
+      profileDir: options.profileDir,
     })
     const { dataDir, target } = gateway
     const attacker = { ...target, key: yield* createKey(dataDir, "attackers", "read-write") }

@@ -40,15 +40,22 @@ export interface HostileOptions {
   /** Index of the one input to send. */
   readonly only: number | undefined
   readonly attacks: boolean
+  /** Only attacks whose name begins with this. */
+  readonly attack: string | undefined
+  readonly profileDir: string | undefined
 }
 
 export const hostileSuite = ({
+  attack,
   attacks: isAttacks,
   only,
+  profileDir,
   quick: isQuick,
   seed,
 }: HostileOptions): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> => {
-  if (isAttacks) return attacks(isQuick ? quickAttacks : fullAttacks)
+  if (isAttacks || attack !== undefined) {
+    return attacks({ ...(isQuick ? quickAttacks : fullAttacks), named: attack }, profileDir)
+  }
   if (only === undefined) {
     return fuzz({ ...(isQuick ? quick : full), seed: seed ?? Math.floor(Math.random() * seeds) })
   }

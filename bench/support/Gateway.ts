@@ -32,7 +32,8 @@ export interface GatewayOptions {
 const main = new URL("../../src/main.ts", import.meta.url)
 const probe = fileURLToPath(new URL("./gatewayProbe.ts", import.meta.url))
 
-const temporaryFolder = Effect.acquireRelease(
+/** Removed with its scope. */
+export const temporaryFolder = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "edgewise-bench-"))),
   (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true })),
 )
