@@ -6,8 +6,10 @@ import { Cause, Deferred, Effect, Schema, type Scope } from "effect"
 import type { CrashSuspects } from "#domain/CrashSuspects.ts"
 import { type EngineFailed, ModelUnavailable } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
+import { isOnProcessor } from "#domain/Placement.ts"
 import type { EngineFacts, EngineKind, EngineSpec } from "#engines/Engine.ts"
 import type { FromEngine, WireError } from "#engines/Wire.ts"
+import { limitMemory } from "./EngineMemoryLimit.ts"
 import type { EngineOutput } from "./EngineOutput.ts"
 import * as EngineProcess from "./EngineProcess.ts"
 import { EngineRequests, type RequestGauges } from "./EngineRequests.ts"
@@ -199,6 +201,7 @@ export class EngineHost {
         this.ready = true
         this.lastHeardMs = performance.now()
         this.requests.begin(message.facts.slots, this.lastHeardMs)
+        if (this.process?.pid !== undefined && isOnProcessor(this.entry)) limitMemory(this.process.pid)
         this.options.onEvent({ event: "ready", detail: message.facts.summary })
         Deferred.doneUnsafe(this.firstAnswer, Effect.succeed(message.facts))
         return this.requests.pump()

@@ -9,3 +9,7 @@ export const placementOf = (entry: ModelEntry): Placement => {
   const { ep, gpu } = entry.options
   return gpu === "auto" || gpu === "cuda" || ep === "cuda" ? "nvidia" : "host"
 }
+
+/** Whether no part of the model is computed on a GPU of any kind. */
+export const isOnProcessor = ({ options: { ep = "cpu", gpu = "off" } }: ModelEntry): boolean =>
+  gpu === "off" && ep === "cpu"
