@@ -23,11 +23,11 @@ interface Plan {
 /** Times of a window or a section grow with the size, as its steps do. */
 const planOf = (rounds: number, scale: number): Plan => ({
   native: { rounds, streams: [1, 16], steps: 16 },
-  prompt: { tokens: 500, rounds: rounds + 1, withinMs: 12_000 * scale },
-  replies: { streams: [1, 4, 8, 16], windowMs: 1_200 * scale, rounds, withinMs: 11_000 * scale },
-  first: { streams: [1, 8], promptTokens: 100, replyTokens: 8, rounds, withinMs: 16_000 * scale },
-  long: { streams: 4, promptTokens: 1_000, quietMs: 1_200 * scale, rounds, withinMs: 28_000 * scale },
-  defaults: { promptTokens: 250, streams: 4, windowMs: 1_000 * scale, rounds, withinMs: 22_000 * scale },
+  prompt: { tokens: 500, rounds: rounds + 2, withinMs: 9_000 * scale },
+  replies: { streams: [1, 4, 8, 16], windowMs: 1_200 * scale, rounds, withinMs: 9_000 * scale },
+  first: { streams: [1, 8], promptTokens: 100, replyTokens: 8, rounds, withinMs: 11_000 * scale },
+  long: { streams: 4, promptTokens: 1_000, quietMs: 1_200 * scale, rounds, withinMs: 20_000 * scale },
+  defaults: { promptTokens: 250, streams: 4, windowMs: 1_000 * scale, rounds, withinMs: 16_000 * scale },
 })
 
 /** About three minutes, five minutes and ten minutes on two cores. */
