@@ -1,6 +1,6 @@
 // Where generated weights are kept: a folder in the system's temporary folder, one file a recipe. A file is written to a
 // name of its own and renamed when it is whole, so runs at the same time never see half a file. Called by the generators.
-import { createHash } from "node:crypto"
+import { createHash, randomUUID } from "node:crypto"
 import { existsSync } from "node:fs"
 import { mkdir, rename, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -17,17 +17,20 @@ export interface CachedFile {
   readonly write: (path: string) => Promise<void>
 }
 
-const folder = join(tmpdir(), "edgewise-bench-sizes")
+const defaultFolder = join(tmpdir(), "edgewise-bench-sizes")
 
 const hashOf = (recipe: unknown): string =>
   createHash("sha256").update(JSON.stringify(recipe)).digest("hex").slice(0, 12)
 
 /** The path of the file, which is written first where it is missing. */
-export const cachedFile = async ({ ending, name, recipe, write }: CachedFile): Promise<string> => {
+export const cachedFile = async (
+  { ending, name, recipe, write }: CachedFile,
+  folder = defaultFolder,
+): Promise<string> => {
   const path = join(folder, `${name}-${hashOf(recipe)}${ending}`)
   if (existsSync(path)) return path
   await mkdir(folder, { recursive: true })
-  const unfinished = `${path}.${process.pid}.part`
+  const unfinished = `${path}.${randomUUID()}.part`
   try {
     await write(unfinished)
     await rename(unfinished, path)

@@ -85,6 +85,27 @@ const metadataOf = (
   }
 }
 
+export interface TextModel {
+  readonly name: string
+  readonly shape: TextShape
+  readonly quantisation: Quantisation
+}
+
+/** Writes the model to a path that does not exist yet. */
+export const writeTextModel = (
+  path: string,
+  { name, quantisation, shape }: TextModel,
+  vocabulary: TextVocabulary,
+): Promise<void> =>
+  writeGguf(path, {
+    metadata: metadataOf(name, shape, quantisation, vocabulary),
+    tensors: textTensors(shape, quantisation, {
+      size: vocabulary.tokens.length,
+      neverDrawn: vocabulary.neverDrawn,
+    }),
+    random: new RandomWords(seed),
+  })
+
 /** The path of the weights, which are generated first where they are missing. */
 export const textWeights = (size: TextSize): Promise<string> => {
   const { quantisation, scale } = parts[size]
@@ -94,14 +115,7 @@ export const textWeights = (size: TextSize): Promise<string> => {
     name: `text-${size}`,
     ending: ".gguf",
     recipe: { recipeVersion, seed, shape, quantisation, chatTemplate, wordList },
-    write: (path) => {
-      const vocabulary = textVocabulary(wordList, seed)
-      const { neverDrawn, tokens } = vocabulary
-      return writeGguf(path, {
-        metadata: metadataOf(size, shape, quantisation, vocabulary),
-        tensors: textTensors(shape, quantisation, { size: tokens.length, neverDrawn }),
-        random: new RandomWords(seed),
-      })
-    },
+    write: (path) =>
+      writeTextModel(path, { name: size, shape, quantisation }, textVocabulary(wordList, seed)),
   })
 }
