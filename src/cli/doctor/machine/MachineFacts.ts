@@ -1,0 +1,117 @@
+// What the system tells of the machine: cores, container quota, memory, caches, and how busy it was before the measurements.
+// Linux shows all of it; elsewhere the unknown parts are null. Parsers are pure.
+import { readdirSync, readFileSync } from "node:fs"
+import { availableParallelism, cpus, freemem, loadavg, release, totalmem, type } from "node:os"
+import { Effect } from "effect"
+import { makeUtilization, processorName } from "#actors/HostProcessor.ts"
+import type { Machine } from "../report/Document.ts"
+import { rounded } from "../report/Document.ts"
+import { readBandwidth } from "./ReadBandwidth.ts"
+
+const read = (path: string): string => {
+  try {
+    return readFileSync(path, "utf8").trim()
+  } catch {
+    return ""
+  }
+}
+
+const cpuFolder = "/sys/devices/system/cpu"
+
+/** Hardware threads that share a core, one text a core, e.g. `0,4`; empty where the system does not tell. */
+const coresOf = (): ReadonlySet<string> => {
+  try {
+    const names = readdirSync(cpuFolder).filter((name) => /^cpu\d+$/.test(name))
+    const siblings = names.map((name) => read(`${cpuFolder}/${name}/topology/thread_siblings_list`))
+    return new Set(siblings.filter((list) => list !== ""))
+  } catch {
+    return new Set()
+  }
+}
+
+/** Cores that a cgroup allows, from its `cpu.max` (quota and period in microseconds); null where it has no limit. */
+export const quotaFrom = (cpuMax: string): number | null => {
+  const [quota, period] = cpuMax.split(/\s+/).map(Number)
+  return quota !== undefined && period !== undefined && quota > 0 && period > 0 ? quota / period : null
+}
+
+/** The tightest quota of this process's cgroup and of those around it. */
+const quotaCores = (): number | null => {
+  const root = "/sys/fs/cgroup"
+  const own = /^0::(.*)$/m.exec(read("/proc/self/cgroup"))?.[1] ?? "/"
+  const parts = own.split("/").filter((part) => part !== "")
+  const folders = parts.map((_, at) => `${root}/${parts.slice(0, at + 1).join("/")}`)
+  const quotas = [root, ...folders].flatMap((folder) => quotaFrom(read(`${folder}/cpu.max`)) ?? [])
+  const first = `${read(`${root}/cpu/cpu.cfs_quota_us`)} ${read(`${root}/cpu/cpu.cfs_period_us`)}`
+  const all = [...quotas, ...(quotaFrom(first) === null ? [] : [quotaFrom(first) ?? 0])]
+  return all.length === 0 ? null : Math.min(...all)
+}
+
+/** Bytes of a size as the kernel writes it, e.g. `32768K`. */
+export const cacheBytesFrom = (size: string): number | null => {
+  const [, digits, unit] = /^(\d+)([KMG]?)$/.exec(size) ?? []
+  const factors: Readonly<Record<string, number>> = { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }
+  return digits === undefined ? null : Number(digits) * (factors[unit ?? ""] ?? 1)
+}
+
+const lastLevelCache = (): number | null => {
+  const sizes = [0, 1, 2, 3, 4].flatMap(
+    (at) => cacheBytesFrom(read(`${cpuFolder}/cpu0/cache/index${at}/size`)) ?? [],
+  )
+  return sizes.length === 0 ? null : Math.max(...sizes)
+}
+
+/** What a new process could still have without others being pushed out. */
+const availableBytes = (): number => {
+  const kilobytes = /^MemAvailable:\s+(\d+) kB/m.exec(read("/proc/meminfo"))?.[1]
+  const machine = kilobytes === undefined ? freemem() : Number(kilobytes) * 1024
+  const contained = process.constrainedMemory() > 0 ? process.availableMemory() : machine
+  return Math.min(machine, contained)
+}
+
+/** How long the machine is watched before anything is measured, milliseconds. */
+const watchMs = 500
+
+/** To be read before anything is measured; takes about a second. */
+export const machineFacts: Effect.Effect<Machine> = Effect.gen(function* () {
+  const load = loadavg()[0] ?? 0
+  const utilization = makeUtilization()
+  yield* Effect.sleep(watchMs)
+  const busy = utilization()
+  const cores = coresOf()
+  const threads = cpus().length
+  const physical = cores.size === 0 ? null : cores.size
+  const cache = lastLevelCache()
+  const bandwidth = yield* readBandwidth(Math.min(physical ?? 1, availableParallelism()), cache ?? 0)
+  const confined = process.constrainedMemory()
+  return {
+    cpu: processorName().trim(),
+    physical_cores: physical,
+    hardware_threads: threads,
+    smt: physical === null ? null : threads > physical,
+    affinity_threads: availableParallelism(),
+    quota_cores: quotaCores(),
+    memory_bytes: confined > 0 ? Math.min(confined, totalmem()) : totalmem(),
+    memory_available_bytes: availableBytes(),
+    last_level_cache_bytes: cache,
+    read_gb_per_second: bandwidth,
+    load_1m: rounded(load),
+    busy_percent: busy,
+    system: `${type()} ${release()} ${process.arch}`,
+    node: process.version,
+  }
+})
+
+/** Share of the processors in use, or load a processor, above which figures are said to be disturbed. Guesses. */
+const busyPercent = 15
+const busyLoad = 0.5
+
+/** A sentence where something else was at work before the measurements; undefined where the machine was quiet. */
+export const disturbance = ({
+  affinity_threads,
+  busy_percent,
+  load_1m,
+}: Pick<Machine, "affinity_threads" | "busy_percent" | "load_1m">): string | undefined =>
+  (busy_percent ?? 0) >= busyPercent || load_1m / affinity_threads >= busyLoad
+    ? `the machine was busy before the measurements (${busy_percent ?? "?"} % of its processors in use, load ${load_1m}): the figures are lower than on a quiet machine`
+    : undefined
