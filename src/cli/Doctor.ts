@@ -15,7 +15,8 @@ import { progressLine } from "./ProgressLine.ts"
 import { settingFlags, textsOf } from "./Serve.ts"
 import { jsonFlag, printJson } from "./Usage.ts"
 
-const defaultSeconds = 60
+/** With what comes before, about a minute. */
+const defaultSeconds = 55
 const leastSeconds = 5
 const mostSeconds = 3_600
 
@@ -51,7 +52,7 @@ export const doctor = Command.make(
       ),
       Flag.withMetavar("N"),
       Flag.withDescription(
-        `Time for all measurements; what does not fit is marked. ${defaultSeconds} if absent`,
+        `Time for loading and measuring models; what does not fit is marked. ${defaultSeconds} if absent`,
       ),
       Flag.withDefault(defaultSeconds),
     ),

@@ -25,7 +25,7 @@ import { limitsOf } from "./report/Limits.ts"
 export interface Asked {
   readonly config: Config
   readonly deployed: ReadonlyArray<Deployment>
-  /** Bound of the whole examination. */
+  /** Bound of the models' measurements; machine and surroundings take some seconds before. */
   readonly seconds: number
   readonly progress: ProgressLine
 }
@@ -79,7 +79,8 @@ export const examine = (asked: Asked) =>
     progress.show("the machine", undefined)
     const machine = yield* machineFacts
     const around = yield* surroundings(config, machine, deployed)
-    const { memory, reports } = yield* Effect.scoped(examineModels(asked, machine, beganMs + seconds * 1000))
+    const endMs = (yield* monotonicMs) + seconds * 1000
+    const { memory, reports } = yield* Effect.scoped(examineModels(asked, machine, endMs))
     return {
       schema: schemaName,
       version,

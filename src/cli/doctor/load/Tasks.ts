@@ -31,7 +31,9 @@ export interface ReplyTask extends Bounded {
   readonly kind: "replies"
   readonly model: string
   readonly prompts: ReadonlyArray<string>
-  /** Counted time; it begins when every stream has its first token. */
+  /** Streams that the model writes side by side; others wait for a slot, which none becomes free. */
+  readonly running: number
+  /** Counted time; it begins when so many streams have their first token. */
   readonly windowMs: number
 }
 

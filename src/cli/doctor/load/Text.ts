@@ -117,7 +117,7 @@ export const runReplies = async (target: Target, task: ReplyTask): Promise<Reply
         if (!isFirst) return
         isFirst = false
         firstTokenMs.push(performance.now() - beganMs)
-        if (firstTokenMs.length < task.prompts.length) return
+        if (firstTokenMs.length !== task.running) return
         window = { fromMs: performance.now(), tokens: 0 }
         setTimeout(() => controller.abort(), task.windowMs)
       }

@@ -102,7 +102,7 @@ export const machineFacts: Effect.Effect<Machine> = Effect.gen(function* () {
   }
 })
 
-/** Share of the processors in use, or load a processor, above which figures are said to be disturbed. Guesses. */
+/** Share of the processors in use above which figures are said to be disturbed; the load where the share is unknown. Guesses. */
 const busyPercent = 15
 const busyLoad = 0.5
 
@@ -111,7 +111,10 @@ export const disturbance = ({
   affinity_threads,
   busy_percent,
   load_1m,
-}: Pick<Machine, "affinity_threads" | "busy_percent" | "load_1m">): string | undefined =>
-  (busy_percent ?? 0) >= busyPercent || load_1m / affinity_threads >= busyLoad
-    ? `the machine was busy before the measurements (${busy_percent ?? "?"} % of its processors in use, load ${load_1m}): the figures are lower than on a quiet machine`
+}: Pick<Machine, "affinity_threads" | "busy_percent" | "load_1m">): string | undefined => {
+  const isBusy = busy_percent === null ? load_1m / affinity_threads >= busyLoad : busy_percent >= busyPercent
+  const share = busy_percent === null ? "" : `${busy_percent} % of its processors in use, `
+  return isBusy
+    ? `the machine was busy before the measurements (${share}load ${load_1m}): the figures are lower than on a quiet machine`
     : undefined
+}

@@ -98,6 +98,6 @@ export const measureSpeech = Effect.fnUntraced(function* (measuring: Measuring, 
     real_time_factor: factor === undefined ? null : rounded(factor),
     first_audio_ms: timesOf(first ?? []),
     play_outs: play ?? null,
-    engine_cores: batch?.cores == null ? null : rounded(batch.cores),
+    cores: batch?.cores ?? null,
   } satisfies Speech
 })

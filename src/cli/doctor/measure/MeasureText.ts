@@ -53,7 +53,7 @@ const promptRate = Effect.fnUntraced(function* (
   const rounds: Array<{ readonly rate: number; readonly tokens: number }> = []
   let usedMs = 0
   while (rounds.length < 3 && (rounds.length === 0 || usedMs + usedMs / rounds.length < budgetMs)) {
-    const tokens = lengthFor(pace, streams, budgetMs * 0.4, mostPromptTokens)
+    const tokens = lengthFor(pace, streams, budgetMs * 0.3, mostPromptTokens)
     const prompts = promptsOf(pace, `p${streams}-${rounds.length}`, streams, tokens)
     const deadlineMs = Math.max(500, budgetMs - usedMs)
     const { answered, tookMs } = yield* client.run({ kind: "prompts", model, prompts, deadlineMs })
@@ -79,14 +79,18 @@ const replyRate = Effect.fnUntraced(function* (
   streams: number,
   budgetMs: number,
 ) {
-  const { client, incomplete, model } = measuring
-  const tokens = lengthFor(pace, streams, budgetMs * 0.4, replyPromptTokens)
+  const { client, incomplete, model, node } = measuring
+  const slots = node.registry.find(model)?.host?.gauges().slots ?? streams
+  const tokens = lengthFor(pace, streams, budgetMs * 0.3, replyPromptTokens)
   const prompts = promptsOf(pace, `r${streams}`, streams, tokens)
-  const task = { kind: "replies", model, prompts, windowMs: budgetMs * 0.5, deadlineMs: budgetMs } as const
+  // Streams beyond the slots wait for as long as the others go on.
+  const running = Math.min(streams, slots)
+  const times = { windowMs: budgetMs * 0.5, deadlineMs: budgetMs }
+  const task = { kind: "replies", model, prompts, running, ...times } as const
   const { cores, result } = yield* withCores(measuring, client.run(task))
   if (result.counted === undefined) {
     const began = result.firstTokenMs.length
-    incomplete.push(`replies at ${streams} streams: ${began} of ${streams} had a first token in time`)
+    incomplete.push(`replies at ${streams} streams: ${began} of ${running} had a first token in time`)
   }
   return { ...result, cores, tokens }
 })
@@ -126,7 +130,7 @@ export const measureText = Effect.fnUntraced(function* (measuring: Measuring) {
         counted === undefined ? null : rounded((counted.tokens * 1000) / counted.tookMs),
       first_token_ms: replies === undefined ? null : timesOf(replies.firstTokenMs),
       first_token_prompt_tokens: replies?.tokens ?? null,
-      engine_cores: replies?.cores == null ? null : rounded(replies.cores),
+      cores: replies?.cores ?? null,
     })
   }
   return { levels: measured }

@@ -146,7 +146,7 @@ export const measureTranscription = Effect.fnUntraced(function* (measuring: Meas
     audio_seconds: long?.seconds ?? null,
     real_time_factor: long === undefined ? null : rounded(long.factor),
     short_clip_ms: rounded(shortMs),
-    engine_cores: long?.cores == null ? null : rounded(long.cores),
+    cores: long?.cores ?? null,
     live: sessions,
   } satisfies Transcription
 })

@@ -1,8 +1,11 @@
 // What every measurement of a model needs: the private node, the load client, the time that is left, and a list of what was not
 // measured to its end.
 import { Effect } from "effect"
+import { processorTimes } from "#actors/HostProcessor.ts"
 import { monotonicMs } from "#domain/Monotonic.ts"
 import type { LoadClient, NotMeasured } from "../load/LoadClient.ts"
+import type { Cores } from "../report/Document.ts"
+import { rounded } from "../report/Document.ts"
 import { cpuMsOf } from "./EngineProcessFacts.ts"
 import type { PrivateNode } from "./PrivateNode.ts"
 
@@ -33,18 +36,39 @@ export const attempt = <A>(
     }),
   )
 
-/** The same with the processor time a second that the model's engine used meanwhile; null where the system does not tell. */
+/** Processor time used so far, milliseconds: of the engine, of this process, and of all processors together. */
+const timesNow = ({ model, node }: Measuring) => {
+  const { system, user } = process.cpuUsage()
+  return {
+    atMs: performance.now(),
+    engine: cpuMsOf(node.registry.find(model)?.host?.gauges().pid),
+    own: (system + user) / 1000,
+    machine: processorTimes(),
+  }
+}
+
+/** The same with the processor time that was used meanwhile. */
 export const withCores = <A, E>(
-  { model, node }: Measuring,
+  measuring: Measuring,
   measure: Effect.Effect<A, E>,
-): Effect.Effect<{ readonly result: A; readonly cores: number | null }, E> =>
+): Effect.Effect<{ readonly result: A; readonly cores: Cores }, E> =>
   Effect.gen(function* () {
-    const pid = node.registry.find(model)?.host?.gauges().pid
-    const beforeMs = cpuMsOf(pid)
-    const beganMs = yield* monotonicMs
+    const before = timesNow(measuring)
     const result = yield* measure
-    const tookMs = (yield* monotonicMs) - beganMs
-    const afterMs = cpuMsOf(pid)
-    const isKnown = beforeMs !== undefined && afterMs !== undefined && tookMs > 0
-    return { result, cores: isKnown ? (afterMs - beforeMs) / tookMs : null }
+    const after = timesNow(measuring)
+    const tookMs = Math.max(1, after.atMs - before.atMs)
+    const engine =
+      before.engine === undefined || after.engine === undefined
+        ? null
+        : (after.engine - before.engine) / tookMs
+    const node = (after.own - before.own) / tookMs
+    const idleMs = after.machine.idle - before.machine.idle
+    const busy = (after.machine.total - before.machine.total - idleMs) / tookMs
+    const cores = {
+      engine: engine === null ? null : rounded(engine),
+      node: rounded(node),
+      // The system counts in ticks of 10 ms, so a little less than nothing is nothing.
+      other: engine === null ? null : rounded(Math.max(0, busy - engine - node)),
+    }
+    return { result, cores }
   })

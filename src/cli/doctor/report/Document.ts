@@ -45,6 +45,13 @@ export type Machine = typeof Machine.Type
 export const Times = Schema.Struct({ median: Schema.Finite, worst: Schema.Finite, count: Schema.Finite })
 export type Times = typeof Times.Type
 
+/**
+ * Processor time a second while something was measured: of the model's engine, of this process (the node and the load client),
+ * and of everything else on the machine.
+ */
+export const Cores = Schema.Struct({ engine: number, node: Schema.Finite, other: number })
+export type Cores = typeof Cores.Type
+
 /** Text at so many streams at once. */
 export const TextLevel = Schema.Struct({
   streams: Schema.Finite,
@@ -56,8 +63,8 @@ export const TextLevel = Schema.Struct({
   /** With prompts of `first_token_prompt_tokens` tokens, all streams sent at once. */
   first_token_ms: Schema.NullOr(Times),
   first_token_prompt_tokens: number,
-  /** Processor time a second that the engine used while replies were counted. */
-  engine_cores: number,
+  /** While replies were counted. */
+  cores: Schema.NullOr(Cores),
 })
 export type TextLevel = typeof TextLevel.Type
 
@@ -77,7 +84,8 @@ export const Speech = Schema.Struct({
       ran_dry: Schema.Finite,
     }),
   ),
-  engine_cores: number,
+  /** While the real-time factor was measured. */
+  cores: Schema.NullOr(Cores),
 })
 export type Speech = typeof Speech.Type
 
@@ -86,7 +94,8 @@ export const Transcription = Schema.Struct({
   real_time_factor: number,
   /** A clip of a few seconds, from sending it to its text. */
   short_clip_ms: number,
-  engine_cores: number,
+  /** While the real-time factor was measured. */
+  cores: Schema.NullOr(Cores),
   live: Schema.NullOr(
     Schema.Struct({
       /** Sessions that the node admits by what the windows of one speaker have cost. */

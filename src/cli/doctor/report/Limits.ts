@@ -2,8 +2,8 @@
 // fifteen percent for the error of measurements of a few seconds.
 import { fullShare } from "#actors/LiveLoad.ts"
 import { MAX_STREAM_LOAD } from "#domain/StreamLoad.ts"
-import type { Machine, ModelReport, Speech, TextLevel, Transcription } from "./Document.ts"
-import { bytesShown, counted, msShown, shown } from "./Words.ts"
+import type { Cores, Machine, ModelReport, Speech, TextLevel, Transcription } from "./Document.ts"
+import { bytesShown, counted, msShown, orDash, shown } from "./Words.ts"
 
 /** Share of its threads' time above which an engine counts as busy all the time. */
 const busyShare = 0.85
@@ -22,19 +22,21 @@ const usableCores = ({ affinity_threads, physical_cores, quota_cores }: Given): 
   Math.min(physical_cores ?? affinity_threads, affinity_threads, quota_cores ?? Number.POSITIVE_INFINITY)
 
 /** What the engine did with its threads while it had all the work that it could do. */
-const busyLine = (machine: Given, threads: number | null, cores: number | null): ReadonlyArray<string> => {
-  if (threads === null || cores === null) return []
-  const share = cores / threads
+const busyLine = (machine: Given, threads: number | null, cores: Cores | null): ReadonlyArray<string> => {
+  if (threads === null || cores === null || cores.engine === null) return []
+  const share = cores.engine / threads
   if (share < busyShare) {
+    const others = `the node and the load client used ${shown(cores.node)} cores, other work ${orDash(cores.other)}`
     return [
-      `its ${counted(threads, "thread")} computed ${shown(Math.min(100, share * 100))} % of the time; the rest is waiting, for the node, the load client or other work on the machine`,
+      `waiting: its ${counted(threads, "thread")} computed ${shown(share * 100)} % of the time; ${others}`,
     ]
   }
-  const free = usableCores(machine) - threads
+  const busy = `its ${counted(threads, "thread was", "threads were")} busy all the time`
+  const free = Math.floor(usableCores(machine) - threads)
   return [
     free >= 1
-      ? `threads: its ${counted(threads, "thread was", "threads were")} busy all the time, and the machine has ${counted(Math.floor(free), "more core")}; \`runtime.threads\` sets how many it gets`
-      : `computing: its ${counted(threads, "thread was", "threads were")} busy all the time, on all cores that there are`,
+      ? `threads: ${busy}, and the machine has ${counted(free, "more core")}; \`runtime.threads\` sets how many it gets`
+      : `computing: ${busy}, on all cores that there are`,
   ]
 }
 
@@ -76,7 +78,7 @@ const textLimits = (machine: Given, report: ModelReport, levels: ReadonlyArray<T
         : `more streams: ${last.streams} give ${shown(gain)} times the tokens of one`,
     )
   }
-  if (last !== undefined) lines.push(...busyLine(machine, threads, last.engine_cores))
+  if (last !== undefined) lines.push(...busyLine(machine, threads, last.cores))
   if (slots !== null && last !== undefined && slots < last.streams)
     lines.push(
       `slots: ${counted(slots, "reply is", "replies are")} written side by side, others wait (\`options.slots\`)`,
@@ -85,7 +87,7 @@ const textLimits = (machine: Given, report: ModelReport, levels: ReadonlyArray<T
 }
 
 const speechLimits = (machine: Given, report: ModelReport, speech: Speech) => {
-  const lines = [...busyLine(machine, report.threads, speech.engine_cores)]
+  const lines = [...busyLine(machine, report.threads, speech.cores)]
   const { play_outs, real_time_factor } = speech
   const factor = play_outs?.admission_factor ?? null
   if (real_time_factor !== null && real_time_factor > 1)
@@ -112,8 +114,8 @@ const speechLimits = (machine: Given, report: ModelReport, speech: Speech) => {
 }
 
 const transcriptionLimits = (machine: Given, report: ModelReport, transcription: Transcription) => {
-  const { engine_cores, live } = transcription
-  const lines = [...busyLine(machine, report.threads, engine_cores)]
+  const { cores, live } = transcription
+  const lines = [...busyLine(machine, report.threads, cores)]
   if (live === null) return lines
   const { admitted, refused, window_ms } = live
   if (refused === true && admitted !== null && window_ms !== null) {
