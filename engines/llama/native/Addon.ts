@@ -7,7 +7,7 @@
 // cancels and checkpoints under our control. The price is that these names are the library's own: its version is
 // pinned, and `nativeContext` refuses to load a model when one of them is missing.
 import type { Llama, LlamaContext, LlamaModel } from "node-llama-cpp"
-import type { Sampling } from "../Engine.ts"
+import type { Sampling } from "../../Engine.ts"
 
 interface AddonSampler {
   readonly applyConfig: (config: Record<string, unknown>) => void
