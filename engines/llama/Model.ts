@@ -15,8 +15,8 @@ import {
 import { EngineError, type EngineSpec } from "../Engine.ts"
 import { ChatPrompt, templateOf } from "./ChatPrompt.ts"
 import type { ChatTemplate } from "./ChatTemplate.ts"
-import { openLibrary } from "./native/Library.ts"
 import { type NativeContext, nativeContext, nativeJinja, nativeModel } from "./native/Addon.ts"
+import { openLibrary } from "./native/Library.ts"
 import type { LlamaOptions } from "./Options.ts"
 import { type Spelling, Vocabulary } from "./Vocabulary.ts"
 
