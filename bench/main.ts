@@ -10,6 +10,7 @@ import { chaosSuite } from "./chaos/Suite.ts"
 import { hostileSuite } from "./hostile/Suite.ts"
 import { liveSuite } from "./live/Suite.ts"
 import { controlSuite, cyclesSuite, slowClientsSuite } from "./operations/Suite.ts"
+import { sizesCommand } from "./sizes/Command.ts"
 import { speechSuite } from "./speech/Suite.ts"
 import type { ChildFailed } from "./support/Child.ts"
 import { asJson, asText, type Report, type Section } from "./support/Findings.ts"
@@ -104,6 +105,7 @@ const bench = Command.make("bench").pipe(
     ),
     hostile,
     command("live", "Live transcription: exactness, cost of a session, lag, room, memory", liveSuite),
+    sizesCommand,
     command("slow-clients", "slowhttptest with 1,000 connections: what others notice", slowClientsSuite),
     command("speech", "Speech: first audio, under-runs, cost of encoding", speechSuite),
     command("text", "Chat and completions: gateway, token loop, streaming", textSuite),
