@@ -8,7 +8,8 @@ import { KeptThreads, type ThreadResults, threadResults } from "#actors/threads/
 import { ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import { problemOf } from "./DataDir.ts"
 
-const fileName = "threads.json"
+/** Where the results of a data directory are. */
+export const threadFileIn = (dataDir: string): string => join(resolve(dataDir), "threads.json")
 
 /** 64 results take about 20 KB. Bytes. */
 const maxBytes = 256 * 1024
@@ -70,12 +71,12 @@ const notKept = (problem: string) =>
 
 const open = (dataDir: string): Effect.Effect<ThreadResults> =>
   Effect.gen(function* () {
-    const path = join(resolve(dataDir), fileName)
+    const path = threadFileIn(dataDir)
     const run = Effect.runForkWith(yield* Effect.context<never>())
     const first = yield* Effect.try({ try: () => read(path), catch: problemOf }).pipe(
       Effect.catch((problem) =>
         Effect.as(
-          Effect.logWarning(`${fileName} of the data directory is ignored; models are measured again`).pipe(
+          Effect.logWarning("threads.json of the data directory is ignored; models are measured again").pipe(
             Effect.annotateLogs({ problem }),
           ),
           [] as Results,

@@ -1,9 +1,10 @@
 // What the system tells of the machine: cores, container quota, memory, caches, and how busy it was before the measurements.
 // Linux shows all of it; elsewhere the unknown parts are null. Parsers are pure.
-import { readdirSync, readFileSync } from "node:fs"
-import { availableParallelism, cpus, freemem, loadavg, release, totalmem, type } from "node:os"
+import { readFileSync } from "node:fs"
+import { cpus, freemem, loadavg, release, totalmem, type } from "node:os"
 import { Effect } from "effect"
 import { makeUtilization, processorName } from "#actors/HostProcessor.ts"
+import { readCores } from "#actors/threads/ReadCores.ts"
 import type { Machine } from "../report/Document.ts"
 import { rounded } from "../report/Document.ts"
 import { readBandwidth } from "./ReadBandwidth.ts"
@@ -17,35 +18,6 @@ const read = (path: string): string => {
 }
 
 const cpuFolder = "/sys/devices/system/cpu"
-
-/** Hardware threads that share a core, one text a core, e.g. `0,4`; empty where the system does not tell. */
-const coresOf = (): ReadonlySet<string> => {
-  try {
-    const names = readdirSync(cpuFolder).filter((name) => /^cpu\d+$/.test(name))
-    const siblings = names.map((name) => read(`${cpuFolder}/${name}/topology/thread_siblings_list`))
-    return new Set(siblings.filter((list) => list !== ""))
-  } catch {
-    return new Set()
-  }
-}
-
-/** Cores that a cgroup allows, from its `cpu.max` (quota and period in microseconds); null where it has no limit. */
-export const quotaFrom = (cpuMax: string): number | null => {
-  const [quota, period] = cpuMax.split(/\s+/).map(Number)
-  return quota !== undefined && period !== undefined && quota > 0 && period > 0 ? quota / period : null
-}
-
-/** The tightest quota of this process's cgroup and of those around it. */
-const quotaCores = (): number | null => {
-  const root = "/sys/fs/cgroup"
-  const own = /^0::(.*)$/m.exec(read("/proc/self/cgroup"))?.[1] ?? "/"
-  const parts = own.split("/").filter((part) => part !== "")
-  const folders = parts.map((_, at) => `${root}/${parts.slice(0, at + 1).join("/")}`)
-  const quotas = [root, ...folders].flatMap((folder) => quotaFrom(read(`${folder}/cpu.max`)) ?? [])
-  const first = `${read(`${root}/cpu/cpu.cfs_quota_us`)} ${read(`${root}/cpu/cpu.cfs_period_us`)}`
-  const all = [...quotas, ...(quotaFrom(first) === null ? [] : [quotaFrom(first) ?? 0])]
-  return all.length === 0 ? null : Math.min(...all)
-}
 
 /** Bytes of a size as the kernel writes it, e.g. `32768K`. */
 export const cacheBytesFrom = (size: string): number | null => {
@@ -78,19 +50,16 @@ export const machineFacts: Effect.Effect<Machine> = Effect.gen(function* () {
   const utilization = makeUtilization()
   yield* Effect.sleep(watchMs)
   const busy = utilization()
-  const cores = coresOf()
-  const threads = cpus().length
-  const physical = cores.size === 0 ? null : cores.size
+  const { cores, hardwareThreads, quota } = readCores()
   const cache = lastLevelCache()
-  const bandwidth = yield* readBandwidth(Math.min(physical ?? 1, availableParallelism()), cache ?? 0)
+  const bandwidth = yield* readBandwidth(cores, cache ?? 0)
   const confined = process.constrainedMemory()
   return {
     cpu: processorName().trim(),
-    physical_cores: physical,
-    hardware_threads: threads,
-    smt: physical === null ? null : threads > physical,
-    affinity_threads: availableParallelism(),
-    quota_cores: quotaCores(),
+    cores,
+    hardware_threads: hardwareThreads,
+    processors: cpus().length,
+    quota_cores: quota === undefined ? null : rounded(quota),
     memory_bytes: confined > 0 ? Math.min(confined, totalmem()) : totalmem(),
     memory_available_bytes: availableBytes(),
     last_level_cache_bytes: cache,
@@ -108,11 +77,11 @@ const busyLoad = 0.5
 
 /** A sentence where something else was at work before the measurements; undefined where the machine was quiet. */
 export const disturbance = ({
-  affinity_threads,
   busy_percent,
+  hardware_threads,
   load_1m,
-}: Pick<Machine, "affinity_threads" | "busy_percent" | "load_1m">): string | undefined => {
-  const isBusy = busy_percent === null ? load_1m / affinity_threads >= busyLoad : busy_percent >= busyPercent
+}: Pick<Machine, "busy_percent" | "hardware_threads" | "load_1m">): string | undefined => {
+  const isBusy = busy_percent === null ? load_1m / hardware_threads >= busyLoad : busy_percent >= busyPercent
   const share = busy_percent === null ? "" : `${busy_percent} % of its processors in use, `
   return isBusy
     ? `the machine was busy before the measurements (${share}load ${load_1m}): the figures are lower than on a quiet machine`

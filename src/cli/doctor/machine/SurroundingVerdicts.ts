@@ -1,7 +1,7 @@
 // Verdicts on what surrounds the models: a reading becomes ok, warning or failure, with what to do. Pure; the readings are made
 // by Surroundings.ts.
 import type { Machine, Surrounding } from "../report/Document.ts"
-import { bytesShown, msShown, shown } from "../report/Words.ts"
+import { bytesShown, counted, msShown, shown } from "../report/Words.ts"
 import { disturbance } from "./MachineFacts.ts"
 
 export const ok = (name: string, detail: string): Surrounding => ({
@@ -94,23 +94,25 @@ export const openFilesVerdict = (limit: number | undefined, connections: number)
 }
 
 export const coresVerdict = ({
-  affinity_threads,
+  cores,
   hardware_threads,
-  physical_cores,
+  processors,
   quota_cores,
-  smt,
-}: Machine): Surrounding => {
-  const cores = physical_cores === null ? "" : `${physical_cores} cores, `
-  const detail = `${cores}${hardware_threads} hardware threads${smt === false ? " (no SMT)" : ""}`
-  if (quota_cores !== null && quota_cores < affinity_threads) {
+}: Pick<Machine, "cores" | "hardware_threads" | "processors" | "quota_cores">): Surrounding => {
+  const detail = `${counted(cores, "core")}, ${counted(hardware_threads, "hardware thread")}`
+  if (quota_cores !== null && quota_cores < hardware_threads) {
     return warning(
       "processor",
       `${detail}; the container allows ${shown(quota_cores)} cores`,
       "raise the container's CPU limit, or expect stalls when it is used up",
     )
   }
-  return affinity_threads < hardware_threads
-    ? warning("processor", `${detail}; this process may use ${affinity_threads}`, "widen its CPU affinity")
+  return hardware_threads < processors
+    ? warning(
+        "processor",
+        `${detail} of ${processors} may be used`,
+        "widen the CPU affinity (taskset, cpuset)",
+      )
     : ok("processor", detail)
 }
 

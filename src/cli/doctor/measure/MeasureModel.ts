@@ -5,6 +5,7 @@ import type { Deployment } from "#actors/ModelRegistry.ts"
 import { privateBytesOf, residentBytesOf } from "#actors/ResidentMemory.ts"
 import type { ModelEntry } from "#domain/Model.ts"
 import { monotonicMs } from "#domain/Monotonic.ts"
+import { describeTrial, mostOf, type ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import { type LoadClient, NotMeasured } from "../load/LoadClient.ts"
 import type { ModelReport } from "../report/Document.ts"
 import { librariesOf } from "./EngineProcessFacts.ts"
@@ -33,6 +34,8 @@ export const emptyReport = (
   memory_bytes: null,
   private_bytes: null,
   threads: null,
+  threads_from: null,
+  threads_measured: null,
   slots: null,
   context_tokens: null,
   libraries: [],
@@ -53,7 +56,6 @@ const oneLine = (text: string): string =>
 const loaded = Effect.fnUntraced(function* (node: PrivateNode, { id }: ModelEntry, deadlineMs: number) {
   const model = node.registry.model(id)
   if (model === undefined) return yield* new NotMeasured({ problem: "it is not deployed" })
-  const before = node.device.host().claimedThreads
   const facts = yield* model.load(false).pipe(
     Effect.mapError((error) => {
       const why = model.view().lastFailure
@@ -69,8 +71,17 @@ const loaded = Effect.fnUntraced(function* (node: PrivateNode, { id }: ModelEntr
         ),
     }),
   )
-  return { facts, threads: node.device.host().claimedThreads - before, loadMs: model.view().timings.loadMs }
+  return { facts, loadMs: model.view().timings.loadMs }
 })
+
+const threadsOf = (choice: ThreadChoice | undefined) =>
+  choice === undefined
+    ? {}
+    : {
+        threads: mostOf(choice),
+        threads_from: choice.source,
+        threads_measured: describeTrial(choice) || null,
+      }
 
 /** Frees the memory of a model that a node would not keep loaded. */
 export const unloaded = (node: PrivateNode, id: string): Effect.Effect<void> =>
@@ -112,13 +123,14 @@ export const measureModel = ({ client, deployment, endMs, left, node }: Asked): 
       const reason = "there was no time left for it; --seconds gives more, --model picks models"
       return emptyReport(deployment, { status: "skipped", reason })
     }
-    const { facts, loadMs: tookMs, threads } = yield* loaded(node, entry, loadMs(endMs - beganMs, left - 1))
+    const { facts, loadMs: tookMs } = yield* loaded(node, entry, loadMs(endMs - beganMs, left - 1))
     const nowMs = yield* monotonicMs
     const incomplete: Array<string> = []
     const ownEndMs = nowMs + Math.max(leastMs, shareMs(endMs - nowMs, left))
     const measuring = { node, client, model: entry.id, endMs: ownEndMs, incomplete }
     const measured = yield* Effect.result(measure(measuring, entry))
-    const pid = node.registry.find(entry.id)?.host?.gauges().pid
+    const host = node.registry.find(entry.id)?.host
+    const pid = host?.gauges().pid
     return {
       ...emptyReport(deployment, { status: incomplete.length === 0 ? "measured" : "partial" }),
       ...(measured._tag === "Success"
@@ -129,7 +141,7 @@ export const measureModel = ({ client, deployment, endMs, left, node }: Asked): 
       load_ms: tookMs === undefined ? null : Math.round(tookMs),
       memory_bytes: pid === undefined ? null : residentBytesOf(pid),
       private_bytes: pid === undefined ? null : privateBytesOf(pid),
-      threads,
+      ...threadsOf(host?.threads),
       slots: facts.slots,
       context_tokens: "contextTokens" in facts ? facts.contextTokens : null,
       libraries: librariesOf(pid),

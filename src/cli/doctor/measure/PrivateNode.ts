@@ -1,6 +1,6 @@
 // The node that is measured: the layers that `serve` runs, in this process, on a free port of 127.0.0.1, over a temporary data
 // directory with a key of its own. Engines run in processes as confined as those of a served node. All of it ends with the scope.
-import { mkdtempSync, rmSync, symlinkSync } from "node:fs"
+import { copyFileSync, existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Layer, Logger, References, type Scope } from "effect"
@@ -10,6 +10,7 @@ import { LiveSessions } from "#actors/LiveSessions.ts"
 import { type Deployment, ModelRegistry } from "#actors/ModelRegistry.ts"
 import { SpeechAdmission } from "#api/SpeechAdmission.ts"
 import { Accounts } from "#store/Accounts.ts"
+import { threadFileIn } from "#store/ThreadFile.ts"
 import { weightsDir } from "#store/Weights.ts"
 import type { Config } from "../../../Config.ts"
 import { nodeLayer } from "../../NodeLayer.ts"
@@ -57,6 +58,12 @@ const onDemand = (deployment: Deployment): Deployment => ({
   entry: { ...deployment.entry, runtime: { ...deployment.entry.runtime, load: "demand" } },
 })
 
+/** Thread counts that the operator's node has measured at earlier loads, so that models get the same here. */
+const copyThreads = (from: string, to: string): void => {
+  const file = threadFileIn(from)
+  if (existsSync(file)) copyFileSync(file, threadFileIn(to))
+}
+
 const makeKey = Effect.gen(function* () {
   const accounts = yield* Accounts
   yield* accounts.createOrg({ name: "doctor", paymentMethod: true })
@@ -76,6 +83,7 @@ export const privateNode = (
     const dataDir = yield* temporaryFolder
     // Weights that were pulled are where the operator's data directory has them.
     symlinkSync(weightsDir(config.dataDir), weightsDir(dataDir))
+    copyThreads(config.dataDir, dataDir)
     const own = privateConfig(config, dataDir)
     const built = yield* Layer.build(nodeLayer(own, deployed.map(onDemand)).pipe(Layer.provide(quiet)))
     const node = Effect.gen(function* () {

@@ -20,18 +20,17 @@ export type Surrounding = typeof Surrounding.Type
 
 export const Machine = Schema.Struct({
   cpu: Schema.String,
-  /** Cores of the processor; hardware threads of one core count once. */
-  physical_cores: number,
+  /** What the affinity mask of this process allows: hardware threads, and cores among them. */
+  cores: Schema.Finite,
   hardware_threads: Schema.Finite,
-  smt: Schema.NullOr(Schema.Boolean),
-  /** Hardware threads that this process may run on. */
-  affinity_threads: Schema.Finite,
+  /** Hardware threads of the machine. */
+  processors: Schema.Finite,
   /** Processor time a second that the container allows. */
   quota_cores: number,
   memory_bytes: Schema.Finite,
   memory_available_bytes: Schema.Finite,
   last_level_cache_bytes: number,
-  /** How fast memory was read, 10^9 bytes a second: by one thread, and by one on each physical core. */
+  /** How fast memory was read, 10^9 bytes a second: by one thread, and by one on each core. */
   read_gb_per_second: Schema.Struct({ one_thread: number, all_cores: number }),
   /** Before anything was measured: load of the last minute, and share of all processors in use. */
   load_1m: Schema.Finite,
@@ -153,8 +152,10 @@ export const ModelReport = Schema.Struct({
   /** Resident memory of its process after its measurements, and the part of it that no file backs. */
   memory_bytes: number,
   private_bytes: number,
-  /** Threads that the node gave it. */
+  /** Most CPU threads that it uses, where the number is from, and what was measured for it, in words. */
   threads: number,
+  threads_from: Schema.NullOr(Schema.Literals(["catalog", "measured", "kept", "size"])),
+  threads_measured: text,
   slots: number,
   context_tokens: number,
   libraries: Schema.Array(Library),

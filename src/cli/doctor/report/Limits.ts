@@ -12,17 +12,30 @@ const bandwidthShare = 0.6
 /** More streams give less than this many times the tokens of one: they share what one stream uses already. */
 const flatGain = 1.3
 
-type Given = Pick<
-  Machine,
-  "affinity_threads" | "last_level_cache_bytes" | "physical_cores" | "quota_cores" | "read_gb_per_second"
->
+type Given = Pick<Machine, "cores" | "last_level_cache_bytes" | "quota_cores" | "read_gb_per_second">
 
 /** Cores that this process may use. */
-const usableCores = ({ affinity_threads, physical_cores, quota_cores }: Given): number =>
-  Math.min(physical_cores ?? affinity_threads, affinity_threads, quota_cores ?? Number.POSITIVE_INFINITY)
+const usableCores = ({ cores, quota_cores }: Given): number =>
+  Math.min(cores, quota_cores ?? Number.POSITIVE_INFINITY)
+
+/** Why a model does not use the cores that are left. */
+const whyNotMore = ({ threads_from, threads_measured }: ModelReport): string => {
+  switch (threads_from) {
+    case "catalog":
+      return "`runtime.threads` of the catalog says so"
+    case "measured":
+    case "kept":
+      return `more did not pay when it was loaded${threads_measured === null ? "" : ` (${threads_measured})`}`
+    case "size":
+      return "its work is too small for more, or the machine was too busy to measure; `runtime.threads` sets another number"
+    case null:
+      return "`runtime.threads` sets another number"
+  }
+}
 
 /** What the engine did with its threads while it had all the work that it could do. */
-const busyLine = (machine: Given, threads: number | null, cores: Cores | null): ReadonlyArray<string> => {
+const busyLine = (machine: Given, report: ModelReport, cores: Cores | null): ReadonlyArray<string> => {
+  const { threads } = report
   if (threads === null || cores === null || cores.engine === null) return []
   const share = cores.engine / threads
   if (share < busyShare) {
@@ -35,7 +48,7 @@ const busyLine = (machine: Given, threads: number | null, cores: Cores | null): 
   const free = Math.floor(usableCores(machine) - threads)
   return [
     free >= 1
-      ? `threads: ${busy}, and the machine has ${counted(free, "more core")}; \`runtime.threads\` sets how many it gets`
+      ? `threads: ${busy}, and the machine has ${counted(free, "more core")}: ${whyNotMore(report)}`
       : `computing: ${busy}, on all cores that there are`,
   ]
 }
@@ -78,7 +91,7 @@ const textLimits = (machine: Given, report: ModelReport, levels: ReadonlyArray<T
         : `more streams: ${last.streams} give ${shown(gain)} times the tokens of one`,
     )
   }
-  if (last !== undefined) lines.push(...busyLine(machine, threads, last.cores))
+  if (last !== undefined) lines.push(...busyLine(machine, report, last.cores))
   if (slots !== null && last !== undefined && slots < last.streams)
     lines.push(
       `slots: ${counted(slots, "reply is", "replies are")} written side by side, others wait (\`options.slots\`)`,
@@ -87,7 +100,7 @@ const textLimits = (machine: Given, report: ModelReport, levels: ReadonlyArray<T
 }
 
 const speechLimits = (machine: Given, report: ModelReport, speech: Speech) => {
-  const lines = [...busyLine(machine, report.threads, speech.cores)]
+  const lines = [...busyLine(machine, report, speech.cores)]
   const { play_outs, real_time_factor } = speech
   const factor = play_outs?.admission_factor ?? null
   if (real_time_factor !== null && real_time_factor > 1)
@@ -115,7 +128,7 @@ const speechLimits = (machine: Given, report: ModelReport, speech: Speech) => {
 
 const transcriptionLimits = (machine: Given, report: ModelReport, transcription: Transcription) => {
   const { cores, live } = transcription
-  const lines = [...busyLine(machine, report.threads, cores)]
+  const lines = [...busyLine(machine, report, cores)]
   if (live === null) return lines
   const { admitted, refused, window_ms } = live
   if (refused === true && admitted !== null && window_ms !== null) {

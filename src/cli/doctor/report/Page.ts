@@ -19,9 +19,9 @@ const surroundingLines = ({ advice, detail, name, verdict }: Surrounding): Reado
 
 const machineLines = ({ machine }: Document): ReadonlyArray<string> => {
   const { all_cores, one_thread } = machine.read_gb_per_second
-  const cores = machine.physical_cores === null ? "" : `${counted(machine.physical_cores, "core")}, `
+  const given = `${counted(machine.cores, "core")}, ${counted(machine.hardware_threads, "hardware thread")}`
   return [
-    `${machine.cpu}, ${cores}${counted(machine.hardware_threads, "hardware thread")}, ${bytesShown(machine.memory_bytes)}, ${machine.system}`,
+    `${machine.cpu}, ${given}, ${bytesShown(machine.memory_bytes)}, ${machine.system}`,
     `memory is read at ${orDash(one_thread)} GB/s by one thread, ${orDash(all_cores)} GB/s by one on each core`,
   ]
 }
@@ -118,7 +118,9 @@ const loadedTable = (models: ReadonlyArray<ModelReport>): ReadonlyArray<string> 
       nameOf(model),
       model.load_ms === null ? "-" : msShown(model.load_ms),
       model.memory_bytes === null ? "-" : bytesShown(model.memory_bytes),
-      orDash(model.threads),
+      model.threads === null
+        ? "-"
+        : `${model.threads}${model.threads_from === null ? "" : ` (${model.threads_from})`}`,
       orDash(model.slots),
       librariesShown(model),
     ])
