@@ -33,13 +33,14 @@ export interface ReplyTask extends Bounded {
   readonly prompts: ReadonlyArray<string>
   /** Streams that the model writes side by side; others wait for a slot, which none becomes free. */
   readonly running: number
-  /** Counted time; it begins when so many streams have their first token. */
+  /** Counted time; it begins when so many streams have their first token, or when no more than it is left. */
   readonly windowMs: number
 }
 
 export interface ReplyResult {
   readonly firstTokenMs: ReadonlyArray<number>
-  readonly counted: { readonly tokens: number; readonly tookMs: number } | undefined
+  /** `began`: streams that had their first token when the counting began. */
+  readonly counted: { readonly tokens: number; readonly tookMs: number; readonly began: number } | undefined
 }
 
 /** One reply from beginning to end. */

@@ -105,8 +105,14 @@ export const runReplies = async (target: Target, task: ReplyTask): Promise<Reply
   const overdue = setTimeout(() => controller.abort(), task.deadlineMs)
   const beganMs = performance.now()
   const firstTokenMs: Array<number> = []
-  let window: { readonly fromMs: number; tokens: number } | undefined
+  let window: { readonly fromMs: number; readonly began: number; tokens: number } | undefined
   let finished = { texts: 0, tokens: 0 }
+  const count = () => {
+    if (window !== undefined || firstTokenMs.length === 0) return
+    window = { fromMs: performance.now(), began: firstTokenMs.length, tokens: 0 }
+    setTimeout(() => controller.abort(), task.windowMs)
+  }
+  const lastCall = setTimeout(count, Math.max(0, task.deadlineMs - task.windowMs))
   const stream = async (prompt: string): Promise<void> => {
     let isFirst = true
     while (!signal.aborted) {
@@ -118,8 +124,7 @@ export const runReplies = async (target: Target, task: ReplyTask): Promise<Reply
         isFirst = false
         firstTokenMs.push(performance.now() - beganMs)
         if (firstTokenMs.length !== task.running) return
-        window = { fromMs: performance.now(), tokens: 0 }
-        setTimeout(() => controller.abort(), task.windowMs)
+        count()
       }
       try {
         const { completionTokens } = await complete(target, {
@@ -141,13 +146,14 @@ export const runReplies = async (target: Target, task: ReplyTask): Promise<Reply
     await Promise.all(task.prompts.map(stream))
   } finally {
     clearTimeout(overdue)
+    clearTimeout(lastCall)
     controller.abort()
   }
   if (window === undefined || window.tokens === 0) return { firstTokenMs, counted: undefined }
   // Where some tokens make no text of their own, replies that ended show how many make one.
   const tokensEach = finished.texts === 0 ? 1 : finished.tokens / finished.texts
   const tookMs = performance.now() - window.fromMs
-  return { firstTokenMs, counted: { tokens: window.tokens * tokensEach, tookMs } }
+  return { firstTokenMs, counted: { tokens: window.tokens * tokensEach, tookMs, began: window.began } }
 }
 
 export const runReply = async (target: Target, task: ReplyOnceTask): Promise<ReplyOnceResult> => {

@@ -88,9 +88,10 @@ const replyRate = Effect.fnUntraced(function* (
   const times = { windowMs: budgetMs * 0.5, deadlineMs: budgetMs }
   const task = { kind: "replies", model, prompts, running, ...times } as const
   const { cores, result } = yield* withCores(measuring, client.run(task))
-  if (result.counted === undefined) {
-    const began = result.firstTokenMs.length
-    incomplete.push(`replies at ${streams} streams: ${began} of ${running} had a first token in time`)
+  const began = result.counted?.began ?? result.firstTokenMs.length
+  if (result.counted === undefined || began < running) {
+    const what = result.counted === undefined ? "had a first token in time" : "wrote when the counting began"
+    incomplete.push(`replies at ${streams} streams: ${began} of ${running} ${what}`)
   }
   return { ...result, cores, tokens }
 })
