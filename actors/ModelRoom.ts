@@ -14,7 +14,6 @@ const claimOf = ({ entry, sizeBytes }: Deployment, processBytes: number): Claim 
   placement: placementOf(entry),
   weightBytes: sizeBytes,
   processBytes,
-  threads: entry.runtime.threads,
 })
 
 const megabytes = (bytes: number): number => Math.ceil(bytes / 1024 ** 2)

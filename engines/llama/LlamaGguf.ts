@@ -116,6 +116,7 @@ export const llamaGguf: EngineDescriptor = {
       facts: { contextTokens, slots: options.slots, summary },
       generate: generator(model, loop, permits),
       lean: (on) => loop.lean(on),
+      threads: model.threads,
     } satisfies TextEngine
   }),
 }

@@ -12,16 +12,18 @@ import {
   type LlamaModel,
   LlamaVocabularyType,
 } from "node-llama-cpp"
-import { EngineError, type EngineSpec } from "../Engine.ts"
+import { EngineError, type EngineSpec, type EngineThreads } from "../Engine.ts"
 import { ChatPrompt, templateOf } from "./ChatPrompt.ts"
 import type { ChatTemplate } from "./ChatTemplate.ts"
-import { openLibrary } from "./Library.ts"
-import { type NativeContext, nativeContext, nativeJinja, nativeModel } from "./Native.ts"
+import { type NativeContext, nativeContext, nativeJinja, nativeModel } from "./native/Addon.ts"
+import { openLibrary } from "./native/Library.ts"
 import type { LlamaOptions } from "./Options.ts"
+import { stepThreads } from "./StepThreads.ts"
 import { type Spelling, Vocabulary } from "./Vocabulary.ts"
 
 export interface Model {
   readonly native: NativeContext
+  readonly threads: EngineThreads
   readonly vocabulary: Vocabulary
   readonly prompts: ChatPrompt
   readonly contextTokens: number
@@ -161,7 +163,7 @@ export const loadModel = (
     const llama = yield* openLlama(spec, options, log)
     const model = yield* openWeights(llama, options, log, path)
     const context = yield* openContext(model, spec, options, log)
-    return yield* log.attempt(`cannot run ${name}`, () => assemble(llama, model, context, options))
+    return yield* log.attempt(`cannot run ${name}`, () => assemble(llama, model, context, options, spec))
   })
 
 const assemble = async (
@@ -169,9 +171,11 @@ const assemble = async (
   model: LlamaModel,
   context: LlamaContext,
   options: LlamaOptions,
+  spec: EngineSpec,
 ): Promise<Model> => {
-  const native = nativeContext(llama, model, context)
-  await warmUp(native)
+  const bare = nativeContext(llama, model, context)
+  await warmUp(bare)
+  const { native, threads } = await stepThreads(bare, spec, options.slots)
   const { isHybrid, isRecurrent, swaSize } = model.fileInsights
   const needsCheckpoints = isHybrid || isRecurrent || swaSize !== undefined
   // The library rounds the size up; what was asked for is what is kept.
@@ -179,6 +183,7 @@ const assemble = async (
   const template = templateOf(model, nativeJinja(llama))
   return {
     native,
+    threads,
     vocabulary: vocabularyOf(model, template),
     prompts: new ChatPrompt(model, template, { contextTokens, needsCheckpoints }),
     contextTokens,

@@ -39,7 +39,7 @@ export interface OnnxSession {
 }
 
 export interface OnnxOptions {
-  /** Intra-op threads; the engine's grant from the node's ledger. */
+  /** Intra-op threads, the calling one included; fixed for as long as the session is open. */
   readonly threads: number
   /** Where the graph is computed. `cuda` needs files that the package does not bring: docs/operations.md. */
   readonly ep?: "cpu" | "cuda"
@@ -47,7 +47,7 @@ export interface OnnxOptions {
 
 const decodeEp = Schema.decodeUnknownEffect(Schema.Struct(executionProvider))
 
-/** What the catalog and the node's ledger say about a model's sessions. */
+/** What the catalog and the choice of threads say about a model's sessions. */
 export const optionsOf = ({ options, threads }: EngineSpec): Effect.Effect<OnnxOptions, EngineError> =>
   decodeEp(options).pipe(
     Effect.map(({ ep }) => ({ ep, threads })),
@@ -67,7 +67,8 @@ const loadFailed = (path: string, cause: unknown): EngineError =>
 
 const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message.trim() : String(cause))
 
-const sessionOptions = (options: OnnxOptions): InferenceSession.SessionOptions => ({
+/** Of every session of the engines, and of the probe that measures them. */
+export const sessionOptions = (options: OnnxOptions): InferenceSession.SessionOptions => ({
   // No second choice: a model that was to run on a GPU and runs on the processor instead would look merely slow.
   executionProviders: [options.ep ?? "cpu"],
   intraOpNumThreads: options.threads,

@@ -7,7 +7,7 @@
 // cancels and checkpoints under our control. The price is that these names are the library's own: its version is
 // pinned, and `nativeContext` refuses to load a model when one of them is missing.
 import type { Llama, LlamaContext, LlamaModel } from "node-llama-cpp"
-import type { Sampling } from "../Engine.ts"
+import type { Sampling } from "../../Engine.ts"
 
 interface AddonSampler {
   readonly applyConfig: (config: Record<string, unknown>) => void
@@ -30,6 +30,7 @@ interface AddonContext {
     logitIndexes: Uint32Array,
   ) => Uint32Array
   readonly decodeBatch: () => Promise<void>
+  readonly setThreads: (threads: number) => void
   readonly sampleToken: (row: number, sampler: AddonSampler) => Promise<number>
   readonly disposeSequence: (sequenceId: number) => void
   readonly removeTokenCellsFromSequence: (sequenceId: number, from: number, to: number) => boolean
@@ -75,6 +76,8 @@ export interface SavedState {
 
 /** Nothing here may overlap: one call at a time, except `sample` on different rows. */
 export interface NativeContext {
+  /** CPU threads of the steps that follow. Costs nothing where the number stays the same. */
+  readonly setThreads: (threads: number) => void
   /** Evaluates all items in one pass. Per item the row of its logits, or -1. */
   readonly decode: (items: ReadonlyArray<BatchItem>) => Promise<ReadonlyArray<number>>
   readonly sampler: (sampling: Sampling) => Sampler
@@ -165,6 +168,7 @@ export const nativeContext = (llama: Llama, model: LlamaModel, context: LlamaCon
       "initBatch",
       "addToBatch",
       "decodeBatch",
+      "setThreads",
       "sampleToken",
       "disposeSequence",
       "removeTokenCellsFromSequence",
@@ -179,7 +183,13 @@ export const nativeContext = (llama: Llama, model: LlamaModel, context: LlamaCon
   const oneToken = new Uint32Array(1)
   const oneRow = new Uint32Array(1)
 
+  let threads = 0
   return {
+    setThreads: (wanted) => {
+      if (wanted === threads) return
+      threads = wanted
+      addon.setThreads(wanted)
+    },
     decode: async (items) => {
       let size = 0
       for (const { tokens } of items) size += tokens.length
