@@ -7,7 +7,7 @@ import type { CrashSuspects } from "#domain/CrashSuspects.ts"
 import { type EngineFailed, ModelUnavailable } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
 import { isOnProcessor } from "#domain/Placement.ts"
-import { mostOf, type ThreadChoice } from "#domain/threads/ThreadChoice.ts"
+import { mostOf, narrowThreads, type ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import type { Urgency } from "#domain/WaitingLine.ts"
 import { adapterFacts } from "#engines/AdapterFacts.ts"
 import type { EngineFacts, EngineKind, EngineSpec } from "#engines/Engine.ts"
@@ -30,6 +30,8 @@ export interface HostOptions {
   /** Whether background work has to wait at present. */
   readonly holdsBackground: () => boolean
   readonly onEvent: (event: HostEvent) => void
+  /** The engine has chosen its CPU threads: at each load, and again where the machine was too busy to measure. */
+  readonly onThreads?: (choice: ThreadChoice) => void
   /** How urgent its most urgent running request is; undefined while it computes nothing. */
   readonly onWork?: (urgency: Urgency | undefined) => void
   /** Where its work is counted; they outlive it. */
@@ -180,10 +182,12 @@ export class EngineHost {
 
   /** CPU threads that it may use at this moment; 0 before it has loaded. */
   threadsNow(): number {
-    const { entry, mostThreads, threads } = this
+    const { entry, mostThreads, options, threads } = this
     if (threads === undefined) return 0
-    const fixed = threads.source === "catalog" || adapterFacts[entry.adapter]?.threads?.measured !== "weights"
-    return fixed ? mostOf(threads) : Math.min(mostOf(threads), mostThreads ?? mostOf(threads))
+    const all = mostOf(threads)
+    if (threads.source === "catalog" || mostThreads === undefined || mostThreads >= all) return all
+    if (adapterFacts[entry.adapter]?.threads?.measured === "weights") return mostThreads
+    return options.spec.trial?.narrows === true ? narrowThreads(all) : all
   }
 
   /** Runs one request to its end, see EngineRequests. */
@@ -228,8 +232,12 @@ export class EngineHost {
         this.requests.begin(message.facts.slots, this.lastHeardMs)
         if (this.process?.pid !== undefined && isOnProcessor(this.entry)) limitMemory(this.process.pid)
         this.options.onEvent({ event: "ready", detail: message.facts.summary })
+        this.options.onThreads?.(message.threads)
         Deferred.doneUnsafe(this.firstAnswer, Effect.succeed(message.facts))
         return this.requests.pump()
+      case "threads":
+        this.threads = message.threads
+        return this.options.onThreads?.(message.threads)
       case "load-failed":
         return loadFailed(message.error)
       case "pong":

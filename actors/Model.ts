@@ -27,12 +27,12 @@ import {
 import { ModelMeters } from "./ModelMeters.ts"
 import { ModelNews } from "./ModelNews.ts"
 import type { Deployment } from "./ModelRegistry.ts"
-import { claimRoom, heldOnGpu, problemAtStart } from "./ModelRoom.ts"
+import { claimRoom, claimSecond, heldOnGpu, problemAtStart } from "./ModelRoom.ts"
 import { ModelStanding } from "./ModelStanding.ts"
 import type { ModelOptions, ModelView } from "./ModelView.ts"
 import * as Tree from "./Tree.ts"
 import { KeptThreads, type ThreadResults } from "./threads/KeptThreads.ts"
-import { threadTerms } from "./threads/ThreadTerms.ts"
+import { threadTerms, wantsSecond } from "./threads/ThreadTerms.ts"
 
 /** The actor's state: the scope of what is in memory, if anything is. Closed with the incarnation. */
 interface InMemory {
@@ -290,7 +290,9 @@ export class Model {
       memory.scope = scope
       this.standing.move("load")
       this.news.placed(grant)
-      const terms = threadTerms(this.deployed, this.device.threads.machine, this.keptThreads)
+      const { machine } = this.device.threads
+      const narrows = wantsSecond(this.deployed, machine) && (yield* claimSecond(this.device, this.deployed))
+      const terms = threadTerms(this.deployed, machine, this.keptThreads, narrows)
       if (terms.problem !== undefined) this.news.threadsLimited(terms.problem)
       const member = yield* Effect.acquireRelease(
         Effect.sync(() => this.device.threads.join((threads) => this.host?.limitThreads(threads))),
@@ -308,6 +310,11 @@ export class Model {
         },
         environment: grant.environment,
         onWork: member.works,
+        onThreads: (choice) => {
+          member.wants(mostOf(choice))
+          if (terms.key !== undefined && choice.source === "measured")
+            this.keptThreads.keep(terms.key, choice)
+        },
         holdsBackground: this.options.holdsBackground ?? (() => false),
         meters: this.meters,
         output: this.news.output,
@@ -321,11 +328,6 @@ export class Model {
       const facts = yield* Effect.raceFirst(host.loaded, Deferred.await(abandon))
       const { pid, residentBytes } = host.gauges()
       yield* grant.settle(pid, residentBytes)
-      if (host.threads !== undefined) {
-        member.wants(mostOf(host.threads))
-        if (terms.key !== undefined && host.threads.source === "measured")
-          this.keptThreads.keep(terms.key, host.threads)
-      }
       return facts
     }).pipe(
       Scope.provide(scope),

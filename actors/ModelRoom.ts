@@ -16,6 +16,16 @@ const claimOf = ({ entry, sizeBytes }: Deployment, processBytes: number): Claim 
   processBytes,
 })
 
+/** What the second sessions of an ONNX engine take, see OnnxSession: claimed only where nothing has to make way for it. */
+export const claimSecond = (
+  device: Device["Service"],
+  { entry, sizeBytes }: Deployment,
+): Effect.Effect<boolean, never, Scope.Scope> =>
+  device.claim({ modelId: entry.id, placement: "host", weightBytes: sizeBytes, processBytes: 0 }).pipe(
+    Effect.as(true),
+    Effect.orElseSucceed(() => false),
+  )
+
 const megabytes = (bytes: number): number => Math.ceil(bytes / 1024 ** 2)
 
 /** Why a model cannot be loaded, as far as that is known without loading it: its files, or its empty device's size. */

@@ -53,8 +53,10 @@ export interface Outlet<Started, Unit> {
 
 /** CPU threads of an engine that can change their number between two native calls. */
 export interface EngineThreads {
-  /** What it chose at its load. */
-  readonly choice: ThreadChoice
+  /** What it chose at its load, or later. */
+  readonly choice: () => ThreadChoice
+  /** Calls back when it has chosen again: the machine was too busy to measure before. */
+  readonly onChoice: (listener: (choice: ThreadChoice) => void) => void
   /** From the next native call on it uses no more than this, at least 1. */
   readonly limit: (most: number) => void
 }
@@ -290,5 +292,7 @@ export interface EngineDescriptor {
   readonly kind: EngineKind
   /** Chooses the CPU threads before the load, for engines whose number is fixed with it. Called with `spec.trial` only. */
   readonly chooseThreads?: (spec: EngineSpec, trial: ThreadTrial) => Effect.Effect<ThreadChoice, EngineError>
+  /** Its engines use no more CPU threads than this from the next native call on. For those with no `threads` of their own. */
+  readonly limitThreads?: (most: number) => void
   readonly acquire: (spec: EngineSpec) => Effect.Effect<Engine, EngineError, Scope.Scope>
 }

@@ -114,6 +114,7 @@ export const serveEngine = (
   let engine: Engine | undefined
   /** The last limit of its threads; it may come before the engine has loaded. */
   let mostThreads: number | undefined
+  let limit: ((most: number) => void) | undefined
 
   const load = Effect.fnUntraced(function* (spec: EngineSpec) {
     const importing = loadAdapter(spec.adapter)
@@ -128,19 +129,21 @@ export const serveEngine = (
     const loaded = yield* descriptor
       .acquire(chooseThreads === undefined ? spec : { ...spec, threads: mostOf(chosen) })
       .pipe(Scope.provide(scope))
-    return { loaded, chosen }
+    const own = threadsOf(loaded)
+    limit = own?.limit ?? descriptor.limitThreads
+    return { loaded, chosen, own }
   })
 
   const onLoad = (spec: EngineSpec) => {
     Effect.runFork(load(spec)).addObserver((exit) => {
       if (Exit.isSuccess(exit)) {
-        const { chosen, loaded } = exit.value
+        const { chosen, loaded, own } = exit.value
         engine = loaded
-        const own = threadsOf(loaded)
-        if (mostThreads !== undefined) own?.limit(mostThreads)
+        if (mostThreads !== undefined) limit?.(mostThreads)
         const residentBytes = process.memoryUsage.rss()
         const { facts, kind } = loaded
-        port.send({ t: "loaded", kind, facts, threads: own?.choice ?? chosen, residentBytes })
+        port.send({ t: "loaded", kind, facts, threads: own?.choice() ?? chosen, residentBytes })
+        own?.onChoice((threads) => port.send({ t: "threads", threads }))
       } else {
         port.send({ t: "load-failed", error: toWireError(exit.cause) })
       }
@@ -221,7 +224,7 @@ export const serveEngine = (
         return engine?.kind === "text" ? engine.lean?.(message.on) : undefined
       case "threads":
         mostThreads = message.most
-        return engine === undefined ? undefined : threadsOf(engine)?.limit(message.most)
+        return limit?.(message.most)
       case "stop":
         return onStop()
     }

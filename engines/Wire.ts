@@ -48,6 +48,8 @@ export type FromEngine =
       readonly residentBytes: number
     }
   | { readonly t: "load-failed"; readonly error: WireError }
+  /** It has chosen its CPU threads again, see EngineThreads. */
+  | { readonly t: "threads"; readonly threads: ThreadChoice }
   /**
    * One decode step (or one turn of the engine's event loop) for all requests:
    * a flat list of id, kind, data; id, kind, data; …, or id, `text`, text, completion tokens; without an object a

@@ -24,6 +24,14 @@ export interface ThreadTerms {
   readonly problem: string | undefined
 }
 
+/** Whether second sessions would be of use: see OnnxSession. */
+export const wantsSecond = ({ entry, sizeBytes }: Deployment, machine: MachineCores): boolean =>
+  entry.runtime.threads === "auto" &&
+  adapterFacts[entry.adapter]?.threads?.measured === "machine" &&
+  placementOf(entry) === "host" &&
+  sizeBytes >= smallWeights &&
+  coreThreads(machine) > 1
+
 /** Everything that the result depends on. */
 const keyFor = (
   { entry, files, sizeBytes, versions = {} }: Deployment,
@@ -42,10 +50,12 @@ const keyFor = (
   return keyOf({ host, sizeBytes, weights, options: entry.options })
 }
 
+/** `narrows`: whether an ONNX engine may have its weights in memory twice. */
 export const threadTerms = (
   deployment: Deployment,
   machine: MachineCores,
   results: ThreadResults,
+  narrows = false,
 ): ThreadTerms => {
   const { entry, sizeBytes } = deployment
   const wanted = entry.runtime.threads
@@ -76,6 +86,7 @@ export const threadTerms = (
   const trial = {
     counts,
     otherwise: cores,
+    ...(narrows ? { narrows } : {}),
     ...(kept === undefined ? {} : { kept: { ...kept, source: "kept" as const } }),
   }
   return {

@@ -27,6 +27,7 @@ import { invalidInput, priorityOf } from "../kokoro/Utterance.ts"
 import { decodeOptions, fileOf, loadFailed, readJsonFile } from "../shared/EngineSpecFiles.ts"
 import { requireRepeatable } from "../shared/onnx/GraphOperators.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
+import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
 import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import { Playout } from "../shared/speech/Playout.ts"
 import { CangjieTable, cangjie } from "./Cangjie.ts"
@@ -191,5 +192,6 @@ export const chatterboxOnnx: EngineDescriptor = {
   adapter: "chatterbox-onnx",
   kind: "speech",
   chooseThreads,
+  limitThreads,
   acquire,
 }

@@ -19,6 +19,7 @@ import { constantStyle, loadVoice, type VoiceStyle } from "../kokoro/VoiceStyles
 import { decodeOptions, fileOf } from "../shared/EngineSpecFiles.ts"
 import { requireRepeatable } from "../shared/onnx/GraphOperators.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
+import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
 import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import { type EspeakLanguages, loadEspeak } from "./EspeakLanguages.ts"
 import { inInventory, type Training } from "./Inventory.ts"
@@ -127,5 +128,6 @@ export const cloneOnnx: EngineDescriptor = {
   adapter: "style-clone-onnx",
   kind: "speech",
   chooseThreads,
+  limitThreads,
   acquire,
 }

@@ -5,6 +5,7 @@ import { samplesToMs } from "#domain/Audio.ts"
 import type { EngineDescriptor, EngineError, EngineSpec, Outlet, SpeechEngine } from "../Engine.ts"
 import { decodeOptions, fileOf, loadFailed } from "../shared/EngineSpecFiles.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
+import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
 import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import { cleanText } from "./CleanText.ts"
 import { englishText } from "./EnglishText.ts"
@@ -108,5 +109,6 @@ export const kokoroOnnx: EngineDescriptor = {
   adapter: "kokoro-onnx",
   kind: "speech",
   chooseThreads,
+  limitThreads,
   acquire,
 }

@@ -12,18 +12,18 @@ import {
   type LlamaModel,
   LlamaVocabularyType,
 } from "node-llama-cpp"
-import { EngineError, type EngineSpec, type EngineThreads } from "../Engine.ts"
+import { EngineError, type EngineSpec } from "../Engine.ts"
 import { ChatPrompt, templateOf } from "./ChatPrompt.ts"
 import type { ChatTemplate } from "./ChatTemplate.ts"
 import { type NativeContext, nativeContext, nativeJinja, nativeModel } from "./native/Addon.ts"
 import { openLibrary } from "./native/Library.ts"
 import type { LlamaOptions } from "./Options.ts"
-import { stepThreads } from "./StepThreads.ts"
+import { type SteppedContext, stepThreads } from "./StepThreads.ts"
 import { type Spelling, Vocabulary } from "./Vocabulary.ts"
 
 export interface Model {
-  readonly native: NativeContext
-  readonly threads: EngineThreads
+  /** Chooses the CPU threads of each step. */
+  readonly stepped: SteppedContext
   readonly vocabulary: Vocabulary
   readonly prompts: ChatPrompt
   readonly contextTokens: number
@@ -175,15 +175,14 @@ const assemble = async (
 ): Promise<Model> => {
   const bare = nativeContext(llama, model, context)
   await warmUp(bare)
-  const { native, threads } = await stepThreads(bare, spec, options.slots)
+  const stepped = await stepThreads(bare, spec, options.slots)
   const { isHybrid, isRecurrent, swaSize } = model.fileInsights
   const needsCheckpoints = isHybrid || isRecurrent || swaSize !== undefined
   // The library rounds the size up; what was asked for is what is kept.
   const contextTokens = Math.min(options.contextTokens, model.trainContextSize, context.contextSize)
   const template = templateOf(model, nativeJinja(llama))
   return {
-    native,
-    threads,
+    stepped,
     vocabulary: vocabularyOf(model, template),
     prompts: new ChatPrompt(model, template, { contextTokens, needsCheckpoints }),
     contextTokens,

@@ -10,6 +10,7 @@ import * as Semaphore from "effect/Semaphore"
 import { type EngineDescriptor, EngineError, type EngineSpec, type TranscriptionEngine } from "../Engine.ts"
 import { decodeOptions, fileOf } from "../shared/EngineSpecFiles.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
+import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
 import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import * as DecoderGraph from "./DecoderGraph.ts"
 import { takesDrafts } from "./Drafts.ts"
@@ -88,5 +89,6 @@ export const whisperHfOnnx: EngineDescriptor = {
   adapter: "whisper-hf-onnx",
   kind: "transcription",
   chooseThreads,
+  limitThreads,
   acquire,
 }

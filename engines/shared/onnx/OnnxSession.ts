@@ -8,8 +8,10 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { InferenceSession, type Tensor } from "onnxruntime-node"
+import { narrowThreads } from "#domain/threads/ThreadChoice.ts"
 import { EngineError, type EngineSpec } from "../../Engine.ts"
 import { executionProvider } from "./ExecutionProvider.ts"
+import { isAllowed } from "./ThreadLimit.ts"
 
 // ONNX Runtime's published binaries (1.29 and later) otherwise tell their maker about every session: name and hash of the
 // model, the machine, a device id that they keep in the home directory. They look for this before the first session.
@@ -41,6 +43,8 @@ export interface OnnxSession {
 export interface OnnxOptions {
   /** Intra-op threads, the calling one included; fixed for as long as the session is open. */
   readonly threads: number
+  /** Whether a second session may be opened beside it, with half of the threads, for when other models work. */
+  readonly narrows?: boolean
   /** Where the graph is computed. `cuda` needs files that the package does not bring: docs/operations.md. */
   readonly ep?: "cpu" | "cuda"
 }
@@ -48,9 +52,9 @@ export interface OnnxOptions {
 const decodeEp = Schema.decodeUnknownEffect(Schema.Struct(executionProvider))
 
 /** What the catalog and the choice of threads say about a model's sessions. */
-export const optionsOf = ({ options, threads }: EngineSpec): Effect.Effect<OnnxOptions, EngineError> =>
+export const optionsOf = ({ options, threads, trial }: EngineSpec): Effect.Effect<OnnxOptions, EngineError> =>
   decodeEp(options).pipe(
-    Effect.map(({ ep }) => ({ ep, threads })),
+    Effect.map(({ ep }) => ({ ep, threads, ...(trial?.narrows === true ? { narrows: true } : {}) })),
     Effect.mapError(
       (error) => new EngineError({ reason: "LoadFailed", field: "", detail: `options: ${error.message}` }),
     ),
@@ -83,6 +87,11 @@ export const sessionOptions = (options: OnnxOptions): InferenceSession.SessionOp
   extra: { session: { intra_op: { allow_spinning: "0" }, inter_op: { allow_spinning: "0" } } },
 })
 
+const create = (path: string, options: OnnxOptions): Promise<InferenceSession> =>
+  InferenceSession.create(path, sessionOptions(options))
+
+const release = (session: InferenceSession): Promise<void> => session.release().catch(() => undefined)
+
 /** Opens the graph at `path` (external data files beside it are found by ONNX Runtime) until the scope closes. */
 export const open = (
   path: string,
@@ -90,20 +99,65 @@ export const open = (
 ): Effect.Effect<OnnxSession, EngineError, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.tryPromise({
-      try: () => InferenceSession.create(path, sessionOptions(options)),
+      try: () => create(path, options),
       catch: (cause) => loadFailed(path, options.ep === "cuda" ? `${messageOf(cause)} ${cudaHint}` : cause),
     }),
-    (session) => Effect.promise(() => session.release().catch(() => undefined)),
-  ).pipe(Effect.map((session) => fromNative(basename(path), session)))
+    (session) => Effect.promise(() => release(session)),
+  ).pipe(
+    Effect.flatMap((session) =>
+      Effect.map(narrower(path, options), (narrow) => fromNative(basename(path), session, narrow)),
+    ),
+  )
 
-const fromNative = (file: string, session: InferenceSession): OnnxSession => ({
+/** The session to use instead while other models work; undefined where there is none, or none yet. */
+type Narrow = () => InferenceSession | undefined
+
+/**
+ * A session's threads wait for each other actively at the end of each operator: two of them beside another model's lost a
+ * sixth of the machine (measured). So a second session with half of the threads is opened the first time that other
+ * models work, while the first one goes on; it keeps its memory until the model is unloaded.
+ */
+const narrower = (path: string, options: OnnxOptions): Effect.Effect<Narrow, never, Scope.Scope> => {
+  const { narrows = false, threads } = options
+  const half = narrowThreads(threads)
+  if (!narrows || half === threads) return Effect.succeed(() => undefined)
+  let opening: Promise<InferenceSession | undefined> | undefined
+  let narrow: InferenceSession | undefined
+  const begin = async (): Promise<InferenceSession | undefined> => {
+    try {
+      narrow = await create(path, { ...options, threads: half })
+    } catch {
+      // E.g. no memory for it: the first session goes on alone.
+    }
+    return narrow
+  }
+  return Effect.acquireRelease(
+    Effect.sync(
+      (): Narrow => () => {
+        if (isAllowed(threads)) return undefined
+        opening ??= begin()
+        return narrow
+      },
+    ),
+    () =>
+      Effect.promise(async () => {
+        const opened = await opening
+        if (opened !== undefined) await release(opened)
+      }),
+  )
+}
+
+const fromNative = (file: string, session: InferenceSession, narrow: Narrow): OnnxSession => ({
   file,
   inputs: tensorInfos(session.inputMetadata),
   outputs: tensorInfos(session.outputMetadata),
   run: (feeds, fetches) =>
     Effect.uninterruptible(
       Effect.tryPromise({
-        try: () => (fetches === undefined ? session.run(feeds) : session.run(feeds, fetches)),
+        try: () => {
+          const now = narrow() ?? session
+          return fetches === undefined ? now.run(feeds) : now.run(feeds, fetches)
+        },
         catch: (cause) =>
           new EngineError({ reason: "Failed", field: "", detail: `${file}: ${messageOf(cause)}` }),
       }),

@@ -31,7 +31,7 @@ const matrix = (name: string, ...shape: ReadonlyArray<number>) => {
 }
 
 /** ModelProto with one `MatMul`; both factors are inputs. */
-const productGraph = (): Uint8Array => {
+export const productGraph = (): Uint8Array => {
   const node = [...text(1, "a"), ...text(1, "b"), ...text(2, "c"), ...text(4, "MatMul")]
   const graph = [
     ...bytes(1, node),

@@ -1,6 +1,6 @@
 // The CPU threads that a model was given and why: measured when it loaded, kept from an earlier load, or said by the
 // catalog. Plain data: engines send it with their facts, the node keeps it in a file and shows it to operators.
-import { Schema } from "effect"
+import * as Schema from "effect/Schema"
 
 const Count = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 65_536 }))
 
@@ -33,7 +33,12 @@ export interface ThreadTrial {
   readonly otherwise: number
   /** The result of an earlier load. */
   readonly kept?: ThreadChoice
+  /** ONNX engines: there is memory for the weights a second time, in sessions with fewer threads. */
+  readonly narrows?: boolean
 }
+
+/** Threads of an ONNX engine's second sessions, for while other models work: half of them. */
+export const narrowThreads = (threads: number): number => Math.max(1, Math.floor(threads / 2))
 
 /** The same number for all work. */
 export const fixedThreads = (threads: number, source: ThreadChoice["source"]): ThreadChoice => ({
