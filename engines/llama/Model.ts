@@ -16,8 +16,10 @@ import { EngineError, type EngineSpec } from "../Engine.ts"
 import { ChatPrompt, templateOf } from "./ChatPrompt.ts"
 import type { ChatTemplate } from "./ChatTemplate.ts"
 import { openLibrary } from "./Library.ts"
+import { measureCosts } from "./MeasureCosts.ts"
 import { type NativeContext, nativeContext, nativeJinja, nativeModel } from "./Native.ts"
 import type { LlamaOptions } from "./Options.ts"
+import type { StepCosts } from "./StepPlan.ts"
 import { type Spelling, Vocabulary } from "./Vocabulary.ts"
 
 export interface Model {
@@ -25,6 +27,8 @@ export interface Model {
   readonly vocabulary: Vocabulary
   readonly prompts: ChatPrompt
   readonly contextTokens: number
+  /** What native calls take here, measured. */
+  readonly costs: StepCosts
   /** The memory cannot be cut at any token: hybrid, recurrent and sliding-window models. */
   readonly needsCheckpoints: boolean
   readonly summary: string
@@ -177,8 +181,11 @@ const assemble = async (
   // The library rounds the size up; what was asked for is what is kept.
   const contextTokens = Math.min(options.contextTokens, model.trainContextSize, context.contextSize)
   const template = templateOf(model, nativeJinja(llama))
+  const { batchTokens, slots } = options
+  const costs = await measureCosts(native, { batchTokens, contextTokens, slots })
   return {
     native,
+    costs,
     vocabulary: vocabularyOf(model, template),
     prompts: new ChatPrompt(model, template, { contextTokens, needsCheckpoints }),
     contextTokens,
