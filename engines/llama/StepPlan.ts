@@ -1,5 +1,5 @@
-// What the next native call evaluates, so that prompts and running replies share the model: rounds of one call with
-// tokens of one prompt, then calls in which every running reply gets a token. Called by StepLoop before each call. Pure;
+// What the next native call evaluates, so that prompts and running replies share the model: rounds of a call with
+// tokens of a prompt, or of several short ones, then calls in which every running reply gets a token. Called by StepLoop before each call. Pure;
 // knows numbers only.
 //
 // A call never mixes a prompt with replies or with another prompt. llama.cpp evaluates a batch in passes in which every
@@ -40,7 +40,8 @@ export class StepPlan {
   readonly #pace: PromptPace
   /** Groups of the round under way that did not have their call yet. */
   #groups: ReadonlyArray<ReadonlyArray<number>> = []
-  #promptWasLast = false
+  /** While prompts have their part of a round: the size of their calls and the time that is left. */
+  #share: { readonly size: number; readonly leftMs: number } | undefined
   #promptCalls = 0
 
   /** `share`: see PromptPace. */
@@ -61,11 +62,8 @@ export class StepPlan {
       const ids = group.filter((id) => replies.includes(id))
       if (ids.length > 0) return { kind: "replies", ids }
     }
-    if (prompts.length > 0 && (replies.length === 0 || !this.#promptWasLast)) {
-      this.#promptWasLast = true
-      return this.#promptStep(prompts, replies)
-    }
-    this.#promptWasLast = false
+    const step = replies.length === 0 ? this.#promptAlone(prompts) : this.#promptBeside(prompts, replies)
+    if (step !== undefined) return step
     const [first, ...others] = replyGroups(replies, this.#costs.replies)
     this.#groups = others
     return first === undefined ? undefined : { kind: "replies", ids: first }
@@ -77,14 +75,36 @@ export class StepPlan {
     else this.#costs.replies.observe(step.ids.length, elapsedMs)
   }
 
+  #promptAlone(prompts: ReadonlyArray<Work>): Step | undefined {
+    this.#share = undefined
+    return prompts.length === 0 ? undefined : this.#promptStep(this.#firstOf(prompts), this.#pace.nextAlone())
+  }
+
+  /** The first call of a round in any case, and further ones of short prompts as long as they fit into its time. */
+  #promptBeside(prompts: ReadonlyArray<Work>, replies: ReadonlyArray<number>): Step | undefined {
+    const { prompt: costs } = this.#costs
+    const begun = this.#share
+    this.#share = undefined
+    if (prompts.length === 0) return undefined
+    const size = begun?.size ?? this.#sizeBeside(prompts.length, replies)
+    const leftMs = begun?.leftMs ?? costs.expectedMs(size)
+    const step = this.#promptStep(this.#firstOf(prompts), size)
+    const elapsedMs = costs.expectedMs(step.take)
+    if (begun !== undefined && elapsedMs > leftMs) return undefined
+    this.#share = { size, leftMs: leftMs - elapsedMs }
+    return step
+  }
+
   /** The prompt with the fewest tokens left, and now and then the oldest. */
-  #promptStep(prompts: ReadonlyArray<Work>, replies: ReadonlyArray<number>): Step {
+  #firstOf(prompts: ReadonlyArray<Work>): Work {
     const oldestFirst = this.#promptCalls++ % oldestFirstEvery === 0
-    const { id, pending, pauseAfter } = prompts.reduce((first, other) => {
+    return prompts.reduce((first, other) => {
       const earlier = (oldestFirst ? 0 : other.pending - first.pending) || other.order - first.order
       return earlier < 0 ? other : first
     })
-    const size = replies.length === 0 ? this.#pace.nextAlone() : this.#sizeBeside(prompts.length, replies)
+  }
+
+  #promptStep({ id, pending, pauseAfter }: Work, size: number): Extract<Step, { kind: "prompt" }> {
     let take = Math.min(evenTake(pending, size), pauseAfter ?? pending, this.#costs.prompt.largest)
     // A last call of one token would be rounded differently (see Slots.alwaysEvaluated).
     if (pending - take === 1 && take > 2) take--

@@ -135,7 +135,14 @@ it("the stated compromise holds beside four replies, whatever the machine costs"
   )
 })
 
-it("every running reply gets a token between two calls of prompts", () => {
+it("short prompts share the time of one round", () => {
+  const begun = [...replies(4), ...Array.from({ length: 6 }, () => ({ prompt: 10 }))]
+  const kinds = run(planFor(measured), measured, begun).map(({ step }) => step.kind)
+  const first = kinds.indexOf("prompt")
+  expect(kinds.indexOf("replies", first) - first).toBeGreaterThanOrEqual(3)
+})
+
+it("every running reply gets a token between two parts of prompts", () => {
   const prompts = fc.array(fc.integer({ min: 1, max: 900 }), { minLength: 1, maxLength: 6 })
   fc.assert(
     fc.property(prompts, fc.integer({ min: 0, max: 10 }), (lengths, running) => {
@@ -143,20 +150,20 @@ it("every running reply gets a token between two calls of prompts", () => {
       const done = run(planFor(measured), measured, begun)
       // All prompts ended: none starved.
       expect(done.length).toBeLessThan(2000)
-      let owed = 0
       let got = new Set<number>()
-      for (const { step, replying } of done) {
+      let owed = 0
+      for (const [at, { step, replying }] of done.entries()) {
+        const after = done[at - 1]?.step.kind
         if (step.kind === "prompt") {
-          expect(got.size).toBe(owed)
-          got = new Set()
-          owed = replying
+          if (after === "replies") expect(got.size).toBe(owed)
           continue
         }
+        if (after === "prompt" || got.size === owed) got = new Set()
+        owed = replying
         for (const id of step.ids) {
           expect(got.has(id)).toBe(false)
           got.add(id)
         }
-        owed = replying
       }
     }),
   )
