@@ -15,9 +15,11 @@ import {
 import { EngineError, type EngineSpec } from "../Engine.ts"
 import { ChatPrompt, templateOf } from "./ChatPrompt.ts"
 import type { ChatTemplate } from "./ChatTemplate.ts"
+import { measureCosts } from "./MeasureCosts.ts"
 import { type NativeContext, nativeContext, nativeJinja, nativeModel } from "./native/Addon.ts"
 import { openLibrary } from "./native/Library.ts"
 import type { LlamaOptions } from "./Options.ts"
+import type { StepCosts } from "./StepPlan.ts"
 import { type SteppedContext, stepThreads } from "./StepThreads.ts"
 import { type Spelling, Vocabulary } from "./Vocabulary.ts"
 
@@ -27,6 +29,8 @@ export interface Model {
   readonly vocabulary: Vocabulary
   readonly prompts: ChatPrompt
   readonly contextTokens: number
+  /** What native calls take here, measured. */
+  readonly costs: StepCosts
   /** The memory cannot be cut at any token: hybrid, recurrent and sliding-window models. */
   readonly needsCheckpoints: boolean
   readonly summary: string
@@ -181,8 +185,11 @@ const assemble = async (
   // The library rounds the size up; what was asked for is what is kept.
   const contextTokens = Math.min(options.contextTokens, model.trainContextSize, context.contextSize)
   const template = templateOf(model, nativeJinja(llama))
+  const { batchTokens, slots } = options
+  const costs = await measureCosts(stepped.native, { batchTokens, contextTokens, slots })
   return {
     stepped,
+    costs,
     vocabulary: vocabularyOf(model, template),
     prompts: new ChatPrompt(model, template, { contextTokens, needsCheckpoints }),
     contextTokens,

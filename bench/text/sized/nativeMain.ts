@@ -33,7 +33,7 @@ export interface CallTimes {
 }
 
 /** One call evaluates `tokens` tokens of a prompt that is not at its end: no logits. */
-const takeCall = async ({ native }: Model, tokens: number): Promise<number> => {
+const takeCall = async ({ stepped: { native } }: Model, tokens: number): Promise<number> => {
   native.clear(0)
   const startedMs = performance.now()
   await native.decode([{ sequenceId: 0, position: 0, tokens: tokensFrom(0, tokens), logits: false }])
@@ -61,7 +61,7 @@ export interface StepParts {
 
 /** Steps of `streams` replies: all decode in one call, all draw at once, each token is turned into text. */
 const takeSteps = async (
-  { native, vocabulary }: Model,
+  { stepped: { native }, vocabulary }: Model,
   { sampling, steps, streams }: StepLoad,
 ): Promise<ReadonlyArray<StepParts>> => {
   const samplers = Array.from({ length: streams }, (_, seed) => native.sampler({ ...sampling, seed }))
