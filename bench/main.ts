@@ -11,6 +11,7 @@ import { hostileSuite } from "./hostile/Suite.ts"
 import { liveSuite } from "./live/Suite.ts"
 import { controlSuite, cyclesSuite, slowClientsSuite } from "./operations/Suite.ts"
 import { sizesCommand } from "./sizes/Command.ts"
+import { textSizes } from "./sizes/text/TextWeights.ts"
 import { speechSuite } from "./speech/Suite.ts"
 import type { ChildFailed } from "./support/Child.ts"
 import { asJson, asText, type Report, type Section } from "./support/Findings.ts"
@@ -23,7 +24,16 @@ interface SuiteOptions {
   readonly profileDir: string | undefined
 }
 
-type Suite = (options: SuiteOptions) => Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope>
+/** Options of a suite that can also measure on generated weights of the size that is named. */
+interface SizedOptions<Size> extends SuiteOptions {
+  /** Undefined for the demonstration weights. */
+  readonly size: Size | undefined
+  readonly threads: number | undefined
+}
+
+type Suite<Options = SuiteOptions> = (
+  options: Options,
+) => Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope>
 
 const flags = {
   quick: Flag.Boolean("quick").pipe(
@@ -33,6 +43,14 @@ const flags = {
   json: Flag.Boolean("json").pipe(
     Flag.withDescription("Print one JSON document and nothing else"),
     Flag.withDefault(false),
+  ),
+  threads: Flag.Int("threads").pipe(
+    Flag.filter(
+      (threads) => threads >= 1,
+      () => "at least 1",
+    ),
+    Flag.withDescription("With --size: CPU threads of the model and of its floor; all cores if absent"),
+    Flag.optional,
   ),
   profileDir: Flag.String("profile").pipe(
     Flag.withDescription(
@@ -55,10 +73,36 @@ const measure = Effect.fn(function* (
   yield* Console.log(json ? asJson(report) : asText(report))
 })
 
+const plainFlags = { quick: flags.quick, json: flags.json, profileDir: flags.profileDir }
+
 const command = (name: string, description: string, suite: Suite) =>
-  Command.make(name, flags, ({ json, profileDir, quick }) =>
+  Command.make(name, plainFlags, ({ json, profileDir, quick }) =>
     measure({ suite: name, quick, json }, suite({ quick, profileDir: Option.getOrUndefined(profileDir) })),
   ).pipe(Command.withDescription(description))
+
+/** A suite with `--size`: it takes one of `sizes`, or the demonstration weights without it. */
+const sizedCommand = <const Sizes extends ReadonlyArray<string>>(
+  name: string,
+  description: string,
+  sizes: Sizes,
+  suite: Suite<SizedOptions<Sizes[number]>>,
+) => {
+  const size = Flag.Literals("size", sizes).pipe(
+    Flag.withDescription("Generated weights of this size in place of the demonstration weights"),
+    Flag.optional,
+  )
+  const { json, profileDir, quick, threads } = flags
+  return Command.make(name, { quick, json, profileDir, size, threads }, (chosen) => {
+    const options = {
+      quick: chosen.quick,
+      profileDir: Option.getOrUndefined(chosen.profileDir),
+      size: Option.getOrUndefined(chosen.size),
+      threads: Option.getOrUndefined(chosen.threads),
+    }
+    const suiteName = options.size === undefined ? name : `${name} --size ${options.size}`
+    return measure({ suite: suiteName, quick: chosen.quick, json: chosen.json }, suite(options))
+  }).pipe(Command.withDescription(description))
+}
 
 const hostile = Command.make(
   "hostile",
@@ -108,7 +152,7 @@ const bench = Command.make("bench").pipe(
     sizesCommand,
     command("slow-clients", "slowhttptest with 1,000 connections: what others notice", slowClientsSuite),
     command("speech", "Speech: first audio, under-runs, cost of encoding", speechSuite),
-    command("text", "Chat and completions: gateway, token loop, streaming", textSuite),
+    sizedCommand("text", "Chat and completions: gateway, token loop, streaming", textSizes, textSuite),
     command("transcription", "Transcription: real-time factor, shares, uploads", transcriptionSuite),
   ]),
 )

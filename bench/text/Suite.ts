@@ -1,5 +1,7 @@
 // The text suite: which questions, in which order, for how long. Rows, no logic.
+import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
+import type { TextSize } from "../sizes/text/TextWeights.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import type { Section } from "../support/Findings.ts"
 import { type CpuPlan, cpuPerToken } from "./CpuPerToken.ts"
@@ -7,6 +9,7 @@ import { type DecodePlan, decodeRate } from "./DecodeRate.ts"
 import { type IntrusionPlan, promptIntrusion } from "./PromptIntrusion.ts"
 import { type OverheadPlan, requestOverhead } from "./RequestOverhead.ts"
 import { stageDied, startStage } from "./Stage.ts"
+import { sizedTextSuite } from "./sized/Suite.ts"
 
 interface Plan {
   readonly cpu: CpuPlan
@@ -16,7 +19,7 @@ interface Plan {
 }
 
 /** Under three minutes, on however busy a machine: the shares and one late round each. */
-const full: Plan = {
+const fullPlan: Plan = {
   cpu: { streams: 64, stepsMs: [10, 2], windowMs: 1_200, rounds: 7, withinMs: 32_000 },
   overhead: { warmUp: 4_000, requests: 500, rounds: 12, withinMs: 10_000 },
   decode: {
@@ -32,7 +35,7 @@ const full: Plan = {
 }
 
 /** Under 40 seconds: shows that it works and roughly where things stand. */
-const quick: Plan = {
+const quickPlan: Plan = {
   cpu: { streams: 64, stepsMs: [10], windowMs: 800, rounds: 2, withinMs: 6_000 },
   overhead: { warmUp: 1_500, requests: 200, rounds: 3, withinMs: 2_000 },
   decode: {
@@ -47,12 +50,30 @@ const quick: Plan = {
   intrusion: { streams: 4, promptTokens: 2_000, quietMs: 500, rounds: 2, withinMs: 2_000 },
 }
 
-export const textSuite = (options: {
+interface TextSuiteOptions {
+  readonly quick: boolean
+  readonly profileDir: string | undefined
+  /** Undefined for the demonstration weights. */
+  readonly size: TextSize | undefined
+  readonly threads: number | undefined
+}
+
+export const textSuite = ({
+  quick,
+  profileDir,
+  size,
+  threads,
+}: TextSuiteOptions): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
+  size === undefined
+    ? demonstrationSuite({ quick, profileDir })
+    : sizedTextSuite({ quick, profileDir, size, threads: threads ?? availableParallelism() })
+
+const demonstrationSuite = (options: {
   readonly quick: boolean
   readonly profileDir: string | undefined
 }): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
-    const plan = options.quick ? quick : full
+    const plan = options.quick ? quickPlan : fullPlan
     const stage = yield* startStage(options.profileDir)
     const sections = Effect.gen(function* () {
       return [

@@ -17,10 +17,13 @@ export const blockTypes: Readonly<Record<Tensor["type"], BlockType>> = {
   q8_0: { id: 8, bytes: 34, values: 32 },
 }
 
-/** Of the integers: 7 random bits as a signed number, and 4 random bits less 8. */
+/**
+ * Of the random integers, whose mean is 0: the odd ones from -127 to 127, and those from -7 to 7 with 0 twice as often. With
+ * another mean the values of a layer's output would share an error that grows from layer to layer.
+ */
 const integerDeviation: Readonly<Record<Quantisation, number>> = {
-  q8_0: 128 / Math.sqrt(12),
-  q4_0: 16 / Math.sqrt(12),
+  q8_0: Math.sqrt((256 ** 2 - 4) / 12),
+  q4_0: Math.sqrt(280 / 16),
 }
 
 /** The bits of a positive number below 65,504 as a 16-bit float, rounded. */
@@ -34,11 +37,17 @@ export const float16 = (value: number): number => {
 /** Blocks of one chunk: 1.1 MB at 8 bits. Even, so that chunks are whole 32-bit words. */
 const chunkBlocks = 32_768
 
-/** Sign-extends the low seven bits of each byte. */
-const toSevenBits = (words: Int32Array): void => {
+/** Makes every byte odd. */
+const toOddBytes = (words: Int32Array): void => {
+  for (let at = 0; at < words.length; at++) words[at] = words[at]! | 0x0101_0101
+}
+
+/** Replaces every 0 of four bits, which stands for -8, by 8, which stands for 0. */
+const withoutLowest = (words: Int32Array): void => {
   for (let at = 0; at < words.length; at++) {
-    const low = words[at]! & 0x7f7f_7f7f
-    words[at] = low | ((low & 0x4040_4040) << 1)
+    const word = words[at]!
+    const isZero = ~(word | (word >>> 1) | (word >>> 2) | (word >>> 3)) & 0x1111_1111
+    words[at] = word | (isZero << 3)
   }
 }
 
@@ -52,7 +61,8 @@ function* randomBlocks(tensor: Tensor, type: Quantisation, random: RandomWords):
     const count = Math.min(chunkBlocks, blocks - first)
     const words = new Int32Array(Math.ceil((count * bytes) / 4))
     random.fill(words)
-    if (type === "q8_0") toSevenBits(words)
+    if (type === "q8_0") toOddBytes(words)
+    else withoutLowest(words)
     const chunk = new Uint8Array(words.buffer, 0, count * bytes)
     for (let block = 0; block < count; block++) {
       const at = block * bytes

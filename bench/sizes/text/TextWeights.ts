@@ -34,7 +34,7 @@ export const textSizes: readonly [TextSize, ...ReadonlyArray<TextSize>] = [
 ]
 
 /** Goes up with every change that makes other bytes of the same shape. */
-const recipeVersion = 1
+const recipeVersion = 2
 
 const seed = 17
 

@@ -39,7 +39,8 @@ const words = new URL("../../../models/train/text/vocabulary.txt", import.meta.u
 
 export const readWordList = (): string => readFileSync(words, "utf8")
 
-const wordsIn = (list: string): ReadonlyArray<string> => {
+/** Each of these words, with a space before it, is one token. */
+export const wordsIn = (list: string): ReadonlyArray<string> => {
   const lines = list.split("\n").filter((line) => !/^[#[]/.test(line))
   return [...new Set(lines.join(" ").split(/[^A-Za-z]+/))].filter((word) => word !== "")
 }
