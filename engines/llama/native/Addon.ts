@@ -8,6 +8,7 @@
 // pinned, and `nativeContext` refuses to load a model when one of them is missing.
 import type { Llama, LlamaContext, LlamaModel } from "node-llama-cpp"
 import type { Sampling } from "../../Engine.ts"
+import type { NativeContext, SavedState } from "./Native.ts"
 
 interface AddonSampler {
   readonly applyConfig: (config: Record<string, unknown>) => void
@@ -34,6 +35,7 @@ interface AddonContext {
   readonly disposeSequence: (sequenceId: number) => void
   readonly removeTokenCellsFromSequence: (sequenceId: number, from: number, to: number) => boolean
   readonly restoreCheckpoint: (checkpoint: AddonCheckpoint, lastPosition: number) => Promise<boolean>
+  readonly setThreads: (threads: number) => void
 }
 
 interface AddonModel {
@@ -50,40 +52,6 @@ interface Bindings {
   readonly AddonJinjaRenderer: new (template: string) => AddonJinja
   readonly AddonSampler: new (model: AddonModel) => AddonSampler
   readonly AddonContextSequenceCheckpoint: new () => AddonCheckpoint
-}
-
-/** One sequence's part of a step. */
-export interface BatchItem {
-  readonly sequenceId: number
-  readonly position: number
-  readonly tokens: ReadonlyArray<number>
-  /** Whether the last token's logits are wanted. */
-  readonly logits: boolean
-}
-
-export interface Sampler {
-  /** Draws the next token from a row of the last `decode`. Not while a `decode` runs. */
-  readonly sample: (row: number) => Promise<number>
-  readonly dispose: () => void
-}
-
-/** Opaque; `dispose` gives its memory back. */
-export interface SavedState {
-  readonly sizeBytes: number
-  readonly dispose: () => void
-}
-
-/** Nothing here may overlap: one call at a time, except `sample` on different rows. */
-export interface NativeContext {
-  /** Evaluates all items in one pass. Per item the row of its logits, or -1. */
-  readonly decode: (items: ReadonlyArray<BatchItem>) => Promise<ReadonlyArray<number>>
-  readonly sampler: (sampling: Sampling) => Sampler
-  /** Forgets the tokens from `length` on; false where this memory cannot be cut. */
-  readonly cut: (sequenceId: number, length: number, heldLength: number) => boolean
-  readonly clear: (sequenceId: number) => void
-  readonly save: (sequenceId: number) => Promise<SavedState>
-  /** Back to a saved state of `length` tokens; false when it could not be. */
-  readonly restore: (saved: SavedState, length: number) => Promise<boolean>
 }
 
 /** What `Model` needs to know of a token, and of the model's size. */
@@ -169,6 +137,7 @@ export const nativeContext = (llama: Llama, model: LlamaModel, context: LlamaCon
       "disposeSequence",
       "removeTokenCellsFromSequence",
       "restoreCheckpoint",
+      "setThreads",
     ],
     "context",
   )
@@ -216,5 +185,6 @@ export const nativeContext = (llama: Llama, model: LlamaModel, context: LlamaCon
       return saved
     },
     restore: (saved, length) => addon.restoreCheckpoint((saved as SavedAddonState).checkpoint, length - 1),
+    useThreads: (threads) => addon.setThreads(threads),
   }
 }
