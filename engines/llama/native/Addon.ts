@@ -1,11 +1,9 @@
-// The only file that reaches below node-llama-cpp's documented classes. Called by Model; everyone else sees the
-// `NativeContext` interface and numbers.
+// The only file that reaches below node-llama-cpp's documented classes. OpenAddon makes a context of it where a catalog entry
+// asks for `native: "addon"`; Model takes the tokens' spellings and the template renderer from it in any case.
 //
-// Why below: the library evaluates every sequence in an async generator of its own, with a lock, a timer and a copy
-// of the whole context a token. Driving its native batch directly, one call a step for all sequences, decodes 1.3
-// to 2 times as many tokens a second (`bench/text`), keeps the batch in sequence order, and puts prompt slices,
-// cancels and checkpoints under our control. The price is that these names are the library's own: its version is
-// pinned, and `nativeContext` refuses to load a model when one of them is missing.
+// The library evaluates every sequence in an async generator of its own, with a lock, a timer and a copy of the whole context
+// a token. Here its native batch is driven directly, one call a step for all sequences. The names are the library's own: its
+// version is pinned, and a model is not loaded when one of them is missing.
 import type { Llama, LlamaContext, LlamaModel } from "node-llama-cpp"
 import type { Sampling } from "../../Engine.ts"
 import type { NativeContext, SavedState } from "./Native.ts"
