@@ -2,7 +2,7 @@
 // already cut well. Called by Model. What this leaves unmeasured, because a large model would take too long, StepPlan
 // learns from the calls of requests.
 import { CostCurve } from "./CostCurve.ts"
-import type { BatchItem, NativeContext, Sampler } from "./native/Addon.ts"
+import type { BatchItem, NativeContext, Sampler } from "./native/Native.ts"
 import type { StepCosts } from "./StepPlan.ts"
 
 /** Time for measuring replies, and as much for measuring prompts. A guess: together half a second of a load. */

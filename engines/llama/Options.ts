@@ -14,6 +14,13 @@ export const LlamaOptions = Schema.Struct({
   gpu: Schema.Literals(["off", "auto", "cuda", "vulkan", "metal"]).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed("off" as const)),
   ),
+  /**
+   * What evaluates and draws tokens: llama.cpp's C interface, of exactly the release that this version was written for, or
+   * node-llama-cpp's own binding, which an operator's own build of another release needs.
+   */
+  native: Schema.Literals(["libllama", "addon"]).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed("libllama" as const)),
+  ),
   /** Layers on the GPU: as many as fit, all, or a number. */
   gpuLayers: Schema.Union([Schema.Literals(["auto", "max"]), between(0, 10_000)]).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed("auto" as const)),

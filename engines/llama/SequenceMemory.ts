@@ -1,7 +1,7 @@
 // Which sequence serves a prompt, and bringing its memory to the part that it shares with the prompt. Called by StepLoop
 // between native calls. The choice is made in Slots; here it is carried out.
 import { Checkpoints } from "./Checkpoints.ts"
-import type { NativeContext, SavedState } from "./native/Addon.ts"
+import type { NativeContext, SavedState } from "./native/Native.ts"
 import { chooseSlot, makeSlots, type Slot } from "./Slots.ts"
 
 export interface SequenceMemoryOptions {

@@ -7,7 +7,7 @@
 import * as Exit from "effect/Exit"
 import { EngineError, type GenerateEnd } from "../Engine.ts"
 import { Job, type JobTerms, type Outcome } from "./Job.ts"
-import type { BatchItem, NativeContext } from "./native/Addon.ts"
+import type { BatchItem, NativeContext } from "./native/Native.ts"
 import { SequenceMemory, type SequenceMemoryOptions } from "./SequenceMemory.ts"
 import { type StepCosts, StepPlan, type Work } from "./StepPlan.ts"
 import type { Vocabulary } from "./Vocabulary.ts"

@@ -11,7 +11,7 @@ import {
   threadsFor,
 } from "#domain/threads/ThreadChoice.ts"
 import type { EngineSpec, EngineThreads } from "../Engine.ts"
-import type { BatchItem, NativeContext } from "./native/Addon.ts"
+import type { BatchItem, NativeContext } from "./native/Native.ts"
 
 /** Tokens of the measured steps: one reply, several replies, a prompt. */
 const stepTokens: ReadonlyArray<number> = [1, 8, 32]
