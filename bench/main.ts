@@ -14,7 +14,7 @@ import { speechSuite } from "./speech/Suite.ts"
 import type { ChildFailed } from "./support/Child.ts"
 import { asJson, asText, type Report, type Section } from "./support/Findings.ts"
 import { describeMachine } from "./support/Machine.ts"
-import { textSuite } from "./text/Suite.ts"
+import { textSections, textSuite } from "./text/Suite.ts"
 import { transcriptionSuite } from "./transcription/Suite.ts"
 
 interface SuiteOptions {
@@ -91,6 +91,26 @@ const hostile = Command.make(
     ),
 ).pipe(Command.withDescription("Mutated inputs and attacks against a node that serves honest clients"))
 
+const text = Command.make(
+  "text",
+  {
+    ...flags,
+    section: Flag.Literals("section", textSections).pipe(
+      Flag.withDescription("Run this section alone"),
+      Flag.optional,
+    ),
+  },
+  ({ json, profileDir, quick, section }) =>
+    measure(
+      { suite: "text", quick, json },
+      textSuite({
+        quick,
+        section: Option.getOrUndefined(section),
+        profileDir: Option.getOrUndefined(profileDir),
+      }),
+    ),
+).pipe(Command.withDescription("Chat and completions: gateway, token loop, streaming"))
+
 const bench = Command.make("bench").pipe(
   Command.withDescription("Measurements of edgewise, with their method and their machine"),
   Command.withSubcommands([
@@ -106,7 +126,7 @@ const bench = Command.make("bench").pipe(
     command("live", "Live transcription: exactness, cost of a session, lag, room, memory", liveSuite),
     command("slow-clients", "slowhttptest with 1,000 connections: what others notice", slowClientsSuite),
     command("speech", "Speech: first audio, under-runs, cost of encoding", speechSuite),
-    command("text", "Chat and completions: gateway, token loop, streaming", textSuite),
+    text,
     command("transcription", "Transcription: real-time factor, shares, uploads", transcriptionSuite),
   ]),
 )
