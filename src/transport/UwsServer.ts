@@ -157,6 +157,12 @@ export const layer = (options: ListenOptions) =>
 
 // ---------------------------------------------------------------- requests
 
+/**
+ * Services that a request may have beside the node's own. With more than this many Effect copies the map of all services
+ * for the request; its router, the api and this file add nine.
+ */
+const servicesOfARequest = 16
+
 /** Starts a fiber for each request, and knows how many run. */
 class Dispatcher {
   readonly state: ListenerState
@@ -173,7 +179,7 @@ class Dispatcher {
 
   serve(handled: Handled, services: Context.Context<never>, scope: Scope.Scope): void {
     this.handled = handled
-    this.services = services
+    this.services = Context.makeUnsafe(services.mapUnsafe, { maxDepth: servicesOfARequest })
     this.scope = scope
   }
 
