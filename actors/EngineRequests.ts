@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { CrashSuspects } from "#domain/CrashSuspects.ts"
 import { AtCapacity, EngineFailed, ModelUnavailable } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
+import { NumberedMap } from "#domain/ShortLived.ts"
 import { type Place, type Urgency, WaitingLine } from "#domain/WaitingLine.ts"
 import { EventKind, type RequestId, type ToEngine, type WireError } from "#engines/Wire.ts"
 import { type Flow, type Listener, type RunError, type RunOptions, runErrorOf } from "./EngineRun.ts"
@@ -61,8 +62,7 @@ export class EngineRequests {
   private readonly meters: ModelMeters
   private readonly suspects: CrashSuspects
   private readonly line: WaitingLine<Job>
-  private readonly open = new Map<RequestId, Job>()
-  private nextId: RequestId = 1
+  private readonly open = new NumberedMap<Job>()
   /** Of the last engine that was ready. */
   private slots = 0
   private ready = false
@@ -115,7 +115,7 @@ export class EngineRequests {
    * @returns whether it was a crash of the engine's own, as far as is known: see CrashSuspects
    */
   crash(reason: EngineFailed["reason"], detail: string, ofRequest: boolean): boolean {
-    const present = ofRequest ? [...this.open.values()].map(({ place }) => place.user) : []
+    const present = ofRequest ? this.open.values().map(({ place }) => place.user) : []
     const { counts } = this.suspects.crashed(present, performance.now())
     this.lose(reason, detail)
     return counts
@@ -269,14 +269,13 @@ export class EngineRequests {
   }
 
   private start(job: Job): void {
-    const id = this.nextId++
+    const id = this.open.add(job)
     job.id = id
     job.openedAtMs = performance.now()
     const { urgency } = job.place
     if (urgency === "interactive") this.interactiveStartedMs = job.openedAtMs
     if (urgency === "background") this.backgroundStartedMs = job.openedAtMs
     else this.meters.queueWaitMs.record(job.openedAtMs - job.askedAtMs)
-    this.open.set(id, job)
     this.tellWork()
     this.options.send({ t: "open", id, request: job.request })
   }
@@ -298,7 +297,7 @@ export class EngineRequests {
       this.meters.outcomes.cancelled++
       return
     }
-    if (job.id === undefined || !this.open.has(job.id)) return
+    if (job.id === undefined || this.open.get(job.id) !== job) return
     job.cancelledAtMs = performance.now()
     this.options.send({ t: "cancel", id: job.id })
   }
@@ -366,7 +365,7 @@ export class EngineRequests {
   }
 
   private failOpen(reason: EngineFailed["reason"], detail: string): void {
-    const jobs = [...this.open.values()]
+    const jobs = this.open.values()
     this.open.clear()
     this.tellWork()
     for (const job of jobs) {

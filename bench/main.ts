@@ -16,7 +16,7 @@ import { speechSuite } from "./speech/Suite.ts"
 import type { ChildFailed } from "./support/Child.ts"
 import { asJson, asText, type Report, type Section } from "./support/Findings.ts"
 import { describeMachine } from "./support/Machine.ts"
-import { textSuite } from "./text/Suite.ts"
+import { textSections, textSuite } from "./text/Suite.ts"
 import { transcriptionSuite } from "./transcription/Suite.ts"
 
 interface SuiteOptions {
@@ -81,26 +81,40 @@ const command = (name: string, description: string, suite: Suite) =>
   ).pipe(Command.withDescription(description))
 
 /** A suite with `--size`: it takes one of `sizes`, or the demonstration weights without it. */
+const sizeFlag = <const Sizes extends ReadonlyArray<string>>(sizes: Sizes) =>
+  Flag.Literals("size", sizes).pipe(
+    Flag.withDescription("Generated weights of this size in place of the demonstration weights"),
+    Flag.optional,
+  )
+
+const sizedName = (name: string, size: string | undefined): string =>
+  size === undefined ? name : `${name} --size ${size}`
+
+const sizedOptions = <Size extends string>(chosen: {
+  readonly quick: boolean
+  readonly profileDir: Option.Option<string>
+  readonly size: Option.Option<Size>
+  readonly threads: Option.Option<number>
+}): SizedOptions<Size> => ({
+  quick: chosen.quick,
+  profileDir: Option.getOrUndefined(chosen.profileDir),
+  size: Option.getOrUndefined(chosen.size),
+  threads: Option.getOrUndefined(chosen.threads),
+})
+
 const sizedCommand = <const Sizes extends ReadonlyArray<string>>(
   name: string,
   description: string,
   sizes: Sizes,
   suite: Suite<SizedOptions<Sizes[number]>>,
 ) => {
-  const size = Flag.Literals("size", sizes).pipe(
-    Flag.withDescription("Generated weights of this size in place of the demonstration weights"),
-    Flag.optional,
-  )
   const { json, profileDir, quick, threads } = flags
-  return Command.make(name, { quick, json, profileDir, size, threads }, (chosen) => {
-    const options = {
-      quick: chosen.quick,
-      profileDir: Option.getOrUndefined(chosen.profileDir),
-      size: Option.getOrUndefined(chosen.size),
-      threads: Option.getOrUndefined(chosen.threads),
-    }
-    const suiteName = options.size === undefined ? name : `${name} --size ${options.size}`
-    return measure({ suite: suiteName, quick: chosen.quick, json: chosen.json }, suite(options))
+  return Command.make(name, { quick, json, profileDir, size: sizeFlag(sizes), threads }, (chosen) => {
+    const options = sizedOptions(chosen)
+    return measure(
+      { suite: sizedName(name, options.size), quick: chosen.quick, json: chosen.json },
+      suite(options),
+    )
   }).pipe(Command.withDescription(description))
 }
 
@@ -143,6 +157,25 @@ const hostile = Command.make(
     ),
 ).pipe(Command.withDescription("Mutated inputs and attacks against a node that serves honest clients"))
 
+const text = Command.make(
+  "text",
+  {
+    ...flags,
+    size: sizeFlag(textSizes),
+    section: Flag.Literals("section", textSections).pipe(
+      Flag.withDescription("Run this section alone; of the demonstration weights"),
+      Flag.optional,
+    ),
+  },
+  (chosen) => {
+    const options = sizedOptions(chosen)
+    return measure(
+      { suite: sizedName("text", options.size), quick: chosen.quick, json: chosen.json },
+      textSuite({ ...options, section: Option.getOrUndefined(chosen.section) }),
+    )
+  },
+).pipe(Command.withDescription("Chat and completions: gateway, token loop, streaming"))
+
 const bench = Command.make("bench").pipe(
   Command.withDescription("Measurements of edgewise, with their method and their machine"),
   Command.withSubcommands([
@@ -159,7 +192,7 @@ const bench = Command.make("bench").pipe(
     sizesCommand,
     command("slow-clients", "slowhttptest with 1,000 connections: what others notice", slowClientsSuite),
     command("speech", "Speech: first audio, under-runs, cost of encoding", speechSuite),
-    sizedCommand("text", "Chat and completions: gateway, token loop, streaming", textSizes, textSuite),
+    text,
     command("transcription", "Transcription: real-time factor, shares, uploads", transcriptionSuite),
   ]),
 )

@@ -6,6 +6,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import * as Scope from "effect/Scope"
+import { NumberedMap } from "#domain/ShortLived.ts"
 import { fixedThreads, mostOf, type ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import {
   type Engine,
@@ -92,7 +93,7 @@ export const serveEngine = (
   port: EnginePort,
   loadAdapter: (name: string) => Promise<EngineDescriptor> | undefined,
 ): void => {
-  const open = new Map<RequestId, OpenRequest>()
+  const open = new NumberedMap<OpenRequest>()
   /** Steps sent and not acknowledged. A gateway that falls behind pauses its engines instead of collecting messages. */
   let onTheirWay = 0
   let congested = false
@@ -185,7 +186,7 @@ export const serveEngine = (
 
   const onStop = () => {
     const stop = Effect.gen(function* () {
-      const fibers = [...open.values()].flatMap((entry) => (entry.fiber === undefined ? [] : [entry.fiber]))
+      const fibers = open.values().flatMap((entry) => (entry.fiber === undefined ? [] : [entry.fiber]))
       yield* Fiber.interruptAll(fibers)
       batch.flush()
       yield* Scope.close(scope, Exit.void)
