@@ -117,7 +117,7 @@ export const makeDesks = (registry: ModelRegistry["Service"]) => {
       const id = model.view().entry.transcription?.draft
       const draft = id === undefined ? undefined : registry.model(id)
       if (draft === undefined) return Effect.undefined
-      return Effect.andThen(draft.hold, serve(draft, request)).pipe(
+      return Effect.andThen(Effect.andThen(draft.hold, draft.keep), serve(draft, request)).pipe(
         Effect.map((served) =>
           request.language === undefined || served.facts.languages.includes(request.language)
             ? served

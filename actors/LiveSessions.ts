@@ -112,7 +112,7 @@ const make = Effect.gen(function* () {
       if (model === undefined) return yield* new ModelNotLoaded({ model: request.model })
       // All windows of a session go to the same engine, also where a reload replaces the model.
       const hold = yield* Scope.fork(yield* Effect.scope)
-      yield* Scope.provide(model.hold, hold)
+      yield* Scope.provide(Effect.andThen(model.hold, model.keep), hold)
       const served = yield* desks.serve(model, request)
       const draft = yield* Scope.provide(desks.draftOf(model, request), hold)
       const { load } = served.desk
