@@ -21,6 +21,8 @@ export interface GraphEdit {
   readonly integers: Readonly<Record<string, ReadonlyArray<number>>>
   /** Axes of inputs and outputs whose length is no longer fixed: value → axis → name of the length. */
   readonly lengths: ReadonlyMap<string, ReadonlyMap<number, string>>
+  /** Declared shapes of intermediate values: a length of an axis by its name, "" where it is left to be inferred. */
+  readonly values: ReadonlyMap<string, { readonly element: number; readonly dims: ReadonlyArray<string> }>
 }
 
 /** Smaller tensors stay in the graph: ONNX Runtime reads shapes and scales from them when it infers and folds. */
@@ -63,9 +65,13 @@ const nodeMessage = ({ inputs, outputs, type }: NewNode): Uint8Array =>
     writeText(NODE.opType, type),
   ])
 
-const valueMessage = (value: GraphValue, lengths: ReadonlyMap<number, string>): Uint8Array => {
+const valueMessage = (
+  value: Omit<GraphValue, "extent">,
+  lengths: ReadonlyMap<number, string>,
+): Uint8Array => {
   const shape = value.dims.map((dim, axis) => {
     const size = lengths.get(axis) ?? dim
+    if (size === "") return writeBytes(VALUE.dim, new Uint8Array(0))
     return writeBytes(
       VALUE.dim,
       typeof size === "number" ? writeInteger(VALUE.dimValue, size) : writeText(VALUE.dimName, size),
@@ -140,6 +146,7 @@ export const edited = async (
       add(field, lengths === undefined ? await asIt(value.extent) : valueMessage(value, lengths))
     }
   }
+  for (const [name, value] of edit.values) add(GRAPH.valueInfo, valueMessage({ name, ...value }, new Map()))
   const rewritten: ReadonlyArray<number> = Object.values(GRAPH)
   for await (const field of fields(reader, outline.graph.at, outline.graph.at + outline.graph.size)) {
     if (rewritten.includes(field.number)) continue
