@@ -45,18 +45,24 @@ const rawData = (type: ElementType, values: ArrayLike<number>): Bytes => {
   }
 }
 
-const tensorProto = (
+/** A tensor's dimensions, type and name, and its values. */
+interface TensorParts {
+  readonly head: Bytes
+  readonly raw: Bytes
+}
+
+/** The fields that give a tensor its values. */
+type ValuesOf = (raw: Bytes) => Bytes
+
+const tensorParts = (
   name: string,
   type: ElementType,
   dims: ReadonlyArray<number>,
   values: ArrayLike<number>,
-): Bytes =>
-  concat([
-    ...dims.map((dim) => integer(1, dim)),
-    integer(2, ELEMENT[type]),
-    text(8, name),
-    bytes(9, rawData(type, values)),
-  ])
+): TensorParts => ({
+  head: concat([...dims.map((dim) => integer(1, dim)), integer(2, ELEMENT[type]), text(8, name)]),
+  raw: rawData(type, values),
+})
 
 const valueInfo = (name: string, type: ElementType, dims: ReadonlyArray<Dim> | undefined): Bytes => {
   const shape = (dims ?? []).map((dim) => bytes(1, typeof dim === "number" ? integer(1, dim) : text(2, dim)))
@@ -82,7 +88,7 @@ let serial = 0
 
 export class ToyGraph {
   private readonly nodes: Array<Bytes> = []
-  private readonly initializers: Array<Bytes> = []
+  private readonly initializers: Array<TensorParts> = []
   private readonly inputs: Array<Bytes> = []
   private readonly outputs: Array<Bytes> = []
 
@@ -99,7 +105,22 @@ export class ToyGraph {
 
   constant(type: ElementType, dims: ReadonlyArray<number>, values: ArrayLike<number>): string {
     const name = `constant_${serial++}`
-    this.initializers.push(tensorProto(name, type, dims, values))
+    this.initializers.push(tensorParts(name, type, dims, values))
+    return name
+  }
+
+  /** A constant that is a node and no initializer. */
+  constantNode(type: ElementType, dims: ReadonlyArray<number>, values: ArrayLike<number>): string {
+    const name = `value_${serial++}`
+    const { head, raw } = tensorParts(name, type, dims, values)
+    const tensor = concat([head, bytes(9, raw)])
+    this.nodes.push(
+      concat([
+        text(2, name),
+        text(4, "Constant"),
+        bytes(5, concat([text(1, "value"), bytes(5, tensor), integer(20, 4)])),
+      ]),
+    )
     return name
   }
 
@@ -130,21 +151,44 @@ export class ToyGraph {
     return this.op("Cast", [from], { to: ELEMENT[type] })
   }
 
-  encodeGraph(): Bytes {
+  /**
+   * The model with the values of its larger constants in a file of their own, as exports of more than 2 GB: the model, and
+   * that file's content.
+   */
+  encodeExternal(location: string, smallest = 1_024): { readonly model: Bytes; readonly data: Bytes } {
+    const data: Array<Bytes> = []
+    let at = 0
+    const valuesOf: ValuesOf = (raw) => {
+      if (raw.length < smallest) return bytes(9, raw)
+      const entry = (key: string, value: string) => bytes(13, concat([text(1, key), text(2, value)]))
+      const values = concat([
+        entry("location", location),
+        entry("offset", String(at)),
+        entry("length", String(raw.length)),
+        integer(14, 1),
+      ])
+      data.push(raw)
+      at += raw.length
+      return values
+    }
+    return { model: this.encodeModel(valuesOf), data: concat(data) }
+  }
+
+  encodeGraph(valuesOf: ValuesOf = (raw) => bytes(9, raw)): Bytes {
     return concat([
       ...this.nodes.map((node) => bytes(1, node)),
       text(2, "toy"),
-      ...this.initializers.map((tensor) => bytes(5, tensor)),
+      ...this.initializers.map(({ head, raw }) => bytes(5, concat([head, valuesOf(raw)]))),
       ...this.inputs.map((info) => bytes(11, info)),
       ...this.outputs.map((info) => bytes(12, info)),
     ])
   }
 
   /** A whole model file: IR version 8, opset 17, as the published exports. */
-  encodeModel(): Bytes {
+  encodeModel(valuesOf?: ValuesOf): Bytes {
     return concat([
       integer(1, 8),
-      bytes(7, this.encodeGraph()),
+      bytes(7, this.encodeGraph(valuesOf)),
       bytes(8, concat([text(1, ""), integer(2, 17)])),
     ])
   }

@@ -3,7 +3,7 @@
 //
 // `session.run` blocks the thread for as long as the graph computes and can't be cancelled, so callers keep a
 // single call short and look for interruption between calls.
-import { basename } from "node:path"
+import { basename, dirname } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -71,8 +71,11 @@ const loadFailed = (path: string, cause: unknown): EngineError =>
 
 const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message.trim() : String(cause))
 
-/** Of every session of the engines, and of the probe that measures them. */
-export const sessionOptions = (options: OnnxOptions): InferenceSession.SessionOptions => ({
+/**
+ * Of every session of the engines, and of the probe that measures them. `dataFolder`: where the weights of a graph lie
+ * that does not come from a file.
+ */
+export const sessionOptions = (options: OnnxOptions, dataFolder?: string): InferenceSession.SessionOptions => ({
   // No second choice: a model that was to run on a GPU and runs on the processor instead would look merely slow.
   executionProviders: [options.ep ?? "cpu"],
   intraOpNumThreads: options.threads,
@@ -84,11 +87,16 @@ export const sessionOptions = (options: OnnxOptions): InferenceSession.SessionOp
   graphOptimizationLevel: "all",
   logSeverityLevel: 3,
   // Idle ONNX Runtime threads spin by default: two of them on two busy cores were 18 times slower than one.
-  extra: { session: { intra_op: { allow_spinning: "0" }, inter_op: { allow_spinning: "0" } } },
+  extra: {
+    session: {
+      intra_op: { allow_spinning: "0" },
+      inter_op: { allow_spinning: "0" },
+      ...(dataFolder === undefined ? {} : { model_external_initializers_file_folder_path: dataFolder }),
+    },
+  },
 })
 
-const create = (path: string, options: OnnxOptions): Promise<InferenceSession> =>
-  InferenceSession.create(path, sessionOptions(options))
+type Create = (options: OnnxOptions) => Promise<InferenceSession>
 
 const release = (session: InferenceSession): Promise<void> => session.release().catch(() => undefined)
 
@@ -97,15 +105,30 @@ export const open = (
   path: string,
   options: OnnxOptions,
 ): Effect.Effect<OnnxSession, EngineError, Scope.Scope> =>
+  opened(path, options, (wanted) => InferenceSession.create(path, sessionOptions(wanted)))
+
+/** The same for a changed graph of that file (GraphEdit), whose weights lie beside it. */
+export const openEdited = (
+  path: string,
+  graph: Uint8Array,
+  options: OnnxOptions,
+): Effect.Effect<OnnxSession, EngineError, Scope.Scope> =>
+  opened(path, options, (wanted) => InferenceSession.create(graph, sessionOptions(wanted, dirname(path))))
+
+const opened = (
+  path: string,
+  options: OnnxOptions,
+  create: Create,
+): Effect.Effect<OnnxSession, EngineError, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.tryPromise({
-      try: () => create(path, options),
+      try: () => create(options),
       catch: (cause) => loadFailed(path, options.ep === "cuda" ? `${messageOf(cause)} ${cudaHint}` : cause),
     }),
     (session) => Effect.promise(() => release(session)),
   ).pipe(
     Effect.flatMap((session) =>
-      Effect.map(narrower(path, options), (narrow) => fromNative(basename(path), session, narrow)),
+      Effect.map(narrower(create, options), (narrow) => fromNative(basename(path), session, narrow)),
     ),
   )
 
@@ -117,7 +140,7 @@ type Narrow = () => InferenceSession | undefined
  * sixth of the machine (measured). So a second session with half of the threads is opened the first time that other
  * models work, while the first one goes on; it keeps its memory until the model is unloaded.
  */
-const narrower = (path: string, options: OnnxOptions): Effect.Effect<Narrow, never, Scope.Scope> => {
+const narrower = (create: Create, options: OnnxOptions): Effect.Effect<Narrow, never, Scope.Scope> => {
   const { narrows = false, threads } = options
   const half = narrowThreads(threads)
   if (!narrows || half === threads) return Effect.succeed(() => undefined)
@@ -125,7 +148,7 @@ const narrower = (path: string, options: OnnxOptions): Effect.Effect<Narrow, nev
   let narrow: InferenceSession | undefined
   const begin = async (): Promise<InferenceSession | undefined> => {
     try {
-      narrow = await create(path, { ...options, threads: half })
+      narrow = await create({ ...options, threads: half })
     } catch {
       // E.g. no memory for it: the first session goes on alone.
     }
