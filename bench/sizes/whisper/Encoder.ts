@@ -138,8 +138,12 @@ const arrangedWriting = ({ writing: { dimension, perUnit } }: Arranged, columns:
   }
 }
 
-/** Standard deviation of the weights behind attention and feed-forward: each adds a thirtieth to the norm. */
-const WRITING = 0.003
+/**
+ * Standard deviation of the weights behind attention and feed-forward. All layers together add about a fifth to the norm,
+ * because HEARD is read behind it.
+ */
+const writingOf = ({ encoderLayers, width }: WhisperShape): number =>
+  (0.003 * Math.sqrt(6 / encoderLayers) * 512) / width
 
 export const encoderGraph = (shape: WhisperShape, precision: Precision): Graph => {
   const { encoderLayers, melBins, width } = shape
@@ -188,7 +192,8 @@ export const encoderGraph = (shape: WhisperShape, precision: Precision): Graph =
     graph.floats("embed_positions.weight", [positions, width], () => positionRows(width)),
   ])
   for (let layer = 0; layer < encoderLayers; layer++) {
-    x = encoderLayer(blocks, x, layer, layer === 0 ? flag : layer === 1 ? heard : undefined)
+    const arranged = layer === 0 ? flag : layer === 1 ? heard : undefined
+    x = encoderLayer(blocks, x, layer, writingOf(shape), arranged)
   }
   const last = layerNorm(blocks, x, "layer_norm")
   graph.op("Identity", [last], {}, ["last_hidden_state"])
@@ -196,7 +201,13 @@ export const encoderGraph = (shape: WhisperShape, precision: Precision): Graph =
   return graph
 }
 
-const encoderLayer = (blocks: Blocks, x: string, layer: number, arranged: Arranged | undefined): string => {
+const encoderLayer = (
+  blocks: Blocks,
+  x: string,
+  layer: number,
+  deviation: number,
+  arranged: Arranged | undefined,
+): string => {
   const { graph, width } = blocks
   const name = `layers.${layer}`
   const square = { from: width, to: width, deviation: READING }
@@ -207,7 +218,7 @@ const encoderLayer = (blocks: Blocks, x: string, layer: number, arranged: Arrang
   const mixed = attend(blocks, query, inHeads(blocks, key), inHeads(blocks, value))
   const attended = project(blocks, mixed, {
     ...square,
-    ...writing(WRITING, RESERVED, width),
+    ...writing(deviation, RESERVED, width),
     name: `${name}.self_attn.out_proj`,
     bias: noBias,
   })
@@ -221,7 +232,7 @@ const encoderLayer = (blocks: Blocks, x: string, layer: number, arranged: Arrang
     ...(arranged === undefined ? {} : { edit: arrangedReading(arranged, hidden), most: arranged.most }),
     bias: (values) => values.set(arranged?.bias ?? []),
   })
-  const random = writing(WRITING, RESERVED, width)
+  const random = writing(deviation, RESERVED, width)
   const second = project(blocks, gelu(blocks, first), {
     name: `${name}.fc2`,
     from: hidden,
