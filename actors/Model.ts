@@ -56,6 +56,7 @@ export class Model {
   private wanted = 0
   /** Open work of several requests, such as a live session: see `hold`. */
   private holds = 0
+  private keeps = 0
   /** True once another model, or none, answers under its id. */
   private leaving = false
   /** When the load or restart under way began. */
@@ -129,6 +130,14 @@ export class Model {
     return Effect.acquireRelease(
       Effect.sync(() => void this.holds++),
       () => Effect.sync(() => void this.holds--),
+    )
+  }
+
+  /** Keeps it loaded for work that comes back within seconds: neither evicted nor unloaded for being idle meanwhile. */
+  get keep(): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.acquireRelease(
+      Effect.sync(() => void this.keeps++),
+      () => Effect.sync(() => void this.keeps--),
     )
   }
 
@@ -393,7 +402,7 @@ export class Model {
   }
 
   private isIdle(): boolean {
-    if (this.leaving || this.standing.status !== "loaded" || this.wanted > 0) return false
+    if (this.leaving || this.standing.status !== "loaded" || this.wanted > 0 || this.keeps > 0) return false
     const gauges = this.host?.gauges()
     return gauges !== undefined && gauges.open === 0 && gauges.waiting === 0
   }

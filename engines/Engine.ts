@@ -205,6 +205,11 @@ export interface TranscribeRequest {
    * would, and the end speaks for all of them. At most `togetherSeconds` of its facts. Engines may stop after the first.
    */
   readonly together?: boolean
+  /**
+   * The text is a caption that will be replaced: it may be inexact where that is cheaper. For engines with `captions` in
+   * their facts, with at most so much audio; others transcribe as always.
+   */
+  readonly caption?: boolean
 }
 
 /** As it comes to an engine process: a long file's samples lie in a ring of the node's. */
@@ -245,6 +250,16 @@ export interface TranscribeEnd {
   readonly tokens?: ReadonlyArray<number>
 }
 
+/** Costs were measured while loading, milliseconds. */
+export interface CaptionFacts {
+  /** Longest audio of one request with `caption`. */
+  readonly seconds: number
+  /** Of such a request with half as much audio. */
+  readonly captionMs: number
+  /** Of a whole window. */
+  readonly windowMs: number
+}
+
 export interface TranscriptionEngine {
   readonly kind: "transcription"
   readonly facts: {
@@ -258,6 +273,8 @@ export interface TranscriptionEngine {
     readonly closedSeconds?: number
     /** Most audio of a request with `together`. Absent: the engine hears one window a request. */
     readonly togetherSeconds?: number
+    /** Present where a request with `caption` costs less than one without. */
+    readonly captions?: CaptionFacts
     readonly languages: ReadonlyArray<string>
     readonly detectsLanguage: boolean
     readonly summary: string

@@ -97,6 +97,8 @@ export const SpeechLimits = Schema.Struct({
 export const TranscriptionDefaults = Schema.Struct({
   /** Language when a request names none; absent where the model detects it. */
   defaultLanguage: Schema.optionalKey(Schema.String),
+  /** Id of a smaller model of the catalog that captions live sessions; the final result is this model's own. */
+  draft: Schema.optionalKey(ModelId),
 })
 
 export const ModelEntry = Schema.Struct({

@@ -8,21 +8,32 @@ import {
   type Dim,
   ELEMENT,
   type ElementType,
+  externalData,
   modelHead,
   modelTail,
   nodeProto,
-  tensorProto,
+  rawData,
+  tensorHead,
   text,
   valueInfo,
 } from "../../bench/sizes/onnx/Messages.ts"
 
 export type { Attribute, Dim, ElementType } from "../../bench/sizes/onnx/Messages.ts"
 
+/** A tensor's dimensions, type and name, and its values. */
+interface TensorParts {
+  readonly head: Bytes
+  readonly raw: Bytes
+}
+
+/** The fields that give a tensor its values. */
+type ValuesOf = (raw: Bytes) => Bytes
+
 let serial = 0
 
 export class ToyGraph {
   private readonly nodes: Array<Bytes> = []
-  private readonly initializers: Array<Bytes> = []
+  private readonly initializers: Array<TensorParts> = []
   private readonly inputs: Array<Bytes> = []
   private readonly outputs: Array<Bytes> = []
 
@@ -39,8 +50,13 @@ export class ToyGraph {
 
   constant(type: ElementType, dims: ReadonlyArray<number>, values: ArrayLike<number>): string {
     const name = `constant_${serial++}`
-    this.initializers.push(tensorProto(name, type, dims, values))
+    this.initializers.push({ head: tensorHead(name, type, dims), raw: rawData(type, values) })
     return name
+  }
+
+  /** A constant that is a node and no initializer. */
+  constantNode(type: ElementType, dims: ReadonlyArray<number>, values: ArrayLike<number>): string {
+    return this.op("Constant", [], { value: { tensor: { type, dims, values } } })
   }
 
   ints(...values: ReadonlyArray<number>): string {
@@ -62,18 +78,35 @@ export class ToyGraph {
     return this.op("Cast", [from], { to: ELEMENT[type] })
   }
 
-  encodeGraph(): Bytes {
+  /**
+   * The model with the values of its larger constants in a file of their own, as exports of more than 2 GB: the model, and
+   * that file's content.
+   */
+  encodeExternal(location: string, smallest = 1_024): { readonly model: Bytes; readonly data: Bytes } {
+    const data: Array<Bytes> = []
+    let at = 0
+    const valuesOf: ValuesOf = (raw) => {
+      if (raw.length < smallest) return bytes(9, raw)
+      const values = externalData(location, at, raw.length)
+      data.push(raw)
+      at += raw.length
+      return values
+    }
+    return { model: this.encodeModel(valuesOf), data: concat(data) }
+  }
+
+  encodeGraph(valuesOf: ValuesOf = (raw) => bytes(9, raw)): Bytes {
     return concat([
       ...this.nodes.map((node) => bytes(1, node)),
       text(2, "toy"),
-      ...this.initializers.map((tensor) => bytes(5, tensor)),
+      ...this.initializers.map(({ head, raw }) => bytes(5, concat([head, valuesOf(raw)]))),
       ...this.inputs.map((info) => bytes(11, info)),
       ...this.outputs.map((info) => bytes(12, info)),
     ])
   }
 
   /** A whole model file. */
-  encodeModel(): Bytes {
-    return concat([modelHead, bytes(7, this.encodeGraph()), modelTail])
+  encodeModel(valuesOf?: ValuesOf): Bytes {
+    return concat([modelHead, bytes(7, this.encodeGraph(valuesOf)), modelTail])
   }
 }

@@ -88,6 +88,17 @@ export const tensorProto = (
   values: ArrayLike<number>,
 ): Bytes => concat([tensorHead(name, type, dims), bytes(9, rawData(type, values))])
 
+/** In place of a tensor's data: where it stands in a file beside the model. */
+export const externalData = (location: string, offset: number, length: number): Bytes => {
+  const entry = (key: string, value: string) => bytes(13, concat([text(1, key), text(2, value)]))
+  return concat([
+    entry("location", location),
+    entry("offset", String(offset)),
+    entry("length", String(length)),
+    integer(14, 1),
+  ])
+}
+
 /** A constant as a node's attribute. */
 export interface TensorAttribute {
   readonly type: ElementType

@@ -5,15 +5,13 @@ import { basename } from "node:path"
 import type { Graph, Initializer } from "./Graph.ts"
 import {
   type Bytes,
-  bytes,
   bytesHead,
   concat,
   ELEMENT_BYTES,
-  integer,
+  externalData,
   modelHead,
   modelTail,
   tensorHead,
-  text,
 } from "./Messages.ts"
 
 /** A message may have 2^31 − 1 bytes. */
@@ -34,8 +32,6 @@ interface Placed {
   readonly offset: number | undefined
 }
 
-const entry = (key: string, value: string): Bytes => bytes(13, concat([text(1, key), text(2, value)]))
-
 const place = (all: ReadonlyArray<Initializer>, dataFile: string): ReadonlyArray<Placed> => {
   const external = all.reduce((sum, each) => sum + sizeOf(each), 0) > LARGEST_MESSAGE
   let end = 0
@@ -47,8 +43,7 @@ const place = (all: ReadonlyArray<Initializer>, dataFile: string): ReadonlyArray
     }
     const offset = Math.ceil(end / PAGE_BYTES) * PAGE_BYTES
     end = offset + size
-    const where = [entry("location", dataFile), entry("offset", `${offset}`), entry("length", `${size}`)]
-    return { initializer, head: concat([head, ...where, integer(14, 1)]), offset }
+    return { initializer, head: concat([head, externalData(dataFile, offset, size)]), offset }
   })
 }
 

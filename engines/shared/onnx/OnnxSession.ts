@@ -3,7 +3,7 @@
 //
 // `session.run` blocks the thread for as long as the graph computes and can't be cancelled, so callers keep a
 // single call short and look for interruption between calls.
-import { basename } from "node:path"
+import { basename, dirname } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -67,7 +67,8 @@ const loadFailed = (path: string, cause: unknown): EngineError =>
 
 const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message.trim() : String(cause))
 
-const sessionOptions = (options: OnnxOptions): InferenceSession.SessionOptions => ({
+/** `dataFolder`: where the weights of a graph lie that does not come from a file. */
+const sessionOptions = (options: OnnxOptions, dataFolder?: string): InferenceSession.SessionOptions => ({
   // No second choice: a model that was to run on a GPU and runs on the processor instead would look merely slow.
   executionProviders: [options.ep ?? "cpu"],
   intraOpNumThreads: options.threads,
@@ -79,7 +80,13 @@ const sessionOptions = (options: OnnxOptions): InferenceSession.SessionOptions =
   graphOptimizationLevel: "all",
   logSeverityLevel: 3,
   // Idle ONNX Runtime threads spin by default: two of them on two busy cores were 18 times slower than one.
-  extra: { session: { intra_op: { allow_spinning: "0" }, inter_op: { allow_spinning: "0" } } },
+  extra: {
+    session: {
+      intra_op: { allow_spinning: "0" },
+      inter_op: { allow_spinning: "0" },
+      ...(dataFolder === undefined ? {} : { model_external_initializers_file_folder_path: dataFolder }),
+    },
+  },
 })
 
 /** Opens the graph at `path` (external data files beside it are found by ONNX Runtime) until the scope closes. */
@@ -87,9 +94,24 @@ export const open = (
   path: string,
   options: OnnxOptions,
 ): Effect.Effect<OnnxSession, EngineError, Scope.Scope> =>
+  opened(path, options, () => InferenceSession.create(path, sessionOptions(options)))
+
+/** The same for a changed graph of that file (GraphEdit), whose weights lie beside it. */
+export const openEdited = (
+  path: string,
+  graph: Uint8Array,
+  options: OnnxOptions,
+): Effect.Effect<OnnxSession, EngineError, Scope.Scope> =>
+  opened(path, options, () => InferenceSession.create(graph, sessionOptions(options, dirname(path))))
+
+const opened = (
+  path: string,
+  options: OnnxOptions,
+  create: () => Promise<InferenceSession>,
+): Effect.Effect<OnnxSession, EngineError, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.tryPromise({
-      try: () => InferenceSession.create(path, sessionOptions(options)),
+      try: create,
       catch: (cause) => loadFailed(path, options.ep === "cuda" ? `${messageOf(cause)} ${cudaHint}` : cause),
     }),
     (session) => Effect.promise(() => session.release().catch(() => undefined)),
