@@ -2,6 +2,7 @@
 // subcommand. Called by main.
 import { Console, Effect, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
+import { kokoroSizes, kokoroWeights } from "./kokoro/Kokoro.ts"
 import { textSizes, textWeights } from "./text/TextWeights.ts"
 import { whisperSizes, whisperWeights } from "./whisper/Whisper.ts"
 
@@ -30,7 +31,13 @@ const whisper = Command.make(
   ({ size }) => printed(() => whisperWeights(size)),
 ).pipe(Command.withDescription("A folder of ONNX files of whisper shape; turbo is large-v3-turbo"))
 
+const kokoro = Command.make(
+  "kokoro",
+  { size: Argument.Literals("SIZE", kokoroSizes).pipe(Argument.withDescription("Parameters; 32 bits")) },
+  ({ size }) => printed(() => kokoroWeights(size)),
+).pipe(Command.withDescription("A folder of ONNX files of Kokoro's shape"))
+
 export const sizesCommand = Command.make("sizes").pipe(
   Command.withDescription("Weights of real shape with random values, generated into the temporary folder"),
-  Command.withSubcommands([text, whisper]),
+  Command.withSubcommands([text, whisper, kokoro]),
 )
