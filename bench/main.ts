@@ -8,10 +8,13 @@ import { version } from "../src/cli/Version.ts"
 import { accessSuite } from "./access/Suite.ts"
 import { chaosSuite } from "./chaos/Suite.ts"
 import { hostileSuite } from "./hostile/Suite.ts"
+import { liveSizes } from "./live/Sized.ts"
 import { liveSuite } from "./live/Suite.ts"
 import { controlSuite, cyclesSuite, slowClientsSuite } from "./operations/Suite.ts"
 import { sizesCommand } from "./sizes/Command.ts"
+import { kokoroSizes } from "./sizes/kokoro/Kokoro.ts"
 import { textSizes } from "./sizes/text/TextWeights.ts"
+import { whisperSizes } from "./sizes/whisper/Whisper.ts"
 import { speechSuite } from "./speech/Suite.ts"
 import type { ChildFailed } from "./support/Child.ts"
 import { asJson, asText, type Report, type Section } from "./support/Findings.ts"
@@ -188,12 +191,22 @@ const bench = Command.make("bench").pipe(
       cyclesSuite,
     ),
     hostile,
-    command("live", "Live transcription: exactness, cost of a session, lag, room, memory", liveSuite),
+    sizedCommand(
+      "live",
+      "Live transcription: exactness, cost of a session, lag, room, memory",
+      liveSizes,
+      liveSuite,
+    ),
     sizesCommand,
     command("slow-clients", "slowhttptest with 1,000 connections: what others notice", slowClientsSuite),
-    command("speech", "Speech: first audio, under-runs, cost of encoding", speechSuite),
+    sizedCommand("speech", "Speech: first audio, under-runs, cost of encoding", kokoroSizes, speechSuite),
     text,
-    command("transcription", "Transcription: real-time factor, shares, uploads", transcriptionSuite),
+    sizedCommand(
+      "transcription",
+      "Transcription: real-time factor, shares, uploads",
+      whisperSizes,
+      transcriptionSuite,
+    ),
   ]),
 )
 

@@ -2,7 +2,9 @@
 // subcommand. Called by main.
 import { Console, Effect, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
+import { kokoroSizes, kokoroWeights } from "./kokoro/Kokoro.ts"
 import { textSizes, textWeights } from "./text/TextWeights.ts"
+import { whisperSizes, whisperWeights } from "./whisper/Whisper.ts"
 
 /** E.g. no space left in the temporary folder. */
 class NotGenerated extends Schema.TaggedError<NotGenerated>()("NotGenerated", { detail: Schema.String }) {
@@ -23,7 +25,19 @@ const text = Command.make(
   ({ size }) => printed(() => textWeights(size)),
 ).pipe(Command.withDescription("A GGUF file of llama or qwen3 shape"))
 
+const whisper = Command.make(
+  "whisper",
+  { size: Argument.Literals("SIZE", whisperSizes).pipe(Argument.withDescription("32 bits, or 8")) },
+  ({ size }) => printed(() => whisperWeights(size)),
+).pipe(Command.withDescription("A folder of ONNX files of whisper shape; turbo is large-v3-turbo"))
+
+const kokoro = Command.make(
+  "kokoro",
+  { size: Argument.Literals("SIZE", kokoroSizes).pipe(Argument.withDescription("Parameters; 32 bits")) },
+  ({ size }) => printed(() => kokoroWeights(size)),
+).pipe(Command.withDescription("A folder of ONNX files of Kokoro's shape"))
+
 export const sizesCommand = Command.make("sizes").pipe(
   Command.withDescription("Weights of real shape with random values, generated into the temporary folder"),
-  Command.withSubcommands([text]),
+  Command.withSubcommands([text, whisper, kokoro]),
 )

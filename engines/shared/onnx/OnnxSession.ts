@@ -75,7 +75,10 @@ const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.me
  * Of every session of the engines, and of the probe that measures them. `dataFolder`: where the weights of a graph lie
  * that does not come from a file.
  */
-export const sessionOptions = (options: OnnxOptions, dataFolder?: string): InferenceSession.SessionOptions => ({
+export const sessionOptions = (
+  options: OnnxOptions,
+  dataFolder?: string,
+): InferenceSession.SessionOptions => ({
   // No second choice: a model that was to run on a GPU and runs on the processor instead would look merely slow.
   executionProviders: [options.ep ?? "cpu"],
   intraOpNumThreads: options.threads,

@@ -1,6 +1,6 @@
 // What limits a model, in sentences: only what the measured figures show. Pure; the thresholds are guesses that leave ten to
 // fifteen percent for the error of measurements of a few seconds.
-import { fullShare } from "#actors/LiveLoad.ts"
+import { fullShare } from "#domain/LivePace.ts"
 import { MAX_STREAM_LOAD } from "#domain/StreamLoad.ts"
 import type { Cores, Machine, ModelReport, Speech, TextLevel, Transcription } from "./Document.ts"
 import { bytesShown, counted, msShown, orDash, shown } from "./Words.ts"
