@@ -100,6 +100,12 @@ export const openLibllama = (folder: string) => {
       "int32",
       "int32",
     ]),
+    attachThreadpool: native<[context: Pointer, one: Pointer, batch: Pointer], void>(
+      "llama_attach_threadpool",
+      "void",
+      ["void *", "void *", "void *"],
+    ),
+    detachThreadpool: native<[context: Pointer], void>("llama_detach_threadpool", "void", ["void *"]),
     decode: native<[context: Pointer, batch: Batch], number>("llama_decode", "int32", [
       "void *",
       batchStruct,

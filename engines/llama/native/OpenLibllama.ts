@@ -8,6 +8,7 @@ import { libllamaContext } from "./LibllamaContext.ts"
 import { LogitSampler } from "./LogitSampler.ts"
 import type { NativeSpec, OpenNative } from "./Native.ts"
 import { Rows } from "./Rows.ts"
+import { makeThreadpool } from "./Threadpool.ts"
 
 /** `LLAMA_LOAD_MODE_*` and `LLAMA_FLASH_ATTN_TYPE_*` of llama.h. */
 const loadMode = { copied: 0, mapped: 1 }
@@ -18,14 +19,18 @@ const flashAttentionOf = { auto: -1, off: 0, on: 1 }
 const contextStep = 256
 const roundedUp = (tokens: number): number => Math.ceil(tokens / contextStep) * contextStep
 
-/** Where the library lies that node-llama-cpp has loaded: the same file gives the same mapping, backends and log. */
-const loadedFolder = (): string => {
+const loadedObjects = (): ReadonlyArray<string> => {
   if (process.report === undefined) throw new Error("no list of loaded libraries")
   Object.assign(process.report, { excludeNetwork: true })
   const { sharedObjects } = process.report.getReport() as unknown as {
     readonly sharedObjects: ReadonlyArray<string>
   }
-  const found = sharedObjects.find((path) => /libllama\.[^/]*(so|dylib)$/.test(path))
+  return sharedObjects
+}
+
+/** Where the library lies that node-llama-cpp has loaded: the same file gives the same mapping, backends and log. */
+const loadedFolder = (): string => {
+  const found = loadedObjects().find((path) => /libllama\.[^/]*(so|dylib)$/.test(path))
   if (found === undefined) throw new Error("node-llama-cpp has loaded no libllama")
   return dirname(found)
 }
@@ -88,6 +93,22 @@ const openContext = (
     (context) => Effect.promise(() => onThread(library.freeContext, context)),
   )
 
+/** Threads of the context's own; without effect where it has one, or where there is no such library. */
+const keepThreads = (library: Libllama, context: Pointer, { threads, log }: NativeSpec) =>
+  Effect.acquireRelease(
+    log.attempt("no threads for the context", async () => {
+      const made = threads > 1 ? makeThreadpool(loadedObjects(), threads) : undefined
+      if (made !== undefined) library.attachThreadpool(context, made.pool, made.pool)
+      return made
+    }),
+    (made) =>
+      Effect.sync(() => {
+        if (made === undefined) return
+        library.detachThreadpool(context)
+        made.free()
+      }),
+  )
+
 export const openLibllamaContext: OpenNative = (spec) =>
   Effect.gen(function* () {
     const { options } = spec
@@ -96,6 +117,7 @@ export const openLibllamaContext: OpenNative = (spec) =>
     const weights = yield* openWeights(library, model, spec)
     const contextTokens = Math.min(options.contextTokens, library.trainedContext(weights))
     const context = yield* openContext(library, weights, roundedUp(contextTokens), spec)
+    yield* keepThreads(library, context, spec)
     const vocabularySize = library.vocabularySize(library.vocabulary(weights))
     const rows = new Rows(vocabularySize)
     return {
