@@ -35,7 +35,7 @@ export class RegionDirectory extends Context.Service<
 /** The one path of this role, with GET alone. */
 export const routePath = "/v1/route"
 
-/** The answer to every other path and method. */
+/** The answer to every other path and method (protocol 15.1). */
 const forbidden = problemResponse({ status: 403, detail: "Forbidden" })
 
 /** Retry-After: regions are probed about that often. A guess. */
