@@ -1,12 +1,14 @@
-// The node's compute devices and their ledger: how much memory of each and how many CPU threads are promised to models.
+// The node's compute devices and their ledger: how much memory of each is promised to models, and which models share the CPU.
 // A claim is refused before anything is allocated, and given back with the claimer's scope. The host processor is always
 // there; NVIDIA GPUs are where `nvidia-smi` shows them. Called by the Model actor and the operator endpoints.
-import { availableParallelism } from "node:os"
 import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import type { NvidiaGpu } from "#domain/NvidiaSmi.ts"
 import type { Placement } from "#domain/Placement.ts"
+import type { MachineCores } from "#domain/threads/MachineCores.ts"
 import { makeUtilization, memoryBudgetBytes, processorName, readTemperature } from "./HostProcessor.ts"
 import { type NvidiaReading, NvidiaSmi } from "./NvidiaSmi.ts"
+import { readCores } from "./threads/ReadCores.ts"
+import { ThreadLedger } from "./threads/ThreadLedger.ts"
 
 /** The host processor's id in the ledger; a GPU's is its uuid. */
 export const hostId = "host"
@@ -25,13 +27,9 @@ export interface Claim {
   readonly weightBytes: number
   /** What a process costs the host beside its weights. */
   readonly processBytes: number
-  /** CPU threads it would like. */
-  readonly threads: number
 }
 
 export interface Grant {
-  /** CPU threads it gets: at least one, and no more than are not promised to others. */
-  readonly threads: number
   /** Variables that its process needs to find its device. */
   readonly environment: Readonly<Record<string, string>>
   /** Whether it still counts: it is given back when the scope of the claim closes. */
@@ -46,7 +44,9 @@ export interface HostReading {
   readonly name: string
   readonly budgetBytes: number
   readonly claimedBytes: number
+  /** CPU threads that there are for models. */
   readonly threads: number
+  /** Those of them that working models use. */
   readonly claimedThreads: number
 }
 
@@ -54,7 +54,6 @@ interface Entry {
   hostBytes: number
   readonly gpuUuid: string | undefined
   gpuBytes: number
-  threads: number
   /** False until the driver's own reading counts it. */
   settled: boolean
 }
@@ -62,7 +61,8 @@ interface Entry {
 export interface DeviceOptions {
   /** What the node may fill of the host's memory; absent: nine tenths of the machine's or the container's. */
   readonly budgetBytes?: number | undefined
-  readonly threads?: number | undefined
+  /** What the machine gives; absent: as the system says. */
+  readonly cores?: MachineCores | undefined
   /** As CUDA_VISIBLE_DEVICES: the operator's choice of GPUs. */
   readonly visible?: string | undefined
 }
@@ -84,6 +84,8 @@ export class Device extends Context.Service<
     /** What would be refused of a claim if nothing else had any memory; undefined if it would fit. */
     readonly tooLarge: (claim: Claim) => Effect.Effect<DeviceExhausted | undefined>
     readonly host: () => HostReading
+    /** The CPU threads, shared by the models that work. */
+    readonly threads: ThreadLedger
     /** Share of all processors' time in use since it was last asked, percent, rounded. */
     readonly utilization: Effect.Effect<number>
     /** Degrees Celsius of the host processor; 0 where the system has no sensor that it shows. */
@@ -111,7 +113,7 @@ export const isVisible = ({ index, uuid }: NvidiaGpu, visible: string | undefine
 
 const make = (smi: NvidiaSmi["Service"], options: DeviceOptions): Device["Service"] => {
   const budgetBytes = options.budgetBytes ?? memoryBudgetBytes()
-  const threads = options.threads ?? availableParallelism()
+  const threads = new ThreadLedger(options.cores ?? readCores())
   const { visible } = options
   const entries = new Set<Entry>()
   const sum = (part: (entry: Entry) => number) =>
@@ -143,14 +145,7 @@ const make = (smi: NvidiaSmi["Service"], options: DeviceOptions): Device["Servic
       const facts = { deviceId: hostId, deviceName: "the host", wantedBytes: hostBytes }
       return Effect.fail(new DeviceExhausted({ ...facts, freeBytes: hostFree }))
     }
-    const left = threads - sum((entry) => entry.threads)
-    const entry: Entry = {
-      hostBytes,
-      gpuUuid: gpu?.uuid,
-      gpuBytes,
-      threads: Math.max(1, Math.min(claim.threads, left)),
-      settled: false,
-    }
+    const entry: Entry = { hostBytes, gpuUuid: gpu?.uuid, gpuBytes, settled: false }
     entries.add(entry)
     return Effect.succeed(entry)
   }
@@ -206,7 +201,6 @@ const make = (smi: NvidiaSmi["Service"], options: DeviceOptions): Device["Servic
         (given) => Effect.sync(() => entries.delete(given)),
       )
       const grant: Grant = {
-        threads: entry.threads,
         environment: gpu === undefined ? {} : { CUDA_VISIBLE_DEVICES: gpu.uuid },
         counts: () => entries.has(entry),
         held: () =>
@@ -226,9 +220,10 @@ const make = (smi: NvidiaSmi["Service"], options: DeviceOptions): Device["Servic
       name: processorName(),
       budgetBytes,
       claimedBytes: sum((entry) => entry.hostBytes),
-      threads,
-      claimedThreads: sum((entry) => entry.threads),
+      threads: threads.threads,
+      claimedThreads: threads.inUse(),
     }),
+    threads,
     utilization: Effect.sync(utilization),
     temperature: Effect.promise(readTemperature),
     nvidia: smi.reading,

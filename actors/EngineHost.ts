@@ -7,6 +7,9 @@ import type { CrashSuspects } from "#domain/CrashSuspects.ts"
 import { type EngineFailed, ModelUnavailable } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
 import { isOnProcessor } from "#domain/Placement.ts"
+import { mostOf, narrowThreads, type ThreadChoice } from "#domain/threads/ThreadChoice.ts"
+import type { Urgency } from "#domain/WaitingLine.ts"
+import { adapterFacts } from "#engines/AdapterFacts.ts"
 import type { EngineFacts, EngineKind, EngineSpec } from "#engines/Engine.ts"
 import type { FromEngine, WireError } from "#engines/Wire.ts"
 import { limitMemory } from "./EngineMemoryLimit.ts"
@@ -27,6 +30,10 @@ export interface HostOptions {
   /** Whether background work has to wait at present. */
   readonly holdsBackground: () => boolean
   readonly onEvent: (event: HostEvent) => void
+  /** The engine has chosen its CPU threads: at each load, and again where the machine was too busy to measure. */
+  readonly onThreads?: (choice: ThreadChoice) => void
+  /** How urgent its most urgent running request is; undefined while it computes nothing. */
+  readonly onWork?: (urgency: Urgency | undefined) => void
   /** Where its work is counted; they outlive it. */
   readonly meters?: ModelMeters
   /** Where what it prints is kept; outlives it too. */
@@ -93,6 +100,10 @@ export class EngineHost {
   private residentBytes = 0
   kind: EngineKind | undefined
   facts: EngineFacts | undefined
+  /** CPU threads, as the engine chose them when it loaded. */
+  threads: ThreadChoice | undefined
+  /** The last limit of its CPU threads; undefined while it may use all. */
+  private mostThreads: number | undefined
 
   private constructor(options: HostOptions) {
     this.options = options
@@ -103,6 +114,7 @@ export class EngineHost {
       meters: this.meters,
       ...(options.suspects === undefined ? {} : { suspects: options.suspects }),
       holdsBackground: options.holdsBackground,
+      ...(options.onWork === undefined ? {} : { onWork: options.onWork }),
       send: (message) => this.process?.send(message),
     })
   }
@@ -162,6 +174,22 @@ export class EngineHost {
     this.process?.send({ t: "lean", on })
   }
 
+  /** Its engine, and the ones that follow it after a crash, use no more CPU threads than this. */
+  limitThreads(most: number): void {
+    this.mostThreads = most
+    this.process?.send({ t: "threads", most })
+  }
+
+  /** CPU threads that it may use at this moment; 0 before it has loaded. */
+  threadsNow(): number {
+    const { entry, mostThreads, options, threads } = this
+    if (threads === undefined) return 0
+    const all = mostOf(threads)
+    if (threads.source === "catalog" || mostThreads === undefined || mostThreads >= all) return all
+    if (adapterFacts[entry.adapter]?.threads?.measured === "weights") return mostThreads
+    return options.spec.trial?.narrows === true ? narrowThreads(all) : all
+  }
+
   /** Runs one request to its end, see EngineRequests. */
   run<Started, Unit, End>(
     request: unknown,
@@ -197,14 +225,19 @@ export class EngineHost {
       case "loaded":
         this.kind = message.kind
         this.facts = message.facts
+        this.threads = message.threads
         this.residentBytes = message.residentBytes
         this.ready = true
         this.lastHeardMs = performance.now()
         this.requests.begin(message.facts.slots, this.lastHeardMs)
         if (this.process?.pid !== undefined && isOnProcessor(this.entry)) limitMemory(this.process.pid)
         this.options.onEvent({ event: "ready", detail: message.facts.summary })
+        this.options.onThreads?.(message.threads)
         Deferred.doneUnsafe(this.firstAnswer, Effect.succeed(message.facts))
         return this.requests.pump()
+      case "threads":
+        this.threads = message.threads
+        return this.options.onThreads?.(message.threads)
       case "load-failed":
         return loadFailed(message.error)
       case "pong":
@@ -236,6 +269,13 @@ export class EngineHost {
     }
   })
 
+  /** After a crash with what the engine before it has measured. */
+  private specNow(): EngineSpec {
+    const { spec } = this.options
+    if (spec.trial === undefined || this.threads?.source !== "measured") return spec
+    return { ...spec, trial: { ...spec.trial, kept: { ...this.threads, source: "kept" } } }
+  }
+
   /** One engine process from start to death. Succeeds only when the weights were refused, which no restart cures. */
   private readonly incarnation: Effect.Effect<WireError, EngineDied> = Effect.gen(
     { self: this },
@@ -253,7 +293,8 @@ export class EngineHost {
       })
       this.process = process
       this.unacknowledged = 0
-      process.send({ t: "load", spec: this.options.spec })
+      process.send({ t: "load", spec: this.specNow() })
+      if (this.mostThreads !== undefined) process.send({ t: "threads", most: this.mostThreads })
       const crashed = Effect.map(
         process.exited,
         ({ code, signal }) =>

@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { CrashSuspects } from "#domain/CrashSuspects.ts"
 import { AtCapacity, EngineFailed, ModelUnavailable } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
+import { NumberedMap } from "#domain/ShortLived.ts"
 import { type Place, type Urgency, WaitingLine } from "#domain/WaitingLine.ts"
 import { EventKind, type RequestId, type ToEngine, type WireError } from "#engines/Wire.ts"
 import { type Flow, type Listener, type RunError, type RunOptions, runErrorOf } from "./EngineRun.ts"
@@ -25,7 +26,12 @@ interface Job {
   unitAtMs: number
   /** Set once nobody listens any more. */
   cancelledAtMs: number | undefined
+  /** Whether its reader is too slow, so that the engine does nothing for it. */
+  paused: boolean
 }
+
+/** From the most urgent to the least. */
+const urgencies: ReadonlyArray<Urgency> = ["live", "interactive", "background"]
 
 export interface EngineRequestsOptions {
   readonly entry: ModelEntry
@@ -36,6 +42,11 @@ export interface EngineRequestsOptions {
   readonly holdsBackground: () => boolean
   /** To the engine of the moment; nobody gets it where there is none. */
   readonly send: (message: ToEngine) => void
+  /**
+   * The most urgent request that the engine computes for has changed; undefined: there is none. Called before the
+   * request is sent to the engine.
+   */
+  readonly onWork?: (urgency: Urgency | undefined) => void
 }
 
 export interface RequestGauges {
@@ -51,8 +62,7 @@ export class EngineRequests {
   private readonly meters: ModelMeters
   private readonly suspects: CrashSuspects
   private readonly line: WaitingLine<Job>
-  private readonly open = new Map<RequestId, Job>()
-  private nextId: RequestId = 1
+  private readonly open = new NumberedMap<Job>()
   /** Of the last engine that was ready. */
   private slots = 0
   private ready = false
@@ -65,6 +75,8 @@ export class EngineRequests {
   /** The interactive request that last had to wait for a slot. */
   private lastWaiting = { user: "", atMs: Number.NEGATIVE_INFINITY }
   private lastUsedMs = performance.now()
+  /** What `onWork` was last told. */
+  private worksAt: Urgency | undefined
 
   constructor(options: EngineRequestsOptions) {
     this.options = options
@@ -103,7 +115,7 @@ export class EngineRequests {
    * @returns whether it was a crash of the engine's own, as far as is known: see CrashSuspects
    */
   crash(reason: EngineFailed["reason"], detail: string, ofRequest: boolean): boolean {
-    const present = ofRequest ? [...this.open.values()].map(({ place }) => place.user) : []
+    const present = ofRequest ? this.open.values().map(({ place }) => place.user) : []
     const { counts } = this.suspects.crashed(present, performance.now())
     this.lose(reason, detail)
     return counts
@@ -171,6 +183,7 @@ export class EngineRequests {
         openedAtMs: 0,
         unitAtMs: 0,
         cancelledAtMs: undefined,
+        paused: false,
       }
       if (urgency === "live") this.liveAskedMs = job.askedAtMs
       if (this.mayStart(urgency) && !this.isHeld(user)) this.start(job)
@@ -225,6 +238,12 @@ export class EngineRequests {
     return urgency === "interactive" ? this.interactiveAllowed() : this.backgroundAllowed()
   }
 
+  private flow(job: Job, id: RequestId, paused: boolean): void {
+    job.paused = paused
+    this.tellWork()
+    this.options.send({ t: paused ? "pause" : "resume", id })
+  }
+
   private openOf(urgency: Urgency): number {
     let count = 0
     for (const job of this.open.values()) if (job.place.urgency === urgency) count++
@@ -250,15 +269,27 @@ export class EngineRequests {
   }
 
   private start(job: Job): void {
-    const id = this.nextId++
+    const id = this.open.add(job)
     job.id = id
     job.openedAtMs = performance.now()
     const { urgency } = job.place
     if (urgency === "interactive") this.interactiveStartedMs = job.openedAtMs
     if (urgency === "background") this.backgroundStartedMs = job.openedAtMs
     else this.meters.queueWaitMs.record(job.openedAtMs - job.askedAtMs)
-    this.open.set(id, job)
+    this.tellWork()
     this.options.send({ t: "open", id, request: job.request })
+  }
+
+  private tellWork(): void {
+    const { onWork } = this.options
+    if (onWork === undefined) return
+    let most: Urgency | undefined
+    for (const { paused, place } of this.open.values())
+      if (!paused && (most === undefined || urgencies.indexOf(place.urgency) < urgencies.indexOf(most)))
+        most = place.urgency
+    if (most === this.worksAt) return
+    this.worksAt = most
+    onWork(most)
   }
 
   private abandon(job: Job): void {
@@ -266,7 +297,7 @@ export class EngineRequests {
       this.meters.outcomes.cancelled++
       return
     }
-    if (job.id === undefined || !this.open.has(job.id)) return
+    if (job.id === undefined || this.open.get(job.id) !== job) return
     job.cancelledAtMs = performance.now()
     this.options.send({ t: "cancel", id: job.id })
   }
@@ -297,13 +328,14 @@ export class EngineRequests {
     if (kind === EventKind.started) {
       if (!wanted) return
       const flow: Flow = {
-        pause: () => this.options.send({ t: "pause", id }),
-        resume: () => this.options.send({ t: "resume", id }),
+        pause: () => this.flow(job, id, true),
+        resume: () => this.flow(job, id, false),
       }
       job.listener.started(data, flow)
       return
     }
     this.open.delete(id)
+    this.tellWork()
     const nowMs = performance.now()
     this.lastUsedMs = nowMs
     this.line.observe(nowMs - job.openedAtMs)
@@ -333,8 +365,9 @@ export class EngineRequests {
   }
 
   private failOpen(reason: EngineFailed["reason"], detail: string): void {
-    const jobs = [...this.open.values()]
+    const jobs = this.open.values()
     this.open.clear()
+    this.tellWork()
     for (const job of jobs) {
       this.meters.outcomes[job.cancelledAtMs === undefined ? "failed" : "cancelled"]++
       if (job.cancelledAtMs !== undefined) continue

@@ -19,7 +19,7 @@ export const memoryBudgetBytes = (): number => {
 export const processorName = (): string => cpus()[0]?.model ?? "host processor"
 
 /** Milliseconds of all processors since the system started. */
-const processorTimes = () => {
+export const processorTimes = () => {
   let idle = 0
   let total = 0
   for (const { times } of cpus()) {

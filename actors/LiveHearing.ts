@@ -1,9 +1,10 @@
-// What a live session's audio says, at the price of what is new. Audio is transcribed in pieces as a file is
-// (Transcriber): every answer here is what a file of exactly this audio would get.
+// Incremental transcription of a live session. Audio is transcribed in pieces as a file is (Transcriber): the final result is
+// what a file of exactly this audio gets, and the cost grows with the new audio only.
 //
-// Two things are reused. A piece that is closed, i.e. fixed by its own audio however much follows, is transcribed once
-// and for all, without help, so it is the file's piece to the bit. The open rest is transcribed anew for every
-// hypothesis, with the tokens of the last one as a draft that the engine checks; the last pass takes no draft.
+// A piece that is closed, i.e. fixed by its own audio however much follows, is transcribed once, without a draft, so it is
+// the file's piece to the bit. The open rest has captions until it is closed. Where an engine makes captions cheaply they
+// come from there and may be inexact (LiveCaptions). Elsewhere the open rest is transcribed anew for every caption, with
+// the tokens of the last one as a draft that the engine checks. The final pass takes no draft.
 // Called by LiveSession; knows no clock, no socket and no turns.
 import { Effect } from "effect"
 import { LISTEN_RATE_HZ, samplesToMs } from "#domain/Audio.ts"
@@ -16,6 +17,7 @@ import {
 } from "#domain/Punctuated.ts"
 import type { Segment, TranscribeEnd, TranscribeRequest, TranscriptionEngine } from "#engines/Engine.ts"
 import type { LiveAudio } from "./LiveAudio.ts"
+import { type Captioner, LiveCaptions } from "./LiveCaptions.ts"
 
 export interface HearingOptions {
   readonly language: string | undefined
@@ -25,11 +27,14 @@ export interface HearingOptions {
   readonly fromScratch: boolean
 }
 
-/** One call of the engine. `final` when somebody waits for the last word. */
+/** What a call of the engine is for: a piece that is closed, a caption of the open rest, or the final result. */
+export type LiveCall = "closing" | "caption" | "final"
+
+/** One call of the engine. */
 export type Transcribe<E> = (
   request: TranscribeRequest,
   onSegment: (segment: Segment) => void,
-  final: boolean,
+  call: LiveCall,
 ) => Effect.Effect<TranscribeEnd, E>
 
 /** Where the transcription stands, and what it knows there. */
@@ -57,6 +62,7 @@ export class LiveHearing<E> {
   private readonly transcribe: Transcribe<E>
   private readonly windowSamples: number
   private readonly closedSamples: number
+  private readonly captions: LiveCaptions<E> | undefined
   private readonly start: Place
   private closed: Place
   private calls = 0
@@ -68,6 +74,7 @@ export class LiveHearing<E> {
     facts: TranscriptionEngine["facts"],
     options: HearingOptions,
     transcribe: Transcribe<E>,
+    captioner?: Captioner<E>,
   ) {
     this.audio = audio
     this.options = options
@@ -82,29 +89,48 @@ export class LiveHearing<E> {
       punctuating: nothingPunctuated,
     }
     this.closed = this.start
+    this.captions =
+      captioner === undefined || options.fromScratch
+        ? undefined
+        : new LiveCaptions(audio, options, captioner, this.firstStream, nothingPunctuated)
   }
 
-  /** Calls of the engine since this was asked last. */
+  /** Requests for captions since this was called last; where captions are not made apart, all requests. */
   takeCalls(): number {
-    const calls = this.calls
+    const calls = this.captions?.takeCalls() ?? this.calls
     this.calls = 0
     return calls
+  }
+
+  /** Whether captions come from another engine, which works while pieces are closed. */
+  get closesBeside(): boolean {
+    return this.captions?.isApart ?? false
+  }
+
+  /** Whether `close` would transcribe anything of the first `until` samples. */
+  hasToClose(until: number): boolean {
+    return !this.options.fromScratch && until - this.closed.position > this.closedSamples
+  }
+
+  /** A caption of the first samples, as many as `until` gives at the time when they are read. */
+  caption(until: () => number): Effect.Effect<LiveHypothesis, E> {
+    return Effect.suspend(() => this.captions?.caption(this.closed, until) ?? this.open(until(), false))
   }
 
   /** Transcribes what is closed in the first `until` samples. Interrupting it loses one call at most. */
   close(until: number): Effect.Effect<void, E> {
     return Effect.gen({ self: this }, function* (this: LiveHearing<E>) {
-      if (this.options.fromScratch) return
-      while (until - this.closed.position > this.closedSamples) {
+      while (this.hasToClose(until)) {
         const { position } = this.closed
         const samples = this.audio.read(
           position,
           position + Math.min(this.closedSamples + 1, this.windowSamples),
         )
-        const { place } = yield* this.step(this.closed, samples, { last: false, draft: [], final: false })
+        const { place } = yield* this.step(this.closed, samples, { last: false, draft: [], call: "closing" })
         this.closed = place
         this.drafts = this.drafts.slice(1)
-        this.audio.forgetBefore(place.position)
+        // A caption that is under way may still read what is closed now.
+        if (this.captions === undefined) this.audio.forgetBefore(place.position)
       }
     })
   }
@@ -119,7 +145,8 @@ export class LiveHearing<E> {
         const to = Math.min(until, place.position + this.windowSamples)
         const draft = final || this.options.fromScratch ? [] : (this.drafts[drafts.length] ?? [])
         const samples = this.audio.read(place.position, to)
-        const step = yield* this.step(place, samples, { last: to === until, draft, final })
+        const call = final ? "final" : "caption"
+        const step = yield* this.step(place, samples, { last: to === until, draft, call })
         drafts.push(step.tokens)
         place = step.place
       }
@@ -135,7 +162,7 @@ export class LiveHearing<E> {
   private step(
     from: Place,
     samples: Float32Array,
-    how: { readonly last: boolean; readonly draft: ReadonlyArray<number>; readonly final: boolean },
+    how: { readonly last: boolean; readonly draft: ReadonlyArray<number>; readonly call: LiveCall },
   ): Effect.Effect<Step, E> {
     return Effect.suspend(() => {
       const request: TranscribeRequest = {
@@ -153,7 +180,7 @@ export class LiveHearing<E> {
       this.calls++
       const texts: Array<string> = []
       const onSegment = (segment: Segment) => void texts.push(segment.text)
-      return Effect.map(this.transcribe(request, onSegment, how.final), (end) => {
+      return Effect.map(this.transcribe(request, onSegment, how.call), (end) => {
         // As for files: an engine that consumed nothing would be asked the same for ever.
         const consumed =
           end.consumedSamples > 0 ? Math.min(end.consumedSamples, samples.length) : samples.length

@@ -4,7 +4,7 @@
 //
 // A session only ever holds its audio (bounded by its limit) and the newest hypothesis: who reads too slowly misses
 // hypotheses in between, and nothing piles up.
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { LISTEN_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/Audio.ts"
 import { type LiveHypothesis, silence } from "#domain/LiveTranscript.ts"
 import { monotonicMs } from "#domain/Monotonic.ts"
@@ -34,10 +34,12 @@ export interface LiveReport {
   /** Audio came. */
   readonly heard: (nowMs: number) => void
   /**
-   * A window is transcribed, or the last word said, in so many calls of the engine. `lagMs` is how long ago the last
-   * frame came that it covers.
+   * There is a caption, or the final result, after so many calls of the engine. `lagMs` is how long ago the last frame came
+   * that it covers.
    */
-  readonly windowDone: (nowMs: number, calls: number, lagMs: number) => void
+  readonly windowDone: (nowMs: number, calls: number, lagMs: number, final: boolean) => void
+  /** Seconds of audio until the next caption; absent: always the session's window. */
+  readonly paceSeconds?: () => number
 }
 
 export class LiveSession<E> {
@@ -57,6 +59,7 @@ export class LiveSession<E> {
   private newest = silence
   private runs = false
   private hasRun = false
+  private closing: Fiber.Fiber<void, E> | undefined
 
   constructor(
     audio: LiveAudio,
@@ -138,7 +141,7 @@ export class LiveSession<E> {
     })
   }
 
-  /** Transcribes until the session ends, then once more: the last word. */
+  /** Transcribes until the session ends, then once more: the final result. */
   get run(): Effect.Effect<LiveWord, E> {
     return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
       this.runs = true
@@ -146,14 +149,15 @@ export class LiveSession<E> {
         yield* this.due.wait
         if (this.end !== undefined) break
         this.due.clear()
-        const until = this.audio.total
-        this.dueAt = nextWindow(until, this.windowSamples)
-        yield* this.window(until)
+        this.dueAt = Number.POSITIVE_INFINITY
+        this.planNext(yield* this.window)
       }
+      // What it closes is needed now.
+      if (this.closing !== undefined) yield* Fiber.join(this.closing)
       const { total } = this.audio
       const heardAtMs = this.frameAtMs
       const hypothesis = yield* this.hearing.open(total, true)
-      yield* this.tell(hypothesis, heardAtMs)
+      yield* this.tell(hypothesis, heardAtMs, true)
       return { hypothesis, end: this.end }
     }).pipe(
       Effect.ensuring(
@@ -164,38 +168,71 @@ export class LiveSession<E> {
     )
   }
 
+  /** The next caption is due with the end of the window that `until` samples have begun, or later where they cost much. */
+  private planNext(until: number): void {
+    const paceSamples = secondsToSamples(this.report.paceSeconds?.() ?? 0, LISTEN_RATE_HZ)
+    this.dueAt =
+      paceSamples > this.windowSamples ? until + paceSamples : nextWindow(until, this.windowSamples)
+    if (this.audio.total >= this.dueAt) this.due.set()
+  }
+
   /** Ends a session that has had no frame for too long; LiveSessions asks every now and then. */
   endIfIdle(nowMs: number): void {
     if (nowMs - this.frameAtMs >= idleMs) this.stop("idle")
   }
 
   /**
-   * One hypothesis. The end of the session cuts the open part short, which is heard anew for the last word; what is
-   * closed by then counts for both. An engine without room costs this hypothesis and nothing else.
+   * One caption; gives the samples that it covers, as far as that was settled. The end of the session interrupts the
+   * caption of the open part, which is transcribed anew for the final result; what is closed by then counts for both. An
+   * engine at capacity costs this caption and nothing else.
    */
-  private window(until: number): Effect.Effect<void, E> {
+  private get window(): Effect.Effect<number, E> {
     return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
-      const heardAtMs = this.frameAtMs
-      yield* this.hearing.close(until)
+      let until = this.audio.total
+      let heardAtMs = this.frameAtMs
+      yield* this.closeUntil(until).pipe(this.unlessBusy)
+      const newest = () => {
+        until = this.audio.total
+        heardAtMs = this.frameAtMs
+        return until
+      }
       const hypothesis = yield* Effect.raceFirst(
-        this.hearing.open(until, false),
+        this.hearing.caption(newest).pipe(this.unlessBusy),
         Effect.as(this.ended.wait, undefined),
       )
-      if (hypothesis === undefined) return
-      yield* this.tell(hypothesis, heardAtMs)
+      if (hypothesis === undefined) return until
+      yield* this.tell(hypothesis, heardAtMs, false)
       this.news.set()
-    }).pipe(
-      Effect.catchIf(
-        (error) => this.isBusy(error),
-        () => Effect.void,
-      ),
-    )
+      return until
+    })
   }
 
-  private tell(hypothesis: LiveHypothesis, heardAtMs: number): Effect.Effect<void> {
+  /** Closes pieces before the next caption, or, where captions come from another engine, while they go on. */
+  private closeUntil(until: number): Effect.Effect<void, E> {
+    return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
+      if (!this.hearing.closesBeside) return yield* this.hearing.close(until)
+      const { closing } = this
+      if (closing !== undefined) {
+        if (closing.pollUnsafe() === undefined) return
+        this.closing = undefined
+        yield* Fiber.join(closing)
+      }
+      if (!this.hearing.hasToClose(until)) return
+      this.closing = yield* Effect.forkChild(this.hearing.close(until).pipe(this.unlessBusy))
+    })
+  }
+
+  private readonly unlessBusy = <A>(work: Effect.Effect<A, E>): Effect.Effect<A | undefined, E> =>
+    Effect.catchIf(
+      work,
+      (error) => this.isBusy(error),
+      () => Effect.succeed(undefined),
+    )
+
+  private tell(hypothesis: LiveHypothesis, heardAtMs: number, final: boolean): Effect.Effect<void> {
     return Effect.map(monotonicMs, (nowMs) => {
       this.newest = hypothesis
-      this.report.windowDone(nowMs, this.hearing.takeCalls(), nowMs - heardAtMs)
+      this.report.windowDone(nowMs, this.hearing.takeCalls(), nowMs - heardAtMs, final)
     })
   }
 }

@@ -2,25 +2,16 @@
 // The live endpoints ask here; what they get belongs to their scope. One desk a model; models share nothing.
 import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
 import { LISTEN_RATE_HZ } from "#domain/Audio.ts"
-import { AtCapacity, EngineFailed, InvalidRequest, ModelNotLoaded } from "#domain/Errors.ts"
+import { AtCapacity, ModelNotLoaded } from "#domain/Errors.ts"
 import { monotonicMs, monotonicMsOf } from "#domain/Monotonic.ts"
-import { punctuationProblem } from "#domain/Punctuated.ts"
-import type {
-  Segment,
-  TranscribeEnd,
-  TranscribeRequest,
-  TranscribeStarted,
-  TranscriptionEngine,
-} from "#engines/Engine.ts"
 import { Drain } from "./Drain.ts"
 import type { RunError } from "./EngineRun.ts"
 import { LiveAudio } from "./LiveAudio.ts"
-import { type HearingOptions, LiveHearing, type Transcribe } from "./LiveHearing.ts"
-import { LiveLoad, type Speaker } from "./LiveLoad.ts"
+import { isBusy, makeDesks } from "./LiveDesks.ts"
+import { type HearingOptions, LiveHearing } from "./LiveHearing.ts"
+import type { Speaker } from "./LiveLoad.ts"
 import { LiveSession, limitSeconds } from "./LiveSession.ts"
-import { LiveTurns } from "./LiveTurns.ts"
 import { admitNew } from "./MemoryLadder.ts"
-import type { Model } from "./Model.ts"
 import { ModelRegistry } from "./ModelRegistry.ts"
 
 export interface LiveRequest extends HearingOptions {
@@ -66,11 +57,6 @@ const retryAfterMs = 5_000
 /** How often idle sessions are looked for: the contract's 60 s are met within 2 %. */
 const sweepMs = 1_000
 
-interface Desk {
-  readonly load: LiveLoad
-  readonly turns: LiveTurns
-}
-
 export class LiveSessions extends Context.Service<
   LiveSessions,
   {
@@ -79,10 +65,10 @@ export class LiveSessions extends Context.Service<
      * engine. Loads a model that waits for its first request. The place is given back with the scope.
      */
     readonly open: (request: LiveRequest) => Effect.Effect<LivePlace, LiveError, Scope.Scope>
-    /** Sessions, and the share of the engine that they take, by model. */
+    /** By model: sessions, the share of the engine that they take, and the number of speakers that it follows. */
     readonly gauges: (
       nowMs: number,
-    ) => ReadonlyMap<string, { readonly sessions: number; readonly share: number }>
+    ) => ReadonlyMap<string, { readonly sessions: number; readonly share: number; readonly fit: number }>
     /** Drops what was measured of these models: their engines are others now, or none. Open sessions go on. */
     readonly forget: (which: (model: string) => boolean) => void
   }
@@ -93,23 +79,9 @@ export class LiveSessions extends Context.Service<
   )
 }
 
-/** Loads the model, and refuses a language that it does not know, for the price of a message. */
-const noAudio = (request: LiveRequest): TranscribeRequest => ({
-  samples: new Float32Array(0),
-  // A guess where none is named: a model that detects it would have to listen.
-  language: request.language ?? "en",
-  prompt: "",
-  previousTokens: [],
-  temperature: 0,
-  punctuation: undefined,
-  words: false,
-  last: true,
-})
-
 const make = Effect.gen(function* () {
   const registry = yield* ModelRegistry
-  /** One a model of the catalog that was ever used live. */
-  const desks = new Map<string, Desk>()
+  const desks = makeDesks(registry)
 
   /** All that run. One fiber looks after all of them: a fiber each would be most of what a silent session costs. */
   const running = new Set<LiveSession<LiveError>>()
@@ -133,79 +105,6 @@ const make = Effect.gen(function* () {
   })
   yield* Effect.forkScoped(drained)
 
-  const deskOf = (model: string): Desk => {
-    const known = desks.get(model)
-    if (known !== undefined) return known
-    const desk = { load: new LiveLoad(), turns: new LiveTurns() }
-    desks.set(model, desk)
-    return desk
-  }
-
-  const factsOf = (model: Model) => model.view().host?.facts as TranscriptionEngine["facts"] | undefined
-
-  const run = (
-    model: Model,
-    { model: id }: LiveRequest,
-    request: TranscribeRequest,
-    onSegment: (segment: Segment) => void,
-  ) =>
-    registry.run<TranscribeStarted, Segment, TranscribeEnd>(
-      id,
-      request,
-      { started: () => {}, unit: onSegment },
-      // Sessions take their own turns (LiveTurns).
-      { urgency: "live", continues: true, on: model },
-    )
-
-  const loadedFacts = Effect.fnUntraced(function* (model: Model, request: LiveRequest) {
-    if (factsOf(model) === undefined) {
-      yield* run(model, request, noAudio(request), () => {}).pipe(
-        // The guess was wrong, and the model has loaded all the same.
-        Effect.catchIf(
-          (error) => error._tag === "InvalidRequest" && request.language === undefined,
-          () => Effect.void,
-        ),
-      )
-    }
-    const facts = factsOf(model)
-    if (facts !== undefined) return facts
-    return yield* new EngineFailed({ model: request.model, reason: "unloaded", detail: "no facts" })
-  })
-
-  /** The engine's verb in this desk's turns, measured. A last word goes before all hypotheses. */
-  const transcribeAt =
-    (
-      desk: Desk,
-      model: Model,
-      request: LiveRequest,
-      spent: { -readonly [K in keyof EngineUse]: EngineUse[K] },
-    ): Transcribe<LiveError> =>
-    (window, onSegment, final) =>
-      Effect.flatMap(Clock.Clock, (clock) => {
-        // A detected language is known only now.
-        const checkPunctuation = ({ language }: TranscribeEnd) => {
-          const problem = punctuationProblem(request.punctuation, language)
-          return problem === undefined
-            ? Effect.void
-            : Effect.fail(new InvalidRequest({ field: "punctuation", problem }))
-        }
-        const nowMs = () => monotonicMsOf(clock)
-        const measured = Effect.suspend(() => {
-          const beganMs = nowMs()
-          desk.load.began(beganMs)
-          return Effect.ensuring(
-            Effect.tap(run(model, request, window, onSegment), checkPunctuation),
-            Effect.sync(() => {
-              const endedMs = nowMs()
-              desk.load.ended(endedMs)
-              spent.calls++
-              spent.engineMs += endedMs - beganMs
-            }),
-          )
-        })
-        return desk.turns.take(nowMs() + (final ? 0 : request.windowSeconds * 1000), measured)
-      })
-
   return LiveSessions.of({
     open: Effect.fnUntraced(function* (request) {
       yield* admitNew
@@ -213,23 +112,32 @@ const make = Effect.gen(function* () {
       if (model === undefined) return yield* new ModelNotLoaded({ model: request.model })
       // All windows of a session go to the same engine, also where a reload replaces the model.
       const hold = yield* Scope.fork(yield* Effect.scope)
-      yield* Scope.provide(model.hold, hold)
+      yield* Scope.provide(Effect.andThen(model.hold, model.keep), hold)
+      const served = yield* desks.serve(model, request)
+      const draft = yield* Scope.provide(desks.draftOf(model, request), hold)
+      const { load } = served.desk
+      const captions = draft?.desk.load
       const held: Held = {
-        isCurrent: () => registry.model(request.model) === model,
+        isCurrent: () =>
+          registry.model(request.model) === model &&
+          (draft === undefined || registry.model(draft.model.view().entry.id) === draft.model),
         sessions: new Set(),
         release: Scope.close(hold, Exit.void),
       }
-      const facts = yield* loadedFacts(model, request)
-      const desk = deskOf(request.model)
-      const nowMs = yield* monotonicMs
+      const clock = yield* Clock.Clock
+      const nowMs = monotonicMsOf(clock)
       const speaker = { windowSeconds: request.windowSeconds, heardAtMs: nowMs }
+      const entering = {
+        replaced: request.replaces?.speaker,
+        ...(captions === undefined ? {} : { captions }),
+      }
       yield* Effect.acquireRelease(
         Effect.suspend(() =>
-          desk.load.sessions < maxSessions && desk.load.enter(speaker, nowMs, request.replaces?.speaker)
+          load.sessions < maxSessions && load.enter(speaker, nowMs, entering)
             ? Effect.void
             : Effect.fail(new AtCapacity({ model: request.model, retryAfterMs })),
         ),
-        () => Effect.sync(() => desk.load.leave(speaker)),
+        () => Effect.sync(() => load.leave(speaker)),
       )
       places.add(held)
       yield* Effect.addFinalizer(() => Effect.sync(() => places.delete(held)))
@@ -237,12 +145,14 @@ const make = Effect.gen(function* () {
         heard: (atMs: number) => {
           speaker.heardAtMs = atMs
         },
-        windowDone: (atMs: number, calls: number, lagMs: number) => {
-          desk.load.windowDone(atMs, calls)
+        windowDone: (atMs: number, calls: number, lagMs: number, final: boolean) => {
+          // Where captions are requests of their own, the final result says nothing about their cost.
+          const isApart = draft !== undefined || served.facts.captions !== undefined
+          if (!final || !isApart) (captions ?? load).windowDone(atMs, calls)
           model.view().meters.deltaLagMs.record(lagMs)
         },
+        paceSeconds: () => load.paceSeconds(speaker, monotonicMsOf(clock), captions),
       }
-      const isBusy = (error: LiveError) => error._tag === "AtCapacity"
       let current: LiveSession<LiveError> | undefined
       const leave = () => {
         if (current !== undefined) running.delete(current)
@@ -256,7 +166,13 @@ const make = Effect.gen(function* () {
         begin: (beganAtMs) => {
           leave()
           const audio = new LiveAudio(limitSeconds * LISTEN_RATE_HZ)
-          const hearing = new LiveHearing(audio, facts, request, transcribeAt(desk, model, request, spent))
+          const hearing = new LiveHearing(
+            audio,
+            served.facts,
+            request,
+            desks.transcribeAt(served, request, spent),
+            desks.captionerOf(served, draft, request, spent),
+          )
           current = new LiveSession(audio, hearing, request.windowSeconds, report, isBusy, beganAtMs)
           running.add(current)
           held.sessions.add(current)
@@ -266,10 +182,11 @@ const make = Effect.gen(function* () {
     }),
     gauges: (nowMs) =>
       new Map(
-        [...desks].map(([model, { load }]) => [model, { sessions: load.sessions, share: load.share(nowMs) }]),
+        [...desks.all()].map(([model, { load }]) => [
+          model,
+          { sessions: load.sessions, share: load.share(nowMs), fit: load.speakersThatFit() },
+        ]),
       ),
-    forget: (which) => {
-      for (const model of desks.keys()) if (which(model)) desks.delete(model)
-    },
+    forget: desks.forget,
   })
 })

@@ -1,13 +1,16 @@
-// Whose turn it is at an engine, among live sessions: the earliest deadline first, so that a session whose speaker has
-// stopped comes before one that speaks on. Every session waits with at most one call, so the line is as long as there
-// are sessions and never fills the model's own. Called by LiveDesk.
+// Order of the calls of live sessions at an engine: the earliest deadline first, so that a final result comes before every
+// caption. Every session waits with at most one call, so the queue is as long as there are sessions and never fills the
+// model's own. Called by LiveSessions.
 import { Effect } from "effect"
 
 /** One call at work and one on its way: the engine never waits for a message to cross. */
-const atOnce = 2
+export const pipelined = 2
+/** For calls so long that a message's way is nothing beside them: a second one would only slow the first. */
+export const alone = 1
 
 interface Waiting {
   readonly deadlineMs: number
+  readonly atOnce: number
   readonly wake: () => void
 }
 
@@ -20,20 +23,24 @@ export class LiveTurns {
     return this.line.length
   }
 
-  /** Runs `work` when it is its turn. */
-  take<A, E, R>(deadlineMs: number, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+  /** Runs `work` when it is first in the queue and fewer than `atOnce` calls run. */
+  take<A, E, R>(
+    deadlineMs: number,
+    work: Effect.Effect<A, E, R>,
+    atOnce: number = pipelined,
+  ): Effect.Effect<A, E, R> {
     return Effect.uninterruptibleMask((restore) =>
-      Effect.andThen(restore(this.turn(deadlineMs)), Effect.ensuring(restore(work), this.pass)),
+      Effect.andThen(restore(this.turn(deadlineMs, atOnce)), Effect.ensuring(restore(work), this.pass)),
     )
   }
 
-  private turn(deadlineMs: number): Effect.Effect<void> {
+  private turn(deadlineMs: number, atOnce: number): Effect.Effect<void> {
     return Effect.callback((resume) => {
       if (this.running < atOnce) {
         this.running++
         return resume(Effect.void)
       }
-      const one: Waiting = { deadlineMs, wake: () => resume(Effect.void) }
+      const one: Waiting = { deadlineMs, atOnce, wake: () => resume(Effect.void) }
       // Behind those of the same deadline, which were there first.
       const place = this.line.findIndex((other) => other.deadlineMs <= deadlineMs)
       this.line.splice(place < 0 ? this.line.length : place, 0, one)
@@ -42,8 +49,12 @@ export class LiveTurns {
   }
 
   private readonly pass: Effect.Effect<void> = Effect.sync(() => {
-    const next = this.line.pop()
-    if (next === undefined) this.running--
-    else next.wake()
+    this.running--
+    for (let next = this.line.at(-1); next !== undefined; next = this.line.at(-1)) {
+      if (this.running >= next.atOnce) return
+      this.line.pop()
+      this.running++
+      next.wake()
+    }
   })
 }

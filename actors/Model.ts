@@ -8,6 +8,7 @@ import type { Evictable } from "#domain/Eviction.ts"
 import type { ModelEntry } from "#domain/Model.ts"
 import { type OperatorLine, reporter } from "#domain/OperatorLog.ts"
 import { exceptionReason } from "#domain/PlainLine.ts"
+import { mostOf } from "#domain/threads/ThreadChoice.ts"
 import type { EngineFacts } from "#engines/Engine.ts"
 import { type ActorRef, type Message, spawn } from "./Actor.ts"
 import { lackOf } from "./DeploymentChange.ts"
@@ -26,10 +27,12 @@ import {
 import { ModelMeters } from "./ModelMeters.ts"
 import { ModelNews } from "./ModelNews.ts"
 import type { Deployment } from "./ModelRegistry.ts"
-import { claimRoom, heldOnGpu, problemAtStart } from "./ModelRoom.ts"
+import { claimRoom, claimSecond, heldOnGpu, problemAtStart } from "./ModelRoom.ts"
 import { ModelStanding } from "./ModelStanding.ts"
 import type { ModelOptions, ModelView } from "./ModelView.ts"
 import * as Tree from "./Tree.ts"
+import { KeptThreads, type ThreadResults } from "./threads/KeptThreads.ts"
+import { threadTerms, wantsSecond } from "./threads/ThreadTerms.ts"
 
 /** The actor's state: the scope of what is in memory, if anything is. Closed with the incarnation. */
 interface InMemory {
@@ -42,6 +45,7 @@ export class Model {
   private readonly options: ModelOptions
   private deployed: Deployment
   private readonly device: Device["Service"]
+  private readonly keptThreads: ThreadResults
   private ref: ActorRef<ModelMessage> | undefined
   private host: EngineHost | undefined
   /** The last claim; it counts until its process has ended. */
@@ -56,6 +60,7 @@ export class Model {
   private wanted = 0
   /** Open work of several requests, such as a live session: see `hold`. */
   private holds = 0
+  private keeps = 0
   /** True once another model, or none, answers under its id. */
   private leaving = false
   /** When the load or restart under way began. */
@@ -63,11 +68,17 @@ export class Model {
   /** Ends the load under way, if one is. */
   private abandonLoad: Deferred.Deferred<never, ModelUnavailable> | undefined
 
-  private constructor(options: ModelOptions, device: Device["Service"], say: (line: OperatorLine) => void) {
+  private constructor(
+    options: ModelOptions,
+    device: Device["Service"],
+    keptThreads: ThreadResults,
+    say: (line: OperatorLine) => void,
+  ) {
     this.options = options
     this.deployed = options.deployment
     this.news = new ModelNews(this.entry, say, options.output)
     this.device = device
+    this.keptThreads = keptThreads
     this.meters = options.meters ?? new ModelMeters()
     this.held = options.held ?? false
     this.standing = new ModelStanding(this.entry.id, this.meters, options.onStatus)
@@ -77,7 +88,7 @@ export class Model {
   static make(options: ModelOptions): Effect.Effect<Model, never, Scope.Scope | Device> {
     return Effect.gen(function* () {
       const device = yield* Device
-      const model = new Model(options, device, yield* reporter)
+      const model = new Model(options, device, yield* KeptThreads, yield* reporter)
       const problem = yield* problemAtStart(device, options.deployment, options.processBytes)
       if (problem !== undefined) {
         model.standing.lack(problem, true)
@@ -129,6 +140,14 @@ export class Model {
     return Effect.acquireRelease(
       Effect.sync(() => void this.holds++),
       () => Effect.sync(() => void this.holds--),
+    )
+  }
+
+  /** Keeps it loaded for work that comes back within seconds: neither evicted nor unloaded for being idle meanwhile. */
+  get keep(): Effect.Effect<void, never, Scope.Scope> {
+    return Effect.acquireRelease(
+      Effect.sync(() => void this.keeps++),
+      () => Effect.sync(() => void this.keeps--),
     )
   }
 
@@ -280,6 +299,14 @@ export class Model {
       memory.scope = scope
       this.standing.move("load")
       this.news.placed(grant)
+      const { machine } = this.device.threads
+      const narrows = wantsSecond(this.deployed, machine) && (yield* claimSecond(this.device, this.deployed))
+      const terms = threadTerms(this.deployed, machine, this.keptThreads, narrows)
+      if (terms.problem !== undefined) this.news.threadsLimited(terms.problem)
+      const member = yield* Effect.acquireRelease(
+        Effect.sync(() => this.device.threads.join((threads) => this.host?.limitThreads(threads))),
+        ({ leave }) => Effect.sync(leave),
+      )
       this.news.loading()
       const host = yield* EngineHost.make({
         entry,
@@ -288,9 +315,15 @@ export class Model {
           adapter: entry.adapter,
           files,
           options: entry.options,
-          threads: grant.threads,
+          ...terms.spec,
         },
         environment: grant.environment,
+        onWork: member.works,
+        onThreads: (choice) => {
+          member.wants(mostOf(choice))
+          if (terms.key !== undefined && choice.source === "measured")
+            this.keptThreads.keep(terms.key, choice)
+        },
         holdsBackground: this.options.holdsBackground ?? (() => false),
         meters: this.meters,
         output: this.news.output,
@@ -393,7 +426,7 @@ export class Model {
   }
 
   private isIdle(): boolean {
-    if (this.leaving || this.standing.status !== "loaded" || this.wanted > 0) return false
+    if (this.leaving || this.standing.status !== "loaded" || this.wanted > 0 || this.keeps > 0) return false
     const gauges = this.host?.gauges()
     return gauges !== undefined && gauges.open === 0 && gauges.waiting === 0
   }
@@ -417,7 +450,8 @@ export class Model {
         this.standing.lastFailure = ""
         this.standing.move("ready")
         const { residentBytes = 0, restarts = 0 } = this.host?.gauges() ?? {}
-        return this.news.ready(detail, performance.now() - this.beganMs, residentBytes, restarts)
+        const tookMs = performance.now() - this.beganMs
+        return this.news.ready(detail, tookMs, residentBytes, restarts, this.host?.threads)
       }
       case "crashed":
       case "hung":

@@ -5,6 +5,7 @@ import type { ModelEntry } from "#domain/Model.ts"
 import type { OperatorLine } from "#domain/OperatorLog.ts"
 import { logEvents } from "#domain/OperatorLog.ts"
 import { placementOf } from "#domain/Placement.ts"
+import { describeThreads, type ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import { type Grant, hostId } from "./Device.ts"
 import type { HostEvent } from "./EngineHost.ts"
 import { EngineOutput } from "./EngineOutput.ts"
@@ -69,8 +70,28 @@ export class ModelNews {
     })
   }
 
-  ready(summary: string, tookMs: number, residentBytes: number, restarts: number): void {
-    const facts = { summary, took_ms: Math.round(tookMs), resident_mb: megabytes(residentBytes), restarts }
+  threadsLimited(reason: string): void {
+    this.tell({
+      event: "model threads limited",
+      reason,
+      action: "leave runtime.threads out of the catalog entry: the node then chooses",
+    })
+  }
+
+  ready(
+    summary: string,
+    tookMs: number,
+    residentBytes: number,
+    restarts: number,
+    threads: ThreadChoice | undefined,
+  ): void {
+    const facts = {
+      summary,
+      took_ms: Math.round(tookMs),
+      resident_mb: megabytes(residentBytes),
+      restarts,
+      ...(threads === undefined ? {} : { threads: describeThreads(threads), threads_from: threads.source }),
+    }
     this.tell({ event: "model ready", facts })
   }
 

@@ -14,8 +14,17 @@ const claimOf = ({ entry, sizeBytes }: Deployment, processBytes: number): Claim 
   placement: placementOf(entry),
   weightBytes: sizeBytes,
   processBytes,
-  threads: entry.runtime.threads,
 })
+
+/** What the second sessions of an ONNX engine take, see OnnxSession: claimed only where nothing has to make way for it. */
+export const claimSecond = (
+  device: Device["Service"],
+  { entry, sizeBytes }: Deployment,
+): Effect.Effect<boolean, never, Scope.Scope> =>
+  device.claim({ modelId: entry.id, placement: "host", weightBytes: sizeBytes, processBytes: 0 }).pipe(
+    Effect.as(true),
+    Effect.orElseSucceed(() => false),
+  )
 
 const megabytes = (bytes: number): number => Math.ceil(bytes / 1024 ** 2)
 

@@ -8,13 +8,18 @@ import { version } from "../src/cli/Version.ts"
 import { accessSuite } from "./access/Suite.ts"
 import { chaosSuite } from "./chaos/Suite.ts"
 import { hostileSuite } from "./hostile/Suite.ts"
+import { liveSizes } from "./live/Sized.ts"
 import { liveSuite } from "./live/Suite.ts"
 import { controlSuite, cyclesSuite, slowClientsSuite } from "./operations/Suite.ts"
+import { sizesCommand } from "./sizes/Command.ts"
+import { kokoroSizes } from "./sizes/kokoro/Kokoro.ts"
+import { textSizes } from "./sizes/text/TextWeights.ts"
+import { whisperSizes } from "./sizes/whisper/Whisper.ts"
 import { speechSuite } from "./speech/Suite.ts"
 import type { ChildFailed } from "./support/Child.ts"
 import { asJson, asText, type Report, type Section } from "./support/Findings.ts"
 import { describeMachine } from "./support/Machine.ts"
-import { textSuite } from "./text/Suite.ts"
+import { textSections, textSuite } from "./text/Suite.ts"
 import { transcriptionSuite } from "./transcription/Suite.ts"
 
 interface SuiteOptions {
@@ -22,7 +27,16 @@ interface SuiteOptions {
   readonly profileDir: string | undefined
 }
 
-type Suite = (options: SuiteOptions) => Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope>
+/** Options of a suite that can also measure on generated weights of the size that is named. */
+interface SizedOptions<Size> extends SuiteOptions {
+  /** Undefined for the demonstration weights. */
+  readonly size: Size | undefined
+  readonly threads: number | undefined
+}
+
+type Suite<Options = SuiteOptions> = (
+  options: Options,
+) => Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope>
 
 const flags = {
   quick: Flag.Boolean("quick").pipe(
@@ -32,6 +46,14 @@ const flags = {
   json: Flag.Boolean("json").pipe(
     Flag.withDescription("Print one JSON document and nothing else"),
     Flag.withDefault(false),
+  ),
+  threads: Flag.Int("threads").pipe(
+    Flag.filter(
+      (threads) => threads >= 1,
+      () => "at least 1",
+    ),
+    Flag.withDescription("With --size: CPU threads of the model and of its floor; all cores if absent"),
+    Flag.optional,
   ),
   profileDir: Flag.String("profile").pipe(
     Flag.withDescription(
@@ -54,10 +76,50 @@ const measure = Effect.fn(function* (
   yield* Console.log(json ? asJson(report) : asText(report))
 })
 
+const plainFlags = { quick: flags.quick, json: flags.json, profileDir: flags.profileDir }
+
 const command = (name: string, description: string, suite: Suite) =>
-  Command.make(name, flags, ({ json, profileDir, quick }) =>
+  Command.make(name, plainFlags, ({ json, profileDir, quick }) =>
     measure({ suite: name, quick, json }, suite({ quick, profileDir: Option.getOrUndefined(profileDir) })),
   ).pipe(Command.withDescription(description))
+
+/** A suite with `--size`: it takes one of `sizes`, or the demonstration weights without it. */
+const sizeFlag = <const Sizes extends ReadonlyArray<string>>(sizes: Sizes) =>
+  Flag.Literals("size", sizes).pipe(
+    Flag.withDescription("Generated weights of this size in place of the demonstration weights"),
+    Flag.optional,
+  )
+
+const sizedName = (name: string, size: string | undefined): string =>
+  size === undefined ? name : `${name} --size ${size}`
+
+const sizedOptions = <Size extends string>(chosen: {
+  readonly quick: boolean
+  readonly profileDir: Option.Option<string>
+  readonly size: Option.Option<Size>
+  readonly threads: Option.Option<number>
+}): SizedOptions<Size> => ({
+  quick: chosen.quick,
+  profileDir: Option.getOrUndefined(chosen.profileDir),
+  size: Option.getOrUndefined(chosen.size),
+  threads: Option.getOrUndefined(chosen.threads),
+})
+
+const sizedCommand = <const Sizes extends ReadonlyArray<string>>(
+  name: string,
+  description: string,
+  sizes: Sizes,
+  suite: Suite<SizedOptions<Sizes[number]>>,
+) => {
+  const { json, profileDir, quick, threads } = flags
+  return Command.make(name, { quick, json, profileDir, size: sizeFlag(sizes), threads }, (chosen) => {
+    const options = sizedOptions(chosen)
+    return measure(
+      { suite: sizedName(name, options.size), quick: chosen.quick, json: chosen.json },
+      suite(options),
+    )
+  }).pipe(Command.withDescription(description))
+}
 
 const hostile = Command.make(
   "hostile",
@@ -98,6 +160,25 @@ const hostile = Command.make(
     ),
 ).pipe(Command.withDescription("Mutated inputs and attacks against a node that serves honest clients"))
 
+const text = Command.make(
+  "text",
+  {
+    ...flags,
+    size: sizeFlag(textSizes),
+    section: Flag.Literals("section", textSections).pipe(
+      Flag.withDescription("Run this section alone; of the demonstration weights"),
+      Flag.optional,
+    ),
+  },
+  (chosen) => {
+    const options = sizedOptions(chosen)
+    return measure(
+      { suite: sizedName("text", options.size), quick: chosen.quick, json: chosen.json },
+      textSuite({ ...options, section: Option.getOrUndefined(chosen.section) }),
+    )
+  },
+).pipe(Command.withDescription("Chat and completions: gateway, token loop, streaming"))
+
 const bench = Command.make("bench").pipe(
   Command.withDescription("Measurements of edgewise, with their method and their machine"),
   Command.withSubcommands([
@@ -110,11 +191,22 @@ const bench = Command.make("bench").pipe(
       cyclesSuite,
     ),
     hostile,
-    command("live", "Live transcription: exactness, cost of a session, lag, room, memory", liveSuite),
+    sizedCommand(
+      "live",
+      "Live transcription: exactness, cost of a session, lag, room, memory",
+      liveSizes,
+      liveSuite,
+    ),
+    sizesCommand,
     command("slow-clients", "slowhttptest with 1,000 connections: what others notice", slowClientsSuite),
-    command("speech", "Speech: first audio, under-runs, cost of encoding", speechSuite),
-    command("text", "Chat and completions: gateway, token loop, streaming", textSuite),
-    command("transcription", "Transcription: real-time factor, shares, uploads", transcriptionSuite),
+    sizedCommand("speech", "Speech: first audio, under-runs, cost of encoding", kokoroSizes, speechSuite),
+    text,
+    sizedCommand(
+      "transcription",
+      "Transcription: real-time factor, shares, uploads",
+      whisperSizes,
+      transcriptionSuite,
+    ),
   ]),
 )
 

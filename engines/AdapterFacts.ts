@@ -17,7 +17,17 @@ export interface AdapterFacts {
   readonly kind: EngineKind
   readonly options: Schema.ConstraintDecoder<unknown>
   readonly files: Readonly<Record<string, FileRole>>
+  /**
+   * What its CPU threads depend on: `weights` measures each model at its first load, `machine` measures once for all
+   * models of the library. Absent: it computes nothing.
+   */
+  readonly threads?: { readonly measured: "weights" | "machine"; readonly library: EngineLibrary }
 }
+
+/** Packages whose kernels do the work; another version may do it at another speed. */
+export type EngineLibrary = "node-llama-cpp" | "onnxruntime-node"
+
+const onnx = { measured: "machine", library: "onnxruntime-node" } as const
 
 const whisperSideFiles = {
   config: "file",
@@ -30,6 +40,7 @@ const whisperSideFiles = {
 export const adapterFacts: Readonly<Record<string, AdapterFacts>> = {
   "chatterbox-onnx": {
     kind: "speech",
+    threads: onnx,
     options: ChatterboxOptions,
     files: {
       speechEncoder: "file",
@@ -44,6 +55,7 @@ export const adapterFacts: Readonly<Record<string, AdapterFacts>> = {
   },
   "cohere-hf-onnx": {
     kind: "transcription",
+    threads: onnx,
     options: CohereOptions,
     files: {
       encoder: "file",
@@ -63,17 +75,25 @@ export const adapterFacts: Readonly<Record<string, AdapterFacts>> = {
   },
   "kokoro-onnx": {
     kind: "speech",
+    threads: onnx,
     options: SpeechOptions,
     files: { model: "file", tokenizer: "file", voices: "folder" },
   },
-  "llama-gguf": { kind: "text", options: LlamaOptions, files: { weights: "file" } },
+  "llama-gguf": {
+    kind: "text",
+    threads: { measured: "weights", library: "node-llama-cpp" },
+    options: LlamaOptions,
+    files: { weights: "file" },
+  },
   "style-clone-onnx": {
     kind: "speech",
+    threads: onnx,
     options: CloneOptions,
     files: { model: "file", tokenizer: "file", styleEncoder: "file", defaultVoice: "file" },
   },
   "whisper-hf-onnx": {
     kind: "transcription",
+    threads: onnx,
     options: WhisperOptions,
     files: { encoder: "file", decoder: "file", ...whisperSideFiles },
   },

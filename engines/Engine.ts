@@ -8,6 +8,7 @@ import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { SampleSpan } from "#domain/SampleRing.ts"
+import type { ThreadChoice, ThreadTrial } from "#domain/threads/ThreadChoice.ts"
 
 /** What an engine can do, and therefore which verb it has. */
 export type EngineKind = "text" | "speech" | "transcription"
@@ -31,8 +32,10 @@ export interface EngineSpec {
   readonly files: Readonly<Record<string, string>>
   /** Adapter options from the catalog (context size, sequences, fake timings, …). Each adapter decodes its own. */
   readonly options: Readonly<Record<string, unknown>>
-  /** CPU threads granted by the node's ledger. */
+  /** CPU threads. With `trial` the most that there are; an engine without trials of its own gets its final number. */
   readonly threads: number
+  /** What to choose from; absent where the catalog says how many threads, or they do not matter. */
+  readonly trial?: ThreadTrial
 }
 
 /**
@@ -46,6 +49,16 @@ export interface Outlet<Started, Unit> {
   readonly paused: () => boolean
   /** Completes when the reader caught up; at once when not paused. */
   readonly resumed: Effect.Effect<void>
+}
+
+/** CPU threads of an engine that can change their number between two native calls. */
+export interface EngineThreads {
+  /** What it chose at its load, or later. */
+  readonly choice: () => ThreadChoice
+  /** Calls back when it has chosen again: the machine was too busy to measure before. */
+  readonly onChoice: (listener: (choice: ThreadChoice) => void) => void
+  /** From the next native call on it uses no more than this, at least 1. */
+  readonly limit: (most: number) => void
 }
 
 // ---------------------------------------------------------------- text
@@ -111,6 +124,8 @@ export interface TextEngine {
   ) => Effect.Effect<GenerateEnd, EngineError>
   /** While on, it keeps nothing that can be had again. Engines without caches do without it. */
   readonly lean?: (on: boolean) => void
+  /** Of engines that can change their number of threads while they run. */
+  readonly threads?: EngineThreads
 }
 
 // ---------------------------------------------------------------- speech
@@ -205,6 +220,11 @@ export interface TranscribeRequest {
    * would, and the end speaks for all of them. At most `togetherSeconds` of its facts. Engines may stop after the first.
    */
   readonly together?: boolean
+  /**
+   * The text is a caption that will be replaced: it may be inexact where that is cheaper. For engines with `captions` in
+   * their facts, with at most so much audio; others transcribe as always.
+   */
+  readonly caption?: boolean
 }
 
 /** As it comes to an engine process: a long file's samples lie in a ring of the node's. */
@@ -245,6 +265,16 @@ export interface TranscribeEnd {
   readonly tokens?: ReadonlyArray<number>
 }
 
+/** Costs were measured while loading, milliseconds. */
+export interface CaptionFacts {
+  /** Longest audio of one request with `caption`. */
+  readonly seconds: number
+  /** Of such a request with half as much audio. */
+  readonly captionMs: number
+  /** Of a whole window. */
+  readonly windowMs: number
+}
+
 export interface TranscriptionEngine {
   readonly kind: "transcription"
   readonly facts: {
@@ -258,6 +288,8 @@ export interface TranscriptionEngine {
     readonly closedSeconds?: number
     /** Most audio of a request with `together`. Absent: the engine hears one window a request. */
     readonly togetherSeconds?: number
+    /** Present where a request with `caption` costs less than one without. */
+    readonly captions?: CaptionFacts
     readonly languages: ReadonlyArray<string>
     readonly detectsLanguage: boolean
     readonly summary: string
@@ -271,9 +303,13 @@ export interface TranscriptionEngine {
 export type Engine = TextEngine | SpeechEngine | TranscriptionEngine
 export type EngineFacts = Engine["facts"]
 
-/** A room of the house: what is known without loading anything, and how to load. */
+/** What is known of an engine without loading anything, and how to load it. */
 export interface EngineDescriptor {
   readonly adapter: string
   readonly kind: EngineKind
+  /** Chooses the CPU threads before the load, for engines whose number is fixed with it. Called with `spec.trial` only. */
+  readonly chooseThreads?: (spec: EngineSpec, trial: ThreadTrial) => Effect.Effect<ThreadChoice, EngineError>
+  /** Its engines use no more CPU threads than this from the next native call on. For those with no `threads` of their own. */
+  readonly limitThreads?: (most: number) => void
   readonly acquire: (spec: EngineSpec) => Effect.Effect<Engine, EngineError, Scope.Scope>
 }

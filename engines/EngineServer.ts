@@ -6,11 +6,14 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import * as Scope from "effect/Scope"
+import { NumberedMap } from "#domain/ShortLived.ts"
+import { fixedThreads, mostOf, type ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import {
   type Engine,
   type EngineDescriptor,
   EngineError,
   type EngineSpec,
+  type EngineThreads,
   type GenerateRequest,
   type Outlet,
   type SynthesizeRequest,
@@ -60,6 +63,10 @@ const withSamples = ({ samples, ...rest }: TranscribeCall): Effect.Effect<Transc
         catch: () => new EngineError({ reason: "Failed", field: "", detail: "the audio could not be read" }),
       })
 
+/** Threads that can change while it runs; undefined for engines with a fixed number. */
+const threadsOf = (engine: Engine): EngineThreads | undefined =>
+  engine.kind === "text" ? engine.threads : undefined
+
 /** The verb of an engine's kind, as one function. The request was validated at the edge; it is plain data here. */
 const callVerb = (
   engine: Engine,
@@ -86,7 +93,7 @@ export const serveEngine = (
   port: EnginePort,
   loadAdapter: (name: string) => Promise<EngineDescriptor> | undefined,
 ): void => {
-  const open = new Map<RequestId, OpenRequest>()
+  const open = new NumberedMap<OpenRequest>()
   /** Steps sent and not acknowledged. A gateway that falls behind pauses its engines instead of collecting messages. */
   let onTheirWay = 0
   let congested = false
@@ -106,20 +113,38 @@ export const serveEngine = (
   })
   const scope = Scope.makeUnsafe()
   let engine: Engine | undefined
+  /** The last limit of its threads; it may come before the engine has loaded. */
+  let mostThreads: number | undefined
+  let limit: ((most: number) => void) | undefined
 
   const load = Effect.fnUntraced(function* (spec: EngineSpec) {
     const importing = loadAdapter(spec.adapter)
     if (importing === undefined) return yield* Effect.die(new Error(`unknown adapter ${spec.adapter}`))
     const descriptor = yield* Effect.promise(() => importing)
-    return yield* descriptor.acquire(spec).pipe(Scope.provide(scope))
+    const { chooseThreads } = descriptor
+    const { trial } = spec
+    const chosen: ThreadChoice =
+      trial === undefined || chooseThreads === undefined
+        ? fixedThreads(spec.threads, trial === undefined ? "catalog" : "size")
+        : yield* chooseThreads(spec, trial)
+    const loaded = yield* descriptor
+      .acquire(chooseThreads === undefined ? spec : { ...spec, threads: mostOf(chosen) })
+      .pipe(Scope.provide(scope))
+    const own = threadsOf(loaded)
+    limit = own?.limit ?? descriptor.limitThreads
+    return { loaded, chosen, own }
   })
 
   const onLoad = (spec: EngineSpec) => {
     Effect.runFork(load(spec)).addObserver((exit) => {
       if (Exit.isSuccess(exit)) {
-        engine = exit.value
+        const { chosen, loaded, own } = exit.value
+        engine = loaded
+        if (mostThreads !== undefined) limit?.(mostThreads)
         const residentBytes = process.memoryUsage.rss()
-        port.send({ t: "loaded", kind: engine.kind, facts: engine.facts, residentBytes })
+        const { facts, kind } = loaded
+        port.send({ t: "loaded", kind, facts, threads: own?.choice() ?? chosen, residentBytes })
+        own?.onChoice((threads) => port.send({ t: "threads", threads }))
       } else {
         port.send({ t: "load-failed", error: toWireError(exit.cause) })
       }
@@ -161,7 +186,7 @@ export const serveEngine = (
 
   const onStop = () => {
     const stop = Effect.gen(function* () {
-      const fibers = [...open.values()].flatMap((entry) => (entry.fiber === undefined ? [] : [entry.fiber]))
+      const fibers = open.values().flatMap((entry) => (entry.fiber === undefined ? [] : [entry.fiber]))
       yield* Fiber.interruptAll(fibers)
       batch.flush()
       yield* Scope.close(scope, Exit.void)
@@ -198,6 +223,9 @@ export const serveEngine = (
         })
       case "lean":
         return engine?.kind === "text" ? engine.lean?.(message.on) : undefined
+      case "threads":
+        mostThreads = message.most
+        return limit?.(message.most)
       case "stop":
         return onStop()
     }

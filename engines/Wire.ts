@@ -1,6 +1,7 @@
 // The messages between a host (gateway side, actors/EngineHost) and an engine process or thread (engineMain).
 // Plain structured-clone data: the same objects travel over child-process IPC and over a MessagePort.
 // One channel in each direction, in order, so a cancel can never overtake the request it cancels.
+import type { ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import type { EngineFacts, EngineKind, EngineSpec } from "./Engine.ts"
 
 /** Request ids are chosen by the host, unique for the life of the engine process. */
@@ -18,6 +19,8 @@ export type ToEngine =
   | { readonly t: "ping"; readonly n: number }
   /** Do without caches that can be had again, or have them again: the node's memory is, or is no longer, nearly full. */
   | { readonly t: "lean"; readonly on: boolean }
+  /** Use no more CPU threads than this: other models work, or no longer do. Engines with a fixed number ignore it. */
+  | { readonly t: "threads"; readonly most: number }
   /** Close the scope and exit; the host kills what has not exited by its deadline. */
   | { readonly t: "stop" }
 
@@ -41,9 +44,12 @@ export type FromEngine =
       readonly t: "loaded"
       readonly kind: EngineKind
       readonly facts: EngineFacts
+      readonly threads: ThreadChoice
       readonly residentBytes: number
     }
   | { readonly t: "load-failed"; readonly error: WireError }
+  /** It has chosen its CPU threads again, see EngineThreads. */
+  | { readonly t: "threads"; readonly threads: ThreadChoice }
   /**
    * One decode step (or one turn of the engine's event loop) for all requests:
    * a flat list of id, kind, data; id, kind, data; …, or id, `text`, text, completion tokens; without an object a

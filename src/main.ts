@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { check } from "./cli/Check.ts"
 import { runCommandLine } from "./cli/CommandLine.ts"
+import { doctor } from "./cli/Doctor.ts"
 import { keys } from "./cli/Keys.ts"
 import { logs } from "./cli/Logs.ts"
 import { models } from "./cli/Models.ts"
@@ -22,6 +23,7 @@ const edgewise = Command.make("edgewise").pipe(
   Command.withSubcommands([
     serve,
     check,
+    doctor,
     orgs,
     keys,
     sessions,

@@ -4,7 +4,7 @@ import { Effect, type Scope } from "effect"
 import { type ChildFailed, startChild } from "../support/Child.ts"
 import { type Finding, finding, type Section } from "../support/Findings.ts"
 import { temporaryFolder } from "../support/Gateway.ts"
-import { models as transcriptionModels } from "../transcription/Models.ts"
+import { demonstration, entryOf } from "../transcription/Models.ts"
 import { type AttackName, attackNames, mediaAttacks } from "./AttackPlans.ts"
 import type { AttackerDesk } from "./attackerMain.ts"
 import type { HonestSeen } from "./honestMain.ts"
@@ -100,7 +100,7 @@ const rows = (name: AttackName, rounds: ReadonlyArray<Round>): ReadonlyArray<Fin
   ]
 }
 
-const whisper = transcriptionModels.map((entry) => ({ ...entry, id: "whisper", price: {} }))
+const whisper = [{ ...entryOf(demonstration), id: "whisper", price: {} }]
 
 export const attacks = (
   plan: AttacksPlan,

@@ -1,8 +1,9 @@
 // The input of an index: which kind it is, its bytes and how they are cut. The same seed and index give the same input.
 // Called by the fuzzer. Pure.
+
+import { Random } from "../support/Random.ts"
 import { audioFiles } from "./Files.ts"
 import { audioTokens, httpTokens, jsonTokens, multipartTokens, mutated } from "./Mutations.ts"
-import { Random } from "./Random.ts"
 import { chunked, jsonCalls, multipartType, post, upload, uploadFields, wholeRequests } from "./Requests.ts"
 import { conversations } from "./Sockets.ts"
 

@@ -1,5 +1,6 @@
 // The live suite: which questions, in which order, for how long. Rows, no logic.
 import { readFileSync } from "node:fs"
+import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
 import { type ChildFailed, startChild } from "../support/Child.ts"
 import type { Section } from "../support/Findings.ts"
@@ -19,6 +20,7 @@ import {
   type RoomPlan,
   roomSection,
 } from "./Sessions.ts"
+import { type LiveSize, sizedLiveSuite } from "./Sized.ts"
 
 interface Plan {
   readonly hearing: HearingPlan
@@ -31,7 +33,7 @@ interface Plan {
 }
 
 /** Under four minutes. */
-const full: Plan = {
+const fullPlan: Plan = {
   hearing: { rounds: 3, withinMs: 40_000, freshSeconds: 60 },
   lastWord: { rounds: 40, withinMs: 20_000 },
   lag: { speakers: [1, 8], seconds: 20 },
@@ -42,7 +44,7 @@ const full: Plan = {
 }
 
 /** Under a minute: shows that it works and roughly where things stand. */
-const quick: Plan = {
+const quickPlan: Plan = {
   hearing: { rounds: 1, withinMs: 0, freshSeconds: 24 },
   lastWord: { rounds: 10, withinMs: 5_000 },
   lag: { speakers: [1], seconds: 8 },
@@ -84,12 +86,30 @@ const models = (): ReadonlyArray<Readonly<Record<string, unknown>>> => {
   return [{ ...recogniser, files }, listener]
 }
 
-export const liveSuite = (options: {
+interface LiveSuiteOptions {
+  readonly quick: boolean
+  readonly profileDir: string | undefined
+  /** Undefined for the built-in recogniser. */
+  readonly size: LiveSize | undefined
+  readonly threads: number | undefined
+}
+
+export const liveSuite = ({
+  profileDir,
+  quick,
+  size,
+  threads,
+}: LiveSuiteOptions): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
+  size === undefined
+    ? builtInSuite({ quick, profileDir })
+    : sizedLiveSuite({ quick, profileDir, size, threads: threads ?? availableParallelism() })
+
+const builtInSuite = (options: {
   readonly quick: boolean
   readonly profileDir: string | undefined
 }): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
-    const plan = options.quick ? quick : full
+    const plan = options.quick ? quickPlan : fullPlan
     const entryOf = (file: string) => new URL(file, import.meta.url)
     const hearing = yield* startChild<HearingDesk>({ name: "hearing", entry: entryOf("./hearingMain.ts") })
     const echo = yield* startChild<EchoDesk>({ name: "echo", entry: entryOf("./echoMain.ts") })

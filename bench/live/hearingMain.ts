@@ -28,6 +28,13 @@ interface CatalogEntry {
   readonly options: Readonly<Record<string, unknown>>
 }
 
+/** Files by role. */
+interface Weights {
+  readonly files: Readonly<Record<string, string>>
+  readonly options: Readonly<Record<string, unknown>>
+  readonly threads: number
+}
+
 const catalog = new URL("../../models/catalog.json", import.meta.url)
 
 const load = async (): Promise<TranscriptionEngine> => {
@@ -39,7 +46,11 @@ const load = async (): Promise<TranscriptionEngine> => {
   const files = Object.fromEntries(
     Object.entries(entry.files).map(([role, { source }]) => [role, new URL(source, catalog).pathname]),
   )
-  const spec = { modelId: entry.id, adapter: "whisper-hf-onnx", files, options: entry.options, threads: 1 }
+  return acquired({ files, options: entry.options, threads: 1 })
+}
+
+const acquired = async (recogniser: Weights): Promise<TranscriptionEngine> => {
+  const spec = { modelId: "hearing", adapter: "whisper-hf-onnx", ...recogniser }
   const engine = await Effect.runPromise(whisperHfOnnx.acquire(spec).pipe(Scope.provide(Scope.makeUnsafe())))
   if (engine.kind !== "transcription") throw new Error("the recogniser does not transcribe")
   return engine
@@ -94,6 +105,12 @@ const hear = async (
 }
 
 const desk = {
+  /** Other weights than the built-in ones. */
+  open: async (recogniser: Weights): Promise<void> => {
+    loading = acquired(recogniser)
+    await loading
+  },
+
   /** Of the speech from one second to another. */
   session: ({ from, fromScratch, to }: Stretch & { readonly fromScratch: boolean }) =>
     hear(speech(to).subarray(from * rateHz), 1, fromScratch),

@@ -25,13 +25,18 @@ const entry = (id: string, adapter: string, more: Readonly<Record<string, unknow
 /** What the scripted engine claims to need: eight streams of it are the most that are admitted. */
 export const scriptedFactor = 0.1
 
-/** The demonstration weights as delivered, and the scripted engine, which costs nothing. */
-export const models = [
+/** Kokoro files as a catalog entry. Without `threads` it says nothing of them: the node's default. */
+export const kokoroEntry = (files: Readonly<Record<string, string>>, threads?: number) =>
   entry("demo", "kokoro-onnx", {
-    files: Object.fromEntries(Object.entries(demoFiles).map(([role, source]) => [role, { source }])),
+    files: Object.fromEntries(Object.entries(files).map(([role, source]) => [role, { source }])),
     options: { slots: 8 },
     speech: { maxCharacters: 4096, voices: ["af_bella"] },
-  }),
+    runtime: { load: "start", ...(threads === undefined ? {} : { threads }) },
+  })
+
+/** The demonstration weights as delivered, and the scripted engine, which costs nothing. */
+export const models = [
+  kokoroEntry(demoFiles),
   entry("scripted", "fake-speech", {
     options: { slots: 64, realTimeFactor: scriptedFactor },
     speech: { maxCharacters: 4096, voices: ["fake"] },

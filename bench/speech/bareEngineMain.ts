@@ -6,19 +6,22 @@ import { kokoroOnnx } from "#engines/kokoro/KokoroOnnx.ts"
 import { keepDesk } from "../support/Desk.ts"
 import { demoFiles, voice } from "./Models.ts"
 
-const load = async (): Promise<SpeechEngine> => {
-  const spec = {
-    modelId: "bench",
-    adapter: "kokoro-onnx",
-    files: demoFiles,
-    options: { slots: 8 },
-    threads: 1,
-  }
+interface Weights {
+  readonly files: Readonly<Record<string, string>>
+  readonly threads: number
+}
+
+const load = async ({ files, threads }: Weights): Promise<SpeechEngine> => {
+  const spec = { modelId: "bench", adapter: "kokoro-onnx", files, options: { slots: 8 }, threads }
   const engine = await Effect.runPromise(kokoroOnnx.acquire(spec).pipe(Scope.provide(Scope.makeUnsafe())))
   if (engine.kind !== "speech") throw new Error("no speech engine")
   return engine
 }
-const loading = load()
+let loading: Promise<SpeechEngine> | undefined
+const loaded = (): Promise<SpeechEngine> => {
+  loading ??= load({ files: demoFiles, threads: 1 })
+  return loading
+}
 
 export interface BareReading {
   readonly firstPieceMs: number
@@ -26,7 +29,7 @@ export interface BareReading {
 }
 
 const once = async (text: string): Promise<BareReading> => {
-  const engine = await loading
+  const engine = await loaded()
   let firstPieceMs = Number.NaN
   const beganMs = performance.now()
   const out: Outlet<SynthesizeStarted, PcmChunk> = {
@@ -43,6 +46,11 @@ const once = async (text: string): Promise<BareReading> => {
 }
 
 const desk = {
+  /** Other weights than the demonstration's. */
+  open: async (weights: Weights): Promise<void> => {
+    loading = load(weights)
+    await loading
+  },
   once,
   inTurn: async ({ count, text }: { readonly count: number; readonly text: string }) => {
     const readings: Array<BareReading> = []

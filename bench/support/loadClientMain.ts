@@ -1,5 +1,6 @@
 // The load client: a process of its own, so that what it costs is nobody else's. Keeps a desk for the bench: a group
 // of streams that run side by side, sequential requests, and single ones. Knows no engine.
+import { closedLoop, type Loop, type LoopCount } from "./ClosedLoop.ts"
 import { Connection, postBytes, type Target } from "./Connection.ts"
 import { keepDesk } from "./Desk.ts"
 import { Latencies, type Percentiles } from "./Latencies.ts"
@@ -216,6 +217,8 @@ const desk = {
     for (let at = 0; at < count; at++) latencies[at] = await exchange(connection, request)
     return latencies
   },
+
+  loop: (loop: Loop): Promise<LoopCount> => closedLoop(loop),
 
   /** One request beside whatever else runs, its body kept. */
   once: async ({ body, path, target }: Once): Promise<OnceReply> => {

@@ -7,7 +7,7 @@ import type { ProbeDesk } from "../support/Probe.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { pairedRatios } from "../support/Statistics.ts"
 import { chatPath, manyTokens, scriptedChat } from "./Models.ts"
-import { closeWindow, loopFindings, type Stage, teachRaw, watchingLoop } from "./Stage.ts"
+import { closeWindow, loopFindings, type Stage, teachFloors, watchingLoop } from "./Stage.ts"
 
 export interface CpuPlan extends RoundsPlan {
   readonly streams: number
@@ -117,7 +117,7 @@ const atPace = (
   idle: ReadonlyArray<IdleRate>,
 ): Effect.Effect<Section, ChildFailed> =>
   Effect.gen(function* () {
-    yield* teachRaw(stage, stepMs)
+    yield* teachFloors(stage, stepMs)
     const all = subjects(stage)
     const round = Effect.forEach(all, (subject, at) =>
       read(stage, subject, plan, stepMs, idle[at] ?? { server: 0, engine: 0 }),

@@ -5,7 +5,8 @@ export const demoWeights = fileURLToPath(
   new URL("../../models/llama-demo/llama-demo-Q8_0.gguf", import.meta.url),
 )
 
-const entry = (id: string, adapter: string, more: Readonly<Record<string, unknown>>) => ({
+/** A text model as it stands in a catalog. */
+export const entry = (id: string, adapter: string, more: Readonly<Record<string, unknown>>) => ({
   id,
   kind: "text",
   adapter,

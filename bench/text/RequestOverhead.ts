@@ -1,5 +1,5 @@
-// What the gateway adds to a small request that is answered at once, against raw uWS collecting the same body and
-// answering with the same JSON.
+// What the gateway adds to the time of a small request that is answered at once, against bare `node:http` and raw uWS:
+// both collect and parse the same body and answer with the same JSON.
 import { Effect } from "effect"
 import type { ChildFailed } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
@@ -7,7 +7,7 @@ import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { percentile } from "../support/Statistics.ts"
 import { chatPath, scriptedChat } from "./Models.ts"
-import { type Stage, teachRaw } from "./Stage.ts"
+import { type Stage, teachFloors } from "./Stage.ts"
 
 export interface OverheadPlan extends RoundsPlan {
   /** Requests before the clock runs: V8 goes on compiling the path for some thousands. */
@@ -38,12 +38,15 @@ const block = (
     }
   })
 
+const addedGoal = { is: "at most", value: 0.25 } as const
+
 export const requestOverhead = (stage: Stage, plan: OverheadPlan): Effect.Effect<Section, ChildFailed> =>
   Effect.gen(function* () {
-    yield* teachRaw(stage, 0)
-    const { gateway, raw: floor } = stage
+    yield* teachFloors(stage, 0)
+    const { bareNode, gateway, raw: uws } = stage
     const subjects = [
-      { target: floor.target, model: "" },
+      { target: bareNode.target, model: "" },
+      { target: uws.target, model: "" },
       { target: gateway.target, model: "fake-process" },
       { target: gateway.target, model: "fake-thread" },
     ]
@@ -52,15 +55,20 @@ export const requestOverhead = (stage: Stage, plan: OverheadPlan): Effect.Effect
     yield* blocks(plan.warmUp)
     const rounds = yield* repeatRounds(plan, () => blocks(plan.requests))
     const of = (at: number) => rounds.flatMap((round) => round[at] ?? [])
-    const [raw, isolated, threaded] = [of(0), of(1), of(2)]
-    const added = (subject: ReadonlyArray<Block>, which: keyof Block) =>
-      subject.map((taken, at) => taken[which] - (raw[at]?.[which] ?? Number.NaN))
+    const [node, raw, isolated, threaded] = [of(0), of(1), of(2), of(3)]
+    const added = (subject: ReadonlyArray<Block>, floor: ReadonlyArray<Block>, which: keyof Block) =>
+      subject.map((taken, at) => taken[which] - (floor[at]?.[which] ?? Number.NaN))
     return {
       title: "Overhead of a request: chat, not streamed, one token, fake engine",
       method:
-        `${plan.requests} requests one after the other on one keep-alive connection, raw uWS and gateway by turns; ` +
-        "added is the gateway's percentile of a block less the raw server's of the block before it",
+        `${plan.requests} requests one after the other on one keep-alive connection, the servers by turns; ` +
+        "added is the gateway's percentile of a block less that of the floor's block in the same round",
       findings: [
+        finding(
+          "bare node:http, p50",
+          "ms",
+          node.map(({ p50 }) => p50),
+        ),
         finding(
           "raw uWS, p50",
           "ms",
@@ -71,10 +79,15 @@ export const requestOverhead = (stage: Stage, plan: OverheadPlan): Effect.Effect
           "ms",
           isolated.map(({ p50 }) => p50),
         ),
-        finding("  added p50", "ms", added(isolated, "p50"), { is: "at most", value: 0.25 }),
-        finding("  added p95", "ms", added(isolated, "p95")),
-        finding("  added p99", "ms", added(isolated, "p99")),
-        finding("gateway with engine thread, added p50", "ms", added(threaded, "p50")),
+        finding("  added to bare node:http, p50", "ms", added(isolated, node, "p50"), addedGoal),
+        finding("  p95", "ms", added(isolated, node, "p95")),
+        finding("  p99", "ms", added(isolated, node, "p99")),
+        finding("  added to raw uWS, p50", "ms", added(isolated, raw, "p50"), addedGoal),
+        finding(
+          "gateway with engine thread, added to bare node:http, p50",
+          "ms",
+          added(threaded, node, "p50"),
+        ),
       ],
     }
   })

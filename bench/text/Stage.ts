@@ -7,6 +7,7 @@ import { type Finding, finding } from "../support/Findings.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
 import type { LoadClientDesk, OnceReply, Window } from "../support/loadClientMain.ts"
 import type { LoopDelay } from "../support/Probe.ts"
+import type { BareNodeDesk } from "./bareNodeMain.ts"
 import type { LoopsDesk } from "./loopsMain.ts"
 import { chatPath, models, scriptedChat } from "./Models.ts"
 import type { RawServerDesk } from "./rawServerMain.ts"
@@ -14,13 +15,20 @@ import type { RawServerDesk } from "./rawServerMain.ts"
 export interface Stage {
   readonly gateway: Gateway
   readonly raw: { readonly child: Child<RawServerDesk>; readonly target: Target }
+  readonly bareNode: { readonly child: Child<BareNodeDesk>; readonly target: Target }
   readonly client: Child<LoadClientDesk>
   readonly loops: Child<LoopsDesk>
 }
 
 /** Ends, failing, as soon as one of its processes has ended. */
-export const stageDied = ({ client, gateway, loops, raw }: Stage): Effect.Effect<never, ChildFailed> =>
-  Effect.raceAllFirst([client.died, gateway.child.died, loops.died, raw.child.died])
+export const stageDied = ({
+  bareNode,
+  client,
+  gateway,
+  loops,
+  raw,
+}: Stage): Effect.Effect<never, ChildFailed> =>
+  Effect.raceAllFirst([bareNode.child.died, client.died, gateway.child.died, loops.died, raw.child.died])
 
 export const startStage = (profileDir?: string): Effect.Effect<Stage, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
@@ -28,6 +36,10 @@ export const startStage = (profileDir?: string): Effect.Effect<Stage, ChildFaile
     const raw = yield* startChild<RawServerDesk>({
       name: "raw server",
       entry: new URL("./rawServerMain.ts", import.meta.url),
+    })
+    const bareNode = yield* startChild<BareNodeDesk>({
+      name: "bare node:http server",
+      entry: new URL("./bareNodeMain.ts", import.meta.url),
     })
     const client = yield* startChild<LoadClientDesk>({
       name: "load client",
@@ -40,6 +52,7 @@ export const startStage = (profileDir?: string): Effect.Effect<Stage, ChildFaile
     const stage: Stage = {
       gateway,
       raw: { child: raw, target: { port: yield* raw.ask("port"), key: "" } },
+      bareNode: { child: bareNode, target: { port: yield* bareNode.ask("port"), key: "" } },
       client,
       loops,
     }
@@ -128,12 +141,14 @@ export const loopFindings = (watched: ReadonlyArray<Watched<unknown>>): Readonly
 const firstReply = (stage: Stage, model: string): Effect.Effect<unknown, ChildFailed> =>
   askGateway(stage, chatPath, { ...scriptedChat(model, false, { tokens: 1 }), max_tokens: 1 })
 
-/** Lets the raw server answer with the bytes the gateway answers with, streams and single replies. */
-export const teachRaw = (stage: Stage, stepMs: number): Effect.Effect<void, ChildFailed> =>
+/** Lets the floors answer with the bytes the gateway answers with: single replies, and the raw server also streams. */
+export const teachFloors = (stage: Stage, stepMs: number): Effect.Effect<void, ChildFailed> =>
   Effect.gen(function* () {
     const ask = (stream: boolean) =>
       askGateway(stage, chatPath, scriptedChat("fake-process", stream, { tokens: stream ? 3 : 1 }))
     const [firstEvent = "", nextEvent = ""] = (yield* ask(true)).body.split(/(?<=\n\n)/)
-    const reply: unknown = JSON.parse((yield* ask(false)).body)
+    const body = (yield* ask(false)).body
+    const reply: unknown = JSON.parse(body)
+    yield* stage.bareNode.child.ask("imitate", body)
     yield* stage.raw.child.ask("imitate", { firstEvent, nextEvent, reply, stepMs })
   })

@@ -1,24 +1,30 @@
-// The text suite: which questions, in which order, for how long. Rows, no logic.
+// The text suite: which questions, in which order, for how long.
+import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
+import type { TextSize } from "../sizes/text/TextWeights.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import type { Section } from "../support/Findings.ts"
 import { type CpuPlan, cpuPerToken } from "./CpuPerToken.ts"
 import { type DecodePlan, decodeRate } from "./DecodeRate.ts"
 import { type IntrusionPlan, promptIntrusion } from "./PromptIntrusion.ts"
+import { type CostPlan, requestCost } from "./RequestCost.ts"
 import { type OverheadPlan, requestOverhead } from "./RequestOverhead.ts"
-import { stageDied, startStage } from "./Stage.ts"
+import { type Stage, stageDied, startStage } from "./Stage.ts"
+import { sizedTextSuite } from "./sized/Suite.ts"
 
 interface Plan {
   readonly cpu: CpuPlan
   readonly overhead: OverheadPlan
+  readonly cost: CostPlan
   readonly decode: DecodePlan
   readonly intrusion: IntrusionPlan
 }
 
 /** Under three minutes, on however busy a machine: the shares and one late round each. */
-const full: Plan = {
+const fullPlan: Plan = {
   cpu: { streams: 64, stepsMs: [10, 2], windowMs: 1_200, rounds: 7, withinMs: 32_000 },
   overhead: { warmUp: 4_000, requests: 500, rounds: 12, withinMs: 10_000 },
+  cost: { connections: 16, warmUpMs: 4_000, windowMs: 1_200, rounds: 7, withinMs: 18_000 },
   decode: {
     loads: [
       { streams: 1, tokens: 512 },
@@ -32,9 +38,10 @@ const full: Plan = {
 }
 
 /** Under 40 seconds: shows that it works and roughly where things stand. */
-const quick: Plan = {
+const quickPlan: Plan = {
   cpu: { streams: 64, stepsMs: [10], windowMs: 800, rounds: 2, withinMs: 6_000 },
   overhead: { warmUp: 1_500, requests: 200, rounds: 3, withinMs: 2_000 },
+  cost: { connections: 16, warmUpMs: 1_500, windowMs: 600, rounds: 2, withinMs: 3_000 },
   decode: {
     loads: [
       { streams: 1, tokens: 256 },
@@ -47,20 +54,52 @@ const quick: Plan = {
   intrusion: { streams: 4, promptTokens: 2_000, quietMs: 500, rounds: 2, withinMs: 2_000 },
 }
 
-export const textSuite = (options: {
+/** The suite's sections in their order, as `--section` names them. */
+const sections = {
+  tokens: (stage: Stage, plan: Plan) => cpuPerToken(stage, plan.cpu),
+  latency: (stage: Stage, plan: Plan) => Effect.map(requestOverhead(stage, plan.overhead), Array.of),
+  requests: (stage: Stage, plan: Plan) => Effect.map(requestCost(stage, plan.cost), Array.of),
+  decode: (stage: Stage, plan: Plan) => Effect.map(decodeRate(stage, plan.decode), Array.of),
+  prompts: (stage: Stage, plan: Plan) => Effect.map(promptIntrusion(stage, plan.intrusion), Array.of),
+}
+
+export type TextSection = keyof typeof sections
+export const textSections: ReadonlyArray<TextSection> = ["tokens", "latency", "requests", "decode", "prompts"]
+
+interface TextSuiteOptions {
   readonly quick: boolean
+  readonly profileDir: string | undefined
+  /** Runs this section alone; all of them where absent. Of the demonstration weights. */
+  readonly section: TextSection | undefined
+  /** Undefined for the demonstration weights. */
+  readonly size: TextSize | undefined
+  readonly threads: number | undefined
+}
+
+export const textSuite = ({
+  quick,
+  profileDir,
+  section,
+  size,
+  threads,
+}: TextSuiteOptions): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
+  size === undefined
+    ? demonstrationSuite({ quick, profileDir, section })
+    : sizedTextSuite({ quick, profileDir, size, threads: threads ?? availableParallelism() })
+
+const demonstrationSuite = (options: {
+  readonly quick: boolean
+  /** Runs this section alone; all of them where absent. */
+  readonly section: TextSection | undefined
   readonly profileDir: string | undefined
 }): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
-    const plan = options.quick ? quick : full
+    const plan = options.quick ? quickPlan : fullPlan
     const stage = yield* startStage(options.profileDir)
-    const sections = Effect.gen(function* () {
-      return [
-        ...(yield* cpuPerToken(stage, plan.cpu)),
-        yield* requestOverhead(stage, plan.overhead),
-        yield* decodeRate(stage, plan.decode),
-        yield* promptIntrusion(stage, plan.intrusion),
-      ]
-    })
-    return yield* Effect.raceFirst(sections, stageDied(stage))
+    const wanted = options.section === undefined ? textSections : [options.section]
+    const found = Effect.map(
+      Effect.forEach(wanted, (name) => sections[name](stage, plan)),
+      (each) => each.flat(),
+    )
+    return yield* Effect.raceFirst(found, stageDied(stage))
   })

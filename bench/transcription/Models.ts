@@ -18,21 +18,34 @@ export const demoFiles = {
 /** As the built-in catalog has it. */
 export const demoOptions = { slots: 4, variableLength: true, pieceSeconds: 8 }
 
+/** The weights that a suite measures on. */
+export interface Recogniser {
+  readonly files: Readonly<Record<keyof typeof demoFiles, string>>
+  readonly options: Readonly<Record<string, unknown>>
+  /** Of the model and of its floor. */
+  readonly threads: number
+}
+
+export const demonstration: Recogniser = { files: demoFiles, options: demoOptions, threads: 1 }
+
 export const model = "demo"
 
-export const models = [
-  {
-    id: model,
-    kind: "transcription",
-    adapter: "whisper-hf-onnx",
-    ownedBy: "bench",
-    created: 1,
-    files: Object.fromEntries(Object.entries(demoFiles).map(([role, source]) => [role, { source }])),
-    options: demoOptions,
-    runtime: { load: "start" },
-    price: { perMinute: 4_000 },
-  },
-]
+/** As a catalog entry. Without `threads` it says nothing of them: the node's default. */
+export const entryOf = ({
+  files,
+  options,
+  threads,
+}: Omit<Recogniser, "threads"> & Partial<Recogniser>): Readonly<Record<string, unknown>> => ({
+  id: model,
+  kind: "transcription",
+  adapter: "whisper-hf-onnx",
+  ownedBy: "bench",
+  created: 1,
+  files: Object.fromEntries(Object.entries(files).map(([role, source]) => [role, { source }])),
+  options,
+  runtime: { load: "start", ...(threads === undefined ? {} : { threads }) },
+  price: { perMinute: 4_000 },
+})
 
 export const endpoint = "/v1/audio/transcriptions"
 

@@ -4,7 +4,7 @@ import { Effect, type Scope } from "effect"
 import { type Child, type ChildFailed, startChild } from "../support/Child.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
 import type { BareLoopDesk } from "./bareLoopMain.ts"
-import { models } from "./Models.ts"
+import { demonstration, entryOf, type Recogniser } from "./Models.ts"
 import type { SpeakerDesk } from "./speakerMain.ts"
 
 export interface Stage {
@@ -13,9 +13,23 @@ export interface Stage {
   readonly bare: Child<BareLoopDesk>
 }
 
-export const startStage = (profileDir?: string): Effect.Effect<Stage, ChildFailed, Scope.Scope> =>
+export interface StageOptions {
+  readonly recogniser: Recogniser
+  readonly profileDir: string | undefined
+  /** Files of 4 s that are heard and not counted. */
+  readonly warmUps: number
+}
+
+/** The demonstration weights are fast and need many calls until all code is compiled. */
+export const demonstrationStage = { recogniser: demonstration, warmUps: 10 }
+
+export const startStage = ({
+  profileDir,
+  recogniser,
+  warmUps,
+}: StageOptions): Effect.Effect<Stage, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
-    const gateway = yield* startGateway({ models, profileDir })
+    const gateway = yield* startGateway({ models: [entryOf(recogniser)], profileDir })
     const speakers = yield* startChild<SpeakerDesk>({
       name: "speakers",
       entry: new URL("./speakerMain.ts", import.meta.url),
@@ -24,7 +38,8 @@ export const startStage = (profileDir?: string): Effect.Effect<Stage, ChildFaile
       name: "bare loop",
       entry: new URL("./bareLoopMain.ts", import.meta.url),
     })
+    yield* bare.ask("open", recogniser)
     // The model has loaded, a decoder waits, and the code on the way has been compiled.
-    yield* speakers.ask("hear", { target: gateway.target, seconds: 4, count: 10 })
+    yield* speakers.ask("hear", { target: gateway.target, seconds: 4, count: warmUps })
     return { gateway, speakers, bare }
   })

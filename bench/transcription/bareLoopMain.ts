@@ -7,7 +7,7 @@ import { InferenceSession, Tensor } from "onnxruntime-node"
 import type { Outlet, Segment, TranscribeStarted, TranscriptionEngine } from "#engines/Engine.ts"
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
 import { keepDesk } from "../support/Desk.ts"
-import { demoFiles, demoOptions, spokenSamples } from "./Models.ts"
+import { type Recogniser, spokenSamples } from "./Models.ts"
 
 type Feeds = Record<string, Tensor>
 
@@ -21,22 +21,17 @@ type Call =
       readonly fetches: ReadonlyArray<string>
     }
 
-const load = async () => {
-  const spec = {
-    modelId: "bench",
-    adapter: "whisper-hf-onnx",
-    files: demoFiles,
-    options: demoOptions,
-    threads: 1,
-  }
+const load = async ({ files, options: engineOptions, threads }: Recogniser) => {
+  const spec = { modelId: "bench", adapter: "whisper-hf-onnx", files, options: engineOptions, threads }
   const engine = await Effect.runPromise(whisperHfOnnx.acquire(spec).pipe(Scope.provide(Scope.makeUnsafe())))
   if (engine.kind !== "transcription") throw new Error("no transcription engine")
-  const options = { intraOpNumThreads: 1, interOpNumThreads: 1, logSeverityLevel: 3 } as const
-  const encoder = await InferenceSession.create(demoFiles.encoder, options)
-  const decoder = await InferenceSession.create(demoFiles.decoder, options)
+  const options = { intraOpNumThreads: threads, interOpNumThreads: 1, logSeverityLevel: 3 } as const
+  const encoder = await InferenceSession.create(files.encoder, options)
+  const decoder = await InferenceSession.create(files.decoder, options)
   return { engine, encoder, decoder }
 }
-const loading = load()
+let loading: ReturnType<typeof load> = Promise.reject(new Error("no weights are open"))
+loading.catch(() => {})
 
 const silent: Outlet<TranscribeStarted, Segment> = {
   started: () => {},
@@ -148,6 +143,10 @@ const timed = async (work: () => Promise<void>): Promise<number> => {
 const prepared = new Map<number, { readonly samples: Float32Array; readonly calls: ReadonlyArray<Call> }>()
 
 const desk = {
+  open: async (recogniser: Recogniser): Promise<void> => {
+    loading = load(recogniser)
+    await loading
+  },
   /** How many native calls the audio takes. */
   prepare: async (seconds: number): Promise<number> => {
     const { engine } = await loading

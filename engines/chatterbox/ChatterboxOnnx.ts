@@ -27,6 +27,8 @@ import { invalidInput, priorityOf } from "../kokoro/Utterance.ts"
 import { decodeOptions, fileOf, loadFailed, readJsonFile } from "../shared/EngineSpecFiles.ts"
 import { requireRepeatable } from "../shared/onnx/GraphOperators.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
+import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
+import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import { Playout } from "../shared/speech/Playout.ts"
 import { CangjieTable, cangjie } from "./Cangjie.ts"
 import { type ClonedVoice, openGraphs } from "./ChatterboxGraphs.ts"
@@ -186,4 +188,10 @@ const acquire = (spec: EngineSpec) =>
 
 const notNumbers = new EngineError({ reason: "Failed", field: "", detail: "the model returned NaN" })
 
-export const chatterboxOnnx: EngineDescriptor = { adapter: "chatterbox-onnx", kind: "speech", acquire }
+export const chatterboxOnnx: EngineDescriptor = {
+  adapter: "chatterbox-onnx",
+  kind: "speech",
+  chooseThreads,
+  limitThreads,
+  acquire,
+}

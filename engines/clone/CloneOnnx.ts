@@ -19,6 +19,8 @@ import { constantStyle, loadVoice, type VoiceStyle } from "../kokoro/VoiceStyles
 import { decodeOptions, fileOf } from "../shared/EngineSpecFiles.ts"
 import { requireRepeatable } from "../shared/onnx/GraphOperators.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
+import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
+import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import { type EspeakLanguages, loadEspeak } from "./EspeakLanguages.ts"
 import { inInventory, type Training } from "./Inventory.ts"
 import { foreignText, LANGUAGES, type Language } from "./Languages.ts"
@@ -122,4 +124,10 @@ const acquire = (spec: EngineSpec) =>
     return engine
   })
 
-export const cloneOnnx: EngineDescriptor = { adapter: "style-clone-onnx", kind: "speech", acquire }
+export const cloneOnnx: EngineDescriptor = {
+  adapter: "style-clone-onnx",
+  kind: "speech",
+  chooseThreads,
+  limitThreads,
+  acquire,
+}

@@ -26,6 +26,8 @@ import { choose, seededRandom } from "../shared/listening/Sampling.ts"
 import { heldTokens, SegmentTexts } from "../shared/listening/SegmentText.ts"
 import { interpolatedWords, isUnspaced } from "../shared/listening/Words.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
+import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
+import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import * as CohereDecoder from "./CohereDecoder.ts"
 import * as CohereEncoder from "./CohereEncoder.ts"
 import * as CohereFeatures from "./CohereFeatures.ts"
@@ -157,5 +159,7 @@ const acquire = Effect.fnUntraced(function* (
 export const cohereHfOnnx: EngineDescriptor = {
   adapter: "cohere-hf-onnx",
   kind: "transcription",
+  chooseThreads,
+  limitThreads,
   acquire,
 }

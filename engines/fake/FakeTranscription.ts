@@ -40,7 +40,7 @@ export const fakeTranscription: EngineDescriptor = {
   adapter: "fake-transcription",
   kind: "transcription",
   acquire: Effect.fnUntraced(function* (spec) {
-    const { callMs, languages, pieceSeconds, scripted, slots, words } = yield* decodeOptions(
+    const { callMs, captions, languages, pieceSeconds, scripted, slots, words } = yield* decodeOptions(
       FakeTranscriptionOptions,
       spec,
     )
@@ -55,7 +55,8 @@ export const fakeTranscription: EngineDescriptor = {
         return yield* new EngineError({ reason: "InvalidInput", field: "language", detail })
       }
       out.started({ language })
-      if (callMs > 0) yield* gate.withPermit(Effect.sleep(callMs))
+      const tookMs = request.caption === true ? (captions?.callMs ?? callMs) : callMs
+      if (tookMs > 0) yield* gate.withPermit(Effect.sleep(tookMs))
       if (scripted) yield* mishap(request.samples)
       const heard = hear({ ...request, language }, pieceSeconds, words)
       for (const segment of heard.segments) {
@@ -72,6 +73,9 @@ export const fakeTranscription: EngineDescriptor = {
         closedSeconds: closedSeconds(pieceSeconds),
         languages,
         detectsLanguage: false,
+        ...(captions === undefined
+          ? {}
+          : { captions: { seconds: captions.seconds, captionMs: captions.callMs, windowMs: callMs } }),
         summary: "made-up words, no weights",
       },
       transcribe,

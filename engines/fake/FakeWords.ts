@@ -69,11 +69,14 @@ export const hear = (
     rateHz: RATE_HZ,
     last: request.last,
   }
-  const piece = request.samples.subarray(0, firstPiece(request.samples, options))
+  const isCaption = request.caption === true
+  const piece = isCaption
+    ? request.samples
+    : request.samples.subarray(0, firstPiece(request.samples, options))
   const context = contextOf(request)
   // A third of the longer pieces leave their end to the next window, as a recogniser does with an open sentence.
   const pieceHash = hashOf(piece)
-  const partly = pieceHash % 3 === 0 && piece.length > RATE_HZ
+  const partly = !isCaption && pieceHash % 3 === 0 && piece.length > RATE_HZ
   const heardSamples = partly ? Math.floor((piece.length * 0.6) / BLOCK) * BLOCK : piece.length
   const tokens: Array<number> = []
   for (let at = 0; at < heardSamples; at += BLOCK) {

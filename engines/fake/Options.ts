@@ -44,6 +44,13 @@ export const FakeTranscriptionOptions = Schema.Struct({
   ),
   /** Time that one call takes, milliseconds. */
   callMs: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0))),
+  /** Makes captions of at most so many seconds, each in so many milliseconds. */
+  captions: Schema.optionalKey(
+    Schema.Struct({
+      seconds: Schema.Finite.check(Schema.isBetween({ minimum: 0.5, maximum: 30 })),
+      callMs: count,
+    }),
+  ),
   languages: Schema.Array(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["en", "fr"]))),
   /** Whether certain sample values script a crash, a hang or a failure. */
   scripted: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(true))),

@@ -5,6 +5,8 @@ import { samplesToMs } from "#domain/Audio.ts"
 import type { EngineDescriptor, EngineError, EngineSpec, Outlet, SpeechEngine } from "../Engine.ts"
 import { decodeOptions, fileOf, loadFailed } from "../shared/EngineSpecFiles.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
+import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
+import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import { cleanText } from "./CleanText.ts"
 import { englishText } from "./EnglishText.ts"
 import { espeakEnglish } from "./Espeak.ts"
@@ -103,4 +105,10 @@ const acquire = (spec: EngineSpec) =>
     return engine
   })
 
-export const kokoroOnnx: EngineDescriptor = { adapter: "kokoro-onnx", kind: "speech", acquire }
+export const kokoroOnnx: EngineDescriptor = {
+  adapter: "kokoro-onnx",
+  kind: "speech",
+  chooseThreads,
+  limitThreads,
+  acquire,
+}

@@ -1,6 +1,6 @@
 // Saved states of all sequences within one memory bound, for models whose memory cannot be cut. Called by StepLoop
 // between evaluations. The newest are worth most, so the oldest go first.
-import type { NativeContext, SavedState } from "./Native.ts"
+import type { NativeContext, SavedState } from "./native/Native.ts"
 import type { Checkpoint, Slot } from "./Slots.ts"
 
 /** Checkpoints of one sequence: after the system message, after the last message, and one to spare. A guess. */

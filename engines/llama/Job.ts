@@ -3,7 +3,7 @@
 import type * as Exit from "effect/Exit"
 import type { EngineError, GenerateEnd, GenerateStarted, Outlet, Sampling, TextDelta } from "../Engine.ts"
 import { Completion } from "./Completion.ts"
-import type { Sampler, SavedState } from "./Native.ts"
+import type { Sampler, SavedState } from "./native/Native.ts"
 import type { Slot } from "./Slots.ts"
 import type { ThoughtMarkers } from "./ThoughtFilter.ts"
 

@@ -70,7 +70,42 @@ const runToEnd = Effect.fnUntraced(function* (
   return outcome
 })
 
-const generator = (model: Model, loop: StepLoop, permits: Semaphore.Semaphore): TextEngine["generate"] =>
+/** Requests that wait for a sequence, and whether the engine is being unloaded. */
+interface Arrivals {
+  waiting: number
+  closed: boolean
+}
+
+/**
+ * When the threads are measured again after a load on a busy machine, as when a node starts with several models: only while
+ * no request is there, and a request ends it. Milliseconds from one try to the next; guesses.
+ */
+const measureAgainAfterMs: ReadonlyArray<number> = [2_000, 5_000, 15_000, 60_000, 300_000]
+
+const measureLater = (
+  { stepped }: Model,
+  permits: Semaphore.Semaphore,
+  slots: number,
+  arrivals: Arrivals,
+): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    for (const waitMs of measureAgainAfterMs) {
+      if (!stepped.isUnsure()) return
+      yield* Effect.sleep(waitMs)
+      const measuring = Effect.promise(() =>
+        stepped.measureAgain(() => arrivals.closed || arrivals.waiting > 0),
+      )
+      // The context must not be closed under a step.
+      yield* permits.withPermitsIfAvailable(slots)(Effect.uninterruptible(measuring))
+    }
+  })
+
+const generator = (
+  model: Model,
+  loop: StepLoop,
+  permits: Semaphore.Semaphore,
+  arrivals: Arrivals,
+): TextEngine["generate"] =>
   Effect.fnUntraced(function* (
     request: GenerateRequest,
     out: Outlet<GenerateStarted, TextDelta>,
@@ -79,13 +114,24 @@ const generator = (model: Model, loop: StepLoop, permits: Semaphore.Semaphore): 
     const { sampling, stop } = request
     const maxTokens = Math.min(request.maxTokens, model.contextTokens - tokens.length)
     const terms = { prompt: tokens, marks, thought, sampling, stop, maxTokens, out }
-    return yield* permits.withPermits(1)(
-      Effect.acquireUseRelease(
-        Effect.sync(() => loop.open(terms)),
-        (job) => runToEnd(loop, job, out),
-        (job) => Effect.promise(() => loop.release(job)),
-      ),
-    )
+    let waits = true
+    arrivals.waiting++
+    const arrived = Effect.sync(() => {
+      if (waits) arrivals.waiting--
+      waits = false
+    })
+    return yield* permits
+      .withPermits(1)(
+        Effect.acquireUseRelease(
+          Effect.andThen(
+            arrived,
+            Effect.sync(() => loop.open(terms)),
+          ),
+          (job) => runToEnd(loop, job, out),
+          (job) => Effect.promise(() => loop.release(job)),
+        ),
+      )
+      .pipe(Effect.ensuring(arrived))
   })
 
 export const llamaGguf: EngineDescriptor = {
@@ -98,24 +144,33 @@ export const llamaGguf: EngineDescriptor = {
       Effect.sync(
         () =>
           new StepLoop({
-            native: model.native,
+            native: model.stepped.native,
             vocabulary: model.vocabulary,
             slots: options.slots,
             needsCheckpoints: model.needsCheckpoints,
             checkpointBytes: options.checkpointMegabytes * mebibyte,
-            batchTokens: options.batchTokens,
-            sliceMs: options.promptSliceMs,
+            costs: model.costs,
+            promptShare: options.promptShare,
           }),
       ),
       (opened) => Effect.promise(() => opened.close()),
     )
     const permits = yield* Semaphore.make(options.slots)
+    const arrivals = { waiting: 0, closed: false }
+    yield* Effect.forkScoped(measureLater(model, permits, options.slots, arrivals))
+    // Registered last, so it runs first: a measurement under way ends with its step.
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        arrivals.closed = true
+      }),
+    )
     const { contextTokens, summary } = model
     return {
       kind: "text",
       facts: { contextTokens, slots: options.slots, summary },
-      generate: generator(model, loop, permits),
+      generate: generator(model, loop, permits, arrivals),
       lean: (on) => loop.lean(on),
+      threads: model.stepped.threads,
     } satisfies TextEngine
   }),
 }

@@ -4,78 +4,33 @@ import { access, constants } from "node:fs/promises"
 import { basename } from "node:path"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import {
-  GgufFileType,
-  type Llama,
-  type LlamaContext,
-  type LlamaLogLevel,
-  type LlamaModel,
-  LlamaVocabularyType,
-} from "node-llama-cpp"
-import { EngineError, type EngineSpec } from "../Engine.ts"
+import { GgufFileType, type Llama, type LlamaModel, LlamaVocabularyType } from "node-llama-cpp"
+import type { EngineError, EngineSpec } from "../Engine.ts"
 import { ChatPrompt, templateOf } from "./ChatPrompt.ts"
 import type { ChatTemplate } from "./ChatTemplate.ts"
-import { openLibrary } from "./Library.ts"
-import { type NativeContext, nativeContext, nativeJinja, nativeModel } from "./Native.ts"
+import { measureCosts } from "./MeasureCosts.ts"
+import { nativeJinja, nativeModel } from "./native/Addon.ts"
+import { openLibrary } from "./native/Library.ts"
+import type { NativeContext, OpenedNative } from "./native/Native.ts"
+import { loadFailed, NativeLog } from "./native/NativeLog.ts"
+import { openAddonContext } from "./native/OpenAddon.ts"
+import { openLibllamaContext } from "./native/OpenLibllama.ts"
 import type { LlamaOptions } from "./Options.ts"
+import type { StepCosts } from "./StepPlan.ts"
+import { type SteppedContext, stepThreads } from "./StepThreads.ts"
 import { type Spelling, Vocabulary } from "./Vocabulary.ts"
 
 export interface Model {
-  readonly native: NativeContext
+  /** Chooses the CPU threads of each step. */
+  readonly stepped: SteppedContext
   readonly vocabulary: Vocabulary
   readonly prompts: ChatPrompt
   readonly contextTokens: number
+  /** What native calls take here, measured. */
+  readonly costs: StepCosts
   /** The memory cannot be cut at any token: hybrid, recurrent and sliding-window models. */
   readonly needsCheckpoints: boolean
   readonly summary: string
-}
-
-const loadFailed = (detail: string) => new EngineError({ reason: "LoadFailed", field: "", detail })
-
-/** Longest detail taken from the library's own words. A guess: one line. */
-const detailLength = 300
-
-/**
- * What llama.cpp said went wrong; its exceptions only say that loading failed. Lines arrive on later turns of the
- * event loop, and a line that finds no listener any more is printed to stderr, so both ends wait for them.
- */
-class NativeLog {
-  readonly #path: string
-  /** The first complaint is the cause, the others are consequences. */
-  #first = ""
-
-  constructor(path: string) {
-    this.#path = path
-  }
-
-  /** Errors only, see Library: their lines hold names of tensors and counts, no prompt. The node reads what is printed. */
-  readonly keep = (_level: LlamaLogLevel, message: string): void => {
-    const line = message.trim()
-    if (this.#first === "") this.#first = line
-    process.stderr.write(`error: llama.cpp: ${line}\n`)
-  }
-
-  /** Until the lines on their way have arrived: one turn for the native queue, one for the library's. */
-  async settled(): Promise<void> {
-    for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
-  }
-
-  /** `run`, its failure told with what the native side said. The file's name stands for its path. */
-  attempt<A>(what: string, run: () => Promise<A>): Effect.Effect<A, EngineError> {
-    const withWords = async (cause: unknown) => {
-      await this.settled()
-      const said = cause instanceof Error ? cause.message : String(cause)
-      const detail = [what, said, this.#first].filter((part) => part !== "").join(": ")
-      const named = detail.replaceAll(this.#path, basename(this.#path))
-      return loadFailed(named.replaceAll(/\s+/g, " ").slice(0, detailLength))
-    }
-    return Effect.callback((resume) => {
-      run().then(
-        (value) => resume(Effect.succeed(value)),
-        (cause) => withWords(cause).then((error) => resume(Effect.fail(error))),
-      )
-    })
-  }
 }
 
 const openLlama = (spec: EngineSpec, options: LlamaOptions, log: NativeLog) =>
@@ -84,30 +39,6 @@ const openLlama = (spec: EngineSpec, options: LlamaOptions, log: NativeLog) =>
       openLibrary({ gpu: options.gpu, threads: spec.threads, logger: log.keep }),
     ),
     (llama) => Effect.promise(() => log.settled().then(() => llama.dispose())),
-  )
-
-const openWeights = (llama: Llama, options: LlamaOptions, log: NativeLog, path: string) =>
-  Effect.acquireRelease(
-    log.attempt(`cannot load ${basename(path)}`, () =>
-      llama.loadModel({ modelPath: path, gpuLayers: options.gpuLayers }),
-    ),
-    (model) => Effect.promise(() => model.dispose()),
-  )
-
-const openContext = (model: LlamaModel, spec: EngineSpec, options: LlamaOptions, log: NativeLog) =>
-  Effect.acquireRelease(
-    log.attempt("cannot make room for the context", () =>
-      model.createContext({
-        contextSize: Math.min(options.contextTokens, model.trainContextSize),
-        sequences: options.slots,
-        batchSize: options.batchTokens,
-        threads: spec.threads,
-        flashAttention: options.flashAttention ?? (options.gpu === "off" ? false : "auto"),
-        // A smaller context than asked for would make the published limit a lie.
-        failedCreationRemedy: false,
-      }),
-    ),
-    (context) => Effect.promise(() => context.dispose()),
   )
 
 /** SPM, UGM and the few BPE vocabularies that mark spaces with `▁` spell alike; byte-level BPE has `Ġ` for a space. */
@@ -127,8 +58,7 @@ const vocabularyOf = (model: LlamaModel, template: ChatTemplate | undefined): Vo
 }
 
 /** E.g. "llama, 1.0 M parameters, Q8_0". */
-const summaryOf = (model: LlamaModel): string => {
-  const { parameters } = nativeModel(model)
+const summaryOf = ({ model, parameters }: OpenedNative): string => {
   const size = parameters >= 1e9 ? `${(parameters / 1e9).toFixed(1)} B` : `${(parameters / 1e6).toFixed(1)} M`
   const fileType = model.fileInfo.metadata.general?.file_type
   const name = fileType === undefined ? undefined : GgufFileType[fileType]
@@ -159,30 +89,32 @@ export const loadModel = (
     })
     const log = new NativeLog(path)
     const llama = yield* openLlama(spec, options, log)
-    const model = yield* openWeights(llama, options, log, path)
-    const context = yield* openContext(model, spec, options, log)
-    return yield* log.attempt(`cannot run ${name}`, () => assemble(llama, model, context, options))
+    const openNative = options.native === "addon" ? openAddonContext : openLibllamaContext
+    const opened = yield* openNative({ llama, path, options, threads: spec.threads, log })
+    return yield* log.attempt(`cannot run ${name}`, () => assemble(llama, opened, options, spec))
   })
 
 const assemble = async (
   llama: Llama,
-  model: LlamaModel,
-  context: LlamaContext,
+  opened: OpenedNative,
   options: LlamaOptions,
+  spec: EngineSpec,
 ): Promise<Model> => {
-  const native = nativeContext(llama, model, context)
+  const { native, model, contextTokens } = opened
   await warmUp(native)
+  const stepped = await stepThreads(native, spec, options.slots)
   const { isHybrid, isRecurrent, swaSize } = model.fileInsights
   const needsCheckpoints = isHybrid || isRecurrent || swaSize !== undefined
-  // The library rounds the size up; what was asked for is what is kept.
-  const contextTokens = Math.min(options.contextTokens, model.trainContextSize, context.contextSize)
   const template = templateOf(model, nativeJinja(llama))
+  const { batchTokens, slots } = options
+  const costs = await measureCosts(stepped.native, { batchTokens, contextTokens, slots })
   return {
-    native,
+    stepped,
+    costs,
     vocabulary: vocabularyOf(model, template),
     prompts: new ChatPrompt(model, template, { contextTokens, needsCheckpoints }),
     contextTokens,
     needsCheckpoints,
-    summary: summaryOf(model),
+    summary: summaryOf(opened),
   }
 }

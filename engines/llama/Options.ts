@@ -14,6 +14,13 @@ export const LlamaOptions = Schema.Struct({
   gpu: Schema.Literals(["off", "auto", "cuda", "vulkan", "metal"]).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed("off" as const)),
   ),
+  /**
+   * What evaluates and draws tokens: llama.cpp's C interface, of exactly the release that this version was written for, or
+   * node-llama-cpp's own binding, which an operator's own build of another release needs.
+   */
+  native: Schema.Literals(["libllama", "addon"]).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed("libllama" as const)),
+  ),
   /** Layers on the GPU: as many as fit, all, or a number. */
   gpuLayers: Schema.Union([Schema.Literals(["auto", "max"]), between(0, 10_000)]).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed("auto" as const)),
@@ -26,11 +33,12 @@ export const LlamaOptions = Schema.Struct({
   /** Tokens of one native evaluation. 512: the library's and llama.cpp's default. */
   batchTokens: between(16, 8192).pipe(Schema.withDecodingDefaultKey(Effect.succeed(512))),
   /**
-   * A prompt is evaluated in slices of about this long; running replies and cancels wait no longer. 30: a cancel has to
-   * be done within 100 ms also where other processes stretch a slice (at 50 the worst of 30 took 164 ms on two cores
-   * with a load of 4, 2026-11).
+   * Of the time, for prompts while replies run: see PromptPace. 2/3: gaps between a reply's tokens become 3 times as
+   * long, and a prompt's first token comes after 1.5 times its time alone, where small calls are as cheap as large ones.
    */
-  promptSliceMs: between(1, 1000).pipe(Schema.withDecodingDefaultKey(Effect.succeed(30))),
+  promptShare: Schema.Number.check(Schema.isBetween({ minimum: 0.1, maximum: 0.95 })).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed(2 / 3)),
+  ),
   /** Memory for checkpoints of all sequences, for models that need them. A guess: a few states of a 9B hybrid. */
   checkpointMegabytes: between(0, 65_536).pipe(Schema.withDecodingDefaultKey(Effect.succeed(512))),
 })

@@ -1,97 +1,115 @@
-// How many prompt tokens fit into one slice of time, learnt from the steps measured so far. Called by StepLoop.
-// Pure: the clock is the caller's.
+// How many tokens of a prompt one native call evaluates. Called by StepPlan. Pure.
 //
-// Time is kept for each size, powers of two, because a token is cheaper in a larger slice, sometimes ten times: a
-// single average settles at tiny slices after one slow step and never finds out what larger ones would cost.
+// Alone, a prompt takes calls as large as pay. Beside running replies there is a compromise, because the replies wait
+// for each call: with the share s of the time, the gaps between their tokens become 1/(1-s) times as long and the
+// prompt's first token comes after 1/s times its time alone. Both hold where a token costs the same in a small call.
+// Where small calls are dear, both cannot hold, and the size is chosen that misses both by the same factor.
+import type { CostCurve } from "./CostCurve.ts"
 
-/** First guess, before anything was measured: 32 tokens, which even 3 ms a token keeps under 100 ms. */
-const firstSize = 5
+/**
+ * A cancel waits for the call under way, so calls are this short where that costs little: an engine has to have stopped
+ * 100 ms after a cancel (the specification).
+ */
+const cancelMs = 100
 
-/** Every so many slices the next larger size is tried, so that an old or unlucky measurement is corrected. A guess. */
+/** That little: a token may take this many times what it takes at the best size. */
+const dearest = 1.05
+
+/** No call of fewer tokens, unless the prompt has no more: kernels are several times slower per row below 8 rows. */
+const fewest = 8
+
+/** A size never measured is tried by a prompt alone, unless a call of it should take longer than this. A guess. */
+const trialMs = 1000
+
+/** Every so many calls of a prompt alone the next larger size is tried, so that an old measurement is corrected. A guess. */
 const probeEvery = 16
 
-/**
- * A slice may take up to `stretch` times its time where it makes a token `worth` times cheaper: attention kernels have
- * sizes below which they fall off a cliff (flash attention on a processor: 64 tokens, 5 ms a token below).
- */
-const stretch = 2
-const worth = 4
+export interface Beside {
+  /** Prompts that wait for their first token, this one included. */
+  readonly prompts: number
+  readonly replies: number
+  /** Milliseconds in which each of these replies gets a token. */
+  readonly repliesMs: number
+}
 
-/**
- * Beside running replies a slice may take this many times one of their own steps, so that a long prompt stretches the
- * gaps between their tokens by little; and this long in any case, because below it the price of a step eats the prompt.
- * A slice of 4 ms doubled the time of a 2,000-token prompt on the demonstration weights (measured). Larger models have
- * longer steps, and the slice is theirs again.
- */
-const besideReplySteps = 4
-const besideRepliesMs = 4
-
-/** Weight of the newest measurement. A guess: fast enough to follow a machine that gets busy. */
-const newest = 0.5
+/** 8, 10, 12, 14, 16, 20, … 64, 80, 96, … up to `largest`. */
+const sizesUpTo = (largest: number): ReadonlyArray<number> => {
+  const sizes: Array<number> = []
+  for (let size = fewest; size < largest; size += 2 ** Math.floor(Math.log2(size)) / 4) sizes.push(size)
+  return [...sizes, largest]
+}
 
 export class PromptPace {
-  readonly #sliceMs: number
-  readonly #maxTokens: number
-  /** Milliseconds of a step of 1, 2, 4, … tokens, where measured. */
-  readonly #elapsedMs: Array<number | undefined> = []
-  #slices = 0
-  /** Milliseconds of a step that only replies took part in. */
-  #replyMs: number | undefined
-  #budgetMs = 0
+  readonly #share: number
+  readonly #costs: CostCurve
+  readonly #sizes: ReadonlyArray<number>
+  #callsAlone = 0
 
-  constructor(options: { readonly sliceMs: number; readonly maxTokens: number }) {
-    this.#sliceMs = options.sliceMs
-    this.#maxTokens = options.maxTokens
+  /** `share`: of the time, for prompts beside as many replies; above 0 and below 1. */
+  constructor(options: { readonly share: number; readonly costs: CostCurve }) {
+    this.#share = options.share
+    this.#costs = options.costs
+    this.#sizes = sizesUpTo(options.costs.largest)
   }
 
-  /** Prompt tokens for the next slice, at least 1. `besideReplies`: running replies wait for it. */
-  nextSliceTokens(besideReplies = false): number {
-    this.#budgetMs =
-      besideReplies && this.#replyMs !== undefined
-        ? Math.min(this.#sliceMs, Math.max(besideRepliesMs, besideReplySteps * this.#replyMs))
-        : this.#sliceMs
-    const largest = Math.floor(Math.log2(this.#maxTokens))
-    let size = this.#elapsedMs.length === 0 ? firstSize : this.#fitting(largest)
-    if (++this.#slices % probeEvery === 0) size++
-    return size >= largest ? this.#maxTokens : 2 ** size
+  /** Tokens of the next call of a prompt while no reply runs. */
+  nextAlone(): number {
+    const best = this.#bestAlone()
+    const larger = this.#costs.sizes.filter((size) => size > best)
+    const unknown = larger.find((size) => !this.#costs.isMeasured(size))
+    if (unknown !== undefined && this.#costs.expectedMs(unknown) <= trialMs) return unknown
+    return ++this.#callsAlone % probeEvery === 0 ? (larger[0] ?? best) : best
   }
 
-  /** One step evaluated `tokens` tokens in `elapsedMs`. */
-  observe(tokens: number, elapsedMs: number): void {
-    const size = Math.round(Math.log2(tokens))
-    const measured = (elapsedMs / tokens) * 2 ** size
-    const before = this.#elapsedMs[size]
-    this.#elapsedMs[size] = before === undefined ? measured : newest * measured + (1 - newest) * before
-  }
-
-  /** One step of replies alone. */
-  observeReplies(elapsedMs: number): void {
-    this.#replyMs =
-      this.#replyMs === undefined ? elapsedMs : newest * elapsedMs + (1 - newest) * this.#replyMs
-  }
-
-  #fitting(largest: number): number {
-    let fitting = 0
-    for (let size = 0; size <= largest; size++) if (this.#expectedMs(size) <= this.#budgetMs) fitting = size
-    let best = fitting
-    for (let size = fitting + 1; size <= largest; size++) {
-      const elapsedMs = this.#expectedMs(size)
-      const cheaper = (this.#expectedMs(fitting) / elapsedMs) * 2 ** (size - fitting)
-      if (elapsedMs <= stretch * this.#budgetMs && cheaper >= worth) best = size
+  /** Tokens of the next call of a prompt beside running replies. */
+  nextBeside({ prompts, replies, repliesMs }: Beside): number {
+    // Prompts that outnumber the replies get the time of as many more, so that a burst of them is not slowed down for
+    // the few that have just begun to reply.
+    const stated = this.#share / (1 - this.#share)
+    const odds = stated * Math.max(1, prompts / replies)
+    const alone = this.#bestAlone()
+    const tokenAlone = this.#tokenMs(alone)
+    let best = alone
+    let least = Number.POSITIVE_INFINITY
+    for (const size of this.#sizes) {
+      const elapsed = this.#costs.expectedMs(size)
+      // A burst does not make calls, and with them cancels, longer than they are alone.
+      if (size > alone && elapsed > stated * repliesMs) break
+      const round = repliesMs + elapsed
+      const gaps = round / repliesMs / (1 + odds)
+      const firstToken = round / size / tokenAlone / (1 + 1 / odds)
+      const missed = Math.max(gaps, firstToken)
+      if (missed >= least) continue
+      least = missed
+      best = size
     }
     return best
   }
 
-  /**
-   * As measured; else as if proportional to the next smaller measured size; else between proportional and equal to the
-   * next larger one, which is soon corrected by trying.
-   */
-  #expectedMs(size: number): number {
-    for (let smaller = size; smaller >= 0; smaller--) {
-      const measured = this.#elapsedMs[smaller]
-      if (measured !== undefined) return measured * 2 ** (size - smaller)
-    }
-    const larger = this.#elapsedMs.findIndex((measured) => measured !== undefined)
-    return larger < 0 ? 0 : this.#elapsedMs[larger]! * 2 ** ((size - larger) / 2)
+  #tokenMs(size: number): number {
+    return this.#costs.expectedMs(size) / size
   }
+
+  /** The longest call within the time of a cancel whose tokens are cheap, or else the shortest call whose tokens are. */
+  #bestAlone(): number {
+    const cheapest = this.#sizes.reduce(
+      (least, size) => Math.min(least, this.#tokenMs(size)),
+      Number.POSITIVE_INFINITY,
+    )
+    const cheap = this.#sizes.filter((size) => this.#tokenMs(size) <= dearest * cheapest)
+    return cheap.findLast((size) => this.#costs.expectedMs(size) <= cancelMs) ?? cheap[0]!
+  }
+}
+
+/** Calls may be this much longer than planned, so that a prompt does not end with a call of few tokens. A guess. */
+const stretch = 1.15
+
+/** Rows that kernels like to have. */
+const rowMultiple = 8
+
+/** Tokens of the next call: at most about `size`, and such that the calls that follow have as many. */
+export const evenTake = (pending: number, size: number): number => {
+  const calls = Math.ceil(pending / (size * stretch))
+  const take = Math.ceil(pending / calls)
+  return Math.min(pending, take < 2 * rowMultiple ? take : Math.ceil(take / rowMultiple) * rowMultiple)
 }

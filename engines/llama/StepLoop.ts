@@ -1,30 +1,22 @@
-// Continuous batching: every job's next tokens in one native evaluation, step after step, until no job is left.
-// Called by LlamaGguf, which owns the fibers; here is the one place where the native context is touched, so that
-// its calls never overlap. Knows no request, no template and no HTTP.
+// Continuous batching: one native call after the other, each for one prompt or for a token of several replies, until no
+// job is left. Called by LlamaGguf, which owns the fibers; here is the one place where the native context is used, so
+// that its calls never overlap. Which call comes next is decided in StepPlan. Knows no request, no template and no HTTP.
 //
-// A step ends with one draw a sequence and one `push` a token; cancels, pauses and newcomers take effect between
-// steps, and a step is at most one prompt slice long.
+// A step is one call, one draw for each sequence that has a next token, and one `push` a token. Cancels, pauses and new
+// jobs take effect between steps.
 import * as Exit from "effect/Exit"
 import { EngineError, type GenerateEnd } from "../Engine.ts"
-import { Checkpoints } from "./Checkpoints.ts"
 import { Job, type JobTerms, type Outcome } from "./Job.ts"
-import type { BatchItem, NativeContext, SavedState } from "./Native.ts"
-import { PromptPace } from "./PromptPace.ts"
-import { chooseSlot, makeSlots, type Slot } from "./Slots.ts"
-import { planStep, type Share } from "./StepPlan.ts"
+import type { BatchItem, NativeContext } from "./native/Native.ts"
+import { SequenceMemory, type SequenceMemoryOptions } from "./SequenceMemory.ts"
+import { type StepCosts, StepPlan, type Work } from "./StepPlan.ts"
 import type { Vocabulary } from "./Vocabulary.ts"
 
-/** Every so many steps the oldest prompt goes first, so that short prompts cannot starve a long one. A guess. */
-const oldestFirstEvery = 4
-
-export interface StepLoopOptions {
-  readonly native: NativeContext
+export interface StepLoopOptions extends SequenceMemoryOptions {
   readonly vocabulary: Vocabulary
-  readonly slots: number
-  readonly needsCheckpoints: boolean
-  readonly checkpointBytes: number
-  readonly batchTokens: number
-  readonly sliceMs: number
+  readonly costs: StepCosts
+  /** Of the time, for prompts beside running replies: see PromptPace. */
+  readonly promptShare: number
 }
 
 const failed = (cause: unknown): EngineError =>
@@ -34,31 +26,34 @@ const failed = (cause: unknown): EngineError =>
     detail: cause instanceof Error ? cause.message : String(cause),
   })
 
+const itemOf = ({ pending, slot }: Job, take: number): BatchItem => {
+  const whole = take === pending.length
+  const tokens = whole ? pending : pending.slice(0, take)
+  return { sequenceId: slot!.id, position: slot!.tokens.length, tokens, logits: whole }
+}
+
 export class StepLoop {
-  readonly #options: StepLoopOptions
   readonly #native: NativeContext
-  readonly #slots: ReadonlyArray<Slot<SavedState>>
-  readonly #checkpoints: Checkpoints
-  readonly #pace: PromptPace
+  readonly #vocabulary: Vocabulary
+  readonly #memory: SequenceMemory
+  readonly #plan: StepPlan
   /** Jobs that take part in the steps. Bounded by the slots. */
   readonly #running = new Set<Job>()
   #driver: Promise<void> | undefined
-  #turnEnded: PromiseWithResolvers<void> | undefined
-  #steps = 0
+  #stepEnded: PromiseWithResolvers<void> | undefined
   #order = 0
   #closed = false
 
   constructor(options: StepLoopOptions) {
-    this.#options = options
     this.#native = options.native
-    this.#slots = makeSlots(options.slots)
-    this.#checkpoints = new Checkpoints(options.native, options.checkpointBytes)
-    this.#pace = new PromptPace({ sliceMs: options.sliceMs, maxTokens: options.batchTokens })
+    this.#vocabulary = options.vocabulary
+    this.#memory = new SequenceMemory(options)
+    this.#plan = new StepPlan({ share: options.promptShare, costs: options.costs })
   }
 
   /** While on, no checkpoints are kept. */
   lean(on: boolean): void {
-    this.#checkpoints.lean = on
+    this.#memory.lean(on)
   }
 
   /** Not more jobs at a time than slots: the caller's semaphore. */
@@ -81,7 +76,7 @@ export class StepLoop {
   async release(job: Job): Promise<void> {
     job.abandon()
     this.#running.delete(job)
-    if (this.#turnEnded !== undefined) await this.#turnEnded.promise
+    if (this.#stepEnded !== undefined) await this.#stepEnded.promise
     job.sampler?.dispose()
     job.sampler = undefined
     if (job.slot === undefined) return
@@ -95,32 +90,33 @@ export class StepLoop {
     for (const job of this.#running) job.report(Exit.interrupt())
     this.#running.clear()
     await this.#driver
-    this.#checkpoints.clear(this.#slots)
+    this.#memory.close()
   }
 
   async #drive(): Promise<void> {
     while (this.#running.size > 0) {
-      this.#turnEnded = Promise.withResolvers()
+      this.#stepEnded = Promise.withResolvers()
       try {
-        await this.#turn()
+        await this.#step()
       } catch (defect) {
-        // An outlet that throws, or a sequence that cannot be cleared: nobody may wait for ever.
+        // An outlet that throws, or a sequence that cannot be cleared: every job has to end.
         for (const job of this.#running) this.#leave(job, Exit.die(defect))
       }
-      this.#turnEnded.resolve()
-      this.#turnEnded = undefined
-      // Those who waited for the turn's end go first: a released job must not be in the next one.
+      this.#stepEnded.resolve()
+      this.#stepEnded = undefined
+      // What waited for the end of the step goes first: a released job must not be in the next one.
       await Promise.resolve()
     }
     this.#driver = undefined
   }
 
-  async #turn(): Promise<void> {
+  /** One native call and what follows from it. */
+  async #step(): Promise<void> {
     for (const job of this.#running) if (job.slot === undefined) await this.#admit(job)
-    const shares = this.#plan()
-    const jobs = shares.map(({ id }) => this.#jobOf(id))
-    const items = shares.map((share, at) => this.#itemOf(jobs[at]!, share))
-    if (items.length === 0) return
+    const step = this.#plan.next(this.#works())
+    if (step === undefined) return
+    const jobs = (step.kind === "prompt" ? [step.id] : step.ids).map((id) => this.#jobOf(id))
+    const items = jobs.map((job) => itemOf(job, step.kind === "prompt" ? step.take : 1))
     const started = performance.now()
     let rows: ReadonlyArray<number>
     try {
@@ -129,22 +125,20 @@ export class StepLoop {
       for (const job of jobs) this.#fail(job, cause)
       return
     }
-    this.#observe(shares, performance.now() - started)
+    if (step.kind === "prompt") this.#plan.observe(step, performance.now() - started)
     for (const [at, job] of jobs.entries()) await this.#evaluated(job, items[at]!)
     await this.#draw(jobs, rows)
+    if (step.kind === "replies") this.#plan.observe(step, performance.now() - started)
   }
 
   /** Finds the job's sequence, brings it to the part it shares with the prompt, and announces the start. */
   async #admit(job: Job): Promise<void> {
     const { prompt, out } = job.terms
-    const chosen = chooseSlot(this.#slots, prompt, this.#options.needsCheckpoints)
+    const chosen = this.#memory.take(prompt)
     if (chosen === undefined) return this.#fail(job, new Error("more requests than sequences"))
-    const { slot } = chosen
-    slot.busy = true
-    slot.lastUsed = ++this.#order
-    job.slot = slot
+    job.slot = chosen.slot
     try {
-      const kept = await this.#keep(slot, chosen.keep)
+      const kept = await this.#memory.keep(chosen.slot, chosen.keep)
       job.pending = prompt.slice(kept)
       job.sampler = this.#native.sampler(job.terms.sampling)
       if (job.wanted) out.started({ promptTokens: prompt.length, cachedTokens: kept })
@@ -153,59 +147,17 @@ export class StepLoop {
     }
   }
 
-  /** Shortens the sequence to `length` tokens, or to none where that cannot be done. */
-  async #keep(slot: Slot<SavedState>, length: number): Promise<number> {
-    if (length === slot.tokens.length) return length
-    const kept = length > 0 && (await this.#shorten(slot, length))
-    if (!kept) this.#native.clear(slot.id)
-    slot.tokens.length = kept ? length : 0
-    this.#checkpoints.dropAfter(slot, slot.tokens.length)
-    return slot.tokens.length
-  }
-
-  async #shorten(slot: Slot<SavedState>, length: number): Promise<boolean> {
-    if (!this.#options.needsCheckpoints) return this.#native.cut(slot.id, length, slot.tokens.length)
-    const checkpoint = slot.checkpoints.findLast((candidate) => candidate.length === length)
-    return checkpoint !== undefined && this.#native.restore(checkpoint.saved, length)
-  }
-
-  #plan(): ReadonlyArray<Share> {
-    const works = []
-    let prompts = false
-    let replies = false
-    for (const { slot, order, pending, replying, pauseAfter } of this.#running) {
-      if (slot === undefined) continue
-      works.push({ id: slot.id, order, pending: pending.length, replying, pauseAfter })
-      prompts ||= !replying
-      replies ||= replying
-    }
-    return planStep(works, {
-      promptTokens: prompts ? this.#pace.nextSliceTokens(replies) : 0,
-      batchTokens: this.#options.batchTokens,
-      oldestFirst: this.#steps++ % oldestFirstEvery === 0,
-    })
+  #works(): ReadonlyArray<Work> {
+    const works: Array<Work> = []
+    for (const { slot, order, pending, replying, pauseAfter } of this.#running)
+      if (slot !== undefined)
+        works.push({ id: slot.id, order, pending: pending.length, replying, pauseAfter })
+    return works
   }
 
   #jobOf(id: number): Job {
     for (const job of this.#running) if (job.slot?.id === id) return job
     throw new Error(`no job on sequence ${id}`)
-  }
-
-  #itemOf(job: Job, { id, take }: Share): BatchItem {
-    const whole = take === job.pending.length
-    return {
-      sequenceId: id,
-      position: job.slot!.tokens.length,
-      tokens: whole ? job.pending : job.pending.slice(0, take),
-      logits: whole,
-    }
-  }
-
-  #observe(shares: ReadonlyArray<Share>, elapsedMs: number): void {
-    let tokens = 0
-    for (const { take } of shares) tokens += take
-    if (tokens > shares.length) this.#pace.observe(tokens, elapsedMs)
-    else this.#pace.observeReplies(elapsedMs)
   }
 
   async #evaluated(job: Job, { tokens }: BatchItem): Promise<void> {
@@ -214,7 +166,7 @@ export class StepLoop {
     job.pending = tokens === job.pending ? [] : job.pending.slice(tokens.length)
     if (!job.replying && job.terms.marks.includes(slot.tokens.length)) {
       try {
-        await this.#checkpoints.take(slot, this.#slots)
+        await this.#memory.save(slot)
       } catch (cause) {
         this.#fail(job, cause)
       }
@@ -222,20 +174,16 @@ export class StepLoop {
   }
 
   /**
-   * One draw for each job whose pending tokens are all evaluated, then all of them delivered in one go, so that one
-   * message carries the whole step. After a step with prompts the rows may lie in another order than the batch, and
-   * the native side sorts them at the first draw, without a lock: so that one goes alone.
+   * One draw for each job whose pending tokens are all evaluated, then all of them delivered together, so that one
+   * message carries all tokens of the call. Draws may overlap because the rows of a call of replies, and the only row of a
+   * prompt, lie in the order of the batch: otherwise the first draw would sort them, without a lock.
    */
   async #draw(jobs: ReadonlyArray<Job>, rows: ReadonlyArray<number>): Promise<void> {
-    const drawing = jobs.filter((job, at) => rows[at]! >= 0 && job.wanted)
-    const rowOf = (job: Job) => rows[jobs.indexOf(job)]!
-    const alone = drawing.length === 1 || jobs.some(({ replying }) => !replying) ? 1 : 0
-    const tokens: Array<number | undefined> = []
-    for (const job of drawing.slice(0, alone)) tokens.push(await this.#drawOne(job, rowOf(job)))
-    if (drawing.length > alone)
-      tokens.push(...(await Promise.all(drawing.slice(alone).map((job) => this.#drawOne(job, rowOf(job))))))
-    for (const [at, job] of drawing.entries()) {
-      const token = tokens[at]
+    const drawn = await Promise.all(
+      jobs.map((job, at) => (rows[at]! >= 0 && job.wanted ? this.#drawOne(job, rows[at]!) : undefined)),
+    )
+    for (const [at, job] of jobs.entries()) {
+      const token = drawn[at]
       if (token !== undefined && job.wanted) this.#deliver(job, token)
     }
   }
@@ -256,7 +204,7 @@ export class StepLoop {
     const { out, prompt } = job.terms
     job.replying = true
     job.pending = [token]
-    const { text, finish } = job.completion.accept(this.#options.vocabulary.piece(token))
+    const { text, finish } = job.completion.accept(this.#vocabulary.piece(token))
     const completionTokens = job.completion.tokens
     if (text !== "") out.push({ text, completionTokens })
     if (finish !== undefined) {
@@ -274,11 +222,7 @@ export class StepLoop {
 
   /** What the sequence holds is no longer certain, so nothing of it may be used again. */
   #fail(job: Job, cause: unknown): void {
-    if (job.slot !== undefined) {
-      this.#native.clear(job.slot.id)
-      job.slot.tokens.length = 0
-      this.#checkpoints.dropAfter(job.slot, 0)
-    }
+    if (job.slot !== undefined) this.#memory.forget(job.slot)
     this.#leave(job, Exit.fail(failed(cause)))
   }
 }

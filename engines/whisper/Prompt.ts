@@ -17,6 +17,8 @@ export interface PromptRequest {
   readonly timestamps: boolean
   /** Seconds of audio in the window, without padding. */
   readonly seconds: number
+  /** See TranscribeRequest: less is read and less is written. */
+  readonly caption?: boolean
 }
 
 /**
@@ -26,11 +28,20 @@ export interface PromptRequest {
 const BYTES_PER_SECOND = 24
 const BYTES_SPARE = 30
 
+/**
+ * Tokens a second of a caption in merged vocabularies, so that one that repeats itself ends soon. Fast English is 6 tokens
+ * a second; scripts that the vocabulary spells in bytes take several times as many. A guess.
+ */
+const CAPTION_TOKENS_PER_SECOND = 16
+const CAPTION_TOKENS_SPARE = 8
+
 /** Half the context, 224 tokens of 448, for merged vocabularies: the reference decoder's limit. */
-const sampleTokens = (model: WhisperModel, seconds: number): number =>
-  model.byteTokens
-    ? Math.ceil(BYTES_PER_SECOND * seconds) + BYTES_SPARE
-    : Math.floor(model.targetPositions / 2)
+const sampleTokens = (model: WhisperModel, { caption, seconds }: PromptRequest): number => {
+  if (model.byteTokens) return Math.ceil(BYTES_PER_SECOND * seconds) + BYTES_SPARE
+  const most = Math.floor(model.targetPositions / 2)
+  if (caption !== true) return most
+  return Math.min(most, Math.ceil(CAPTION_TOKENS_PER_SECOND * seconds) + CAPTION_TOKENS_SPARE)
+}
 
 export const promptOf = (model: WhisperModel, request: PromptRequest): Prompt => {
   const start = [
@@ -39,15 +50,15 @@ export const promptOf = (model: WhisperModel, request: PromptRequest): Prompt =>
     ...(request.languageToken === undefined || model.transcribe === undefined ? [] : [model.transcribe]),
     ...(request.timestamps ? [] : [model.noTimestamps]),
   ]
-  const earlier = conditioningTail(model, request.conditioning, start.length, request.seconds)
+  const earlier = conditioningTail(model, request, start.length)
   const front =
     earlier.length === 0 || model.startOfPrevious === undefined ? [] : [model.startOfPrevious, ...earlier]
   const tokens = [...front, ...start]
-  const room = model.targetPositions - tokens.length
+  const free = model.targetPositions - tokens.length
   return {
     tokens,
     startAt: front.length,
-    sampleLimit: Math.max(1, Math.min(room, sampleTokens(model, request.seconds))),
+    sampleLimit: Math.max(1, Math.min(free, sampleTokens(model, request))),
   }
 }
 
@@ -61,16 +72,22 @@ const BYTES_OF_CONDITIONING = 200
 export const conditioningLimit = (model: WhisperModel): number =>
   model.byteTokens ? BYTES_OF_CONDITIONING : Math.floor(model.targetPositions / 2) - 1
 
-/** The end of the conditioning, never so much that the output lacks room. */
+/**
+ * Tokens of earlier text in front of a caption: a sentence or two. Each of them costs a row of the vocabulary's width, and
+ * 223 cost more than a caption of a few seconds (measured at base shape).
+ */
+const CAPTION_CONDITIONING = 32
+
+/** The end of the conditioning, never so much that the output lacks space. */
 const conditioningTail = (
   model: WhisperModel,
-  conditioning: ReadonlyArray<number>,
+  request: PromptRequest,
   startLength: number,
-  seconds: number,
 ): ReadonlyArray<number> => {
-  const room = model.targetPositions - startLength - 1 - sampleTokens(model, seconds)
-  const most = Math.max(0, Math.min(conditioningLimit(model), room))
-  return most === 0 ? [] : conditioning.slice(-most)
+  const free = model.targetPositions - startLength - 1 - sampleTokens(model, request)
+  const limit = request.caption === true ? CAPTION_CONDITIONING : conditioningLimit(model)
+  const most = Math.max(0, Math.min(limit, free))
+  return most === 0 ? [] : request.conditioning.slice(-most)
 }
 
 /** Characters of a request's prompt that are looked at: many more than 223 tokens can hold. */

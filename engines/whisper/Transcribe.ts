@@ -37,6 +37,8 @@ export interface Loaded {
   readonly gate: Semaphore.Semaphore
   /** See WhisperOptions. */
   readonly variableLength: boolean
+  /** Whether the encoder takes less than a window, for captions: see ShortAudio. */
+  readonly shortAudio: boolean
   readonly pieceSamples: number | undefined
   /** Pieces of one request that are drafted side by side; 1 where that does not pay. */
   readonly piecesTogether: number
@@ -60,16 +62,22 @@ const languageOf = Effect.fnUntraced(function* (
   if (codes.length < 2) return codes[0] ?? "en"
   const output = yield* loaded.decoder.first([startOfTranscript], yield* hidden)
   const row = output.row(0)
-  return codes[argMax(Float32Array.from(codes, (code) => row[languages.get(code)!]!))]!
+  const code = codes[argMax(Float32Array.from(codes, (each) => row[languages.get(each)!]!))]!
+  loaded.decoder.end(output)
+  return code
 })
 
 const firstOf = <A>(values: Iterable<A>): A | undefined => [...values][0]
 
 const measured = new TextDecoder("utf-8", { ignoreBOM: true })
 
-/** Climbs the temperature ladder until an attempt is good, silence, or the last. */
-const decodeWindow = Effect.fnUntraced(function* (loaded: Loaded, read: ReadPrompt, requested: number) {
-  const ladder = Fallback.temperatures(requested)
+/** Climbs the temperature ladder until an attempt is good, silence, or the last. A caption gets one attempt. */
+const decodeWindow = Effect.fnUntraced(function* (
+  loaded: Loaded,
+  read: ReadPrompt,
+  { caption, temperature: requested }: TranscribeRequest,
+) {
+  const ladder = caption === true ? [requested] : Fallback.temperatures(requested)
   for (const temperature of ladder) {
     const result = yield* attempt(loaded.model, loaded.decoder, read, temperature)
     const spoken = result.tokens.filter((token) => token < loaded.model.layout.endOfText)
@@ -120,12 +128,12 @@ const promptFor = (
   language: string,
   { samples }: Pick<Piece, "samples">,
   conditioning: ReadonlyArray<number>,
-  timestamps: boolean,
+  how: { readonly timestamps: boolean; readonly caption: boolean },
 ) =>
   promptOf(model, {
     languageToken: model.languages.get(language) ?? firstOf(model.languages.values()),
     conditioning,
-    timestamps,
+    ...how,
     seconds: samples.length / model.features.rateHz,
   })
 
@@ -152,7 +160,7 @@ const piecesOf = Effect.fnUntraced(function* (
   }
   if (cuts.length === 1) return alone
   const pieces = yield* Effect.forEach(cuts, (cut, i) =>
-    Effect.map(i === 0 ? Effect.succeed(first.hidden) : encode(loaded, cut.samples, undefined), (hidden) => ({
+    Effect.map(i === 0 ? Effect.succeed(first.hidden) : encode(loaded, cut.samples, {}), (hidden) => ({
       ...cut,
       hidden,
     })),
@@ -162,7 +170,7 @@ const piecesOf = Effect.fnUntraced(function* (
     loaded.model,
     loaded.decoder,
     pieces.map(({ hidden }) => hidden),
-    promptFor(loaded, language, longest, [], true),
+    promptFor(loaded, language, longest, [], { timestamps: true, caption: false }),
   )
   return pieces.map((piece, i) => ({ ...piece, expected: drafts[i]! }))
 })
@@ -185,11 +193,12 @@ const hearPiece = Effect.fnUntraced(function* (
   const seconds = piece.samples.length / model.features.rateHz
   const conditioning = previousTokens.length > 0 ? previousTokens : encodeHint(model, request.prompt)
   const timestamps = request.timestamps ?? true
-  const prompt = promptFor(loaded, language, piece, conditioning, timestamps)
+  const caption = request.caption === true
+  const prompt = promptFor(loaded, language, piece, conditioning, { timestamps, caption })
   const { expected } = piece
   const draft = request.draft ?? []
   const read = yield* readPrompt(model, loaded.decoder, piece.hidden, prompt, { timestamps, draft, expected })
-  const { tokens, temperature, measures } = yield* decodeWindow(loaded, read, request.temperature)
+  const { tokens, temperature, measures } = yield* decodeWindow(loaded, read, request)
   loaded.decoder.end(read.output)
   if (Fallback.isSilence(measures)) {
     return { consumedSamples: consumedOf(loaded, request, piece, seconds), previousTokens, tokens: [] }
@@ -235,7 +244,7 @@ export const transcribe = Effect.fnUntraced(function* (
   out: Outlet<TranscribeStarted, Segment>,
 ): Effect.fn.Return<TranscribeEnd, EngineError> {
   const samples = pieceOf(loaded, request.samples, request.last)
-  const hidden = yield* Effect.cached(encode(loaded, samples, request.stream))
+  const hidden = yield* Effect.cached(encode(loaded, samples, request))
   const language = yield* languageOf(loaded, request, hidden)
   out.started({ language })
   let { previousTokens } = request

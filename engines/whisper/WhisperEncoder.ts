@@ -1,19 +1,36 @@
 // Samples → encoder output: how much of a window is decoded at once, its features, and the encoder's native call.
 // Called by Transcribe once a window; it must not know tokens or text.
 import * as Effect from "effect/Effect"
-import { EngineError } from "../Engine.ts"
+import { EngineError, type TranscribeRequest } from "../Engine.ts"
 import { firstPiece } from "../shared/listening/QuietPoint.ts"
 import { numeric } from "../shared/onnx/Tensors.ts"
 import type { Loaded } from "./Transcribe.ts"
+import type { WhisperModel } from "./WhisperModel.ts"
 
 /** Padding behind short audio for `variableLength` encoders, frames; the demonstration model was measured with it. */
 const TAIL_FRAMES = 20
 /** Such encoders downsample by four. */
 const FRAME_MULTIPLE = 4
 
-const framesFor = (loaded: Loaded, samples: number): number => {
+/**
+ * Silence behind a caption's audio where the published weights get less than a window, frames: 1 s. A guess: they were
+ * trained with silence up to 30 s.
+ */
+const CAPTION_TAIL_FRAMES = 100
+/** Lengths of captions are rounded up to this: 32 encoder outputs. */
+const CAPTION_MULTIPLE = 64
+
+/** Mel frames of a caption with so many samples, at most a whole window's. */
+export const captionFrames = ({ features, windowSamples }: WhisperModel, samples: number): number => {
+  const needed = Math.ceil(samples / features.hopSamples) + CAPTION_TAIL_FRAMES
+  const rounded = Math.ceil(needed / CAPTION_MULTIPLE) * CAPTION_MULTIPLE
+  return Math.min(windowSamples / features.hopSamples, rounded)
+}
+
+const framesFor = (loaded: Loaded, samples: number, caption: boolean): number => {
   const { hopSamples } = loaded.model.features
   const all = loaded.model.windowSamples / hopSamples
+  if (caption && loaded.shortAudio) return captionFrames(loaded.model, samples)
   if (!loaded.variableLength) return all
   const needed = Math.ceil(samples / hopSamples) + TAIL_FRAMES
   return Math.min(all, Math.ceil(needed / FRAME_MULTIPLE) * FRAME_MULTIPLE)
@@ -49,9 +66,9 @@ const featuresOf = (
 export const encode = Effect.fnUntraced(function* (
   loaded: Loaded,
   samples: Float32Array,
-  stream: number | undefined,
+  { caption = false, stream }: Pick<TranscribeRequest, "caption" | "stream">,
 ) {
-  const frames = framesFor(loaded, samples.length)
+  const frames = framesFor(loaded, samples.length, caption)
   const features = featuresOf(loaded, samples, frames, stream)
   const { type } = loaded.encoder.inputs.get("input_features")!
   const tensor = numeric(type, features, [1, loaded.model.features.melBins, frames])

@@ -10,6 +10,9 @@ import * as Semaphore from "effect/Semaphore"
 import { type EngineDescriptor, EngineError, type EngineSpec, type TranscriptionEngine } from "../Engine.ts"
 import { decodeOptions, fileOf } from "../shared/EngineSpecFiles.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
+import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
+import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
+import { captionCost, type OpenEncoder, openEncoder } from "./CaptionEncoder.ts"
 import * as DecoderGraph from "./DecoderGraph.ts"
 import { takesDrafts } from "./Drafts.ts"
 import * as LogMel from "./LogMel.ts"
@@ -41,6 +44,18 @@ const checkEncoder = (
     : Effect.void
 }
 
+/** Encoders for audio of any length need no change of their graph. */
+const openEncoderOf = Effect.fnUntraced(function* (
+  spec: EngineSpec,
+  model: WhisperModel,
+  onnx: OnnxSession.OnnxOptions,
+  variableLength: boolean,
+): Effect.fn.Return<OpenEncoder, EngineError, Scope.Scope> {
+  const path = yield* fileOf(spec, "encoder")
+  if (!variableLength) return yield* openEncoder(path, model, onnx)
+  return { encoder: yield* OnnxSession.open(path, onnx), shortAudio: false, refusal: undefined }
+})
+
 const acquire = Effect.fnUntraced(function* (
   spec: EngineSpec,
 ): Effect.fn.Return<TranscriptionEngine, EngineError, Scope.Scope> {
@@ -49,17 +64,13 @@ const acquire = Effect.fnUntraced(function* (
   const onnx = yield* OnnxSession.optionsOf(spec)
   const openRole = (role: string) =>
     Effect.flatMap(fileOf(spec, role), (path) => OnnxSession.open(path, onnx))
-  const encoder = yield* openRole("encoder")
-  yield* checkEncoder(
-    yield* OnnxSession.inputNamed(encoder, ["input_features"]),
-    model,
-    options.variableLength,
-  )
+  const { variableLength, pieceSeconds } = options
+  const { encoder, refusal, shortAudio } = yield* openEncoderOf(spec, model, onnx, variableLength)
+  yield* checkEncoder(yield* OnnxSession.inputNamed(encoder, ["input_features"]), model, variableLength)
   yield* OnnxSession.outputNamed(encoder, ["last_hidden_state"])
   const gate = Semaphore.makeUnsafe(1)
   const decoder = yield* DecoderGraph.make(yield* openRole("decoder"), gate)
   const mel = yield* LogMel.make(model.features)
-  const { variableLength, pieceSeconds } = options
   const pieceSamples = pieceSeconds === undefined ? undefined : pieceSeconds * model.features.rateHz
   const own = model.languages.size === 0 ? ["en"] : [...model.languages.keys()]
   const languages = [...new Set([...own, ...options.acceptLanguages])]
@@ -67,7 +78,11 @@ const acquire = Effect.fnUntraced(function* (
   const parts = { model, encoder, decoder, mel, melMemory, gate }
   const drafts = pieceSamples !== undefined && (yield* takesDrafts(model, decoder))
   const piecesTogether = drafts ? PIECES_TOGETHER : 1
-  const loaded: Loaded = { ...parts, variableLength, pieceSamples, piecesTogether, languages }
+  const loaded: Loaded = { ...parts, variableLength, shortAudio, pieceSamples, piecesTogether, languages }
+  const captions = shortAudio ? yield* captionCost(loaded) : undefined
+  if (refusal !== undefined) {
+    process.stderr.write(`warning: captions of ${spec.modelId} encode whole windows: ${refusal}\n`)
+  }
   return {
     kind: "transcription",
     facts: {
@@ -75,6 +90,7 @@ const acquire = Effect.fnUntraced(function* (
       windowSeconds: model.windowSamples / model.features.rateHz,
       ...(pieceSeconds === undefined ? {} : { closedSeconds: closedSamples(loaded) / model.features.rateHz }),
       ...(drafts ? { togetherSeconds: PIECES_TOGETHER * pieceSeconds! } : {}),
+      ...(captions === undefined ? {} : { captions }),
       languages,
       detectsLanguage: own.length > 1,
       summary: `whisper, width ${model.width}, ${decoder.layers} decoder layers, ${own.length} language${own.length === 1 ? "" : "s"}`,
@@ -86,5 +102,7 @@ const acquire = Effect.fnUntraced(function* (
 export const whisperHfOnnx: EngineDescriptor = {
   adapter: "whisper-hf-onnx",
   kind: "transcription",
+  chooseThreads,
+  limitThreads,
   acquire,
 }

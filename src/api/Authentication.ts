@@ -1,7 +1,7 @@
 // Who is calling: the bearer credential becomes a Principal, which handlers read as the service `Caller`.
 // Every edge endpoint except /health passes here, over HTTP as middleware and over WebSocket by `identify`.
 import { Context, Effect, Layer, Redacted } from "effect"
-import type { HttpServerRequest } from "effect/http"
+import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import { type AuthUnavailable, type RateLimited, Unauthorized } from "#domain/Errors.ts"
 import { Accounts, type Principal } from "#store/Accounts.ts"
@@ -99,15 +99,37 @@ export const bearerOf = ({ headers }: HttpServerRequest.HttpServerRequest): stri
   return /^bearer /i.test(header) ? header.slice("bearer ".length).trim() : ""
 }
 
+/** Runs a handler for the caller of the request's bearer header, or answers why there is none. */
+export type Authenticate = <E, R>(
+  handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
+) => Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  E,
+  Exclude<R, Caller> | HttpServerRequest.HttpServerRequest
+>
+
+const authenticateWith =
+  (identifyNow: Identify, credential: string): Authenticate =>
+  (handler) =>
+    Effect.matchEffect(identifyNow(credential), {
+      onFailure: errorResponse,
+      onSuccess: (principal) => Effect.provideService(handler, Caller, principal),
+    })
+
+/** Authentication for routes that are served without HttpApiBuilder (see EdgeRoutes). */
+export const makeAuthenticate: Effect.Effect<Authenticate, never, IdentityServices> = Effect.map(
+  makeIdentify,
+  (identifyNow) => (handler) =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+      authenticateWith(identifyNow, bearerOf(request))(handler),
+    ),
+)
+
 export const AuthenticationLive: Layer.Layer<Authentication, never, IdentityServices> = Layer.effect(
   Authentication,
   Effect.map(makeIdentify, (identifyNow) =>
     Authentication.of({
-      bearer: (handler, { credential }) =>
-        Effect.matchEffect(identifyNow(Redacted.value(credential)), {
-          onFailure: errorResponse,
-          onSuccess: (principal) => Effect.provideService(handler, Caller, principal),
-        }),
+      bearer: (handler, { credential }) => authenticateWith(identifyNow, Redacted.value(credential))(handler),
     }),
   ),
 )

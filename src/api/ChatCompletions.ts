@@ -60,7 +60,7 @@ const streamFrames = (head: Head, { timing, usage }: Extras): StreamFrames => ({
   },
 })
 
-export const chatCompletions = Effect.fn("ChatCompletions.create")(function* (
+export const chatCompletions = Effect.fnUntraced(function* (
   httpRequest: HttpServerRequest.HttpServerRequest,
 ) {
   const body = yield* readRequest(httpRequest)

@@ -64,9 +64,7 @@ const streamFrames = (head: CompletionHead, { timing, usage }: Extras): StreamFr
   }
 }
 
-export const completions = Effect.fn("Completions.create")(function* (
-  httpRequest: HttpServerRequest.HttpServerRequest,
-) {
+export const completions = Effect.fnUntraced(function* (httpRequest: HttpServerRequest.HttpServerRequest) {
   const body = yield* readRequest(httpRequest)
   const { generation, head } = yield* beginCompletion(
     yield* Caller,

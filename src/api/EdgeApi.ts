@@ -1,4 +1,4 @@
-// The edge role's endpoints as one definition: what OpenAPI prints and what EdgeRoutes serves. Rows, no logic.
+// The edge role's endpoints as one definition: what OpenAPI prints and what EdgeRoutes serves.
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { ChatCompletion, ChatRequest } from "#domain/Chat.ts"
@@ -254,13 +254,17 @@ export class SystemGroup extends HttpApiGroup.make("System").add(
   HttpApiEndpoint.get("health", "/health", { success: HealthRecord }),
 ) {}
 
-export class EdgeApi extends HttpApi.make("edgewise")
-  .add(TextGroup)
+/** The endpoints that EdgeRoutes serves with HttpApiBuilder: all but those of text. */
+export class BuiltApi extends HttpApi.make("edgewise")
   .add(SpeechGroup)
   .add(TranscriptionGroup)
   .add(ModelsGroup)
   .add(OperationsGroup)
-  .add(SystemGroup)
+  .add(SystemGroup) {}
+
+export class EdgeApi extends HttpApi.make("edgewise")
+  .add(TextGroup)
+  .addHttpApi(BuiltApi)
   .annotateMerge(
     OpenApi.annotations({
       title: "edgewise",

@@ -19,10 +19,10 @@ export const memoryFamilies: Effect.Effect<ReadonlyArray<Family>, never, Device>
       alone(Number((ladder?.share() ?? 0).toFixed(4))),
     ),
     gauge("memory_rung", "Rung of the memory ladder: 0 calm, 1 lean, 2 busy, 3 full.", alone(rung)),
-    gauge("cpu_threads", "CPU threads that there are.", alone(threads)),
+    gauge("cpu_threads", "CPU threads that there are for models.", alone(threads)),
     gauge(
       "cpu_threads_claimed",
-      "CPU threads that the ledger has promised to models.",
+      "CPU threads that the models that work at the moment share.",
       alone(claimedThreads),
     ),
   ]

@@ -77,6 +77,11 @@ export const modelFamilies = (views: ReadonlyArray<ModelView>): ReadonlyArray<Fa
       perHost(({ host }) => host.heldBytes()),
     ),
     gauge(
+      "model_threads",
+      "CPU threads that the model may use at the moment.",
+      perHost(({ host }) => host.threadsNow()),
+    ),
+    gauge(
       "cancel_to_idle_ms_max",
       "Longest time between cancelling a request and its slot being free, since the model was loaded.",
       perHost(({ gauges }) => Math.round(gauges.slowestCancelMs * 10) / 10),

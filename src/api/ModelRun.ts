@@ -53,6 +53,9 @@ export interface ModelRun<Started, End> {
 
 export type ModelRunServices = Accounts | Drain | ModelRegistry | UsageLedger
 
+/** Of a request whose key is revoked while it runs. Made once: an error with its stack costs more than it tells. */
+const refused = Effect.fail(new Unauthorized({ reason: "invalid-key" }))
+
 /** Sets aside the most that a request can cost; released when the scope closes, unless it is charged before. */
 export const reserveFor = (
   principal: Principal,
@@ -125,7 +128,6 @@ export const beginRun = <Started, Unit, End>(
       revoked = true
       fiber.interruptUnsafe()
     })
-    const refused = Effect.fail(new Unauthorized({ reason: "invalid-key" }))
     fiber.addObserver((exit) => {
       leave()
       if (Deferred.isDoneUnsafe(started)) return

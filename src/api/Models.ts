@@ -6,6 +6,7 @@ import { ModelRegistry } from "#actors/ModelRegistry.ts"
 import type { ModelView } from "#actors/ModelView.ts"
 import { ModelNotLoaded } from "#domain/Errors.ts"
 import type { ModelEntry } from "#domain/Model.ts"
+import { ThreadChoice, ThreadWork } from "#domain/threads/ThreadChoice.ts"
 import { Caller } from "./Authentication.ts"
 import { idOfModelPath, pathOf } from "./Unmatched.ts"
 
@@ -21,6 +22,15 @@ export const ModelListEntry = Schema.Struct({
 
 export const ModelList = Schema.Struct({ object: Schema.Literal("list"), data: Schema.Array(ModelListEntry) })
 
+/** CPU threads of a loaded model. */
+export const ModelThreads = Schema.Struct({
+  source: ThreadChoice.fields.source,
+  /** What was chosen by size of a step, and the times that were measured. */
+  works: Schema.Array(ThreadWork),
+  /** The most that it may use at this moment: fewer while other models work. */
+  now: Schema.Int,
+})
+
 export const ModelStatusRecord = Schema.Struct({
   loaded: Schema.Array(Schema.String),
   loading_status: Schema.Record(Schema.String, Schema.Literals(["loaded", "loading", "unloaded", "failed"])),
@@ -28,6 +38,8 @@ export const ModelStatusRecord = Schema.Struct({
   repository: Schema.String,
   /** Failed models and why; for superadmins only. */
   failures: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+  /** CPU threads of loaded models; for superadmins only. */
+  threads: Schema.optionalKey(Schema.Record(Schema.String, ModelThreads)),
 })
 
 /** Where this node's catalog lies, shown as `repository`; set by main. */
@@ -57,6 +69,16 @@ export const failuresOf = (views: ReadonlyArray<ModelView>): Readonly<Record<str
       status === "failed" ? [[entry.id, lastFailure === "" ? "no reason is known" : lastFailure]] : [],
     ),
   )
+/** CPU threads of the loaded models. For operators. */
+const threadsOf = (views: ReadonlyArray<ModelView>): Readonly<Record<string, typeof ModelThreads.Type>> =>
+  Object.fromEntries(
+    views.flatMap(({ entry, host, status }) =>
+      status === "loaded" && host?.threads !== undefined
+        ? [[entry.id, { ...host.threads, now: host.threadsNow() }]]
+        : [],
+    ),
+  )
+
 /** The model's entry of the list, whether it is loaded or not. */
 export const oneModel = Effect.fn("Models.one")(function* (request: HttpServerRequest.HttpServerRequest) {
   const id = idOfModelPath(pathOf(request.url)) ?? ""
@@ -73,6 +95,6 @@ export const modelStatus = Effect.gen(function* () {
     loaded: views.filter(({ status }) => status === "loaded").map(({ entry }) => entry.id),
     loading_status: Object.fromEntries(views.map(({ entry, status }) => [entry.id, status])),
     repository: isOperator ? repository : basename(repository),
-    ...(isOperator ? { failures: failuresOf(views) } : {}),
+    ...(isOperator ? { failures: failuresOf(views), threads: threadsOf(views) } : {}),
   })
 })

@@ -2,6 +2,7 @@
 // All of it is the node's own HTTP interface: these need a key, and the first two one with the superadmin scope.
 import { Console, Effect, Option, Schema } from "effect"
 import { Argument, CliError, Command, Flag } from "effect/cli"
+import { describeThreads, describeTrial, ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import {
   expectStatus,
   type NodeAccess,
@@ -11,7 +12,7 @@ import {
   send,
   textOf,
 } from "./NodeClient.ts"
-import { jsonFlag } from "./Usage.ts"
+import { jsonFlag, table } from "./Usage.ts"
 
 /** A node that is there answers this at once; a list is not worth more waiting. A guess. */
 const statusTimeoutMs = 2_000
@@ -20,21 +21,29 @@ const States = Schema.Struct({
   loading_status: Schema.Record(Schema.String, Schema.String),
   /** For superadmin keys only. */
   failures: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+  threads: Schema.optionalKey(
+    Schema.Record(Schema.String, Schema.Struct({ ...ThreadChoice.fields, now: Schema.Int })),
+  ),
 })
 export type NodeStates = typeof States.Type
+const local = (detail: string) => new NodeRefused({ status: 0, detail })
+const notARecord = local("the node's answer is not a record")
 const decodeStates = Schema.decodeUnknownEffect(Schema.fromJsonString(States))
+
+const askStates = (access: NodeAccess) =>
+  Effect.gen(function* () {
+    const incoming = yield* send(access, { method: "GET", target: "/v1/models/status" })
+    const text = yield* textOf(yield* expectStatus(incoming, 200))
+    return { text, states: yield* Effect.mapError(decodeStates(text), () => notARecord) }
+  })
 
 /** Load states and failures by model, from the node that the settings or flags name; undefined where none answers. */
 export const loadStates = (given: {
   readonly url: Option.Option<string>
   readonly key: Option.Option<string>
 }): Effect.Effect<NodeStates | undefined> =>
-  Effect.gen(function* () {
-    const access = yield* nodeAccess(given)
-    const incoming = yield* send(access, { method: "GET", target: "/v1/models/status" })
-    const text = yield* textOf(yield* expectStatus(incoming, 200))
-    return yield* decodeStates(text)
-  }).pipe(
+  Effect.flatMap(nodeAccess(given), askStates).pipe(
+    Effect.map(({ states }) => states),
     Effect.scoped,
     Effect.timeoutOption(statusTimeoutMs),
     Effect.map(Option.getOrUndefined),
@@ -65,16 +74,37 @@ const Answer = Schema.fromJsonString(
 )
 const decodeAnswer = Schema.decodeUnknownEffect(Answer)
 
-const local = (detail: string) => new NodeRefused({ status: 0, detail })
-
 const report = Effect.fnUntraced(function* (text: string, json: boolean) {
-  const answer = yield* Effect.mapError(decodeAnswer(text), () => local("the node's answer is not a record"))
+  const answer = yield* Effect.mapError(decodeAnswer(text), () => notARecord)
   const { errors = [], message, unloaded_models: unloaded = [] } = answer
   if (json) yield* Console.log(JSON.stringify(JSON.parse(text), null, 2))
   else if (message !== undefined) yield* Console.log(message)
   else yield* Console.log(unloaded.length === 0 ? "nothing was loaded" : `unloaded ${unloaded.join(", ")}`)
   if (errors.length > 0) return yield* local(errors.join("; "))
 })
+
+export const statusOfModels = Command.make(
+  "status",
+  { json: jsonFlag, ...nodeFlags },
+  Effect.fn(function* ({ json, key, url }) {
+    const { states, text } = yield* Effect.flatMap(nodeAccess({ url, key }), askStates)
+    if (json) return yield* Console.log(JSON.stringify(JSON.parse(text), null, 2))
+    const { failures = {}, loading_status: statuses, threads = {} } = states
+    const rows = Object.entries(statuses).map(([id, status]) => {
+      const choice = threads[id]
+      const chosen = choice === undefined ? "" : describeThreads(choice)
+      return [id, status, chosen, choice === undefined ? "" : String(choice.now), choice?.source ?? ""]
+    })
+    yield* Console.log(table(["id", "status", "threads", "now", "from"], rows))
+    for (const [id, choice] of Object.entries(threads)) {
+      const measured = describeTrial(choice)
+      if (measured !== "") yield* Console.log(`${id}: ${measured}`)
+    }
+    for (const [id, reason] of Object.entries(failures)) yield* Console.log(`${id}: ${reason}`)
+  }, Effect.scoped),
+).pipe(
+  Command.withDescription("Models of a running node: their states, their CPU threads and what was measured"),
+)
 
 export const loadModel = Command.make(
   "load",

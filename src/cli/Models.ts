@@ -5,7 +5,7 @@ import { Command } from "effect/cli"
 import { deployments } from "#store/ModelFiles.ts"
 import { weightsDir } from "#store/Weights.ts"
 import { load } from "../Config.ts"
-import { loadModel, loadStates, unloadModel } from "./ModelControl.ts"
+import { loadModel, loadStates, statusOfModels, unloadModel } from "./ModelControl.ts"
 import { nodeFlags } from "./NodeClient.ts"
 import { pull } from "./Pull.ts"
 import { jsonFlag, printJson, table } from "./Usage.ts"
@@ -43,5 +43,5 @@ const list = Command.make(
 
 export const models = Command.make("models").pipe(
   Command.withDescription("Models of the catalog"),
-  Command.withSubcommands([list, pull, loadModel, unloadModel]),
+  Command.withSubcommands([list, statusOfModels, pull, loadModel, unloadModel]),
 )

@@ -46,6 +46,7 @@ import { processHome } from "#store/ProcessHome.ts"
 import { SigningKeys } from "#store/SigningKeys.ts"
 import { type Store, storeLayer } from "#store/Store.ts"
 import type { StoreUnavailable } from "#store/StoreErrors.ts"
+import { keptThreads } from "#store/ThreadFile.ts"
 import { weightsDir } from "#store/Weights.ts"
 import type { TransportSettings } from "#transport/TransportSettings.ts"
 import * as UwsServer from "#transport/UwsServer.ts"
@@ -183,4 +184,5 @@ export const nodeLayer = (
     Layer.provideMerge(processHome(config.dataDir, ringFolder(uploadFolder(config)))),
     Layer.provideMerge(Layer.effectDiscard(edgeLock(config.dataDir))),
     Layer.provideMerge(compiledCode(config.dataDir)),
+    Layer.provideMerge(keptThreads(config.dataDir)),
   )

@@ -141,7 +141,8 @@ export const settingFlags = {
   logLevel: flagOf("logLevel"),
 } satisfies Record<SettingName, unknown>
 
-type Given = { readonly [K in SettingName]: Option.Option<string> }
+/** Some or all of them. */
+type Given = { readonly [K in SettingName]?: Option.Option<string> }
 
 /** The flags that were given. */
 export const textsOf = (given: Given): Partial<Record<SettingName, string>> => {

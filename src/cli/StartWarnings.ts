@@ -1,6 +1,8 @@
 // What serve warns of at the start and check reports: a system clock that cannot be right (session tokens, receipts and signing
-// keys carry its time), and a memory budget in which no model fits.
+// keys carry its time), a memory budget in which no model fits, and a machine with one CPU thread.
 import { Clock, Effect } from "effect"
+import { readCores } from "#actors/threads/ReadCores.ts"
+import { type MachineCores, mostThreads } from "#domain/threads/MachineCores.ts"
 import { signingKeysIn } from "#store/SigningKeyFile.ts"
 import { type Config, settings } from "../Config.ts"
 
@@ -38,8 +40,19 @@ export const memoryProblem = ({ memoryMb }: Config): string | undefined => {
   return `${settings.memoryMb.variable}: ${memoryMb} MB is less than this process has without any model; no model can be loaded`
 }
 
+/** What there is to say of a machine or container with one CPU thread, or undefined. Everything works on it. */
+export const processorProblem = (machine: MachineCores): string | undefined => {
+  if (mostThreads(machine) > 1) return undefined
+  const { hardwareThreads, quota } = machine
+  const why =
+    hardwareThreads === 1
+      ? "this process may use one CPU thread"
+      : `the CPU limit of this container is ${(quota ?? 1).toFixed(2)} processors`
+  return `${why}: every model runs on one thread, and models that work at the same time slow each other down`
+}
+
 /** All of them, in words for the log. */
 export const startWarnings = (config: Config): Effect.Effect<ReadonlyArray<string>> =>
   Effect.map(clockProblem(config), (clock) =>
-    [clock, memoryProblem(config)].filter((problem) => problem !== undefined),
+    [clock, memoryProblem(config), processorProblem(readCores())].filter((problem) => problem !== undefined),
   )

@@ -45,16 +45,20 @@ export const Price = Schema.Struct({
   perMinute: Schema.optionalKey(MicroDollars),
 })
 
-/** How the engine of a model is run. Defaults are the design's: one process, one thread, 64 waiting. */
+/** How the engine of a model is run. */
 export const Runtime = Schema.Struct({
   /** `process` survives native crashes and gives memory back; `thread` shares the gateway's fate. */
   isolation: Schema.Literals(["process", "thread"]).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed("process" as const)),
   ),
-  /** CPU threads claimed from the node's ledger. */
-  threads: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 256 })).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(1)),
-  ),
+  /**
+   * CPU threads. `auto`: as many as pay on this machine, fewer while other models work (docs/operations.md). A number is
+   * used as it stands, whatever else works.
+   */
+  threads: Schema.Union([
+    Schema.Literal("auto"),
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 256 })),
+  ]).pipe(Schema.withDecodingDefaultKey(Effect.succeed("auto" as const))),
   /** Requests that may wait for a slot; one more is answered 503. */
   waitingLine: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 })).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed(64)),
@@ -97,6 +101,8 @@ export const SpeechLimits = Schema.Struct({
 export const TranscriptionDefaults = Schema.Struct({
   /** Language when a request names none; absent where the model detects it. */
   defaultLanguage: Schema.optionalKey(Schema.String),
+  /** Id of a smaller model of the catalog that captions live sessions; the final result is this model's own. */
+  draft: Schema.optionalKey(ModelId),
 })
 
 export const ModelEntry = Schema.Struct({

@@ -10,6 +10,7 @@ export const logEvents = {
   "model cannot be loaded": "warn",
   "model loading": "info",
   "model ready": "info",
+  "model threads limited": "warn",
   "model load failed": "error",
   "model refused for memory": "warn",
   "model unloaded": "info",

@@ -2,6 +2,7 @@
 // entry's weights are, and whether they are sound, is ModelFiles' subject. Called by serve, check and the models commands.
 import { Effect, Result, Schema } from "effect"
 import { Catalog } from "#domain/Model.ts"
+import { draftMistakes } from "#domain/ModelDrafts.ts"
 import { aliasMistakes } from "#domain/ModelNames.ts"
 import { entryMistakes, folderMistakes } from "./CatalogEntry.ts"
 import type { JsonPlaces } from "./JsonPlaces.ts"
@@ -68,6 +69,7 @@ const check = (path: string, regions: ReadonlyArray<string> | undefined) => (jso
       ...(isEmpty ? [{ path: ["models"], problem: "the catalog has no model" }] : []),
       ...idsTwice(json, entries),
       ...(Result.isSuccess(decoded) ? aliasMistakes(decoded.success.models) : []),
+      ...(Result.isSuccess(decoded) ? draftMistakes(decoded.success.models) : []),
       ...entries.flatMap((entry, index) =>
         inEntry(index, [...entryMistakes(entry, regions), ...(folders[index] ?? [])]),
       ),

@@ -2,23 +2,29 @@
 // a single fiber asks the database for all of them, because a key may be revoked by another process.
 import { Duration, Effect } from "effect"
 import type { SqlError } from "effect/sql/SqlError"
+import { ShortLivedList } from "#domain/ShortLived.ts"
 
 /** The contract promises 5 s; half of it leaves room for a slow look. */
 const pollEvery = Duration.millis(2500)
 /** Ids asked for in one statement, so that no look takes long: about 0.1 ms a hundred. */
 const idsPerLook = 200
 
+interface Watcher {
+  readonly told: () => void
+  listedAt: number
+}
+
 /** `revokedAmong` answers which of some key ids are revoked by now. */
 export const makeRevocations = Effect.fnUntraced(function* (
   revokedAmong: (keyIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, SqlError>,
 ) {
   // Who must be told, by key; an entry goes with its last watcher, or when all have been told.
-  const watched = new Map<string, Set<() => void>>()
+  const watched = new Map<string, ShortLivedList<Watcher>>()
 
   const tell = (keyId: string): void => {
     const listeners = watched.get(keyId)
     watched.delete(keyId)
-    for (const told of listeners ?? []) told()
+    for (const { told } of listeners?.values() ?? []) told()
   }
 
   const look = Effect.gen(function* () {
@@ -35,13 +41,12 @@ export const makeRevocations = Effect.fnUntraced(function* (
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(pollEvery), look)))
 
   const listen = (keyId: string, told: () => void): (() => void) => {
-    const listeners = watched.get(keyId) ?? new Set()
+    const listeners = watched.get(keyId) ?? new ShortLivedList<Watcher>()
     watched.set(keyId, listeners)
-    // A function of its own: two watchers may come with the same one.
-    const listener = () => told()
-    listeners.add(listener)
+    const watcher: Watcher = { told, listedAt: -1 }
+    listeners.add(watcher)
     return () => {
-      listeners.delete(listener)
+      listeners.delete(watcher)
       if (listeners.size === 0 && watched.get(keyId) === listeners) watched.delete(keyId)
     }
   }

@@ -3,7 +3,7 @@
 //
 // A reservation and a settlement are synchronous changes of a Balance in memory; the database follows within 20 ms, a
 // batch a transaction. A crash loses the batch that was on its way, and nothing else.
-import { Clock, Context, Duration, Effect, Latch, Layer, type Scope, Semaphore } from "effect"
+import { Clock, Context, Duration, Effect, Latch, Layer, Scope, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
 import { PaymentRequired } from "#domain/Errors.ts"
 import { monotonicMs } from "#domain/Monotonic.ts"
@@ -211,14 +211,19 @@ const make = Effect.gen(function* () {
 
   return UsageLedger.of({
     reserve: (principal, estimateMicroDollars) =>
-      Effect.acquireRelease(
-        Effect.flatMap(monotonicMs, (nowMs) => {
-          const balance = balanceFor(principal.orgId)
-          return isFresh(balance, nowMs)
-            ? decide(principal, estimateMicroDollars, balance)
-            : lookAndDecide(principal, estimateMicroDollars)
-        }),
-        cancel,
+      // Not `acquireRelease`, which copies the map of all services when the scope closes; `cancel` needs none.
+      Effect.uninterruptible(
+        Effect.flatMap(Effect.scope, (scope) =>
+          Effect.tap(
+            Effect.flatMap(monotonicMs, (nowMs) => {
+              const balance = balanceFor(principal.orgId)
+              return isFresh(balance, nowMs)
+                ? decide(principal, estimateMicroDollars, balance)
+                : lookAndDecide(principal, estimateMicroDollars)
+            }),
+            (reservation) => Scope.addFinalizer(scope, cancel(reservation)),
+          ),
+        ),
       ),
 
     settle: (reservation, settlement) =>

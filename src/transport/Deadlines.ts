@@ -1,7 +1,8 @@
 // One timer for all deadlines of a listener: whoever waits on a peer registers and is asked at every sweep.
 // A timer per write or per request would cost more than the write. Knows nothing of HTTP.
+import { type Listed, ShortLivedList } from "#domain/ShortLived.ts"
 
-export interface Watched {
+export interface Watched extends Listed {
   /** Compares its own state with `nowMs` (the clock of `nowMs()`) and acts; may unwatch itself. */
   readonly sweep: (nowMs: number) => void
 }
@@ -10,7 +11,7 @@ export interface Watched {
 export const nowMs = (): number => performance.now()
 
 export class Deadlines {
-  private readonly watched = new Set<Watched>()
+  private readonly watched = new ShortLivedList<Watched>()
   private readonly intervalMs: number
   private timer: NodeJS.Timeout | undefined
 
@@ -41,6 +42,6 @@ export class Deadlines {
     if (this.watched.size === 0) return this.stop()
     const now = nowMs()
     // Over a copy: a sweep may end others, and one that begins anew must not be asked twice.
-    for (const one of [...this.watched]) if (this.watched.has(one)) one.sweep(now)
+    for (const one of this.watched.values()) if (one.listedAt >= 0) one.sweep(now)
   }
 }

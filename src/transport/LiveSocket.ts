@@ -29,6 +29,7 @@ const smallMessages = { burst: 2_048, perSecond: 200 }
 const tickMessages = 16_384
 
 export class LiveSocket implements Watched {
+  listedAt = -1
   private readonly exchange: Exchange
   private readonly listener: ListenerState
   private ws: WebSocket<UserData> | undefined

@@ -98,6 +98,7 @@ export const answerAndClose = (
 
 /** The one holder of `res` after the exchange is done: closes the connection when its time has come. */
 class Linger implements Watched, Ending {
+  listedAt = -1
   private readonly exchange: Exchange
   private readonly untilMs: number
 

@@ -19,6 +19,7 @@ const nothing = (): void => {}
 
 export class ReplySink implements Sink, Watched, Ending {
   private readonly exchange: Exchange
+  listedAt = -1
   private readonly onWritable: () => boolean
   private pending: Array<Chunk> = []
   private pendingBytes = 0

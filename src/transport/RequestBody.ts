@@ -21,6 +21,7 @@ export class RequestBody implements Watched {
   /** From content-length; undefined for a chunked body. */
   readonly lengthBytes: number | undefined
   receivedBytes = 0
+  listedAt = -1
   ended = false
   paused = false
   failure: BodyFailure | undefined

@@ -12,6 +12,7 @@ export class SizedReply implements Watched, Ending, Taker {
   private rest: Uint8Array
   private movedMs = nowMs()
   private renewedMs = this.movedMs
+  listedAt = -1
   private resume: () => void = () => {}
 
   constructor(exchange: Exchange, bytes: Uint8Array) {

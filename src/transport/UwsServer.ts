@@ -11,6 +11,7 @@ import { NewId } from "#api/Ids.ts"
 import type { RequestObserver } from "#api/NodeMeters.ts"
 import { CurrentNotes } from "#api/RequestNotes.ts"
 import type { IsTrusted } from "#domain/ClientAddress.ts"
+import { type Listed, ShortLivedList } from "#domain/ShortLived.ts"
 import { AnonymousBudget } from "./AnonymousBudget.ts"
 import { ConnectionGate } from "./ConnectionGate.ts"
 import { Deadlines } from "./Deadlines.ts"
@@ -110,14 +111,13 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
       address,
       serve: Effect.fnUntraced(function* (application, middleware) {
         const serveScope = yield* Effect.scope
-        const requests = Scope.forkUnsafe(serveScope, "parallel")
         const services = yield* Effect.context<never>()
         dispatcher.serve(
           HttpEffect.toHandled(noted(application), handleResponse, middleware) as Handled,
           services,
-          requests,
         )
-        // Runs before the requests' scope closes: what it interrupts is answered 503 on a connection that closes.
+        yield* Scope.addFinalizer(serveScope, dispatcher.interruptAll)
+        // Runs before the requests are interrupted: they are answered 503 on a connection that closes.
         yield* Scope.addFinalizer(serveScope, windDown({ accept: false }))
       }),
     }),
@@ -157,12 +157,23 @@ export const layer = (options: ListenOptions) =>
 
 // ---------------------------------------------------------------- requests
 
+/**
+ * Services that a request may have beside the node's own. With more than this many Effect copies the map of all services
+ * for the request; its router, the api and this file add nine.
+ */
+const servicesOfARequest = 16
+
+interface RunningRequest extends Listed {
+  readonly fiber: Fiber.Fiber<void>
+}
+
 /** Starts a fiber for each request, and knows how many run. */
 class Dispatcher {
   readonly state: ListenerState
   private handled: Handled | undefined
   private services: Context.Context<never> = Context.empty()
-  private scope: Scope.Scope | undefined
+  private readonly running = new ShortLivedList<RunningRequest>()
+  private stopped = false
   private readonly idleWaiters = new Set<() => void>()
   private readonly queue: RequestQueue
 
@@ -171,11 +182,16 @@ class Dispatcher {
     this.queue = new RequestQueue(state.ticks, (exchange) => this.run(exchange))
   }
 
-  serve(handled: Handled, services: Context.Context<never>, scope: Scope.Scope): void {
+  serve(handled: Handled, services: Context.Context<never>): void {
     this.handled = handled
-    this.services = services
-    this.scope = scope
+    this.services = Context.makeUnsafe(services.mapUnsafe, { maxDepth: servicesOfARequest })
   }
+
+  /** Interrupts the requests that run, and from now on every further one. */
+  readonly interruptAll: Effect.Effect<void> = Effect.suspend(() => {
+    this.stopped = true
+    return Fiber.interruptAll(this.running.values().map(({ fiber }) => fiber))
+  })
 
   readonly idle: Effect.Effect<void> = Effect.callback((resume) => {
     if (this.state.counters.inFlight === 0) return resume(Effect.void)
@@ -235,8 +251,7 @@ class Dispatcher {
   }
 
   private run(exchange: Exchange): void {
-    if (this.handled === undefined || this.scope === undefined)
-      return refuse(exchange, 503, "Service Unavailable")
+    if (this.handled === undefined) return refuse(exchange, 503, "Service Unavailable")
     const { counters } = this.state
     counters.requests++
     const request = new UwsRequest(exchange)
@@ -248,12 +263,15 @@ class Dispatcher {
     if (fiber.pollUnsafe() !== undefined) return this.finished(exchange)
     counters.inFlight++
     exchange.runs(fiber)
+    const running: RunningRequest = { fiber, listedAt: -1 }
+    this.running.add(running)
     fiber.addObserver(() => {
+      this.running.delete(running)
       counters.inFlight--
       this.finished(exchange)
       if (counters.inFlight === 0) for (const wake of [...this.idleWaiters]) wake()
     })
-    Fiber.runIn(fiber, this.scope)
+    if (this.stopped) fiber.interruptUnsafe()
   }
 
   /** A fiber that ended without an answer would leave its client waiting for ever. */

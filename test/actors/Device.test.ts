@@ -34,7 +34,6 @@ const want = (mb: number, change: Partial<Claim> = {}): Claim => ({
   placement: "host",
   weightBytes: mb * mebibyte,
   processBytes: 0,
-  threads: 1,
   ...change,
 })
 
@@ -68,15 +67,18 @@ describe("the host's ledger", () => {
     }).pipe(Effect.scoped, Effect.provide(onHost({ budgetBytes: 1_200 * mebibyte }))),
   )
 
-  it.effect("grants threads that are not promised to others, and one at least", () =>
+  it.effect("counts the CPU threads that working models use", () =>
     Effect.gen(function* () {
       const device = yield* Device
-      const granted = yield* Effect.forEach([1, 8, 4, 1], (threads) =>
-        Effect.map(device.claim(want(1, { threads })), (grant) => grant.threads),
-      )
-      expect(granted).toEqual([1, 3, 1, 1])
-      expect(device.host()).toMatchObject({ threads: 4, claimedThreads: 6 })
-    }).pipe(Effect.scoped, Effect.provide(onHost({ threads: 4 }))),
+      const first = device.threads.join(() => {})
+      expect(device.host()).toMatchObject({ threads: 4, claimedThreads: 0 })
+      first.works("interactive")
+      expect(device.host()).toMatchObject({ threads: 4, claimedThreads: 4 })
+      first.wants(3)
+      expect(device.host().claimedThreads).toBe(3)
+      first.leave()
+      expect(device.host().claimedThreads).toBe(0)
+    }).pipe(Effect.provide(onHost({ cores: { hardwareThreads: 4, cores: 4, quota: undefined } }))),
   )
 
   it.effect("places a GPU model on the host where there is no GPU", () =>

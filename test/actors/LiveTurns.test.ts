@@ -2,8 +2,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import * as fc from "fast-check"
-import { fullShare, LiveLoad, speakingMs } from "#actors/LiveLoad.ts"
+import { LiveLoad, speakingMs } from "#actors/LiveLoad.ts"
 import { LiveTurns } from "#actors/LiveTurns.ts"
+import { fullShare } from "#domain/LivePace.ts"
 
 const settled = Effect.repeat(Effect.yieldNow, { times: 20 })
 
@@ -73,11 +74,11 @@ describe("the load", () => {
         const load = new LiveLoad()
         let nowMs = 0
         for (const costMs of costs) {
-          load.began(nowMs)
-          load.began(nowMs)
+          load.began(nowMs, "caption")
+          load.began(nowMs, "caption")
           nowMs += costMs
-          load.ended(nowMs)
-          load.ended(nowMs)
+          load.ended(nowMs, "caption")
+          load.ended(nowMs, "caption")
           load.windowDone(nowMs, 1 + (costMs % 2))
           nowMs += 1_000
         }
@@ -89,25 +90,25 @@ describe("the load", () => {
 
   it("does not take a backlog for a window", () => {
     const load = measured(30)
-    load.began(100)
-    load.ended(5_000)
+    load.began(100, "caption")
+    load.ended(5_000, "caption")
     load.windowDone(5_000, 40)
     expect(load.windowMs).toBe(30)
   })
 
   const measured = (windowMs: number): LiveLoad => {
     const load = new LiveLoad()
-    load.began(0)
-    load.ended(windowMs)
+    load.began(0, "caption")
+    load.ended(windowMs, "caption")
     load.windowDone(windowMs, 1)
     return load
   }
 
   it("admits speakers up to the full share, and the first in any case", () => {
-    const load = measured(200)
+    const load = measured(140)
     const speaker = () => ({ windowSeconds: 1, heardAtMs: 1_000 })
     const admitted = Array.from({ length: 10 }, () => load.enter(speaker(), 1_000)).filter(Boolean).length
-    expect(admitted).toBe(Math.floor(fullShare / 0.2))
+    expect(admitted).toBe(Math.floor(fullShare / 0.14))
     expect(load.share(1_000)).toBeLessThanOrEqual(fullShare)
     const hopeless = measured(5_000)
     expect(hopeless.enter(speaker(), 1_000)).toBe(true)
@@ -115,9 +116,9 @@ describe("the load", () => {
   })
 
   it("counts a long window for less, and who is silent for nothing", () => {
-    const load = measured(200)
+    const load = measured(140)
     const quiet = { windowSeconds: 1, heardAtMs: 0 }
-    for (let i = 0; i < 4; i++) expect(load.enter({ ...quiet }, 0)).toBe(true)
+    for (let i = 0; i < 6; i++) expect(load.enter({ ...quiet }, 0)).toBe(true)
     expect(load.enter({ ...quiet }, 0)).toBe(false)
     expect(load.enter({ windowSeconds: 10, heardAtMs: 0 }, 0)).toBe(true)
     expect(load.share(speakingMs)).toBe(0)
@@ -125,16 +126,16 @@ describe("the load", () => {
   })
 
   it("does not count a session beside the one that replaces it", () => {
-    const load = measured(700)
+    const load = measured(1_000)
     const first = { windowSeconds: 1, heardAtMs: 0 }
     load.enter(first, 0)
     expect(load.enter({ ...first }, 0)).toBe(false)
-    expect(load.enter({ ...first }, 0, first)).toBe(true)
+    expect(load.enter({ ...first }, 0, { replaced: first })).toBe(true)
     expect(load.sessions).toBe(2)
   })
 
   it("gives a place back with its session", () => {
-    const load = measured(700)
+    const load = measured(1_000)
     const first = { windowSeconds: 1, heardAtMs: 0 }
     load.enter(first, 0)
     expect(load.enter({ ...first }, 0)).toBe(false)

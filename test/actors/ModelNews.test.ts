@@ -11,7 +11,7 @@ import { collectLines } from "../support/LogLines.ts"
 
 const mebibyte = 1024 * 1024
 /** Room for two models of 150 MB weights and 150 MB process. */
-const device = { budgetBytes: 1_000 * mebibyte, threads: 4 }
+const device = { budgetBytes: 1_000 * mebibyte }
 
 const inWorld = (
   world: Omit<FakeWorld, "log">,

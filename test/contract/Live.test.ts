@@ -293,12 +293,12 @@ describe("who may have one", () => {
   })
 
   it("not more than the engine has room for, by measurement: 503 before the upgrade", async () => {
-    const busy = await startNode({ models: [listener({ callMs: 320 })] })
+    const busy = await startNode({ models: [listener({ callMs: 700 })] })
     try {
       const first = await openLive(busy)
       speak(first, noise(1))
       await first.until(() => deltas(first).length === 1)
-      // A third of the engine each: two are admitted, three were more than nine tenths.
+      // With a caption every two seconds, the fewest, a third of the engine each: three were more than nine tenths.
       const second = await openLive(busy)
       const third = (await SocketClient.connect(liveAddress(busy))) as Refused
       expect(third.status).toBe(503)

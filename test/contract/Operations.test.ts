@@ -60,6 +60,10 @@ it("loads, reloads and unloads a model; its process ends, and requests then get 
   const second = node.gauges("fake").pid!
   expect(second).not.toBe(first)
   expect((await statusOf()).loading_status).toMatchObject({ fake: "loaded", other: "unloaded" })
+  // CPU threads of what is loaded, for operators.
+  const threads = { fake: { source: "size", works: [{ threads: 1, ms: {} }], now: 1 } }
+  expect(await statusOf()).toMatchObject({ threads })
+  expect(await (await get("/v1/models/status", node.keys.dev)).json()).not.toHaveProperty("threads")
 
   const unloaded = await post("/v1/models/unload", { model_name: "fake" })
   expect(await unloaded.json()).toEqual({

@@ -27,7 +27,7 @@ it("is a distance: 0 for equal texts only, the same both ways, bounded by the lo
 })
 
 it("finds a name with one character dropped, doubled or replaced", () => {
-  const names = ["contextTokens", "batchTokens", "promptSliceMs", "flashAttention", "slots", "runtime"]
+  const names = ["contextTokens", "batchTokens", "promptShare", "flashAttention", "slots", "runtime"]
   fc.assert(
     fc.property(
       fc.constantFrom(...names),

@@ -213,7 +213,7 @@ const play = async (commands: ReadonlyArray<Command>): Promise<void> => {
   const changes: Array<StatusChange> = []
   const world = fakeWorld({
     models: ids.map((each) => ({ id: each, sizeBytes, options: { slots: 1 }, runtime: { waitingLine: 2 } })),
-    device: { budgetBytes, threads: 4 },
+    device: { budgetBytes },
     evicts: true,
     onStatus: (_, change) => void changes.push(change),
   })

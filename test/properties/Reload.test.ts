@@ -249,7 +249,7 @@ const history = (first: Catalog, commands: ReadonlyArray<Command>, engines: InPr
 
 const play = async (first: Catalog, commands: ReadonlyArray<Command>): Promise<void> => {
   const engines = inProcessEngines()
-  const world = fakeWorld({ models: [], device: { budgetBytes, threads: 4 } })
+  const world = fakeWorld({ models: [], device: { budgetBytes } })
   const scope = Scope.makeUnsafe()
   await Effect.runPromise(
     Effect.gen(function* () {

@@ -87,7 +87,7 @@ describe("an unknown key is named with the nearest right one", () => {
     [
       "of transcription",
       { kind: "transcription", adapter: "fake-transcription", transcription: { language: "en" } },
-      "transcription.language: is not a known key; allowed are defaultLanguage",
+      "transcription.language: is not a known key; allowed are defaultLanguage, draft",
     ],
     [
       "a file's role",

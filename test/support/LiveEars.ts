@@ -3,6 +3,7 @@
 import { Effect } from "effect"
 import * as fc from "fast-check"
 import { LiveAudio } from "#actors/LiveAudio.ts"
+import type { Captioner } from "#actors/LiveCaptions.ts"
 import { type HearingOptions, LiveHearing, type Transcribe } from "#actors/LiveHearing.ts"
 import { LiveSession } from "#actors/LiveSession.ts"
 import { ModelRegistry } from "#actors/ModelRegistry.ts"
@@ -37,6 +38,13 @@ export const ears =
       return end
     })
 
+/** Captions by the engine's verb, at once. */
+export const captioner = <E = never>(seconds = 3, isApart = false): Captioner<E> => ({
+  seconds,
+  isApart,
+  transcribe: (request, onSegment) => Effect.suspend(() => ears<E>()(request(), onSegment, "caption")),
+})
+
 export interface Session<E> {
   readonly audio: LiveAudio
   readonly session: LiveSession<E>
@@ -47,12 +55,14 @@ export interface Session<E> {
 export const liveSession = <E = never>(
   transcribe: Transcribe<E>,
   {
+    captions,
     isBusy = () => false,
     limitSamples = 120 * rateHz,
     options = plain,
     pieceSeconds = 2,
     windowSeconds = 1,
   }: {
+    readonly captions?: Captioner<E>
     readonly isBusy?: (error: E) => boolean
     readonly limitSamples?: number
     readonly options?: HearingOptions
@@ -62,7 +72,7 @@ export const liveSession = <E = never>(
 ): Session<E> => {
   const audio = new LiveAudio(limitSamples)
   let done = 0
-  const hearing = new LiveHearing(audio, factsOf(pieceSeconds), options, transcribe)
+  const hearing = new LiveHearing(audio, factsOf(pieceSeconds), options, transcribe, captions)
   const report = { heard: () => {}, windowDone: () => void done++ }
   const session = new LiveSession(audio, hearing, windowSeconds, report, isBusy, 0)
   return { audio, session, done: () => done }

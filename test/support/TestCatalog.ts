@@ -9,6 +9,7 @@ export interface TestModel {
   readonly kind?: string
   readonly aliases?: ReadonlyArray<string>
   readonly speech?: Readonly<Record<string, unknown>>
+  readonly transcription?: Readonly<Record<string, unknown>>
   readonly files?: Readonly<Record<string, unknown>>
   readonly options?: Readonly<Record<string, unknown>>
   readonly runtime?: Readonly<Record<string, unknown>>

@@ -2,10 +2,11 @@
 // adapters that must know whether a graph draws random numbers. Walks the protobuf (ModelProto → GraphProto →
 // NodeProto, subgraphs and model functions included) with positional reads and skips the weights, so a file of
 // several hundred megabytes costs as little as a small one.
-import { type FileHandle, open } from "node:fs/promises"
+import { open } from "node:fs/promises"
 import { basename } from "node:path"
 import * as Effect from "effect/Effect"
 import { EngineError } from "../../Engine.ts"
+import { fields, Reader } from "./Protobuf.ts"
 
 /** Operators whose output changes from run to run, whatever their inputs. */
 export const RANDOM_OPERATORS: ReadonlySet<string> = new Set([
@@ -24,70 +25,8 @@ const FUNCTION = { node: 7 }
 const NODE = { opType: 4, attribute: 5 }
 const ATTRIBUTE = { graph: 6, graphs: 11 }
 
-/** Fields and headers are small and close together; weights are skipped, not read. */
-const WINDOW_BYTES = 64 * 1024
 /** Subgraphs in subgraphs; a file that claims more is damaged. */
 const MAX_DEPTH = 32
-
-interface Field {
-  readonly number: number
-  /** Position and size of a length-delimited field's content; size 0 for the other wire types. */
-  readonly at: number
-  readonly size: number
-}
-
-class Reader {
-  private readonly file: FileHandle
-  private window: Buffer = Buffer.alloc(0)
-  private windowAt = 0
-
-  constructor(file: FileHandle) {
-    this.file = file
-  }
-
-  async bytes(at: number, size: number): Promise<Buffer> {
-    if (at < this.windowAt || at + size > this.windowAt + this.window.length) {
-      const buffer = Buffer.alloc(Math.max(WINDOW_BYTES, size))
-      const { bytesRead } = await this.file.read(buffer, 0, buffer.length, at)
-      this.window = buffer.subarray(0, bytesRead)
-      this.windowAt = at
-    }
-    return this.window.subarray(at - this.windowAt, at - this.windowAt + size)
-  }
-
-  /** Value and width of the varint at `at`; lengths of real files stay far under 2^53. */
-  async varint(at: number): Promise<readonly [number, number]> {
-    const bytes = await this.bytes(at, 10)
-    let value = 0
-    for (let i = 0; i < bytes.length; i++) {
-      value += (bytes[i]! & 0x7f) * 2 ** (7 * i)
-      if (bytes[i]! < 0x80) return [value, i + 1]
-    }
-    throw new RangeError(`no varint at byte ${at}`)
-  }
-}
-
-async function* fields(reader: Reader, start: number, end: number): AsyncGenerator<Field> {
-  for (let at = start; at < end; ) {
-    const [key, keyBytes] = await reader.varint(at)
-    at += keyBytes
-    const number = Math.floor(key / 8)
-    const wireType = key % 8
-    if (wireType === 2) {
-      const [size, sizeBytes] = await reader.varint(at)
-      at += sizeBytes
-      if (at + size > end) throw new RangeError(`field ${number} runs past its message`)
-      yield { number, at, size }
-      at += size
-    } else {
-      yield { number, at, size: 0 }
-      if (wireType === 0) at += (await reader.varint(at))[1]
-      else if (wireType === 1) at += 8
-      else if (wireType === 5) at += 4
-      else throw new RangeError(`wire type ${wireType} at byte ${at}`)
-    }
-  }
-}
 
 type Counts = Map<string, number>
 
@@ -104,7 +43,7 @@ const countNodes = async (
     if (field.number !== nodeField) continue
     for await (const part of fields(reader, field.at, field.at + field.size)) {
       if (part.number === NODE.opType) {
-        const name = (await reader.bytes(part.at, part.size)).toString("utf8")
+        const name = await reader.text(part)
         counts.set(name, (counts.get(name) ?? 0) + 1)
       } else if (part.number === NODE.attribute) {
         for await (const inner of fields(reader, part.at, part.at + part.size)) {

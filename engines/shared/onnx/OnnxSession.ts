@@ -3,13 +3,15 @@
 //
 // `session.run` blocks the thread for as long as the graph computes and can't be cancelled, so callers keep a
 // single call short and look for interruption between calls.
-import { basename } from "node:path"
+import { basename, dirname } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { InferenceSession, type Tensor } from "onnxruntime-node"
+import { narrowThreads } from "#domain/threads/ThreadChoice.ts"
 import { EngineError, type EngineSpec } from "../../Engine.ts"
 import { executionProvider } from "./ExecutionProvider.ts"
+import { isAllowed } from "./ThreadLimit.ts"
 
 // ONNX Runtime's published binaries (1.29 and later) otherwise tell their maker about every session: name and hash of the
 // model, the machine, a device id that they keep in the home directory. They look for this before the first session.
@@ -39,18 +41,20 @@ export interface OnnxSession {
 }
 
 export interface OnnxOptions {
-  /** Intra-op threads; the engine's grant from the node's ledger. */
+  /** Intra-op threads, the calling one included; fixed for as long as the session is open. */
   readonly threads: number
+  /** Whether a second session may be opened beside it, with half of the threads, for when other models work. */
+  readonly narrows?: boolean
   /** Where the graph is computed. `cuda` needs files that the package does not bring: docs/operations.md. */
   readonly ep?: "cpu" | "cuda"
 }
 
 const decodeEp = Schema.decodeUnknownEffect(Schema.Struct(executionProvider))
 
-/** What the catalog and the node's ledger say about a model's sessions. */
-export const optionsOf = ({ options, threads }: EngineSpec): Effect.Effect<OnnxOptions, EngineError> =>
+/** What the catalog and the choice of threads say about a model's sessions. */
+export const optionsOf = ({ options, threads, trial }: EngineSpec): Effect.Effect<OnnxOptions, EngineError> =>
   decodeEp(options).pipe(
-    Effect.map(({ ep }) => ({ ep, threads })),
+    Effect.map(({ ep }) => ({ ep, threads, ...(trial?.narrows === true ? { narrows: true } : {}) })),
     Effect.mapError(
       (error) => new EngineError({ reason: "LoadFailed", field: "", detail: `options: ${error.message}` }),
     ),
@@ -67,7 +71,14 @@ const loadFailed = (path: string, cause: unknown): EngineError =>
 
 const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message.trim() : String(cause))
 
-const sessionOptions = (options: OnnxOptions): InferenceSession.SessionOptions => ({
+/**
+ * Of every session of the engines, and of the probe that measures them. `dataFolder`: where the weights of a graph lie
+ * that does not come from a file.
+ */
+export const sessionOptions = (
+  options: OnnxOptions,
+  dataFolder?: string,
+): InferenceSession.SessionOptions => ({
   // No second choice: a model that was to run on a GPU and runs on the processor instead would look merely slow.
   executionProviders: [options.ep ?? "cpu"],
   intraOpNumThreads: options.threads,
@@ -79,30 +90,100 @@ const sessionOptions = (options: OnnxOptions): InferenceSession.SessionOptions =
   graphOptimizationLevel: "all",
   logSeverityLevel: 3,
   // Idle ONNX Runtime threads spin by default: two of them on two busy cores were 18 times slower than one.
-  extra: { session: { intra_op: { allow_spinning: "0" }, inter_op: { allow_spinning: "0" } } },
+  extra: {
+    session: {
+      intra_op: { allow_spinning: "0" },
+      inter_op: { allow_spinning: "0" },
+      ...(dataFolder === undefined ? {} : { model_external_initializers_file_folder_path: dataFolder }),
+    },
+  },
 })
+
+type Create = (options: OnnxOptions) => Promise<InferenceSession>
+
+const release = (session: InferenceSession): Promise<void> => session.release().catch(() => undefined)
 
 /** Opens the graph at `path` (external data files beside it are found by ONNX Runtime) until the scope closes. */
 export const open = (
   path: string,
   options: OnnxOptions,
 ): Effect.Effect<OnnxSession, EngineError, Scope.Scope> =>
+  opened(path, options, (wanted) => InferenceSession.create(path, sessionOptions(wanted)))
+
+/** The same for a changed graph of that file (GraphEdit), whose weights lie beside it. */
+export const openEdited = (
+  path: string,
+  graph: Uint8Array,
+  options: OnnxOptions,
+): Effect.Effect<OnnxSession, EngineError, Scope.Scope> =>
+  opened(path, options, (wanted) => InferenceSession.create(graph, sessionOptions(wanted, dirname(path))))
+
+const opened = (
+  path: string,
+  options: OnnxOptions,
+  create: Create,
+): Effect.Effect<OnnxSession, EngineError, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.tryPromise({
-      try: () => InferenceSession.create(path, sessionOptions(options)),
+      try: () => create(options),
       catch: (cause) => loadFailed(path, options.ep === "cuda" ? `${messageOf(cause)} ${cudaHint}` : cause),
     }),
-    (session) => Effect.promise(() => session.release().catch(() => undefined)),
-  ).pipe(Effect.map((session) => fromNative(basename(path), session)))
+    (session) => Effect.promise(() => release(session)),
+  ).pipe(
+    Effect.flatMap((session) =>
+      Effect.map(narrower(create, options), (narrow) => fromNative(basename(path), session, narrow)),
+    ),
+  )
 
-const fromNative = (file: string, session: InferenceSession): OnnxSession => ({
+/** The session to use instead while other models work; undefined where there is none, or none yet. */
+type Narrow = () => InferenceSession | undefined
+
+/**
+ * A session's threads wait for each other actively at the end of each operator: two of them beside another model's lost a
+ * sixth of the machine (measured). So a second session with half of the threads is opened the first time that other
+ * models work, while the first one goes on; it keeps its memory until the model is unloaded.
+ */
+const narrower = (create: Create, options: OnnxOptions): Effect.Effect<Narrow, never, Scope.Scope> => {
+  const { narrows = false, threads } = options
+  const half = narrowThreads(threads)
+  if (!narrows || half === threads) return Effect.succeed(() => undefined)
+  let opening: Promise<InferenceSession | undefined> | undefined
+  let narrow: InferenceSession | undefined
+  const begin = async (): Promise<InferenceSession | undefined> => {
+    try {
+      narrow = await create({ ...options, threads: half })
+    } catch {
+      // E.g. no memory for it: the first session goes on alone.
+    }
+    return narrow
+  }
+  return Effect.acquireRelease(
+    Effect.sync(
+      (): Narrow => () => {
+        if (isAllowed(threads)) return undefined
+        opening ??= begin()
+        return narrow
+      },
+    ),
+    () =>
+      Effect.promise(async () => {
+        const opened = await opening
+        if (opened !== undefined) await release(opened)
+      }),
+  )
+}
+
+const fromNative = (file: string, session: InferenceSession, narrow: Narrow): OnnxSession => ({
   file,
   inputs: tensorInfos(session.inputMetadata),
   outputs: tensorInfos(session.outputMetadata),
   run: (feeds, fetches) =>
     Effect.uninterruptible(
       Effect.tryPromise({
-        try: () => (fetches === undefined ? session.run(feeds) : session.run(feeds, fetches)),
+        try: () => {
+          const now = narrow() ?? session
+          return fetches === undefined ? now.run(feeds) : now.run(feeds, fetches)
+        },
         catch: (cause) =>
           new EngineError({ reason: "Failed", field: "", detail: `${file}: ${messageOf(cause)}` }),
       }),

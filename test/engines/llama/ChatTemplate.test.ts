@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from "@effect/vitest"
 import { getLlama, type Llama, LlamaLogLevel } from "node-llama-cpp"
 import type { ChatTurn } from "#engines/Engine.ts"
 import { ChatTemplate, TemplateRefused } from "#engines/llama/ChatTemplate.ts"
-import { nativeJinja } from "#engines/llama/Native.ts"
+import { nativeJinja } from "#engines/llama/native/Addon.ts"
 
 let llama: Llama
 beforeAll(async () => {

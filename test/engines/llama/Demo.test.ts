@@ -19,7 +19,7 @@ const weights = fileURLToPath(import.meta.resolve("../../../models/llama-demo/ll
 class Demo extends Context.Service<Demo, TextEngine>()("test/Demo") {
   static readonly layer = Layer.effect(
     Demo,
-    openText(llamaGguf, { weights }, { contextTokens: 2048, slots: 16, promptSliceMs: 5 }),
+    openText(llamaGguf, { weights }, { contextTokens: 2048, slots: 16 }),
   )
 }
 

@@ -69,7 +69,7 @@ for (const kind of ["llama", "qwen35"] as const)
 
     it.live("sixteen conversations on four sequences: each text as if alone", () =>
       Effect.gen(function* () {
-        const engine = yield* openToy(kind, { seed: 7 }, { promptSliceMs: 1 })
+        const engine = yield* openToy(kind, { seed: 7 })
         const request = (at: number) =>
           textRequest([user(`${long.slice(0, 20 + at * 5)}`)], {
             maxTokens: 20,

@@ -5,8 +5,11 @@ import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import fc from "fast-check"
+import { InferenceSession } from "onnxruntime-node"
+import { vi } from "vitest"
 import * as OnnxSession from "#engines/shared/onnx/OnnxSession.ts"
 import * as Tensors from "#engines/shared/onnx/Tensors.ts"
+import { limitThreads } from "#engines/shared/onnx/ThreadLimit.ts"
 import { ToyGraph } from "../../../support/ToyOnnxGraph.ts"
 
 const fileWith = (model: Uint8Array) =>
@@ -60,6 +63,38 @@ describe("onnx session", () => {
       const wrong = yield* Effect.flip(session.run({ x: Tensors.int64([1, 2], [1, 2]) }))
       expect(wrong).toMatchObject({ reason: "Failed" })
     }),
+  )
+
+  it.live("uses a second session with half of the threads while other models work", () =>
+    Effect.gen(function* () {
+      const create = vi.spyOn(InferenceSession, "create")
+      const session = yield* OnnxSession.open(yield* fileWith(arithmetic()), { threads: 4, narrows: true })
+      const x = Tensors.float32(Float32Array.of(1, 2), [1, 2])
+      const opened = () => create.mock.calls.map(([, options]) => options?.intraOpNumThreads)
+      const runs = session.run({ x }).pipe(Effect.map(({ y }) => [...Tensors.toFloat32(y!)]))
+      expect(yield* runs).toEqual([2, 4])
+      expect(opened()).toEqual([4])
+      limitThreads(2)
+      // The first session goes on until the second one is there.
+      for (let n = 0; n < 3; n++) expect(yield* runs).toEqual([2, 4])
+      yield* Effect.promise(() => Promise.all(create.mock.results.map(({ value }) => value)))
+      const [wide, narrow] = yield* Effect.promise(() =>
+        Promise.all(create.mock.results.map(({ value }) => value as Promise<InferenceSession>)),
+      )
+      const [onWide, onNarrow] = [vi.spyOn(wide!, "run"), vi.spyOn(narrow!, "run")]
+      expect(yield* runs).toEqual([2, 4])
+      limitThreads(4)
+      expect(yield* runs).toEqual([2, 4])
+      expect([onWide.mock.calls.length, onNarrow.mock.calls.length]).toEqual([1, 1])
+      expect(opened()).toEqual([4, 2])
+    }).pipe(
+      Effect.ensuring(
+        Effect.sync(() => {
+          limitThreads(Number.POSITIVE_INFINITY)
+          vi.restoreAllMocks()
+        }),
+      ),
+    ),
   )
 
   it("is gone with its scope", async () => {

@@ -1,13 +1,12 @@
-// The only file that reaches below node-llama-cpp's documented classes. Called by Model; everyone else sees the
-// `NativeContext` interface and numbers.
+// The only file that reaches below node-llama-cpp's documented classes. OpenAddon makes a context of it where a catalog entry
+// asks for `native: "addon"`; Model takes the tokens' spellings and the template renderer from it in any case.
 //
-// Why below: the library evaluates every sequence in an async generator of its own, with a lock, a timer and a copy
-// of the whole context a token. Driving its native batch directly, one call a step for all sequences, decodes 1.3
-// to 2 times as many tokens a second (`bench/text`), keeps the batch in sequence order, and puts prompt slices,
-// cancels and checkpoints under our control. The price is that these names are the library's own: its version is
-// pinned, and `nativeContext` refuses to load a model when one of them is missing.
+// The library evaluates every sequence in an async generator of its own, with a lock, a timer and a copy of the whole context
+// a token. Here its native batch is driven directly, one call a step for all sequences. The names are the library's own: its
+// version is pinned, and a model is not loaded when one of them is missing.
 import type { Llama, LlamaContext, LlamaModel } from "node-llama-cpp"
-import type { Sampling } from "../Engine.ts"
+import type { Sampling } from "../../Engine.ts"
+import type { NativeContext, SavedState } from "./Native.ts"
 
 interface AddonSampler {
   readonly applyConfig: (config: Record<string, unknown>) => void
@@ -30,6 +29,7 @@ interface AddonContext {
     logitIndexes: Uint32Array,
   ) => Uint32Array
   readonly decodeBatch: () => Promise<void>
+  readonly setThreads: (threads: number) => void
   readonly sampleToken: (row: number, sampler: AddonSampler) => Promise<number>
   readonly disposeSequence: (sequenceId: number) => void
   readonly removeTokenCellsFromSequence: (sequenceId: number, from: number, to: number) => boolean
@@ -50,40 +50,6 @@ interface Bindings {
   readonly AddonJinjaRenderer: new (template: string) => AddonJinja
   readonly AddonSampler: new (model: AddonModel) => AddonSampler
   readonly AddonContextSequenceCheckpoint: new () => AddonCheckpoint
-}
-
-/** One sequence's part of a step. */
-export interface BatchItem {
-  readonly sequenceId: number
-  readonly position: number
-  readonly tokens: ReadonlyArray<number>
-  /** Whether the last token's logits are wanted. */
-  readonly logits: boolean
-}
-
-export interface Sampler {
-  /** Draws the next token from a row of the last `decode`. Not while a `decode` runs. */
-  readonly sample: (row: number) => Promise<number>
-  readonly dispose: () => void
-}
-
-/** Opaque; `dispose` gives its memory back. */
-export interface SavedState {
-  readonly sizeBytes: number
-  readonly dispose: () => void
-}
-
-/** Nothing here may overlap: one call at a time, except `sample` on different rows. */
-export interface NativeContext {
-  /** Evaluates all items in one pass. Per item the row of its logits, or -1. */
-  readonly decode: (items: ReadonlyArray<BatchItem>) => Promise<ReadonlyArray<number>>
-  readonly sampler: (sampling: Sampling) => Sampler
-  /** Forgets the tokens from `length` on; false where this memory cannot be cut. */
-  readonly cut: (sequenceId: number, length: number, heldLength: number) => boolean
-  readonly clear: (sequenceId: number) => void
-  readonly save: (sequenceId: number) => Promise<SavedState>
-  /** Back to a saved state of `length` tokens; false when it could not be. */
-  readonly restore: (saved: SavedState, length: number) => Promise<boolean>
 }
 
 /** What `Model` needs to know of a token, and of the model's size. */
@@ -165,6 +131,7 @@ export const nativeContext = (llama: Llama, model: LlamaModel, context: LlamaCon
       "initBatch",
       "addToBatch",
       "decodeBatch",
+      "setThreads",
       "sampleToken",
       "disposeSequence",
       "removeTokenCellsFromSequence",
@@ -179,7 +146,13 @@ export const nativeContext = (llama: Llama, model: LlamaModel, context: LlamaCon
   const oneToken = new Uint32Array(1)
   const oneRow = new Uint32Array(1)
 
+  let threads = 0
   return {
+    setThreads: (wanted) => {
+      if (wanted === threads) return
+      threads = wanted
+      addon.setThreads(wanted)
+    },
     decode: async (items) => {
       let size = 0
       for (const { tokens } of items) size += tokens.length

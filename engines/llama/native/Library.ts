@@ -8,7 +8,7 @@ import { createRequire } from "node:module"
 import { join } from "node:path"
 import { isMainThread } from "node:worker_threads"
 import { getLlama, Llama, LlamaLogLevel } from "node-llama-cpp"
-import type { LlamaOptions } from "./Options.ts"
+import type { LlamaOptions } from "../Options.ts"
 
 export interface LibraryOptions {
   readonly gpu: LlamaOptions["gpu"]

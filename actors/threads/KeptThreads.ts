@@ -1,0 +1,41 @@
+// Results of earlier measurements, by what they depend on: machine, library and weights. Read and written by Model; the
+// node gives a file (src/store/ThreadFile), tests and scripts have a map that ends with the process.
+import { createHash } from "node:crypto"
+import { Context } from "effect"
+import type { ThreadChoice } from "#domain/threads/ThreadChoice.ts"
+
+export interface ThreadResults {
+  readonly find: (key: string) => ThreadChoice | undefined
+  /** Never fails and is not waited for. */
+  readonly keep: (key: string, choice: ThreadChoice) => void
+}
+
+/** Results that are kept; the least recently written goes first. */
+export const mostResults = 64
+
+export const threadResults = (
+  first: ReadonlyArray<readonly [string, ThreadChoice]> = [],
+  onKept: (all: ReadonlyArray<readonly [string, ThreadChoice]>) => void = () => {},
+): ThreadResults => {
+  const results = new Map(first.slice(-mostResults))
+  return {
+    find: (key) => results.get(key),
+    keep: (key, choice) => {
+      results.delete(key)
+      results.set(key, choice)
+      for (const oldest of results.keys()) {
+        if (results.size <= mostResults) break
+        results.delete(oldest)
+      }
+      onKept([...results])
+    },
+  }
+}
+
+export const KeptThreads = Context.Reference<ThreadResults>("edgewise/actors/KeptThreads", {
+  defaultValue: () => threadResults(),
+})
+
+/** Facts as a short key: nothing of them can be read from it. */
+export const keyOf = (facts: unknown): string =>
+  createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 32)

@@ -1,0 +1,83 @@
+// Which models work at this moment, and how many CPU threads each may use meanwhile. Device owns it; a Model joins it with
+// its claim and reports when its engine begins and ends to work; a model whose share changes is told at once.
+
+import { type MachineCores, mostThreads } from "#domain/threads/MachineCores.ts"
+import { shareThreads, type Worker } from "#domain/threads/ThreadShares.ts"
+import type { Urgency } from "#domain/WaitingLine.ts"
+
+/** One model's place in the ledger. */
+export interface ThreadMember {
+  /** How urgent its most urgent running request is; undefined while it has none. */
+  readonly works: (urgency: Urgency | undefined) => void
+  /** Threads that it would use alone. */
+  readonly wants: (threads: number) => void
+  /** Its engine has ended. */
+  readonly leave: () => void
+}
+
+interface Entry {
+  wants: number
+  urgency: Urgency | undefined
+  share: number
+  readonly onShare: (threads: number) => void
+}
+
+export class ThreadLedger {
+  readonly machine: MachineCores
+  /** Threads that there are for models. */
+  readonly threads: number
+  private readonly entries = new Map<string, Entry>()
+  private lastId = 0
+
+  constructor(machine: MachineCores) {
+    this.machine = machine
+    this.threads = mostThreads(machine)
+  }
+
+  /** Threads that the working models have, together. */
+  inUse(): number {
+    let sum = 0
+    for (const { share, urgency, wants } of this.entries.values())
+      if (urgency !== undefined) sum += Math.min(share, wants)
+    return sum
+  }
+
+  /** `onShare` is called when the threads that it may use change; before that it may use all of them. */
+  join(onShare: (threads: number) => void): ThreadMember {
+    const id = String(++this.lastId)
+    const entry: Entry = { wants: this.threads, urgency: undefined, share: this.threads, onShare }
+    this.entries.set(id, entry)
+    return {
+      works: (urgency) => {
+        if (entry.urgency === urgency) return
+        entry.urgency = urgency
+        this.divide()
+      },
+      wants: (threads) => {
+        entry.wants = threads
+        if (entry.urgency !== undefined) this.divide()
+      },
+      leave: () => {
+        this.entries.delete(id)
+        if (entry.urgency !== undefined) this.divide()
+      },
+    }
+  }
+
+  private divide(): void {
+    const workers: Array<Worker> = []
+    for (const [id, { urgency, wants }] of this.entries)
+      if (urgency !== undefined) workers.push({ id, urgency, wants })
+    // Alone, it may have all: what it does not want it does not take.
+    const shares =
+      workers.length === 1
+        ? new Map(workers.map(({ id }) => [id, this.threads]))
+        : shareThreads(workers, this.threads)
+    for (const [id, share] of shares) {
+      const entry = this.entries.get(id)
+      if (entry === undefined || entry.share === share) continue
+      entry.share = share
+      entry.onShare(share)
+    }
+  }
+}

@@ -1,0 +1,43 @@
+// `npm run bench -- sizes <kind> <size>`: generates weights of a size that people run, and prints where they are. A kind is a
+// subcommand. Called by main.
+import { Console, Effect, Schema } from "effect"
+import { Argument, Command } from "effect/cli"
+import { kokoroSizes, kokoroWeights } from "./kokoro/Kokoro.ts"
+import { textSizes, textWeights } from "./text/TextWeights.ts"
+import { whisperSizes, whisperWeights } from "./whisper/Whisper.ts"
+
+/** E.g. no space left in the temporary folder. */
+class NotGenerated extends Schema.TaggedError<NotGenerated>()("NotGenerated", { detail: Schema.String }) {
+  override get message(): string {
+    return `the weights cannot be generated: ${this.detail}`
+  }
+}
+
+const printed = (generate: () => Promise<string>) =>
+  Effect.tryPromise({
+    try: generate,
+    catch: (cause) => new NotGenerated({ detail: cause instanceof Error ? cause.message : String(cause) }),
+  }).pipe(Effect.flatMap((path) => Console.log(path)))
+
+const text = Command.make(
+  "text",
+  { size: Argument.Literals("SIZE", textSizes).pipe(Argument.withDescription("Parameters; 8 bits, or 4")) },
+  ({ size }) => printed(() => textWeights(size)),
+).pipe(Command.withDescription("A GGUF file of llama or qwen3 shape"))
+
+const whisper = Command.make(
+  "whisper",
+  { size: Argument.Literals("SIZE", whisperSizes).pipe(Argument.withDescription("32 bits, or 8")) },
+  ({ size }) => printed(() => whisperWeights(size)),
+).pipe(Command.withDescription("A folder of ONNX files of whisper shape; turbo is large-v3-turbo"))
+
+const kokoro = Command.make(
+  "kokoro",
+  { size: Argument.Literals("SIZE", kokoroSizes).pipe(Argument.withDescription("Parameters; 32 bits")) },
+  ({ size }) => printed(() => kokoroWeights(size)),
+).pipe(Command.withDescription("A folder of ONNX files of Kokoro's shape"))
+
+export const sizesCommand = Command.make("sizes").pipe(
+  Command.withDescription("Weights of real shape with random values, generated into the temporary folder"),
+  Command.withSubcommands([text, whisper, kokoro]),
+)

@@ -1,0 +1,198 @@
+// The half of Kokoro that reads: PL-BERT, text encoder, durations, pitch and loudness. Called by the generator.
+import type { Graph } from "../onnx/Graph.ts"
+import {
+  adaptive,
+  adaptiveLayerNorm,
+  conv,
+  layerNorm,
+  leaky,
+  linear,
+  random,
+  recurrent,
+  swapped,
+  upsample,
+} from "./Layers.ts"
+
+const SYMBOLS = 178
+const WIDTH = 512
+
+/** PL-BERT is an ALBERT: twelve times the same layer of 768, embeddings of 128. */
+const bert = { layers: 12, width: 768, heads: 12, hidden: 2_048, embedding: 128, positions: 512 }
+
+const bertLayer = (graph: Graph, x: string): string => {
+  const { heads, hidden, width } = bert
+  const inHeads = (name: string): string => {
+    const projected = linear(graph, x, `bert.${name}`, width, width)
+    const split = graph.op("Reshape", [projected, graph.ints(0, -1, heads, width / heads)])
+    return graph.op("Transpose", [split], { perm: [0, 2, 1, 3] })
+  }
+  const keys = graph.op("Transpose", [inHeads("key")], { perm: [0, 1, 3, 2] })
+  const scores = graph.op("Mul", [
+    graph.op("MatMul", [inHeads("query"), keys]),
+    graph.scalar((width / heads) ** -0.5),
+  ])
+  const mixed = graph.op("MatMul", [graph.op("Softmax", [scores], { axis: -1 }), inHeads("value")])
+  const joined = graph.op("Reshape", [
+    graph.op("Transpose", [mixed], { perm: [0, 2, 1, 3] }),
+    graph.ints(0, -1, width),
+  ])
+  const attended = linear(graph, joined, "bert.dense", width, width)
+  const middle = layerNorm(graph, graph.op("Add", [x, attended]), "bert.attention_norm", width)
+  const first = linear(graph, middle, "bert.ffn", width, hidden)
+  // The tanh form of GELU, which ALBERT uses.
+  const cubed = graph.op("Mul", [graph.op("Mul", [first, first]), first])
+  const inner = graph.op("Add", [first, graph.op("Mul", [cubed, graph.scalar(0.044715)])])
+  const bent = graph.op("Tanh", [graph.op("Mul", [inner, graph.scalar(Math.sqrt(2 / Math.PI))])])
+  const gelu = graph.op("Mul", [
+    graph.op("Mul", [first, graph.scalar(0.5)]),
+    graph.op("Add", [bent, graph.scalar(1)]),
+  ])
+  const second = linear(graph, gelu, "bert.ffn_output", hidden, width)
+  return layerNorm(graph, graph.op("Add", [middle, second]), "bert.full_norm", width)
+}
+
+/** [1, n, 512] of symbol ids. */
+export const readSymbols = (graph: Graph, ids: string): string => {
+  const { embedding, layers, positions, width } = bert
+  const symbols = graph.op("Gather", [random(graph, "bert.word_embeddings", [SYMBOLS, embedding], 1), ids])
+  const length = graph.op("Shape", [ids], { start: 1, end: 2 })
+  const places = graph.op("Slice", [
+    random(graph, "bert.position_embeddings", [positions, embedding], 1),
+    graph.ints(0),
+    length,
+    graph.ints(0),
+  ])
+  const normed = layerNorm(graph, graph.op("Add", [symbols, places]), "bert.embedding_norm", embedding)
+  let x = linear(graph, normed, "bert.mapping", embedding, width)
+  for (let layer = 0; layer < layers; layer++) x = bertLayer(graph, x)
+  return linear(graph, x, "bert_encoder", width, WIDTH)
+}
+
+/** [1, 512, n]: what the symbols sound like. */
+export const textEncoder = (graph: Graph, ids: string): string => {
+  const rows = graph.op("Gather", [random(graph, "text_encoder.embedding", [SYMBOLS, WIDTH], 1), ids])
+  let x = swapped(graph, rows)
+  for (let layer = 0; layer < 3; layer++) {
+    const name = `text_encoder.cnn.${layer}`
+    const heard = swapped(graph, conv(graph, x, name, { from: WIDTH, to: WIDTH, kernel: 5 }))
+    x = leaky(graph, swapped(graph, layerNorm(graph, heard, `${name}.norm`, WIDTH)), 0.2)
+  }
+  return swapped(graph, recurrent(graph, swapped(graph, x), "text_encoder.lstm", WIDTH))
+}
+
+/** [1, n, 512] with the style beside each: [1, n, 640]. */
+const besideStyle = (graph: Graph, x: string, style: string): string => {
+  const length = graph.op("Shape", [x], { start: 1, end: 2 })
+  const shape = graph.op("Concat", [graph.ints(1), length, graph.ints(128)], { axis: 0 })
+  const spread = graph.op("Expand", [graph.op("Unsqueeze", [style, graph.ints(1)]), shape])
+  return graph.op("Concat", [x, spread], { axis: 2 })
+}
+
+/** [1, n, 640] of which durations, pitch and loudness are predicted. */
+export const prosody = (graph: Graph, read: string, style: string): string => {
+  let x = besideStyle(graph, read, style)
+  for (let layer = 0; layer < 3; layer++) {
+    const name = `predictor.text_encoder.${layer}`
+    const heard = recurrent(graph, x, `${name}.lstm`, 640)
+    x = besideStyle(graph, adaptiveLayerNorm(graph, heard, style, `${name}.norm`, WIDTH), style)
+  }
+  return x
+}
+
+const DURATION_STEPS = 50
+/** Of 25 ms a symbol: 15 symbols a second. */
+const MEAN_FRAMES = 2.67
+
+/** [n] frames of 25 ms: mostly two to four, as random weights around the mean give them. */
+export const durations = (graph: Graph, prosodic: string, speed: string): string => {
+  const heard = recurrent(graph, prosodic, "predictor.lstm", 640)
+  const share = MEAN_FRAMES / DURATION_STEPS
+  const steps = linear(graph, heard, "predictor.duration_proj", WIDTH, DURATION_STEPS, {
+    bias: Math.log(share / (1 - share)),
+  })
+  const sum = graph.op("ReduceSum", [graph.op("Sigmoid", [steps]), graph.ints(2)], { keepdims: 0 })
+  const whole = graph.op("Round", [graph.op("Div", [sum, speed])])
+  const atLeastOne = graph.op("Max", [whole, graph.scalar(1)])
+  return graph.cast(graph.op("Squeeze", [atLeastOne, graph.ints(0)]), "int64")
+}
+
+/** [n, frames]: 1 where the frame belongs to the symbol. */
+export const alignment = (graph: Graph, frames: string): string => {
+  const ends = graph.op("CumSum", [frames, graph.scalar(0, "int64")])
+  const begins = graph.op("Sub", [ends, frames])
+  const total = graph.op("ReduceSum", [frames], { keepdims: 0 })
+  const all = graph.op("Unsqueeze", [
+    graph.op("Range", [graph.scalar(0, "int64"), total, graph.scalar(1, "int64")]),
+    graph.ints(0),
+  ])
+  const column = (x: string) => graph.op("Unsqueeze", [x, graph.ints(1)])
+  const inside = graph.op("And", [
+    graph.op("GreaterOrEqual", [all, column(begins)]),
+    graph.op("Less", [all, column(ends)]),
+  ])
+  return graph.cast(inside, "float32")
+}
+
+export interface ResidualOptions {
+  readonly from: number
+  readonly to: number
+  readonly twice?: boolean
+}
+
+/** Two convolutions behind adaptive normalisation, beside a shortcut; `twice` doubles the frames. */
+export const residual = (
+  graph: Graph,
+  x: string,
+  style: string,
+  name: string,
+  { from, to, twice = false }: ResidualOptions,
+): string => {
+  const nearest = () =>
+    graph.op(
+      "Resize",
+      [
+        x,
+        "",
+        graph.op("Constant", [], { value: { tensor: { type: "float32", dims: [3], values: [1, 1, 2] } } }),
+      ],
+      {
+        mode: "nearest",
+        nearest_mode: "floor",
+        coordinate_transformation_mode: "asymmetric",
+      },
+    )
+  const wide = twice ? nearest() : x
+  const shortcut = from === to ? wide : conv(graph, wide, `${name}.conv1x1`, { from, to, kernel: 1 })
+  const first = leaky(graph, adaptive(graph, x, style, `${name}.norm1`, from), 0.2)
+  const grown = twice
+    ? upsample(graph, first, `${name}.pool`, {
+        from,
+        to: from,
+        group: from,
+        kernel: 3,
+        stride: 2,
+        padding: 1,
+        extra: 1,
+      })
+    : first
+  const middle = conv(graph, grown, `${name}.conv1`, { from, to, kernel: 3 })
+  const second = leaky(graph, adaptive(graph, middle, style, `${name}.norm2`, to), 0.2)
+  const last = conv(graph, second, `${name}.conv2`, { from: to, to, kernel: 3 })
+  return graph.op("Mul", [graph.op("Add", [last, shortcut]), graph.scalar(Math.SQRT1_2)])
+}
+
+/** Pitch and loudness, [1, 1, 2 × frames] each. */
+export const curves = (
+  graph: Graph,
+  expanded: string,
+  style: string,
+): readonly [pitch: string, loudness: string] => {
+  const shared = swapped(graph, recurrent(graph, swapped(graph, expanded), "predictor.shared", 640))
+  const curve = (name: string): string => {
+    let x = residual(graph, shared, style, `predictor.${name}.0`, { from: WIDTH, to: WIDTH })
+    x = residual(graph, x, style, `predictor.${name}.1`, { from: WIDTH, to: 256, twice: true })
+    x = residual(graph, x, style, `predictor.${name}.2`, { from: 256, to: 256 })
+    return conv(graph, x, `predictor.${name}_proj`, { from: 256, to: 1, kernel: 1 })
+  }
+  return [curve("F0"), curve("N")]
+}

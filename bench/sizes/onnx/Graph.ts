@@ -1,0 +1,114 @@
+// Builds an ONNX graph node by node. Weights are named here and made when the file is written, one at a time: a graph
+// may hold more than fits the memory. Called by the generators; knows no model.
+import {
+  type Attribute,
+  type Bytes,
+  bytes,
+  concat,
+  type Dim,
+  ELEMENT,
+  type ElementType,
+  nodeProto,
+  text,
+  valueInfo,
+} from "./Messages.ts"
+
+export interface Initializer {
+  readonly name: string
+  readonly type: ElementType
+  readonly dims: ReadonlyArray<number>
+  /** Little-endian, row-major. */
+  readonly data: () => Bytes
+}
+
+export class Graph {
+  /** Of this graph and of its branches, which see the weights of the graph around them. */
+  readonly initializers: Map<string, Initializer>
+  private readonly prefix: string
+  private readonly nodes: Array<Bytes> = []
+  private readonly inputs: Array<Bytes> = []
+  private readonly outputs: Array<Bytes> = []
+  private readonly quantized = new Map<string, readonly [string, string, string]>()
+  private serial = 0
+
+  constructor(prefix = "", initializers: Map<string, Initializer> = new Map()) {
+    this.prefix = prefix
+    this.initializers = initializers
+  }
+
+  /** A graph of its own for an `If`. */
+  branch(prefix: string): Graph {
+    return new Graph(`${prefix}/`, this.initializers)
+  }
+
+  input(name: string, type: ElementType, dims: ReadonlyArray<Dim>): string {
+    this.inputs.push(valueInfo(name, type, dims))
+    return name
+  }
+
+  output(name: string, type: ElementType, dims?: ReadonlyArray<Dim>): void {
+    this.outputs.push(valueInfo(name, type, dims))
+  }
+
+  /** Adds a node; returns its first output. */
+  op(
+    type: string,
+    inputs: ReadonlyArray<string>,
+    attributes: Readonly<Record<string, Attribute>> = {},
+    outputs: ReadonlyArray<string> = [this.fresh(type)],
+  ): string {
+    this.nodes.push(nodeProto(this.fresh(`node_${type}`), type, inputs, outputs, attributes))
+    return outputs[0]!
+  }
+
+  /** A name that no other value has. */
+  fresh(what: string): string {
+    return `${this.prefix}${what}_${this.serial++}`
+  }
+
+  ints(...values: ReadonlyArray<number>): string {
+    return this.op("Constant", [], { value: { tensor: { type: "int64", dims: [values.length], values } } })
+  }
+
+  scalar(value: number, type: ElementType = "float32"): string {
+    return this.op("Constant", [], { value: { tensor: { type, dims: [], values: [value] } } })
+  }
+
+  /** A weight; a second one of the same name is the first. */
+  weight(name: string, type: ElementType, dims: ReadonlyArray<number>, data: () => Bytes): string {
+    if (!this.initializers.has(name)) this.initializers.set(name, { name, type, dims, data })
+    return name
+  }
+
+  floats(name: string, dims: ReadonlyArray<number>, values: () => Float32Array): string {
+    return this.weight(name, "float32", dims, () => new Uint8Array(values().buffer))
+  }
+
+  cast(from: string, type: ElementType): string {
+    return this.op("Cast", [from], { to: ELEMENT[type] })
+  }
+
+  /** `x` in unsigned bytes, with scale and zero point of its own; once for all who read it. */
+  quantize(x: string): readonly [quantized: string, scale: string, zeroPoint: string] {
+    const known = this.quantized.get(x)
+    if (known !== undefined) return known
+    const outputs = [this.fresh("quantized"), this.fresh("scale"), this.fresh("zero_point")] as const
+    this.op("DynamicQuantizeLinear", [x], {}, outputs)
+    this.quantized.set(x, outputs)
+    return outputs
+  }
+
+  /** Nodes and signature without the weights. */
+  get body(): Bytes {
+    return concat([
+      ...this.nodes.map((node) => bytes(1, node)),
+      text(2, this.prefix === "" ? "main_graph" : this.prefix.slice(0, -1)),
+      ...this.inputs.map((info) => bytes(11, info)),
+      ...this.outputs.map((info) => bytes(12, info)),
+    ])
+  }
+
+  encodeGraph(): Bytes {
+    return this.body
+  }
+}

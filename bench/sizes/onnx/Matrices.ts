@@ -1,0 +1,145 @@
+// Weight matrices of random values and products with them, in the precision of a file: float32, or eight bits as
+// ONNX Runtime's dynamic quantiser writes them (DynamicQuantizeLinear and MatMulInteger, one scale a matrix). Called
+// by the generators.
+import { seededRandom } from "#engines/shared/listening/Sampling.ts"
+import type { Graph } from "./Graph.ts"
+import { rawData } from "./Messages.ts"
+
+/** `int8` and `uint8` are the weights' type; activations are unsigned bytes then. */
+export type Precision = "float32" | "int8" | "uint8"
+
+/** Standard deviations of the farthest random value. */
+const FARTHEST = 4
+const TABLE_SIZE = 1 << 20
+
+/** Normal numbers; matrices are made of stretches of them, which is as fast as copying. */
+const table: Float32Array = (() => {
+  const random = seededRandom(1)
+  const values = new Float32Array(TABLE_SIZE)
+  for (let i = 0; i < TABLE_SIZE; i += 2) {
+    const radius = Math.sqrt(-2 * Math.log(1 - random()))
+    const angle = 2 * Math.PI * random()
+    values[i] = Math.max(-FARTHEST, Math.min(FARTHEST, radius * Math.cos(angle)))
+    values[i + 1] = Math.max(-FARTHEST, Math.min(FARTHEST, radius * Math.sin(angle)))
+  }
+  return values
+})()
+
+const hashOf = (name: string): number => {
+  let hash = 0x811c9dc5
+  for (const character of name) hash = Math.imul(hash ^ character.codePointAt(0)!, 0x01000193)
+  return hash >>> 0
+}
+
+/** Length of a stretch: long enough to be fast, short enough that two rows are seldom alike. */
+const STRETCH = 4096
+
+/** `count` normal numbers of that standard deviation; the same for the same name. */
+export const normal = (name: string, count: number, deviation: number): Float32Array => {
+  const values = new Float32Array(count)
+  const random = seededRandom(hashOf(name))
+  for (let at = 0; at < count; at += STRETCH) {
+    const length = Math.min(STRETCH, count - at)
+    const from = Math.floor(random() * (TABLE_SIZE - length))
+    values.set(table.subarray(from, from + length), at)
+  }
+  for (let i = 0; i < count; i++) values[i]! *= deviation
+  return values
+}
+
+export interface Matrix {
+  readonly name: string
+  /** [inputs, outputs], or whatever the operator that reads it takes. */
+  readonly dims: ReadonlyArray<number>
+  /** Standard deviation of the random values. */
+  readonly deviation: number
+  /** Largest absolute value that `edit` puts in. */
+  readonly most?: number
+  /** Puts what is not random into the row-major values. */
+  readonly edit?: (values: Float32Array) => void
+}
+
+export const valuesOf = ({ deviation, dims, edit, name }: Matrix): Float32Array => {
+  const values = normal(
+    name,
+    dims.reduce((product, dim) => product * dim, 1),
+    deviation,
+  )
+  edit?.(values)
+  return values
+}
+
+const STEPS = 127
+/** Of unsigned bytes: so that zero is a value. */
+const ZERO_POINT = 128
+
+/** One value in all eight bits. */
+const scaleOf = ({ deviation, most = 0 }: Matrix): number => Math.max(most, FARTHEST * deviation) / STEPS || 1
+
+const inBytes = (matrix: Matrix, type: "int8" | "uint8"): Uint8Array => {
+  const values = valuesOf(matrix)
+  const perUnit = 1 / scaleOf(matrix)
+  const zero = type === "int8" ? 0 : ZERO_POINT
+  const stored = new Uint8Array(values.length)
+  for (let i = 0; i < values.length; i++) stored[i] = Math.round(values[i]! * perUnit) + zero
+  return stored
+}
+
+/** The matrix as bytes, and the names of its scale and zero point. */
+const stored = (graph: Graph, matrix: Matrix, type: "int8" | "uint8") => ({
+  values: graph.weight(`${matrix.name}_quantized`, type, matrix.dims, () => inBytes(matrix, type)),
+  scale: graph.floats(`${matrix.name}_scale`, [], () => Float32Array.of(scaleOf(matrix))),
+  zeroPoint: graph.weight(`${matrix.name}_zero_point`, type, [], () =>
+    rawData(type, [type === "int8" ? 0 : ZERO_POINT]),
+  ),
+})
+
+const whole = (graph: Graph, matrix: Matrix): string =>
+  graph.floats(matrix.name, matrix.dims, () => valuesOf(matrix))
+
+/** An integer product as real numbers. */
+const scaled = (graph: Graph, product: string, ...scales: readonly [string, string]): string =>
+  graph.op("Mul", [graph.cast(product, "float32"), graph.op("Mul", scales)])
+
+/** `x` times the matrix. */
+export const times = (graph: Graph, x: string, matrix: Matrix, precision: Precision): string => {
+  if (precision === "float32") return graph.op("MatMul", [x, whole(graph, matrix)])
+  const { scale, values, zeroPoint } = stored(graph, matrix, precision)
+  const [bytes, bytesScale, bytesZero] = graph.quantize(x)
+  return scaled(graph, graph.op("MatMulInteger", [bytes, values, bytesZero, zeroPoint]), bytesScale, scale)
+}
+
+type ConvAttributes = Readonly<Record<string, number | ReadonlyArray<number>>>
+
+/** A convolution without its bias. ONNX Runtime convolves signed bytes on no processor, so both kinds use unsigned ones. */
+export const convolved = (
+  graph: Graph,
+  x: string,
+  matrix: Matrix,
+  precision: Precision,
+  attributes: ConvAttributes,
+): string => {
+  if (precision === "float32") return graph.op("Conv", [x, whole(graph, matrix)], attributes)
+  const { scale, values, zeroPoint } = stored(graph, matrix, "uint8")
+  const [bytes, bytesScale, bytesZero] = graph.quantize(x)
+  const product = graph.op("ConvInteger", [bytes, values, bytesZero, zeroPoint], attributes)
+  return scaled(graph, product, bytesScale, scale)
+}
+
+/** Rows of the matrix by their numbers. */
+export const rowsOf = (graph: Graph, ids: string, matrix: Matrix, precision: Precision): string => {
+  if (precision === "float32") return graph.op("Gather", [whole(graph, matrix), ids])
+  const { scale, values, zeroPoint } = stored(graph, matrix, precision)
+  return graph.op("DequantizeLinear", [graph.op("Gather", [values, ids]), scale, zeroPoint])
+}
+
+/** `x` times the transposed matrix: output rows that are the input rows, as published decoders tie them. */
+export const timesTransposed = (graph: Graph, x: string, matrix: Matrix, precision: Precision): string => {
+  const perm = { perm: [1, 0] }
+  if (precision === "float32")
+    return graph.op("MatMul", [x, graph.op("Transpose", [whole(graph, matrix)], perm)])
+  const { scale, values, zeroPoint } = stored(graph, matrix, precision)
+  const [bytes, bytesScale, bytesZero] = graph.quantize(x)
+  const turned = graph.op("Transpose", [values], perm)
+  return scaled(graph, graph.op("MatMulInteger", [bytes, turned, bytesZero, zeroPoint]), bytesScale, scale)
+}

@@ -1,0 +1,84 @@
+// Writes a graph as a model file, weight by weight. What does not fit a protobuf message (2 GB) goes into a second file
+// beside it, as published exports have it. Called by the generators.
+import { open } from "node:fs/promises"
+import { basename } from "node:path"
+import type { Graph, Initializer } from "./Graph.ts"
+import {
+  type Bytes,
+  bytesHead,
+  concat,
+  ELEMENT_BYTES,
+  externalData,
+  modelHead,
+  modelTail,
+  tensorHead,
+} from "./Messages.ts"
+
+/** A message may have 2^31 − 1 bytes. */
+const LARGEST_MESSAGE = 1.9e9
+/** Smaller weights stay in the graph, so that it can be optimised without the second file. */
+const SMALLEST_EXTERNAL = 1_000_000
+/** So that the second file can be mapped into memory. */
+const PAGE_BYTES = 4096
+
+const sizeOf = ({ dims, type }: Initializer): number =>
+  dims.reduce((product, dim) => product * dim, ELEMENT_BYTES[type])
+
+interface Placed {
+  readonly initializer: Initializer
+  /** The tensor's message up to its data. */
+  readonly head: Bytes
+  /** Where its data stands in the second file; undefined where it follows the head. */
+  readonly offset: number | undefined
+}
+
+const place = (all: ReadonlyArray<Initializer>, dataFile: string): ReadonlyArray<Placed> => {
+  const external = all.reduce((sum, each) => sum + sizeOf(each), 0) > LARGEST_MESSAGE
+  let end = 0
+  return all.map((initializer) => {
+    const head = tensorHead(initializer.name, initializer.type, initializer.dims)
+    const size = sizeOf(initializer)
+    if (!external || size < SMALLEST_EXTERNAL) {
+      return { initializer, head: concat([head, bytesHead(9, size)]), offset: undefined }
+    }
+    const offset = Math.ceil(end / PAGE_BYTES) * PAGE_BYTES
+    end = offset + size
+    return { initializer, head: concat([head, externalData(dataFile, offset, size)]), offset }
+  })
+}
+
+const dataOf = (initializer: Initializer): Bytes => {
+  const data = initializer.data()
+  if (data.length !== sizeOf(initializer)) {
+    throw new Error(`${initializer.name}: ${data.length} bytes in place of ${sizeOf(initializer)}`)
+  }
+  return data
+}
+
+export const writeModel = async (path: string, graph: Graph): Promise<void> => {
+  const dataFile = `${basename(path)}_data`
+  const placed = place([...graph.initializers.values()], dataFile)
+  const lengthOf = ({ head, initializer, offset }: Placed) =>
+    head.length + (offset === undefined ? sizeOf(initializer) : 0)
+  const { body } = graph
+  const length = placed.reduce((sum, each) => {
+    const size = lengthOf(each)
+    return sum + bytesHead(5, size).length + size
+  }, body.length)
+  const file = await open(path, "w")
+  const data = placed.some(({ offset }) => offset !== undefined) ? await open(`${path}_data`, "w") : undefined
+  try {
+    const write = (chunk: Bytes) => file.writeFile(chunk)
+    await write(concat([modelHead, bytesHead(7, length), body]))
+    for (const each of placed) {
+      await write(concat([bytesHead(5, lengthOf(each)), each.head]))
+      const content = dataOf(each.initializer)
+      if (each.offset === undefined) await write(content)
+      else await data?.write(content, 0, content.length, each.offset)
+    }
+    await write(modelTail)
+  } finally {
+    await file.close()
+    await data?.close()
+  }
+}

@@ -1,0 +1,70 @@
+// The vocabulary of the generated text models: byte-level BPE in the layout of Qwen's, 151,936 tokens. Called by
+// TextWeights. Reads the list of English words that the repository has for training.
+import { readFileSync } from "node:fs"
+import { RandomWords } from "../RandomWords.ts"
+import { learnedMerges, type Merge, madeUpMerges } from "./Merges.ts"
+
+export interface TextVocabulary {
+  readonly tokens: ReadonlyArray<string>
+  /** Kind of each token, as GGUF numbers them. */
+  readonly kinds: ReadonlyArray<number>
+  /** Two tokens and a space between them, the most urgent first. */
+  readonly merges: ReadonlyArray<string>
+  /** Ids that a reply must not contain: control tokens, unused ones, and bytes that are no text by themselves. */
+  readonly neverDrawn: ReadonlySet<number>
+}
+
+const kind = { normal: 1, control: 3, unused: 5 } as const
+
+const vocabularySize = 151_936
+
+/** Ids as in Qwen's vocabulary: the control tokens follow 151,643 ordinary ones. */
+const firstControl = 151_643
+const controls = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+export const endOfText = firstControl
+export const endOfMessage = firstControl + 2
+
+/** Of printable bytes the characters themselves; the others follow from U+0100 on (GPT-2's table). */
+const byteSpellings: ReadonlyArray<string> = (() => {
+  const printable = (byte: number) =>
+    (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae
+  let next = 0x100
+  return Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(printable(byte) ? byte : next++))
+})()
+
+/** A space as byte-level vocabularies spell it. */
+const space = "Ġ"
+
+const words = new URL("../../../models/train/text/vocabulary.txt", import.meta.url)
+
+export const readWordList = (): string => readFileSync(words, "utf8")
+
+/** Each of these words, with a space before it, is one token. */
+export const wordsIn = (list: string): ReadonlyArray<string> => {
+  const lines = list.split("\n").filter((line) => !/^[#[]/.test(line))
+  return [...new Set(lines.join(" ").split(/[^A-Za-z]+/))].filter((word) => word !== "")
+}
+
+/** Bytes that are text by themselves: printable ASCII, and the line feed. */
+const isTextByte = (byte: number): boolean => (byte >= 0x20 && byte < 0x7f) || byte === 0x0a
+
+const spelled = ({ left, right }: Merge): string => `${left} ${right}`
+
+export const textVocabulary = (wordList: string, seed: number): TextVocabulary => {
+  const learned = learnedMerges(wordsIn(wordList).map((word) => space + word))
+  const missing = firstControl - byteSpellings.length - learned.length
+  const merges = [...learned, ...madeUpMerges(learned, missing, new RandomWords(seed))]
+  const unused = vocabularySize - firstControl - controls.length
+  const tokens = [
+    ...byteSpellings,
+    ...merges.map(({ left, right }) => left + right),
+    ...controls,
+    ...Array.from({ length: unused }, (_, nth) => `[PAD${firstControl + controls.length + nth}]`),
+  ]
+  const kinds = tokens.map((_, id) => {
+    if (id < firstControl) return kind.normal
+    return id < firstControl + controls.length ? kind.control : kind.unused
+  })
+  const neverDrawn = [...tokens.keys()].filter((id) => (id < 256 ? !isTextByte(id) : id >= firstControl))
+  return { tokens, kinds, merges: merges.map(spelled), neverDrawn: new Set(neverDrawn) }
+}

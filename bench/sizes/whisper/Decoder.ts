@@ -1,0 +1,181 @@
+// The merged decoder graph of a Whisper shape: one `If` on `use_cache_branch`, both branches over the same weights,
+// input and output embeddings tied. Called by the generator; ScriptWeights.ts says what is in the weights.
+import { Graph } from "../onnx/Graph.ts"
+import { type Matrix, type Precision, rowsOf, timesTransposed } from "../onnx/Matrices.ts"
+import { attend, type Blocks, gelu, inHeads, layerNorm, project, randomRows } from "./Blocks.ts"
+import type { Script } from "./Script.ts"
+import { type ScriptWeights, scriptWeights, type Weights } from "./ScriptWeights.ts"
+import { headWidth, targetPositions, type WhisperShape } from "./Shapes.ts"
+
+/** Standard deviation of the position embeddings: small, so that layer norm sees little but the token. */
+const POSITION = 0.005
+
+interface Parts extends Blocks {
+  readonly layers: number
+  readonly weights: ScriptWeights
+  /** Dimensions that belong to the script. */
+  readonly reserved: number
+  readonly embedding: Matrix
+}
+
+const PAIR = ["key", "value"] as const
+type Pair = readonly [key: string, value: string]
+
+const namesOf = (layers: number): ReadonlyArray<string> =>
+  Array.from({ length: layers }, (_, layer) => layer).flatMap((layer) =>
+    (["decoder", "encoder"] as const).flatMap((side) => PAIR.map((part) => `${layer}.${side}.${part}`)),
+  )
+
+/** A projection as wide as the model. */
+const square = (parts: Parts, x: string, name: string, weights: Weights): string =>
+  project(parts, x, { ...weights, name, from: parts.width, to: parts.width })
+
+/** Zero, and far below zero where a token would see later ones. */
+const causalMask = (graph: Graph, length: string): string => {
+  const sides = graph.op("Concat", [length, length], { axis: 0 })
+  const hidden = graph.op("ConstantOfShape", [sides], {
+    value: { tensor: { type: "float32", dims: [1], values: [-1e9] } },
+  })
+  return graph.op("Trilu", [hidden, graph.scalar(1, "int64")], { upper: 1 })
+}
+
+interface Attended {
+  readonly x: string
+  /** What goes into the cache. */
+  readonly present: Pair
+}
+
+/** Of each token to those before it: `past` in the cache, and its own. */
+const selfAttention = (
+  parts: Parts,
+  x: string,
+  name: string,
+  past: Pair | undefined,
+  mask: string | undefined,
+): Attended => {
+  const { graph, weights } = parts
+  // Self-attention is random in every layer; no layer has the number -1.
+  const plain = -1
+  const normed = layerNorm(parts, x, `${name}_layer_norm`)
+  const query = square(parts, normed, `${name}.q_proj`, weights.query(plain))
+  const key = inHeads(parts, square(parts, normed, `${name}.k_proj`, weights.key(plain)))
+  const value = inHeads(parts, square(parts, normed, `${name}.v_proj`, weights.value(plain)))
+  const behind = (before: string | undefined, fresh: string) =>
+    before === undefined ? fresh : graph.op("Concat", [before, fresh], { axis: 2 })
+  const present: Pair = [behind(past?.[0], key), behind(past?.[1], value)]
+  const mixed = attend(parts, query, ...present, mask)
+  const written = square(parts, mixed, `${name}.out_proj`, weights.attended)
+  return { x: graph.op("Add", [x, written]), present }
+}
+
+/** Of each token to the encoder's output, whose keys and values are made once a window. */
+const crossAttention = (
+  parts: Parts,
+  x: string,
+  name: string,
+  layer: number,
+  past: Pair | undefined,
+): Attended => {
+  const { graph, heads, weights } = parts
+  const made = (): Pair => {
+    const source = "encoder_hidden_states"
+    const key = square(parts, source, `${name}.k_proj`, weights.key(layer))
+    const value = square(parts, source, `${name}.v_proj`, weights.value(layer))
+    return [inHeads(parts, key), inHeads(parts, value)]
+  }
+  const pair = past ?? made()
+  const normed = layerNorm(parts, x, `${name}_layer_norm`)
+  const query = square(parts, normed, `${name}.q_proj`, weights.query(layer))
+  const written = square(parts, attend(parts, query, ...pair), `${name}.out_proj`, weights.listened(layer))
+  const added = graph.op("Add", [x, written])
+  if (past === undefined) return { x: added, present: pair }
+  const empty = graph.op("ConstantOfShape", [graph.ints(0, heads, 1, headWidth)])
+  return { x: added, present: [empty, empty] }
+}
+
+const feedForward = (parts: Parts, x: string, name: string, layer: number): string => {
+  const { graph, weights, width } = parts
+  const hidden = 4 * width
+  const first = project(parts, layerNorm(parts, x, `${name}.final_layer_norm`), {
+    ...weights.hidden(layer),
+    name: `${name}.fc1`,
+    from: width,
+    to: hidden,
+  })
+  const second = project(parts, gelu(parts, first), {
+    ...weights.fed(layer),
+    name: `${name}.fc2`,
+    from: hidden,
+    to: width,
+  })
+  return graph.op("Add", [x, second])
+}
+
+/** Token and position embeddings. */
+const embedded = (parts: Parts, before: string, length: string): string => {
+  const { embedding, graph, precision, reserved, width } = parts
+  const rows = graph.floats("model.decoder.embed_positions.weight", [targetPositions, width], () =>
+    randomRows("positions", targetPositions, width, POSITION, reserved),
+  )
+  const here = graph.op("Slice", [rows, before, graph.op("Add", [before, length]), graph.ints(0)])
+  return graph.op("Add", [rowsOf(graph, "input_ids", embedding, precision), here])
+}
+
+/** One of the two ways through the decoder: from nothing, or one token behind the past. */
+const branch = (outer: Parts, cached: boolean): Graph => {
+  const graph = outer.graph.branch(cached ? "cached" : "first")
+  const parts: Parts = { ...outer, graph }
+  const { embedding, layers, precision, weights } = parts
+  const length = graph.op("Shape", ["input_ids"], { start: 1, end: 2 })
+  const before = cached
+    ? graph.op("Shape", ["past_key_values.0.decoder.key"], { start: 2, end: 3 })
+    : graph.ints(0)
+  const mask = cached ? undefined : causalMask(graph, length)
+  let x = embedded(parts, before, length)
+  const presents: Array<string> = []
+  for (let layer = 0; layer < layers; layer++) {
+    const name = `model.decoder.layers.${layer}`
+    const past = (side: string): Pair | undefined =>
+      cached ? [`past_key_values.${layer}.${side}.key`, `past_key_values.${layer}.${side}.value`] : undefined
+    const own = selfAttention(parts, x, `${name}.self_attn`, past("decoder"), mask)
+    const cross = crossAttention(parts, own.x, `${name}.encoder_attn`, layer, past("encoder"))
+    presents.push(...own.present, ...cross.present)
+    x = feedForward(parts, cross.x, name, layer)
+  }
+  const last = layerNorm(parts, x, "model.decoder.layer_norm", weights.gain)
+  for (const value of [timesTransposed(graph, last, embedding, precision), ...presents]) {
+    graph.output(graph.op("Identity", [value]), "float32")
+  }
+  return graph
+}
+
+export const decoderGraph = (
+  shape: WhisperShape,
+  vocabularySize: number,
+  script: Script,
+  precision: Precision,
+): Graph => {
+  const { decoderLayers: layers, heads, width } = shape
+  const graph = new Graph()
+  graph.input("input_ids", "int64", ["batch_size", "decoder_sequence_length"])
+  graph.input("encoder_hidden_states", "float32", ["batch_size", "encoder_sequence_length", width])
+  const names = namesOf(layers)
+  for (const name of names) {
+    const length = name.includes("encoder") ? "encoder_sequence_length_out" : "past_decoder_sequence_length"
+    graph.input(`past_key_values.${name}`, "float32", ["batch_size", heads, length, headWidth])
+  }
+  graph.input("use_cache_branch", "bool", [1])
+  const weights = scriptWeights(script, width)
+  const embedding = weights.embedding(vocabularySize)
+  const { reserved } = script
+  const parts: Parts = { graph, precision, width, heads, layers, weights, reserved, embedding }
+  const branches = { then_branch: branch(parts, true), else_branch: branch(parts, false) }
+  const presents = names.map((name) => `present.${name}`)
+  graph.op("If", [graph.op("Squeeze", ["use_cache_branch"])], branches, ["logits", ...presents])
+  graph.output("logits", "float32", ["batch_size", "decoder_sequence_length", vocabularySize])
+  for (const name of presents) {
+    const length = name.includes("encoder") ? "encoder_sequence_length_out" : "decoder_sequence_length_out"
+    graph.output(name, "float32", ["batch_size_out", heads, length, headWidth])
+  }
+  return graph
+}

@@ -1,0 +1,176 @@
+// The speech suite on generated weights of a size that people run: first audio and speed of a node beside the engine
+// alone, and the node's default threads beside those that a catalog names.
+import { Effect, type Scope } from "effect"
+import { type KokoroSize, kokoroFiles } from "../sizes/kokoro/Kokoro.ts"
+import { type Child, type ChildFailed, startChild } from "../support/Child.ts"
+import { finding, type Section } from "../support/Findings.ts"
+import { type Gateway, startGateway } from "../support/Gateway.ts"
+import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
+import { median, pairedRatios } from "../support/Statistics.ts"
+import { generated } from "../transcription/Sized.ts"
+import type { BareEngineDesk } from "./bareEngineMain.ts"
+import { kokoroEntry, sentence, speechPath, textOf, voice } from "./Models.ts"
+
+interface Plan {
+  readonly first: RoundsPlan
+  readonly speed: RoundsPlan
+  readonly defaults: RoundsPlan
+}
+
+const full: Plan = {
+  first: { rounds: 11, withinMs: 40_000 },
+  speed: { rounds: 7, withinMs: 60_000 },
+  defaults: { rounds: 7, withinMs: 45_000 },
+}
+const quick: Plan = {
+  first: { rounds: 3, withinMs: 6_000 },
+  speed: { rounds: 1, withinMs: 0 },
+  defaults: { rounds: 1, withinMs: 0 },
+}
+
+const text = textOf(300)
+const samplesAMs = 24
+const bytesASample = 2
+
+interface Heard {
+  readonly firstMs: number
+  readonly allMs: number
+  readonly audioMs: number
+}
+
+/** One request in the bench's own process: it reads bytes and notes two times. */
+const heard = ({ target }: Gateway, input: string, stream: boolean): Effect.Effect<Heard> =>
+  Effect.promise(async () => {
+    const beganMs = performance.now()
+    const response = await fetch(`http://127.0.0.1:${target.port}${speechPath}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${target.key}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "demo", voice, input, response_format: "pcm", stream }),
+    })
+    if (response.status !== 200 || response.body === null)
+      throw new Error(`speech answered ${response.status}`)
+    let firstMs = Number.NaN
+    let bytes = 0
+    for await (const chunk of response.body) {
+      if (Number.isNaN(firstMs)) firstMs = performance.now() - beganMs
+      bytes += chunk.length
+    }
+    return { firstMs, allMs: performance.now() - beganMs, audioMs: bytes / bytesASample / samplesAMs }
+  })
+
+/** The goal: at most this times the bare engine's first piece, plus 5 ms. */
+const allowedRatio = 1.15
+
+const firstAudio = (gateway: Gateway, bare: Child<BareEngineDesk>, plan: RoundsPlan) =>
+  Effect.gen(function* () {
+    const rounds = yield* repeatRounds(plan, () =>
+      Effect.gen(function* () {
+        const { firstPieceMs } = yield* bare.ask("once", sentence)
+        return { bare: firstPieceMs, node: (yield* heard(gateway, sentence, true)).firstMs }
+      }),
+    )
+    const engine = rounds.map((round) => round.bare)
+    const node = rounds.map((round) => round.node)
+    const beyond = rounds.map((round) => round.node - allowedRatio * round.bare)
+    const section: Section = {
+      title: `First audio of ${sentence.length} characters`,
+      method: "by turns: the engine alone to its first piece, and a pcm stream to its first bytes",
+      findings: [
+        finding("engine alone, first piece", "ms", engine),
+        finding("pcm stream, first audio", "ms", node),
+        finding(`  beyond ${allowedRatio} x alone`, "ms", beyond, { is: "at most", value: 5 }),
+      ],
+    }
+    return section
+  })
+
+const speed = (gateway: Gateway, bare: Child<BareEngineDesk>, plan: RoundsPlan) =>
+  Effect.gen(function* () {
+    const rounds = yield* repeatRounds(plan, () =>
+      Effect.gen(function* () {
+        const { realTimeFactor } = yield* bare.ask("once", text)
+        const { allMs, audioMs } = yield* heard(gateway, text, false)
+        return { bare: realTimeFactor, node: allMs / audioMs }
+      }),
+    )
+    const engine = rounds.map((round) => round.bare)
+    const node = rounds.map((round) => round.node)
+    const section: Section = {
+      title: `Real-time factor, ${text.length} characters`,
+      method:
+        "by turns: computing time of the engine alone, and wall time of a whole reply, over the speech's length",
+      findings: [
+        finding("engine alone", "s/s", engine),
+        finding("through the node", "s/s", node),
+        finding("  speed over the engine alone", "times", pairedRatios(engine, node), {
+          is: "at least",
+          value: 0.95,
+        }),
+      ],
+    }
+    return section
+  })
+
+const defaults = (
+  gateway: Gateway,
+  files: Readonly<Record<string, string>>,
+  threads: number,
+  plan: RoundsPlan,
+): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const node = (count?: number) => startGateway({ models: [kokoroEntry(files, count)] })
+    const counts = threads === 1 ? [1] : [1, threads]
+    const others = yield* Effect.forEach(counts, (count) =>
+      count === threads ? Effect.succeed(gateway) : node(count),
+    )
+    const nodes = [yield* node(), ...others]
+    yield* Effect.forEach(nodes, (each) => heard(each, sentence, false))
+    const rounds = yield* repeatRounds(plan, () =>
+      Effect.forEach(nodes, (each) => Effect.map(heard(each, sentence, false), ({ allMs }) => allMs)),
+    )
+    const of = (at: number) => rounds.map((readings) => readings[at] ?? Number.NaN)
+    const handSet = counts.map((count, at) => ({ count, values: of(at + 1) }))
+    const best = handSet.toSorted((a, b) => median(a.values) - median(b.values))[0]
+    return {
+      title: "The default number of threads",
+      method: `a node each, by turns: ${sentence.length} characters`,
+      findings: [
+        ...handSet.map(({ count, values }) => finding(`threads ${count}`, "ms", values)),
+        finding("catalog without threads", "ms", of(0)),
+        finding(
+          `  speed over the best, threads ${best?.count ?? 0}`,
+          "times",
+          pairedRatios(best?.values ?? [], of(0)),
+          {
+            is: "at least",
+            value: 0.95,
+          },
+        ),
+      ],
+    }
+  })
+
+export const sizedSpeechSuite = (options: {
+  readonly size: KokoroSize
+  readonly quick: boolean
+  readonly threads: number
+  readonly profileDir: string | undefined
+}): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { profileDir, size, threads } = options
+    const plan = options.quick ? quick : full
+    const files = yield* generated(() => kokoroFiles(size))
+    const bare = yield* startChild<BareEngineDesk>({
+      name: "bare engine",
+      entry: new URL("./bareEngineMain.ts", import.meta.url),
+    })
+    yield* bare.ask("open", { files, threads })
+    const gateway = yield* startGateway({ models: [kokoroEntry(files, threads)], profileDir })
+    yield* bare.ask("once", sentence)
+    yield* heard(gateway, sentence, true)
+    return [
+      yield* firstAudio(gateway, bare, plan.first),
+      yield* speed(gateway, bare, plan.speed),
+      yield* defaults(gateway, files, threads, plan.defaults),
+    ]
+  })

@@ -1,0 +1,101 @@
+// What a request costs the gateway in processor time, and how many of them a core answers in a second, against bare
+// `node:http` that parses the same body and answers with the same one.
+import { Effect } from "effect"
+import type { Child, ChildFailed } from "../support/Child.ts"
+import type { Target } from "../support/Connection.ts"
+import { finding, type Section } from "../support/Findings.ts"
+import type { ProbeDesk } from "../support/Probe.ts"
+import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
+import { pairedRatios } from "../support/Statistics.ts"
+import { chatPath, scriptedChat } from "./Models.ts"
+import { type Stage, teachFloors } from "./Stage.ts"
+
+export interface CostPlan extends RoundsPlan {
+  readonly connections: number
+  /** Load before the first round: V8 goes on compiling the path for some thousands of requests. */
+  readonly warmUpMs: number
+  readonly windowMs: number
+}
+
+interface Subject {
+  readonly child: Child<ProbeDesk>
+  readonly target: Target
+  readonly engineCpuUs: Effect.Effect<number>
+}
+
+interface Reading {
+  /** Processor time a request, milliseconds: of the server process, and of its engine processes. */
+  readonly serverMs: number
+  readonly engineMs: number
+  readonly perSecond: number
+}
+
+const usPerMs = 1_000
+
+const read = (
+  { client }: Stage,
+  { child, engineCpuUs, target }: Subject,
+  connections: number,
+  forMs: number,
+): Effect.Effect<Reading, ChildFailed> =>
+  Effect.gen(function* () {
+    const body = scriptedChat("fake-process", false, { tokens: 1 })
+    const before = yield* child.ask("cpu")
+    const engineBeforeUs = yield* engineCpuUs
+    const { answers, elapsedMs } = yield* client.ask("loop", {
+      target,
+      path: chatPath,
+      body,
+      connections,
+      forMs,
+    })
+    const after = yield* child.ask("cpu")
+    return {
+      serverMs: (after.cpuUs - before.cpuUs) / answers / usPerMs,
+      engineMs: ((yield* engineCpuUs) - engineBeforeUs) / answers / usPerMs,
+      perSecond: (answers / elapsedMs) * 1_000,
+    }
+  })
+
+export const requestCost = (stage: Stage, plan: CostPlan): Effect.Effect<Section, ChildFailed> =>
+  Effect.gen(function* () {
+    yield* teachFloors(stage, 0)
+    const { bareNode, gateway } = stage
+    const subjects: ReadonlyArray<Subject> = [{ ...bareNode, engineCpuUs: Effect.succeed(0) }, gateway]
+    const round = (forMs: number) =>
+      Effect.forEach(subjects, (subject) => read(stage, subject, plan.connections, forMs))
+    yield* round(plan.warmUpMs)
+    const rounds = yield* repeatRounds(plan, () => round(plan.windowMs))
+    const of = (at: number, part: (reading: Reading) => number) =>
+      rounds.map((readings) => {
+        const reading = readings[at]
+        return reading === undefined ? Number.NaN : part(reading)
+      })
+    const server = ({ serverMs }: Reading) => serverMs
+    const ofACore = ({ serverMs }: Reading) => 1_000 / serverMs
+    const rate = ({ perSecond }: Reading) => perSecond
+    return {
+      title: "Cost of a request: chat, not streamed, one token, fake engine, under load",
+      method:
+        `${plan.connections} connections, each sends its next request when the last one is answered; user and system ` +
+        "time of the server process over the answers; bare node:http and gateway by turns; requests a second of a core " +
+        "are the inverse of that time, because the load client and the engine share the cores",
+      findings: [
+        finding("bare node:http process", "ms/request", of(0, server)),
+        finding("gateway process", "ms/request", of(1, server), { is: "at most", value: 0.25 }),
+        finding(
+          "engine process",
+          "ms/request",
+          of(1, ({ engineMs }) => engineMs),
+        ),
+        finding("bare node:http, requests a second of a core", "1/s", of(0, ofACore)),
+        finding("gateway, requests a second of a core", "1/s", of(1, ofACore)),
+        finding("  over bare node:http", "x", pairedRatios(of(1, ofACore), of(0, ofACore)), {
+          is: "at least",
+          value: 0.1,
+        }),
+        finding("bare node:http, answers a second to this client", "1/s", of(0, rate)),
+        finding("gateway, answers a second to this client", "1/s", of(1, rate)),
+      ],
+    }
+  })

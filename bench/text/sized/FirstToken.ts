@@ -1,0 +1,54 @@
+// How soon the first token comes when prompts that share no prefix arrive at once, through the node and the bare loop.
+import { Effect } from "effect"
+import type { ChildFailed } from "../../support/Child.ts"
+import { type Finding, finding, type Section } from "../../support/Findings.ts"
+import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
+import { median, pairedRatios } from "../../support/Statistics.ts"
+import { runToEnd, type SizedStage } from "./Stage.ts"
+
+export interface FirstTokenPlan extends RoundsPlan {
+  readonly streams: ReadonlyArray<number>
+  readonly promptTokens: number
+  /** Of each reply: those that have begun run beside the prompts that have not. */
+  readonly replyTokens: number
+}
+
+const goalOf = (streams: number) => ({ is: "at most", value: streams === 1 ? 1.1 : 1.2 }) as const
+
+/** The middle stream and the last one of a round. */
+const summary = (firstMs: ReadonlyArray<number>) => ({ middle: median(firstMs), last: Math.max(...firstMs) })
+
+export const firstTokens = (stage: SizedStage, plan: FirstTokenPlan): Effect.Effect<Section, ChildFailed> =>
+  Effect.gen(function* () {
+    const findings: Array<Finding> = []
+    for (const streams of plan.streams) {
+      const rounds = yield* repeatRounds(plan, () =>
+        Effect.gen(function* () {
+          const prompts = stage.serials.prompts(streams, plan.promptTokens)
+          const bare = yield* stage.bare.ask("firstTokens", { prompts, tokens: plan.replyTokens })
+          const { firstEventMs } = yield* runToEnd(stage, prompts, plan.replyTokens)
+          return { bare: summary(bare), node: summary(firstEventMs) }
+        }),
+      )
+      const rows = (name: string, part: "middle" | "last") => {
+        const bare = rounds.map((reading) => reading.bare[part])
+        const node = rounds.map((reading) => reading.node[part])
+        return [
+          finding(`${name}: bare loop`, "ms", bare),
+          finding(`${name}: through HTTP streaming`, "ms", node),
+          finding("  over the bare loop", "x", pairedRatios(node, bare), goalOf(streams)),
+        ]
+      }
+      if (streams === 1) findings.push(...rows("1 prompt", "middle"))
+      else
+        findings.push(
+          ...rows(`${streams} prompts, median`, "middle"),
+          ...rows(`${streams} prompts, last`, "last"),
+        )
+    }
+    return {
+      title: `First token of prompts at once, ${plan.promptTokens} tokens each, ${stage.threads} threads`,
+      method: `from the request to the first token; replies of ${plan.replyTokens} tokens; no common prefix; by turns`,
+      findings,
+    }
+  })

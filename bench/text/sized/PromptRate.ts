@@ -1,0 +1,43 @@
+// A prompt alone: its tokens a second until its first token, through the node and through the bare loop.
+import { Effect } from "effect"
+import type { ChildFailed } from "../../support/Child.ts"
+import { finding, type Section } from "../../support/Findings.ts"
+import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
+import { pairedRatios } from "../../support/Statistics.ts"
+import { promptOnce, type SizedStage } from "./Stage.ts"
+
+export interface PromptRatePlan extends RoundsPlan {
+  /** At most one batch, so that the bare loop evaluates the prompt in one. */
+  readonly tokens: number
+}
+
+const perSecond = (tokens: number, firstTokenMs: number): number => (tokens / firstTokenMs) * 1000
+
+export const promptRate = (stage: SizedStage, plan: PromptRatePlan): Effect.Effect<Section, ChildFailed> =>
+  Effect.gen(function* () {
+    const round = Effect.gen(function* () {
+      const prompts = stage.serials.prompts(1, plan.tokens)
+      const [bareMs = Number.NaN] = yield* stage.bare.ask("firstTokens", { prompts, tokens: 1 })
+      const { firstTokenMs, tokens } = yield* promptOnce(stage, prompts[0] ?? "")
+      return { tokens, bare: perSecond(tokens, bareMs), node: perSecond(tokens, firstTokenMs) }
+    })
+    const rounds = yield* repeatRounds(plan, () => round)
+    const bare = rounds.map((reading) => reading.bare)
+    const node = rounds.map((reading) => reading.node)
+    return {
+      title: `A prompt alone, ${stage.threads} threads`,
+      method:
+        "prompt tokens divided by the time from the request to the first token, by turns; the bare loop evaluates " +
+        "the prompt in one batch",
+      findings: [
+        finding(
+          "prompt",
+          "tokens",
+          rounds.map(({ tokens }) => tokens),
+        ),
+        finding("bare loop", "tokens/s", bare),
+        finding("through HTTP streaming", "tokens/s", node),
+        finding("  over the bare loop", "x", pairedRatios(node, bare), { is: "at least", value: 0.95 }),
+      ],
+    }
+  })

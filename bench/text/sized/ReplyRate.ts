@@ -1,0 +1,47 @@
+// Replies side by side: their tokens a second once each has begun, through the node and through the bare loop.
+import { Effect } from "effect"
+import type { ChildFailed } from "../../support/Child.ts"
+import { type Finding, finding, type Section } from "../../support/Findings.ts"
+import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
+import { pairedRatios } from "../../support/Statistics.ts"
+import { replyRate, type SizedStage } from "./Stage.ts"
+
+export interface ReplyRatePlan extends RoundsPlan {
+  readonly streams: ReadonlyArray<number>
+  readonly windowMs: number
+}
+
+/** Short, because what is measured begins after the prompts. */
+const promptTokens = 8
+
+/** One stream has nothing to gain from steps that all streams share. */
+const goalOf = (streams: number) => ({ is: "at least", value: streams === 1 ? 0.95 : 1 }) as const
+
+export const replyRates = (stage: SizedStage, plan: ReplyRatePlan): Effect.Effect<Section, ChildFailed> =>
+  Effect.gen(function* () {
+    const findings: Array<Finding> = []
+    for (const streams of plan.streams) {
+      const rounds = yield* repeatRounds(plan, () =>
+        Effect.gen(function* () {
+          const prompts = stage.serials.prompts(streams, promptTokens)
+          const bare = yield* stage.bare.ask("replies", { prompts, windowMs: plan.windowMs })
+          return { bare, node: yield* replyRate(stage, prompts, plan.windowMs) }
+        }),
+      )
+      const bare = rounds.map((reading) => reading.bare)
+      const node = rounds.map((reading) => reading.node)
+      const name = streams === 1 ? "1 stream" : `${streams} streams`
+      findings.push(
+        finding(`${name}: bare loop`, "tokens/s", bare),
+        finding(`${name}: through HTTP streaming`, "tokens/s", node),
+        finding("  over the bare loop", "x", pairedRatios(node, bare), goalOf(streams)),
+      )
+    }
+    return {
+      title: `Replies, ${stage.threads} threads`,
+      method:
+        `tokens of all replies in ${plan.windowMs} ms from the moment when each has its first token; ` +
+        `prompts of ${promptTokens} tokens; by turns`,
+      findings,
+    }
+  })

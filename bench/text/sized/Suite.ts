@@ -1,0 +1,72 @@
+// The text suite on generated weights: which questions, in which order, for how long. Rows, no logic.
+import { Effect, type Scope } from "effect"
+import { type TextSize, textWeights } from "../../sizes/text/TextWeights.ts"
+import { ChildFailed } from "../../support/Child.ts"
+import type { Section } from "../../support/Findings.ts"
+import { type DefaultsPlan, defaults } from "./Defaults.ts"
+import { type FirstTokenPlan, firstTokens } from "./FirstToken.ts"
+import { type LongPromptPlan, longPrompt } from "./LongPrompt.ts"
+import { type NativePlan, nativeCalls } from "./NativeCalls.ts"
+import { type PromptRatePlan, promptRate } from "./PromptRate.ts"
+import { type ReplyRatePlan, replyRates } from "./ReplyRate.ts"
+import { type SizedStageOptions, stageDied, startSizedStage } from "./Stage.ts"
+
+interface Plan {
+  readonly native: NativePlan
+  readonly prompt: PromptRatePlan
+  readonly replies: ReplyRatePlan
+  readonly first: FirstTokenPlan
+  readonly long: LongPromptPlan
+  readonly defaults: DefaultsPlan
+}
+
+/** Times of a window or a section grow with the size, as its steps do. */
+const planOf = (rounds: number, scale: number): Plan => ({
+  native: { rounds, streams: [1, 16], steps: 16 },
+  prompt: { tokens: 500, rounds: rounds + 2, withinMs: 9_000 * scale },
+  replies: { streams: [1, 4, 8, 16], windowMs: 1_200 * scale, rounds, withinMs: 9_000 * scale },
+  first: { streams: [1, 8], promptTokens: 100, replyTokens: 8, rounds, withinMs: 11_000 * scale },
+  long: { streams: 4, promptTokens: 1_000, quietMs: 1_200 * scale, rounds, withinMs: 20_000 * scale },
+  defaults: { promptTokens: 250, streams: 4, windowMs: 1_000 * scale, rounds, withinMs: 16_000 * scale },
+})
+
+/** About three minutes, five minutes and ten minutes on two cores. */
+const full: Readonly<Record<TextSize, Plan>> = {
+  "0.2b": planOf(5, 1),
+  "0.2b-q4": planOf(5, 1),
+  "0.5b": planOf(4, 2),
+  "0.5b-q4": planOf(4, 2),
+  "1.5b": planOf(2, 4),
+  "1.5b-q4": planOf(2, 4),
+}
+
+/** One round of each: that it works, and roughly where things stand. */
+const quick: Plan = planOf(1, 0.5)
+
+export const sizedTextSuite = (options: {
+  readonly size: TextSize
+  readonly quick: boolean
+  readonly threads: number
+  readonly profileDir: string | undefined
+}): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { profileDir, size, threads } = options
+    const plan = options.quick ? quick : full[size]
+    const weights = yield* Effect.tryPromise({
+      try: () => textWeights(size),
+      catch: (cause) => new ChildFailed({ child: "generated weights", detail: String(cause) }),
+    })
+    const settings: SizedStageOptions = { weights, threads, profileDir }
+    const stage = yield* startSizedStage(settings)
+    const sections = Effect.gen(function* () {
+      return [
+        yield* promptRate(stage, plan.prompt),
+        yield* replyRates(stage, plan.replies),
+        yield* firstTokens(stage, plan.first),
+        yield* longPrompt(stage, plan.long),
+        ...(yield* nativeCalls(stage, plan.native)),
+        yield* defaults(stage, plan.defaults),
+      ]
+    })
+    return yield* Effect.raceFirst(sections, stageDied(stage))
+  })

@@ -1,0 +1,168 @@
+// The transcription suite on generated weights of a size that people run: a file and one window through the node beside
+// the recogniser's native calls alone, and the node's default threads beside those that a catalog names.
+import { Effect, type Scope } from "effect"
+import { type WhisperSize, whisperFiles } from "../sizes/whisper/Whisper.ts"
+import { ChildFailed } from "../support/Child.ts"
+import { type Finding, finding, type Goal, type Section } from "../support/Findings.ts"
+import { startGateway } from "../support/Gateway.ts"
+import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
+import { median, pairedRatios } from "../support/Statistics.ts"
+import { entryOf, type Recogniser } from "./Models.ts"
+import { type Stage, startStage } from "./Stage.ts"
+
+interface Plan {
+  readonly file: RoundsPlan
+  readonly window: RoundsPlan
+  readonly defaults: RoundsPlan
+}
+
+/** Two to five minutes on two cores, of which the largest weights take most to load. */
+const full: Plan = {
+  file: { rounds: 7, withinMs: 60_000 },
+  window: { rounds: 9, withinMs: 40_000 },
+  defaults: { rounds: 7, withinMs: 45_000 },
+}
+
+/** One round of each: that it works, and roughly where things stand. */
+const quick: Plan = {
+  file: { rounds: 1, withinMs: 0 },
+  window: { rounds: 2, withinMs: 4_000 },
+  defaults: { rounds: 1, withinMs: 0 },
+}
+
+const fileSeconds = 60
+/** As much as the encoder takes at once. */
+const windowSeconds = 30
+
+/** Milliseconds from the request to the answer. */
+const heard = (stage: Pick<Stage, "gateway" | "speakers">, seconds: number) =>
+  stage.speakers
+    .ask("hear", { target: stage.gateway.target, seconds, count: 1 })
+    .pipe(Effect.map(([answer]) => (answer?.status === 200 ? answer.elapsedMs : Number.NaN)))
+
+interface Comparison {
+  readonly title: string
+  readonly seconds: number
+  readonly name: string
+  /** From the milliseconds of the native calls and of the node. */
+  readonly ratio: (calls: ReadonlyArray<number>, node: ReadonlyArray<number>) => ReadonlyArray<number>
+  readonly goal: Goal
+}
+
+const compared = (
+  stage: Stage,
+  threads: number,
+  plan: RoundsPlan,
+  { goal, name, ratio, seconds, title }: Comparison,
+): Effect.Effect<Section, ChildFailed> =>
+  Effect.gen(function* () {
+    const count = yield* stage.bare.ask("prepare", seconds)
+    yield* stage.bare.ask("calls", seconds)
+    const rounds = yield* repeatRounds(plan, () =>
+      Effect.gen(function* () {
+        const calls = yield* stage.bare.ask("calls", seconds)
+        const engine = yield* stage.bare.ask("engine", seconds)
+        return { calls, engine, node: yield* heard(stage, seconds) }
+      }),
+    )
+    const of = (part: keyof (typeof rounds)[number]) => rounds.map((round) => round[part])
+    return {
+      title: `${title}, ${count} native calls, ${threads} threads`,
+      method:
+        "wall time by turns: the native calls alone (the same feeds, ONNX Runtime's own settings, the same threads), the " +
+        "engine without a gateway, and a synchronous request with upload, decoding and answer",
+      findings: [
+        finding("native calls alone", "ms", of("calls")),
+        finding("engine alone", "ms", of("engine")),
+        finding("through the node", "ms", of("node")),
+        finding(name, "times", ratio(of("calls"), of("node")), goal),
+      ],
+    }
+  })
+
+/** Thread counts that a catalog may well name. */
+const countsTo = (most: number): ReadonlyArray<number> =>
+  Array.from({ length: most }, (_, at) => at + 1).filter(
+    (count) => count <= 2 || count === most || Number.isInteger(Math.log2(count)),
+  )
+
+const defaults = (
+  stage: Stage,
+  { files, options, threads }: Recogniser,
+  plan: RoundsPlan,
+): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { speakers } = stage
+    const nodeOf = (count: number | undefined) =>
+      count === threads
+        ? Effect.succeed({ gateway: stage.gateway, speakers })
+        : Effect.gen(function* () {
+            const entry = entryOf({ files, options, ...(count === undefined ? {} : { threads: count }) })
+            const gateway = yield* startGateway({ models: [entry] })
+            yield* heard({ gateway, speakers }, 4)
+            return { gateway, speakers }
+          })
+    const counts = countsTo(threads)
+    const nodes = yield* Effect.forEach([undefined, ...counts], nodeOf)
+    const rounds = yield* repeatRounds(plan, () =>
+      Effect.forEach(nodes, (node) => heard(node, windowSeconds)),
+    )
+    const of = (at: number) => rounds.map((readings) => readings[at] ?? Number.NaN)
+    const handSet = counts.map((count, at) => ({ count, values: of(at + 1) }))
+    const best = handSet.toSorted((a, b) => median(a.values) - median(b.values))[0]
+    const findings: ReadonlyArray<Finding> = [
+      ...handSet.map(({ count, values }) => finding(`threads ${count}`, "ms", values)),
+      finding("catalog without threads", "ms", of(0)),
+      finding(
+        `  speed over the best, threads ${best?.count ?? 0}`,
+        "times",
+        pairedRatios(best?.values ?? [], of(0)),
+        {
+          is: "at least",
+          value: 0.95,
+        },
+      ),
+    ]
+    return {
+      title: "The default number of threads",
+      method: `a node each, by turns: a file of ${windowSeconds} s`,
+      findings,
+    }
+  })
+
+export const generated = <A>(make: () => Promise<A>): Effect.Effect<A, ChildFailed> =>
+  Effect.tryPromise({
+    try: make,
+    catch: (cause) => new ChildFailed({ child: "generated weights", detail: String(cause) }),
+  })
+
+export const sizedTranscriptionSuite = (options: {
+  readonly size: WhisperSize
+  readonly quick: boolean
+  readonly threads: number
+  readonly profileDir: string | undefined
+}): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { profileDir, size, threads } = options
+    const plan = options.quick ? quick : full
+    const files = yield* generated(() => whisperFiles(size))
+    const recogniser: Recogniser = { files, options: {}, threads }
+    const stage = yield* startStage({ recogniser, profileDir, warmUps: 2 })
+    return [
+      yield* compared(stage, threads, plan.window, {
+        title: "One window, 30 s",
+        seconds: windowSeconds,
+        name: "time of the node over the native calls alone",
+        ratio: (calls, node) => pairedRatios(node, calls),
+        goal: { is: "at most", value: 1.1 },
+      }),
+      yield* compared(stage, threads, plan.file, {
+        title: `A file of ${fileSeconds} s`,
+        seconds: fileSeconds,
+        name: "speed of the node over the native calls alone",
+        ratio: (calls, node) => pairedRatios(calls, node),
+        goal: { is: "at least", value: 0.95 },
+      }),
+      yield* defaults(stage, recogniser, plan.defaults),
+    ]
+  })

@@ -1,0 +1,147 @@
+// llama.cpp's C interface (`llama.h`), called through koffi in the very library that node-llama-cpp has loaded: the same
+// mapping, the same backends, the same log. Opened by Model once a process; LibllamaContext uses it.
+//
+// koffi runs a call on a stack of its own, 128 KiB for asynchronous ones unless told otherwise; loading a model and building
+// a graph need more.
+import { readdirSync } from "node:fs"
+import { join } from "node:path"
+import koffi, { type TypeObject } from "koffi"
+import { batch, contextParams, differences, fieldsOf, modelParams, release, type Values } from "./Layout.ts"
+
+/** An address in native memory; 0n and null are no object. */
+export type Pointer = bigint
+type Nullable = Pointer | null
+
+export type ModelParams = Values<typeof modelParams>
+export type ContextParams = Values<typeof contextParams>
+export type Batch = { readonly [Name in keyof typeof batch]: number | Pointer | null }
+
+/** A native function: called at once, or on a thread of the pool without holding up the event loop. */
+interface Native<A extends ReadonlyArray<unknown>, R> {
+  (...parameters: A): R
+  readonly async: (...parameters: [...A, (error: unknown, result: R) => void]) => void
+}
+
+/** Runs the function on a thread of the pool. */
+export const onThread = <A extends ReadonlyArray<unknown>, R>(
+  call: Native<A, R>,
+  ...parameters: A
+): Promise<R> =>
+  new Promise((resolve, reject) => {
+    call.async(...parameters, (error, result) => (error === null ? resolve(result) : reject(error)))
+  })
+
+/** As koffi names and describes C types. */
+type Type = string | TypeObject
+
+/** Not the release that this file was written for. */
+export class UnknownRelease extends Error {}
+
+/** Bytes. More than any call was seen to use; address space, only what is used becomes memory. */
+const callStack = 8 * 1024 * 1024
+
+let configured = false
+const configure = (): void => {
+  if (configured) return
+  configured = true
+  koffi.config({ async_stack_size: callStack, sync_stack_size: callStack, resident_async_pools: 2 })
+}
+
+/** E.g. "libllama.v0.4.0.so", "libllama.cuda.v0.4.0.so", "libllama.v0.4.0.dylib". */
+const fileOf = (folder: string): string => {
+  const name = readdirSync(folder).find((entry) => /^libllama\..*\.(so|dylib)$/.test(entry))
+  if (name === undefined)
+    throw new UnknownRelease(`no libllama of ${release} beside node-llama-cpp's binding`)
+  return join(folder, name)
+}
+
+/** @throws UnknownRelease where the library is another one than the structs were written for. */
+export const openLibllama = (folder: string) => {
+  configure()
+  const library = koffi.load(fileOf(folder))
+  const native = <A extends ReadonlyArray<unknown>, R>(
+    name: string,
+    result: Type,
+    parameters: ReadonlyArray<Type>,
+  ): Native<A, R> => library.func(name, result, [...parameters]) as Native<A, R>
+
+  const modelStruct = koffi.struct(fieldsOf(modelParams))
+  const contextStruct = koffi.struct(fieldsOf(contextParams))
+  const batchStruct = koffi.struct(batch)
+  const modelDefaults = native<[], ModelParams>("llama_model_default_params", modelStruct, [])()
+  const contextDefaults = native<[], ContextParams>("llama_context_default_params", contextStruct, [])()
+  const version = native<[], string>("llama_version", "str", [])()
+  const unlike = [...differences(modelParams, modelDefaults), ...differences(contextParams, contextDefaults)]
+  if (unlike.length > 0)
+    throw new UnknownRelease(
+      `llama.cpp ${version} where ${release} is expected: ${unlike.slice(0, 3).join(", ")}`,
+    )
+
+  return {
+    modelDefaults,
+    contextDefaults,
+    loadModel: native<[path: string, params: ModelParams], Nullable>("llama_model_load_from_file", "void *", [
+      "str",
+      modelStruct,
+    ]),
+    freeModel: native<[model: Pointer], void>("llama_model_free", "void", ["void *"]),
+    parameters: native<[model: Pointer], number>("llama_model_n_params", "uint64", ["void *"]),
+    trainedContext: native<[model: Pointer], number>("llama_model_n_ctx_train", "int32", ["void *"]),
+    vocabulary: native<[model: Pointer], Pointer>("llama_model_get_vocab", "void *", ["void *"]),
+    vocabularySize: native<[vocabulary: Pointer], number>("llama_vocab_n_tokens", "int32", ["void *"]),
+    makeContext: native<[model: Pointer, params: ContextParams], Nullable>(
+      "llama_init_from_model",
+      "void *",
+      ["void *", contextStruct],
+    ),
+    freeContext: native<[context: Pointer], void>("llama_free", "void", ["void *"]),
+    setThreads: native<[context: Pointer, one: number, batch: number], void>("llama_set_n_threads", "void", [
+      "void *",
+      "int32",
+      "int32",
+    ]),
+    attachThreadpool: native<[context: Pointer, one: Pointer, batch: Pointer], void>(
+      "llama_attach_threadpool",
+      "void",
+      ["void *", "void *", "void *"],
+    ),
+    detachThreadpool: native<[context: Pointer], void>("llama_detach_threadpool", "void", ["void *"]),
+    decode: native<[context: Pointer, batch: Batch], number>("llama_decode", "int32", [
+      "void *",
+      batchStruct,
+    ]),
+    synchronize: native<[context: Pointer], void>("llama_synchronize", "void", ["void *"]),
+    logits: native<[context: Pointer], Nullable>("llama_get_logits", "void *", ["void *"]),
+    memory: native<[context: Pointer], Pointer>("llama_get_memory", "void *", ["void *"]),
+    remove: native<[memory: Pointer, sequence: number, from: number, to: number], boolean>(
+      "llama_memory_seq_rm",
+      "bool",
+      ["void *", "int32", "int32", "int32"],
+    ),
+    lastPosition: native<[memory: Pointer, sequence: number], number>("llama_memory_seq_pos_max", "int32", [
+      "void *",
+      "int32",
+    ]),
+    stateSize: native<[context: Pointer, sequence: number, flags: number], number>(
+      "llama_state_seq_get_size_ext",
+      "size_t",
+      ["void *", "int32", "uint32"],
+    ),
+    saveState: native<
+      [context: Pointer, into: Uint8Array, bytes: number, sequence: number, flags: number],
+      number
+    >("llama_state_seq_get_data_ext", "size_t", ["void *", "void *", "size_t", "int32", "uint32"]),
+    restoreState: native<
+      [context: Pointer, from: Uint8Array, bytes: number, sequence: number, flags: number],
+      number
+    >("llama_state_seq_set_data_ext", "size_t", ["void *", "void *", "size_t", "int32", "uint32"]),
+  }
+}
+
+export type Libllama = ReturnType<typeof openLibllama>
+
+/** `count` numbers at an address of native memory, valid as long as that memory. */
+export const floatsAt = (address: Pointer, count: number): Float32Array =>
+  new Float32Array(koffi.view(address, count * Float32Array.BYTES_PER_ELEMENT))
+
+export const addressOf = (memory: ArrayBuffer): Pointer => koffi.address(memory)

@@ -1,0 +1,141 @@
+// The step loop's native side over llama.cpp's C interface. One context of one model; made by Model, called by StepLoop.
+//
+// A batch is written into buffers that live as long as the context, so a step allocates nothing. The logits are read where
+// the library leaves them: all rows lie one after the other, in the order of the batch, until the next `decode`.
+import type { Sampling } from "../../Engine.ts"
+import { addressOf, floatsAt, type Libllama, onThread, type Pointer } from "./Libllama.ts"
+import type { LogitSampler } from "./LogitSampler.ts"
+import type { BatchItem, NativeContext, SavedState } from "./Native.ts"
+
+/** Recurrent and sliding-window state only: the rest of the memory stays where it is and is cut. */
+const partialOnly = 1
+
+interface SavedBytes extends SavedState {
+  readonly sequenceId: number
+  bytes: Uint8Array | undefined
+}
+
+/** The arrays of a `llama_batch`, each token with one position and one sequence. */
+const batchBuffers = (capacity: number) => {
+  const tokens = new Int32Array(new ArrayBuffer(4 * capacity))
+  const positions = new Int32Array(new ArrayBuffer(4 * capacity))
+  const sequences = new Int32Array(new ArrayBuffer(4 * capacity))
+  const wanted = new Int8Array(new ArrayBuffer(capacity))
+  const counts = new Int32Array(new ArrayBuffer(4 * capacity)).fill(1)
+  const firstSequence = addressOf(sequences.buffer)
+  const pointers = new BigUint64Array(new ArrayBuffer(8 * capacity))
+  for (let at = 0; at < capacity; at++) pointers[at] = firstSequence + BigInt(4 * at)
+  const addresses = {
+    token: addressOf(tokens.buffer),
+    embd: null,
+    pos: addressOf(positions.buffer),
+    n_seq_id: addressOf(counts.buffer),
+    seq_id: addressOf(pointers.buffer),
+    logits: addressOf(wanted.buffer),
+  }
+  // The typed arrays are returned although only their addresses are passed on: they must outlive every call.
+  return { tokens, positions, sequences, wanted, counts, pointers, addresses }
+}
+
+export interface LibllamaContextOptions {
+  readonly library: Libllama
+  readonly context: Pointer
+  readonly vocabularySize: number
+  readonly slots: number
+  readonly batchTokens: number
+  /** Whether a GPU computes: then a decode returns before its logits are there. */
+  readonly offloaded: boolean
+  readonly sampler: (sampling: Sampling) => LogitSampler
+}
+
+export const libllamaContext = (options: LibllamaContextOptions): NativeContext => {
+  const { library, context, vocabularySize, slots, batchTokens } = options
+  const memory = library.memory(context)
+  const buffers = batchBuffers(batchTokens)
+  const { tokens, positions, sequences, wanted } = buffers
+  /** Rows of the last decode, and a view of them that is kept while their place stays. */
+  let rows: Float32Array | undefined
+  let rowsAddress: Pointer | undefined
+
+  const write = (items: ReadonlyArray<BatchItem>): ReadonlyArray<number> => {
+    let at = 0
+    let outputs = 0
+    const rowOf = items.map((item) => {
+      for (const [offset, token] of item.tokens.entries()) {
+        tokens[at] = token
+        positions[at] = item.position + offset
+        sequences[at] = item.sequenceId
+        wanted[at++] = 0
+      }
+      if (!item.logits) return -1
+      wanted[at - 1] = 1
+      return outputs++
+    })
+    return rowOf
+  }
+
+  const readLogits = (): void => {
+    const address = library.logits(context)
+    if (address === null) throw new Error("this model returns no logits")
+    if (address === rowsAddress) return
+    rowsAddress = address
+    // The library's buffer has a row for every sequence, however many the batch asked for.
+    rows = floatsAt(address, slots * vocabularySize)
+  }
+
+  return {
+    decode: async (items) => {
+      let size = 0
+      for (const item of items) size += item.tokens.length
+      if (size === 0 || size > batchTokens)
+        throw new RangeError(`${size} tokens in a batch of ${batchTokens}`)
+      const rowOf = write(items)
+      const failed = await onThread(library.decode, context, { n_tokens: size, ...buffers.addresses })
+      if (failed === 1) throw new Error("the context has no free cells for this batch")
+      if (failed !== 0) throw new Error(`llama_decode failed with ${failed}`)
+      if (options.offloaded) await onThread(library.synchronize, context)
+      if (items.some(({ logits }) => logits)) readLogits()
+      return rowOf
+    },
+    sampler: (sampling) => {
+      const sampler = options.sampler(sampling)
+      return {
+        sample: async (row) => {
+          if (rows === undefined) throw new Error("nothing was decoded")
+          return sampler.draw(rows.subarray(row * vocabularySize, (row + 1) * vocabularySize))
+        },
+        dispose: () => {},
+      }
+    },
+    cut: (sequenceId, length, heldLength) => library.remove(memory, sequenceId, length, heldLength),
+    clear: (sequenceId) => {
+      if (!library.remove(memory, sequenceId, -1, -1)) throw new Error("a sequence could not be cleared")
+    },
+    save: async (sequenceId) => {
+      const sizeBytes = library.stateSize(context, sequenceId, partialOnly)
+      const bytes = new Uint8Array(sizeBytes)
+      const written = await onThread(library.saveState, context, bytes, sizeBytes, sequenceId, partialOnly)
+      if (sizeBytes === 0 || written !== sizeBytes) throw new Error("a sequence's state could not be saved")
+      const saved: SavedBytes = {
+        sequenceId,
+        bytes,
+        sizeBytes,
+        dispose: () => {
+          saved.bytes = undefined
+        },
+      }
+      return saved
+    },
+    restore: async (state, length) => {
+      const { bytes, sequenceId } = state as SavedBytes
+      if (bytes === undefined) return false
+      const read = await onThread(library.restoreState, context, bytes, bytes.length, sequenceId, partialOnly)
+      return (
+        read === bytes.length &&
+        library.remove(memory, sequenceId, length, -1) &&
+        library.lastPosition(memory, sequenceId) === length - 1
+      )
+    },
+    setThreads: (threads) => library.setThreads(context, threads, threads),
+  }
+}

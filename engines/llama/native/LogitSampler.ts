@@ -1,0 +1,125 @@
+// Draws tokens from rows of logits as a request's sampling asks for, in llama.cpp's order: penalties, top_k, top_p,
+// temperature. One a request; LibllamaContext calls it.
+//
+// Nothing is sorted: top_k and top_p keep the tokens whose weight is at least some least weight. Weights are counted in buckets
+// of equal magnitude, and only the bucket with the least weight is searched. Tokens that weigh exactly the least are all kept.
+import type { Sampling } from "../../Engine.ts"
+import { seededRandom } from "../../shared/listening/Sampling.ts"
+import { gatherLimit, type Rows } from "./Rows.ts"
+
+/** What is counted up to a goal: tokens for top_k, their weights for top_p. */
+type Measure = "count" | "sum"
+
+/** Most of the probability is mostly above, so the others are passed over at first: 2^-12 of the largest. A guess. */
+const likely = 2 ** -12
+/** Smaller weights are 0. */
+const smallest = 2 ** -126
+
+/**
+ * The largest weight such that those at least as large reach `goal`; the smallest of all where they do not. Reorders
+ * `weights`.
+ */
+export const leastReaching = (weights: Float32Array, goal: number, measure: Measure): number => {
+  let from = 0
+  let to = weights.length
+  let missing = goal
+  let least = 0
+  while (from < to) {
+    least = weights[(from + to) >> 1]!
+    // Three parts: larger, equal, smaller.
+    let larger = from
+    let smaller = to
+    let sum = 0
+    for (let at = from; at < smaller; ) {
+      const weight = weights[at]!
+      if (weight > least) {
+        sum += measure === "sum" ? weight : 1
+        weights[at++] = weights[larger]!
+        weights[larger++] = weight
+      } else if (weight < least) {
+        weights[at] = weights[--smaller]!
+        weights[smaller] = weight
+      } else at++
+    }
+    if (sum >= missing && larger > from) {
+      to = larger
+      continue
+    }
+    missing -= sum + (smaller - larger) * (measure === "sum" ? least : 1)
+    if (missing <= 0) return least
+    from = smaller
+  }
+  return least
+}
+
+export class LogitSampler {
+  readonly #rows: Rows
+  readonly #sampling: Sampling
+  readonly #random: () => number
+  /** How often each token was drawn; empty without penalties. Bounded by the reply's length. */
+  readonly #drawn = new Map<number, number>()
+  readonly #penalized: boolean
+
+  constructor(sampling: Sampling, rows: Rows) {
+    this.#sampling = sampling
+    this.#rows = rows
+    this.#random = seededRandom(sampling.seed)
+    this.#penalized = sampling.frequencyPenalty !== 0 || sampling.presencePenalty !== 0
+  }
+
+  /** The next token; -1 where no logit of the row is a finite number. */
+  draw(row: Float32Array): number {
+    this.#rows.load(row)
+    this.#penalize()
+    const largest = this.#rows.largest()
+    if (!Number.isFinite(largest)) return -1
+    const token = this.#sampling.temperature <= 0 ? this.#rows.logits.indexOf(largest) : this.#pick(largest)
+    if (this.#penalized && token >= 0) this.#drawn.set(token, (this.#drawn.get(token) ?? 0) + 1)
+    return token
+  }
+
+  #penalize(): void {
+    const { frequencyPenalty, presencePenalty } = this.#sampling
+    const { logits } = this.#rows
+    for (const [token, count] of this.#drawn)
+      logits[token] = logits[token]! - count * frequencyPenalty - presencePenalty
+  }
+
+  #pick(largest: number): number {
+    const { temperature, topK, topP } = this.#sampling
+    const rows = this.#rows
+    const cutsCount = topK > 0 && topK < rows.logits.length
+    const cutsSum = topP < 1
+    if (!cutsCount && !cutsSum) return rows.at(this.#random() * rows.weigh(largest, temperature))
+    let sum = rows.weigh(largest, 1)
+    let least = 0
+    if (cutsCount) {
+      least = this.#leastOf("count", topK)
+      if (cutsSum) sum = rows.above(least).sum
+    }
+    // A top_p of 0 keeps the largest, too.
+    if (cutsSum) least = Math.max(least, this.#leastOf("sum", Math.max(topP * sum, Number.MIN_VALUE)))
+    return rows.at(this.#random() * rows.keep(least, largest, temperature))
+  }
+
+  #leastOf(measure: Measure, goal: number): number {
+    const rows = this.#rows
+    const bucket = rows.bucketReaching(goal, measure, likely) ?? rows.bucketReaching(goal, measure, smallest)
+    // Rounding can leave a goal of all weights just above their sum.
+    if (bucket === undefined) return 0
+    let { least, below } = bucket
+    let missing = goal - bucket[measure]
+    // Weights that are nearly equal are in one bucket: it is halved until few enough are left.
+    for (let weights = rows.gather(least, below); ; weights = rows.gather(least, below)) {
+      if (weights.length < gatherLimit) return leastReaching(weights, missing, measure)
+      const middle = Math.fround((least + below) / 2)
+      if (middle <= least || middle >= below) return least
+      const above = rows.above(middle)[measure] - rows.above(below)[measure]
+      if (above >= missing) least = middle
+      else {
+        below = middle
+        missing -= above
+      }
+    }
+  }
+}

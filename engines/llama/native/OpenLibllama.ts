@@ -1,0 +1,137 @@
+// Loads a model through llama.cpp's C interface. node-llama-cpp opens the library, reads the file, decides how many layers
+// a GPU takes, and keeps the vocabulary; weights and context are loaded here.
+import { basename, dirname } from "node:path"
+import * as Effect from "effect/Effect"
+import type { LlamaModel } from "node-llama-cpp"
+import { type Libllama, onThread, openLibllama, type Pointer } from "./Libllama.ts"
+import { libllamaContext } from "./LibllamaContext.ts"
+import { LogitSampler } from "./LogitSampler.ts"
+import type { NativeSpec, OpenNative } from "./Native.ts"
+import { Rows } from "./Rows.ts"
+import { makeThreadpool } from "./Threadpool.ts"
+
+/** `LLAMA_LOAD_MODE_*` and `LLAMA_FLASH_ATTN_TYPE_*` of llama.h. */
+const loadMode = { copied: 0, mapped: 1 }
+const lazyOff = 0
+const flashAttentionOf = { auto: -1, off: 0, on: 1 }
+
+/** llama.cpp's own step of context sizes. */
+const contextStep = 256
+const roundedUp = (tokens: number): number => Math.ceil(tokens / contextStep) * contextStep
+
+const loadedObjects = (): ReadonlyArray<string> => {
+  if (process.report === undefined) throw new Error("no list of loaded libraries")
+  Object.assign(process.report, { excludeNetwork: true })
+  const { sharedObjects } = process.report.getReport() as unknown as {
+    readonly sharedObjects: ReadonlyArray<string>
+  }
+  return sharedObjects
+}
+
+/** Where the library lies that node-llama-cpp has loaded: the same file gives the same mapping, backends and log. */
+const loadedFolder = (): string => {
+  const found = loadedObjects().find((path) => /libllama\.[^/]*(so|dylib)$/.test(path))
+  if (found === undefined) throw new Error("node-llama-cpp has loaded no libllama")
+  return dirname(found)
+}
+
+const openLibrary = ({ log }: NativeSpec) =>
+  log.attempt("no native library for this machine", async () => openLibllama(loadedFolder()))
+
+const openVocabulary = ({ llama, path, options, log }: NativeSpec) =>
+  Effect.acquireRelease(
+    log.attempt(`cannot load ${basename(path)}`, () =>
+      llama.loadModel({ modelPath: path, gpuLayers: options.gpuLayers, vocabOnly: true }),
+    ),
+    (model) => Effect.promise(() => model.dispose()),
+  )
+
+const openWeights = (library: Libllama, model: LlamaModel, { path, log }: NativeSpec) =>
+  Effect.acquireRelease(
+    log.attempt(`cannot load ${basename(path)}`, async () => {
+      const loaded = await onThread(library.loadModel, path, {
+        ...library.modelDefaults,
+        n_gpu_layers: model.gpuLayers,
+        load_mode: model.useMmap ? loadMode.mapped : loadMode.copied,
+        lazy_mode: lazyOff,
+      })
+      if (loaded === null) throw new Error("Failed to load model")
+      return loaded
+    }),
+    (weights) => Effect.promise(() => onThread(library.freeModel, weights)),
+  )
+
+const openContext = (
+  library: Libllama,
+  weights: Pointer,
+  contextTokens: number,
+  { options, threads, log }: NativeSpec,
+) =>
+  Effect.acquireRelease(
+    log.attempt("no memory for the context", async () => {
+      const flashAttention = options.flashAttention ?? (options.gpu === "off" ? false : "auto")
+      const context = await onThread(library.makeContext, weights, {
+        ...library.contextDefaults,
+        n_ctx: contextTokens * options.slots,
+        n_seq_max: options.slots,
+        n_batch: options.batchTokens,
+        n_ubatch: options.batchTokens,
+        n_outputs_max: options.slots,
+        n_threads: threads,
+        n_threads_batch: threads,
+        flash_attn_type:
+          flashAttention === "auto"
+            ? flashAttentionOf.auto
+            : flashAttention
+              ? flashAttentionOf.on
+              : flashAttentionOf.off,
+        swa_full: false,
+      })
+      if (context === null) throw new Error("Failed to create context")
+      return context
+    }),
+    (context) => Effect.promise(() => onThread(library.freeContext, context)),
+  )
+
+/** Threads of the context's own; without effect where it has one, or where there is no such library. */
+const keepThreads = (library: Libllama, context: Pointer, { threads, log }: NativeSpec) =>
+  Effect.acquireRelease(
+    log.attempt("no threads for the context", async () => {
+      const made = threads > 1 ? makeThreadpool(loadedObjects(), threads) : undefined
+      if (made !== undefined) library.attachThreadpool(context, made.pool, made.pool)
+      return made
+    }),
+    (made) =>
+      Effect.sync(() => {
+        if (made === undefined) return
+        library.detachThreadpool(context)
+        made.free()
+      }),
+  )
+
+export const openLibllamaContext: OpenNative = (spec) =>
+  Effect.gen(function* () {
+    const { options } = spec
+    const library = yield* openLibrary(spec)
+    const model = yield* openVocabulary(spec)
+    const weights = yield* openWeights(library, model, spec)
+    const contextTokens = Math.min(options.contextTokens, library.trainedContext(weights))
+    const context = yield* openContext(library, weights, roundedUp(contextTokens), spec)
+    yield* keepThreads(library, context, spec)
+    const vocabularySize = library.vocabularySize(library.vocabulary(weights))
+    const rows = new Rows(vocabularySize)
+    return {
+      native: libllamaContext({
+        library,
+        context,
+        vocabularySize,
+        slots: options.slots,
+        batchTokens: options.batchTokens,
+        offloaded: model.gpuLayers > 0,
+        sampler: (sampling) => new LogitSampler(sampling, rows),
+      }),
+      model,
+      parameters: library.parameters(weights),
+      contextTokens,
+    }
+  })

@@ -1,0 +1,44 @@
+// Threads that stay: without a pool of its own a context starts new threads for every evaluation, and a step of 10 ms on
+// two threads took 16 to 27 ms (0.2 billion parameters, measured). Made by OpenLibllama for contexts of several threads.
+// ggml's C interface in the library of the processor's variant that is loaded already.
+import koffi from "koffi"
+import { type Pointer, UnknownRelease } from "./Libllama.ts"
+
+/** `struct ggml_threadpool_params` of ggml.h, bytes: a mask of 512 cores, then the fields, padded to 4. */
+const layout = { threads: 512, priority: 516, poll: 520, strict: 524, paused: 525, size: 528 }
+
+/** What ggml itself sets, by which its release is recognised. */
+const defaults = { priority: 0, poll: 50, strict: 0, paused: 0 }
+
+/** Idle threads sleep at once: a model that waits for a request must not keep a core busy. */
+const sleepAtOnce = 0
+
+export interface Threadpool {
+  readonly pool: Pointer
+  readonly free: () => void
+}
+
+/** `objects`: paths of the libraries that are loaded. Undefined where the processor's library is not among them. */
+export const makeThreadpool = (objects: ReadonlyArray<string>, threads: number): Threadpool | undefined => {
+  const base = objects.find((path) => /libggml-base\.[^/]*(so|dylib)$/.test(path))
+  const processor = objects.find((path) => /libggml-cpu[^/]*\.(so|dylib)[^/]*$/.test(path))
+  if (base === undefined || processor === undefined) return undefined
+  const parameters = new Uint8Array(new ArrayBuffer(layout.size)).fill(0xff)
+  const initialise = koffi.load(base).func("ggml_threadpool_params_init", "void", ["void *", "int"])
+  initialise(parameters, threads)
+  const view = new DataView(parameters.buffer)
+  if (
+    view.getInt32(layout.threads, true) !== threads ||
+    view.getInt32(layout.priority, true) !== defaults.priority ||
+    view.getUint32(layout.poll, true) !== defaults.poll ||
+    view.getUint8(layout.strict) !== defaults.strict ||
+    view.getUint8(layout.paused) !== defaults.paused
+  )
+    throw new UnknownRelease("ggml_threadpool_params of another release")
+  view.setUint32(layout.poll, sleepAtOnce, true)
+  const library = koffi.load(processor)
+  const make = library.func("ggml_threadpool_new", "void *", ["void *"])
+  const free = library.func("ggml_threadpool_free", "void", ["void *"])
+  const pool = make(parameters) as Pointer | null
+  return pool === null ? undefined : { pool, free: () => free(pool) }
+}

@@ -1,0 +1,207 @@
+// The nodes, initializers, inputs and outputs of an ONNX graph file, without its weights: positions in the file instead.
+// Called by adapters that edit a graph when they load it (GraphEdit). Subgraphs and functions are not read.
+import { type FileHandle, open } from "node:fs/promises"
+import { type Field, fields, Reader } from "./Protobuf.ts"
+
+// Field numbers of onnx.proto.
+export const MODEL = { graph: 7 } as const
+export const GRAPH = { node: 1, initializer: 5, input: 11, output: 12, valueInfo: 13 } as const
+export const NODE = { input: 1, output: 2, opType: 4, attribute: 5 } as const
+const ATTRIBUTE = { tensor: 5 } as const
+export const TENSOR = {
+  dims: 1,
+  dataType: 2,
+  floats: 4,
+  integers: 7,
+  name: 8,
+  raw: 9,
+  externalData: 13,
+  dataLocation: 14,
+} as const
+/** `ValueInfoProto`, its `TypeProto`, the tensor type in that, its shape and a dimension of that. */
+export const VALUE = {
+  name: 1,
+  type: 2,
+  tensor: 1,
+  element: 1,
+  shape: 2,
+  dim: 1,
+  dimValue: 1,
+  dimName: 2,
+} as const
+
+/** Element types. */
+export const ELEMENT = { float32: 1, int64: 7, float16: 10 } as const
+
+/** A part of the file. */
+export interface Extent {
+  readonly at: number
+  readonly size: number
+}
+
+export interface GraphTensor {
+  readonly name: string
+  readonly dims: ReadonlyArray<number>
+  readonly type: number
+  /** The whole message. */
+  readonly extent: Extent
+  /** Its values in the file itself, little-endian; undefined where they lie elsewhere or in another form. */
+  readonly data: Extent | undefined
+  /** Values of an int64 tensor of at most 8 elements. */
+  readonly integers: ReadonlyArray<number> | undefined
+}
+
+export interface GraphNode {
+  readonly extent: Extent
+  readonly type: string
+  readonly inputs: ReadonlyArray<string>
+  readonly outputs: ReadonlyArray<string>
+  /** What a `Constant` gives. */
+  readonly value: GraphTensor | undefined
+}
+
+export interface GraphValue {
+  readonly extent: Extent
+  readonly name: string
+  readonly element: number
+  readonly dims: ReadonlyArray<number | string>
+}
+
+export interface GraphOutline {
+  readonly sizeBytes: number
+  /** The graph's message. */
+  readonly graph: Extent
+  readonly nodes: ReadonlyArray<GraphNode>
+  readonly initializers: ReadonlyArray<GraphTensor>
+  readonly inputs: ReadonlyArray<GraphValue>
+  readonly outputs: ReadonlyArray<GraphValue>
+}
+
+const within = (reader: Reader, { at, size }: Extent) => fields(reader, at, at + size)
+
+const MOST_INTEGERS = 8
+
+/** A 64-bit varint that stands for a negative number is read as one close to 2^64. */
+const signed = (value: number): number => (value >= 2 ** 63 ? value - 2 ** 64 : value)
+
+const packedIntegers = async (reader: Reader, field: Field): Promise<ReadonlyArray<number>> => {
+  if (field.size === 0) return [signed(field.value)]
+  const values: Array<number> = []
+  for (let at = field.at; at < field.at + field.size; ) {
+    const [value, size] = await reader.varint(at)
+    values.push(signed(value))
+    at += size
+  }
+  return values
+}
+
+const rawIntegers = async (reader: Reader, { at, size }: Field): Promise<ReadonlyArray<number>> => {
+  const bytes = await reader.bytes(at, size)
+  return Array.from({ length: size / 8 }, (_, i) => Number(bytes.readBigInt64LE(i * 8)))
+}
+
+const readTensor = async (reader: Reader, extent: Extent): Promise<GraphTensor> => {
+  const dims: Array<number> = []
+  let integers: Array<number> | undefined
+  let name = ""
+  let type = 0
+  let raw: Field | undefined
+  let floats: Field | undefined
+  for await (const field of within(reader, extent)) {
+    if (field.number === TENSOR.dims) dims.push(...(await packedIntegers(reader, field)))
+    else if (field.number === TENSOR.dataType) type = field.value
+    else if (field.number === TENSOR.name) name = await reader.text(field)
+    else if (field.number === TENSOR.raw) raw = field
+    else if (field.number === TENSOR.floats && field.size > 0) floats = field
+    else if (field.number === TENSOR.integers && field.size <= 10 * MOST_INTEGERS) {
+      integers = [...(integers ?? []), ...(await packedIntegers(reader, field))]
+    }
+  }
+  if (type === ELEMENT.int64 && raw !== undefined && raw.size <= 8 * MOST_INTEGERS) {
+    integers = [...(await rawIntegers(reader, raw))]
+  }
+  // Packed floats are little-endian, as raw data is.
+  const data = raw ?? (type === ELEMENT.float32 ? floats : undefined)
+  return { name, dims, type, extent, data, integers: type === ELEMENT.int64 ? integers : undefined }
+}
+
+const readNode = async (reader: Reader, extent: Extent): Promise<GraphNode> => {
+  const inputs: Array<string> = []
+  const outputs: Array<string> = []
+  let type = ""
+  let value: GraphTensor | undefined
+  for await (const field of within(reader, extent)) {
+    if (field.number === NODE.input) inputs.push(await reader.text(field))
+    else if (field.number === NODE.output) outputs.push(await reader.text(field))
+    else if (field.number === NODE.opType) type = await reader.text(field)
+    else if (field.number === NODE.attribute && type === "Constant") {
+      for await (const part of within(reader, field)) {
+        if (part.number === ATTRIBUTE.tensor) value = await readTensor(reader, part)
+      }
+    }
+  }
+  return { extent, type, inputs, outputs, value }
+}
+
+const readDims = async (reader: Reader, shape: Extent): Promise<ReadonlyArray<number | string>> => {
+  const dims: Array<number | string> = []
+  for await (const dim of within(reader, shape)) {
+    if (dim.number !== VALUE.dim) continue
+    let size: number | string = ""
+    for await (const part of within(reader, dim)) {
+      size = part.number === VALUE.dimName ? await reader.text(part) : part.value
+    }
+    dims.push(size)
+  }
+  return dims
+}
+
+const readValue = async (reader: Reader, extent: Extent): Promise<GraphValue> => {
+  let name = ""
+  let element = 0
+  let dims: ReadonlyArray<number | string> = []
+  for await (const field of within(reader, extent)) {
+    if (field.number === VALUE.name) name = await reader.text(field)
+    if (field.number !== VALUE.type) continue
+    for await (const type of within(reader, field)) {
+      if (type.number !== VALUE.tensor) continue
+      for await (const part of within(reader, type)) {
+        if (part.number === VALUE.element) element = part.value
+        else if (part.number === VALUE.shape) dims = await readDims(reader, part)
+      }
+    }
+  }
+  return { extent, name, element, dims }
+}
+
+/** Throws a RangeError where the file is not a whole model. */
+export const readOutline = async (reader: Reader, sizeBytes: number): Promise<GraphOutline> => {
+  let graph: Field | undefined
+  for await (const field of fields(reader, 0, sizeBytes)) if (field.number === MODEL.graph) graph = field
+  if (graph === undefined) throw new RangeError("no graph")
+  const nodes: Array<GraphNode> = []
+  const initializers: Array<GraphTensor> = []
+  const inputs: Array<GraphValue> = []
+  const outputs: Array<GraphValue> = []
+  for await (const field of within(reader, graph)) {
+    if (field.number === GRAPH.node) nodes.push(await readNode(reader, field))
+    else if (field.number === GRAPH.initializer) initializers.push(await readTensor(reader, field))
+    else if (field.number === GRAPH.input) inputs.push(await readValue(reader, field))
+    else if (field.number === GRAPH.output) outputs.push(await readValue(reader, field))
+  }
+  return { sizeBytes, graph: { at: graph.at, size: graph.size }, nodes, initializers, inputs, outputs }
+}
+
+/** Opens the file for `use`. */
+export const withOutline = async <A>(
+  path: string,
+  use: (outline: GraphOutline, reader: Reader) => Promise<A>,
+): Promise<A> => {
+  const file: FileHandle = await open(path, "r")
+  try {
+    const reader = new Reader(file)
+    return await use(await readOutline(reader, (await file.stat()).size), reader)
+  } finally {
+    await file.close()
+  }
+}

@@ -1,0 +1,96 @@
+// Chooses the CPU threads of the ONNX engines. A session's number is fixed when it is opened, and to open a large graph
+// once for each number would cost seconds. So one matrix product, about a layer of a published encoder, is measured
+// with each number instead; the result holds for every model on the machine and is kept by the node.
+import * as Effect from "effect/Effect"
+import { InferenceSession, Tensor } from "onnxruntime-node"
+import { pickThreads, type Sample } from "#domain/threads/PickThreads.ts"
+import type { ThreadChoice, ThreadTrial } from "#domain/threads/ThreadChoice.ts"
+import { EngineError, type EngineSpec } from "../../Engine.ts"
+import { sessionOptions } from "./OnnxSession.ts"
+
+/** Rows, inner length and columns: 1 GFLOP, 10 to 20 ms on one core. */
+const [rows, inner, columns] = [512, 1024, 1024] as const
+
+/** Time for all runs, about, milliseconds. */
+const budgetMs = 600
+
+const varint = (value: number): ReadonlyArray<number> =>
+  value > 127 ? [(value & 127) | 128, ...varint(value >>> 7)] : [value]
+const integer = (field: number, value: number) => [...varint(field << 3), ...varint(value)]
+const bytes = (field: number, value: ReadonlyArray<number>) => [
+  ...varint((field << 3) | 2),
+  ...varint(value.length),
+  ...value,
+]
+const text = (field: number, value: string) => bytes(field, [...Buffer.from(value)])
+
+/** ValueInfoProto of a float matrix. */
+const matrix = (name: string, ...shape: ReadonlyArray<number>) => {
+  const dims = shape.flatMap((size) => bytes(1, integer(1, size)))
+  return [...text(1, name), ...bytes(2, bytes(1, [...integer(1, 1), ...bytes(2, dims)]))]
+}
+
+/** ModelProto with one `MatMul`; both factors are inputs. */
+export const productGraph = (): Uint8Array => {
+  const node = [...text(1, "a"), ...text(1, "b"), ...text(2, "c"), ...text(4, "MatMul")]
+  const graph = [
+    ...bytes(1, node),
+    ...text(2, "product"),
+    ...bytes(11, matrix("a", rows, inner)),
+    ...bytes(11, matrix("b", inner, columns)),
+    ...bytes(12, matrix("c", rows, columns)),
+  ]
+  return Uint8Array.from([
+    ...integer(1, 8),
+    ...bytes(7, graph),
+    ...bytes(8, [...text(1, ""), ...integer(2, 13)]),
+  ])
+}
+
+const filled = (size: number): Float32Array => new Float32Array(size).fill(0.5)
+
+const probe = async (trial: ThreadTrial): Promise<ThreadChoice> => {
+  const graph = productGraph()
+  const sessions = new Map<number, InferenceSession>()
+  try {
+    for (const threads of trial.counts)
+      sessions.set(threads, await InferenceSession.create(graph, sessionOptions({ threads })))
+    const feeds = {
+      a: new Tensor("float32", filled(rows * inner), [rows, inner]),
+      b: new Tensor("float32", filled(inner * columns), [inner, columns]),
+    }
+    const run = async (_tokens: number | undefined, threads: number): Promise<Sample> => {
+      const session = sessions.get(threads)
+      const startedMs = performance.now()
+      const before = process.cpuUsage()
+      await session?.run(feeds)
+      const { system, user } = process.cpuUsage(before)
+      return { ms: performance.now() - startedMs, cpuMs: (system + user) / 1000 }
+    }
+    // The first run of a session allocates.
+    for (const threads of trial.counts) await run(undefined, threads)
+    return await pickThreads({ trial, sizes: [undefined], run, budgetMs: 3 * budgetMs })
+  } finally {
+    for (const session of sessions.values()) await session.release().catch(() => undefined)
+  }
+}
+
+/** The kept result, or a new one. With a single count there is nothing to choose. */
+export const chooseThreads = (
+  _spec: EngineSpec,
+  trial: ThreadTrial,
+): Effect.Effect<ThreadChoice, EngineError> =>
+  trial.kept !== undefined
+    ? Effect.succeed(trial.kept)
+    : Effect.tryPromise({
+        try: () =>
+          trial.counts.length < 2
+            ? pickThreads({ trial, sizes: [], run: () => Promise.reject(new Error("not run")), budgetMs: 0 })
+            : probe(trial),
+        catch: (cause) =>
+          new EngineError({
+            reason: "LoadFailed",
+            field: "",
+            detail: `CPU threads: ${cause instanceof Error ? cause.message : String(cause)}`,
+          }),
+      })

@@ -1,0 +1,42 @@
+// Entry of the load client's thread: does one task after another for LoadClient.ts. A thread of its own, so that sending and
+// reading do not hold up the event loop of the node that is measured.
+import { parentPort, workerData } from "node:worker_threads"
+import { runAdmission, runLive, runTranscribe } from "./Listening.ts"
+import { runPlay, runSpeak } from "./Speech.ts"
+import type { Answered, Asked, Results, Target, Task } from "./Tasks.ts"
+import { runPrompts, runReplies, runReply } from "./Text.ts"
+
+const target = workerData as Target
+
+const run = (task: Task): Promise<Results[Task["kind"]]> => {
+  switch (task.kind) {
+    case "prompts":
+      return runPrompts(target, task)
+    case "replies":
+      return runReplies(target, task)
+    case "reply":
+      return runReply(target, task)
+    case "speak":
+      return runSpeak(target, task)
+    case "play":
+      return runPlay(target, task)
+    case "transcribe":
+      return runTranscribe(target, task)
+    case "live":
+      return runLive(target, task)
+    case "admission":
+      return runAdmission(target, task)
+  }
+}
+
+parentPort?.on("message", ({ id, task }: Asked) => {
+  run(task).then(
+    (result) => parentPort?.postMessage({ id, result } satisfies Answered),
+    (error: unknown) => {
+      const isLate = error instanceof Error && (error.name === "TimeoutError" || error.name === "AbortError")
+      const words = error instanceof Error ? error.message : String(error)
+      const problem = isLate ? `not finished within ${(task.deadlineMs / 1000).toFixed(1)} s` : words
+      parentPort?.postMessage({ id, problem } satisfies Answered)
+    },
+  )
+})

@@ -1,0 +1,153 @@
+// Verdicts on what surrounds the models: a reading becomes ok, warning or failure, with what to do. Pure; the readings are made
+// by Surroundings.ts.
+import type { Machine, Surrounding } from "../report/Document.ts"
+import { bytesShown, counted, msShown, shown } from "../report/Words.ts"
+import { disturbance } from "./MachineFacts.ts"
+
+export const ok = (name: string, detail: string): Surrounding => ({
+  name,
+  verdict: "ok",
+  detail,
+  advice: null,
+})
+export const warning = (name: string, detail: string, advice: string): Surrounding => ({
+  name,
+  verdict: "warning",
+  detail,
+  advice,
+})
+export const failure = (name: string, detail: string, advice: string): Surrounding => ({
+  name,
+  verdict: "failure",
+  detail,
+  advice,
+})
+
+/** The version that `npm ci` brings and that the tests run on. */
+const nodeMajor = 22
+
+export const nodeVerdict = (version: string): Surrounding => {
+  const major = Number(/^v(\d+)\./.exec(version)?.[1])
+  return major === nodeMajor
+    ? ok("node", version)
+    : warning(
+        "node",
+        `${version}; edgewise is made for Node ${nodeMajor}`,
+        "start it with `npm start` or `npm run -s edgewise`, which use the Node of the packages",
+      )
+}
+
+/** `problem` is why it does not load; undefined where it does. */
+export const moduleVerdict = (name: string, detail: string, problem: string | undefined): Surrounding =>
+  problem === undefined
+    ? ok(name, detail)
+    : failure(
+        name,
+        problem,
+        "run `npm ci` on this machine; where it goes on, this processor or system has no binary in the package",
+      )
+
+export const confinementVerdict = (line: string, wanted: boolean): Surrounding =>
+  !wanted
+    ? warning(
+        "confinement",
+        "switched off",
+        "set EDGEWISE_CONFINE=true; off is only for finding out why an engine does not load",
+      )
+    : line.includes("not in force")
+      ? warning("confinement", line, "docs/security.md says what each mechanism needs")
+      : ok("confinement", line)
+
+const gibibyte = 1024 ** 3
+
+export const memoryVerdict = (availableBytes: number, neededBytes: number): Surrounding => {
+  const detail = `${bytesShown(availableBytes)} available; the models of a start have weights of ${bytesShown(neededBytes)}`
+  return availableBytes < neededBytes + gibibyte / 2
+    ? warning("memory", detail, "close other programs, or load fewer models at the start (`runtime.load`)")
+    : ok("memory", detail)
+}
+
+/** Problems of the data directory come as one line, as `edgewise check` has them. */
+export const diskVerdict = (freeBytes: number | undefined, problem: string | undefined): Surrounding => {
+  if (problem !== undefined)
+    return failure("data directory", problem, "name another one with EDGEWISE_DATA_DIR")
+  if (freeBytes === undefined) return ok("data directory", "can be written; free space is unknown")
+  const detail = `${bytesShown(freeBytes)} free`
+  return freeBytes < gibibyte
+    ? warning("data directory", detail, "make space: uploads, receipts and pulled weights are kept there")
+    : ok("data directory", detail)
+}
+
+/** Beside connections: database, logs, engines' pipes. */
+const otherFiles = 256
+
+/** `limit` is undefined where there is none or the system does not tell. */
+export const openFilesVerdict = (limit: number | undefined, connections: number): Surrounding => {
+  if (limit === undefined) return ok("open files", "no limit is known")
+  return limit < connections + otherFiles
+    ? warning(
+        "open files",
+        `at most ${limit}, fewer than the ${connections} connections of a listener need`,
+        "raise the hard limit (`ulimit -Hn`, LimitNOFILE of systemd) or lower EDGEWISE_MAX_CONNECTIONS",
+      )
+    : ok("open files", `at most ${limit}`)
+}
+
+export const coresVerdict = ({
+  cores,
+  hardware_threads,
+  processors,
+  quota_cores,
+}: Pick<Machine, "cores" | "hardware_threads" | "processors" | "quota_cores">): Surrounding => {
+  const detail = `${counted(cores, "core")}, ${counted(hardware_threads, "hardware thread")}`
+  if (quota_cores !== null && quota_cores < hardware_threads) {
+    return warning(
+      "processor",
+      `${detail}; the container allows ${shown(quota_cores)} cores`,
+      "raise the container's CPU limit, or expect stalls when it is used up",
+    )
+  }
+  return hardware_threads < processors
+    ? warning(
+        "processor",
+        `${detail} of ${processors} may be used`,
+        "widen the CPU affinity (taskset, cpuset)",
+      )
+    : ok("processor", detail)
+}
+
+/** A timer of 1 ms took so long in the middle. */
+export const timersVerdict = (medianMs: number): Surrounding => {
+  const detail = `a timer of 1 ms takes ${msShown(medianMs)}`
+  return medianMs > 5
+    ? warning("timers", detail, "streams are paced worse; look for a busy machine or coarse kernel timers")
+    : ok("timers", detail)
+}
+
+export const loopbackVerdict = (medianMs: number | undefined): Surrounding => {
+  if (medianMs === undefined) {
+    return failure(
+      "loopback",
+      "no connection over 127.0.0.1",
+      "look at the firewall and the loopback interface",
+    )
+  }
+  const detail = `a round trip over 127.0.0.1 takes ${msShown(medianMs)}`
+  return medianMs > 2
+    ? warning("loopback", detail, "look for a busy machine or a filter on loopback")
+    : ok("loopback", detail)
+}
+
+export const clockVerdict = (problem: string | undefined): Surrounding =>
+  problem === undefined
+    ? ok("clock", "plausible")
+    : failure("clock", problem, "set the system clock; tokens and receipts carry its time")
+
+/** `node` is the address of a node that answers where `serve` would listen. */
+export const quietVerdict = (machine: Machine, node: string | undefined): Surrounding => {
+  const other = node === undefined ? undefined : `something answers at ${node}, perhaps a running node`
+  const reasons = [disturbance(machine), other].filter((reason) => reason !== undefined)
+  return reasons.length === 0
+    ? ok("other work", `load ${machine.load_1m}, ${machine.busy_percent ?? "?"} % in use`)
+    : warning("other work", reasons.join("; "), "stop other work and run doctor again for figures that hold")
+}

@@ -1,0 +1,104 @@
+// The node that is measured: the layers that `serve` runs, in this process, on a free port of 127.0.0.1, over a temporary data
+// directory with a key of its own. Engines run in processes as confined as those of a served node. All of it ends with the scope.
+import { copyFileSync, existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect, Layer, Logger, References, type Scope } from "effect"
+import { HttpServer } from "effect/http"
+import { Device } from "#actors/Device.ts"
+import { LiveSessions } from "#actors/LiveSessions.ts"
+import { type Deployment, ModelRegistry } from "#actors/ModelRegistry.ts"
+import { SpeechAdmission } from "#api/SpeechAdmission.ts"
+import { Accounts } from "#store/Accounts.ts"
+import { threadFileIn } from "#store/ThreadFile.ts"
+import { weightsDir } from "#store/Weights.ts"
+import type { Config } from "../../../Config.ts"
+import { nodeLayer } from "../../NodeLayer.ts"
+import { NotMeasured } from "../load/LoadClient.ts"
+import type { Target } from "../load/Tasks.ts"
+
+export interface PrivateNode {
+  readonly target: Target
+  readonly registry: ModelRegistry["Service"]
+  readonly device: Device["Service"]
+  readonly live: LiveSessions["Service"]
+  readonly speech: SpeechAdmission["Service"]
+}
+
+/** Removed with the scope, also after an interruption. */
+const temporaryFolder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "edgewise-doctor-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true })),
+)
+
+/** Nothing of the node's log is printed: what went wrong is in the report. */
+const quiet = Layer.mergeAll(Logger.layer([]), Layer.succeed(References.MinimumLogLevel, "None"))
+
+/** The given settings, except for what belongs to the node that an operator runs: its addresses, store, key and limits for callers. */
+const privateConfig = (config: Config, dataDir: string): Config => ({
+  ...config,
+  dataDir,
+  databaseUrl: "",
+  host: "127.0.0.1",
+  port: 0,
+  roles: ["edge"],
+  tls: "off",
+  tlsCert: "",
+  tlsKey: "",
+  devKey: "off",
+  authJwksUrl: "",
+  rateLimit: 0,
+  idleUnloadSeconds: 0,
+  accessLog: false,
+})
+
+/** Models are loaded one after the other by the command, so that each load is timed alone. */
+const onDemand = (deployment: Deployment): Deployment => ({
+  ...deployment,
+  entry: { ...deployment.entry, runtime: { ...deployment.entry.runtime, load: "demand" } },
+})
+
+/** Thread counts that the operator's node has measured at earlier loads, so that models get the same here. */
+const copyThreads = (from: string, to: string): void => {
+  const file = threadFileIn(from)
+  if (existsSync(file)) copyFileSync(file, threadFileIn(to))
+}
+
+const makeKey = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  yield* accounts.createOrg({ name: "doctor", paymentMethod: true })
+  return (yield* accounts.createKey({ org: "doctor" })).apiKey
+})
+
+const portOf = (server: HttpServer.HttpServer["Service"]): number =>
+  "port" in server.address ? server.address.port : 0
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+export const privateNode = (
+  config: Config,
+  deployed: ReadonlyArray<Deployment>,
+): Effect.Effect<PrivateNode, NotMeasured, Scope.Scope> =>
+  Effect.gen(function* () {
+    const dataDir = yield* temporaryFolder
+    // Weights that were pulled are where the operator's data directory has them.
+    symlinkSync(weightsDir(config.dataDir), weightsDir(dataDir))
+    copyThreads(config.dataDir, dataDir)
+    const own = privateConfig(config, dataDir)
+    const built = yield* Layer.build(nodeLayer(own, deployed.map(onDemand)).pipe(Layer.provide(quiet)))
+    const node = Effect.gen(function* () {
+      const key = yield* makeKey
+      return {
+        target: { port: portOf(yield* HttpServer.HttpServer), key },
+        registry: yield* ModelRegistry,
+        device: yield* Device,
+        live: yield* LiveSessions,
+        speech: yield* SpeechAdmission,
+      }
+    })
+    return yield* Effect.provideContext(node, built)
+  }).pipe(
+    Effect.mapError(
+      (error) => new NotMeasured({ problem: `the private node could not start: ${messageOf(error)}` }),
+    ),
+  )

@@ -1,0 +1,210 @@
+// What `edgewise doctor --json` prints, as schemas: the documented shape (docs/doctor.md). Field names are stable; new ones may
+// be added. `null` stands where something was not measured or the system does not tell it.
+import { Schema } from "effect"
+
+const number = Schema.NullOr(Schema.Finite)
+const text = Schema.NullOr(Schema.String)
+
+export const Verdict = Schema.Literals(["ok", "warning", "failure"])
+export type Verdict = typeof Verdict.Type
+
+/** One thing around the models: a library, the memory, the disk, a timer. */
+export const Surrounding = Schema.Struct({
+  name: Schema.String,
+  verdict: Verdict,
+  detail: Schema.String,
+  /** What to do, where the verdict is not `ok`. */
+  advice: text,
+})
+export type Surrounding = typeof Surrounding.Type
+
+export const Machine = Schema.Struct({
+  cpu: Schema.String,
+  /** What the affinity mask of this process allows: hardware threads, and cores among them. */
+  cores: Schema.Finite,
+  hardware_threads: Schema.Finite,
+  /** Hardware threads of the machine. */
+  processors: Schema.Finite,
+  /** Processor time a second that the container allows. */
+  quota_cores: number,
+  memory_bytes: Schema.Finite,
+  memory_available_bytes: Schema.Finite,
+  last_level_cache_bytes: number,
+  /** How fast memory was read, 10^9 bytes a second: by one thread, and by one on each core. */
+  read_gb_per_second: Schema.Struct({ one_thread: number, all_cores: number }),
+  /** Before anything was measured: load of the last minute, and share of all processors in use. */
+  load_1m: Schema.Finite,
+  busy_percent: number,
+  system: Schema.String,
+  node: Schema.String,
+})
+export type Machine = typeof Machine.Type
+
+/** Middle and worst of several times. */
+export const Times = Schema.Struct({ median: Schema.Finite, worst: Schema.Finite, count: Schema.Finite })
+export type Times = typeof Times.Type
+
+/**
+ * Processor time a second while something was measured: of the model's engine, of this process (the node and the load client),
+ * and of everything else on the machine.
+ */
+export const Cores = Schema.Struct({ engine: number, node: Schema.Finite, other: number })
+export type Cores = typeof Cores.Type
+
+/** Text at so many streams at once. */
+export const TextLevel = Schema.Struct({
+  streams: Schema.Finite,
+  /** Tokens of the prompts of which only the first token was wanted, on average. */
+  prompt_tokens: number,
+  prompt_tokens_per_second: number,
+  /** Of all streams together. */
+  reply_tokens_per_second: number,
+  /** With prompts of `first_token_prompt_tokens` tokens, all streams sent at once. */
+  first_token_ms: Schema.NullOr(Times),
+  first_token_prompt_tokens: number,
+  /** While replies were counted. */
+  cores: Schema.NullOr(Cores),
+})
+export type TextLevel = typeof TextLevel.Type
+
+export const Speech = Schema.Struct({
+  /** Seconds of work a second of speech; under 1 is faster than speaking. */
+  real_time_factor: number,
+  first_audio_ms: Schema.NullOr(Times),
+  play_outs: Schema.NullOr(
+    Schema.Struct({
+      asked: Schema.Finite,
+      admitted: Schema.Finite,
+      /** The real-time factor that the node had measured by then and admits by. */
+      admission_factor: number,
+      /** False: none was refused, so the node may admit more. */
+      refused: Schema.Boolean,
+      first_audio_ms: Schema.NullOr(Times),
+      ran_dry: Schema.Finite,
+    }),
+  ),
+  /** While the real-time factor was measured. */
+  cores: Schema.NullOr(Cores),
+})
+export type Speech = typeof Speech.Type
+
+export const Transcription = Schema.Struct({
+  audio_seconds: number,
+  real_time_factor: number,
+  /** A clip of a few seconds, from sending it to its text. */
+  short_clip_ms: number,
+  /** While the real-time factor was measured. */
+  cores: Schema.NullOr(Cores),
+  live: Schema.NullOr(
+    Schema.Struct({
+      /** Sessions that the node admits by what the windows of one speaker have cost. */
+      admitted: number,
+      refused: Schema.NullOr(Schema.Boolean),
+      /** Work of one window, and seconds of audio between two captions. */
+      window_ms: number,
+      window_seconds: Schema.Finite,
+      one_speaker: Schema.NullOr(
+        Schema.Struct({ caption_lag_ms: Schema.NullOr(Times), final_ms: Schema.NullOr(Times) }),
+      ),
+      /** As many sessions, beginning within a second and speaking all the time. */
+      many_speakers: Schema.NullOr(
+        Schema.Struct({
+          asked: Schema.Finite,
+          admitted: Schema.Finite,
+          caption_lag_ms: Schema.NullOr(Times),
+          final_ms: Schema.NullOr(Times),
+          failed: Schema.Finite,
+        }),
+      ),
+    }),
+  ),
+})
+export type Transcription = typeof Transcription.Type
+
+/** A native library that the engine has loaded. */
+export const Library = Schema.Struct({
+  name: Schema.String,
+  version: text,
+  /** The build for a kind of processor, e.g. `zen4`; what computes, e.g. `cpu` or `cuda`. */
+  variant: text,
+  provider: Schema.String,
+})
+export type Library = typeof Library.Type
+
+export const Status = Schema.Literals(["measured", "partial", "failed", "skipped", "same"])
+export type Status = typeof Status.Type
+
+export const ModelReport = Schema.Struct({
+  id: Schema.String,
+  kind: Schema.Literals(["text", "speech", "transcription"]),
+  adapter: Schema.String,
+  demonstration: Schema.Boolean,
+  status: Status,
+  /** The model of the same weights and settings whose figures count for this one. */
+  same_as: text,
+  /** Why it failed or was skipped. */
+  reason: text,
+  /** What was not measured, or not to its end, and why. */
+  incomplete: Schema.Array(Schema.String),
+  summary: text,
+  load_ms: number,
+  weights_bytes: Schema.Finite,
+  /** Resident memory of its process after its measurements, and the part of it that no file backs. */
+  memory_bytes: number,
+  private_bytes: number,
+  /** Most CPU threads that it uses, where the number is from, and what was measured for it, in words. */
+  threads: number,
+  threads_from: Schema.NullOr(Schema.Literals(["catalog", "measured", "kept", "size"])),
+  threads_measured: text,
+  slots: number,
+  context_tokens: number,
+  libraries: Schema.Array(Library),
+  text: Schema.NullOr(Schema.Struct({ levels: Schema.Array(TextLevel) })),
+  speech: Schema.NullOr(Speech),
+  transcription: Schema.NullOr(Transcription),
+  /** What limits it, in words; only what the figures show. */
+  limits: Schema.Array(Schema.String),
+})
+export type ModelReport = typeof ModelReport.Type
+
+export const Memory = Schema.Struct({
+  /** What the node and its models may fill. */
+  budget_bytes: Schema.Finite,
+  node_bytes: Schema.Finite,
+  /** Promised to the models that a node loads when it starts. */
+  models_bytes: Schema.Finite,
+  /** What other models may still claim. */
+  left_bytes: Schema.Finite,
+})
+export type Memory = typeof Memory.Type
+
+export const schemaName = "edgewise-doctor/1"
+
+export const Document = Schema.Struct({
+  schema: Schema.Literal(schemaName),
+  version: Schema.String,
+  started_at: Schema.String,
+  took_seconds: Schema.Finite,
+  /** The bound that was given. */
+  seconds: Schema.Finite,
+  /** False where a model could not be loaded or measured: exit status 1. */
+  ok: Schema.Boolean,
+  machine: Machine,
+  surroundings: Schema.Array(Surrounding),
+  memory: Schema.NullOr(Memory),
+  models: Schema.Array(ModelReport),
+})
+export type Document = typeof Document.Type
+
+/** Three significant digits: what a measurement of seconds can say. */
+export const rounded = (value: number): number => (value === 0 ? 0 : Number(value.toPrecision(3)))
+
+/** Median and worst, or null of nothing. */
+export const timesOf = (values: ReadonlyArray<number>): Times | null => {
+  const sorted = values.toSorted((a, b) => a - b)
+  const worst = sorted.at(-1)
+  const median = sorted[Math.floor((sorted.length - 1) / 2)]
+  return worst === undefined || median === undefined
+    ? null
+    : { median: rounded(median), worst: rounded(worst), count: sorted.length }
+}

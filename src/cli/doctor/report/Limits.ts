@@ -1,0 +1,159 @@
+// What limits a model, in sentences: only what the measured figures show. Pure; the thresholds are guesses that leave ten to
+// fifteen percent for the error of measurements of a few seconds.
+import { fullShare } from "#domain/LivePace.ts"
+import { MAX_STREAM_LOAD } from "#domain/StreamLoad.ts"
+import type { Cores, Machine, ModelReport, Speech, TextLevel, Transcription } from "./Document.ts"
+import { bytesShown, counted, msShown, orDash, shown } from "./Words.ts"
+
+/** Share of its threads' time above which an engine counts as busy all the time. */
+const busyShare = 0.85
+/** Share of the measured bandwidth above which reading weights counts as the limit. */
+const bandwidthShare = 0.6
+/** More streams give less than this many times the tokens of one: they share what one stream uses already. */
+const flatGain = 1.3
+
+type Given = Pick<Machine, "cores" | "last_level_cache_bytes" | "quota_cores" | "read_gb_per_second">
+
+/** Cores that this process may use. */
+const usableCores = ({ cores, quota_cores }: Given): number =>
+  Math.min(cores, quota_cores ?? Number.POSITIVE_INFINITY)
+
+/** Why a model does not use the cores that are left. */
+const whyNotMore = ({ threads_from, threads_measured }: ModelReport): string => {
+  switch (threads_from) {
+    case "catalog":
+      return "`runtime.threads` of the catalog says so"
+    case "measured":
+    case "kept":
+      return `more did not pay when it was loaded${threads_measured === null ? "" : ` (${threads_measured})`}`
+    case "size":
+      return "its work is too small for more, or the machine was too busy to measure; `runtime.threads` sets another number"
+    case null:
+      return "`runtime.threads` sets another number"
+  }
+}
+
+/** What the engine did with its threads while it had all the work that it could do. */
+const busyLine = (machine: Given, report: ModelReport, cores: Cores | null): ReadonlyArray<string> => {
+  const { threads } = report
+  if (threads === null || cores === null || cores.engine === null) return []
+  const share = cores.engine / threads
+  if (share < busyShare) {
+    const others = `the node and the load client used ${shown(cores.node)} cores, other work ${orDash(cores.other)}`
+    return [
+      `waiting: its ${counted(threads, "thread")} computed ${shown(share * 100)} % of the time; ${others}`,
+    ]
+  }
+  const busy = `its ${counted(threads, "thread was", "threads were")} busy all the time`
+  const free = Math.floor(usableCores(machine) - threads)
+  return [
+    free >= 1
+      ? `threads: ${busy}, and the machine has ${counted(free, "more core")}: ${whyNotMore(report)}`
+      : `computing: ${busy}, on all cores that there are`,
+  ]
+}
+
+/** Whether one reply is limited by reading the weights: each token reads all of them. */
+const bandwidthLine = (
+  machine: Given,
+  weightBytes: number,
+  threads: number | null,
+  tokensPerSecond: number,
+) => {
+  const { all_cores, one_thread } = machine.read_gb_per_second
+  const limit = threads === 1 ? one_thread : all_cores
+  // Weights in the cache say nothing about memory.
+  if (limit === null || weightBytes < 2 * (machine.last_level_cache_bytes ?? 0)) return []
+  const used = (weightBytes * tokensPerSecond) / 1e9
+  const facts = `each token reads ${bytesShown(weightBytes)} of weights, ${shown(used)} GB/s; reading alone reached ${shown(limit)} GB/s here`
+  return [
+    used >= limit * bandwidthShare
+      ? `one reply: memory bandwidth (${facts})`
+      : `one reply: not memory bandwidth (${facts})`,
+  ]
+}
+
+const rateOf = (levels: ReadonlyArray<TextLevel>, streams: number): number | null =>
+  levels.find((level) => level.streams === streams)?.reply_tokens_per_second ?? null
+
+const textLimits = (machine: Given, report: ModelReport, levels: ReadonlyArray<TextLevel>) => {
+  const { slots, threads, weights_bytes } = report
+  const one = rateOf(levels, 1)
+  const last = levels.findLast((level) => level.reply_tokens_per_second !== null)
+  const lines: Array<string> = []
+  if (one !== null) lines.push(...bandwidthLine(machine, weights_bytes, threads, one))
+  const most = last?.reply_tokens_per_second ?? null
+  if (one !== null && most !== null && last !== undefined && last.streams > 1) {
+    const gain = most / one
+    lines.push(
+      gain < flatGain
+        ? `more streams: ${last.streams} give ${shown(gain)} times the tokens of one, so they share what one uses alone`
+        : `more streams: ${last.streams} give ${shown(gain)} times the tokens of one`,
+    )
+  }
+  if (last !== undefined) lines.push(...busyLine(machine, report, last.cores))
+  if (slots !== null && last !== undefined && slots < last.streams)
+    lines.push(
+      `slots: ${counted(slots, "reply is", "replies are")} written side by side, others wait (\`options.slots\`)`,
+    )
+  return lines
+}
+
+const speechLimits = (machine: Given, report: ModelReport, speech: Speech) => {
+  const lines = [...busyLine(machine, report, speech.cores)]
+  const { play_outs, real_time_factor } = speech
+  const factor = play_outs?.admission_factor ?? null
+  if (real_time_factor !== null && real_time_factor > 1)
+    lines.push(
+      `slower than speech: ${shown(real_time_factor)} s of work a second of speech, so a stream has silences`,
+    )
+  if (play_outs?.refused === true && factor !== null) {
+    lines.push(
+      `admission: the node lets streams take ${MAX_STREAM_LOAD * 100} % of the engine, at ${shown(factor)} s of work a second of speech`,
+    )
+  }
+  if (play_outs !== null && report.slots !== null && play_outs.admitted > report.slots) {
+    lines.push(
+      `slots: of ${play_outs.admitted} streams admitted, ${report.slots} are computed at once and the others wait for their first audio (\`options.slots\`)`,
+    )
+  }
+  if (play_outs !== null && play_outs.ran_dry > 0) {
+    const streams = counted(play_outs.ran_dry, "stream")
+    lines.push(
+      `${streams} of ${play_outs.admitted} had a silence: the machine did not keep up with what was admitted`,
+    )
+  }
+  return lines
+}
+
+const transcriptionLimits = (machine: Given, report: ModelReport, transcription: Transcription) => {
+  const { cores, live } = transcription
+  const lines = [...busyLine(machine, report, cores)]
+  if (live === null) return lines
+  const { admitted, refused, window_ms } = live
+  if (refused === true && admitted !== null && window_ms !== null) {
+    lines.push(
+      `live admission: a window of ${live.window_seconds} s costs ${msShown(window_ms)}, and sessions may take ${fullShare * 100} % of the engine`,
+    )
+  }
+  if (window_ms !== null && window_ms > live.window_seconds * 1000)
+    lines.push(
+      "live captions: a window costs more time than it has, so captions fall behind even for one speaker",
+    )
+  const many = live.many_speakers
+  if (many !== null && many.admitted < many.asked) {
+    lines.push(
+      `live admission: with all of ${many.asked} speaking, windows cost more and ${many.asked - many.admitted} were refused`,
+    )
+  }
+  if (many !== null && many.failed > 0)
+    lines.push(`live sessions: ${many.failed} of ${many.admitted} ended with an error`)
+  return lines
+}
+
+export const limitsOf = (machine: Given, report: ModelReport): ReadonlyArray<string> => {
+  if (report.text !== null) return textLimits(machine, report, report.text.levels)
+  if (report.speech !== null) return speechLimits(machine, report, report.speech)
+  if (report.transcription !== null) return transcriptionLimits(machine, report, report.transcription)
+  return []
+}

@@ -1,0 +1,48 @@
+// How the CPU threads of a machine are divided among the models that work at the same time. Pure; called by
+// actors/threads/ThreadLedger whenever a model begins or ends to work.
+import type { Urgency } from "#domain/WaitingLine.ts"
+
+/** One model that has requests. */
+export interface Worker {
+  readonly id: string
+  /** The most urgent of its requests. */
+  readonly urgency: Urgency
+  /** Threads that it would use alone, at least 1. */
+  readonly wants: number
+}
+
+/**
+ * Parts of the machine by kind of work: live sessions before answers to callers before background files. Parts instead
+ * of strict order, so that no model is left with one thread of many for as long as others work. A guess.
+ */
+const weights: Readonly<Record<Urgency, number>> = { live: 4, interactive: 2, background: 1 }
+
+/**
+ * Threads by worker id: never 0, never more than a worker wants, and together no more than `threads` unless there are more
+ * workers than threads. What one does not want goes to the others.
+ */
+export const shareThreads = (
+  workers: ReadonlyArray<Worker>,
+  threads: number,
+): ReadonlyMap<string, number> => {
+  const shares = new Map(workers.map(({ id }) => [id, 1]))
+  // One after the other to the worker that is furthest below its part; of equals the more urgent, then the first.
+  for (let left = threads - workers.length; left > 0; left--) {
+    let next: Worker | undefined
+    let lowest = Number.POSITIVE_INFINITY
+    for (const worker of workers) {
+      const share = shares.get(worker.id) ?? 1
+      const filled = (share + 1) / weights[worker.urgency]
+      const ahead = filled < lowest || (filled === lowest && next !== undefined && isBefore(worker, next))
+      if (share < worker.wants && ahead) {
+        next = worker
+        lowest = filled
+      }
+    }
+    if (next === undefined) break
+    shares.set(next.id, (shares.get(next.id) ?? 1) + 1)
+  }
+  return shares
+}
+
+const isBefore = (a: Worker, b: Worker): boolean => weights[a.urgency] > weights[b.urgency]

@@ -1,0 +1,14 @@
+// The committed binary is what wabt makes of the committed text.
+import { readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { expect, it } from "vitest"
+import wabt from "wabt"
+
+const file = (name: string) =>
+  readFileSync(fileURLToPath(new URL(`../../../../engines/llama/native/${name}`, import.meta.url)))
+
+it("rows.wasm is rows.wat", async () => {
+  const { parseWat } = await wabt()
+  const { buffer } = parseWat("rows.wat", file("rows.wat")).toBinary({})
+  expect(Buffer.from(buffer).equals(file("rows.wasm"))).toBe(true)
+})

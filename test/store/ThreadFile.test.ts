@@ -1,0 +1,81 @@
+// The kept measurements of CPU threads: they come back after a start, are bounded, and a broken file is one line.
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect, Logger } from "effect"
+import { afterEach, beforeEach, expect, it, vi } from "vitest"
+import { KeptThreads, keyOf, mostResults, type ThreadResults } from "#actors/threads/KeptThreads.ts"
+import type { ThreadChoice } from "#domain/threads/ThreadChoice.ts"
+import { keptThreads } from "#store/ThreadFile.ts"
+
+let dir = ""
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), "edgewise-threads-"))
+})
+afterEach(() => rmSync(dir, { recursive: true, force: true }))
+
+const choice = (threads: number): ThreadChoice => ({
+  source: "measured",
+  works: [{ tokens: 1, threads, ms: { 1: 20, 2: 11 } }],
+})
+
+const lines: Array<unknown> = []
+const open = (): Promise<ThreadResults> => {
+  lines.length = 0
+  const logger = Logger.layer([Logger.make(({ message }) => void lines.push(message))])
+  return Effect.runPromise(
+    Effect.gen(function* () {
+      return yield* KeptThreads
+    }).pipe(Effect.provide(keptThreads(dir)), Effect.provide(logger)),
+  )
+}
+const file = () => join(dir, "threads.json")
+
+it("finds at the next start what was kept at the last one", async () => {
+  const first = await open()
+  expect(first.find(keyOf("a"))).toBeUndefined()
+  first.keep(keyOf("a"), choice(2))
+  first.keep(keyOf("b"), choice(1))
+  first.keep(keyOf("a"), choice(4))
+  await vi.waitFor(() => expect(readFileSync(file(), "utf8")).toContain('"threads":4'))
+  const second = await open()
+  expect(second.find(keyOf("a"))).toEqual(choice(4))
+  expect(second.find(keyOf("b"))).toEqual(choice(1))
+  expect(readdirSync(dir)).toEqual(["threads.json"])
+  expect(lines).toEqual([])
+})
+
+it("keeps no more than its limit, the newest", async () => {
+  const results = await open()
+  for (let n = 0; n < mostResults + 10; n++) results.keep(keyOf(n), choice(1))
+  expect(results.find(keyOf(9))).toBeUndefined()
+  expect(results.find(keyOf(10))).toBeDefined()
+  await vi.waitFor(() => expect(JSON.parse(readFileSync(file(), "utf8")).results).toHaveLength(mostResults))
+})
+
+it.each([
+  ["no JSON", "{"],
+  ["another version", '{"version":2,"results":[]}'],
+  [
+    "a count of 0",
+    `{"version":1,"results":[["${keyOf(1)}",{"source":"measured","works":[{"threads":0,"ms":{}}]}]]}`,
+  ],
+  ["no works", `{"version":1,"results":[["${keyOf(1)}",{"source":"measured","works":[]}]]}`],
+  ["too large", `"${"x".repeat(300_000)}"`],
+])("ignores a broken file with one line, and replaces it: %s", async (_name, text) => {
+  writeFileSync(file(), text)
+  const results = await open()
+  expect(lines).toHaveLength(1)
+  expect(results.find(keyOf(1))).toBeUndefined()
+  results.keep(keyOf(1), choice(2))
+  await vi.waitFor(() => expect(JSON.parse(readFileSync(file(), "utf8")).version).toBe(1))
+})
+
+it("goes on without the file where it cannot be written, and says so once", async () => {
+  const results = await open()
+  rmSync(dir, { recursive: true })
+  results.keep(keyOf(1), choice(2))
+  await vi.waitFor(() => expect(lines).toHaveLength(1))
+  results.keep(keyOf(2), choice(2))
+  expect(results.find(keyOf(1))).toEqual(choice(2))
+})
