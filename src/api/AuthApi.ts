@@ -8,7 +8,8 @@ import { createSession } from "./Sessions.ts"
 import { storeOutage } from "./StoreOutage.ts"
 import { type KnownPaths, pathOf, unmatched } from "./Unmatched.ts"
 
-const knownPaths: KnownPaths = {
+/** Paths and their methods, for 405 and preflight. */
+export const knownPaths: KnownPaths = {
   "/v1/auth/session": ["POST"],
   "/.well-known/jwks.json": ["GET"],
 }

@@ -32,7 +32,10 @@ export class RegionDirectory extends Context.Service<
   }
 >()("edgewise/api/RegionDirectory") {}
 
-/** The specification's one verb and one path. */
+/** The one path of this role, with GET alone. */
+export const routePath = "/v1/route"
+
+/** The answer to every other path and method (protocol 15.1). */
 const forbidden = problemResponse({ status: 403, detail: "Forbidden" })
 
 /** Retry-After: regions are probed about that often. A guess. */
@@ -90,6 +93,6 @@ const route = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
 
 /** The whole role as one handler. */
 export const routerApi = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-  if (request.method !== "GET" || pathOf(request.url) !== "/v1/route") return Effect.succeed(forbidden)
+  if (request.method !== "GET" || pathOf(request.url) !== routePath) return Effect.succeed(forbidden)
   return Effect.flatMap(Drain, (drain) => drain.admit(route(request))).pipe(Effect.catch(errorResponse))
 })

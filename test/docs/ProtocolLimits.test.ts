@@ -1,0 +1,139 @@
+// The tables of chapter 17 of docs/protocol have the values of the code's constants. Read by ProtocolPages.
+import { readFileSync } from "node:fs"
+import { Effect, Schema } from "effect"
+import { expect, it } from "vitest"
+import { idleMs, limitSeconds } from "#actors/LiveSession.ts"
+import { decodeJson, maxJsonBytes } from "#api/JsonBody.ts"
+import { parseJson } from "#api/JsonText.ts"
+import { sessionFailuresAMinute } from "#api/Sessions.ts"
+import { maxFileBytes } from "#api/TranscriptionUpload.ts"
+import { DEFAULT_LIMITS } from "#audio/Decoder.ts"
+import { CompletionRequest } from "#domain/Completion.ts"
+import type { InvalidRequest } from "#domain/Errors.ts"
+import { windowSeconds } from "#domain/LiveParameters.ts"
+import { Catalog, Runtime } from "#domain/Model.ts"
+import { requestPieces } from "#domain/PieceBudget.ts"
+import { maxRequestIdLength } from "#domain/RequestId.ts"
+import { clockSkewMs, keySetAgeSeconds, maxSessionMs } from "#domain/SigningSchedule.ts"
+import { SpeechRequest } from "#domain/Speech.ts"
+import { TranscriptionParameters } from "#domain/Transcription.ts"
+import { AnswerBounds, answerLifeMs } from "#store/Answers.ts"
+import { maxUnfinished, maxUnfinishedOfOrg } from "#store/Jobs.ts"
+import { lostMs } from "#store/StoreNode.ts"
+import { defaultSettings } from "#transport/TransportSettings.ts"
+import { builtInCatalog, settings } from "../../src/Config.ts"
+import { rowsOf, sections } from "./ProtocolPages.ts"
+
+const model = "m"
+
+/** As the pages write numbers: 8,000,000. */
+const n = (value: number): string => value.toLocaleString("en-US")
+const s = (ms: number): string => `${n(ms / 1000)} s`
+
+const problemIn = (text: string): string => {
+  const parsed = parseJson(text)
+  return "problem" in parsed ? parsed.problem : "none"
+}
+
+/** The number in a schema's complaint about a value, e.g. 4096 in "must be at most 4096 items". */
+const complaint = (decode: Effect.Effect<unknown, InvalidRequest>): string =>
+  Effect.runSync(Effect.flip(decode)).problem
+const lastNumber = (text: string): string => n(Number(/(\d[\d.]*)\D*$/.exec(text)?.[1]))
+
+const decodeCompletion = decodeJson(CompletionRequest)
+const completion = (fields: object) =>
+  complaint(decodeCompletion(JSON.stringify({ model, prompt: "", ...fields })))
+const speed = complaint(
+  decodeJson(SpeechRequest)(JSON.stringify({ model, input: "a", voice: "b", speed: 9 })),
+)
+const prompt = complaint(decodeJson(TranscriptionParameters)(JSON.stringify({ prompt: "a".repeat(100_000) })))
+
+const runtime = Schema.decodeUnknownSync(Runtime)({})
+const catalog = Schema.decodeUnknownSync(Catalog)(JSON.parse(readFileSync(builtInCatalog, "utf8")))
+const entryOf = (id: string) => catalog.models.find((entry) => entry.id === id)
+const capOf = (id: string): string => `${n(entryOf(id)?.speech?.maxCharacters ?? 0)} code points`
+
+/** Each limit that the code exports, or shows in an error: the row's name and its value as the page has it. */
+const limits: Readonly<Record<string, string>> = {
+  "JSON body": `${n(maxJsonBytes)} bytes`,
+  "commas in a JSON body": lastNumber(problemIn(`[${"0,".repeat(200_000)}0]`)),
+  "nesting of a JSON body": `${lastNumber(problemIn("[".repeat(1_000)))} levels`,
+  "items of a list": `${lastNumber(complaint(decodeCompletion(JSON.stringify({ a: Array(9_000).fill(0) }))))} items`,
+  "request head": `${n(defaultSettings.headBytes)} bytes`,
+  "silence within a body": s(defaultSettings.bodyStallTimeoutMs),
+  [`rate of a body after ${s(defaultSettings.bodyGraceMs)}`]: `${n(defaultSettings.bodyBytesPerSecond)} bytes a second`,
+  "pieces of a body of any size": `${n(requestPieces.free)}; then ${requestPieces.meanBytes} bytes on average`,
+  "reader that takes nothing": s(defaultSettings.stallTimeoutMs),
+  "connections of a listener": n(settings.maxConnections.fallback),
+  "request id": `${maxRequestIdLength} characters`,
+  "requests of a user": `${settings.rateLimit.fallback} in 60 s`,
+  "wrong credentials of an address, edge": `${settings.authFailureLimit.fallback} a minute`,
+  "wrong credentials of an address, auth": `${sessionFailuresAMinute} a minute`,
+  "requests without a credential of an address": `${n(settings.anonymousRate.fallback)} a second`,
+  "queue of a model": `${runtime.waitingLine} requests`,
+  "`max_tokens`": `1 to ${lastNumber(completion({ max_tokens: 0 }))}`,
+  "context of the built-in text models": `${n(Number(entryOf("llm-3.5-27b")?.options.contextTokens))} tokens`,
+  "stop sequences": `${lastNumber(completion({ stop: Array(99).fill("a") }))} of ${lastNumber(completion({ stop: "a".repeat(9_999) }))} characters`,
+  "speech input, `tts-82m`": capOf("tts-82m"),
+  "speech input, `tts-3b-ml`": capOf("tts-3b-ml"),
+  "speech speed": `0.25 to ${lastNumber(speed)}`,
+  "transcription file": `${n(maxFileBytes)} bytes`,
+  "decoded length of a file": `${n(DEFAULT_LIMITS.maxSeconds)} s`,
+  "processor time to decode a file": s(DEFAULT_LIMITS.maxCpuMs),
+  "transcription prompt": `${lastNumber(prompt)} characters`,
+  "unfinished jobs of an organization": `${maxUnfinishedOfOrg} on a node`,
+  "unfinished jobs of a node": n(maxUnfinished),
+  "session token": `${n(settings.sessionSeconds.fallback)} s`,
+  "longest session token": s(maxSessionMs),
+  "tolerance for clocks": s(clockSkewMs),
+  "key set at an edge": `${keySetAgeSeconds} s`,
+  "answer for an `Idempotency-Key`": s(answerLifeMs),
+  "size of such an answer": `${n(Effect.runSync(AnswerBounds).answerBytes)} bytes`,
+  "job of a node that is not seen": s(lostMs),
+  "time to finish when a node stops": `${settings.drainSeconds.fallback} s`,
+  route: `${settings.routeTtlSeconds.fallback} s`,
+  "load of a model": s(runtime.loadDeadlineMs),
+  "silence of an engine": s(runtime.hangDeadlineMs),
+  "audio of a live session": `${limitSeconds} s`,
+  "silence of a live client": s(idleMs),
+  "`window_s`": `${windowSeconds.minimum} to ${windowSeconds.maximum}`,
+  message: `${n(defaultSettings.frameBytes)} bytes`,
+  "messages that wait to be read": `${n(defaultSettings.inboundBytes)} bytes`,
+  "answer to a ping": `${defaultSettings.webSocketIdleSeconds} s`,
+}
+
+/** Limits whose constants no file exports. Contract tests meet most of them. */
+const unexported = [
+  "time for a head",
+  "credential",
+  "speech of one reply",
+  "reference clip",
+  "`voice_transcript`",
+  "reference clip from an address",
+  "form fields of an upload",
+  "result of a job",
+  "live sessions of a model",
+  "small messages (under 256 bytes)",
+  "messages in one pass of the event loop",
+  "messages on the completions socket",
+  "generations on one completions socket",
+  "realtime events without audio",
+  "realtime items that wait",
+]
+
+const rows = ["17.1", "17.2", "17.3", "17.4", "17.5"].flatMap(rowsOf)
+
+it("limits are the constants of the code", () => {
+  const documented = Object.fromEntries(rows.map(([name, value]) => [name, value]))
+  for (const name of unexported) {
+    expect([name, documented[name]]).toEqual([name, expect.stringMatching(/\d/)])
+    delete documented[name]
+  }
+  expect(documented).toEqual(limits)
+})
+
+it("limits are moved by settings that exist", () => {
+  const known = Object.values(settings).map(({ variable }) => variable as string)
+  const pages = sections.map(({ text }) => text).join("\n")
+  for (const [variable] of pages.matchAll(/\bEDGEWISE_[A-Z_]+/g)) expect(known).toContain(variable)
+})
