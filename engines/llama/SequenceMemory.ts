@@ -55,6 +55,14 @@ export class SequenceMemory {
     return this.#checkpoints.take(slot, this.#slots)
   }
 
+  /** Takes back what an interrupted call has left behind the sequence's tokens: `most` tokens at most. */
+  takeBack(slot: Slot<SavedState>, most: number): void {
+    const { native, needsCheckpoints } = this.#options
+    const { length } = slot.tokens
+    // A recurrent state cannot go back: parts of it have moved on.
+    if (length === 0 || needsCheckpoints || !native.cut(slot.id, length, length + most)) this.forget(slot)
+  }
+
   /** Empties a sequence whose content is no longer certain. */
   forget(slot: Slot<SavedState>): void {
     this.#options.native.clear(slot.id)

@@ -7,7 +7,7 @@
 import * as Exit from "effect/Exit"
 import { EngineError, type GenerateEnd } from "../Engine.ts"
 import { Job, type JobTerms, type Outcome } from "./Job.ts"
-import type { BatchItem, NativeContext } from "./native/Native.ts"
+import { type BatchItem, Interrupted, type NativeContext } from "./native/Native.ts"
 import { SequenceMemory, type SequenceMemoryOptions } from "./SequenceMemory.ts"
 import { type StepCosts, StepPlan, type Work } from "./StepPlan.ts"
 import type { Vocabulary } from "./Vocabulary.ts"
@@ -40,6 +40,8 @@ export class StepLoop {
   /** Jobs that take part in the steps. Bounded by the slots. */
   readonly #running = new Set<Job>()
   #driver: Promise<void> | undefined
+  /** Jobs of the native call under way. */
+  #evaluating: ReadonlyArray<Job> = []
   #stepEnded: PromiseWithResolvers<void> | undefined
   #order = 0
   #closed = false
@@ -76,6 +78,7 @@ export class StepLoop {
   async release(job: Job): Promise<void> {
     job.abandon()
     this.#running.delete(job)
+    if (this.#evaluating.every((other) => other === job)) this.#native.interrupt()
     if (this.#stepEnded !== undefined) await this.#stepEnded.promise
     job.sampler?.dispose()
     job.sampler = undefined
@@ -89,6 +92,7 @@ export class StepLoop {
     this.#closed = true
     for (const job of this.#running) job.report(Exit.interrupt())
     this.#running.clear()
+    this.#native.interrupt()
     await this.#driver
     this.#memory.close()
   }
@@ -120,10 +124,16 @@ export class StepLoop {
     const started = performance.now()
     let rows: ReadonlyArray<number>
     try {
+      this.#evaluating = jobs
       rows = await this.#native.decode(items)
     } catch (cause) {
-      for (const job of jobs) this.#fail(job, cause)
+      for (const [at, job] of jobs.entries()) {
+        if (cause instanceof Interrupted) this.#memory.takeBack(job.slot!, items[at]!.tokens.length)
+        else this.#fail(job, cause)
+      }
       return
+    } finally {
+      this.#evaluating = []
     }
     if (step.kind === "prompt") this.#plan.observe(step, performance.now() - started)
     for (const [at, job] of jobs.entries()) await this.#evaluated(job, items[at]!)

@@ -167,6 +167,8 @@ export const nativeContext = (llama: Llama, model: LlamaModel, context: LlamaCon
       await addon.decodeBatch()
       return rows
     },
+    // The binding passes no abort callback on.
+    interrupt: () => {},
     sampler: (sampling) => {
       const sampler = new bindings.AddonSampler(addonModel)
       sampler.applyConfig(samplerConfig(sampling, context.contextSize))

@@ -80,6 +80,7 @@ export const openLibllama = (folder: string) => {
   return {
     modelDefaults,
     contextDefaults,
+    stringLength: library.symbol("strlen") as Pointer,
     loadModel: native<[path: string, params: ModelParams], Nullable>("llama_model_load_from_file", "void *", [
       "str",
       modelStruct,

@@ -3,9 +3,10 @@
 // A batch is written into buffers that live as long as the context, so a step allocates nothing. The logits are read where
 // the library leaves them: all rows lie one after the other, in the order of the batch, until the next `decode`.
 import type { Sampling } from "../../Engine.ts"
+import type { Interrupt } from "./Interrupt.ts"
 import { addressOf, floatsAt, type Libllama, onThread, type Pointer } from "./Libllama.ts"
 import type { LogitSampler } from "./LogitSampler.ts"
-import type { BatchItem, NativeContext, SavedState } from "./Native.ts"
+import { type BatchItem, Interrupted, type NativeContext, type SavedState } from "./Native.ts"
 
 /** Recurrent and sliding-window state only: the rest of the memory stays where it is and is cut. */
 const partialOnly = 1
@@ -45,8 +46,12 @@ export interface LibllamaContextOptions {
   readonly batchTokens: number
   /** Whether a GPU computes: then a decode returns before its logits are there. */
   readonly offloaded: boolean
+  readonly interrupt: Interrupt
   readonly sampler: (sampling: Sampling) => LogitSampler
 }
+
+/** What `llama_decode` returns for an evaluation that was ended early. */
+const interrupted = 2
 
 export const libllamaContext = (options: LibllamaContextOptions): NativeContext => {
   const { library, context, vocabularySize, slots, batchTokens } = options
@@ -90,8 +95,10 @@ export const libllamaContext = (options: LibllamaContextOptions): NativeContext 
       if (size === 0 || size > batchTokens)
         throw new RangeError(`${size} tokens in a batch of ${batchTokens}`)
       const rowOf = write(items)
+      options.interrupt.set(false)
       const failed = await onThread(library.decode, context, { n_tokens: size, ...buffers.addresses })
       if (failed === 1) throw new Error("the context has no free cells for this batch")
+      if (failed === interrupted) throw new Interrupted()
       if (failed !== 0) throw new Error(`llama_decode failed with ${failed}`)
       if (options.offloaded) await onThread(library.synchronize, context)
       if (items.some(({ logits }) => logits)) readLogits()
@@ -136,6 +143,7 @@ export const libllamaContext = (options: LibllamaContextOptions): NativeContext 
         library.lastPosition(memory, sequenceId) === length - 1
       )
     },
+    interrupt: () => options.interrupt.set(true),
     setThreads: (threads) => library.setThreads(context, threads, threads),
   }
 }

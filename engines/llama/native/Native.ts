@@ -29,10 +29,19 @@ export interface SavedState {
   readonly dispose: () => void
 }
 
+/** What `decode` fails with after `interrupt`. */
+export class Interrupted extends Error {
+  constructor() {
+    super("the evaluation was interrupted")
+  }
+}
+
 /** Calls must not overlap: one at a time, except `sample` on different rows. */
 export interface NativeContext {
   /** Evaluates all items in one pass. Per item the row of its logits, or -1. Fails without an effect that can be relied on. */
   readonly decode: (items: ReadonlyArray<BatchItem>) => Promise<ReadonlyArray<number>>
+  /** Makes the `decode` under way fail within an operation of its graph, where the implementation can; else it runs to its end. */
+  readonly interrupt: () => void
   readonly sampler: (sampling: Sampling) => Sampler
   /** Forgets the tokens from `length` on; false where this memory cannot be cut. */
   readonly cut: (sequenceId: number, length: number, heldLength: number) => boolean

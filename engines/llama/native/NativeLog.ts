@@ -9,6 +9,9 @@ export const loadFailed = (detail: string) => new EngineError({ reason: "LoadFai
 /** Longest detail taken from the library's own words. A guess: one line. */
 const detailLength = 300
 
+/** Status 1 is an evaluation that was ended on purpose, see Interrupt. */
+const aborted = /(failed with error|compute status:) 1$|ret = 2$/
+
 /**
  * What llama.cpp said went wrong; its exceptions only say that loading failed. Lines arrive in later ticks of the event
  * loop, and a line that arrives after the last listener has gone is printed to stderr, so both ends wait for them.
@@ -25,6 +28,7 @@ export class NativeLog {
   /** Errors only, see Library: their lines hold names of tensors and counts, no prompt. The node reads what is printed. */
   readonly keep = (_level: LlamaLogLevel, message: string): void => {
     const line = message.trim()
+    if (aborted.test(line)) return
     if (this.#first === "") this.#first = line
     process.stderr.write(`error: llama.cpp: ${line}\n`)
   }

@@ -3,6 +3,7 @@
 import { basename, dirname } from "node:path"
 import * as Effect from "effect/Effect"
 import type { LlamaModel } from "node-llama-cpp"
+import { type Interrupt, makeInterrupt } from "./Interrupt.ts"
 import { type Libllama, onThread, openLibllama, type Pointer } from "./Libllama.ts"
 import { libllamaContext } from "./LibllamaContext.ts"
 import { LogitSampler } from "./LogitSampler.ts"
@@ -65,6 +66,7 @@ const openContext = (
   library: Libllama,
   weights: Pointer,
   contextTokens: number,
+  interrupt: Interrupt,
   { options, threads, log }: NativeSpec,
 ) =>
   Effect.acquireRelease(
@@ -86,6 +88,8 @@ const openContext = (
               ? flashAttentionOf.on
               : flashAttentionOf.off,
         swa_full: false,
+        abort_callback: interrupt.callback,
+        abort_callback_data: interrupt.data,
       })
       if (context === null) throw new Error("Failed to create context")
       return context
@@ -116,7 +120,8 @@ export const openLibllamaContext: OpenNative = (spec) =>
     const model = yield* openVocabulary(spec)
     const weights = yield* openWeights(library, model, spec)
     const contextTokens = Math.min(options.contextTokens, library.trainedContext(weights))
-    const context = yield* openContext(library, weights, roundedUp(contextTokens), spec)
+    const interrupt = makeInterrupt(library)
+    const context = yield* openContext(library, weights, roundedUp(contextTokens), interrupt, spec)
     yield* keepThreads(library, context, spec)
     const vocabularySize = library.vocabularySize(library.vocabulary(weights))
     const rows = new Rows(vocabularySize)
@@ -128,6 +133,7 @@ export const openLibllamaContext: OpenNative = (spec) =>
         slots: options.slots,
         batchTokens: options.batchTokens,
         offloaded: model.gpuLayers > 0,
+        interrupt,
         sampler: (sampling) => new LogitSampler(sampling, rows),
       }),
       model,
