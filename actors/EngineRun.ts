@@ -22,8 +22,8 @@ export interface Flow {
 
 /** Called on the event loop as the engine's messages arrive; must be quick and must not throw. */
 export interface Listener<Started, Unit> {
-  readonly started: (facts: Started, flow: Flow) => void
-  readonly unit: (unit: Unit) => void
+  started(facts: Started, flow: Flow): void
+  unit(unit: Unit): void
 }
 
 export type RunError =

@@ -8,7 +8,7 @@ import { Caller } from "./Authentication.ts"
 import { begin, type TextDefaults, textModel, toGenerateRequest } from "./Generation.ts"
 import { NewId } from "./Ids.ts"
 import { readJson } from "./JsonBody.ts"
-import { type Extras, event, extrasOf, type StreamFrames, streamReply, textFrame } from "./TextStream.ts"
+import { type Extras, event, extrasOf, type StreamFrames, streamReply, TextFrame } from "./TextStream.ts"
 
 const defaults: TextDefaults = { maxTokens: 150, topK: 0 }
 
@@ -49,8 +49,8 @@ const chunk = ({ created, id, model }: Head, delta: object, finish_reason: strin
 })
 
 const streamFrames = (head: Head, { timing, usage }: Extras): StreamFrames => ({
-  first: textFrame((content) => chunk(head, { role: "assistant", content }, null)),
-  next: textFrame((content) => chunk(head, { content }, null)),
+  first: new TextFrame((content) => chunk(head, { role: "assistant", content }, null)),
+  next: new TextFrame((content) => chunk(head, { content }, null)),
   last: (end) => {
     const last = chunk(head, {}, end.finishReason)
     if (!usage) return event({ ...last, ...timing() })
@@ -78,8 +78,10 @@ export const chatCompletions = Effect.fnUntraced(function* (
     return streamReply(generation, streamFrames(head, yield* extrasOf(body.stream_options)))
   }
   let content = ""
-  generation.read(({ text }) => {
-    content += text
+  generation.read({
+    take: ({ text }) => {
+      content += text
+    },
   })
   const end = yield* generation.end
   return HttpServerResponse.jsonUnsafe({

@@ -8,7 +8,7 @@ import { usageOf } from "./ChatCompletions.ts"
 import { begin, type Delivery, type TextDefaults, textModel, toGenerateRequest } from "./Generation.ts"
 import { NewId } from "./Ids.ts"
 import { readJson } from "./JsonBody.ts"
-import { type Extras, event, extrasOf, type StreamFrames, streamReply, textFrame } from "./TextStream.ts"
+import { type Extras, event, extrasOf, type StreamFrames, streamReply, TextFrame } from "./TextStream.ts"
 
 const defaults: TextDefaults = { maxTokens: 100, topK: 50 }
 
@@ -51,7 +51,7 @@ export const beginCompletion = Effect.fnUntraced(function* (
 })
 
 const streamFrames = (head: CompletionHead, { timing, usage }: Extras): StreamFrames => {
-  const text = textFrame((marker) => completionChunk(head, marker, null))
+  const text = new TextFrame((marker) => completionChunk(head, marker, null))
   return {
     first: text,
     next: text,
@@ -75,8 +75,10 @@ export const completions = Effect.fnUntraced(function* (httpRequest: HttpServerR
     return streamReply(generation, streamFrames(head, yield* extrasOf(body.stream_options)))
   }
   let text = ""
-  generation.read((delta) => {
-    text += delta.text
+  generation.read({
+    take: (delta) => {
+      text += delta.text
+    },
   })
   const end = yield* generation.end
   return HttpServerResponse.jsonUnsafe({

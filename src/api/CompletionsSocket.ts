@@ -115,10 +115,12 @@ const runOne = (
     trace?.accepted(generation.promptTokens)
     const leave = outbox.add(generation)
     yield* Effect.addFinalizer(() => Effect.sync(leave))
-    generation.read((delta) => {
-      trace?.told(delta)
-      const { text } = delta
-      if (text !== "") outbox.push({ ...completionChunk(head, text, null), request_id })
+    generation.read({
+      take: (delta) => {
+        trace?.told(delta)
+        const { text } = delta
+        if (text !== "") outbox.push({ ...completionChunk(head, text, null), request_id })
+      },
     })
     const end = yield* generation.end
     trace?.ended(end)

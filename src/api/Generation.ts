@@ -10,7 +10,7 @@ import type { GenerateEnd, GenerateRequest, GenerateStarted, Sampling, TextDelta
 import type { Principal } from "#store/Accounts.ts"
 import type { EdgeError } from "./ErrorBody.ts"
 import { findModel } from "./ModelNames.ts"
-import { beginRun, type ModelRunError, type ModelRunServices } from "./ModelRun.ts"
+import { beginRun, type ModelRunError, type ModelRunServices, type RunReader } from "./ModelRun.ts"
 import { isOurs } from "./TranscriptionRun.ts"
 
 /** The sampling part of a request body, after validation. */
@@ -91,13 +91,46 @@ const promptTokensAtMost = (request: GenerateRequest, contextTokens: number): nu
 /** Used for the money reservation while the engine, which knows the real one, has not loaded yet. */
 const assumedContextTokens = 8_192
 
+/** Reads a reply as it comes. */
+export interface DeltaReader {
+  take(delta: TextDelta): void
+}
+
 export interface Generation {
   readonly promptTokens: number
   /** Sends deltas, the ones that came before included, to `reader` from now on. Called once. */
-  readonly read: (reader: (delta: TextDelta) => void) => void
+  readonly read: (reader: DeltaReader) => void
   readonly flow: Flow
   /** Ends with the generation. */
   readonly end: Effect.Effect<GenerateEnd, EdgeError>
+}
+
+/** Keeps count of a generation and passes its deltas on; those that come before there is a reader are kept for it. */
+class Progress implements RunReader<GenerateStarted, TextDelta, GenerateEnd> {
+  private reader: DeltaReader | undefined
+  completionTokens = 0
+  promptTokens: number | undefined
+  private early: Array<TextDelta> = []
+
+  onStarted(started: GenerateStarted): void {
+    this.promptTokens = started.promptTokens
+  }
+
+  onUnit(delta: TextDelta): void {
+    this.completionTokens = delta.completionTokens
+    if (this.reader === undefined) this.early.push(delta)
+    else this.reader.take(delta)
+  }
+
+  onEnd(end: GenerateEnd): void {
+    this.completionTokens = end.completionTokens
+  }
+
+  read(reader: DeltaReader): void {
+    for (const delta of this.early) reader.take(delta)
+    this.early = []
+    this.reader = reader
+  }
 }
 
 /** Whether its caller reads it as it comes, or gets it as a whole in the end. */
@@ -120,10 +153,7 @@ export const begin = (
     const facts = (yield* ModelRegistry).find(entry.id)?.host?.facts
     const contextTokens =
       facts !== undefined && "contextTokens" in facts ? facts.contextTokens : assumedContextTokens
-    const early: Array<TextDelta> = []
-    let promptTokens: number | undefined
-    let completionTokens = 0
-    let reader = (delta: TextDelta): void => void early.push(delta)
+    const progress = new Progress()
     const run = yield* beginRun<GenerateStarted, TextDelta, GenerateEnd>({
       principal,
       entry,
@@ -133,28 +163,17 @@ export const begin = (
         Math.min(request.maxTokens, contextTokens),
       ),
       used: (exit) => {
+        const { completionTokens, promptTokens } = progress
         if (promptTokens === undefined) return undefined
         const had = delivery === "stream" ? completionTokens : 0
         return had === 0 && failedHere(exit) ? undefined : textUsage(promptTokens, completionTokens)
       },
-      onStarted: (started) => {
-        promptTokens = started.promptTokens
-      },
-      onUnit: (delta) => {
-        completionTokens = delta.completionTokens
-        reader(delta)
-      },
-      onEnd: (end) => {
-        completionTokens = end.completionTokens
-      },
+      reader: progress,
     })
     return {
       promptTokens: run.facts.promptTokens,
       flow: run.flow,
-      read: (next) => {
-        for (const delta of early) next(delta)
-        reader = next
-      },
+      read: (reader) => progress.read(reader),
       end: run.end,
     }
   })

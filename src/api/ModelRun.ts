@@ -16,9 +16,16 @@ import { costOf } from "#domain/Money.ts"
 import type { Usage } from "#domain/Usage.ts"
 import { Accounts, type Principal } from "#store/Accounts.ts"
 import { type Reservation, UsageLedger } from "#store/UsageLedger.ts"
-import { CurrentNotes, nowMs } from "./RequestNotes.ts"
+import { CurrentNotes, nowMs, type RequestNotes } from "./RequestNotes.ts"
 
 export type ModelRunError = RunError | Draining | ModelNotLoaded | PaymentRequired | Unauthorized
+
+/** What a run tells of its work, on the event loop. One object and not three closures, see RunListener. */
+export interface RunReader<Started, Unit, End> {
+  onStarted(facts: Started): void
+  onUnit(unit: Unit): void
+  onEnd(end: End): void
+}
 
 export interface RunSpec<Started, Unit, End> {
   readonly principal: Principal
@@ -32,9 +39,7 @@ export interface RunSpec<Started, Unit, End> {
    * run ended, except with `untilReplied`.
    */
   readonly used: (exit?: Exit.Exit<unknown, ModelRunError>) => Usage | undefined
-  readonly onStarted: (facts: Started) => void
-  readonly onUnit: (unit: Unit) => void
-  readonly onEnd: (end: End) => void
+  readonly reader: RunReader<Started, Unit, End>
   /** Money set aside earlier, where preparing the request already costs something; else the run does it. */
   readonly reservation?: Reservation
   /**
@@ -55,6 +60,50 @@ export type ModelRunServices = Accounts | Drain | ModelRegistry | UsageLedger
 
 /** Of a request whose key is revoked while it runs. Made once: an error with its stack costs more than it tells. */
 const refused = Effect.fail(new Unauthorized({ reason: "invalid-key" }))
+
+interface Accepted<Started> {
+  readonly facts: Started
+  readonly flow: Flow
+}
+
+/**
+ * Hears the engine for one run. Methods of a class, not closures: those and their contexts are memory of each run's own, which
+ * every token would have to load, and between two tokens of a run the caches have been filled with something else.
+ */
+class RunListener<Started, Unit, End> implements Listener<Started, Unit> {
+  private readonly reader: RunReader<Started, Unit, End>
+  /** Whether a unit has come. */
+  private begun = false
+  private readonly model: string
+  private readonly notes: RequestNotes
+  private readonly askedMs = nowMs()
+  private readonly accepted: Deferred.Deferred<Accepted<Started>, ModelRunError>
+
+  constructor(
+    { entry, reader }: RunSpec<Started, Unit, End>,
+    notes: RequestNotes,
+    accepted: Deferred.Deferred<Accepted<Started>, ModelRunError>,
+  ) {
+    this.reader = reader
+    this.model = entry.id
+    this.notes = notes
+    this.accepted = accepted
+  }
+
+  started(facts: Started, flow: Flow): void {
+    this.notes.accepted(this.askedMs, this.model)
+    this.reader.onStarted(facts)
+    Deferred.doneUnsafe(this.accepted, Effect.succeed({ facts, flow }))
+  }
+
+  unit(unit: Unit): void {
+    if (!this.begun) {
+      this.begun = true
+      this.notes.firstUnit()
+    }
+    this.reader.onUnit(unit)
+  }
+}
 
 /** Sets aside the most that a request can cost; released when the scope closes, unless it is charged before. */
 export const reserveFor = (
@@ -100,22 +149,11 @@ export const beginRun = <Started, Unit, End>(
       })
 
     const notes = yield* CurrentNotes
-    const askedMs = nowMs()
-    const started = Deferred.makeUnsafe<{ readonly facts: Started; readonly flow: Flow }, ModelRunError>()
-    const listener: Listener<Started, Unit> = {
-      started: (facts, flow) => {
-        notes.accepted(askedMs, entry.id)
-        spec.onStarted(facts)
-        Deferred.doneUnsafe(started, Effect.succeed({ facts, flow }))
-      },
-      unit: (unit) => {
-        notes.firstUnit()
-        spec.onUnit(unit)
-      },
-    }
+    const started = Deferred.makeUnsafe<Accepted<Started>, ModelRunError>()
+    const listener = new RunListener(spec, notes, started)
     const run = registry
       .run<Started, Unit, End>(entry.id, spec.request, listener, { user: principal.userId })
-      .pipe(Effect.tap((end) => Effect.sync(() => spec.onEnd(end))))
+      .pipe(Effect.tap((end) => Effect.sync(() => spec.reader.onEnd(end))))
     if (spec.untilReplied === true) {
       yield* holdDrain(drain)
       yield* Effect.addFinalizer(() => settle())

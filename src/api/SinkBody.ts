@@ -11,7 +11,7 @@ export interface Sink {
    * Writes one chunk. Returns false when the socket's buffer is full: the chunk is kept, but the producer should
    * pause until `onDrain`. The transport cuts a reader that lets it stay full too long or makes it grow too large.
    */
-  readonly write: (chunk: string | Uint8Array) => boolean
+  write(chunk: string | Uint8Array): boolean
   /** Registers the one listener that is told when the socket accepts data again. */
   readonly onDrain: (listener: () => void) => void
 }

@@ -99,22 +99,24 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ entry, request, res
     reservation,
     atMost: speechAtMost(request.text, request.speed),
     used: () => (deliveredSamples === 0 ? undefined : audioUsage("speech", deliveredSamples, SPEECH_RATE_HZ)),
-    onStarted: () => {},
-    onUnit: ({ samples }) => {
-      if (samples.length === 0) return
-      samplesIn += samples.length
-      if (samplesIn > maxSamples) {
-        const detail = "longer than one reply may be"
-        Deferred.doneUnsafe(tooLong, Effect.fail(new SynthesisFailed({ model: entry.id, detail })))
-        return
-      }
-      reader(samples)
-      Deferred.doneUnsafe(first, Effect.void)
-    },
-    onEnd: ({ computeMs, samples }) => {
-      leave()
-      if (computeMs === undefined) return
-      admission.observe(now(), computeMs, samplesToMs(samples, SPEECH_RATE_HZ))
+    reader: {
+      onStarted: () => {},
+      onUnit: ({ samples }) => {
+        if (samples.length === 0) return
+        samplesIn += samples.length
+        if (samplesIn > maxSamples) {
+          const detail = "longer than one reply may be"
+          Deferred.doneUnsafe(tooLong, Effect.fail(new SynthesisFailed({ model: entry.id, detail })))
+          return
+        }
+        reader(samples)
+        Deferred.doneUnsafe(first, Effect.void)
+      },
+      onEnd: ({ computeMs, samples }) => {
+        leave()
+        if (computeMs === undefined) return
+        admission.observe(now(), computeMs, samplesToMs(samples, SPEECH_RATE_HZ))
+      },
     },
     untilReplied: true,
   }).pipe(Effect.mapError(synthesisError(registry, entry)))

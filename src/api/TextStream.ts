@@ -2,11 +2,12 @@
 // the text, everything else (back-pressure, ends, failures) is here.
 import { Effect } from "effect"
 import type { HttpServerResponse } from "effect/http"
-import type { GenerateEnd } from "#engines/Engine.ts"
+import type { Flow } from "#actors/EngineRun.ts"
+import type { GenerateEnd, TextDelta } from "#engines/Engine.ts"
 import { type EdgeError, streamError } from "./ErrorBody.ts"
-import type { Generation } from "./Generation.ts"
+import type { DeltaReader, Generation } from "./Generation.ts"
 import { CurrentNotes } from "./RequestNotes.ts"
-import { sinkResponse } from "./SinkBody.ts"
+import { type Sink, sinkResponse } from "./SinkBody.ts"
 
 /** One event. Safe for any text inside: JSON escapes CR and LF, the only characters that mean something here. */
 export const event = (data: unknown): string => `data: ${JSON.stringify(data)}\n\n`
@@ -17,10 +18,20 @@ export const doneEvent = "data: [DONE]\n\n"
  * A frame around a text that differs from event to event only in that text. `around` is serialised once with a
  * marker; `JSON.stringify` of the text is put in its place per token.
  */
-export const textFrame = (around: (marker: string) => unknown): ((text: string) => string) => {
-  const marker = "\u0000text\u0000"
-  const [before, after] = event(around(marker)).split(JSON.stringify(marker))
-  return (text) => before + JSON.stringify(text) + after
+export class TextFrame {
+  readonly before: string
+  readonly after: string
+
+  constructor(around: (marker: string) => unknown) {
+    const marker = "\u0000text\u0000"
+    const [before = "", after = ""] = event(around(marker)).split(JSON.stringify(marker))
+    this.before = before
+    this.after = after
+  }
+
+  of(text: string): string {
+    return this.before + JSON.stringify(text) + this.after
+  }
 }
 
 interface StreamOptions {
@@ -48,8 +59,8 @@ export const extrasOf = (options: StreamOptions | null | undefined) =>
 
 export interface StreamFrames {
   /** Frame of the first text event, which may carry more than the later ones (a role). */
-  readonly first: (text: string) => string
-  readonly next: (text: string) => string
+  readonly first: TextFrame
+  readonly next: TextFrame
   /** Everything after the last text event, `[DONE]` excluded. */
   readonly last: (end: GenerateEnd) => string
 }
@@ -60,6 +71,37 @@ const headers = {
   "x-accel-buffering": "no",
 }
 
+/** Writes deltas as events, and holds their generation while the socket is full. A class for the reason of RunListener (ModelRun). */
+class TextEvents implements DeltaReader {
+  private readonly sink: Sink
+  private frame: TextFrame
+  private paused = false
+  private readonly next: TextFrame
+  private readonly flow: Flow
+
+  constructor(sink: Sink, { first, next }: StreamFrames, flow: Flow) {
+    this.sink = sink
+    this.frame = first
+    this.next = next
+    this.flow = flow
+  }
+
+  take({ text }: TextDelta): void {
+    if (text === "") return
+    const accepted = this.sink.write(this.frame.of(text))
+    this.frame = this.next
+    if (accepted || this.paused) return
+    this.paused = true
+    this.flow.pause()
+  }
+
+  drained(): void {
+    if (!this.paused) return
+    this.paused = false
+    this.flow.resume()
+  }
+}
+
 /** The streaming reply of an accepted generation. */
 export const streamReply = (
   generation: Generation,
@@ -68,21 +110,9 @@ export const streamReply = (
   sinkResponse(
     (sink) =>
       Effect.gen(function* () {
-        let frame = frames.first
-        let paused = false
-        sink.onDrain(() => {
-          if (!paused) return
-          paused = false
-          generation.flow.resume()
-        })
-        generation.read(({ text }) => {
-          if (text === "") return
-          const accepted = sink.write(frame(text))
-          frame = frames.next
-          if (accepted || paused) return
-          paused = true
-          generation.flow.pause()
-        })
+        const events = new TextEvents(sink, frames, generation.flow)
+        sink.onDrain(() => events.drained())
+        generation.read(events)
         const end = yield* generation.end.pipe(
           Effect.tapError((error: EdgeError) =>
             Effect.sync(() => {

@@ -1,7 +1,7 @@
-// Two collections for members that come and go with every request. A `Map` or `Set` is rebuilt every few additions, and
-// the table before it, once it is in V8's old space, keeps the members of that moment and the next table alive until a
-// full collection. Plain arrays do not: with them a chat request took 0.78 times the processor time (median of seven
-// pairs on a busy machine). Used by transport, the store, actors and engines.
+// Two collections for members that come and go with every request, in plain arrays: nothing is allocated to add or delete a
+// member. With a `Set` and a `Map` in their place a chat request takes 0.182 ms of processor time instead of 0.164 (median
+// ratio of seven pairs by turns: 0.86). A likely cause: both rebuild their tables every few additions, and tables in V8's
+// old space keep members alive until a full collection. Used by transport, the store, actors and engines.
 
 /** A member knows its own place, so it can be in one list at a time. */
 export interface Listed {

@@ -56,8 +56,13 @@ export const RENEW_AFTER_MS = 3_000
 const text = new TextDecoder()
 
 export class Exchange {
+  // The first four stand side by side in memory: what every write looks at.
   readonly listener: ListenerState
   readonly res: HttpResponse
+  /** The response has ended, was aborted, or became a WebSocket. */
+  done = false
+  /** Inside the uWS callback that created or resumed the request: uWS has corked the socket already. */
+  inCallback = true
   readonly method: string
   /** Path and query, as sent. */
   readonly url: string
@@ -73,16 +78,12 @@ export class Exchange {
   reply: Ending | undefined
   /** Set while an answered connection waits to be closed (see Refusal). */
   linger: Ending | undefined
-  /** The response has ended, was aborted, or became a WebSocket. */
-  done = false
   headSent = false
   /** Of the answer, once its head is written (see ReplyHead). */
   status = 0
   upgraded = false
   /** The connection closes behind the answer, whatever the peer wants. */
   closesConnection = false
-  /** Inside the uWS callback that created or resumed the request: uWS has corked the socket already. */
-  inCallback = true
   private attached = false
   private cutByUs = false
   private finished = false

@@ -17,18 +17,24 @@ const PIECE_UNITS = Math.floor(PIECE_BYTES / 3)
 
 const nothing = (): void => {}
 
+/** What `sendCorked` writes: a cork calls back at once, so one place is enough for all sinks, and no chunk needs a closure. */
+let corkedSink: ReplySink | undefined
+let corkedChunk: Chunk = ""
+const sendCorked = (): void => void corkedSink?.send(corkedChunk)
+
 export class ReplySink implements Sink, Watched, Ending {
+  // First, and so side by side in memory: what every write looks at.
   private readonly exchange: Exchange
+  /** Chunks go to `pending` until the socket accepts data again. */
+  private blocked = false
+  /** Since when no write has got through; undefined while they do. */
+  private stuckSinceMs: number | undefined
   listedAt = -1
   private readonly onWritable: () => boolean
   private pending: Array<Chunk> = []
   private pendingBytes = 0
   /** At most this much lies in uWS. */
   private uwsBytes = 0
-  /** Chunks go to `pending` until the socket accepts data again. */
-  private blocked = false
-  /** Since when no write has got through; undefined while they do. */
-  private stuckSinceMs: number | undefined
   /** A write failed, so uWS's 10 s timer runs until its next writable event. */
   private armed = false
   private renewedMs = 0
@@ -50,7 +56,7 @@ export class ReplySink implements Sink, Watched, Ending {
   // A field: handlers pass it on without its object.
   readonly closed = (): boolean => this.exchange.done
 
-  readonly write = (chunk: Chunk): boolean => {
+  write(chunk: Chunk): boolean {
     if (this.exchange.done || chunk.length === 0) return true
     if (this.blocked) this.hold(chunk)
     else if (chunk.length <= PIECE_UNITS || (typeof chunk !== "string" && chunk.length <= PIECE_BYTES)) {
@@ -112,7 +118,11 @@ export class ReplySink implements Sink, Watched, Ending {
   }
 
   private push(chunk: Chunk): void {
-    this.exchange.corked(() => this.send(chunk))
+    corkedSink = this
+    corkedChunk = chunk
+    this.exchange.corked(sendCorked)
+    corkedSink = undefined
+    corkedChunk = ""
     if (this.blocked) this.bound()
   }
 
@@ -124,8 +134,8 @@ export class ReplySink implements Sink, Watched, Ending {
     for (const piece of pieces.slice(sent)) this.hold(piece)
   }
 
-  /** One piece to uWS, inside a cork. */
-  private send(piece: Chunk): boolean {
+  /** One piece to uWS, inside a cork. Called by this file alone. */
+  send(piece: Chunk): boolean {
     if (this.exchange.res.write(piece)) {
       if (this.stuckSinceMs !== undefined) this.through()
       return true

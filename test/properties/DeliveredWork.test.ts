@@ -75,7 +75,7 @@ const scripted = Layer.succeed(
     all: () => [],
     find: () => undefined,
     model: () => undefined,
-    run: <Started, Unit, End>(_: string, request: unknown, { started, unit }: Listener<Started, Unit>) =>
+    run: <Started, Unit, End>(_: string, request: unknown, listener: Listener<Started, Unit>) =>
       Effect.gen(function* () {
         const plan = (request as { readonly plan: Plan }).plan
         if (plan.pauses) yield* Effect.yieldNow
@@ -83,11 +83,11 @@ const scripted = Layer.succeed(
         const failed = new EngineFailed({ model: "fake", reason: "crashed", detail: "" })
         if (plan.ending === "never starts") return yield* failed
         const facts: GenerateStarted = { promptTokens: plan.promptTokens, cachedTokens: 0 }
-        started(facts as Started, flow)
+        listener.started(facts as Started, flow)
         for (let i = 1; i <= plan.tokens; i++) {
           if (plan.pauses && i % 16 === 0) yield* Effect.yieldNow
           const delta: TextDelta = { text: "x", completionTokens: i }
-          unit(delta as Unit)
+          listener.unit(delta as Unit)
         }
         if (plan.ending === "fails") return yield* failed
         if (plan.ending === "client leaves") return yield* Effect.never
@@ -117,8 +117,10 @@ describe("a hundred thousand random outcomes", () => {
         const exit = yield* Effect.scoped(
           Effect.gen(function* () {
             const generation = yield* begin(caller, entry, request, plan.delivery)
-            generation.read(({ completionTokens }) => {
-              read = completionTokens
+            generation.read({
+              take: ({ completionTokens }) => {
+                read = completionTokens
+              },
             })
             // Closing the scope is how a client leaves.
             if (plan.ending === "client leaves") return

@@ -1,7 +1,7 @@
 // The text stream's framing against a strict reader: whatever a model says comes out as it went in.
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { doneEvent, event, textFrame } from "#api/TextStream.ts"
+import { doneEvent, event, TextFrame } from "#api/TextStream.ts"
 import { parseEventStream } from "../support/EventStream.ts"
 
 /** Texts with everything that has ever broken an event stream. */
@@ -29,7 +29,7 @@ const hostile = fc.string({
   maxLength: 40,
 })
 
-const frame = textFrame((content) => ({
+const frame = new TextFrame((content) => ({
   id: "x",
   choices: [{ index: 0, delta: { content }, finish_reason: null }],
 }))
@@ -39,7 +39,7 @@ const contentOf = (data: string): string => JSON.parse(data).choices[0].delta.co
 it("reads back every text exactly, one event a text", () => {
   fc.assert(
     fc.property(fc.array(hostile, { maxLength: 8 }), (texts) => {
-      const events = parseEventStream(texts.map(frame).join("") + doneEvent)
+      const events = parseEventStream(texts.map((text) => frame.of(text)).join("") + doneEvent)
       expect(events.at(-1)).toBe("[DONE]")
       // A lone surrogate has no UTF-8 form; JSON carries it as an escape, so even that survives.
       expect(events.slice(0, -1).map(contentOf)).toEqual(texts)
@@ -54,7 +54,7 @@ it("reads the same events however the bytes are cut", () => {
       fc.array(hostile, { minLength: 1, maxLength: 5 }),
       fc.infiniteStream(fc.integer({ min: 1, max: 9 })),
       (texts, cuts) => {
-        const bytes = Buffer.from(texts.map(frame).join("") + doneEvent)
+        const bytes = Buffer.from(texts.map((text) => frame.of(text)).join("") + doneEvent)
         const decoder = new TextDecoder()
         let text = ""
         for (let at = 0; at < bytes.length; ) {
@@ -72,7 +72,7 @@ it("frames a text as the whole object would be serialised", () => {
   fc.assert(
     fc.property(hostile, (content) => {
       const whole = { id: "x", choices: [{ index: 0, delta: { content }, finish_reason: null }] }
-      expect(frame(content)).toBe(event(whole))
+      expect(frame.of(content)).toBe(event(whole))
     }),
   )
 })
