@@ -24,7 +24,14 @@ export interface Choice {
 
 export const argMax = (row: Float32Array, from = 0, to = row.length): number => {
   let best = from
-  for (let i = from + 1; i < to; i++) if (row[i]! > row[best]!) best = i
+  let most = row[from]!
+  for (let i = from + 1; i < to; i++) {
+    const logit = row[i]!
+    if (logit > most) {
+      most = logit
+      best = i
+    }
+  }
   return best
 }
 
