@@ -2,6 +2,7 @@
 // Called by the decoding loop at every step; they must not know ONNX, audio or sampling.
 //
 // Source: the reference decoder's rules (pairs, monotony, first timestamp, timestamp preference).
+import { maxOf } from "../shared/listening/Sampling.ts"
 
 export interface TokenLayout {
   /** End of text; every id below it is text, every id from it to `timestampBegin` is a control token. */
@@ -62,10 +63,8 @@ const lastTimestamp = (sampled: ReadonlyArray<number>, timestampBegin: number): 
 
 /** True when all timestamps together are more probable than the best other token. */
 const timestampsPreferred = (logits: Float32Array, timestampBegin: number): boolean => {
-  let bestText = FORBIDDEN
-  for (let i = 0; i < timestampBegin; i++) if (logits[i]! > bestText) bestText = logits[i]!
-  let bestTime = FORBIDDEN
-  for (let i = timestampBegin; i < logits.length; i++) if (logits[i]! > bestTime) bestTime = logits[i]!
+  const bestText = maxOf(logits, 0, timestampBegin)
+  const bestTime = maxOf(logits, timestampBegin, logits.length)
   if (bestTime === FORBIDDEN) return false
   if (bestTime > bestText) return true
   // All of them together are at most so many times the best: mostly that decides, without 1,500 exponentials a token.

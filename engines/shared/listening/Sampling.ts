@@ -22,11 +22,28 @@ export interface Choice {
   readonly logprob: number
 }
 
-export const argMax = (row: Float32Array, from = 0, to = row.length): number => {
-  let best = from
-  for (let i = from + 1; i < to; i++) if (row[i]! > row[best]!) best = i
-  return best
+/**
+ * The largest value from `from` to before `to`. Four maxima side by side: one alone waits for each comparison, and a row has
+ * 51,865 values.
+ */
+export const maxOf = (row: Float32Array, from: number, to: number): number => {
+  let a = Number.NEGATIVE_INFINITY
+  let b = a
+  let c = a
+  let d = a
+  let i = from
+  for (; i + 3 < to; i += 4) {
+    if (row[i]! > a) a = row[i]!
+    if (row[i + 1]! > b) b = row[i + 1]!
+    if (row[i + 2]! > c) c = row[i + 2]!
+    if (row[i + 3]! > d) d = row[i + 3]!
+  }
+  for (; i < to; i++) if (row[i]! > a) a = row[i]!
+  return Math.max(a, b, c, d)
 }
+
+/** The first of the largest; the first of all where there are only NaN. */
+export const argMax = (row: Float32Array): number => Math.max(0, row.indexOf(maxOf(row, 0, row.length)))
 
 /** e to this power is less than the rounding of a sum of 1 and more, in double precision. */
 const NEGLIGIBLE = -37

@@ -83,13 +83,18 @@ export const sessionOptions = (
   executionProviders: [options.ep ?? "cpu"],
   intraOpNumThreads: options.threads,
   interOpNumThreads: 1,
-  // The arena and the memory pattern keep a model's peak allocation for ever and grow with each new input
-  // length; without them memory returns to the allocator after every call (measured, see docs/architecture.md).
-  enableCpuMemArena: false,
+  // Buffers of one call serve the next. Without the arena each call of a large model takes hundreds of megabytes from the
+  // system and gives them back: 630,000 page faults and 1,400 ms instead of 615 for a sentence of Kokoro 82 M, 84,000 faults
+  // and 780 ms instead of 640 for a window of Whisper base (measured). It holds the largest call's memory until the session
+  // is closed: 70 MB for that sentence, 290 MB after sentences of all lengths.
+  enableCpuMemArena: true,
+  // The memory pattern would keep one block for each input length.
   enableMemPattern: false,
   graphOptimizationLevel: "all",
   logSeverityLevel: 3,
-  // Idle ONNX Runtime threads spin by default: two of them on two busy cores were 18 times slower than one.
+  // Idle ONNX Runtime threads spin by default: two of them on two busy cores were 18 times slower than one. Spinning within a
+  // call alone (`force_spinning_stop`) made a window of Whisper base 8 % faster on an idle machine, 1.5 times slower beside
+  // another such model and 1.2 times beside another program.
   extra: {
     session: {
       intra_op: { allow_spinning: "0" },
