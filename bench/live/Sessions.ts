@@ -212,7 +212,7 @@ export interface RoomPlan {
   readonly most: number
   /** Time between two newcomers: a window and a half, so that each is measured before the next. */
   readonly everyMs: number
-  /** How long captions are watched once nobody else is admitted; 5 s where absent. */
+  /** How long captions are watched once no further session is admitted; 5 s where absent. */
   readonly watchedMs?: number
 }
 

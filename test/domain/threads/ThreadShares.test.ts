@@ -1,4 +1,4 @@
-// How threads are divided among working models: nobody gets none, nothing is promised twice, live work first.
+// How threads are divided among working models: each gets one at least, none is promised twice, live work comes first.
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { shareThreads, type Worker } from "#domain/threads/ThreadShares.ts"
