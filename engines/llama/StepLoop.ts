@@ -78,7 +78,7 @@ export class StepLoop {
   async release(job: Job): Promise<void> {
     job.abandon()
     this.#running.delete(job)
-    if (this.#evaluating.every((other) => other === job)) this.#native.interrupt()
+    if (this.#evaluating.length === 1 && this.#evaluating[0] === job) this.#native.interrupt()
     if (this.#stepEnded !== undefined) await this.#stepEnded.promise
     job.sampler?.dispose()
     job.sampler = undefined
