@@ -12,7 +12,6 @@ import {
 } from "#domain/Errors.ts"
 import type { Urgency } from "#domain/WaitingLine.ts"
 import type { WireError } from "#engines/Wire.ts"
-import type { Model } from "./Model.ts"
 
 /** Lets a slow reader hold its own producer, and nobody else's. */
 export interface Flow {
@@ -42,8 +41,6 @@ export interface RunOptions {
   readonly user?: string
   /** Part of work that was admitted before: it goes on when new work is refused, and is not refused for a full queue. */
   readonly continues?: boolean
-  /** The model it belongs to, where an earlier request of the same work has begun there: see Model.hold. */
-  readonly on?: Model
 }
 
 /** What an engine said of one request, as the error of that request. */

@@ -50,6 +50,12 @@ export interface RegistryOptions {
   readonly onStatus?: (id: string, change: StatusChange) => void
 }
 
+/** What a request may ask of the model besides what it asks of the engine. */
+export interface ModelRunOptions extends RunOptions {
+  /** The model it belongs to, where an earlier request of the same work has begun there: see Model.hold. */
+  readonly on?: Model
+}
+
 export class ModelRegistry extends Context.Service<
   ModelRegistry,
   {
@@ -60,7 +66,7 @@ export class ModelRegistry extends Context.Service<
       id: string,
       request: unknown,
       listener: Listener<Started, Unit>,
-      options?: RunOptions,
+      options?: ModelRunOptions,
     ) => Effect.Effect<End, RunError | ModelNotLoaded>
     readonly model: (id: string) => Model | undefined
   }
@@ -90,7 +96,7 @@ const make = Effect.fnUntraced(function* (deployments: ReadonlyArray<Deployment>
     id: string,
     request: unknown,
     listener: Listener<Started, Unit>,
-    runOptions?: RunOptions,
+    runOptions?: ModelRunOptions,
   ): Effect.Effect<End, RunError | ModelNotLoaded> =>
     // At the moment it runs: the model that was there when it was put together may have been replaced since.
     Effect.suspend((): Effect.Effect<End, RunError | ModelNotLoaded> => {

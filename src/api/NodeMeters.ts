@@ -3,7 +3,7 @@
 // nothing a request; kept as long as the node.
 import { Context } from "effect"
 import { Histogram } from "#domain/Histogram.ts"
-import type { RegionReading } from "./RegionHealth.ts"
+import type { RegionReading } from "#domain/RegionReading.ts"
 import { nowMs, type RequestNotes } from "./RequestNotes.ts"
 import type { WorkTracer } from "./TracedWork.ts"
 import { idOfModelPath, modelPath } from "./Unmatched.ts"

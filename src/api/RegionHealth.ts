@@ -2,6 +2,7 @@
 // results. Read by the router for every choice and by /metrics; off unless an operator asks for it, and then every
 // region counts as healthy and none as measured.
 import { Clock, Context, Effect, Layer, Random } from "effect"
+import type { RegionReading } from "#domain/RegionReading.ts"
 import { RoundTripWindow } from "#domain/RoundTripWindow.ts"
 import { httpProbe, type Probe, probeTimeoutMs, type Watched } from "./RegionProbe.ts"
 
@@ -9,12 +10,6 @@ export interface Watch {
   readonly regions: ReadonlyArray<Watched>
   readonly everyMs: number
   readonly probe?: Probe
-}
-
-export interface RegionReading {
-  readonly region: string
-  readonly healthy: boolean
-  readonly roundTripMs: number | undefined
 }
 
 /** Probes in flight at once: a file of a thousand regions must not open a thousand connections. A guess. */

@@ -12,11 +12,11 @@ import { listenProblem } from "#transport/ListenProblem.ts"
 import { type Config, catalogRegions, environmentMistakes, load, otlpSettings, type Role } from "../Config.ts"
 import { AlreadyReported, exitStatusOf, linesOf } from "./CommandLine.ts"
 import { nodeCertificate } from "./NodeCertificate.ts"
+import { jsonFlag, printJson } from "./Output.ts"
 import { dataDirProblem } from "./Probes.ts"
 import { endpointsOf } from "./RouterRole.ts"
 import { settingFlags, textsOf } from "./Serve.ts"
 import { clockProblem, memoryProblem } from "./StartWarnings.ts"
-import { jsonFlag, printJson } from "./Usage.ts"
 
 type Subject =
   | "settings"

@@ -11,9 +11,9 @@ import { pageOf } from "./doctor/report/Page.ts"
 import { keepHeapSmall } from "./HeapGrowth.ts"
 import { interrupted } from "./NodeClient.ts"
 import { deployedNow } from "./NodeLayer.ts"
+import { jsonFlag, printJson } from "./Output.ts"
 import { progressLine } from "./ProgressLine.ts"
 import { settingFlags, textsOf } from "./Serve.ts"
-import { jsonFlag, printJson } from "./Usage.ts"
 
 /** With what comes before, about a minute. */
 const defaultSeconds = 55

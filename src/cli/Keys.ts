@@ -4,7 +4,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { accountNameRule, isAccountName } from "#store/AccountName.ts"
 import { Accounts } from "#store/Accounts.ts"
 import { storeLayerFromEnvironment } from "#store/Store.ts"
-import { isoTime, jsonFlag, orgFlag, printJson, table } from "./Usage.ts"
+import { isoTime, jsonFlag, orgFlag, printJson, table } from "./Output.ts"
 
 const create = Command.make(
   "create",

@@ -11,7 +11,7 @@ import {
   send,
   textOf,
 } from "./NodeClient.ts"
-import { jsonFlag } from "./Usage.ts"
+import { jsonFlag } from "./Output.ts"
 
 /** How often `--follow` asks for new lines. A guess: soon enough for a person. */
 const followEveryMs = 1_000

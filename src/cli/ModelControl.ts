@@ -12,7 +12,7 @@ import {
   send,
   textOf,
 } from "./NodeClient.ts"
-import { jsonFlag, table } from "./Usage.ts"
+import { jsonFlag, table } from "./Output.ts"
 
 /** A node that is there answers this at once; a list is not worth more waiting. A guess. */
 const statusTimeoutMs = 2_000

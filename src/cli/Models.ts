@@ -7,8 +7,8 @@ import { weightsDir } from "#store/Weights.ts"
 import { load } from "../Config.ts"
 import { loadModel, loadStates, statusOfModels, unloadModel } from "./ModelControl.ts"
 import { nodeFlags } from "./NodeClient.ts"
+import { jsonFlag, printJson, table } from "./Output.ts"
 import { pull } from "./Pull.ts"
-import { jsonFlag, printJson, table } from "./Usage.ts"
 
 const list = Command.make(
   "list",

@@ -7,7 +7,8 @@ import { accountNameRule, isAccountName } from "#store/AccountName.ts"
 import { Accounts, type Org } from "#store/Accounts.ts"
 import { storeLayerFromEnvironment } from "#store/Store.ts"
 import { UsageLedger } from "#store/UsageLedger.ts"
-import { isoTime, jsonFlag, printJson, usageDocument, usageTable } from "./Usage.ts"
+import { isoTime, jsonFlag, printJson } from "./Output.ts"
+import { usageDocument, usageTable } from "./Usage.ts"
 
 const nameArgument = Argument.String("NAME").pipe(
   Argument.filter(isAccountName, () => accountNameRule),

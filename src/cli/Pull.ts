@@ -11,9 +11,9 @@ import { type PulledFile, pullModel } from "#store/PullModel.ts"
 import { weightsDir } from "#store/Weights.ts"
 import { hubSettings, isHubOffline, load } from "../Config.ts"
 import { nodeAccess, nodeFlags } from "./NodeClient.ts"
+import { jsonFlag, printJson } from "./Output.ts"
 import { type ProgressLine, progressLine } from "./ProgressLine.ts"
 import { type FileRecord, pullOnNode } from "./PullOnNode.ts"
-import { jsonFlag, printJson } from "./Usage.ts"
 
 class HubOffline extends Schema.TaggedError<HubOffline>()("HubOffline", {}) {
   override get message(): string {

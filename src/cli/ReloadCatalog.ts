@@ -4,7 +4,7 @@ import { Command } from "effect/cli"
 import { ReloadRecord } from "#api/CatalogReload.ts"
 import { post } from "./ModelControl.ts"
 import { NodeRefused, nodeAccess, nodeFlags } from "./NodeClient.ts"
-import { jsonFlag, printJson } from "./Usage.ts"
+import { jsonFlag, printJson } from "./Output.ts"
 
 const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(ReloadRecord))
 

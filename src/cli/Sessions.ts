@@ -5,7 +5,7 @@ import { Command, Flag } from "effect/cli"
 import { rotateSharedSigningKeys, rotateSigningKeys } from "#store/SigningKeys.ts"
 import { storeLayerFromEnvironment } from "#store/Store.ts"
 import { load } from "../Config.ts"
-import { isoTime, jsonFlag, printJson } from "./Usage.ts"
+import { isoTime, jsonFlag, printJson } from "./Output.ts"
 
 const rotate = Command.make(
   "rotate",

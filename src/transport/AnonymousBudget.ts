@@ -1,10 +1,10 @@
 // How many requests an address may make without a valid credential. They are free of charge, and a few thousand a
 // second would take a whole core. Counted when an answer has ended, asked before a request without any credential runs;
 // one that brings a credential is never refused here, whatever others at its address do. Used by UwsServer.
+import type { RequestNotes } from "#api/RequestNotes.ts"
 import { clientAddress, type IsTrusted, subscriberOf } from "#domain/ClientAddress.ts"
 import { FailedAttempts } from "#domain/FailedAttempts.ts"
 import { nowMs } from "./Deadlines.ts"
-import type { Exchange } from "./Exchange.ts"
 import type { Flaw } from "./Framing.ts"
 
 export interface AnonymousLimits {
@@ -21,8 +21,16 @@ const maxAddresses = 10_000
 /** Load balancers ask for this from the address of all their callers, and it costs little. */
 const free = "/health"
 
+/** What is looked at of a request. */
+export interface CountedRequest {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly notes: Pick<RequestNotes, "identified">
+  readonly peerAddress: () => string
+}
+
 /** A header, a query or a subprotocol may hold a credential; whether it is valid is not known yet. */
-const bringsCredential = ({ headers, url }: Exchange): boolean =>
+const bringsCredential = ({ headers, url }: CountedRequest): boolean =>
   headers.authorization !== undefined ||
   headers["sec-websocket-protocol"] !== undefined ||
   url.includes("token=")
@@ -38,7 +46,7 @@ export class AnonymousBudget {
   }
 
   /** The refusal of a request that brings no credential from an address that has made too many. */
-  refusal(exchange: Exchange): Flaw | undefined {
+  refusal(exchange: CountedRequest): Flaw | undefined {
     if (this.requests.addresses === 0 || bringsCredential(exchange) || exchange.url === free) return undefined
     const waitMs = this.requests.waitMs(this.addressOf(exchange), nowMs())
     if (waitMs === 0) return undefined
@@ -50,12 +58,12 @@ export class AnonymousBudget {
   }
 
   /** An answer has ended. */
-  ended(exchange: Exchange): void {
+  ended(exchange: CountedRequest): void {
     if (exchange.notes.identified || exchange.url === free) return
     this.requests.failed(this.addressOf(exchange), nowMs())
   }
 
-  private addressOf(exchange: Exchange): string {
+  private addressOf(exchange: CountedRequest): string {
     return subscriberOf(
       clientAddress(exchange.peerAddress(), exchange.headers["x-forwarded-for"], this.isTrusted),
     )

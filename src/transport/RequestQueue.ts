@@ -4,7 +4,6 @@
 // next request comes while one of its own waits, so at most one of each connection ever does.
 // Used by UwsServer, which says how a request is run.
 import { nowMs } from "./Deadlines.ts"
-import type { Exchange } from "./Exchange.ts"
 import type { LoopTicks } from "./LoopTicks.ts"
 
 /** Requests that run inside uWS's callbacks in one tick. At 50 µs each these are 1.6 ms. A guess. */
@@ -12,20 +11,27 @@ const atOnce = 32
 /** How long those that wait are run before the loop's next tick. A guess. */
 const sliceMs = 4
 
-export class RequestQueue {
+/** What decides when a request runs. */
+export interface QueuedRequest {
+  /** It ended while it waited. */
+  readonly done: boolean
+  readonly closesConnection: boolean
+}
+
+export class RequestQueue<Request extends QueuedRequest> {
   private readonly ticks: LoopTicks
-  private readonly run: (exchange: Exchange) => void
+  private readonly run: (exchange: Request) => void
   private tick = -1
   private ran = 0
-  private waiting: Array<Exchange> = []
+  private waiting: Array<Request> = []
 
-  constructor(ticks: LoopTicks, run: (exchange: Exchange) => void) {
+  constructor(ticks: LoopTicks, run: (exchange: Request) => void) {
     this.ticks = ticks
     this.run = run
   }
 
   /** Runs it now, within uWS's callback, or later in a tick of its own. */
-  admit(exchange: Exchange): void {
+  admit(exchange: Request): void {
     if (this.tick !== this.ticks.current) {
       this.tick = this.ticks.current
       this.ran = 0
@@ -43,7 +49,7 @@ export class RequestQueue {
     const untilMs = nowMs() + sliceMs
     let count = 0
     while (count < this.waiting.length && nowMs() < untilMs) {
-      const exchange = this.waiting[count++] as Exchange
+      const exchange = this.waiting[count++] as Request
       if (!exchange.done) this.run(exchange)
     }
     this.waiting.splice(0, count)

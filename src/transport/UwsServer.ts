@@ -175,7 +175,7 @@ class Dispatcher {
   private readonly running = new ShortLivedList<RunningRequest>()
   private stopped = false
   private readonly idleWaiters = new Set<() => void>()
-  private readonly queue: RequestQueue
+  private readonly queue: RequestQueue<Exchange>
 
   constructor(state: ListenerState) {
     this.state = state
