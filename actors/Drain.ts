@@ -2,7 +2,7 @@
 // The api asks before it takes new work; whoever stops the node closes it and waits until the work in flight is done.
 
 import { Context, Deferred, Effect, Layer } from "effect"
-import { Draining } from "#domain/Errors.ts"
+import { Draining } from "#domain/wire/Errors.ts"
 
 export class Drain extends Context.Service<
   Drain,

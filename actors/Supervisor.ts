@@ -2,7 +2,7 @@
 // with exponential back-off and jitter between them; one more and the supervisor gives up, which is an answer to
 // whoever supervises it. Schedules cannot express "N within a sliding window", so this is its own loop.
 import { Cause, Effect, Random, Schema } from "effect"
-import { monotonicMs } from "#domain/Monotonic.ts"
+import { monotonicMs } from "#domain/queues/Monotonic.ts"
 
 export class RestartIntensityExceeded extends Schema.TaggedError<RestartIntensityExceeded>()(
   "RestartIntensityExceeded",

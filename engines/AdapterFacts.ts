@@ -4,10 +4,10 @@ import type * as Schema from "effect/Schema"
 import { ChatterboxOptions } from "./chatterbox/Options.ts"
 import { CloneOptions } from "./clone/Options.ts"
 import { CohereOptions } from "./cohere/Options.ts"
-import type { EngineKind } from "./Engine.ts"
 import { FakeOptions, FakeSpeechOptions, FakeTranscriptionOptions } from "./fake/Options.ts"
 import { SpeechOptions } from "./kokoro/Options.ts"
 import { LlamaOptions } from "./llama/Options.ts"
+import type { EngineKind } from "./protocol/Engine.ts"
 import { WhisperOptions } from "./whisper/Options.ts"
 
 /** A role of `files`: `file` and `folder` must be named, `optional` is a file that may be absent. */

@@ -6,7 +6,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Latch from "effect/Latch"
 import * as Scope from "effect/Scope"
-import { NumberedMap } from "#domain/ShortLived.ts"
+import { NumberedMap } from "#domain/queues/UnorderedSet.ts"
 import { fixedThreads, mostOf, type ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import {
   type Engine,
@@ -20,11 +20,17 @@ import {
   type TextDelta,
   type TranscribeCall,
   type TranscribeRequest,
-} from "./Engine.ts"
-import { isOutOfMemory } from "./OutOfMemory.ts"
-import { StepBatch } from "./StepBatch.ts"
+} from "./protocol/Engine.ts"
+import {
+  EventKind,
+  type FromEngine,
+  type RequestId,
+  type ToEngine,
+  type WireError,
+} from "./protocol/EngineProtocol.ts"
+import { isOutOfMemory } from "./protocol/OutOfMemory.ts"
+import { StepBatch } from "./protocol/StepBatch.ts"
 import { readSpan } from "./shared/listening/Span.ts"
-import { EventKind, type FromEngine, type RequestId, type ToEngine, type WireError } from "./Wire.ts"
 
 export interface EnginePort {
   readonly send: (message: FromEngine) => void

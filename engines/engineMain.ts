@@ -1,10 +1,10 @@
 // The door of an engine process or thread: finds its message port, then serves the adapter that the host names.
-// Started by actors/EngineProcess; when its host goes away it ends.
+// Started by actors/engine/EngineProcess; when its host goes away it ends.
 import { flushCompileCache } from "node:module"
 import { parentPort } from "node:worker_threads"
 import { adapters } from "./adapters.ts"
 import { type EnginePort, serveEngine } from "./EngineServer.ts"
-import type { ToEngine } from "./Wire.ts"
+import type { ToEngine } from "./protocol/EngineProtocol.ts"
 
 const threadPort = (port: NonNullable<typeof parentPort>): EnginePort => ({
   send: (message) => port.postMessage(message),

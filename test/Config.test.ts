@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
-import { builtInCatalog, catalogRegions, environmentMistakes, load, settings } from "../src/Config.ts"
+import { builtInCatalog, catalogRegions, environmentMistakes, load, settings } from "#config/Config.ts"
 
 const dir = mkdtempSync(join(tmpdir(), "edgewise-config-"))
 afterAll(() => rmSync(dir, { recursive: true, force: true }))

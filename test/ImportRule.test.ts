@@ -1,91 +1,54 @@
-// The corridor of docs/architecture.md as a test: which room may import which.
-import { readdirSync, readFileSync } from "node:fs"
-import { dirname, join, relative, resolve } from "node:path"
-import { fileURLToPath } from "node:url"
+// The table of folders (test/map/Folders.ts) against the sources: every file is in a folder of the table, imports only
+// folders its row names, no folder leads back to itself, and the map in docs/architecture.md is the table's.
+import { dirname } from "node:path"
 import { expect, it } from "vitest"
+import { drawing, withDrawing } from "./map/Drawing.ts"
+import { folders } from "./map/Folders.ts"
+import { arrowsOf, sourceFiles, specifiersOf, textOf } from "./map/ReadImports.ts"
 
-const root = fileURLToPath(new URL("..", import.meta.url))
+/** More files beside each other than this are hard to find one's way in. */
+const mostFilesInAFolder = 15
 
-/** Room of a file, by its folder. */
-const rooms: Readonly<Record<string, string>> = {
-  "src/domain": "domain",
-  "src/audio": "audio",
-  "src/confine": "confine",
-  "src/api": "api",
-  "src/transport": "transport",
-  "src/store": "store",
-  "src/cli": "cli",
-  "src/telemetry": "telemetry",
-  actors: "actors",
-  engines: "engines",
-}
+const files = sourceFiles()
+const arrows = arrowsOf(files)
 
-/**
- * What a room may import besides itself. `store` names `actors` for one type (a deployment is what the registry
- * starts) and `engines` for the list of adapter names; neither direction is ever taken back.
- */
-const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
-  domain: [],
-  confine: ["domain"],
-  audio: ["domain", "confine"],
-  engines: ["domain"],
-  actors: ["domain", "audio", "confine", "engines"],
-  store: ["domain", "actors", "engines"],
-  api: ["domain", "audio", "actors", "engines", "store"],
-  transport: ["domain", "audio", "api"],
-  telemetry: ["domain", "api"],
-  cli: ["domain", "audio", "confine", "actors", "engines", "api", "store", "transport", "telemetry", "main"],
-}
+it("has every source file in a folder of the table, at most 15 in each", () => {
+  expect(files.length).toBeGreaterThan(100)
+  expect(files.filter((path) => folders[dirname(path)] === undefined)).toEqual([])
+  const full = Object.keys(folders).filter(
+    (folder) => files.filter((path) => dirname(path) === folder).length > mostFilesInAFolder,
+  )
+  expect(full).toEqual([])
+  expect(Object.keys(folders).filter((folder) => !files.some((path) => dirname(path) === folder))).toEqual([])
+})
 
-const subpaths: Readonly<Record<string, string>> = {
-  "#domain": "src/domain",
-  "#audio": "src/audio",
-  "#confine": "src/confine",
-  "#api": "src/api",
-  "#store": "src/store",
-  "#transport": "src/transport",
-  "#actors": "actors",
-  "#engines": "engines",
-}
+it("imports only what the table names, and the table names nothing else", () => {
+  const wrong = arrows.filter(
+    ({ path, target }) => !folders[dirname(path)]?.imports.includes(dirname(target)),
+  )
+  expect(wrong.map(({ path, target }) => `${path} imports ${target}`)).toEqual([])
+  const used = new Set(arrows.map(({ path, target }) => `${dirname(path)} imports ${dirname(target)}`))
+  const named = Object.entries(folders).flatMap(([folder, { imports }]) =>
+    imports.map((target) => `${folder} imports ${target}`),
+  )
+  expect(named.filter((arrow) => !used.has(arrow))).toEqual([])
+})
 
-const roomOf = (path: string): string => {
-  const found = Object.keys(rooms).find((folder) => path.startsWith(`${folder}/`))
-  return found === undefined ? "main" : rooms[found]!
-}
-
-const sources = (folder: string): ReadonlyArray<string> =>
-  readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts"))
-    .map((name) => join(folder, name))
-
-const importsOf = (path: string): ReadonlyArray<string> => {
-  const text = readFileSync(join(root, path), "utf8")
-  return [...text.matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g)].map(([, target]) => target!)
-}
-
-/** The repository path an import leads to, or undefined for a package. */
-const targetOf = (path: string, specifier: string): string | undefined => {
-  if (specifier.startsWith(".")) return relative(root, resolve(root, dirname(path), specifier))
-  const [prefix = "", ...rest] = specifier.split("/")
-  return subpaths[prefix] === undefined ? undefined : [subpaths[prefix], ...rest].join("/")
-}
-
-const files = [...sources("src"), ...sources("actors"), ...sources("engines")]
-
-it("imports point one way through the corridor", () => {
-  const wrong: Array<string> = []
-  for (const path of files) {
-    const room = roomOf(path)
-    if (room === "main") continue
-    for (const specifier of importsOf(path)) {
-      const target = targetOf(path, specifier)
-      if (target === undefined || target === "package.json") continue
-      const into = roomOf(target)
-      if (into !== room && !allowed[room]!.includes(into)) wrong.push(`${path} → ${target}`)
-    }
+it("has no folder that leads back to itself", () => {
+  const done = new Set<string>()
+  const walk = (folder: string, way: ReadonlyArray<string>): ReadonlyArray<string> => {
+    if (way.includes(folder)) return [[...way.slice(way.indexOf(folder)), folder].join(" → ")]
+    if (done.has(folder)) return []
+    const circles = (folders[folder]?.imports ?? []).flatMap((next) => walk(next, [...way, folder]))
+    done.add(folder)
+    return circles
   }
-  expect(files.length).toBeGreaterThan(20)
-  expect(wrong).toEqual([])
+  expect(Object.keys(folders).flatMap((folder) => walk(folder, []))).toEqual([])
+})
+
+it("draws the table in docs/architecture.md", () => {
+  const page = textOf("docs/architecture.md")
+  expect(page).toBe(withDrawing(page, drawing(folders)))
 })
 
 it("keeps uWebSockets.js in transport and native engines in engine processes", () => {
@@ -98,7 +61,7 @@ it("keeps uWebSockets.js in transport and native engines in engine processes", (
   // A process of its own, which ends when it has told whether they load.
   const probe = "src/cli/doctor/machine/nativeModuleMain.ts"
   const wrong = files.flatMap((path) =>
-    (path === probe ? [] : importsOf(path))
+    (path === probe ? [] : specifiersOf(path))
       .filter((specifier) => only[specifier] !== undefined && !only[specifier].test(path))
       .map((specifier) => `${path} → ${specifier}`),
   )
@@ -107,9 +70,11 @@ it("keeps uWebSockets.js in transport and native engines in engine processes", (
 
 it("reads the environment in Config alone", () => {
   // An engine process's environment is made by its host, and ONNX Runtime is told to keep to itself where it is called.
-  const known = ["src/Config.ts", "actors/EngineProcess.ts", "engines/shared/onnx/OnnxSession.ts"]
-  const wrong = files.filter(
-    (path) => /process\.env\b/.test(readFileSync(join(root, path), "utf8")) && !known.includes(path),
-  )
+  const known = [
+    "src/config/Config.ts",
+    "actors/engine/EngineProcess.ts",
+    "engines/shared/onnx/OnnxSession.ts",
+  ]
+  const wrong = files.filter((path) => /process\.env\b/.test(textOf(path)) && !known.includes(path))
   expect(wrong.filter((path) => !path.startsWith("src/transport/"))).toEqual([])
 })

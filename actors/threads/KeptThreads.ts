@@ -1,5 +1,5 @@
 // Results of earlier measurements, by what they depend on: machine, library and weights. Read and written by Model; the
-// node gives a file (src/store/ThreadFile), tests and scripts have a map that ends with the process.
+// node gives a file (src/store/files/ThreadFile), tests and scripts have a map that ends with the process.
 import { createHash } from "node:crypto"
 import { Context } from "effect"
 import type { ThreadChoice } from "#domain/threads/ThreadChoice.ts"

@@ -1,9 +1,9 @@
 // Which models work at this moment, and how many CPU threads each may use meanwhile. Device owns it; a Model joins it with
 // its claim and reports when its engine begins and ends to work; a model whose share changes is told at once.
 
+import type { Urgency } from "#domain/queues/WaitingLine.ts"
 import { type MachineCores, mostThreads } from "#domain/threads/MachineCores.ts"
 import { shareThreads, type Worker } from "#domain/threads/ThreadShares.ts"
-import type { Urgency } from "#domain/WaitingLine.ts"
 
 /** One model's place in the ledger. */
 export interface ThreadMember {

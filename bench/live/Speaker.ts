@@ -1,7 +1,7 @@
 // A client of /v1/audio/transcriptions/ws that speaks at a pace of its own and notes when each caption comes. Called by
 // the sections that measure a whole node; runs in the bench's own process, which is not what they measure.
 import WebSocket from "ws"
-import { s16ToBytes } from "#domain/Audio.ts"
+import { s16ToBytes } from "#domain/audio/Audio.ts"
 import type { Target } from "../support/Connection.ts"
 import { rateHz } from "./Speech.ts"
 

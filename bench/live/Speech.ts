@@ -1,7 +1,7 @@
 // Speech for the live bench: the built-in recogniser's evaluation clips, and as many others as wanted, made of their
 // parts with pauses, hiss and other loudness. 16 kHz s16 mono; the same for the same seed. Called by the sections.
 import { readFileSync } from "node:fs"
-import { bytesToS16, s16ToBytes } from "#domain/Audio.ts"
+import { bytesToS16, s16ToBytes } from "#domain/audio/Audio.ts"
 
 const folder = new URL("../../models/whisper-demo-en/eval/", import.meta.url)
 const wavHeadBytes = 44

@@ -1,8 +1,8 @@
 // Whether a cloned voice is like its reference: nearer to it in pitch and timbre than to the other references and to the
 // presets. The speakers are synthetic and were never heard by the style encoder. Called by the evaluation.
 import { Effect } from "effect"
-import { SPEECH_RATE_HZ } from "#domain/Audio.ts"
-import { encoderAudio } from "#engines/clone/ReferenceClip.ts"
+import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
+import { encoderAudio } from "#engines/shared/speech/ReferenceClip.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import { forEars, loadCloner, loadVoices, say } from "./Engines.ts"
 import { evaluationSet, referenceSamples } from "./EvaluationSet.ts"

@@ -1,8 +1,8 @@
 // What the built-in ears get wrong: words by voice and condition, text where nobody speaks, times of segments, and how
 // fast they are. Called by the evaluation; the engine is the product's own, the audio that of models/eval.
 import { Effect } from "effect"
-import { LISTEN_RATE_HZ, s16ToF32 } from "#domain/Audio.ts"
-import type { TranscriptionEngine } from "#engines/Engine.ts"
+import { LISTEN_RATE_HZ, s16ToF32 } from "#domain/audio/Audio.ts"
+import type { TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import { inRoom, withNoise, wordlessClips } from "./Conditions.ts"
 import { type Hearing, hear, loadEars } from "./Engines.ts"

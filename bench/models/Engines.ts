@@ -2,8 +2,8 @@
 // a time. Called by the sections.
 import { dirname } from "node:path"
 import { Context, Effect, Layer } from "effect"
+import { builtInCatalog } from "#config/Config.ts"
 import { adapters } from "#engines/adapters.ts"
-import { encoderAudio } from "#engines/clone/ReferenceClip.ts"
 import type {
   ChatTurn,
   Engine,
@@ -15,10 +15,10 @@ import type {
   TextDelta,
   TextEngine,
   TranscriptionEngine,
-} from "#engines/Engine.ts"
-import { readCatalog } from "#store/CatalogFile.ts"
-import { locate } from "#store/ModelFiles.ts"
-import { builtInCatalog } from "../../src/Config.ts"
+} from "#engines/protocol/Engine.ts"
+import { encoderAudio } from "#engines/shared/speech/ReferenceClip.ts"
+import { readCatalog } from "#weights/CatalogFile.ts"
+import { locate } from "#weights/ModelFiles.ts"
 
 /** Which catalog is evaluated: the built-in one, or a candidate's. */
 export class EvaluatedCatalog extends Context.Service<EvaluatedCatalog, { readonly path: string }>()(

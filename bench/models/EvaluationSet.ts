@@ -3,9 +3,9 @@
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { Effect, Schema } from "effect"
+import { decodeClip } from "#audio/DecodeClip.ts"
 import { Decoder } from "#audio/Decoder.ts"
-import { decodeClip } from "#audio/ReferenceClip.ts"
-import { LISTEN_RATE_HZ, SPEECH_RATE_HZ } from "#domain/Audio.ts"
+import { LISTEN_RATE_HZ, SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 
 const folder = new URL("../../models/eval/", import.meta.url)
 const pathOf = (file: string): string => fileURLToPath(new URL(file, folder))

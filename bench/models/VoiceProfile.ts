@@ -1,7 +1,7 @@
 // What a voice is like, for comparing voices: its pitch, the shape of its mean spectrum, its loudness, and whether its
 // samples are clean. Pure but for the features, which are those of the Whisper engine. Called by the sections.
 import { Effect } from "effect"
-import * as LogMel from "#engines/whisper/LogMel.ts"
+import * as LogMel from "#engines/whisper/features/LogMel.ts"
 
 export const PROFILE_RATE_HZ = 16_000
 const HOP = 160

@@ -1,8 +1,8 @@
 // What the built-in voices are like: understood by the ears, clean, evenly loud, as long as `speed` says, fast. Called by
 // the evaluation.
 import { Effect } from "effect"
-import { SPEECH_RATE_HZ } from "#domain/Audio.ts"
-import type { SpeechEngine } from "#engines/Engine.ts"
+import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
+import type { SpeechEngine } from "#engines/protocol/Engine.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import { forEars, hear, loadEars, loadVoices, type Speaking, say } from "./Engines.ts"
 import { evaluationSet } from "./EvaluationSet.ts"

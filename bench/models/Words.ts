@@ -1,7 +1,7 @@
 // Whether the built-in chat model answers sensibly: fixed prompts, greedy answers, a rule beside each prompt that decides.
 // Called by the evaluation.
 import { Effect } from "effect"
-import type { ChatTurn, TextEngine } from "#engines/Engine.ts"
+import type { ChatTurn, TextEngine } from "#engines/protocol/Engine.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import { answer, loadWords } from "./Engines.ts"
 import { type Prompt, prompts } from "./EvaluationSet.ts"

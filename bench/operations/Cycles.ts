@@ -1,7 +1,7 @@
 // Every built-in model loaded and unloaded a hundred times on one node: what stays in memory. The node's own resident
 // memory and that of each engine just after its load, compared with the second cycle.
 import { Effect, type Scope } from "effect"
-import { residentBytesOf } from "#actors/ResidentMemory.ts"
+import { residentBytesOf } from "#actors/device/ResidentMemory.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type Finding, finding, number, type Section } from "../support/Findings.ts"
 import { startGateway } from "../support/Gateway.ts"

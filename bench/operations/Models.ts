@@ -2,7 +2,7 @@
 // start, and a fake one.
 import { readFile } from "node:fs/promises"
 import { dirname, resolve } from "node:path"
-import { builtInCatalog } from "../../src/Config.ts"
+import { builtInCatalog } from "#config/Config.ts"
 
 interface Entry {
   readonly id: string

@@ -1,8 +1,8 @@
 // The speech engine without a gateway, in a process of its own: when its first piece is there, and what all of them
 // cost. The floor under every first audio of the suite.
 import { Effect, Scope } from "effect"
-import type { Outlet, PcmChunk, SpeechEngine, SynthesizeStarted } from "#engines/Engine.ts"
 import { kokoroOnnx } from "#engines/kokoro/KokoroOnnx.ts"
+import type { Outlet, PcmChunk, SpeechEngine, SynthesizeStarted } from "#engines/protocol/Engine.ts"
 import { keepDesk } from "../support/Desk.ts"
 import { demoFiles, voice } from "./Models.ts"
 

@@ -2,8 +2,14 @@
 // loop costs or saves. Called by the bench harness, by a test, and by hand:
 //   node bench/text/engineLoop.ts models/llama-demo/llama-demo-Q8_0.gguf
 import { Effect, type Scope } from "effect"
-import type { EngineError, GenerateRequest, GenerateStarted, Outlet, TextDelta } from "#engines/Engine.ts"
-import { llamaGguf } from "#engines/llama/LlamaGguf.ts"
+import { llamaGguf } from "#engines/llama/model/LlamaGguf.ts"
+import type {
+  EngineError,
+  GenerateRequest,
+  GenerateStarted,
+  Outlet,
+  TextDelta,
+} from "#engines/protocol/Engine.ts"
 import { bareLoop, contextTokensFor, type DecodeLoad, type DecodeRate, measured, seedOf } from "./bareLoop.ts"
 
 const requestOf = (load: DecodeLoad, seed: number, maxTokens: number): GenerateRequest => ({

@@ -4,7 +4,7 @@
 // settings, without features, rules or texts. What the engine saves by hearing windows together is its own.
 import { Effect, Scope } from "effect"
 import { InferenceSession, Tensor } from "onnxruntime-node"
-import type { Outlet, Segment, TranscribeStarted, TranscriptionEngine } from "#engines/Engine.ts"
+import type { Outlet, Segment, TranscribeStarted, TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
 import { keepDesk } from "../support/Desk.ts"
 import { type Recogniser, spokenSamples } from "./Models.ts"

@@ -3,8 +3,8 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { Tensor } from "onnxruntime-node"
-import { EngineError } from "../Engine.ts"
-import { loadFailed } from "../shared/EngineSpecFiles.ts"
+import { EngineError } from "../protocol/Engine.ts"
+import { loadFailed } from "../shared/files/EngineSpecFiles.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import * as Tensors from "../shared/onnx/Tensors.ts"
 

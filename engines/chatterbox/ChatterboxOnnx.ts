@@ -11,25 +11,25 @@ import { Tokenizer } from "@huggingface/tokenizers"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import wavefile from "wavefile"
-import { samplesToMs } from "#domain/Audio.ts"
-import { monotonicMs } from "#domain/Monotonic.ts"
-import { checkClip, encoderAudio } from "../clone/ReferenceClip.ts"
+import { samplesToMs } from "#domain/audio/Audio.ts"
+import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import {
   type EngineDescriptor,
   EngineError,
   type EngineSpec,
   type SpeechEngine,
   type SynthesizeRequest,
-} from "../Engine.ts"
-import { pauseSamples, toPcm } from "../kokoro/Pcm.ts"
-import { makeTurns } from "../kokoro/Turns.ts"
-import { invalidInput, priorityOf } from "../kokoro/Utterance.ts"
-import { decodeOptions, fileOf, loadFailed, readJsonFile } from "../shared/EngineSpecFiles.ts"
+} from "../protocol/Engine.ts"
+import { decodeOptions, fileOf, loadFailed, readJsonFile } from "../shared/files/EngineSpecFiles.ts"
 import { requireRepeatable } from "../shared/onnx/GraphOperators.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
 import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
+import { pauseSamples, toPcm } from "../shared/speech/Pcm.ts"
 import { Playout } from "../shared/speech/Playout.ts"
+import { checkClip, encoderAudio } from "../shared/speech/ReferenceClip.ts"
+import { makeTurns } from "../shared/speech/SpeechTurns.ts"
+import { invalidInput, priorityOf } from "../shared/speech/Utterance.ts"
 import { CangjieTable, cangjie } from "./Cangjie.ts"
 import { type ClonedVoice, openGraphs } from "./ChatterboxGraphs.ts"
 import { chatterboxPieces, LANGUAGES, taggedText } from "./ChatterboxText.ts"

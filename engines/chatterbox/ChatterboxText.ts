@@ -1,7 +1,7 @@
 // A request's text as the multilingual Chatterbox reads it: pieces of one sentence each, lower case, tagged with the
 // language. Pure; called by the adapter. There are no phonemes in between: the model learned letters.
-import { cleanText } from "../kokoro/CleanText.ts"
-import { sentences } from "../kokoro/Sentences.ts"
+import { cleanText } from "../shared/text/CleanText.ts"
+import { sentences } from "../shared/text/Sentences.ts"
 
 /** The specification's ten; the published model knows more. */
 export const LANGUAGES = ["en", "fr", "de", "es", "it", "pt", "pl", "ja", "ar", "zh"]

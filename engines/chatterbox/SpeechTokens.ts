@@ -1,7 +1,7 @@
 // Text tokens → speech tokens, one native step at a time, the likeliest token each time: the same text and voice give
 // the same tokens. Called by the adapter for each piece; what a step waits for is the caller's business.
 import * as Effect from "effect/Effect"
-import type { EngineError } from "../Engine.ts"
+import type { EngineError } from "../protocol/Engine.ts"
 import type { ChatterboxGraphs, ClonedVoice } from "./ChatterboxGraphs.ts"
 
 /** Control tokens of the published model. Speech tokens lie below the first of them. */

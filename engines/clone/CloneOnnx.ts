@@ -6,26 +6,32 @@
 // refused at load if they draw random numbers, a call's threads are fixed by the grant, pieces depend on the text
 // alone, and nothing is remembered between requests.
 import * as Effect from "effect/Effect"
-import type { EngineDescriptor, EngineError, EngineSpec, SpeechEngine, SynthesizeRequest } from "../Engine.ts"
-import { cleanText } from "../kokoro/CleanText.ts"
-import * as KokoroGraph from "../kokoro/KokoroGraph.ts"
 import { englishFragments, WARM_UP, warmUp } from "../kokoro/KokoroOnnx.ts"
 import { phonemeFragments } from "../kokoro/KokoroPhonemes.ts"
-import { sentences } from "../kokoro/Sentences.ts"
-import { loadSymbols, type Symbols } from "../kokoro/Symbols.ts"
-import { makeTurns } from "../kokoro/Turns.ts"
-import { checkedSpeed, invalidInput, priorityOf, type Speaker, speak } from "../kokoro/Utterance.ts"
-import { constantStyle, loadVoice, type VoiceStyle } from "../kokoro/VoiceStyles.ts"
-import { decodeOptions, fileOf } from "../shared/EngineSpecFiles.ts"
+import type {
+  EngineDescriptor,
+  EngineError,
+  EngineSpec,
+  SpeechEngine,
+  SynthesizeRequest,
+} from "../protocol/Engine.ts"
+import { decodeOptions, fileOf } from "../shared/files/EngineSpecFiles.ts"
 import { requireRepeatable } from "../shared/onnx/GraphOperators.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
 import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
+import { checkClip, encoderAudio } from "../shared/speech/ReferenceClip.ts"
+import * as KokoroGraph from "../shared/speech/SpeechGraph.ts"
+import { makeTurns } from "../shared/speech/SpeechTurns.ts"
+import { loadSymbols, type Symbols } from "../shared/speech/Symbols.ts"
+import { checkedSpeed, invalidInput, priorityOf, type Speaker, speak } from "../shared/speech/Utterance.ts"
+import { constantStyle, loadVoice, type VoiceStyle } from "../shared/speech/VoiceStyles.ts"
+import { cleanText } from "../shared/text/CleanText.ts"
+import { sentences } from "../shared/text/Sentences.ts"
 import { type EspeakLanguages, loadEspeak } from "./EspeakLanguages.ts"
 import { inInventory, type Training } from "./Inventory.ts"
 import { foreignText, LANGUAGES, type Language } from "./Languages.ts"
 import { CloneOptions } from "./Options.ts"
-import { checkClip, encoderAudio } from "./ReferenceClip.ts"
 import * as StyleEncoder from "./StyleEncoder.ts"
 
 export const DEFAULT_VOICE = "default"

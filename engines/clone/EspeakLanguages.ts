@@ -2,8 +2,8 @@
 // by the cloning adapter; a call blocks its thread for one clause (5 to 30 ms, measured).
 // The package is 25 MB and GPL-3.0; where an operator has left it out, the adapter speaks English only.
 import * as Effect from "effect/Effect"
-import { EngineError } from "../Engine.ts"
 import { splitLongWords, withoutLanguageMarks } from "../kokoro/Espeak.ts"
+import { EngineError } from "../protocol/Engine.ts"
 
 export interface EspeakLanguages {
   /** IPA of one clause. Throws where eSpeak has no such voice: it would go on with the one before. */

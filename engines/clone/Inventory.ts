@@ -1,6 +1,6 @@
 // Sounds of other languages → symbols that a model knows: the nearest English sound where it was trained on English
 // alone, the plain letter where its table merely lacks a variant. Pure; called by the cloning front end.
-import type { Symbols } from "../kokoro/Symbols.ts"
+import type { Symbols } from "../shared/speech/Symbols.ts"
 
 /** "table": every symbol of the table was trained. "english": only those of English were. */
 export type Training = "table" | "english"

@@ -1,10 +1,10 @@
 // The graph that hears a voice: reference audio in, one style row out. Called once a cloned request.
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { EngineError } from "../Engine.ts"
-import { STYLE_SIZE } from "../kokoro/VoiceStyles.ts"
+import { EngineError } from "../protocol/Engine.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import * as Tensors from "../shared/onnx/Tensors.ts"
+import { STYLE_SIZE } from "../shared/speech/VoiceStyles.ts"
 
 export interface StyleEncoder {
   /** `audio` f32 [1, samples] at the encoder's rate → `style` f32 [256]. */

@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import type * as Semaphore from "effect/Semaphore"
 import { Tensor } from "onnxruntime-node"
-import type { EngineError } from "../Engine.ts"
+import type { EngineError } from "../protocol/Engine.ts"
 import { type DecoderState, discover, requireInputs } from "../shared/listening/KeyValueCache.ts"
 import type { OnnxSession } from "../shared/onnx/OnnxSession.ts"
 import { int64, toFloat32 } from "../shared/onnx/Tensors.ts"

@@ -3,7 +3,7 @@
 import * as Effect from "effect/Effect"
 import type * as Semaphore from "effect/Semaphore"
 import { Tensor } from "onnxruntime-node"
-import { EngineError } from "../Engine.ts"
+import { EngineError } from "../protocol/Engine.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { int64, numeric } from "../shared/onnx/Tensors.ts"
 import type { CohereFeatures } from "./CohereFeatures.ts"

@@ -18,8 +18,8 @@ import {
   type TranscribeRequest,
   type TranscribeStarted,
   type TranscriptionEngine,
-} from "../Engine.ts"
-import { decodeOptions, fileOf } from "../shared/EngineSpecFiles.ts"
+} from "../protocol/Engine.ts"
+import { decodeOptions, fileOf } from "../shared/files/EngineSpecFiles.ts"
 import { compressionRatio } from "../shared/listening/Fallback.ts"
 import { firstPiece } from "../shared/listening/QuietPoint.ts"
 import { choose, seededRandom } from "../shared/listening/Sampling.ts"

@@ -12,7 +12,7 @@ import {
   type Outlet,
   type TextDelta,
   type TextEngine,
-} from "../Engine.ts"
+} from "../protocol/Engine.ts"
 import { scriptOf, unitText } from "./FakeScript.ts"
 import { FakeOptions } from "./Options.ts"
 import { Ticker } from "./Ticker.ts"

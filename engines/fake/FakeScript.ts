@@ -4,7 +4,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { withoutReplacement } from "../shared/Utf8Holdback.ts"
+import { withoutReplacement } from "../shared/text/Utf8Holdback.ts"
 
 const count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 const withDefault = <A>(schema: Schema.Codec<A, A>, value: A) =>

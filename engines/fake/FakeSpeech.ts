@@ -11,9 +11,9 @@ import {
   type SynthesizeEnd,
   type SynthesizeRequest,
   type SynthesizeStarted,
-} from "../Engine.ts"
-import { makeTurns, type Turns } from "../kokoro/Turns.ts"
+} from "../protocol/Engine.ts"
 import { Playout } from "../shared/speech/Playout.ts"
+import { makeTurns, type Turns } from "../shared/speech/SpeechTurns.ts"
 import { FakeSpeechOptions } from "./Options.ts"
 import { pieceSamples, type SpeechScript, speechScriptOf } from "./SpeechScript.ts"
 

@@ -12,8 +12,8 @@ import {
   type TranscribeRequest,
   type TranscribeStarted,
   type TranscriptionEngine,
-} from "../Engine.ts"
-import { decodeOptions } from "../shared/EngineSpecFiles.ts"
+} from "../protocol/Engine.ts"
+import { decodeOptions } from "../shared/files/EngineSpecFiles.ts"
 import { closedSeconds, hear, marks } from "./FakeWords.ts"
 import { FakeTranscriptionOptions } from "./Options.ts"
 

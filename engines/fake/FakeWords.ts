@@ -2,10 +2,10 @@
 // as a recogniser's. A word depends on the sound after it (so more audio changes what was heard), on the text before
 // the window, and on the language; pieces are cut at quiet places, and some windows are consumed only in part. Whoever
 // loses, doubles or reorders anything hears something else. Pure.
-import type { Segment, TranscribeEnd, TranscribeRequest } from "../Engine.ts"
+import type { Segment, TranscribeEnd, TranscribeRequest } from "../protocol/Engine.ts"
 import { firstPiece } from "../shared/listening/QuietPoint.ts"
 import { interpolatedWords, isUnspaced } from "../shared/listening/Words.ts"
-import { withoutReplacement } from "../shared/Utf8Holdback.ts"
+import { withoutReplacement } from "../shared/text/Utf8Holdback.ts"
 
 const RATE_HZ = 16_000
 const BLOCK = RATE_HZ / 10

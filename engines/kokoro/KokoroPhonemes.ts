@@ -1,6 +1,6 @@
 // Kokoro's own spelling of IPA: the published rewriting of eSpeak's output, and speakable text → phoneme fragments.
 // Called by the front ends of both speech adapters. A fragment is one clause or one run of marks, in order.
-import { MARKS } from "./EnglishText.ts"
+import { MARKS } from "../shared/text/EnglishText.ts"
 
 /** Rules of the published English front end. `british` keeps the "t" of "ninety". */
 export const rewriteEnglish = (ipa: string, british: boolean): string => {

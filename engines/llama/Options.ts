@@ -1,7 +1,7 @@
 // The options of the `llama-gguf` adapter in a catalog entry. Decoded once, when a model is loaded.
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { EngineError } from "../Engine.ts"
+import { EngineError } from "../protocol/Engine.ts"
 
 const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 

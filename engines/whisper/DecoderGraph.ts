@@ -7,7 +7,7 @@
 import * as Effect from "effect/Effect"
 import type * as Semaphore from "effect/Semaphore"
 import type { Tensor } from "onnxruntime-node"
-import type { EngineError } from "../Engine.ts"
+import type { EngineError } from "../protocol/Engine.ts"
 import { type DecoderState, discover, freeTensor, requireInputs } from "../shared/listening/KeyValueCache.ts"
 import type { OnnxSession } from "../shared/onnx/OnnxSession.ts"
 import { bool, int64, toFloat32 } from "../shared/onnx/Tensors.ts"

@@ -3,7 +3,7 @@
 // by Transcribe, where that pays.
 import * as Effect from "effect/Effect"
 import { Tensor } from "onnxruntime-node"
-import type { EngineError } from "../Engine.ts"
+import type { EngineError } from "../protocol/Engine.ts"
 import { argMax } from "../shared/listening/Sampling.ts"
 import { numeric, toFloat32 } from "../shared/onnx/Tensors.ts"
 import type { DecoderGraph } from "./DecoderGraph.ts"

@@ -11,7 +11,7 @@ import {
   type TranscribeEnd,
   type TranscribeRequest,
   type TranscribeStarted,
-} from "../Engine.ts"
+} from "../protocol/Engine.ts"
 import * as Fallback from "../shared/listening/Fallback.ts"
 import { argMax } from "../shared/listening/Sampling.ts"
 import { SegmentTexts } from "../shared/listening/SegmentText.ts"
@@ -19,10 +19,10 @@ import { interpolatedWords } from "../shared/listening/Words.ts"
 import type { OnnxSession } from "../shared/onnx/OnnxSession.ts"
 import type { DecoderGraph } from "./DecoderGraph.ts"
 import { draftsOf } from "./Drafts.ts"
-import type { LogMel } from "./LogMel.ts"
-import type { MelMemory } from "./MelMemory.ts"
+import type { LogMel } from "./features/LogMel.ts"
+import type { MelMemory } from "./features/MelMemory.ts"
 import { conditioningLimit, encodeHint, promptOf } from "./Prompt.ts"
-import { segmentsOf } from "./Seek.ts"
+import { segmentsOf } from "./rules/Seek.ts"
 import { encode, pieceOf } from "./WhisperEncoder.ts"
 import type { WhisperModel } from "./WhisperModel.ts"
 import { attempt, type ReadPrompt, readPrompt } from "./WhisperWindow.ts"

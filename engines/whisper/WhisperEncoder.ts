@@ -1,7 +1,7 @@
 // Samples → encoder output: how much of a window is decoded at once, its features, and the encoder's native call.
 // Called by Transcribe once a window; it must not know tokens or text.
 import * as Effect from "effect/Effect"
-import { EngineError, type TranscribeRequest } from "../Engine.ts"
+import { EngineError, type TranscribeRequest } from "../protocol/Engine.ts"
 import { firstPiece } from "../shared/listening/QuietPoint.ts"
 import { numeric } from "../shared/onnx/Tensors.ts"
 import type { Loaded } from "./Transcribe.ts"

@@ -7,16 +7,21 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
-import { type EngineDescriptor, EngineError, type EngineSpec, type TranscriptionEngine } from "../Engine.ts"
-import { decodeOptions, fileOf } from "../shared/EngineSpecFiles.ts"
+import {
+  type EngineDescriptor,
+  EngineError,
+  type EngineSpec,
+  type TranscriptionEngine,
+} from "../protocol/Engine.ts"
+import { decodeOptions, fileOf } from "../shared/files/EngineSpecFiles.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
 import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import { captionCost, type OpenEncoder, openEncoder } from "./CaptionEncoder.ts"
 import * as DecoderGraph from "./DecoderGraph.ts"
 import { takesDrafts } from "./Drafts.ts"
-import * as LogMel from "./LogMel.ts"
-import { MelMemory } from "./MelMemory.ts"
+import * as LogMel from "./features/LogMel.ts"
+import { MelMemory } from "./features/MelMemory.ts"
 import { WhisperOptions } from "./Options.ts"
 import { closedSamples, type Loaded, transcribe } from "./Transcribe.ts"
 import { readModel, type WhisperModel } from "./WhisperModel.ts"

@@ -7,12 +7,12 @@
 import { Tokenizer } from "@huggingface/tokenizers"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { EngineSpec } from "../Engine.ts"
-import { loadFailed, readJsonFile } from "../shared/EngineSpecFiles.ts"
+import type { EngineSpec } from "../protocol/Engine.ts"
+import { loadFailed, readJsonFile } from "../shared/files/EngineSpecFiles.ts"
 import { type BytesOf, bytesOfTokens } from "../shared/listening/TokenText.ts"
-import type { LogMelOptions } from "./LogMel.ts"
-import { nonSpeechTokens } from "./NonSpeechTokens.ts"
-import type { TokenLayout } from "./TimestampRules.ts"
+import type { LogMelOptions } from "./features/LogMel.ts"
+import { nonSpeechTokens } from "./rules/NonSpeechTokens.ts"
+import type { TokenLayout } from "./rules/TimestampRules.ts"
 
 const Config = Schema.Struct({
   d_model: Schema.Int,

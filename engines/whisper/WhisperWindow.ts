@@ -2,13 +2,18 @@
 // the temperature and judges the result; it must not know audio, segments or requests.
 import * as Effect from "effect/Effect"
 import type { Tensor } from "onnxruntime-node"
-import type { EngineError } from "../Engine.ts"
+import type { EngineError } from "../protocol/Engine.ts"
 import { cutTo, type DecoderState } from "../shared/listening/KeyValueCache.ts"
 import { choose, probability, seededRandom } from "../shared/listening/Sampling.ts"
 import type { DecoderGraph, DecoderOutput } from "./DecoderGraph.ts"
 import type { Prompt } from "./Prompt.ts"
 import { Rereading } from "./Rereading.ts"
-import { applyTimestampRules, suppress, suppressControls, suppressTimestamps } from "./TimestampRules.ts"
+import {
+  applyTimestampRules,
+  suppress,
+  suppressControls,
+  suppressTimestamps,
+} from "./rules/TimestampRules.ts"
 import type { WhisperModel } from "./WhisperModel.ts"
 
 /** A prompt that the decoder has read, possibly followed by a draft; every attempt starts from here. */

@@ -1,12 +1,12 @@
 // What the auth role's listener serves: sessions, and the public keys to check them with. Rows, no logic.
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { keySetAgeSeconds } from "#domain/SigningSchedule.ts"
-import { SigningKeys } from "#store/SigningKeys.ts"
-import { errorResponse } from "./ErrorBody.ts"
-import { createSession } from "./Sessions.ts"
-import { storeOutage } from "./StoreOutage.ts"
-import { type KnownPaths, pathOf, unmatched } from "./Unmatched.ts"
+import { keySetAgeSeconds } from "#domain/access/SigningSchedule.ts"
+import { errorResponse } from "#http/ErrorBody.ts"
+import { type KnownPaths, pathOf, unmatched } from "#http/NotFound.ts"
+import { SigningKeys } from "#store/signing/SigningKeys.ts"
+import { createSession } from "./access/Sessions.ts"
+import { storeOutage } from "./http/StoreOutage.ts"
 
 /** Paths and their methods, for 405 and preflight. */
 export const knownPaths: KnownPaths = {

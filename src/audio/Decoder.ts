@@ -2,9 +2,9 @@
 // own such a file. Each decode has a process to itself, so a file that crashes its decoder harms its own request alone.
 
 import { Context, Effect, Layer, Queue, type Scope, Stream } from "effect"
-import { LISTEN_RATE_HZ } from "#domain/Audio.ts"
-import { report } from "#domain/OperatorLog.ts"
-import type { Place } from "#domain/WaitingLine.ts"
+import { LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
+import { report } from "#domain/process/OperatorLog.ts"
+import type { Place } from "#domain/queues/WaitingLine.ts"
 import { AudioRejected, DecoderFailed } from "./AudioErrors.ts"
 import { makePool, type PoolOptions } from "./DecoderPool.ts"
 import type { DecoderEvent, DecoderProcess } from "./DecoderProcess.ts"

@@ -2,8 +2,8 @@
 // for a moment, one for a while). Users take turns. A long file that has had a process for a while gives it back where
 // another user's file waits: it goes on later, at the place where it stopped. Used by Decoder; knows nothing of what is decoded.
 import { Effect, FiberMap, type Scope } from "effect"
-import { CurrentProcessHome } from "#domain/ProcessHome.ts"
-import { type Place, WaitingLine } from "#domain/WaitingLine.ts"
+import { CurrentProcessHome } from "#domain/process/ProcessHome.ts"
+import { type Place, WaitingLine } from "#domain/queues/WaitingLine.ts"
 import { DecoderFailed } from "./AudioErrors.ts"
 import { DecoderProcess, startDecoder } from "./DecoderProcess.ts"
 

@@ -5,8 +5,8 @@ import { getPriority, setPriority } from "node:os"
 import { fileURLToPath } from "node:url"
 import { launch } from "#confine/Launch.ts"
 import { HandOverFailed, Room } from "#confine/Room.ts"
-import type { Confinement } from "#domain/Confinement.ts"
-import type { ProcessHome } from "#domain/ProcessHome.ts"
+import type { Confinement } from "#domain/process/Confinement.ts"
+import type { ProcessHome } from "#domain/process/ProcessHome.ts"
 import type { DecodeRequest, FromDecoder, ToDecoder } from "./decoder/DecoderWire.ts"
 
 /** A message of the process, or the end of it. */

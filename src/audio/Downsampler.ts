@@ -1,7 +1,7 @@
 // 24 kHz to 16 kHz, as audio comes in: what speakers of OpenAI's realtime protocol send, as the recognisers hear it.
 // A windowed sinc, linear phase, aligned with the input; the same output whatever the pieces. Pure but for the samples
 // it still needs; called by the realtime endpoint on the event loop (a second of audio is 0.8 M multiplications, 1 ms).
-import { kaiserSinc } from "#domain/KaiserSinc.ts"
+import { kaiserSinc } from "#domain/audio/KaiserSinc.ts"
 
 /** Zero crossings on each side of the kernel; with β 8 aliases lie under −70 dB. */
 const HALF_CROSSINGS = 16

@@ -5,7 +5,7 @@ import { spawnSync } from "node:child_process"
 import { existsSync, realpathSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
-import type { Access, Confinement, Limits } from "#domain/Confinement.ts"
+import type { Access, Confinement, Limits } from "#domain/process/Confinement.ts"
 import { seccompProgram } from "./Seccomp.ts"
 
 /** Options of `fork` beside those of the caller. */

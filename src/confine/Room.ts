@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { copyFile, link, open, rm, unlink } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import type { ProcessHome } from "#domain/ProcessHome.ts"
+import type { ProcessHome } from "#domain/process/ProcessHome.ts"
 
 let temporary: string | undefined
 

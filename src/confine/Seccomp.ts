@@ -1,6 +1,6 @@
 // The filter of system calls that confined processes run under, as the kernel's classic BPF program. Refused calls fail with
 // "not permitted", as they do in a container; everything else is allowed. Pure; `launch.pl` installs it.
-import type { Confinement } from "#domain/Confinement.ts"
+import type { Confinement } from "#domain/process/Confinement.ts"
 
 interface Machine {
   /** AUDIT_ARCH_* of linux/audit.h. */

@@ -1,7 +1,7 @@
 // What a line of the log says, in JSON or for people's eyes: one for whatever the program logs, one for an answer that has
 // ended. Pure. Holds ids and numbers; of a path only its route, because a path or query may hold anything.
 import { Formatter, Logger } from "effect"
-import { CurrentNotes, nobodysNotes, type RequestNotes } from "#api/RequestNotes.ts"
+import { CurrentNotes, nobodysNotes, type RequestNotes } from "#http/RequestContext.ts"
 
 export interface AccessRecord {
   readonly timeMs: number

@@ -1,7 +1,7 @@
 // Sends records of one signal to a collector, in batches, from a bounded line. A collector that is down costs records,
 // which are counted, and never a log line or a request's time. Made by cli's Telemetry, one a signal.
 import { Effect, Fiber, Latch, type Scope } from "effect"
-import type { Signal } from "#api/NodeMeters.ts"
+import type { Signal } from "#http/NodeMeters.ts"
 
 export interface ExporterSettings {
   readonly url: string

@@ -2,8 +2,8 @@
 // that went on behind its answer, in the same way. Honours the caller's `traceparent`. Made when a batch is sent, not while
 // the request runs. Pure but for the random ids.
 import { randomBytes } from "node:crypto"
-import type { RequestNotes } from "#api/RequestNotes.ts"
-import type { EndedWork } from "#api/TracedWork.ts"
+import type { RequestNotes } from "#http/RequestContext.ts"
+import type { EndedWork } from "#http/TracedWork.ts"
 
 export interface TraceContext {
   /** 32 hex digits. */

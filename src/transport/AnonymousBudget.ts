@@ -1,9 +1,10 @@
 // How many requests an address may make without a valid credential. They are free of charge, and a few thousand a
 // second would take a whole core. Counted when an answer has ended, asked before a request without any credential runs;
 // one that brings a credential is never refused here, whatever others at its address do. Used by UwsServer.
-import type { RequestNotes } from "#api/RequestNotes.ts"
-import { clientAddress, type IsTrusted, subscriberOf } from "#domain/ClientAddress.ts"
-import { FailedAttempts } from "#domain/FailedAttempts.ts"
+
+import { clientAddress, type IsTrusted, subscriberOf } from "#domain/access/ClientAddress.ts"
+import { FailedAttempts } from "#domain/access/GcraLimiter.ts"
+import type { RequestNotes } from "#http/RequestContext.ts"
 import { nowMs } from "./Deadlines.ts"
 import type { Flaw } from "./Framing.ts"
 

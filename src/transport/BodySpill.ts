@@ -7,7 +7,7 @@
 import { randomUUID } from "node:crypto"
 import { close, fstatSync, mkdirSync, openSync, readv, unlinkSync, write } from "node:fs"
 import { join } from "node:path"
-import { type BodyBlocks, blockBytes } from "#api/BodyBlocks.ts"
+import { type BodyBlocks, blockBytes } from "#http/BodyBlocks.ts"
 import { nowMs } from "./Deadlines.ts"
 
 /** Blocks that wait to be written before the callback waits for the disk. */

@@ -2,8 +2,8 @@
 // bounds what they hold. WebSockets are not counted: they hold no head, and what they cost is bounded where they are
 // admitted. Beyond half of the bound each address may open a few a second, so that one address cannot take all places.
 // uWS does not tell whose connection has ended, so connections cannot be counted by address. Used by UwsServer.
-import { type IsTrusted, subscriberOf } from "#domain/ClientAddress.ts"
-import { FailedAttempts } from "#domain/FailedAttempts.ts"
+import { type IsTrusted, subscriberOf } from "#domain/access/ClientAddress.ts"
+import { FailedAttempts } from "#domain/access/GcraLimiter.ts"
 import { nowMs } from "./Deadlines.ts"
 
 /** Of one address while connections are scarce: at once, and one in `everyMs`. Guesses. */

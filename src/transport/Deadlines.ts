@@ -1,6 +1,6 @@
 // One timer for all deadlines of a listener: whoever waits on a peer registers and is asked at every sweep.
 // A timer per write or per request would cost more than the write. Knows nothing of HTTP.
-import { type Listed, ShortLivedList } from "#domain/ShortLived.ts"
+import { type Listed, ShortLivedList } from "#domain/queues/UnorderedSet.ts"
 
 export interface Watched extends Listed {
   /** Compares its own state with `nowMs` (the clock of `nowMs()`) and acts; may unwatch itself. */

@@ -1,5 +1,5 @@
 // What a listener counts, for /metrics and for tests. Written by this folder, read by anyone through Listener.
-import type { ListenerCounts } from "#api/NodeMeters.ts"
+import type { ListenerCounts } from "#http/NodeMeters.ts"
 
 export interface TransportCounts extends ListenerCounts {
   /** Requests handed to the application since the start. */

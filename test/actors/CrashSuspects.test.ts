@@ -2,9 +2,9 @@
 // user is refused.
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { EngineStarter } from "#actors/EngineProcess.ts"
-import { ModelRegistry } from "#actors/ModelRegistry.ts"
-import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/Engine.ts"
+import { EngineStarter } from "#actors/engine/EngineProcess.ts"
+import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/protocol/Engine.ts"
 import { fakeWorld, script } from "../support/FakeNode.ts"
 import { inProcessEngines } from "../support/InProcessEngine.ts"
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { decoderPids, heldByNode, privateOfNode } from "#actors/MemoryWatch.ts"
+import { decoderPids, heldByNode, privateOfNode } from "#actors/model/MemoryWatch.ts"
 import { Decoder } from "#audio/Decoder.ts"
 import { chirp, wavBytes } from "../support/AudioFiles.ts"
 

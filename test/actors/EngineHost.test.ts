@@ -1,10 +1,10 @@
 // The host against real engine processes and threads running the fake engine: death, hanging, cancelling, waiting.
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Schedule } from "effect"
-import type { Flow } from "#actors/EngineRun.ts"
-import { ModelRegistry } from "#actors/ModelRegistry.ts"
-import { residentBytesOf } from "#actors/ResidentMemory.ts"
-import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/Engine.ts"
+import { residentBytesOf } from "#actors/device/ResidentMemory.ts"
+import type { Flow } from "#actors/engine/EngineRequest.ts"
+import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/protocol/Engine.ts"
 import { fakeRegistry, script } from "../support/FakeNode.ts"
 
 const requestOf = (steps: Readonly<Record<string, unknown>>): GenerateRequest => ({

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { readFileSync } from "node:fs"
 import { expect, it } from "vitest"
-import { dataBytesOf, limitMemory } from "#actors/EngineMemoryLimit.ts"
+import { dataBytesOf, limitMemory } from "#actors/engine/EngineMemoryLimit.ts"
 import { inForce } from "#confine/Launch.ts"
 
 const mib = 1024 ** 2

@@ -1,8 +1,8 @@
 // What real processes and threads print, as the node keeps it; and that printing never stops them.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { EngineOutput } from "#actors/EngineOutput.ts"
-import { ModelRegistry } from "#actors/ModelRegistry.ts"
+import { EngineOutput } from "#actors/engine/EngineOutput.ts"
+import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { fakeWorld } from "../support/FakeNode.ts"
 import { collectLines } from "../support/LogLines.ts"
 

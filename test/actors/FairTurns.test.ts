@@ -1,10 +1,10 @@
 // One user's flood on a model with one slot: whoever else comes has the next turn but one, and a place in a full line.
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
-import { EngineStarter } from "#actors/EngineProcess.ts"
-import type { RunOptions } from "#actors/EngineRun.ts"
-import { ModelRegistry } from "#actors/ModelRegistry.ts"
-import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/Engine.ts"
+import { EngineStarter } from "#actors/engine/EngineProcess.ts"
+import type { RunOptions } from "#actors/engine/EngineRequest.ts"
+import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/protocol/Engine.ts"
 import { fakeWorld, script } from "../support/FakeNode.ts"
 import { inProcessEngines } from "../support/InProcessEngine.ts"
 

@@ -3,9 +3,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import fc from "fast-check"
-import type { Captioner } from "#actors/LiveCaptions.ts"
-import type { LiveCall, Transcribe } from "#actors/LiveHearing.ts"
-import type { TranscribeRequest } from "#engines/Engine.ts"
+import type { LiveCall, Transcribe } from "#actors/live/IncrementalTranscriber.ts"
+import type { Captioner } from "#actors/live/LiveCaptions.ts"
+import type { TranscribeRequest } from "#engines/protocol/Engine.ts"
 import { bytesOf, captioner, ears, fileAnswer, liveSession, rateHz, samplesOf } from "../support/LiveEars.ts"
 
 const settled = Effect.repeat(Effect.yieldNow, { times: 30 })

@@ -2,9 +2,9 @@
 // it can, and every way a session ends. The engine is a function, the clock the test's.
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Result } from "effect"
-import type { Transcribe } from "#actors/LiveHearing.ts"
-import { nextWindow } from "#actors/LiveSession.ts"
-import type { TranscribeRequest } from "#engines/Engine.ts"
+import type { Transcribe } from "#actors/live/IncrementalTranscriber.ts"
+import { nextWindow } from "#actors/live/LiveSession.ts"
+import type { TranscribeRequest } from "#engines/protocol/Engine.ts"
 import { bytesOf, ears, fileAnswer, liveSession, rateHz, samplesOf } from "../support/LiveEars.ts"
 
 const speech = samplesOf(12, 5)

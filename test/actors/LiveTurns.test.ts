@@ -2,9 +2,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import * as fc from "fast-check"
-import { LiveLoad, speakingMs } from "#actors/LiveLoad.ts"
-import { LiveTurns } from "#actors/LiveTurns.ts"
-import { fullShare } from "#domain/LivePace.ts"
+import { LiveTurns } from "#actors/live/DeadlineQueue.ts"
+import { LiveLoad, speakingMs } from "#actors/live/EngineLoad.ts"
+import { fullShare } from "#domain/audio/LivePace.ts"
 
 const settled = Effect.repeat(Effect.yieldNow, { times: 20 })
 

@@ -2,12 +2,12 @@
 // and a node whose memory fills. Over engines that live in this process.
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Schedule } from "effect"
-import { Device } from "#actors/Device.ts"
-import { EngineStarter } from "#actors/EngineProcess.ts"
-import { admitBatch, admitNew, MemoryLadder } from "#actors/MemoryLadder.ts"
-import { memoryWatch } from "#actors/MemoryWatch.ts"
-import { ModelRegistry } from "#actors/ModelRegistry.ts"
-import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/Engine.ts"
+import { Device } from "#actors/device/Device.ts"
+import { admitBatch, admitNew, MemoryLadder } from "#actors/device/MemoryPressureLevel.ts"
+import { EngineStarter } from "#actors/engine/EngineProcess.ts"
+import { memoryWatch } from "#actors/model/MemoryWatch.ts"
+import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/protocol/Engine.ts"
 import { type FakeWorld, fakeWorld, script } from "../support/FakeNode.ts"
 import { type InProcessEngines, inProcessEngines } from "../support/InProcessEngine.ts"
 

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { type ModelEvent, type ModelStatus, next } from "#actors/ModelStatus.ts"
+import { type ModelEvent, type ModelStatus, next } from "#actors/model/ModelStatus.ts"
 
 const events: ReadonlyArray<ModelEvent> = ["load", "ready", "crashed", "gave-up", "unloaded"]
 

@@ -2,12 +2,12 @@
 // live in this process.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Schedule } from "effect"
-import { changeOf } from "#actors/DeploymentChange.ts"
-import { Device } from "#actors/Device.ts"
-import { EngineStarter } from "#actors/EngineProcess.ts"
-import { type Deployment, type FileVersion, ModelRegistry } from "#actors/ModelRegistry.ts"
-import { Redeployment } from "#actors/Redeployment.ts"
-import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/Engine.ts"
+import { Device } from "#actors/device/Device.ts"
+import { EngineStarter } from "#actors/engine/EngineProcess.ts"
+import { changeOf } from "#actors/model/DeploymentChange.ts"
+import { type Deployment, type FileVersion, ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import { Redeployment } from "#actors/model/Redeployment.ts"
+import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/protocol/Engine.ts"
 import { type FakeWorld, fakeDeployment, fakeWorld, script } from "../support/FakeNode.ts"
 import { type InProcessEngines, inProcessEngines } from "../support/InProcessEngine.ts"
 

@@ -1,7 +1,7 @@
 // Segments as they come from an engine, with the punctuation that was asked for: order, times, words, pieces.
 import { describe, expect, it } from "@effect/vitest"
-import { SegmentPunctuation } from "#actors/SegmentPunctuation.ts"
-import type { TranscriptSegment } from "#domain/Transcript.ts"
+import { SegmentPunctuation } from "#actors/live/SegmentPunctuation.ts"
+import type { TranscriptSegment } from "#domain/audio/Transcript.ts"
 import { interpolatedWords } from "#engines/shared/listening/Words.ts"
 
 const segment = (text: string, windowStart = 0, start = windowStart): TranscriptSegment => ({

@@ -2,7 +2,7 @@
 // left is called.
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { Signal } from "#actors/Signal.ts"
+import { Signal } from "#actors/live/Signal.ts"
 
 it.effect("wakes all who wait, lets late ones pass until it is cleared, and forgets who left", () =>
   Effect.gen(function* () {

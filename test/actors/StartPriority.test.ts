@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from "node:fs"
 import { getPriority } from "node:os"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
-import * as EngineProcess from "#actors/EngineProcess.ts"
-import { mayRaise, type Privileges } from "#actors/StartPriority.ts"
+import * as EngineProcess from "#actors/engine/EngineProcess.ts"
+import { mayRaise, type Privileges } from "#actors/engine/ProcessPriority.ts"
 
 const line = (soft: string) =>
   `Limit                     Soft Limit           Hard Limit           Units\nMax nice priority         ${soft}                    ${soft}                    \nMax realtime priority     0                    0                    \n`

@@ -4,10 +4,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import fc from "fast-check"
-import { ModelRegistry } from "#actors/ModelRegistry.ts"
-import { transcribeFile } from "#actors/Transcriber.ts"
-import type { TranscriptProgress } from "#domain/Transcript.ts"
-import type { Segment, TranscribeEnd, TranscribeRequest } from "#engines/Engine.ts"
+import { transcribeFile } from "#actors/jobs/FileTranscription.ts"
+import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import type { TranscriptProgress } from "#domain/audio/Transcript.ts"
+import type { Segment, TranscribeEnd, TranscribeRequest } from "#engines/protocol/Engine.ts"
 import { memoryAudio } from "../support/MemoryAudio.ts"
 
 const rateHz = 16_000

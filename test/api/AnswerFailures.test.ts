@@ -1,9 +1,9 @@
 // Which answers get a line, and what it says: pure, over made-up ends of requests.
 import { describe, expect, it } from "@effect/vitest"
 import { Cause } from "effect"
-import { answerLine } from "#api/AnswerFailures.ts"
-import { RequestNotes } from "#api/RequestNotes.ts"
-import { EngineFailed, InvalidRequest, PaymentRequired, SynthesisFailed } from "#domain/Errors.ts"
+import { EngineFailed, InvalidRequest, PaymentRequired, SynthesisFailed } from "#domain/wire/Errors.ts"
+import { RequestNotes } from "#http/RequestContext.ts"
+import { answerLine } from "#services/AnswerFailures.ts"
 
 const none = () => undefined
 

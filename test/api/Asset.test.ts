@@ -4,7 +4,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { HttpServerRequest } from "effect/http"
 import fc from "fast-check"
-import { type Asset, asksAgain, assetResponse, names, onceAsked, packed, takesGzip } from "#api/Asset.ts"
+import { type Asset, asksAgain, assetResponse, names, onceAsked, packed, takesGzip } from "#api/http/Asset.ts"
 
 const bytesOf = (text: string) => new TextEncoder().encode(text)
 const asset: Asset = { identity: bytesOf("plain"), gzip: bytesOf("small"), hash: "h" }

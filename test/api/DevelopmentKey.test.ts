@@ -4,8 +4,8 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Logger, Option, References } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { TestClock } from "effect/testing"
-import { makeDevelopmentKeyCheck } from "#api/DevelopmentKey.ts"
-import type { Principal } from "#store/Accounts.ts"
+import { makeDevelopmentKeyCheck } from "#api/access/DevelopmentKey.ts"
+import type { Principal } from "#store/accounts/Accounts.ts"
 
 const principal: Principal = {
   keyId: "key_1",

@@ -1,9 +1,9 @@
 // Bodies that are cheap to send and dear to read are refused before they are decoded.
 import { Effect } from "effect"
 import { expect, it } from "vitest"
-import { decodeJson } from "#api/JsonBody.ts"
-import { ChatRequest } from "#domain/Chat.ts"
-import type { InvalidRequest } from "#domain/Errors.ts"
+import { decodeJson } from "#api/http/JsonBody.ts"
+import { ChatRequest } from "#domain/wire/Chat.ts"
+import type { InvalidRequest } from "#domain/wire/Errors.ts"
 
 const decode = decodeJson(ChatRequest)
 const problemOf = (body: unknown): InvalidRequest =>

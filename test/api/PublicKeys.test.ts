@@ -3,8 +3,8 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { exportJWK, generateKeyPair } from "jose"
-import { PublicKeys } from "#api/PublicKeys.ts"
-import { AuthUnavailable } from "#domain/Errors.ts"
+import { PublicKeys } from "#api/access/PublicKeys.ts"
+import { AuthUnavailable } from "#domain/wire/Errors.ts"
 
 const minute = 60_000
 

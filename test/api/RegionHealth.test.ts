@@ -2,8 +2,8 @@
 import { expect, it } from "@effect/vitest"
 import { Clock, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { RegionHealth } from "#api/RegionHealth.ts"
-import type { Probe, Probed } from "#api/RegionProbe.ts"
+import { RegionHealth } from "#api/regions/RegionHealth.ts"
+import type { Probe, Probed } from "#api/regions/RegionProbe.ts"
 
 const everyMs = 10_000
 const regions = Array.from({ length: 20 }, (_, i) => ({ code: `r-${i}`, endpoint: `http://r-${i}.test` }))

@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { Effect } from "effect"
 import { afterEach, expect, it } from "vitest"
-import { httpProbe } from "#api/RegionProbe.ts"
+import { httpProbe } from "#api/regions/RegionProbe.ts"
 import { eventually } from "../support/TestNode.ts"
 
 const servers: Array<Server> = []

@@ -1,8 +1,8 @@
 // What the notes of a request give out, whatever a client sends and in whatever order its steps come.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { type Receipt, RequestNotes } from "#api/RequestNotes.ts"
-import { isRequestId, maxRequestIdLength } from "#domain/RequestId.ts"
+import { isRequestId, maxRequestIdLength } from "#domain/wire/RequestId.ts"
+import { type Receipt, RequestNotes } from "#http/RequestContext.ts"
 
 const newId = () => "0".repeat(24)
 

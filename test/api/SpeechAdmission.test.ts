@@ -3,8 +3,8 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
-import { SpeechAdmission, type SpeechModel } from "../../src/api/SpeechAdmission.ts"
-import { admits, MAX_STREAM_LOAD, nextFactor, weightOf } from "../../src/domain/StreamLoad.ts"
+import { admits, MAX_STREAM_LOAD, nextFactor, weightOf } from "#domain/models/StreamLoad.ts"
+import { SpeechAdmission, type SpeechModel } from "#services/SpeechAdmission.ts"
 
 describe("the moving real-time factor", () => {
   const replies = fc.array(

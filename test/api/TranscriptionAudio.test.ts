@@ -6,11 +6,11 @@ import { join } from "node:path"
 import { it as effectIt } from "@effect/vitest"
 import { Effect } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
-import { isAnothersRing, openAudio, ringFolder } from "#api/TranscriptionAudio.ts"
 import { DecoderFailed } from "#audio/AudioErrors.ts"
 import { type DecodedRing, Decoder } from "#audio/Decoder.ts"
 import type { RingRequest } from "#audio/decoder/DecoderWire.ts"
-import { RING_SAMPLES, type SampleSpan } from "#domain/SampleRing.ts"
+import { RING_SAMPLES, type SampleSpan } from "#domain/audio/SampleRing.ts"
+import { isAnothersRing, openAudio, ringFolder } from "#services/TranscriptionAudio.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "edgewise-audio-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

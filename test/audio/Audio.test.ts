@@ -2,7 +2,7 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import wavefile from "wavefile"
-import { WAV_HEADER_BYTES, WAV_MAX_SAMPLES, wavHeader } from "../../src/audio/Wav.ts"
+import { WAV_HEADER_BYTES, WAV_MAX_SAMPLES, wavHeader } from "#audio/codecs/Wav.ts"
 import {
   bytesToS16,
   bytesToSamples,
@@ -14,7 +14,7 @@ import {
   samplesToMs,
   samplesToSeconds,
   secondsToSamples,
-} from "../../src/domain/Audio.ts"
+} from "#domain/audio/Audio.ts"
 
 const s16 = fc
   .array(fc.integer({ min: -32_768, max: 32_767 }), { maxLength: 200 })

@@ -4,12 +4,12 @@ import { Worker } from "node:worker_threads"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import fc from "fast-check"
-import { CodecPool, type CodecPoolOptions, makeCodecPool } from "../../src/audio/CodecPool.ts"
-import type { FromCodec } from "../../src/audio/CodecWire.ts"
-import type { Encoder } from "../../src/audio/Encoder.ts"
-import { oggOpusHeaders } from "../../src/audio/OggOpus.ts"
-import { OVERRUN_SAMPLES, WINDOW_SAMPLES } from "../../src/audio/ThreadEncoder.ts"
-import type { AudioFormat } from "../../src/domain/Audio.ts"
+import { CodecPool, type CodecPoolOptions, makeCodecPool } from "#audio/codecs/CodecPool.ts"
+import type { FromCodec } from "#audio/codecs/CodecWire.ts"
+import type { Encoder } from "#audio/codecs/Encoder.ts"
+import { oggOpusHeaders } from "#audio/codecs/OggOpus.ts"
+import { OVERRUN_SAMPLES, WINDOW_SAMPLES } from "#audio/codecs/ThreadEncoder.ts"
+import type { AudioFormat } from "#domain/audio/Audio.ts"
 import { chirp } from "../support/AudioFiles.ts"
 import { mp3Frames } from "../support/Mp3Frames.ts"
 import { decodeOggOpus, parseOgg } from "../support/OggPages.ts"
@@ -19,7 +19,7 @@ import { reason } from "../support/Reason.ts"
 const mortal = () => {
   const workers: Array<Worker> = []
   const spawn = () => {
-    const worker = new Worker(new URL("../../src/audio/codecWorker.ts", import.meta.url), {
+    const worker = new Worker(new URL("../../src/audio/codecs/codecWorker.ts", import.meta.url), {
       execArgv: ["--disable-warning=ExperimentalWarning"],
     })
     workers.push(worker)

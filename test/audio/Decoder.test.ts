@@ -6,11 +6,11 @@ import { join } from "node:path"
 import { afterAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { decodeClip } from "#audio/DecodeClip.ts"
 import type { AudioRejected, DecoderFailed } from "../../src/audio/AudioErrors.ts"
 import { DEFAULT_LIMITS, Decoder, type DecoderOptions, makeDecoder } from "../../src/audio/Decoder.ts"
 import { type DecoderEvent, DecoderProcess } from "../../src/audio/DecoderProcess.ts"
 import { CHUNK_SAMPLES, type DecodeRequest, WINDOW_CHUNKS } from "../../src/audio/decoder/DecoderWire.ts"
-import { decodeClip } from "../../src/audio/ReferenceClip.ts"
 import {
   AV_TARGETS,
   chirp,

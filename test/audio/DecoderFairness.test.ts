@@ -7,10 +7,10 @@ import { it as effectIt } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import fc from "fast-check"
 import { afterAll, describe, expect, it } from "vitest"
-import { openAudio, ringFolder } from "#api/TranscriptionAudio.ts"
 import { Decoder, makeDecoder } from "#audio/Decoder.ts"
 import { type Ask, victimOf } from "#audio/DecoderPool.ts"
 import { readSpan } from "#engines/shared/listening/Span.ts"
+import { openAudio, ringFolder } from "#services/TranscriptionAudio.ts"
 import { chirp, wavBytes } from "../support/AudioFiles.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "edgewise-fair-"))

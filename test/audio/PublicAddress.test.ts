@@ -2,7 +2,7 @@
 import { isIP, isIPv4, isIPv6 } from "node:net"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { isPublicAddress } from "../../src/domain/PublicAddress.ts"
+import { isPublicAddress } from "#domain/access/PublicAddress.ts"
 
 const REFUSED = `
 0.0.0.0 0.1.2.3 0.255.255.255 10.0.0.0 10.0.0.1 10.255.255.255 100.64.0.0 100.64.0.1 100.127.255.255

@@ -9,7 +9,7 @@ import fc from "fast-check"
 import { afterAll, describe, expect, it } from "vitest"
 import { type Decoder, makeDecoder } from "#audio/Decoder.ts"
 import { RingWriter, Unwritable } from "#audio/decoder/RingWriter.ts"
-import { type SampleRing, stretches } from "#domain/SampleRing.ts"
+import { type SampleRing, stretches } from "#domain/audio/SampleRing.ts"
 import { readSpan } from "#engines/shared/listening/Span.ts"
 import { chirp, wavBytes } from "../support/AudioFiles.ts"
 

@@ -8,9 +8,9 @@ import {
 } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
+import { isPublicAddress } from "#domain/access/PublicAddress.ts"
 import { VoiceUrlRefused } from "../../src/audio/AudioErrors.ts"
 import { makeVoiceUrl, type VoiceUrlOptions } from "../../src/audio/VoiceUrl.ts"
-import { isPublicAddress } from "../../src/domain/PublicAddress.ts"
 import { reason } from "../support/Reason.ts"
 
 const CLIP = Buffer.alloc(50_000, "RIFF")

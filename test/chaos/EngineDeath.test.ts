@@ -2,7 +2,7 @@
 // else goes on, and the next request is served.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { Accounts } from "#store/Accounts.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
 import { script } from "../support/FakeNode.ts"
 import { fakeModel, llamaModel } from "../support/TestCatalog.ts"
 import { eventually, startNode, type TestNode, untilIdle, untilLoaded } from "../support/TestNode.ts"

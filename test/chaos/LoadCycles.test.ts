@@ -2,8 +2,8 @@
 // and the node itself keeps nothing of them. `npm run bench -- cycles` does a hundred of them.
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { ModelRegistry } from "#actors/ModelRegistry.ts"
-import { residentBytesOf } from "#actors/ResidentMemory.ts"
+import { residentBytesOf } from "#actors/device/ResidentMemory.ts"
+import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { builtInModel } from "../support/BuiltInModels.ts"
 import { startNode, type TestNode } from "../support/TestNode.ts"
 

@@ -3,8 +3,8 @@
 // the units are large.
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { Accounts } from "#store/Accounts.ts"
-import { UsageLedger } from "#store/UsageLedger.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
+import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { defaultSettings } from "#transport/TransportSettings.ts"
 import { parseEventStream } from "../support/EventStream.ts"
 import { script } from "../support/FakeNode.ts"

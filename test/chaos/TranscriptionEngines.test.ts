@@ -1,8 +1,8 @@
 // kill -9 of what works for a transcription: the engine's process and the decoder's. Each harms the requests that the
 // contract says and no other, jobs get over it, nothing is charged twice, and the next request is served.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
-import { LISTEN_RATE_HZ } from "#domain/Audio.ts"
-import { RING_SAMPLES } from "#domain/SampleRing.ts"
+import { LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
+import { RING_SAMPLES } from "#domain/audio/SampleRing.ts"
 import { childrenRunning } from "../support/ChildProcesses.ts"
 import { clipBytes, clips, sparseWav } from "../support/SpeechClips.ts"
 import { eventually, startNode, type TestNode } from "../support/TestNode.ts"

@@ -1,7 +1,7 @@
 // The command that `serve` prints: an address that can be called, and what curl needs to accept the certificate.
 import { describe, expect, it } from "vitest"
-import { checkPair, isProblem } from "#domain/Certificate.ts"
-import { curlLine } from "../../src/cli/CurlLine.ts"
+import { curlLine } from "#cli/roles/CurlLine.ts"
+import { checkPair, isProblem } from "#domain/access/Certificate.ts"
 import { makePair } from "../support/TestCertificates.ts"
 
 const start = (base: string, certificate: Parameters<typeof curlLine>[0]["certificate"]): string =>

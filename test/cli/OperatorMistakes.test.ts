@@ -6,7 +6,7 @@ import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { settings } from "../../src/Config.ts"
+import { settings } from "#config/Config.ts"
 import { edgewise, startCommand } from "../support/NodeProcess.ts"
 import {
   databasePassword,
@@ -37,7 +37,7 @@ const outcomes = new Map<OperatorMistake, Outcome>()
 const available: Readonly<Record<NonNullable<OperatorMistake["needs"]>, boolean>> = {
   Postgres: hasPostgres,
   "a full disk": mounted,
-  "weight checks": existsSync(new URL("../../src/store/WeightCheck.ts", import.meta.url)),
+  "weight checks": existsSync(new URL("../../src/weights/WeightCheck.ts", import.meta.url)),
   "TLS settings": "tlsCert" in settings,
 }
 

@@ -1,7 +1,7 @@
 // Reloads: every subscriber runs, in order, one reload at a time; one that dies is logged and stops nothing.
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Logger, Scope } from "effect"
-import { Reload, reloadOnHangup } from "../../src/cli/Reload.ts"
+import { Reload, reloadOnHangup } from "#cli/shared/Reload.ts"
 
 const quiet = Logger.layer([])
 

@@ -1,7 +1,7 @@
 // The door of the account commands, for tests that start a real process.
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect } from "effect"
-import { runCommandLine } from "../../src/cli/CommandLine.ts"
+import { runCommandLine } from "#cli/shared/CommandLine.ts"
 import { edgewise } from "./edgewise.ts"
 
 process.exitCode = await Effect.runPromise(

@@ -5,11 +5,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { engineConfinement } from "#actors/EngineConfinement.ts"
+import { engineConfinement } from "#actors/engine/EngineConfinement.ts"
 import { decoderConfinement } from "#audio/DecoderProcess.ts"
 import { confinementLine, inForce } from "#confine/Launch.ts"
 import { Room } from "#confine/Room.ts"
-import type { ProcessHome } from "#domain/ProcessHome.ts"
+import type { ProcessHome } from "#domain/process/ProcessHome.ts"
 import { attempt } from "../support/ConfinedScript.ts"
 
 const dataDir = realpathSync(mkdtempSync(join(tmpdir(), "edgewise-confined-")))

@@ -2,8 +2,8 @@
 // the command line working on the same store while the node runs.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { Accounts } from "#store/Accounts.ts"
-import { UsageLedger } from "#store/UsageLedger.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
+import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { script } from "../support/FakeNode.ts"
 import { edgewise } from "../support/NodeProcess.ts"
 import { RawConnection, requestBytes } from "../support/RawHttp.ts"

@@ -2,8 +2,8 @@
 // Whatever is shown, counted or charged carries the real id.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { Accounts } from "#store/Accounts.ts"
-import { UsageLedger } from "#store/UsageLedger.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
+import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { lastWord, listener, noise, openLive, wavOf } from "../support/LiveClient.ts"
 import { headerOf, jsonOf } from "../support/RawHttp.ts"
 import { SocketClient } from "../support/SocketClient.ts"

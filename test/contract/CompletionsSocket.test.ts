@@ -2,7 +2,7 @@
 // what happens to a client that is not who it says, says nonsense, or is suddenly gone.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { Accounts } from "#store/Accounts.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
 import { script } from "../support/FakeNode.ts"
 import { type Refused, SocketClient } from "../support/SocketClient.ts"
 import { fakeModel, llamaModel } from "../support/TestCatalog.ts"

@@ -2,9 +2,9 @@
 // restart; another request with the same key is refused, and so is one that comes too early. Over a real listener.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { textUsage } from "#domain/Usage.ts"
-import { Accounts } from "#store/Accounts.ts"
-import { UsageLedger } from "#store/UsageLedger.ts"
+import { textUsage } from "#domain/models/Usage.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
+import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { script } from "../support/FakeNode.ts"
 import { orgWith, receiptsOf } from "../support/Ledger.ts"
 import { listener, noise, wavOf } from "../support/LiveClient.ts"

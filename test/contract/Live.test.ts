@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Drain } from "#actors/Drain.ts"
 import { marks } from "#engines/fake/FakeWords.ts"
-import { Accounts } from "#store/Accounts.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
 import {
   deltas,
   lastWord,

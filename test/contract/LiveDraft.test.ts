@@ -2,7 +2,7 @@
 // losing the draft costs the session nothing but that.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { Accounts } from "#store/Accounts.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
 import { deltas, lastWord, listener, noise, openLive, speak, syncAnswer } from "../support/LiveClient.ts"
 import { startNode, type TestNode } from "../support/TestNode.ts"
 

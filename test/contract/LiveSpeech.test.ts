@@ -1,7 +1,7 @@
 // Live transcription with the built-in recogniser, over the wire: the evaluation clips one by one, and all of them in
 // one long session, end in what `sync=true` says about the same samples.
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { captionAfter } from "#domain/LiveTranscript.ts"
+import { captionAfter } from "#domain/audio/LiveTranscript.ts"
 import { clips, deltas, lastWord, openLive, speak, syncAnswer } from "../support/LiveClient.ts"
 import { eventually, startNode, type TestNode } from "../support/TestNode.ts"
 import { model, whisper } from "../support/TranscriptionClient.ts"

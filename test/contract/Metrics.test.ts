@@ -2,7 +2,7 @@
 import { once } from "node:events"
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { Accounts } from "#store/Accounts.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
 import { listener } from "../support/LiveClient.ts"
 import { type FamilyText, parseExposition } from "../support/PrometheusGrammar.ts"
 import { fakeVoice } from "../support/SpeechNode.ts"

@@ -1,7 +1,7 @@
 // Who may read /metrics, and how often its figures are read.
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
-import { Accounts } from "#store/Accounts.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
 import { startNode } from "../support/TestNode.ts"
 
 describe("/metrics", () => {

@@ -1,7 +1,7 @@
 // GET /v1/models/{id}, and ids as model hubs write them, with a slash: in paths, bodies and metrics.
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { knownPaths } from "#api/EdgeRoutes.ts"
-import { reservedModelIds } from "#domain/Model.ts"
+import { reservedModelIds } from "#domain/models/ModelEntry.ts"
 import { headerOf, rawRequest, requestBytes } from "../support/RawHttp.ts"
 import { fakeModel } from "../support/TestCatalog.ts"
 import { startNode, type TestNode } from "../support/TestNode.ts"

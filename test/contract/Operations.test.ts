@@ -1,7 +1,7 @@
 // Operator endpoints over a real node: scopes, records, and that memory really comes back.
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { Accounts } from "#store/Accounts.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
 import { fakeModel } from "../support/TestCatalog.ts"
 import { startNode, type TestNode } from "../support/TestNode.ts"
 

@@ -2,7 +2,7 @@
 // refused where no rule is known, and the same text from a file, a stream, a job and a live session.
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Downsampler } from "#audio/Downsampler.ts"
-import { bytesToS16, s16ToBytes } from "#domain/Audio.ts"
+import { bytesToS16, s16ToBytes } from "#domain/audio/Audio.ts"
 import { parseEventStream } from "../support/EventStream.ts"
 import { lastWord, listener, liveAddress, noise, openLive, speak, wavOf } from "../support/LiveClient.ts"
 import { SocketClient } from "../support/SocketClient.ts"

@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { Accounts } from "#store/Accounts.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
 import { script } from "../support/FakeNode.ts"
 import { hasPostgres } from "../support/PostgresServer.ts"
 import { complete, SharedNodes } from "../support/SharedNodes.ts"

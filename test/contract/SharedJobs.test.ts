@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { Jobs } from "#store/Jobs.ts"
+import { Jobs } from "#store/ledger/Jobs.ts"
 import { listener, noise, wavOf } from "../support/LiveClient.ts"
 import { hasPostgres } from "../support/PostgresServer.ts"
 import { SharedNodes } from "../support/SharedNodes.ts"

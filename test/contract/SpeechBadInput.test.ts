@@ -2,8 +2,8 @@
 // A refusal is a status and one `detail`, before any audio, and leaves no slot taken and no money spent.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { Accounts } from "#store/Accounts.ts"
-import { UsageLedger } from "#store/UsageLedger.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
+import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import {
   headerOf,
   jsonOf,

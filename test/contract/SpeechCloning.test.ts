@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import wavefile from "wavefile"
-import { bytesToS16 } from "../../src/domain/Audio.ts"
+import { bytesToS16 } from "#domain/audio/Audio.ts"
 import { wavBytes } from "../support/AudioFiles.ts"
 import { jsonOf, type RawResponse } from "../support/RawHttp.ts"
 import { cloneModel, presetModel, speak } from "../support/SpeechNode.ts"

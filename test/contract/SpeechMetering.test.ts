@@ -1,9 +1,9 @@
 // What speech costs: the samples that were delivered, whoever ends it and however, and nothing for what nobody got.
 import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { ModelRegistry } from "#actors/ModelRegistry.ts"
-import { Accounts } from "#store/Accounts.ts"
-import { UsageLedger } from "#store/UsageLedger.ts"
+import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
+import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { decodeOggOpus, parseOgg } from "../support/OggPages.ts"
 import { RawConnection } from "../support/RawHttp.ts"
 import {

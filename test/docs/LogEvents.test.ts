@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { expect, it } from "vitest"
-import { logEvents } from "#domain/OperatorLog.ts"
+import { logEvents } from "#domain/process/OperatorLog.ts"
 
 const doc = readFileSync(fileURLToPath(new URL("../../docs/operations.md", import.meta.url)), "utf8")
 

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { settings } from "../../src/Config.ts"
+import { settings } from "#config/Config.ts"
 import { type FamilyText, parseExposition } from "../support/PrometheusGrammar.ts"
 import { startNode, type TestNode } from "../support/TestNode.ts"
 

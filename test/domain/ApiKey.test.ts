@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { apiKeyFrom, base62, digestOf, isApiKey, keyBytes, prefixOf } from "#domain/ApiKey.ts"
+import { apiKeyFrom, base62, digestOf, isApiKey, keyBytes, prefixOf } from "#domain/access/ApiKey.ts"
 
 const bytes = fc.uint8Array({ minLength: keyBytes, maxLength: keyBytes })
 

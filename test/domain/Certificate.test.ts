@@ -1,7 +1,7 @@
 // A certificate and its key, checked: what each mistake is called, and what a good pair says of itself.
 import { createPrivateKey, X509Certificate } from "node:crypto"
 import { describe, expect, it } from "vitest"
-import { checkPair, expiresSoon, isProblem } from "#domain/Certificate.ts"
+import { checkPair, expiresSoon, isProblem } from "#domain/access/Certificate.ts"
 import { makeAuthority, makePair, p256, rsa } from "../support/TestCertificates.ts"
 
 const now = new Date()

@@ -1,8 +1,8 @@
 // Who is really calling: proxies that are trusted, and what nobody else may make up.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { clientAddress, parseProxies, subscriberOf } from "#domain/ClientAddress.ts"
-import { ownAddress } from "#domain/OwnAddress.ts"
+import { clientAddress, parseProxies, subscriberOf } from "#domain/access/ClientAddress.ts"
+import { ownAddress } from "#domain/access/OwnAddress.ts"
 
 const trusted = parseProxies("10.0.0.0/8, 192.0.2.1, fd00::/8, ::1")!
 

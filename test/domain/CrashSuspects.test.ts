@@ -1,7 +1,7 @@
 // Who is held to have crashed an engine: in any history, the user that was always there is found while others are served.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { CrashSuspects } from "#domain/CrashSuspects.ts"
+import { CrashSuspects } from "#domain/models/CrashSuspects.ts"
 
 const users = ["a", "b", "c", "d", "e", "f", "g", "h"]
 const attacker = "attacker"
@@ -45,7 +45,7 @@ describe("crashes", () => {
           const suspects = new CrashSuspects()
           suspects.crashed([...beside, attacker], 0)
           for (const user of [...beside, attacker]) expect(suspects.isOnProbation(user, afterMs)).toBe(true)
-          // What actors/EngineRequests sees to: no suspect beside another.
+          // What actors/engine/SlotScheduler sees to: no suspect beside another.
           const present = later.filter((user) => !suspects.isOnProbation(user, afterMs))
           expect(suspects.crashed([...present, attacker], afterMs)).toEqual({
             guilty: attacker,

@@ -1,6 +1,6 @@
 // From where a development key is accepted, by the settings of a node.
 import { expect, it } from "vitest"
-import { type DevKeySetting, devKeyAccess } from "#domain/DevelopmentKey.ts"
+import { type DevKeySetting, devKeyAccess } from "#domain/access/DevelopmentKey.ts"
 
 const access = (setting: DevKeySetting, host: string, sharedDatabase: boolean) => {
   const decided = devKeyAccess({ setting, host, sharedDatabase })

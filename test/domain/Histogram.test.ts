@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { Histogram, timeBoundsMs } from "#domain/Histogram.ts"
-import { PlayClock } from "#domain/PlayClock.ts"
+import { PlayClock } from "#domain/audio/PlaybackClock.ts"
+import { Histogram, timeBoundsMs } from "#domain/queues/Histogram.ts"
 
 it("counts every number once, in the first bucket that holds it, and adds them up", () => {
   const bounds = fc.uniqueArray(fc.double({ noNaN: true, noDefaultInfinity: true }), {

@@ -1,10 +1,16 @@
 // The states of a job and what becomes of one whose run has failed: pure tables, read out.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { AtCapacity, EngineFailed, InvalidRequest, ModelNotLoaded, PaymentRequired } from "#domain/Errors.ts"
-import { maxEngineFailures, passes, retryAfterMs } from "#domain/JobRetry.ts"
-import { isFinished, type JobEvent, type JobStatus, nextJobStatus } from "#domain/JobStatus.ts"
-import { modeOf } from "#domain/Transcription.ts"
+import {
+  AtCapacity,
+  EngineFailed,
+  InvalidRequest,
+  ModelNotLoaded,
+  PaymentRequired,
+} from "#domain/wire/Errors.ts"
+import { maxEngineFailures, passes, retryAfterMs } from "#domain/wire/JobRetry.ts"
+import { isFinished, type JobEvent, type JobStatus, nextJobStatus } from "#domain/wire/JobStatus.ts"
+import { modeOf } from "#domain/wire/Transcription.ts"
 
 const events: ReadonlyArray<JobEvent> = ["start", "complete", "fail", "cancel", "return"]
 

@@ -1,9 +1,9 @@
 // The pure rules of devices: who is evicted, which rung memory is on, where a model wants to be computed.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { type Evictable, victimsOf } from "#domain/Eviction.ts"
-import { nextRung, type Rung, rungs } from "#domain/MemoryLadder.ts"
-import { placementOf } from "#domain/Placement.ts"
+import { type Evictable, victimsOf } from "#domain/models/Eviction.ts"
+import { nextRung, type Rung, rungs } from "#domain/models/MemoryLevel.ts"
+import { placementOf } from "#domain/models/Placement.ts"
 import { fakeDeployment } from "../support/FakeNode.ts"
 
 const evictable = fc.record({

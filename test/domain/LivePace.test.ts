@@ -9,7 +9,7 @@ import {
   shareOfAll,
   slowestSeconds,
   speakersThatFit,
-} from "#domain/LivePace.ts"
+} from "#domain/audio/LivePace.ts"
 
 const costs: fc.Arbitrary<LiveCost> = fc.record({
   captionMs: fc.double({ min: 1, max: 5_000, noNaN: true }),

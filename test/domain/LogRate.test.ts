@@ -1,7 +1,7 @@
 // The limit of log lines: never more than allowed in any second, and no line uncounted.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { LogRate } from "#domain/LogRate.ts"
+import { LogRate } from "#domain/process/LogRate.ts"
 
 describe("LogRate", () => {
   it("writes the first line of a second and counts the others in the next one", () => {

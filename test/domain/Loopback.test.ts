@@ -1,8 +1,8 @@
 // Whether a request was made on this machine: addresses in every spelling, and what a proxy gives away.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { parseProxies } from "#domain/ClientAddress.ts"
-import { isLocalCaller, isLoopback, isLoopbackHost } from "#domain/Loopback.ts"
+import { parseProxies } from "#domain/access/ClientAddress.ts"
+import { isLocalCaller, isLoopback, isLoopbackHost } from "#domain/access/Loopback.ts"
 
 const noProxies = () => false
 const trustsLoopback = parseProxies("127.0.0.0/8, ::1, 10.0.0.0/8")!

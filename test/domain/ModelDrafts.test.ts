@@ -1,8 +1,8 @@
 // Drafts that a catalog names: what is refused, each with one line that says why.
 import { Schema } from "effect"
 import { describe, expect, it } from "vitest"
-import { ModelEntry } from "#domain/Model.ts"
-import { draftMistakes } from "#domain/ModelDrafts.ts"
+import { draftMistakes } from "#domain/models/ModelDrafts.ts"
+import { ModelEntry } from "#domain/models/ModelEntry.ts"
 
 const entry = (id: string, draft?: string, more: object = {}) =>
   Schema.decodeUnknownSync(ModelEntry)({

@@ -3,8 +3,8 @@
 import { Schema } from "effect"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { ModelEntry } from "#domain/Model.ts"
-import { aliasMistakes, modelNamed, voiceAliases } from "#domain/ModelNames.ts"
+import { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { aliasMistakes, modelNamed, voiceAliases } from "#domain/models/ModelNames.ts"
 
 const decode = Schema.decodeUnknownSync(ModelEntry)
 const entry = (id: string, kind: string, more: object = {}): ModelEntry =>

@@ -1,8 +1,8 @@
 // What measures how long ago something was must not follow a wall clock that is set.
 import { expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
-import { RateLimit } from "#api/RateLimit.ts"
-import { monotonicMs } from "#domain/Monotonic.ts"
+import { RateLimit } from "#api/access/RateLimit.ts"
+import { monotonicMs } from "#domain/queues/Monotonic.ts"
 
 /** A clock whose wall time and monotonic time are set by the test. */
 const settable = () => {

@@ -1,7 +1,7 @@
 // Mistyped names: how far they are from known ones, and which of these is named to the operator.
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { editDistance, nearestName, suggestion } from "#domain/NearestName.ts"
+import { editDistance, nearestName, suggestion } from "#domain/models/NearestName.ts"
 
 const short = fc.string({ maxLength: 12 })
 

@@ -1,7 +1,7 @@
 // Recorded and documented answers of `nvidia-smi`, good, partial and bad.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { gpuColumns, parseGpus, parseProcesses } from "#domain/NvidiaSmi.ts"
+import { gpuColumns, parseGpus, parseProcesses } from "#domain/models/NvidiaReport.ts"
 
 const mebibyte = 1024 * 1024
 const uuid = "GPU-5a1b9c1e-7d8f-4d0e-9f12-0123456789ab"

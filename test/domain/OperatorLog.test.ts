@@ -2,8 +2,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Logger, References } from "effect"
 import { TestClock } from "effect/testing"
-import { LogRate } from "#domain/LogRate.ts"
-import { CurrentLogRate, report, reporter } from "#domain/OperatorLog.ts"
+import { LogRate } from "#domain/process/LogRate.ts"
+import { CurrentLogRate, report, reporter } from "#domain/process/OperatorLog.ts"
 import { collectLines } from "../support/LogLines.ts"
 
 describe("report", () => {

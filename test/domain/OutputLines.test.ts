@@ -1,7 +1,7 @@
 // Lines of a process: the same however its bytes arrive, bounded, with the level they show.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { LineSplitter, outputLevel } from "#domain/OutputLines.ts"
+import { LineSplitter, outputLevel } from "#domain/process/OutputLines.ts"
 
 const linesOf = (chunks: ReadonlyArray<Buffer>): ReadonlyArray<string> => {
   const lines: Array<string> = []

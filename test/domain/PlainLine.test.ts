@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { exceptionReason, plainLine } from "#domain/PlainLine.ts"
+import { exceptionReason, plainLine } from "#domain/process/PlainLine.ts"
 
 describe("plainLine", () => {
   it("is one bounded line without control characters, whatever it is given", () => {

@@ -1,9 +1,9 @@
 // Adding punctuation by this project's small rules, language by language; removing it; leaving a model's own alone.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { nothingPunctuated, punctuated, punctuationProblem } from "#domain/Punctuated.ts"
-import { withoutPunctuation } from "#domain/Punctuation.ts"
-import { punctuatedLanguages } from "#domain/SentenceRules.ts"
+import { nothingPunctuated, punctuated, punctuationProblem } from "#domain/language/Punctuated.ts"
+import { withoutPunctuation } from "#domain/language/Punctuation.ts"
+import { punctuatedLanguages } from "#domain/language/SentenceRules.ts"
 
 const add = (language: string, ...texts: ReadonlyArray<string>) =>
   punctuated(true, language, texts, nothingPunctuated)[0]

@@ -1,7 +1,12 @@
 // Removing punctuation: what goes, what stays, and that a text in parts gives what the whole text gives.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { hasPunctuation, noText, removePunctuation, withoutPunctuation } from "#domain/Punctuation.ts"
+import {
+  hasPunctuation,
+  noText,
+  removePunctuation,
+  withoutPunctuation,
+} from "#domain/language/Punctuation.ts"
 
 describe("withoutPunctuation", () => {
   it.each([

@@ -1,8 +1,8 @@
 // Round trips: the window over a router's measurements, and what they let other callers expect.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { distanceMs, expectedRoundTripsMs } from "#domain/ExpectedRoundTrip.ts"
-import { RoundTripWindow } from "#domain/RoundTripWindow.ts"
+import { distanceMs, expectedRoundTripsMs } from "#domain/regions/ExpectedRoundTrip.ts"
+import { RoundTripWindow } from "#domain/regions/RoundTripWindow.ts"
 
 describe("a window of measurements", () => {
   it("is the shortest of the last five that are not too old", () => {

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { type Listed, NumberedMap, ShortLivedList } from "#domain/ShortLived.ts"
+import { type Listed, NumberedMap, ShortLivedList } from "#domain/queues/UnorderedSet.ts"
 
 it("a list has the members that a Set has, whatever is added and removed", () => {
   const steps = fc.array(fc.record({ add: fc.boolean(), which: fc.nat(9) }))

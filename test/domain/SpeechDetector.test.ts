@@ -1,8 +1,8 @@
 // When somebody speaks: the evaluation clips between silences, whatever the frames; no speech in hiss, hum and clicks.
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { bytesToS16 } from "#domain/Audio.ts"
-import { SpeechDetector, type SpeechEvent } from "#domain/SpeechDetector.ts"
+import { bytesToS16 } from "#domain/audio/Audio.ts"
+import { SpeechDetector, type SpeechEvent } from "#domain/audio/VoiceActivityDetector.ts"
 import { clips } from "../support/LiveClient.ts"
 
 const rateHz = 16_000

@@ -2,7 +2,7 @@
 // whatever the pieces that audio comes in.
 import * as fc from "fast-check"
 import { expect, it } from "vitest"
-import { TurnFinder, type TurnStep } from "#domain/Turns.ts"
+import { TurnFinder, type TurnStep } from "#domain/audio/TurnDetector.ts"
 
 const rateHz = 16_000
 const silenceMs = 300

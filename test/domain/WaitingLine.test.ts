@@ -1,7 +1,7 @@
 // The waiting line: bounded, fair by user, and honest about how long it takes.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { type Place, WaitingLine } from "#domain/WaitingLine.ts"
+import { type Place, WaitingLine } from "#domain/queues/WaitingLine.ts"
 
 interface Job {
   readonly user: string

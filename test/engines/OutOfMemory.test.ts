@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { isOutOfMemory } from "#engines/OutOfMemory.ts"
+import { isOutOfMemory } from "#engines/protocol/OutOfMemory.ts"
 
 it.each([
   "std::bad_alloc",

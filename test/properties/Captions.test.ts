@@ -1,7 +1,7 @@
 // Whatever an engine hears, the captions made of it parse under a strict grammar, in order, with the same words.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { srt, type TranscriptSegment, vtt } from "#domain/Transcript.ts"
+import { srt, type TranscriptSegment, vtt } from "#domain/audio/Transcript.ts"
 import { parseSrt, parseVtt } from "../support/Captions.ts"
 
 const nasty = fc.constantFrom(

@@ -1,7 +1,7 @@
 // Bounded counting of failures, against what it promises: bursts, waiting times, memory.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { FailedAttempts } from "#domain/FailedAttempts.ts"
+import { FailedAttempts } from "#domain/access/GcraLimiter.ts"
 
 const options = { burst: 5, forgiveMs: 1_000, maxAddresses: 50 }
 

@@ -5,10 +5,10 @@ import { Effect, Exit } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
-import { textUsage } from "#domain/Usage.ts"
-import { Accounts, type Principal } from "#store/Accounts.ts"
+import { textUsage } from "#domain/models/Usage.ts"
+import { Accounts, type Principal } from "#store/accounts/Accounts.ts"
+import { type Reservation, UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { sqliteStoreLayer } from "#store/Store.ts"
-import { type Reservation, UsageLedger } from "#store/UsageLedger.ts"
 
 const orgs = ["prepaid", "other", "invoiced"] as const
 type OrgName = (typeof orgs)[number]

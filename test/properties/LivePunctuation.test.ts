@@ -3,11 +3,11 @@
 import { Effect } from "effect"
 import * as fc from "fast-check"
 import { expect, it } from "vitest"
-import { LiveAudio } from "#actors/LiveAudio.ts"
-import { LiveHearing } from "#actors/LiveHearing.ts"
-import type { LiveHypothesis } from "#domain/LiveTranscript.ts"
-import { withoutPunctuation } from "#domain/Punctuation.ts"
-import { joinTexts } from "#domain/Transcript.ts"
+import { LiveHearing } from "#actors/live/IncrementalTranscriber.ts"
+import { LiveAudio } from "#actors/live/LiveAudio.ts"
+import type { LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
+import { joinTexts } from "#domain/audio/Transcript.ts"
+import { withoutPunctuation } from "#domain/language/Punctuation.ts"
 import { bytesOf, ears, factsOf, fileAnswer, plain, samplesOf } from "../support/LiveEars.ts"
 
 const spoken = {

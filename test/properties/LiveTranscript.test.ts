@@ -4,9 +4,9 @@ import { readFileSync } from "node:fs"
 import { Effect, Fiber } from "effect"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { LiveAudio } from "#actors/LiveAudio.ts"
-import { LiveHearing } from "#actors/LiveHearing.ts"
-import { captionAfter, deltaOf, hypothesisOf, type LiveHypothesis } from "#domain/LiveTranscript.ts"
+import { LiveHearing } from "#actors/live/IncrementalTranscriber.ts"
+import { LiveAudio } from "#actors/live/LiveAudio.ts"
+import { captionAfter, deltaOf, hypothesisOf, type LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
 import { audio, bytesOf, ears, factsOf, fileAnswer, liveSession, plain, rateHz } from "../support/LiveEars.ts"
 
 const runs = (numRuns: number) => ({ numRuns, endOnFailure: true })

@@ -1,8 +1,8 @@
 // Money: what is written is read back, and no price ever rounds the wrong way.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { costOf, formatUsd, maxMicroDollars, parseUsd } from "#domain/Money.ts"
-import { audioUsage, textUsage } from "#domain/Usage.ts"
+import { costOf, formatUsd, maxMicroDollars, parseUsd } from "#domain/models/Money.ts"
+import { audioUsage, textUsage } from "#domain/models/Usage.ts"
 
 const microDollars = fc.integer({ min: 0, max: maxMicroDollars })
 /** Up to 10,000 USD per million tokens or minute. */

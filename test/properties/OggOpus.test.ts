@@ -1,8 +1,8 @@
 // The Ogg Opus writer, for any speech and any way of handing it in: same bytes, strict pages, exact length.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { makeOggOpusEncoder, OGG_SERIAL, oggOpusHeaders, PRE_SKIP } from "../../src/audio/OggOpus.ts"
-import { oggCrc, oggPage } from "../../src/audio/OggPage.ts"
+import { makeOggOpusEncoder, OGG_SERIAL, oggOpusHeaders, PRE_SKIP } from "#audio/codecs/OggOpus.ts"
+import { oggCrc, oggPage } from "#audio/codecs/OggPage.ts"
 import { chirp } from "../support/AudioFiles.ts"
 import { decodeOggOpus, parseOgg, parseOggOpus } from "../support/OggPages.ts"
 

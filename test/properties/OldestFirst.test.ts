@@ -2,7 +2,7 @@
 // one that was never full.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { OldestFirst } from "#domain/OldestFirst.ts"
+import { OldestFirst } from "#domain/queues/TtlCache.ts"
 
 type Step = { readonly do: "set" | "delete"; readonly key: string } | { readonly do: "drop" }
 const key = fc.constantFrom(..."abcdefgh")

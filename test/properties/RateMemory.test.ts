@@ -2,8 +2,8 @@
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { describe, expect, it } from "vitest"
-import { FailedAttempts } from "#domain/FailedAttempts.ts"
-import { RateWindow } from "#domain/RateWindow.ts"
+import { FailedAttempts } from "#domain/access/GcraLimiter.ts"
+import { RateWindow } from "#domain/access/SlidingWindowLimiter.ts"
 
 setFlagsFromString("--expose-gc")
 const collect = runInNewContext("gc") as () => void

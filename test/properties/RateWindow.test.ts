@@ -1,7 +1,7 @@
 // The limiter against the definition: keep every admitted time, count those inside the window.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { type Admission, RateWindow } from "#domain/RateWindow.ts"
+import { type Admission, RateWindow } from "#domain/access/SlidingWindowLimiter.ts"
 
 /** The specification of `admit`, without a bound on memory. */
 class Model {

@@ -1,11 +1,11 @@
 // The choice of a region over made-up worlds, and the tables it rests on.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { countryHub, hubCountries } from "#domain/CountryHubs.ts"
-import { isPoint, kilometresBetween } from "#domain/Geography.ts"
-import { regionCodes } from "#domain/Region.ts"
-import { type Choice, chooseRegion } from "#domain/RegionChoice.ts"
-import { builtInRegions } from "#domain/Regions.ts"
+import { countryHub, hubCountries } from "#domain/regions/CountryHubs.ts"
+import { isPoint, kilometresBetween } from "#domain/regions/Geography.ts"
+import { regionCodes } from "#domain/regions/Region.ts"
+import { type Choice, chooseRegion } from "#domain/regions/RegionChoice.ts"
+import { builtInRegions } from "#domain/regions/Regions.ts"
 
 const country = fc.constantFrom("CA", "US", "MX", "FR", "JP", "BR")
 const point = fc.record({

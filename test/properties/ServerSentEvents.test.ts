@@ -1,7 +1,7 @@
 // The text stream's framing against a strict reader: whatever a model says comes out as it went in.
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { doneEvent, event, TextFrame } from "#api/TextStream.ts"
+import { doneEvent, event, TextFrame } from "#api/text/TextStream.ts"
 import { parseEventStream } from "../support/EventStream.ts"
 
 /** Texts with everything that has ever broken an event stream. */

@@ -9,7 +9,7 @@ import {
   nextKeyActiveAtMs,
   publishedKeys,
   signingKey,
-} from "#domain/SigningSchedule.ts"
+} from "#domain/access/SigningSchedule.ts"
 
 interface Key {
   readonly kid: number

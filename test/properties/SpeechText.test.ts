@@ -1,7 +1,7 @@
 // What is stripped from a text before it is spoken, and what must never be.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { cleanSpeechText, codePointCount, speechTextWithin } from "../../src/domain/SpeechText.ts"
+import { cleanSpeechText, codePointCount, speechTextWithin } from "#domain/language/StripMarkdown.ts"
 
 const STRIPPED: ReadonlyArray<readonly [string, string]> = [
   // quotes

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { TokenBucket } from "../../src/domain/TokenBucket.ts"
+import { TokenBucket } from "#domain/access/TokenBucket.ts"
 
 describe("TokenBucket", () => {
   it("never gives more than its burst and what came back meanwhile", () => {

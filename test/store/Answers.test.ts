@@ -5,7 +5,13 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
-import { AnswerBounds, type AnswerId, Answers, answerLifeMs, type StoredAnswer } from "#store/Answers.ts"
+import {
+  AnswerBounds,
+  type AnswerId,
+  Answers,
+  answerLifeMs,
+  type StoredAnswer,
+} from "#store/idempotency/IdempotencyStore.ts"
 import { type Dialect, eachDialect } from "./Dialects.ts"
 
 const bytes = (size: number, fill = 1) => new Uint8Array(size).fill(fill)

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
+import { builtInCatalog } from "#config/Config.ts"
 import { type AdapterFacts, adapterFacts } from "#engines/AdapterFacts.ts"
 import { adapters } from "#engines/adapters.ts"
-import { readCatalog } from "#store/CatalogFile.ts"
-import { regionCodesInForce } from "#store/RegionsFile.ts"
-import { builtInCatalog } from "../../src/Config.ts"
+import { regionCodesInForce } from "#store/files/RegionsFile.ts"
+import { readCatalog } from "#weights/CatalogFile.ts"
 
 const dir = mkdtempSync(join(tmpdir(), "edgewise-catalog-"))
 afterAll(() => rmSync(dir, { recursive: true, force: true }))

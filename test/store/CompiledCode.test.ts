@@ -6,8 +6,8 @@ import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { afterAll } from "vitest"
-import { CompiledCode } from "#domain/CompiledCode.ts"
-import { compiledCode } from "#store/CompiledCode.ts"
+import { CompiledCode } from "#domain/models/CompileCache.ts"
+import { compiledCode } from "#store/files/CompileCacheFolder.ts"
 import { tempDir } from "./TempDir.ts"
 
 const own = `${process.version}-${process.arch}-0123abcd-0`

@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { hidePassword, parseDatabaseUrl, shownDatabase } from "#store/DatabaseUrl.ts"
+import { hidePassword, parseDatabaseUrl, shownDatabase } from "#store/sql/DatabaseUrl.ts"
 
 it("takes what names a host, and shows host and database alone", () => {
   for (const [url, shown] of [

@@ -2,8 +2,8 @@
 // directory of its own, and Postgres at a place of its own on a server of the test file, where the machine has one.
 import { Effect, Layer, type Scope } from "effect"
 import { afterAll, beforeAll, describe } from "vitest"
+import type { StoreUnavailable } from "#store/files/StoreErrors.ts"
 import { type Store, sqliteStoreLayer, storeLayer } from "#store/Store.ts"
-import type { StoreUnavailable } from "#store/StoreErrors.ts"
 import { hasPostgres, type PostgresServer, startPostgres } from "../support/PostgresServer.ts"
 import { tempDir } from "./TempDir.ts"
 

@@ -1,6 +1,6 @@
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { FreshCache } from "#store/FreshCache.ts"
+import { FreshCache } from "#store/accounts/RowCache.ts"
 
 it("gives back what is fresh, never what is stale, and never grows past its capacity", () => {
   const step = fc.record({

@@ -4,7 +4,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { Jobs, maxUnfinishedOfOrg, type NewJob } from "#store/Jobs.ts"
+import { Jobs, maxUnfinishedOfOrg, type NewJob } from "#store/ledger/Jobs.ts"
 import { eachDialect } from "./Dialects.ts"
 
 const newJob = (orgId = "org_1"): NewJob => ({

@@ -1,7 +1,7 @@
 // Where keys and values of a hand-written JSON file stand, and what is said of a file that is not JSON.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { parseJsonFile } from "#store/JsonPlaces.ts"
+import { parseJsonFile } from "#store/files/JsonPlaces.ts"
 
 const parsed = (text: string) => {
   const json = parseJsonFile(text)

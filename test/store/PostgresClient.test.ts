@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Layer, Logger, References } from "effect"
 import { SqlClient } from "effect/sql"
-import { postgresLayer } from "#store/PostgresClient.ts"
+import { postgresLayer } from "#store/sql/PostgresClient.ts"
 import {
   databasePassword,
   hasPostgres,

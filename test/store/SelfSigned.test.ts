@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs"
 import { afterEach, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { ownNames, selfSigned, selfSignedFiles } from "#store/SelfSigned.ts"
+import { ownNames, selfSigned, selfSignedFiles } from "#store/signing/SelfSigned.ts"
 import { temporaryDir } from "../support/TemporaryDir.ts"
 import { makePair, writePair } from "../support/TestCertificates.ts"
 

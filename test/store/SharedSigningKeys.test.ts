@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { announceMs } from "#domain/SigningSchedule.ts"
-import { rotateSharedSigningKeys, SigningKeys } from "#store/SigningKeys.ts"
+import { announceMs } from "#domain/access/SigningSchedule.ts"
 import { postgresStoreLayer } from "#store/Store.ts"
+import { rotateSharedSigningKeys, SigningKeys } from "#store/signing/SigningKeys.ts"
 import { hasPostgres, type PostgresServer, startPostgres } from "../support/PostgresServer.ts"
 
 /** Announced ten minutes before, so after five. Every look is one at a real database: no days here. */

@@ -3,10 +3,10 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { clockSkewMs, maxSessionMs } from "#domain/SigningSchedule.ts"
-import { signingKeyFile } from "#store/SigningKeyFile.ts"
-import { rotateSigningKeys, SigningKeys } from "#store/SigningKeys.ts"
-import { StoreUnavailable } from "#store/StoreErrors.ts"
+import { clockSkewMs, maxSessionMs } from "#domain/access/SigningSchedule.ts"
+import { StoreUnavailable } from "#store/files/StoreErrors.ts"
+import { signingKeyFile } from "#store/signing/SigningKeyFile.ts"
+import { rotateSigningKeys, SigningKeys } from "#store/signing/SigningKeys.ts"
 import { tempDir } from "./TempDir.ts"
 
 const dayMs = 24 * 60 * 60 * 1000

@@ -6,7 +6,7 @@ import { Effect, Logger } from "effect"
 import { afterEach, beforeEach, expect, it, vi } from "vitest"
 import { KeptThreads, keyOf, mostResults, type ThreadResults } from "#actors/threads/KeptThreads.ts"
 import type { ThreadChoice } from "#domain/threads/ThreadChoice.ts"
-import { keptThreads } from "#store/ThreadFile.ts"
+import { keptThreads } from "#store/files/ThreadFile.ts"
 
 let dir = ""
 beforeEach(() => {

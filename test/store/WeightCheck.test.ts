@@ -5,9 +5,9 @@ import { basename, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { checkGguf } from "#store/GgufCheck.ts"
-import { checkOnnx } from "#store/OnnxCheck.ts"
-import { checkWeight } from "#store/WeightCheck.ts"
+import { checkGguf } from "#weights/GgufCheck.ts"
+import { checkOnnx } from "#weights/OnnxCheck.ts"
+import { checkWeight } from "#weights/WeightCheck.ts"
 import { writeToyLlama } from "../support/ToyGguf.ts"
 
 const models = fileURLToPath(new URL("../../models/", import.meta.url))

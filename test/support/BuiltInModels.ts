@@ -2,7 +2,7 @@
 // test wants.
 import { readFileSync } from "node:fs"
 import { dirname, resolve } from "node:path"
-import { builtInCatalog } from "../../src/Config.ts"
+import { builtInCatalog } from "#config/Config.ts"
 import type { TestModel } from "./TestCatalog.ts"
 
 interface Entry extends TestModel {

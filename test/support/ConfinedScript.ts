@@ -1,7 +1,7 @@
 // Runs a few lines of JavaScript as a confined process would run them, and tells what became of each attempt in it.
 import { spawnSync } from "node:child_process"
 import { launch } from "#confine/Launch.ts"
-import type { Confinement } from "#domain/Confinement.ts"
+import type { Confinement } from "#domain/process/Confinement.ts"
 
 /** Each is the body of an async function. */
 export type Attempts = Readonly<Record<string, string>>

@@ -12,7 +12,7 @@ import type {
   Outlet,
   TextDelta,
   TextEngine,
-} from "#engines/Engine.ts"
+} from "#engines/protocol/Engine.ts"
 
 export const engineSpec = (
   adapter: string,

@@ -1,10 +1,10 @@
 // Deployments of the fake engine, and a registry over them, for tests of what stands above an engine.
 import { Layer, Logger, Schema } from "effect"
-import { Device, type DeviceOptions } from "#actors/Device.ts"
-import { MemoryLadder } from "#actors/MemoryLadder.ts"
-import { type Deployment, ModelRegistry, type RegistryOptions } from "#actors/ModelRegistry.ts"
-import { NvidiaSmi } from "#actors/NvidiaSmi.ts"
-import { ModelEntry } from "#domain/Model.ts"
+import { Device, type DeviceOptions } from "#actors/device/Device.ts"
+import { MemoryLadder } from "#actors/device/MemoryPressureLevel.ts"
+import { NvidiaSmi } from "#actors/device/NvidiaSmi.ts"
+import { type Deployment, ModelRegistry, type RegistryOptions } from "#actors/model/ModelRegistry.ts"
+import { ModelEntry } from "#domain/models/ModelEntry.ts"
 
 const decode = Schema.decodeUnknownSync(ModelEntry)
 

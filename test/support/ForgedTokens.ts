@@ -1,7 +1,7 @@
 // Session tokens that nobody may get in with, each with the answer it must get. Made from the node's own signing key where
 // that is what makes a forgery interesting: right signature, wrong everything else.
 import { createHmac, createPrivateKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto"
-import type { StoredKey } from "#store/SigningKeyFile.ts"
+import type { StoredKey } from "#store/signing/SigningKeyFile.ts"
 
 export interface Forged {
   readonly name: string

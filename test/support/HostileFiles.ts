@@ -1,7 +1,7 @@
 // Audio files made to hurt whoever decodes them: much sound in few bytes, lies about sizes, no end. Each is as its format
 // allows, or nearly; none was found in the wild.
 import { readFileSync } from "node:fs"
-import { oggPage } from "#audio/OggPage.ts"
+import { oggPage } from "#audio/codecs/OggPage.ts"
 import { AV_TARGETS, chirp, wavBytes, writeWithAv } from "./AudioFiles.ts"
 
 /** `piece` again and again behind `head`, up to `sizeBytes`, cut at a whole piece. */

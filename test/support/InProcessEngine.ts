@@ -1,10 +1,10 @@
 // Engines that live in the test's own process: the real engine server and the real fake adapter behind the same
 // interface as an engine process, without its 100 ms and 100 MB. Ending one is dropping its messages.
 import { Deferred, Effect, type Scope } from "effect"
-import type { EngineExit, EngineProcess, EngineProcessOptions } from "#actors/EngineProcess.ts"
+import type { EngineExit, EngineProcess, EngineProcessOptions } from "#actors/engine/EngineProcess.ts"
 import { fake } from "#engines/fake/Fake.ts"
+import type { FromEngine, ToEngine } from "#engines/protocol/EngineProtocol.ts"
 import { serveEngine } from "../../engines/EngineServer.ts"
-import type { FromEngine, ToEngine } from "../../engines/Wire.ts"
 
 export interface InProcessEngines {
   /** For `EngineStarter`. */

@@ -1,5 +1,5 @@
 // A transcription job as its row says it: one that this node has in work. For tests that need no file.
-import type { Job } from "#store/Jobs.ts"
+import type { Job } from "#store/ledger/Jobs.ts"
 
 export const jobRow = (model: string): Job => ({
   id: "job_transcription_1",

@@ -1,8 +1,8 @@
 // What an organization has been charged for, as its receipts say. Called by tests of everything that is priced.
 import { Effect } from "effect"
-import type { UsageReceipt } from "#domain/Usage.ts"
-import { Accounts } from "#store/Accounts.ts"
-import { UsageLedger } from "#store/UsageLedger.ts"
+import type { UsageReceipt } from "#domain/models/Usage.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
+import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import type { TestNode } from "./TestNode.ts"
 
 /** All receipts of an organization, the newest first; those on their way are written before. */

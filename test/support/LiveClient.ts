@@ -2,7 +2,7 @@
 // is answered.
 import { readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { builtInCatalog } from "../../src/Config.ts"
+import { builtInCatalog } from "#config/Config.ts"
 import { SocketClient } from "./SocketClient.ts"
 import type { TestModel } from "./TestCatalog.ts"
 import type { TestNode } from "./TestNode.ts"

@@ -1,7 +1,7 @@
 // The program's log lines as objects, for tests that read or count them; with a limiter of its own.
 import { Layer, Logger, References } from "effect"
-import { LogRate } from "#domain/LogRate.ts"
-import { CurrentLogRate } from "#domain/OperatorLog.ts"
+import { LogRate } from "#domain/process/LogRate.ts"
+import { CurrentLogRate } from "#domain/process/OperatorLog.ts"
 
 export interface LogLine {
   readonly level: string

@@ -1,7 +1,7 @@
 // A file's samples for the file transcriber, held in memory where the product has a ring: decoded in pieces, gone once
 // they have been released, and never more of them waiting than was agreed.
 import { Effect } from "effect"
-import type { TranscriberAudio } from "#actors/Transcriber.ts"
+import type { TranscriberAudio } from "#actors/jobs/FileTranscription.ts"
 
 export interface MemoryAudioOptions {
   /** Of the pieces, over and over; all at once without. */

@@ -1,9 +1,9 @@
 // A running node's catalog, edited and read again, as an operator does it over HTTP.
 import { Effect } from "effect"
 import { expect } from "vitest"
-import { Redeployment } from "#actors/Redeployment.ts"
-import type { ReloadRecord } from "#api/CatalogReload.ts"
-import { Accounts } from "#store/Accounts.ts"
+import { Redeployment } from "#actors/model/Redeployment.ts"
+import type { ReloadRecord } from "#api/operations/CatalogReload.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
 import { type TestModel, writeCatalog } from "./TestCatalog.ts"
 import type { TestNode } from "./TestNode.ts"
 

@@ -1,10 +1,10 @@
 // Two nodes on one Postgres database, each with a data directory of its own, as tests of what nodes share need them.
 import { Effect, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
-import type { ModelUsage } from "#domain/Usage.ts"
-import { Accounts } from "#store/Accounts.ts"
+import type { ModelUsage } from "#domain/models/Usage.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
+import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { postgresStoreLayer, type Store } from "#store/Store.ts"
-import { UsageLedger } from "#store/UsageLedger.ts"
 import { script } from "./FakeNode.ts"
 import { type PostgresServer, startPostgres } from "./PostgresServer.ts"
 import type { TestModel } from "./TestCatalog.ts"

@@ -2,8 +2,8 @@
 // the fake engine's noise, and of the real engines only where their weights lie.
 import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
+import { builtInCatalog } from "#config/Config.ts"
 import { pieceSamples, SpeechScript } from "#engines/fake/SpeechScript.ts"
-import { builtInCatalog } from "../../src/Config.ts"
 import { type RawResponse, rawRequest, requestBytes } from "./RawHttp.ts"
 import type { TestModel } from "./TestCatalog.ts"
 import type { TestNode } from "./TestNode.ts"

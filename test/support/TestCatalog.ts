@@ -1,7 +1,7 @@
 // Catalog files for tests: fake models by the name of what they are good for, and the built-in demonstration model.
 import { writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import { builtInCatalog } from "../../src/Config.ts"
+import { builtInCatalog } from "#config/Config.ts"
 
 export interface TestModel {
   readonly id: string

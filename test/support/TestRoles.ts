@@ -2,12 +2,12 @@
 // that another node works on. For tests of the edge alone see TestNode.
 import { join } from "node:path"
 import { Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
-import { Accounts } from "#store/Accounts.ts"
-import { deployments } from "#store/ModelFiles.ts"
+import { rolesLayer } from "#cli/roles/Roles.ts"
+import { Started } from "#cli/roles/Started.ts"
+import { load, type Role, type SettingName } from "#config/Config.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
 import { storeLayer } from "#store/Store.ts"
-import { load, type Role, type SettingName } from "../../src/Config.ts"
-import { rolesLayer } from "../../src/cli/Roles.ts"
-import { Started } from "../../src/cli/Started.ts"
+import { deployments } from "#weights/ModelFiles.ts"
 import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
 import { temporaryDir } from "./TestNode.ts"
 

@@ -2,8 +2,8 @@
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { Accounts } from "#store/Accounts.ts"
-import { UsageLedger } from "#store/UsageLedger.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
+import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { builtInModel } from "./BuiltInModels.ts"
 import { eventually, type TestNode } from "./TestNode.ts"
 

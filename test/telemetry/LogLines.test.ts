@@ -1,7 +1,7 @@
 // Lines that belong to a request say so, and only those: what a node logs by itself names no request and no trace.
 import { Effect, Logger } from "effect"
 import { expect, it } from "vitest"
-import { CurrentNotes, RequestNotes } from "#api/RequestNotes.ts"
+import { CurrentNotes, RequestNotes } from "#http/RequestContext.ts"
 import { jsonLogger } from "../../src/telemetry/LogLines.ts"
 import { logRecord } from "../../src/telemetry/OtlpJson.ts"
 import { traceOf } from "../../src/telemetry/Trace.ts"

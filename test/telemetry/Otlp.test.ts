@@ -2,7 +2,7 @@
 import { Effect, Exit, Scope } from "effect"
 import fc from "fast-check"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { RequestNotes } from "#api/RequestNotes.ts"
+import { RequestNotes } from "#http/RequestContext.ts"
 import { makeExporter } from "../../src/telemetry/OtlpExporter.ts"
 import { tracesBody } from "../../src/telemetry/OtlpJson.ts"
 import { parseOtlp } from "../../src/telemetry/OtlpSettings.ts"

@@ -4,7 +4,7 @@ import { Effect, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import fc from "fast-check"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { sinkResponse } from "#api/SinkBody.ts"
+import { sinkResponse } from "#http/SinkBody.ts"
 import { chunkedBytes, RawConnection, rawRequest, requestBytes } from "../support/RawHttp.ts"
 import { eventually, startListener, type TestListener } from "./TestListener.ts"
 

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { type BodyPace, judgeBody } from "#transport/BodyPace.ts"
+import { type BodyPace, judgeBody } from "#transport/BodyTimeouts.ts"
 import { defaultSettings } from "#transport/TransportSettings.ts"
 
 /** The verdict on a steady upload at each second of its life. */

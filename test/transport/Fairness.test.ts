@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { CurrentNotes } from "#api/RequestNotes.ts"
+import { CurrentNotes } from "#http/RequestContext.ts"
 import { RawConnection, rawRequest, requestBytes } from "../support/RawHttp.ts"
 import { eventually, startListener, type TestListener } from "./TestListener.ts"
 

@@ -1,7 +1,7 @@
 // Turns of large bodies: bounded in each turn of the event loop, fair among those who wait, and nobody is forgotten.
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { LargeReplies, PIECE_BYTES, type Taker } from "#transport/LargeReplies.ts"
+import { LargeReplies, PIECE_BYTES, type Taker } from "#transport/FairSendQueue.ts"
 
 /** Pieces that one turn of the event loop may hand over. */
 const piecesATurn = 8

@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { HttpRouter } from "effect/http"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { sinkResponse } from "#api/SinkBody.ts"
+import { sinkResponse } from "#http/SinkBody.ts"
 import { scheme } from "../support/TestCertificates.ts"
 import { eventually, startListener, type TestListener } from "./TestListener.ts"
 

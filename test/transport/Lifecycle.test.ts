@@ -1,8 +1,8 @@
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { describe, expect, it } from "vitest"
-import { sinkResponse } from "#api/SinkBody.ts"
-import { make } from "#transport/UwsServer.ts"
+import { sinkResponse } from "#http/SinkBody.ts"
+import { make } from "#transport/uws/UwsServer.ts"
 import { headerOf, jsonOf, RawConnection, rawRequest, requestBytes } from "../support/RawHttp.ts"
 import { eventually, startListener } from "./TestListener.ts"
 

@@ -1,12 +1,12 @@
 // How many messages a WebSocket takes within one tick of the event loop, without a network that may be slower than that.
 import { describe, expect, it } from "vitest"
 import { Deadlines } from "#transport/Deadlines.ts"
-import type { Exchange } from "#transport/Exchange.ts"
-import { LiveSocket, type UserData } from "#transport/LiveSocket.ts"
 import { LoopTicks } from "#transport/LoopTicks.ts"
 import { TransportCounters } from "#transport/TransportCounters.ts"
 import { defaultSettings } from "#transport/TransportSettings.ts"
-import type { WebSocket } from "#transport/Uws.ts"
+import type { Exchange } from "#transport/uws/Exchange.ts"
+import { LiveSocket, type UserData } from "#transport/uws/LiveSocket.ts"
+import type { WebSocket } from "#transport/uws/Uws.ts"
 
 const openSocket = () => {
   const closes: Array<readonly [code: number, reason: string]> = []

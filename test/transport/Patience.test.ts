@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Sink, sinkResponse } from "#api/SinkBody.ts"
+import { type Sink, sinkResponse } from "#http/SinkBody.ts"
 import { RawConnection, requestBytes } from "../support/RawHttp.ts"
 import { startListener, type TestListener } from "./TestListener.ts"
 

@@ -2,7 +2,7 @@ import { Deferred, Effect, Exit, Stream } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { ClientAbort } from "effect/http/HttpServerError"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Sink, sinkResponse } from "#api/SinkBody.ts"
+import { type Sink, sinkResponse } from "#http/SinkBody.ts"
 import { headerOf, jsonOf, RawConnection, rawRequest, requestBytes } from "../support/RawHttp.ts"
 import { eventually, startListener, type TestListener } from "./TestListener.ts"
 

@@ -1,7 +1,7 @@
 // What one native call takes at each number of prompt tokens, which is how long a cancel may have to wait; and which share
 // of a step goes to drawing tokens from the vocabulary and turning them into text.
 import { Effect } from "effect"
-import type { Sampling } from "#engines/Engine.ts"
+import type { Sampling } from "#engines/protocol/Engine.ts"
 import { type ChildFailed, startChild } from "../../support/Child.ts"
 import { finding, type Section } from "../../support/Findings.ts"
 import type { NativeDesk, StepParts } from "./nativeMain.ts"

@@ -1,9 +1,9 @@
 // Edgewise's own native calls, one by one, in a process without a node: what a call takes, and what of a step is drawing
 // tokens and turning them into text. Keeps a desk for NativeCalls.
 import { Effect } from "effect"
-import type { Sampling } from "#engines/Engine.ts"
-import { loadModel, type Model } from "#engines/llama/Model.ts"
+import { loadModel, type Model } from "#engines/llama/model/LoadedGguf.ts"
 import { decodeOptions } from "#engines/llama/Options.ts"
+import type { Sampling } from "#engines/protocol/Engine.ts"
 import { keepDesk } from "../../support/Desk.ts"
 import { batchTokens, contextTokens, slots } from "./Models.ts"
 

@@ -5,7 +5,7 @@
 // a token. Here its native batch is driven directly, one call a step for all sequences. The names are the library's own: its
 // version is pinned, and a model is not loaded when one of them is missing.
 import type { Llama, LlamaContext, LlamaModel } from "node-llama-cpp"
-import type { Sampling } from "../../Engine.ts"
+import type { Sampling } from "../../protocol/Engine.ts"
 import type { NativeContext, SavedState } from "./Native.ts"
 
 interface AddonSampler {

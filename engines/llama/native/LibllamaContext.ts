@@ -2,7 +2,7 @@
 //
 // A batch is written into buffers that live as long as the context, so a step allocates nothing. The logits are read where
 // the library leaves them: all rows lie one after the other, in the order of the batch, until the next `decode`.
-import type { Sampling } from "../../Engine.ts"
+import type { Sampling } from "../../protocol/Engine.ts"
 import type { Interrupt } from "./Interrupt.ts"
 import { addressOf, floatsAt, type Libllama, onThread, type Pointer } from "./Libllama.ts"
 import type { LogitSampler } from "./LogitSampler.ts"

@@ -3,7 +3,7 @@
 //
 // Nothing is sorted: top_k and top_p keep the tokens whose weight is at least some least weight. Weights are counted in buckets
 // of equal magnitude, and only the bucket with the least weight is searched. Tokens that weigh exactly the least are all kept.
-import type { Sampling } from "../../Engine.ts"
+import type { Sampling } from "../../protocol/Engine.ts"
 import { seededRandom } from "../../shared/listening/Sampling.ts"
 import { gatherLimit, type Rows } from "./Rows.ts"
 

@@ -4,7 +4,7 @@
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Llama, LlamaModel } from "node-llama-cpp"
-import type { EngineError, Sampling } from "../../Engine.ts"
+import type { EngineError, Sampling } from "../../protocol/Engine.ts"
 import type { LlamaOptions } from "../Options.ts"
 import type { NativeLog } from "./NativeLog.ts"
 

@@ -2,7 +2,7 @@
 import { basename } from "node:path"
 import * as Effect from "effect/Effect"
 import type { LlamaLogLevel } from "node-llama-cpp"
-import { EngineError } from "../../Engine.ts"
+import { EngineError } from "../../protocol/Engine.ts"
 
 export const loadFailed = (detail: string) => new EngineError({ reason: "LoadFailed", field: "", detail })
 

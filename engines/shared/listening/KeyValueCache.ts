@@ -2,7 +2,7 @@
 // Called by the decoder graphs of the transcription engines; it must not know what tokens mean.
 import * as Effect from "effect/Effect"
 import { Tensor } from "onnxruntime-node"
-import { EngineError } from "../../Engine.ts"
+import { EngineError } from "../../protocol/Engine.ts"
 import type { OnnxSession } from "../onnx/OnnxSession.ts"
 import { numeric } from "../onnx/Tensors.ts"
 

@@ -3,7 +3,7 @@
 // A character's bytes may lie on both sides of a segment's or a window's border. They wait until the character is
 // whole, which then belongs to the segment that completes it. Bytes that never become a character are dropped; so are
 // those at the end of a file, where a decoder stopped at its token limit.
-import { incompleteTail, Utf8Holdback } from "../Utf8Holdback.ts"
+import { incompleteTail, Utf8Holdback } from "../text/Utf8Holdback.ts"
 import type { BytesOf } from "./TokenText.ts"
 import { isUnspaced } from "./Words.ts"
 

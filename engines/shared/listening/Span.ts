@@ -1,6 +1,6 @@
 // Reads the samples of a span, which lie in a file of the node's. Called by EngineServer before an engine hears them.
 import { closeSync, openSync, readSync } from "node:fs"
-import { type SampleSpan, stretches } from "#domain/SampleRing.ts"
+import { type SampleSpan, stretches } from "#domain/audio/SampleRing.ts"
 
 /** f32, a new array of `span.count`. @throws where the file has gone or ends early: the request has been given up. */
 export const readSpan = (span: SampleSpan): Float32Array => {

@@ -1,6 +1,6 @@
 // What each token of a published tokenizer.json says, in bytes. The tokenizer library only returns strings, and in a
 // string a part of a character is already U+FFFD. Read once at load; called by WhisperModel and CohereModel.
-import { byteLevelBytes, fallbackByte, isFallbackByte, spacedBytes } from "../TokenBytes.ts"
+import { byteLevelBytes, fallbackByte, isFallbackByte, spacedBytes } from "../text/TokenBytes.ts"
 
 /** Tokens → bytes of text; none for control tokens and unknown ids. */
 export type BytesOf = (tokens: ReadonlyArray<number>) => Uint8Array

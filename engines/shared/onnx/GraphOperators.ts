@@ -5,7 +5,7 @@
 import { open } from "node:fs/promises"
 import { basename } from "node:path"
 import * as Effect from "effect/Effect"
-import { EngineError } from "../../Engine.ts"
+import { EngineError } from "../../protocol/Engine.ts"
 import { fields, Reader } from "./Protobuf.ts"
 
 /** Operators whose output changes from run to run, whatever their inputs. */

@@ -9,7 +9,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { InferenceSession, type Tensor } from "onnxruntime-node"
 import { narrowThreads } from "#domain/threads/ThreadChoice.ts"
-import { EngineError, type EngineSpec } from "../../Engine.ts"
+import { EngineError, type EngineSpec } from "../../protocol/Engine.ts"
 import { executionProvider } from "./ExecutionProvider.ts"
 import { isAllowed } from "./ThreadLimit.ts"
 

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { InferenceSession, Tensor } from "onnxruntime-node"
 import { pickThreads, type Sample } from "#domain/threads/PickThreads.ts"
 import type { ThreadChoice, ThreadTrial } from "#domain/threads/ThreadChoice.ts"
-import { EngineError, type EngineSpec } from "../../Engine.ts"
+import { EngineError, type EngineSpec } from "../../protocol/Engine.ts"
 import { sessionOptions } from "./OnnxSession.ts"
 
 /** Rows, inner length and columns: 1 GFLOP, 10 to 20 ms on one core. */

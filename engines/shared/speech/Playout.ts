@@ -3,10 +3,10 @@
 // speech.
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { msToSamples } from "#domain/Audio.ts"
-import { monotonicMsOf } from "#domain/Monotonic.ts"
-import type { EngineError, Outlet, PcmChunk, SynthesizeEnd } from "../../Engine.ts"
-import type { Turns } from "../../kokoro/Turns.ts"
+import { msToSamples } from "#domain/audio/Audio.ts"
+import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
+import type { EngineError, Outlet, PcmChunk, SynthesizeEnd } from "../../protocol/Engine.ts"
+import type { Turns } from "./SpeechTurns.ts"
 
 /**
  * Nobody listens to a batch reply while it is made, so its pieces are due this long after they are asked for:

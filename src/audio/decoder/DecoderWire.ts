@@ -1,6 +1,6 @@
 // The messages between Decoder (gateway) and decoderMain (decoder process), over child-process IPC with advanced
 // serialization, in order. One decode at a time in a process: who crashes it harms nobody else.
-import type { SampleRing } from "#domain/SampleRing.ts"
+import type { SampleRing } from "#domain/audio/SampleRing.ts"
 
 export interface DecodeLimits {
   /** Seconds of decoded audio; one more sample is `TooLong`. */

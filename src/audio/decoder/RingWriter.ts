@@ -1,7 +1,7 @@
 // Decoded samples into a ring, as far as there is room. Runs in the decoder process; decoderMain gives it the chunks and
 // the news of room.
 import { closeSync, constants, openSync, writeSync } from "node:fs"
-import { stretches } from "#domain/SampleRing.ts"
+import { stretches } from "#domain/audio/SampleRing.ts"
 import type { RingRequest } from "./DecoderWire.ts"
 
 // Made where it is missing, and left as it is where another decoder died over it.

@@ -1,11 +1,11 @@
 // The course of `edgewise doctor`: machine, surroundings, then each model of the catalog on a private node, within the time that
 // was given. Models that a node loads when it starts stay loaded until the end, as they would there; others are unloaded again.
 import { Clock, Effect } from "effect"
-import type { Deployment } from "#actors/ModelRegistry.ts"
-import { monotonicMs } from "#domain/Monotonic.ts"
-import type { Config } from "../../Config.ts"
-import type { ProgressLine } from "../ProgressLine.ts"
-import { version } from "../Version.ts"
+import type { Deployment } from "#actors/model/ModelRegistry.ts"
+import type { Config } from "#config/Config.ts"
+import { monotonicMs } from "#domain/queues/Monotonic.ts"
+import type { ProgressLine } from "../shared/ProgressLine.ts"
+import { version } from "../shared/Version.ts"
 import { loadClient } from "./load/LoadClient.ts"
 import { machineFacts } from "./machine/MachineFacts.ts"
 import { surroundings } from "./machine/Surroundings.ts"

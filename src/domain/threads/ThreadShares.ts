@@ -1,6 +1,6 @@
 // How the CPU threads of a machine are divided among the models that work at the same time. Pure; called by
 // actors/threads/ThreadLedger whenever a model begins or ends to work.
-import type { Urgency } from "#domain/WaitingLine.ts"
+import type { Urgency } from "../queues/WaitingLine.ts"
 
 /** One model that has requests. */
 export interface Worker {

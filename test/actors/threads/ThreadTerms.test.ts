@@ -1,9 +1,9 @@
 // What engines are told about CPU threads, by catalog entry and machine; and who is told when models begin to work.
 import { describe, expect, it } from "vitest"
-import type { Deployment } from "#actors/ModelRegistry.ts"
+import type { Deployment } from "#actors/model/ModelRegistry.ts"
+import { threadTerms } from "#actors/model/ThreadTerms.ts"
 import { type ThreadResults, threadResults } from "#actors/threads/KeptThreads.ts"
 import { ThreadLedger } from "#actors/threads/ThreadLedger.ts"
-import { threadTerms } from "#actors/threads/ThreadTerms.ts"
 import type { MachineCores } from "#domain/threads/MachineCores.ts"
 import type { ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import { fakeDeployment } from "../../support/FakeNode.ts"

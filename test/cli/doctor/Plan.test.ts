@@ -1,7 +1,7 @@
 // Which models are measured, and the texts that they are given.
 import { Effect, Schema } from "effect"
 import { expect, it } from "vitest"
-import { ModelEntry } from "#domain/Model.ts"
+import { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { groupsOf, loadMs, shareMs } from "../../../src/cli/doctor/measure/Plan.ts"
 import { promptOf, speechOf } from "../../../src/cli/doctor/measure/Prompts.ts"
 

@@ -1,8 +1,8 @@
 // How threads are divided among working models: each gets one at least, none is promised twice, live work comes first.
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
+import type { Urgency } from "#domain/queues/WaitingLine.ts"
 import { shareThreads, type Worker } from "#domain/threads/ThreadShares.ts"
-import type { Urgency } from "#domain/WaitingLine.ts"
 
 const worker = (id: string, urgency: Urgency, wants: number): Worker => ({ id, urgency, wants })
 const shares = (workers: ReadonlyArray<Worker>, threads: number) =>

@@ -7,7 +7,7 @@ import { cloneOnnx } from "#engines/clone/CloneOnnx.ts"
 import { loadEspeak } from "#engines/clone/EspeakLanguages.ts"
 import { inInventory } from "#engines/clone/Inventory.ts"
 import { foreignText, LANGUAGES } from "#engines/clone/Languages.ts"
-import { fromVocabulary } from "#engines/kokoro/Symbols.ts"
+import { fromVocabulary } from "#engines/shared/speech/Symbols.ts"
 import { demoFiles, openSpeech, say, speechRequest } from "../kokoro/speech.ts"
 
 const espeak = await Effect.runPromise(loadEspeak)

@@ -1,8 +1,8 @@
 // The resampler of reference clips: level, aliases, alignment, and that it is always the same.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { checkClip, encoderAudio, MAX_CLIP_SECONDS } from "#engines/clone/ReferenceClip.ts"
-import { resample } from "#engines/clone/Resample.ts"
+import { checkClip, encoderAudio, MAX_CLIP_SECONDS } from "#engines/shared/speech/ReferenceClip.ts"
+import { resample } from "#engines/shared/speech/Resample.ts"
 
 const tone = (hz: number, rateHz: number, seconds: number, level = 0.5): Float32Array =>
   Float32Array.from(

@@ -3,7 +3,7 @@ import { rmSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { cohereHfOnnx } from "#engines/cohere/CohereEngine.ts"
-import type { EngineSpec, TranscribeRequest, TranscriptionEngine } from "#engines/Engine.ts"
+import type { EngineSpec, TranscribeRequest, TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { collector, request } from "../whisper/support/demoModel.ts"
 import { expected, idOf, promptOf, scripted, type ToyCohereOptions, toyCohere } from "./support/toyCohere.ts"
 

@@ -2,9 +2,9 @@
 import { beforeAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import fc from "fast-check"
-import type { SpeechEngine } from "#engines/Engine.ts"
 import { kokoroOnnx } from "#engines/kokoro/KokoroOnnx.ts"
-import { CEILING } from "#engines/kokoro/Pcm.ts"
+import type { SpeechEngine } from "#engines/protocol/Engine.ts"
+import { CEILING } from "#engines/shared/speech/Pcm.ts"
 import { cleannessOf } from "../../../bench/models/VoiceProfile.ts"
 import { demoFiles, openSpeech, say, speechOutlet, speechRequest } from "./speech.ts"
 

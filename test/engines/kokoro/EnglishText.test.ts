@@ -1,10 +1,10 @@
 // The English front end as a table: how things are written, how they are said; and what holds for any text at all.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { cleanText } from "#engines/kokoro/CleanText.ts"
-import { englishText } from "#engines/kokoro/EnglishText.ts"
-import { cardinal, ordinal, year } from "#engines/kokoro/Numbers.ts"
-import { sentences } from "#engines/kokoro/Sentences.ts"
+import { cleanText } from "#engines/shared/text/CleanText.ts"
+import { englishText } from "#engines/shared/text/EnglishText.ts"
+import { cardinal, ordinal, year } from "#engines/shared/text/Numbers.ts"
+import { sentences } from "#engines/shared/text/Sentences.ts"
 
 const said = (text: string, accent: "american" | "british" = "american"): string =>
   [...sentences(cleanText(text))].map((sentence) => englishText(sentence, accent)).join(" | ")

@@ -3,10 +3,10 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect, type Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { fromVocabulary } from "#engines/kokoro/Symbols.ts"
-import { makeTurns } from "#engines/kokoro/Turns.ts"
-import { type Speaker, speak } from "#engines/kokoro/Utterance.ts"
-import { constantStyle } from "#engines/kokoro/VoiceStyles.ts"
+import { makeTurns } from "#engines/shared/speech/SpeechTurns.ts"
+import { fromVocabulary } from "#engines/shared/speech/Symbols.ts"
+import { type Speaker, speak } from "#engines/shared/speech/Utterance.ts"
+import { constantStyle } from "#engines/shared/speech/VoiceStyles.ts"
 import { samplesOf, speechOutlet } from "./speech.ts"
 
 const RATE = 24_000

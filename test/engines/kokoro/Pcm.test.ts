@@ -1,7 +1,7 @@
 // Samples that leave: level, offset, edges, rounding.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { CEILING, pauseSamples, toPcm } from "#engines/kokoro/Pcm.ts"
+import { CEILING, pauseSamples, toPcm } from "#engines/shared/speech/Pcm.ts"
 
 const RATE = 24_000
 const tone = (seconds: number, level: number, offset = 0, hz = 220): Float32Array =>

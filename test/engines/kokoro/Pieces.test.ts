@@ -2,8 +2,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import fc from "fast-check"
-import { cutAt, type Piece, PieceReader } from "#engines/kokoro/Pieces.ts"
-import { fromVocabulary } from "#engines/kokoro/Symbols.ts"
+import { cutAt, type Piece, PieceReader } from "#engines/shared/speech/Pieces.ts"
+import { fromVocabulary } from "#engines/shared/speech/Symbols.ts"
 
 const ALPHABET = 'abcdefgh ;:,.!?—…"()“”ˈ'
 const symbols = fromVocabulary(Object.fromEntries([...`$${ALPHABET}`].map((symbol, id) => [symbol, id])))

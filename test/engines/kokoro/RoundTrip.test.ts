@@ -2,9 +2,9 @@
 // recogniser is a small model of its own (about 10 % wrong on other voices), so the bounds are wide.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { encoderAudio } from "#engines/clone/ReferenceClip.ts"
-import type { TranscriptionEngine } from "#engines/Engine.ts"
 import { kokoroOnnx } from "#engines/kokoro/KokoroOnnx.ts"
+import type { TranscriptionEngine } from "#engines/protocol/Engine.ts"
+import { encoderAudio } from "#engines/shared/speech/ReferenceClip.ts"
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
 import { type Heard, wordErrorRate } from "../../support/WordErrorRate.ts"
 import { collector, demoSpec, request, textOf } from "../whisper/support/demoModel.ts"

@@ -1,7 +1,7 @@
 // Where sentences end, where they don't, and that none of the text is lost between them.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { sentences } from "#engines/kokoro/Sentences.ts"
+import { sentences } from "#engines/shared/text/Sentences.ts"
 
 const split = (text: string): ReadonlyArray<string> => [...sentences(text)]
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import fc from "fast-check"
-import { earliest, makeTurns } from "#engines/kokoro/Turns.ts"
+import { earliest, makeTurns } from "#engines/shared/speech/SpeechTurns.ts"
 
 describe("turns", () => {
   it.effect("go to the earliest deadline, and to the first comer among equals", () =>

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { loadVoices, STYLE_ROWS, STYLE_SIZE } from "#engines/kokoro/VoiceStyles.ts"
+import { loadVoices, STYLE_ROWS, STYLE_SIZE } from "#engines/shared/speech/VoiceStyles.ts"
 
 const folder = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "voices-"))),

@@ -7,7 +7,7 @@ import type {
   SpeechEngine,
   SynthesizeRequest,
   SynthesizeStarted,
-} from "#engines/Engine.ts"
+} from "#engines/protocol/Engine.ts"
 import { CollectingOutlet, engineSpec } from "../../support/EngineHarness.ts"
 
 export const openSpeech = Effect.fnUntraced(function* (

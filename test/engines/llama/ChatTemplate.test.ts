@@ -1,9 +1,9 @@
 // Chat templates rendered by llama.cpp's Jinja: what the template writes, what the users wrote, and thinking off.
 import { afterAll, beforeAll, expect, it } from "@effect/vitest"
 import { getLlama, type Llama, LlamaLogLevel } from "node-llama-cpp"
-import type { ChatTurn } from "#engines/Engine.ts"
-import { ChatTemplate, TemplateRefused } from "#engines/llama/ChatTemplate.ts"
 import { nativeJinja } from "#engines/llama/native/Addon.ts"
+import { ChatTemplate, TemplateRefused } from "#engines/llama/prompt/ChatTemplate.ts"
+import type { ChatTurn } from "#engines/protocol/Engine.ts"
 
 let llama: Llama
 beforeAll(async () => {

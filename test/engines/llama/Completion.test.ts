@@ -2,8 +2,8 @@
 // token limit ends it.
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { Completion } from "#engines/llama/Completion.ts"
-import { type Piece, Vocabulary } from "#engines/llama/Vocabulary.ts"
+import { Completion } from "#engines/llama/output/Completion.ts"
+import { type Piece, Vocabulary } from "#engines/llama/output/Vocabulary.ts"
 
 const characters = [
   "你",

@@ -1,7 +1,7 @@
 // What a call of any size takes, read from the sizes that were measured.
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { CostCurve } from "#engines/llama/CostCurve.ts"
+import { CostCurve } from "#engines/llama/steps/CostCurve.ts"
 
 const filled = (largest: number, cost: (size: number) => number): CostCurve => {
   const curve = new CostCurve(largest)

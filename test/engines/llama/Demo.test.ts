@@ -3,8 +3,8 @@
 import { fileURLToPath } from "node:url"
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer } from "effect"
-import type { ChatTurn, TextEngine } from "#engines/Engine.ts"
-import { llamaGguf } from "#engines/llama/LlamaGguf.ts"
+import { llamaGguf } from "#engines/llama/model/LlamaGguf.ts"
+import type { ChatTurn, TextEngine } from "#engines/protocol/Engine.ts"
 import {
   generateText,
   openText,

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { llamaGguf } from "#engines/llama/LlamaGguf.ts"
+import { llamaGguf } from "#engines/llama/model/LlamaGguf.ts"
 import { generateText, openText, textRequest } from "../../support/EngineHarness.ts"
 import { writeToyLlama } from "../../support/ToyGguf.ts"
 

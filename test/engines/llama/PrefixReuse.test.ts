@@ -2,7 +2,7 @@
 // say, and evaluate less.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { ChatTurn } from "#engines/Engine.ts"
+import type { ChatTurn } from "#engines/protocol/Engine.ts"
 import { generateText, textRequest } from "../../support/EngineHarness.ts"
 import { openToy } from "../../support/ToyEngine.ts"
 

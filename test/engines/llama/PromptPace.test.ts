@@ -1,8 +1,8 @@
 // The size of a prompt's calls: large alone, a compromise beside running replies.
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { CostCurve } from "#engines/llama/CostCurve.ts"
-import { evenTake, PromptPace } from "#engines/llama/PromptPace.ts"
+import { CostCurve } from "#engines/llama/steps/CostCurve.ts"
+import { evenTake, PromptPace } from "#engines/llama/steps/PromptPace.ts"
 
 const filled = (cost: (tokens: number) => number, largest = 512): CostCurve => {
   const curve = new CostCurve(largest)

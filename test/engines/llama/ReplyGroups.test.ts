@@ -1,8 +1,8 @@
 // Every running reply is in exactly one group, and groups are as cheap as the costs allow.
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { CostCurve } from "#engines/llama/CostCurve.ts"
-import { groupsMs, replyGroups } from "#engines/llama/ReplyGroups.ts"
+import { CostCurve } from "#engines/llama/steps/CostCurve.ts"
+import { groupsMs, replyGroups } from "#engines/llama/steps/ReplyGroups.ts"
 
 const filled = (largest: number, cost: (size: number) => number): CostCurve => {
   const curve = new CostCurve(largest)

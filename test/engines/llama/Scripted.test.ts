@@ -2,7 +2,7 @@
 // context are exact.
 import { describe, expect, it, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
-import type { ChatTurn, TextEngine } from "#engines/Engine.ts"
+import type { ChatTurn, TextEngine } from "#engines/protocol/Engine.ts"
 import { generateText, textRequest } from "../../support/EngineHarness.ts"
 import { openToy } from "../../support/ToyEngine.ts"
 

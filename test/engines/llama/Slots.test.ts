@@ -1,7 +1,7 @@
 // Which sequence serves a prompt, and how much of it stays.
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { chooseSlot, makeSlots, reusable, type Slot } from "#engines/llama/Slots.ts"
+import { chooseSlot, makeSlots, reusable, type Slot } from "#engines/llama/steps/Slots.ts"
 
 const slot = (id: number, tokens: Array<number>, changes: Partial<Slot<null>> = {}): Slot<null> => ({
   id,

@@ -1,8 +1,8 @@
 // Which call comes next, on a simulated machine whose calls have a price that drifts and falls off cliffs.
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { CostCurve } from "#engines/llama/CostCurve.ts"
-import { type Step, StepPlan, type Work } from "#engines/llama/StepPlan.ts"
+import { CostCurve } from "#engines/llama/steps/CostCurve.ts"
+import { type Step, StepPlan, type Work } from "#engines/llama/steps/StepPlan.ts"
 
 interface Machine {
   /** Milliseconds of a call with this many prompt tokens. */

@@ -1,7 +1,7 @@
 // Stop sequences: found in any cut of the text, never in the output, nothing held back without need.
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { StopMatcher } from "#engines/llama/StopMatcher.ts"
+import { StopMatcher } from "#engines/llama/output/StopMatcher.ts"
 
 /** The specification in slow motion: the first stop sequence to be complete cuts the text where it begins. */
 const reference = (text: string, stops: ReadonlyArray<string>) => {

@@ -1,7 +1,7 @@
 // A thinking block at the beginning of a reply disappears, in any cut; elsewhere its markers are text.
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { ThoughtFilter } from "#engines/llama/ThoughtFilter.ts"
+import { ThoughtFilter } from "#engines/llama/output/ThoughtFilter.ts"
 
 const run = (parts: ReadonlyArray<string>, startsInside = false): string => {
   const filter = new ThoughtFilter({ open: "<think>", close: "</think>", startsInside })

@@ -1,6 +1,6 @@
 // The bytes of a token, from its spelling.
 import { expect, it } from "@effect/vitest"
-import { tokenBytes, Vocabulary } from "#engines/llama/Vocabulary.ts"
+import { tokenBytes, Vocabulary } from "#engines/llama/output/Vocabulary.ts"
 
 const normal = 4
 const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes)

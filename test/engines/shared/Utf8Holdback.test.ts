@@ -1,7 +1,7 @@
 // Parts of characters wait; whatever the cut, the text is that of the whole bytes, without U+FFFD.
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { incompleteTail, Utf8Holdback } from "#engines/shared/Utf8Holdback.ts"
+import { incompleteTail, Utf8Holdback } from "#engines/shared/text/Utf8Holdback.ts"
 
 const cut = (bytes: Uint8Array, sizes: ReadonlyArray<number>): ReadonlyArray<Uint8Array> => {
   const parts: Array<Uint8Array> = []

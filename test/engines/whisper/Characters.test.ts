@@ -3,7 +3,7 @@
 import { rmSync } from "node:fs"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { TranscribeRequest, TranscriptionEngine } from "#engines/Engine.ts"
+import type { TranscribeRequest, TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
 import { readModel } from "#engines/whisper/WhisperModel.ts"
 import { collector, demoSpec, request } from "./support/demoModel.ts"

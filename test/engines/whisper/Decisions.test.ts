@@ -4,8 +4,8 @@ import fc from "fast-check"
 import * as Fallback from "#engines/shared/listening/Fallback.ts"
 import { choose, probability, seededRandom } from "#engines/shared/listening/Sampling.ts"
 import { interpolatedWords } from "#engines/shared/listening/Words.ts"
-import { nonSpeechTokens } from "#engines/whisper/NonSpeechTokens.ts"
 import { encodeHint, promptOf } from "#engines/whisper/Prompt.ts"
+import { nonSpeechTokens } from "#engines/whisper/rules/NonSpeechTokens.ts"
 import type { WhisperModel } from "#engines/whisper/WhisperModel.ts"
 
 const good: Fallback.Measures = { compressionRatio: 1.2, avgLogprob: -0.2, noSpeechProb: 0.01 }

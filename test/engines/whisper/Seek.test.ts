@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { MIN_ADVANCE_SECONDS, segmentsOf } from "#engines/whisper/Seek.ts"
+import { MIN_ADVANCE_SECONDS, segmentsOf } from "#engines/whisper/rules/Seek.ts"
 
 const layout = { endOfText: 100, timestampBegin: 110, maxInitialTimestamp: 50 }
 /** Seconds → timestamp token. */

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
-import type { EngineError } from "#engines/Engine.ts"
+import type { EngineError } from "#engines/protocol/Engine.ts"
 import { type OnnxSession, open, openEdited } from "#engines/shared/onnx/OnnxSession.ts"
 import { float32, toFloat32 } from "#engines/shared/onnx/Tensors.ts"
-import { shortAudioGraph } from "#engines/whisper/ShortAudio.ts"
+import { shortAudioGraph } from "#engines/whisper/rules/ShortAudio.ts"
 import { type ToyEncoderOptions, toyEncoder, toyMelBins, toyShape } from "./support/toyEncoder.ts"
 
 const folder = Effect.acquireRelease(

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { choose, seededRandom } from "#engines/shared/listening/Sampling.ts"
-import { segmentsOf } from "#engines/whisper/Seek.ts"
+import { segmentsOf } from "#engines/whisper/rules/Seek.ts"
 import {
   applyTimestampRules,
   suppressControls,
   suppressTimestamps,
   type TokenLayout,
-} from "#engines/whisper/TimestampRules.ts"
+} from "#engines/whisper/rules/TimestampRules.ts"
 
 // A small vocabulary in the published order: text 0–9, end of text 10, controls 11–14, 41 timestamps from 15.
 const layout: TokenLayout = { endOfText: 10, timestampBegin: 15, maxInitialTimestamp: 5 }

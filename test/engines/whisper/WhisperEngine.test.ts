@@ -2,7 +2,7 @@
 // in long files, and how it refuses what it can't load.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { EngineSpec, Segment, TranscribeRequest, TranscriptionEngine } from "#engines/Engine.ts"
+import type { EngineSpec, Segment, TranscribeRequest, TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { seededRandom } from "#engines/shared/listening/Sampling.ts"
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
 import { wordErrorRate } from "../../support/WordErrorRate.ts"

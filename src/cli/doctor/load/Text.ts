@@ -1,6 +1,6 @@
 // Text requests of the load client: prompts of which one token is wanted, replies that go on until they are stopped, and one
 // whole reply. All of them stream over /v1/completions, so that a prompt is exactly the text that is sent.
-import { eventReader } from "../../EventStream.ts"
+import { eventReader } from "../../shared/EventStream.ts"
 import { isAborted, postStream } from "./Http.ts"
 import type {
   PromptResult,

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs"
 import { cpus, freemem, loadavg, release, totalmem, type } from "node:os"
 import { Effect } from "effect"
-import { makeUtilization, processorName } from "#actors/HostProcessor.ts"
+import { makeUtilization, processorName } from "#actors/device/HostProcessor.ts"
 import { readCores } from "#actors/threads/ReadCores.ts"
 import type { Machine } from "../report/Document.ts"
 import { rounded } from "../report/Document.ts"

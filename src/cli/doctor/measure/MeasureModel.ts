@@ -1,10 +1,10 @@
 // One model from loading to its report: loads it on the private node, measures what its kind does, and reads what its engine's
 // process holds. A model that cannot be loaded or measured gets its reason in one line.
 import { Effect } from "effect"
-import type { Deployment } from "#actors/ModelRegistry.ts"
-import { privateBytesOf, residentBytesOf } from "#actors/ResidentMemory.ts"
-import type { ModelEntry } from "#domain/Model.ts"
-import { monotonicMs } from "#domain/Monotonic.ts"
+import { privateBytesOf, residentBytesOf } from "#actors/device/ResidentMemory.ts"
+import type { Deployment } from "#actors/model/ModelRegistry.ts"
+import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { describeTrial, mostOf, type ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import { type LoadClient, NotMeasured } from "../load/LoadClient.ts"
 import type { ModelReport } from "../report/Document.ts"

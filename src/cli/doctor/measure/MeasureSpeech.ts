@@ -1,8 +1,8 @@
 // Measures a speech model: first audio, real-time factor, and how many streams ("play-outs") the node admits at once and feeds
 // without a silence.
 import { Effect } from "effect"
-import type { ModelEntry } from "#domain/Model.ts"
-import { MAX_STREAM_LOAD } from "#domain/StreamLoad.ts"
+import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { MAX_STREAM_LOAD } from "#domain/models/StreamLoad.ts"
 import type { Voice } from "../load/Tasks.ts"
 import { rounded, type Speech, timesOf } from "../report/Document.ts"
 import { attempt, leftMs, type Measuring, withCores } from "./Measuring.ts"

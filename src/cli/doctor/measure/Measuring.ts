@@ -1,8 +1,8 @@
 // What every measurement of a model needs: the private node, the load client, the time that is left, and a list of what was not
 // measured to its end.
 import { Effect } from "effect"
-import { processorTimes } from "#actors/HostProcessor.ts"
-import { monotonicMs } from "#domain/Monotonic.ts"
+import { processorTimes } from "#actors/device/HostProcessor.ts"
+import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import type { LoadClient, NotMeasured } from "../load/LoadClient.ts"
 import type { Cores } from "../report/Document.ts"
 import { rounded } from "../report/Document.ts"

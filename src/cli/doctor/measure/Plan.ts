@@ -1,6 +1,6 @@
 // How the time of `edgewise doctor` is shared among the models, and which models need no measurement of their own. Pure.
-import type { Deployment } from "#actors/ModelRegistry.ts"
-import type { ModelEntry } from "#domain/Model.ts"
+import type { Deployment } from "#actors/model/ModelRegistry.ts"
+import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 
 /** Entries with the same weights and settings: one of them is measured. */
 export interface Group {

@@ -1,7 +1,7 @@
 // What limits a model, in sentences: only what the measured figures show. Pure; the thresholds are guesses that leave ten to
 // fifteen percent for the error of measurements of a few seconds.
-import { fullShare } from "#domain/LivePace.ts"
-import { MAX_STREAM_LOAD } from "#domain/StreamLoad.ts"
+import { fullShare } from "#domain/audio/LivePace.ts"
+import { MAX_STREAM_LOAD } from "#domain/models/StreamLoad.ts"
 import type { Cores, Machine, ModelReport, Speech, TextLevel, Transcription } from "./Document.ts"
 import { bytesShown, counted, msShown, orDash, shown } from "./Words.ts"
 

@@ -1,5 +1,5 @@
 // The report as people read it: the machine, what surrounds the models, a table for each kind, memory, and what limits. Pure.
-import { table } from "../../Output.ts"
+import { table } from "../../shared/Output.ts"
 import type { Document, ModelReport, Surrounding, Times } from "./Document.ts"
 import { bytesShown, counted, msShown, orDash, shown } from "./Words.ts"
 

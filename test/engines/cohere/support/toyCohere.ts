@@ -3,7 +3,7 @@
 import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import type { EngineSpec } from "#engines/Engine.ts"
+import type { EngineSpec } from "#engines/protocol/Engine.ts"
 import { seededRandom } from "#engines/shared/listening/Sampling.ts"
 import { ToyGraph } from "../../../support/ToyOnnxGraph.ts"
 

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { llamaGguf } from "#engines/llama/LlamaGguf.ts"
+import { llamaGguf } from "#engines/llama/model/LlamaGguf.ts"
 import { generateText, openText, textRequest } from "../../../support/EngineHarness.ts"
 import { writeToyLlama, writeToyQwen35 } from "../../../support/ToyGguf.ts"
 

@@ -1,9 +1,9 @@
 // The sampler against a plain one: exponentials in double precision, sorted, cut, and drawn by the same random number.
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import type { Sampling } from "#engines/Engine.ts"
 import { LogitSampler, leastReaching } from "#engines/llama/native/LogitSampler.ts"
 import { Rows } from "#engines/llama/native/Rows.ts"
+import type { Sampling } from "#engines/protocol/Engine.ts"
 import { seededRandom } from "#engines/shared/listening/Sampling.ts"
 
 const plain: Sampling = { temperature: 1, topP: 1, topK: 0, frequencyPenalty: 0, presencePenalty: 0, seed: 0 }

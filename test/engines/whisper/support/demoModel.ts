@@ -2,7 +2,13 @@
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
-import type { EngineSpec, Outlet, Segment, TranscribeRequest, TranscribeStarted } from "#engines/Engine.ts"
+import type {
+  EngineSpec,
+  Outlet,
+  Segment,
+  TranscribeRequest,
+  TranscribeStarted,
+} from "#engines/protocol/Engine.ts"
 
 const folder = new URL("../../../../models/whisper-demo-en/", import.meta.url)
 const path = (name: string) => fileURLToPath(new URL(name, folder))

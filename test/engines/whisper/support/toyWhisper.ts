@@ -4,14 +4,14 @@
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import type { EngineSpec } from "#engines/Engine.ts"
+import type { EngineSpec } from "#engines/protocol/Engine.ts"
 import { choose, seededRandom } from "#engines/shared/listening/Sampling.ts"
 import {
   applyTimestampRules,
   suppress,
   suppressControls,
   suppressTimestamps,
-} from "#engines/whisper/TimestampRules.ts"
+} from "#engines/whisper/rules/TimestampRules.ts"
 import { type ElementType, ToyGraph } from "../../../support/ToyOnnxGraph.ts"
 import { demoFile } from "./demoModel.ts"
 

@@ -1,0 +1,76 @@
+// What an engine process may do: read code, libraries and its own weights, write its own temporary folder and the compiled
+// code, use the machine's GPUs, and nothing else of the node. Called by EngineProcess.
+import { existsSync, readdirSync, realpathSync } from "node:fs"
+import { delimiter, join } from "node:path"
+import { type Confinement, type Grant, weightsGrant } from "#domain/process/Confinement.ts"
+import type { ProcessHome } from "#domain/process/ProcessHome.ts"
+
+export interface EngineSurroundings {
+  /** Its own folder. */
+  readonly room: string
+  readonly compiled: string | undefined
+  readonly home: ProcessHome | undefined
+  /** Weights. */
+  readonly files: ReadonlyArray<string>
+  /** As the process gets it. */
+  readonly env: NodeJS.ProcessEnv
+}
+
+const gibibyte = 1024 ** 3
+
+const devices = (): ReadonlyArray<string> => {
+  const names = readdirSync("/dev").filter((name) => name.startsWith("nvidia"))
+  return [...names, "dri", "kfd"].map((name) => join("/dev", name)).filter((path) => existsSync(path))
+}
+
+/** Where ONNX Runtime looks which devices there are; it warns about each of these that it cannot read. */
+const deviceLists = ["/sys/bus/pci/devices", "/sys/class/drm", "/sys/devices"]
+
+/** Where drivers of GPUs, and libraries of the operator's own, keep what they read. */
+const driverFolders = ["/opt", "/sys", "/etc/vulkan", "/etc/OpenCL", "/etc/nvidia", "/etc/glvnd"]
+
+/** Of variables that hold paths. */
+const pathsOf = (env: NodeJS.ProcessEnv): ReadonlyArray<string> =>
+  ["LD_LIBRARY_PATH", "CUDA_HOME", "VK_DRIVER_FILES"].flatMap((name) =>
+    (env[name] ?? "").split(delimiter).filter((path) => path.startsWith("/")),
+  )
+
+const forGpus = (env: NodeJS.ProcessEnv, present: ReadonlyArray<string>): ReadonlyArray<Grant> =>
+  present.length === 0
+    ? []
+    : [
+        ...present.map((path) => ({ path, access: "device" }) as const),
+        { path: "/dev/shm", access: "keep" },
+        ...driverFolders.map((path) => ({ path, access: "read" }) as const),
+        // Code that the driver has compiled for this GPU.
+        ...(env.HOME === undefined ? [] : [{ path: join(env.HOME, ".nv"), access: "keep" } as const]),
+      ]
+
+const realPathOf = (path: string): string => {
+  try {
+    return realpathSync(path)
+  } catch {
+    // Loading it will tell.
+    return path
+  }
+}
+
+export const engineConfinement = ({ compiled, env, files, home, room }: EngineSurroundings): Confinement => {
+  const present = process.platform === "linux" ? devices() : []
+  const closed = home?.closed ?? []
+  return {
+    // Memory is the ledger's matter (Device): a limit on what a model may allocate would have to be known before it is loaded.
+    limits: { openFiles: 4_096, fileBytes: gibibyte },
+    grants: [
+      { path: room, access: "keep" },
+      ...(compiled === undefined ? [] : [{ path: compiled, access: "keep" } as const]),
+      ...(home?.rings === undefined ? [] : [{ path: home.rings, access: "read" } as const]),
+      ...[...new Set(files.flatMap((file) => [file, realPathOf(file)]))].map((file) =>
+        weightsGrant(file, closed),
+      ),
+      ...[...deviceLists, ...pathsOf(env)].map((path) => ({ path, access: "read" }) as const),
+      ...forGpus(env, present),
+    ],
+    sockets: present.length === 0 ? "none" : "local",
+  }
+}

@@ -1,0 +1,377 @@
+// The requests of one model's engine from arrival to end: which wait, which have a slot, what each listener is sent, and the
+// model's counters. EngineHost owns it, reports when an engine is ready or has died, and passes on what engines send. Knows
+// nothing of processes. All of it runs in plain calls on the event loop.
+
+import { Effect } from "effect"
+import { CrashSuspects } from "#domain/models/CrashSuspects.ts"
+import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { NumberedMap } from "#domain/queues/UnorderedSet.ts"
+import { type Place, type Urgency, WaitingLine } from "#domain/queues/WaitingLine.ts"
+import { AtCapacity, EngineFailed, ModelUnavailable } from "#domain/wire/Errors.ts"
+import { EventKind, type RequestId, type ToEngine, type WireError } from "#engines/protocol/EngineProtocol.ts"
+import * as Tree from "../Tree.ts"
+import { type Flow, type Listener, type RunError, type RunOptions, runErrorOf } from "./EngineRequest.ts"
+import type { ModelMeters } from "./ModelMeters.ts"
+
+interface Job {
+  readonly request: unknown
+  readonly place: Place
+  readonly listener: Listener<unknown, unknown>
+  readonly resume: (exit: Effect.Effect<unknown, RunError>) => void
+  /** Set while the engine has it. */
+  id: RequestId | undefined
+  readonly askedAtMs: number
+  openedAtMs: number
+  /** When its last unit came; 0 before the first. */
+  unitAtMs: number
+  /** Set once nobody listens any more. */
+  cancelledAtMs: number | undefined
+  /** Whether its reader is too slow, so that the engine does nothing for it. */
+  paused: boolean
+}
+
+/** From the most urgent to the least. */
+const urgencies: ReadonlyArray<Urgency> = ["live", "interactive", "background"]
+
+export interface EngineRequestsOptions {
+  readonly entry: ModelEntry
+  readonly meters: ModelMeters
+  /** Whose requests the model's engines crashed over. */
+  readonly suspects?: CrashSuspects
+  /** Whether background work has to wait at present. */
+  readonly holdsBackground: () => boolean
+  /** To the engine of the moment; nobody gets it where there is none. */
+  readonly send: (message: ToEngine) => void
+  /**
+   * The most urgent request that the engine computes for has changed; undefined: there is none. Called before the
+   * request is sent to the engine.
+   */
+  readonly onWork?: (urgency: Urgency | undefined) => void
+}
+
+export interface RequestGauges {
+  readonly open: number
+  readonly waiting: number
+  /** Longest time between a request's cancelling and its slot being free, milliseconds. */
+  readonly slowestCancelMs: number
+}
+
+export class EngineRequests {
+  private readonly options: EngineRequestsOptions
+  private readonly entry: ModelEntry
+  private readonly meters: ModelMeters
+  private readonly suspects: CrashSuspects
+  private readonly line: WaitingLine<Job>
+  private readonly open = new NumberedMap<Job>()
+  /** Of the last engine that was ready. */
+  private slots = 0
+  private ready = false
+  private finished = false
+  private slowestCancelMs = 0
+  private backgroundStartedMs = Number.NEGATIVE_INFINITY
+  private interactiveStartedMs = Number.NEGATIVE_INFINITY
+  /** When a live session last asked for a slot. */
+  private liveAskedMs = Number.NEGATIVE_INFINITY
+  /** The interactive request that last had to wait for a slot. */
+  private lastWaiting = { user: "", atMs: Number.NEGATIVE_INFINITY }
+  private lastUsedMs = performance.now()
+  /** What `onWork` was last told. */
+  private worksAt: Urgency | undefined
+
+  constructor(options: EngineRequestsOptions) {
+    this.options = options
+    this.entry = options.entry
+    this.meters = options.meters
+    this.suspects = options.suspects ?? new CrashSuspects()
+    this.line = new WaitingLine(options.entry.runtime.waitingLine)
+  }
+
+  gauges(): RequestGauges {
+    return { open: this.open.size, waiting: this.line.length, slowestCancelMs: this.slowestCancelMs }
+  }
+
+  /** Whether a live session or another user needs the engine: then a long request should be short and repeated. */
+  isContended(user: string): boolean {
+    const { atMs, user: other } = this.lastWaiting
+    const nowMs = performance.now()
+    return nowMs - this.liveAskedMs < Tree.contendedMs || (other !== user && nowMs - atMs < Tree.contendedMs)
+  }
+
+  /** When there was last anything to do; undefined while there is. */
+  idleSinceMs(): number | undefined {
+    return this.open.size === 0 && this.line.length === 0 ? this.lastUsedMs : undefined
+  }
+
+  /** An engine serves so many requests side by side from now on; `pump` lets the first of them in. */
+  begin(slots: number, nowMs: number): void {
+    this.slots = slots
+    this.ready = true
+    this.lastUsedMs = nowMs
+  }
+
+  /**
+   * The engine has ended, and what it had is lost; requests that wait go on waiting for the next one.
+   * @param ofRequest whether one of its requests may have caused it
+   * @returns whether it was a crash of the engine's own, as far as is known: see CrashSuspects
+   */
+  crash(reason: EngineFailed["reason"], detail: string, ofRequest: boolean): boolean {
+    const present = ofRequest ? this.open.values().map(({ place }) => place.user) : []
+    const { counts } = this.suspects.crashed(present, performance.now())
+    this.lose(reason, detail)
+    return counts
+  }
+
+  private lose(reason: EngineFailed["reason"], detail: string): void {
+    this.ready = false
+    this.failOpen(reason, detail)
+  }
+
+  /** There will be no engine any more. */
+  finish(reason: EngineFailed["reason"], detail: string): void {
+    this.finished = true
+    this.lose(reason, detail)
+    for (const job of this.line.clear()) {
+      this.meters.outcomes.failed++
+      job.resume(Effect.fail(this.unavailable()))
+    }
+  }
+
+  /** Starts the requests that may start now: a slot is free, or held-back background work is no longer held. */
+  pump(): void {
+    while (this.canOpen()) {
+      const job = this.line.shift(
+        {
+          interactive: this.interactiveAllowed(),
+          background: this.backgroundAllowed(),
+          interactiveFirst: performance.now() - this.interactiveStartedMs >= Tree.interactivePatienceMs,
+        },
+        (waiting) => this.isHeld(waiting.place.user),
+      )
+      if (job === undefined) return
+      const refusal = this.refusal(job.place.user)
+      if (refusal === undefined) this.start(job)
+      else {
+        this.meters.outcomes.refused++
+        job.resume(Effect.fail(refusal))
+      }
+    }
+  }
+
+  /**
+   * Runs one request to its end. Waits for a slot in the model's bounded line; interruption leaves the line, or
+   * cancels in the engine and returns at once, the slot being free when the engine has confirmed.
+   */
+  run<Started, Unit, End>(
+    request: unknown,
+    listener: Listener<Started, Unit>,
+    { continues = false, urgency = "interactive", user = "" }: RunOptions = {},
+  ): Effect.Effect<End, RunError> {
+    return Effect.callback<unknown, RunError>((resume) => {
+      if (this.finished) return resume(Effect.fail(this.unavailable()))
+      const refusal = this.refusal(user)
+      if (refusal !== undefined) {
+        this.meters.outcomes.refused++
+        return resume(Effect.fail(refusal))
+      }
+      const job: Job = {
+        request,
+        place: { continues, urgency, user },
+        listener: listener as Listener<unknown, unknown>,
+        resume,
+        id: undefined,
+        askedAtMs: performance.now(),
+        openedAtMs: 0,
+        unitAtMs: 0,
+        cancelledAtMs: undefined,
+        paused: false,
+      }
+      if (urgency === "live") this.liveAskedMs = job.askedAtMs
+      if (this.mayStart(urgency) && !this.isHeld(user)) this.start(job)
+      else {
+        if (urgency === "interactive") this.lastWaiting = { user, atMs: job.askedAtMs }
+        const joined = this.line.join(job, job.place)
+        if (!joined.taken || joined.displaced !== undefined) this.meters.outcomes.refused++
+        if (!joined.taken) return resume(Effect.fail(this.atCapacity(user)))
+        joined.displaced?.resume(Effect.fail(this.atCapacity(joined.displaced.place.user)))
+        // All that waits before it may be held.
+        if (!this.suspects.isEmpty) this.pump()
+      }
+      return Effect.sync(() => this.abandon(job))
+    }) as Effect.Effect<End, RunError>
+  }
+
+  private atCapacity(user: string): AtCapacity {
+    const retryAfterMs = this.line.retryAfterMs(Math.max(1, this.slots), user)
+    return new AtCapacity({ model: this.entry.id, retryAfterMs })
+  }
+
+  private unavailable(): ModelUnavailable {
+    return new ModelUnavailable({ model: this.entry.id, retryAfterMs: Tree.reviveAfterMs })
+  }
+
+  /** For a user that is refused; undefined for all others. */
+  private refusal(user: string): ModelUnavailable | undefined {
+    if (this.suspects.isEmpty) return undefined
+    const retryAfterMs = this.suspects.refusedForMs(user, performance.now())
+    return retryAfterMs > 0 ? new ModelUnavailable({ model: this.entry.id, retryAfterMs }) : undefined
+  }
+
+  /** A user on probation is not served beside another one. */
+  private isHeld(user: string): boolean {
+    if (this.suspects.isEmpty) return false
+    const nowMs = performance.now()
+    if (!this.suspects.isOnProbation(user, nowMs)) return false
+    for (const { place } of this.open.values())
+      if (place.user !== user && this.suspects.isOnProbation(place.user, nowMs)) return true
+    return false
+  }
+
+  private canOpen(): boolean {
+    return this.ready && this.open.size < this.slots
+  }
+
+  /** Whether a newcomer may start at once: a slot is free for its kind, and no request waits that goes before it. */
+  private mayStart(urgency: Urgency): boolean {
+    if (!this.canOpen()) return false
+    if (urgency === "live") return true
+    if (this.line.hasInteractive) return false
+    return urgency === "interactive" ? this.interactiveAllowed() : this.backgroundAllowed()
+  }
+
+  private flow(job: Job, id: RequestId, paused: boolean): void {
+    job.paused = paused
+    this.tellWork()
+    this.options.send({ t: paused ? "pause" : "resume", id })
+  }
+
+  private openOf(urgency: Urgency): number {
+    let count = 0
+    for (const job of this.open.values()) if (job.place.urgency === urgency) count++
+    return count
+  }
+
+  /** Files leave one slot of several to live sessions while there are any: a caption must not wait for a file's window. */
+  private interactiveAllowed(): boolean {
+    if (this.slots === 1 || performance.now() - this.liveAskedMs > Tree.contendedMs) return true
+    return this.open.size - this.openOf("live") < this.slots - 1
+  }
+
+  /**
+   * Background work starts while no other request is served. On a busy node it still starts once in a while, or it would
+   * never end. It may hold all slots but one, and the only one where there is no other.
+   */
+  private backgroundAllowed(): boolean {
+    if (this.options.holdsBackground() || !this.interactiveAllowed()) return false
+    const background = this.openOf("background")
+    const others = this.open.size - background
+    if (others > 0 && performance.now() - this.backgroundStartedMs < Tree.backgroundPatienceMs) return false
+    return background < Math.max(1, this.slots - 1)
+  }
+
+  private start(job: Job): void {
+    const id = this.open.add(job)
+    job.id = id
+    job.openedAtMs = performance.now()
+    const { urgency } = job.place
+    if (urgency === "interactive") this.interactiveStartedMs = job.openedAtMs
+    if (urgency === "background") this.backgroundStartedMs = job.openedAtMs
+    else this.meters.queueWaitMs.record(job.openedAtMs - job.askedAtMs)
+    this.tellWork()
+    this.options.send({ t: "open", id, request: job.request })
+  }
+
+  private tellWork(): void {
+    const { onWork } = this.options
+    if (onWork === undefined) return
+    let most: Urgency | undefined
+    for (const { paused, place } of this.open.values())
+      if (!paused && (most === undefined || urgencies.indexOf(place.urgency) < urgencies.indexOf(most)))
+        most = place.urgency
+    if (most === this.worksAt) return
+    this.worksAt = most
+    onWork(most)
+  }
+
+  private abandon(job: Job): void {
+    if (this.line.leave(job)) {
+      this.meters.outcomes.cancelled++
+      return
+    }
+    if (job.id === undefined || this.open.get(job.id) !== job) return
+    job.cancelledAtMs = performance.now()
+    this.options.send({ t: "cancel", id: job.id })
+  }
+
+  /** One step message of the engine, at the time it came: a flat list of events, see engines/Wire. */
+  onStep(events: ReadonlyArray<unknown>, nowMs: number): void {
+    for (let i = 0; i + 2 < events.length; i += 3) {
+      const id = events[i] as RequestId
+      const kind = events[i + 1] as EventKind
+      if (kind === EventKind.text) {
+        this.onEvent(id, EventKind.unit, { text: events[i + 2], completionTokens: events[i + 3] }, nowMs)
+        i++
+      } else this.onEvent(id, kind, events[i + 2], nowMs)
+    }
+  }
+
+  /** One event of one request. A request that was cancelled here keeps its slot until its end arrives. */
+  private onEvent(id: RequestId, kind: EventKind, data: unknown, heardMs: number): void {
+    const job = this.open.get(id)
+    if (job === undefined) return
+    const wanted = job.cancelledAtMs === undefined
+    if (kind === EventKind.unit) {
+      if (!wanted) return
+      this.unitCame(job, heardMs)
+      job.listener.unit(data)
+      return
+    }
+    if (kind === EventKind.started) {
+      if (!wanted) return
+      const flow: Flow = {
+        pause: () => this.flow(job, id, true),
+        resume: () => this.flow(job, id, false),
+      }
+      job.listener.started(data, flow)
+      return
+    }
+    this.open.delete(id)
+    this.tellWork()
+    const nowMs = performance.now()
+    this.lastUsedMs = nowMs
+    this.line.observe(nowMs - job.openedAtMs)
+    // Before the request's own end is reported: a file that asks for its next window at once must not find the slot free
+    // that another request waits for.
+    this.pump()
+    if (job.cancelledAtMs !== undefined) {
+      this.slowestCancelMs = Math.max(this.slowestCancelMs, nowMs - job.cancelledAtMs)
+      this.meters.cancelToIdleMs.record(nowMs - job.cancelledAtMs)
+      this.meters.outcomes.cancelled++
+    } else if (kind === EventKind.end) {
+      this.meters.outcomes.done++
+      job.resume(Effect.succeed(data))
+    } else {
+      this.meters.outcomes.failed++
+      job.resume(Effect.fail(runErrorOf(this.entry.id, data as WireError)))
+    }
+  }
+
+  /** Once a step and request, with the time that the step's message came: no look at a clock of its own. */
+  private unitCame(job: Job, nowMs: number): void {
+    // Several units of one message are one to whoever waits for them.
+    if (job.unitAtMs === nowMs) return
+    if (job.unitAtMs > 0) this.meters.unitGapMs.record(nowMs - job.unitAtMs)
+    else if (job.place.urgency !== "background") this.meters.firstUnitMs.record(nowMs - job.askedAtMs)
+    job.unitAtMs = nowMs
+  }
+
+  private failOpen(reason: EngineFailed["reason"], detail: string): void {
+    const jobs = this.open.values()
+    this.open.clear()
+    this.tellWork()
+    for (const job of jobs) {
+      this.meters.outcomes[job.cancelledAtMs === undefined ? "failed" : "cancelled"]++
+      if (job.cancelledAtMs !== undefined) continue
+      job.resume(Effect.fail(new EngineFailed({ model: this.entry.id, reason, detail })))
+    }
+  }
+}

@@ -1,0 +1,170 @@
+// What the live sessions of a model cost its engine, by measurement, and so how many it follows and at which pace. Pure but
+// for its own counters; time comes in as numbers. LiveSessions owns one a model. What follows from the costs is LivePace's.
+//
+// By the utilization law the work a caption costs is the engine's busy time divided by the captions it finished,
+// whatever waited for what. Other work on the same engine makes captions take longer, and so counts as less capacity.
+import {
+  fits,
+  fullShare,
+  type LiveCost,
+  paceOf,
+  shareOfAll,
+  speakersThatFit,
+} from "#domain/audio/LivePace.ts"
+import type { CaptionFacts } from "#engines/protocol/Engine.ts"
+import type { LiveCall } from "./IncrementalTranscriber.ts"
+
+/** Work of one caption before any was measured, milliseconds: the demonstration model takes 20 to 50 of a busy core. */
+const assumedCaptionMs = 20
+
+/** The newest sixteenth counts as much as all before it: a change of load is seen after some ten captions. */
+const smoothing = 1 / 16
+/** Closings are fewer: one in half a minute of speech. */
+const closingSmoothing = 1 / 4
+
+/** A session that sent audio (or began) this recently is one that speaks. Longer than a pause between packets. */
+export const speakingMs = 2_000
+
+/** What is read of a session. */
+export interface Speaker {
+  /** Seconds of audio between two captions, as its client requested. */
+  readonly windowSeconds: number
+  /** When it last sent audio, or when it began. */
+  readonly heardAtMs: number
+}
+
+/** What the engine measured while it loaded, where captions are requests of their own. */
+export interface LoadSeed extends Omit<CaptionFacts, "seconds"> {
+  /** Audio of a closed piece, seconds. */
+  readonly closedSeconds: number
+}
+
+const smoothed = (mean: number | undefined, value: number, weight: number): number =>
+  mean === undefined ? value : mean + (value - mean) * weight
+
+export class LiveLoad {
+  private readonly seed: LoadSeed | undefined
+  private readonly speakers = new Set<Speaker>()
+  private readonly running: Record<LiveCall, number> = { closing: 0, caption: 0, final: 0 }
+  private chargedAtMs = 0
+  /** Busy time that no finished caption or piece has been charged with yet; calls at the same time share it. */
+  private readonly unchargedMs: Record<LiveCall, number> = { closing: 0, caption: 0, final: 0 }
+  private measuredMs: number | undefined
+  private closingMs: number | undefined
+
+  /** `seed`: captions are counted without the closing of pieces, whose work is counted by itself. */
+  constructor(seed?: LoadSeed) {
+    this.seed = seed
+    this.measuredMs = seed?.captionMs
+    this.closingMs = seed?.windowMs
+  }
+
+  /** Work of one caption, milliseconds. */
+  get windowMs(): number {
+    return this.measuredMs ?? assumedCaptionMs
+  }
+
+  /** What a speaker costs. `captions`: the load of the engine that makes the captions, where that is another one. */
+  cost(captions: LiveLoad = this): LiveCost {
+    const { closingMs = 0, seed } = this
+    const closingShare = seed === undefined ? 0 : closingMs / 1000 / seed.closedSeconds
+    return { captionMs: captions.windowMs, closingShare }
+  }
+
+  get sessions(): number {
+    return this.speakers.size
+  }
+
+  /** A call of the engine begins. */
+  began(nowMs: number, call: LiveCall): void {
+    this.charge(nowMs)
+    this.running[call]++
+  }
+
+  /** A call of the engine ended, for whatever reason. */
+  ended(nowMs: number, call: LiveCall): void {
+    this.charge(nowMs)
+    this.running[call]--
+  }
+
+  /**
+   * A session has a new caption, after so many calls. Two are a caption's: a piece or part that is full, and the newest rest.
+   * More are a backlog, which says nothing about what a caption costs: its work is left out.
+   */
+  windowDone(nowMs: number, calls: number): void {
+    this.charge(nowMs)
+    const { caption, closing, final } = this.unchargedMs
+    this.unchargedMs.caption = 0
+    if (this.seed === undefined) this.unchargedMs.closing = this.unchargedMs.final = 0
+    if (calls > 2) return
+    const costMs = this.seed === undefined ? caption + closing + final : caption
+    this.measuredMs = smoothed(this.measuredMs, costMs, smoothing)
+  }
+
+  /** A piece has been closed. */
+  closingDone(nowMs: number): void {
+    if (this.seed === undefined) return
+    this.charge(nowMs)
+    this.closingMs = smoothed(this.closingMs, this.unchargedMs.closing, closingSmoothing)
+    this.unchargedMs.closing = 0
+  }
+
+  private charge(nowMs: number): void {
+    const { caption, closing, final } = this.running
+    const all = caption + closing + final
+    if (all > 0) {
+      const each = (nowMs - this.chargedAtMs) / all
+      this.unchargedMs.caption += each * caption
+      this.unchargedMs.closing += each * closing
+      this.unchargedMs.final += each * final
+    }
+    this.chargedAtMs = nowMs
+  }
+
+  private windowsOf(nowMs: number, except?: Speaker): ReadonlyArray<number> {
+    return [...this.speakers].flatMap((speaker) =>
+      speaker !== except && nowMs - speaker.heardAtMs < speakingMs ? [speaker.windowSeconds] : [],
+    )
+  }
+
+  /** Share of the engine that the sessions take which speak now; 1 is all of it. */
+  share(nowMs: number, captions?: LiveLoad): number {
+    const windows = this.windowsOf(nowMs)
+    const cost = this.cost(captions)
+    return shareOfAll(
+      windows.map((seconds) => paceOf(seconds, windows, cost)),
+      cost,
+    )
+  }
+
+  /** Seconds of audio until the session's next caption. */
+  paceSeconds({ windowSeconds }: Speaker, nowMs: number, captions?: LiveLoad): number {
+    return paceOf(windowSeconds, this.windowsOf(nowMs), this.cost(captions))
+  }
+
+  /** How many speakers with captions every second the engine follows. */
+  speakersThatFit(captions?: LiveLoad): number {
+    return speakersThatFit(1, this.cost(captions))
+  }
+
+  /**
+   * Admits a session, or refuses it. The first is always admitted: no other is disturbed. `replaced` is a session that leaves
+   * as soon as this one has entered, and is not counted beside it.
+   */
+  enter(
+    speaker: Speaker,
+    nowMs: number,
+    { captions, replaced }: { readonly replaced?: Speaker | undefined; readonly captions?: LiveLoad } = {},
+  ): boolean {
+    // Sessions of the model that makes the captions work on it, too.
+    const taken = captions === undefined ? 0 : captions.share(nowMs)
+    const windows = [...this.windowsOf(nowMs, replaced), speaker.windowSeconds]
+    if (!fits(windows, this.cost(captions), fullShare - taken)) return false
+    this.speakers.add(speaker)
+    return true
+  }
+
+  leave(speaker: Speaker): void {
+    this.speakers.delete(speaker)
+  }
+}

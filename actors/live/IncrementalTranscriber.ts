@@ -1,0 +1,201 @@
+// Incremental transcription of a live session. Audio is transcribed in pieces as a file is (Transcriber): the final result is
+// what a file of exactly this audio gets, and the cost grows with the new audio only.
+//
+// A piece that is closed, i.e. fixed by its own audio however much follows, is transcribed once, without a draft, so it is
+// the file's piece to the bit. The open rest has captions until it is closed. Where an engine makes captions cheaply they
+// come from there and may be inexact (LiveCaptions). Elsewhere the open rest is transcribed anew for every caption, with
+// the tokens of the last one as a draft that the engine checks. The final pass takes no draft.
+// Called by LiveSession; knows no clock, no socket and no turns.
+import { Effect } from "effect"
+import { LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
+import { hypothesisOf, type LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
+import {
+  nothingPunctuated,
+  type Punctuating,
+  type PunctuationChoice,
+  punctuated,
+} from "#domain/language/Punctuated.ts"
+import type {
+  Segment,
+  TranscribeEnd,
+  TranscribeRequest,
+  TranscriptionEngine,
+} from "#engines/protocol/Engine.ts"
+import type { LiveAudio } from "./LiveAudio.ts"
+import { type Captioner, LiveCaptions } from "./LiveCaptions.ts"
+
+export interface HearingOptions {
+  readonly language: string | undefined
+  readonly prompt: string
+  readonly punctuation?: PunctuationChoice
+  /** Reuses nothing: every hypothesis is a fresh pass over all audio. For comparing, not for serving. */
+  readonly fromScratch: boolean
+}
+
+/** What a call of the engine is for: a piece that is closed, a caption of the open rest, or the final result. */
+export type LiveCall = "closing" | "caption" | "final"
+
+/** One call of the engine. */
+export type Transcribe<E> = (
+  request: TranscribeRequest,
+  onSegment: (segment: Segment) => void,
+  call: LiveCall,
+) => Effect.Effect<TranscribeEnd, E>
+
+/** Where the transcription stands, and what it knows there. */
+interface Place {
+  readonly position: number
+  readonly text: string
+  readonly language: string | undefined
+  readonly previousTokens: ReadonlyArray<number>
+  readonly punctuating: Punctuating
+}
+
+interface Step {
+  readonly place: Place
+  readonly tokens: ReadonlyArray<number>
+}
+
+/** So many streams a session: each of its samples (120 s of 16 kHz) could begin one. */
+const streamsPerSession = 2 ** 21
+let sessions = 0
+
+export class LiveHearing<E> {
+  private readonly firstStream = streamsPerSession * sessions++
+  private readonly audio: LiveAudio
+  private readonly options: HearingOptions
+  private readonly transcribe: Transcribe<E>
+  private readonly windowSamples: number
+  private readonly closedSamples: number
+  private readonly captions: LiveCaptions<E> | undefined
+  private readonly start: Place
+  private closed: Place
+  private calls = 0
+  /** Tokens of the last hypothesis, call by call from `closed` on. */
+  private drafts: ReadonlyArray<ReadonlyArray<number>> = []
+
+  constructor(
+    audio: LiveAudio,
+    facts: TranscriptionEngine["facts"],
+    options: HearingOptions,
+    transcribe: Transcribe<E>,
+    captioner?: Captioner<E>,
+  ) {
+    this.audio = audio
+    this.options = options
+    this.transcribe = transcribe
+    this.windowSamples = Math.floor(facts.windowSeconds * LISTEN_RATE_HZ)
+    this.closedSamples = Math.ceil((facts.closedSeconds ?? facts.windowSeconds) * LISTEN_RATE_HZ)
+    this.start = {
+      position: 0,
+      text: "",
+      language: options.language,
+      previousTokens: [],
+      punctuating: nothingPunctuated,
+    }
+    this.closed = this.start
+    this.captions =
+      captioner === undefined || options.fromScratch
+        ? undefined
+        : new LiveCaptions(audio, options, captioner, this.firstStream, nothingPunctuated)
+  }
+
+  /** Requests for captions since this was called last; where captions are not made apart, all requests. */
+  takeCalls(): number {
+    const calls = this.captions?.takeCalls() ?? this.calls
+    this.calls = 0
+    return calls
+  }
+
+  /** Whether captions come from another engine, which works while pieces are closed. */
+  get closesBeside(): boolean {
+    return this.captions?.isApart ?? false
+  }
+
+  /** Whether `close` would transcribe anything of the first `until` samples. */
+  hasToClose(until: number): boolean {
+    return !this.options.fromScratch && until - this.closed.position > this.closedSamples
+  }
+
+  /** A caption of the first samples, as many as `until` gives at the time when they are read. */
+  caption(until: () => number): Effect.Effect<LiveHypothesis, E> {
+    return Effect.suspend(() => this.captions?.caption(this.closed, until) ?? this.open(until(), false))
+  }
+
+  /** Transcribes what is closed in the first `until` samples. Interrupting it loses one call at most. */
+  close(until: number): Effect.Effect<void, E> {
+    return Effect.gen({ self: this }, function* (this: LiveHearing<E>) {
+      while (this.hasToClose(until)) {
+        const { position } = this.closed
+        const samples = this.audio.read(
+          position,
+          position + Math.min(this.closedSamples + 1, this.windowSamples),
+        )
+        const { place } = yield* this.step(this.closed, samples, { last: false, draft: [], call: "closing" })
+        this.closed = place
+        this.drafts = this.drafts.slice(1)
+        // A caption that is under way may still read what is closed now.
+        if (this.captions === undefined) this.audio.forgetBefore(place.position)
+      }
+    })
+  }
+
+  /** What the first `until` samples say. */
+  open(until: number, final: boolean): Effect.Effect<LiveHypothesis, E> {
+    return Effect.gen({ self: this }, function* (this: LiveHearing<E>) {
+      const drafts: Array<ReadonlyArray<number>> = []
+      const closed = this.options.fromScratch ? this.start : this.closed
+      let place = closed
+      while (place.position < until) {
+        const to = Math.min(until, place.position + this.windowSamples)
+        const draft = final || this.options.fromScratch ? [] : (this.drafts[drafts.length] ?? [])
+        const samples = this.audio.read(place.position, to)
+        const call = final ? "final" : "caption"
+        const step = yield* this.step(place, samples, { last: to === until, draft, call })
+        drafts.push(step.tokens)
+        place = step.place
+      }
+      this.drafts = drafts
+      const audioMs = Math.floor(samplesToMs(until, LISTEN_RATE_HZ))
+      return hypothesisOf(closed.text, place.text.slice(closed.text.length), {
+        language: place.language,
+        audioMs,
+      })
+    })
+  }
+
+  private step(
+    from: Place,
+    samples: Float32Array,
+    how: { readonly last: boolean; readonly draft: ReadonlyArray<number>; readonly call: LiveCall },
+  ): Effect.Effect<Step, E> {
+    return Effect.suspend(() => {
+      const request: TranscribeRequest = {
+        samples,
+        language: from.language,
+        prompt: this.options.prompt,
+        previousTokens: from.previousTokens,
+        temperature: 0,
+        punctuation: this.options.punctuation,
+        words: false,
+        last: how.last,
+        ...(this.options.fromScratch ? {} : { stream: this.firstStream + from.position }),
+        ...(how.draft.length === 0 ? {} : { draft: how.draft }),
+      }
+      this.calls++
+      const texts: Array<string> = []
+      const onSegment = (segment: Segment) => void texts.push(segment.text)
+      return Effect.map(this.transcribe(request, onSegment, how.call), (end) => {
+        // As for files: an engine that consumed nothing would be asked the same for ever.
+        const consumed =
+          end.consumedSamples > 0 ? Math.min(end.consumedSamples, samples.length) : samples.length
+        const { language, previousTokens } = end
+        const { punctuation } = this.options
+        const [shown, punctuating] = punctuated(punctuation, language, texts, from.punctuating)
+        const text = from.text + shown.join("")
+        const place = { position: from.position + consumed, text, language, previousTokens, punctuating }
+        return { place, tokens: end.tokens ?? [] }
+      })
+    })
+  }
+}

@@ -1,0 +1,162 @@
+// Captions of the open part of a live session, by requests that an engine answers cheaply and inexactly. The final result
+// does not come from here. Audio is captioned in parts of a few seconds, cut at quiet places: a part that is full is
+// transcribed once more and kept, the newest one is transcribed again for every caption. When a piece has been closed, its
+// text replaces what was captioned of it. Called by LiveHearing; knows no clock, no socket and no session.
+import { Effect } from "effect"
+import { LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
+import { hypothesisOf, type LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
+import { type Punctuating, type PunctuationChoice, punctuated } from "#domain/language/Punctuated.ts"
+import type { Segment, TranscribeEnd, TranscribeRequest } from "#engines/protocol/Engine.ts"
+import { firstPiece } from "#engines/shared/listening/QuietPoint.ts"
+import type { LiveAudio } from "./LiveAudio.ts"
+
+/** The engine that makes captions. */
+export interface Captioner<E> {
+  /** Longest audio of one request, seconds. */
+  readonly seconds: number
+  /** True for an engine other than the one of the final result: it works while that one closes pieces. */
+  readonly isApart: boolean
+  /** `request` is called when it is this request's turn: the newest audio is read then. */
+  readonly transcribe: (
+    request: () => TranscribeRequest,
+    onSegment: (segment: Segment) => void,
+  ) => Effect.Effect<TranscribeEnd, E>
+}
+
+/** The end of the last closed piece. */
+export interface CaptionStart {
+  readonly position: number
+  readonly text: string
+  readonly language: string | undefined
+  readonly previousTokens: ReadonlyArray<number>
+  readonly punctuating: Punctuating
+}
+
+interface CaptionOptions {
+  readonly prompt: string
+  readonly punctuation?: PunctuationChoice
+}
+
+/** With so much audio a detected language is kept for the next captions, seconds. A guess. */
+const detectionSeconds = 5
+
+export class LiveCaptions<E> {
+  private readonly audio: LiveAudio
+  private readonly options: CaptionOptions
+  private readonly captioner: Captioner<E>
+  /** Added to a position: names the audio from there on, see TranscribeRequest. */
+  private readonly firstStream: number
+  private readonly maxSamples: number
+  private start: CaptionStart | undefined
+  /** Where the newest part begins; text, tokens and punctuation of the parts before it. */
+  private at = 0
+  private text = ""
+  private language: string | undefined
+  private previousTokens: ReadonlyArray<number> = []
+  private punctuating: Punctuating
+  /** Tokens of the newest part's last caption. */
+  private draft: ReadonlyArray<number> = []
+  private calls = 0
+
+  constructor(
+    audio: LiveAudio,
+    options: CaptionOptions,
+    captioner: Captioner<E>,
+    firstStream: number,
+    punctuating: Punctuating,
+  ) {
+    this.audio = audio
+    this.options = options
+    this.captioner = captioner
+    this.firstStream = firstStream
+    this.maxSamples = Math.floor(captioner.seconds * LISTEN_RATE_HZ)
+    this.punctuating = punctuating
+  }
+
+  get isApart(): boolean {
+    return this.captioner.isApart
+  }
+
+  /** Requests since this was called last. */
+  takeCalls(): number {
+    const calls = this.calls
+    this.calls = 0
+    return calls
+  }
+
+  /** A caption of the audio behind `start`, up to what `until` gives when it is this caption's turn. */
+  caption(start: CaptionStart, until: () => number): Effect.Effect<LiveHypothesis, E> {
+    return Effect.gen({ self: this }, function* (this: LiveCaptions<E>) {
+      if (this.start !== start) this.begin(start)
+      this.audio.forgetBefore(start.position)
+      while (this.audio.total - this.at > this.maxSamples) yield* this.keepPart()
+      let end = this.at
+      const heard = yield* this.request(() => {
+        end = Math.min(until(), this.at + this.maxSamples)
+        return end
+      })
+      this.draft = heard.tokens
+      const open = this.text + heard.text
+      return hypothesisOf(start.text, open, {
+        language: heard.language,
+        audioMs: Math.floor(samplesToMs(end, LISTEN_RATE_HZ)),
+      })
+    })
+  }
+
+  private begin(start: CaptionStart): void {
+    this.start = start
+    this.at = start.position
+    this.text = ""
+    this.language = start.language ?? this.language
+    this.previousTokens = start.previousTokens
+    this.punctuating = start.punctuating
+    this.draft = []
+  }
+
+  /** Transcribes the newest part up to a quiet place, and begins another one there. */
+  private readonly keepPart = Effect.fnUntraced({ self: this }, function* (this: LiveCaptions<E>) {
+    const { at, maxSamples } = this
+    const samples = this.audio.read(at, at + maxSamples)
+    const searchSamples = Math.floor(maxSamples / 2)
+    const length = firstPiece(samples, { maxSamples, searchSamples, rateHz: LISTEN_RATE_HZ, last: false })
+    const heard = yield* this.request(() => at + length)
+    this.at = at + length
+    this.text += heard.text
+    this.previousTokens = heard.previousTokens
+    this.punctuating = heard.punctuating
+    this.draft = []
+  })
+
+  private request(until: () => number) {
+    const texts: Array<string> = []
+    let seconds = 0
+    const request = (): TranscribeRequest => {
+      const samples = this.audio.read(this.at, until())
+      seconds = samples.length / LISTEN_RATE_HZ
+      return {
+        samples,
+        language: this.language,
+        prompt: this.options.prompt,
+        previousTokens: this.previousTokens,
+        temperature: 0,
+        punctuation: this.options.punctuation,
+        words: false,
+        last: true,
+        timestamps: false,
+        caption: true,
+        stream: this.firstStream + this.at,
+        ...(this.draft.length === 0 ? {} : { draft: this.draft }),
+      }
+    }
+    this.calls++
+    const onSegment = (segment: Segment) => void texts.push(segment.text)
+    return Effect.map(this.captioner.transcribe(request, onSegment), (end) => {
+      const { language, previousTokens } = end
+      if (seconds >= detectionSeconds) this.language = language
+      const { punctuation } = this.options
+      const [shown, punctuating] = punctuated(punctuation, language, texts, this.punctuating)
+      return { text: shown.join(""), language, previousTokens, punctuating, tokens: end.tokens ?? [] }
+    })
+  }
+}

@@ -1,0 +1,242 @@
+// One live session: frames go in at any size, hypotheses come out at the window's pace, and a last word at the end.
+// At most one transcription is in flight and the newest audio wins: what a slow engine could not keep up with is heard
+// in one go. Made by LiveSessions, driven by the live endpoints; knows no socket, no account and no event's name.
+//
+// A session only ever holds its audio (bounded by its limit) and the newest hypothesis: who reads too slowly misses
+// hypotheses in between, and nothing piles up.
+import { Effect, Fiber } from "effect"
+import { LISTEN_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/audio/Audio.ts"
+import { type LiveHypothesis, silence } from "#domain/audio/LiveTranscript.ts"
+import { monotonicMs } from "#domain/queues/Monotonic.ts"
+import type { LiveHearing } from "./IncrementalTranscriber.ts"
+import type { LiveAudio } from "./LiveAudio.ts"
+import { Signal } from "./Signal.ts"
+
+/** Why a session's audio ends. */
+export type LiveEnd = "stop" | "limit" | "idle" | "drain"
+
+/** The specification: a session carries at most 120 seconds. */
+export const limitSeconds = 120
+/** The contract: a session without a frame for this long ends. */
+export const idleMs = 60_000
+
+/** The end of the window that `total` samples have begun: windows lie on a grid, however late the one before was. */
+export const nextWindow = (total: number, windowSamples: number): number =>
+  (Math.floor(total / windowSamples) + 1) * windowSamples
+
+export interface LiveWord {
+  readonly hypothesis: LiveHypothesis
+  readonly end: LiveEnd
+}
+
+/** What a session tells the ledger of its engine. */
+export interface LiveReport {
+  /** Audio came. */
+  readonly heard: (nowMs: number) => void
+  /**
+   * There is a caption, or the final result, after so many calls of the engine. `lagMs` is how long ago the last frame came
+   * that it covers.
+   */
+  readonly windowDone: (nowMs: number, calls: number, lagMs: number, final: boolean) => void
+  /** Seconds of audio until the next caption; absent: always the session's window. */
+  readonly paceSeconds?: () => number
+}
+
+export class LiveSession<E> {
+  private readonly audio: LiveAudio
+  private readonly hearing: LiveHearing<E>
+  private readonly windowSamples: number
+  private readonly report: LiveReport
+  /** True for a failure that only means: not now. */
+  private readonly isBusy: (error: E) => boolean
+  private readonly due = new Signal()
+  private readonly ended = new Signal()
+  private readonly news = new Signal()
+  private rouse: (() => void) | undefined
+  private end: LiveEnd | undefined
+  private dueAt: number
+  private frameAtMs: number
+  private newest = silence
+  private runs = false
+  private hasRun = false
+  private closing: Fiber.Fiber<void, E> | undefined
+
+  constructor(
+    audio: LiveAudio,
+    hearing: LiveHearing<E>,
+    windowSeconds: number,
+    report: LiveReport,
+    isBusy: (error: E) => boolean,
+    nowMs: number,
+  ) {
+    this.audio = audio
+    this.hearing = hearing
+    this.windowSamples = secondsToSamples(windowSeconds, LISTEN_RATE_HZ)
+    this.report = report
+    this.isBusy = isBusy
+    this.frameAtMs = nowMs
+    this.dueAt = this.windowSamples
+  }
+
+  /** Samples taken so far. */
+  get samples(): number {
+    return this.audio.total
+  }
+
+  get seconds(): number {
+    return this.audio.total / LISTEN_RATE_HZ
+  }
+
+  /** The newest hypothesis. */
+  get hypothesis(): LiveHypothesis {
+    return this.newest
+  }
+
+  get hasEnded(): boolean {
+    return this.end !== undefined
+  }
+
+  /** Whether it asks nothing of its engine any more: its `run` has ended, or it has without one. */
+  get isOver(): boolean {
+    return this.runs ? this.hasRun : this.hasEnded
+  }
+
+  /** Takes 16 kHz s16 little-endian, an even number of bytes; ignored once the session has ended. */
+  push(bytes: Uint8Array, nowMs: number): void {
+    if (this.end !== undefined) return
+    this.frameAtMs = nowMs
+    if (bytes.length === 0) return
+    this.audio.append(bytes)
+    this.report.heard(nowMs)
+    if (this.audio.isFull) this.stop("limit")
+    else if (this.audio.total >= this.dueAt) this.due.set()
+    this.roused()
+  }
+
+  /** No audio follows; the first reason stands. */
+  stop(end: LiveEnd): void {
+    if (this.end !== undefined) return
+    this.end = end
+    this.ended.set()
+    this.due.set()
+    this.roused()
+  }
+
+  /** `rouse` is called with the first audio, or with the end of a session that had none: until then nobody need run. */
+  whenRoused(rouse: () => void): void {
+    this.rouse = rouse
+  }
+
+  private roused(): void {
+    const wake = this.rouse
+    this.rouse = undefined
+    wake?.()
+  }
+
+  /** Completes when there is a newer hypothesis than when it completed last. */
+  get nextHypothesis(): Effect.Effect<LiveHypothesis> {
+    return Effect.map(this.news.wait, () => {
+      this.news.clear()
+      return this.newest
+    })
+  }
+
+  /** Transcribes until the session ends, then once more: the final result. */
+  get run(): Effect.Effect<LiveWord, E> {
+    return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
+      this.runs = true
+      for (;;) {
+        yield* this.due.wait
+        if (this.end !== undefined) break
+        this.due.clear()
+        this.dueAt = Number.POSITIVE_INFINITY
+        this.planNext(yield* this.window)
+      }
+      // What it closes is needed now.
+      if (this.closing !== undefined) yield* Fiber.join(this.closing)
+      const { total } = this.audio
+      const heardAtMs = this.frameAtMs
+      const hypothesis = yield* this.hearing.open(total, true)
+      yield* this.tell(hypothesis, heardAtMs, true)
+      return { hypothesis, end: this.end }
+    }).pipe(
+      Effect.ensuring(
+        Effect.sync(() => {
+          this.hasRun = true
+        }),
+      ),
+    )
+  }
+
+  /** The next caption is due with the end of the window that `until` samples have begun, or later where they cost much. */
+  private planNext(until: number): void {
+    const paceSamples = secondsToSamples(this.report.paceSeconds?.() ?? 0, LISTEN_RATE_HZ)
+    this.dueAt =
+      paceSamples > this.windowSamples ? until + paceSamples : nextWindow(until, this.windowSamples)
+    if (this.audio.total >= this.dueAt) this.due.set()
+  }
+
+  /** Ends a session that has had no frame for too long; LiveSessions asks every now and then. */
+  endIfIdle(nowMs: number): void {
+    if (nowMs - this.frameAtMs >= idleMs) this.stop("idle")
+  }
+
+  /**
+   * One caption; gives the samples that it covers, as far as that was settled. The end of the session interrupts the
+   * caption of the open part, which is transcribed anew for the final result; what is closed by then counts for both. An
+   * engine at capacity costs this caption and nothing else.
+   */
+  private get window(): Effect.Effect<number, E> {
+    return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
+      let until = this.audio.total
+      let heardAtMs = this.frameAtMs
+      yield* this.closeUntil(until).pipe(this.unlessBusy)
+      const newest = () => {
+        until = this.audio.total
+        heardAtMs = this.frameAtMs
+        return until
+      }
+      const hypothesis = yield* Effect.raceFirst(
+        this.hearing.caption(newest).pipe(this.unlessBusy),
+        Effect.as(this.ended.wait, undefined),
+      )
+      if (hypothesis === undefined) return until
+      yield* this.tell(hypothesis, heardAtMs, false)
+      this.news.set()
+      return until
+    })
+  }
+
+  /** Closes pieces before the next caption, or, where captions come from another engine, while they go on. */
+  private closeUntil(until: number): Effect.Effect<void, E> {
+    return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
+      if (!this.hearing.closesBeside) return yield* this.hearing.close(until)
+      const { closing } = this
+      if (closing !== undefined) {
+        if (closing.pollUnsafe() === undefined) return
+        this.closing = undefined
+        yield* Fiber.join(closing)
+      }
+      if (!this.hearing.hasToClose(until)) return
+      this.closing = yield* Effect.forkChild(this.hearing.close(until).pipe(this.unlessBusy))
+    })
+  }
+
+  private readonly unlessBusy = <A>(work: Effect.Effect<A, E>): Effect.Effect<A | undefined, E> =>
+    Effect.catchIf(
+      work,
+      (error) => this.isBusy(error),
+      () => Effect.succeed(undefined),
+    )
+
+  private tell(hypothesis: LiveHypothesis, heardAtMs: number, final: boolean): Effect.Effect<void> {
+    return Effect.map(monotonicMs, (nowMs) => {
+      this.newest = hypothesis
+      this.report.windowDone(nowMs, this.hearing.takeCalls(), nowMs - heardAtMs, final)
+    })
+  }
+}
+
+/** Milliseconds of audio that are left of a session. */
+export const remainingMs = (samples: number): number =>
+  limitSeconds * 1000 - Math.floor(samplesToMs(samples, LISTEN_RATE_HZ))

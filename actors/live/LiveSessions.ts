@@ -1,0 +1,192 @@
+// The live sessions of a node: admits one where its model's engine has room by measurement, and gives it its turns.
+// The live endpoints ask here; what they get belongs to their scope. One desk a model; models share nothing.
+import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
+import { LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
+import { monotonicMs, monotonicMsOf } from "#domain/queues/Monotonic.ts"
+import { AtCapacity, ModelNotLoaded } from "#domain/wire/Errors.ts"
+import { Drain } from "../Drain.ts"
+import { admitNew } from "../device/MemoryPressureLevel.ts"
+import type { RunError } from "../engine/EngineRequest.ts"
+import { ModelRegistry } from "../model/ModelRegistry.ts"
+import type { Speaker } from "./EngineLoad.ts"
+import { type HearingOptions, LiveHearing } from "./IncrementalTranscriber.ts"
+import { LiveAudio } from "./LiveAudio.ts"
+import { LiveSession, limitSeconds } from "./LiveSession.ts"
+import { isBusy, makeDesks } from "./ModelQueues.ts"
+
+export interface LiveRequest extends HearingOptions {
+  readonly model: string
+  /** Seconds of new audio between two hypotheses. */
+  readonly windowSeconds: number
+  /** The place that the same client gives up for this one. */
+  readonly replaces?: LivePlace
+}
+
+export type LiveError = RunError | ModelNotLoaded
+
+/** What the sessions of a place have taken of the engine. */
+export interface EngineUse {
+  readonly calls: number
+  readonly engineMs: number
+}
+
+export interface LivePlace {
+  readonly spent: EngineUse
+  /** As the load of its engine counts it. */
+  readonly speaker: Speaker
+  /** A fresh session, which ends by itself when it is idle or the node stops. Its `run` is the caller's to fork. */
+  readonly begin: (nowMs: number) => LiveSession<LiveError>
+  /** False once a reload has removed or replaced its model: what is begun here ends here, and then the model ends. */
+  readonly isCurrent: () => boolean
+}
+
+/** A place as the sweep sees it. */
+interface Held {
+  readonly isCurrent: () => boolean
+  /** Sessions that have begun. Those that are over are dropped when the sweep comes. */
+  readonly sessions: Set<LiveSession<LiveError>>
+  /** Lets the model end. */
+  readonly release: Effect.Effect<void>
+}
+
+/** Sessions of one model, speaking or not. A guess: about 50 MB of sockets and buffers of one second. */
+const maxSessions = 2_000
+/** When a refused session may try again: sessions last at most two minutes. A guess. */
+const retryAfterMs = 5_000
+
+/** How often idle sessions are looked for: the contract's 60 s are met within 2 %. */
+const sweepMs = 1_000
+
+export class LiveSessions extends Context.Service<
+  LiveSessions,
+  {
+    /**
+     * A place for sessions, one at a time, or why there is none: refused by the model, or by the measured load of its
+     * engine. Loads a model that waits for its first request. The place is given back with the scope.
+     */
+    readonly open: (request: LiveRequest) => Effect.Effect<LivePlace, LiveError, Scope.Scope>
+    /** By model: sessions, the share of the engine that they take, and the number of speakers that it follows. */
+    readonly gauges: (
+      nowMs: number,
+    ) => ReadonlyMap<string, { readonly sessions: number; readonly share: number; readonly fit: number }>
+    /** Drops what was measured of these models: their engines are others now, or none. Open sessions go on. */
+    readonly forget: (which: (model: string) => boolean) => void
+  }
+>()("edgewise/actors/LiveSessions") {
+  static readonly layer: Layer.Layer<LiveSessions, never, ModelRegistry | Drain> = Layer.effect(
+    LiveSessions,
+    Effect.suspend(() => make),
+  )
+}
+
+const make = Effect.gen(function* () {
+  const registry = yield* ModelRegistry
+  const desks = makeDesks(registry)
+
+  /** All that run. One fiber looks after all of them: a fiber each would be most of what a silent session costs. */
+  const running = new Set<LiveSession<LiveError>>()
+
+  /** All places: one that waits for its next session must not keep a model that has been replaced. */
+  const places = new Set<Held>()
+
+  const sweep = Effect.gen(function* () {
+    const nowMs = yield* monotonicMs
+    for (const session of running) session.endIfIdle(nowMs)
+    for (const place of places) {
+      for (const session of place.sessions) if (session.isOver) place.sessions.delete(session)
+      if (place.sessions.size > 0 || place.isCurrent()) continue
+      places.delete(place)
+      yield* place.release
+    }
+  })
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(sweepMs), sweep)))
+  const drained = Effect.map((yield* Drain).closing, () => {
+    for (const session of running) session.stop("drain")
+  })
+  yield* Effect.forkScoped(drained)
+
+  return LiveSessions.of({
+    open: Effect.fnUntraced(function* (request) {
+      yield* admitNew
+      const model = registry.model(request.model)
+      if (model === undefined) return yield* new ModelNotLoaded({ model: request.model })
+      // All windows of a session go to the same engine, also where a reload replaces the model.
+      const hold = yield* Scope.fork(yield* Effect.scope)
+      yield* Scope.provide(Effect.andThen(model.hold, model.keep), hold)
+      const served = yield* desks.serve(model, request)
+      const draft = yield* Scope.provide(desks.draftOf(model, request), hold)
+      const { load } = served.desk
+      const captions = draft?.desk.load
+      const held: Held = {
+        isCurrent: () =>
+          registry.model(request.model) === model &&
+          (draft === undefined || registry.model(draft.model.view().entry.id) === draft.model),
+        sessions: new Set(),
+        release: Scope.close(hold, Exit.void),
+      }
+      const clock = yield* Clock.Clock
+      const nowMs = monotonicMsOf(clock)
+      const speaker = { windowSeconds: request.windowSeconds, heardAtMs: nowMs }
+      const entering = {
+        replaced: request.replaces?.speaker,
+        ...(captions === undefined ? {} : { captions }),
+      }
+      yield* Effect.acquireRelease(
+        Effect.suspend(() =>
+          load.sessions < maxSessions && load.enter(speaker, nowMs, entering)
+            ? Effect.void
+            : Effect.fail(new AtCapacity({ model: request.model, retryAfterMs })),
+        ),
+        () => Effect.sync(() => load.leave(speaker)),
+      )
+      places.add(held)
+      yield* Effect.addFinalizer(() => Effect.sync(() => places.delete(held)))
+      const report = {
+        heard: (atMs: number) => {
+          speaker.heardAtMs = atMs
+        },
+        windowDone: (atMs: number, calls: number, lagMs: number, final: boolean) => {
+          // Where captions are requests of their own, the final result says nothing about their cost.
+          const isApart = draft !== undefined || served.facts.captions !== undefined
+          if (!final || !isApart) (captions ?? load).windowDone(atMs, calls)
+          model.view().meters.deltaLagMs.record(lagMs)
+        },
+        paceSeconds: () => load.paceSeconds(speaker, monotonicMsOf(clock), captions),
+      }
+      let current: LiveSession<LiveError> | undefined
+      const leave = () => {
+        if (current !== undefined) running.delete(current)
+      }
+      yield* Effect.addFinalizer(() => Effect.sync(leave))
+      const spent = { calls: 0, engineMs: 0 }
+      return {
+        spent,
+        isCurrent: held.isCurrent,
+        speaker,
+        begin: (beganAtMs) => {
+          leave()
+          const audio = new LiveAudio(limitSeconds * LISTEN_RATE_HZ)
+          const hearing = new LiveHearing(
+            audio,
+            served.facts,
+            request,
+            desks.transcribeAt(served, request, spent),
+            desks.captionerOf(served, draft, request, spent),
+          )
+          current = new LiveSession(audio, hearing, request.windowSeconds, report, isBusy, beganAtMs)
+          running.add(current)
+          held.sessions.add(current)
+          return current
+        },
+      }
+    }),
+    gauges: (nowMs) =>
+      new Map(
+        [...desks.all()].map(([model, { load }]) => [
+          model,
+          { sessions: load.sessions, share: load.share(nowMs), fit: load.speakersThatFit() },
+        ]),
+      ),
+    forget: desks.forget,
+  })
+})

@@ -1,0 +1,73 @@
+// The segments of one engine call with the punctuation that the caller asked for. Made by the file transcriber for each
+// call; knows no engine and no audio.
+
+import type { TranscriptSegment } from "#domain/audio/Transcript.ts"
+import {
+  nothingPunctuated,
+  type Punctuating,
+  type PunctuationChoice,
+  punctuated,
+} from "#domain/language/Punctuated.ts"
+import { interpolatedWords } from "#engines/shared/listening/Words.ts"
+
+const isBlank = (text: string): boolean => text.trim() === ""
+
+/** Word times are interpolated from the text, so they follow it. */
+const withText = (segment: TranscriptSegment, text: string, language: string): TranscriptSegment => {
+  if (text === segment.text) return segment
+  const words =
+    segment.words === undefined
+      ? {}
+      : { words: interpolatedWords(text, segment.start, segment.end, language) }
+  return { ...segment, text, ...words }
+}
+
+export class SegmentPunctuation {
+  private readonly choice: PunctuationChoice
+  private readonly language: string
+  /** Segments of a piece that is not complete: whether the model punctuates it is not known yet. */
+  private piece: Array<TranscriptSegment> = []
+  private current: Punctuating
+
+  constructor(choice: PunctuationChoice, language: string, state: Punctuating = nothingPunctuated) {
+    this.choice = choice
+    this.language = language
+    this.current = state
+  }
+
+  /** Where the text stands after the pieces that are complete. */
+  get state(): Punctuating {
+    return this.current
+  }
+
+  /** The segments that are now certain; only those of a piece that may get punctuation wait for its end. */
+  push(segment: TranscriptSegment): ReadonlyArray<TranscriptSegment> {
+    if (this.choice !== true) return this.shown([segment])
+    const complete =
+      this.piece.length > 0 && this.piece[0]!.windowStart !== segment.windowStart ? this.end() : []
+    this.piece.push(segment)
+    return complete
+  }
+
+  /** The engine's call has ended, or a piece of it. */
+  end(): ReadonlyArray<TranscriptSegment> {
+    const { piece } = this
+    this.piece = []
+    return piece.length === 0 ? [] : this.shown(piece)
+  }
+
+  /** A segment of which nothing is left is none. */
+  private shown(segments: ReadonlyArray<TranscriptSegment>): ReadonlyArray<TranscriptSegment> {
+    if (this.choice === undefined) return segments
+    const [texts, state] = punctuated(
+      this.choice,
+      this.language,
+      segments.map(({ text }) => text),
+      this.current,
+    )
+    this.current = state
+    return segments.flatMap((segment, at) =>
+      isBlank(texts[at]!) ? [] : [withText(segment, texts[at]!, this.language)],
+    )
+  }
+}

@@ -1,0 +1,98 @@
+// Compares, once a second, what the node, its engines and its decoders hold with the memory budget, and does what the ladder says.
+// The only caller of the ladder's `observe`; a test brings its own readings.
+import { Effect, Layer, Option } from "effect"
+import { Decoder } from "#audio/Decoder.ts"
+import { victimsOf } from "#domain/models/Eviction.ts"
+import { isAtLeast, type Rung } from "#domain/models/MemoryLevel.ts"
+import { Device, hostId } from "../device/Device.ts"
+import { MemoryLadder } from "../device/MemoryPressureLevel.ts"
+import { privateBytesOf, residentBytesOf } from "../device/ResidentMemory.ts"
+import * as Tree from "../Tree.ts"
+import { ModelRegistry } from "./ModelRegistry.ts"
+import type { ModelView } from "./ModelSnapshot.ts"
+import { Redeployment } from "./Redeployment.ts"
+
+export interface MemoryWatchOptions {
+  /** Bytes in use; absent: what this process, its engines and its decoders have for themselves, asked of the system. */
+  readonly usedBytes?: () => number
+  readonly everyMs?: number
+  /** Whether idle models may be unloaded. */
+  readonly evicts?: boolean
+}
+
+/** The decoder processes that run now; none where there is no decoder. */
+export const decoderPids: Effect.Effect<() => ReadonlyArray<number>> = Effect.map(
+  Effect.serviceOption(Decoder),
+  Option.match({ onNone: () => () => [], onSome: ({ pids }) => pids }),
+)
+
+const sumOf = (pids: ReadonlyArray<number>, bytesOf: (pid: number) => number): number =>
+  pids.reduce((sum, pid) => sum + bytesOf(pid), 0)
+
+/**
+ * Resident bytes of this process, of every engine process and of the decoder processes. Shared pages count once for each.
+ */
+export const heldByNode = (views: ReadonlyArray<ModelView>, decoders: ReadonlyArray<number>): number =>
+  views.reduce(
+    // A thread's memory is this process's own.
+    (sum, { entry, host }) => sum + (entry.runtime.isolation === "thread" ? 0 : (host?.heldBytes() ?? 0)),
+    process.memoryUsage.rss() + sumOf(decoders, residentBytesOf),
+  )
+
+/** What a rung asks of models: no caches, and idle ones go, one at a time: the next reading tells if that was enough. */
+const apply = (
+  registry: ModelRegistry["Service"],
+  leaving: ReadonlyArray<ModelView>,
+  rung: Rung,
+  evicts: boolean,
+): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const isLean = isAtLeast(rung, "lean")
+    const views = registry.all()
+    for (const { host } of [...views, ...leaving]) host?.lean(isLean)
+    if (!evicts || !isLean) return Effect.void
+    const idle = views.flatMap(({ entry }) => registry.model(entry.id)?.evictable(hostId) ?? [])
+    const cheapest = victimsOf(idle, 1)?.[0]
+    const model = cheapest === undefined ? undefined : registry.model(cheapest.id)
+    return model === undefined
+      ? Effect.void
+      : Effect.asVoid(model.retire("requests: the node's memory is nearly full"))
+  })
+
+/** Of that, what the system could not take back by dropping mapped files: what a full node dies of. */
+export const privateOfNode = (views: ReadonlyArray<ModelView>, decoders: ReadonlyArray<number>): number =>
+  views.reduce(
+    (sum, { host }) => sum + (host?.privateBytes() ?? 0),
+    // 0 where the system does not tell it apart.
+    (privateBytesOf(process.pid) || process.memoryUsage.rss()) + sumOf(decoders, privateBytesOf),
+  )
+
+export const memoryWatch = (
+  options: MemoryWatchOptions = {},
+): Layer.Layer<never, never, Device | MemoryLadder | ModelRegistry | Redeployment> =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const registry = yield* ModelRegistry
+      const redeployment = yield* Redeployment
+      const ladder = yield* MemoryLadder
+      const { budgetBytes } = (yield* Device).host()
+      const decoders = yield* decoderPids
+      const usedBytes =
+        options.usedBytes ?? (() => privateOfNode([...registry.all(), ...redeployment.leaving()], decoders()))
+      let before: Rung = "calm"
+      const look = Effect.gen(function* () {
+        const share = usedBytes() / budgetBytes
+        const rung = ladder.observe(share)
+        if (rung !== before) {
+          const facts = { from: before, to: rung, percent: Math.round(share * 100) }
+          yield* Effect.logWarning("memory ladder").pipe(Effect.annotateLogs(facts))
+          before = rung
+          yield* apply(registry, redeployment.leaving(), rung, options.evicts ?? false)
+        } else if (rung !== "calm")
+          yield* apply(registry, redeployment.leaving(), rung, options.evicts ?? false)
+      })
+      yield* Effect.forkScoped(
+        Effect.forever(Effect.andThen(look, Effect.sleep(options.everyMs ?? Tree.memoryWatchMs))),
+      )
+    }),
+  )

@@ -1,0 +1,164 @@
+// What an operator is told of one model's life: a log line and a mark among the engine's output for each event, and the
+// engine's own lines at their level. Called by Model as things happen; decides nothing.
+
+import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { placementOf } from "#domain/models/Placement.ts"
+import type { OperatorLine } from "#domain/process/OperatorLog.ts"
+import { logEvents } from "#domain/process/OperatorLog.ts"
+import { describeThreads, type ThreadChoice } from "#domain/threads/ThreadChoice.ts"
+import type { InsufficientMemory } from "#domain/wire/Errors.ts"
+import { type Grant, hostId } from "../device/Device.ts"
+import type { HostEvent } from "../engine/EngineHost.ts"
+import { EngineOutput } from "../engine/EngineOutput.ts"
+
+/** Lines of an engine that are logged a second; the ring keeps more. A guess: a crash's first lines say why. */
+const outputLinesASecond = 10
+
+/** How old an engine's last error may be to count as the cause of its death. A guess. */
+const causeWithinMs = 2_000
+
+const megabytes = (bytes: number): number => Math.ceil(Math.max(0, bytes) / 1024 ** 2)
+
+export class ModelNews {
+  readonly output: EngineOutput
+  private readonly entry: ModelEntry
+  private readonly say: (line: OperatorLine) => void
+  private device: string
+
+  /** `output` is that of the model that this one replaces: lines keep their numbers. */
+  constructor(entry: ModelEntry, say: (line: OperatorLine) => void, output?: EngineOutput) {
+    this.entry = entry
+    this.say = say
+    this.device = placementOf(entry) === "nvidia" ? "gpu" : hostId
+    this.output =
+      output ??
+      new EngineOutput(({ level, stream, text }) =>
+        say({
+          event: "engine output",
+          level,
+          model: entry.id,
+          reason: text,
+          facts: { stream },
+          aSecond: outputLinesASecond,
+        }),
+      )
+  }
+
+  /** The model's place on a device, for the lines that follow. */
+  placed(grant: Grant): void {
+    this.device = [...grant.held().keys()].find((id) => id !== hostId) ?? hostId
+  }
+
+  /** Found at the node's start or at a reload of the catalog, without loading. */
+  cannotBeLoaded(reason: string): void {
+    this.tell({ event: "model cannot be loaded", reason, action: this.mend(reason) })
+  }
+
+  loading(): void {
+    this.tell({ event: "model loading" })
+  }
+
+  loadFailed(reason: string): void {
+    this.tell({ event: "model load failed", reason, action: this.mend(reason) })
+  }
+
+  refused({ device, freeBytes, wantedBytes }: InsufficientMemory): void {
+    this.tell({
+      event: "model refused for memory",
+      reason: `needs ${megabytes(wantedBytes)} MB, ${megabytes(freeBytes)} MB are free on ${device}`,
+      action:
+        "unload another model, raise EDGEWISE_MEMORY_MB, or let idle models go with EDGEWISE_EVICT_IDLE=true",
+    })
+  }
+
+  threadsLimited(reason: string): void {
+    this.tell({
+      event: "model threads limited",
+      reason,
+      action: "leave runtime.threads out of the catalog entry: the node then chooses",
+    })
+  }
+
+  ready(
+    summary: string,
+    tookMs: number,
+    residentBytes: number,
+    restarts: number,
+    threads: ThreadChoice | undefined,
+  ): void {
+    const facts = {
+      summary,
+      took_ms: Math.round(tookMs),
+      resident_mb: megabytes(residentBytes),
+      restarts,
+      ...(threads === undefined ? {} : { threads: describeThreads(threads), threads_from: threads.source }),
+    }
+    this.tell({ event: "model ready", facts })
+  }
+
+  evicted(forModel: string): void {
+    this.tell({ event: "model evicted", reason: `to make memory free for ${forModel}` })
+  }
+
+  unloaded(why: "operator" | "idle", freedBytes: number, tookMs: number): void {
+    const facts = { freed_mb: megabytes(freedBytes), took_ms: Math.round(tookMs) }
+    this.tell({ event: why === "idle" ? "model unloaded while idle" : "model unloaded", facts })
+  }
+
+  notUnloaded(heldBytes: number): void {
+    this.tell({
+      event: "model not unloaded",
+      reason: `its process has not ended and still holds ${megabytes(heldBytes)} MB`,
+      action: "look for a driver that does not let the process go; a load starts a new process beside it",
+    })
+  }
+
+  /** What its host says of its engine, but for its being ready. */
+  engine({ detail, event }: HostEvent): void {
+    switch (event) {
+      case "crashed":
+      case "hung":
+        return this.tell({
+          event: event === "hung" ? "engine hung" : "engine crashed",
+          reason: detail,
+          action: this.readLogs(),
+        })
+      case "restarting":
+        return this.tell({ event: "engine restarting", reason: detail })
+      case "gave-up":
+        return this.tell({
+          event: "engine given up",
+          reason: detail,
+          action: `${this.readLogs()}; edgewise models load ${this.entry.id} tries again at once`,
+        })
+      case "refused":
+        return this.loadFailed(detail)
+      case "ready":
+        return
+    }
+  }
+
+  /** `detail` with what the engine printed as it died. */
+  withCause(detail: string): string {
+    const said = this.output.lastError(causeWithinMs)
+    return said === undefined ? detail : `${detail}; it printed: ${said}`
+  }
+
+  private tell(line: OperatorLine): void {
+    const { event, facts = {}, reason } = line
+    const more = Object.entries(facts).map(([name, value]) => `${name}=${value}`)
+    const text = [reason === undefined ? event : `${event}: ${reason}`, ...more].join(" ")
+    this.output.note(line.level ?? logEvents[event], text)
+    this.say({ ...line, model: this.entry.id, device: this.device })
+  }
+
+  private readLogs(): string {
+    return `edgewise logs ${this.entry.id} shows what the engine printed`
+  }
+
+  private mend(reason: string): string {
+    return reason.includes("edgewise models pull")
+      ? `edgewise models pull ${this.entry.id}`
+      : `mend what the reason says, then edgewise models load ${this.entry.id}`
+  }
+}

@@ -1,0 +1,120 @@
+// A loaded GGUF: weights, context and vocabulary inside a Scope. Called by LlamaGguf once; closing the scope gives
+// the memory back. Failures to load are `EngineError`s that say what is wrong with the file or the machine.
+import { access, constants } from "node:fs/promises"
+import { basename } from "node:path"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import { GgufFileType, type Llama, type LlamaModel, LlamaVocabularyType } from "node-llama-cpp"
+import type { EngineError, EngineSpec } from "../../protocol/Engine.ts"
+import { nativeJinja, nativeModel } from "../native/Addon.ts"
+import { openLibrary } from "../native/Library.ts"
+import type { NativeContext, OpenedNative } from "../native/Native.ts"
+import { loadFailed, NativeLog } from "../native/NativeLog.ts"
+import { openAddonContext } from "../native/OpenAddon.ts"
+import { openLibllamaContext } from "../native/OpenLibllama.ts"
+import type { LlamaOptions } from "../Options.ts"
+import { type Spelling, Vocabulary } from "../output/Vocabulary.ts"
+import { ChatPrompt, templateOf } from "../prompt/ChatPrompt.ts"
+import type { ChatTemplate } from "../prompt/ChatTemplate.ts"
+import { measureCosts } from "../steps/MeasureCosts.ts"
+import type { StepCosts } from "../steps/StepPlan.ts"
+import { type SteppedContext, stepThreads } from "../steps/StepThreads.ts"
+
+export interface Model {
+  /** Chooses the CPU threads of each step. */
+  readonly stepped: SteppedContext
+  readonly vocabulary: Vocabulary
+  readonly prompts: ChatPrompt
+  readonly contextTokens: number
+  /** What native calls take here, measured. */
+  readonly costs: StepCosts
+  /** The memory cannot be cut at any token: hybrid, recurrent and sliding-window models. */
+  readonly needsCheckpoints: boolean
+  readonly summary: string
+}
+
+const openLlama = (spec: EngineSpec, options: LlamaOptions, log: NativeLog) =>
+  Effect.acquireRelease(
+    log.attempt("no native library for this machine", () =>
+      openLibrary({ gpu: options.gpu, threads: spec.threads, logger: log.keep }),
+    ),
+    (llama) => Effect.promise(() => log.settled().then(() => llama.dispose())),
+  )
+
+/** SPM, UGM and the few BPE vocabularies that mark spaces with `▁` spell alike; byte-level BPE has `Ġ` for a space. */
+const spellingOf = (model: LlamaModel): Spelling => {
+  const type = model.vocabularyType
+  if (type === LlamaVocabularyType.spm || type === LlamaVocabularyType.ugm) return "spaced"
+  if (type !== LlamaVocabularyType.bpe) return "plain"
+  const spellings: ReadonlyArray<string> = model.fileInfo.metadata.tokenizer?.ggml?.tokens ?? []
+  return spellings.some((spelled) => spelled.startsWith("Ġ")) ? "byteLevel" : "spaced"
+}
+
+const vocabularyOf = (model: LlamaModel, template: ChatTemplate | undefined): Vocabulary => {
+  const { spelled, attributes } = nativeModel(model)
+  const shown = new Set(template?.thoughtMarkers)
+  const isEnd = (token: number) => model.isEogToken(token as Parameters<LlamaModel["isEogToken"]>[0])
+  return new Vocabulary({ spelling: spellingOf(model), spelled, attributes, isEnd, shown })
+}
+
+/** E.g. "llama, 1.0 M parameters, Q8_0". */
+const summaryOf = ({ model, parameters }: OpenedNative): string => {
+  const size = parameters >= 1e9 ? `${(parameters / 1e9).toFixed(1)} B` : `${(parameters / 1e6).toFixed(1)} M`
+  const fileType = model.fileInfo.metadata.general?.file_type
+  const name = fileType === undefined ? undefined : GgufFileType[fileType]
+  const quantised = name === undefined ? "" : `, ${name.replace(/^(MOSTLY|ALL)_/, "")}`
+  return `${model.architecture}, ${size} parameters${quantised}`
+}
+
+/** One token through the whole model: the first request finds everything paged in, and a broken model shows now. */
+const warmUp = async (native: NativeContext): Promise<void> => {
+  const [row] = await native.decode([{ sequenceId: 0, position: 0, tokens: [0], logits: true }])
+  const greedy = { temperature: 0, topP: 1, topK: 0, frequencyPenalty: 0, presencePenalty: 0, seed: 0 }
+  const sampler = native.sampler(greedy)
+  await sampler.sample(row ?? 0).finally(sampler.dispose)
+  native.clear(0)
+}
+
+export const loadModel = (
+  spec: EngineSpec,
+  options: LlamaOptions,
+): Effect.Effect<Model, EngineError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const path = spec.files.weights
+    if (path === undefined) return yield* loadFailed("files: a llama-gguf model needs `weights`")
+    const name = basename(path)
+    yield* Effect.tryPromise({
+      try: () => access(path, constants.R_OK),
+      catch: () => loadFailed(`${name} does not exist or cannot be read`),
+    })
+    const log = new NativeLog(path)
+    const llama = yield* openLlama(spec, options, log)
+    const openNative = options.native === "addon" ? openAddonContext : openLibllamaContext
+    const opened = yield* openNative({ llama, path, options, threads: spec.threads, log })
+    return yield* log.attempt(`cannot run ${name}`, () => assemble(llama, opened, options, spec))
+  })
+
+const assemble = async (
+  llama: Llama,
+  opened: OpenedNative,
+  options: LlamaOptions,
+  spec: EngineSpec,
+): Promise<Model> => {
+  const { native, model, contextTokens } = opened
+  await warmUp(native)
+  const stepped = await stepThreads(native, spec, options.slots)
+  const { isHybrid, isRecurrent, swaSize } = model.fileInsights
+  const needsCheckpoints = isHybrid || isRecurrent || swaSize !== undefined
+  const template = templateOf(model, nativeJinja(llama))
+  const { batchTokens, slots } = options
+  const costs = await measureCosts(stepped.native, { batchTokens, contextTokens, slots })
+  return {
+    stepped,
+    costs,
+    vocabulary: vocabularyOf(model, template),
+    prompts: new ChatPrompt(model, template, { contextTokens, needsCheckpoints }),
+    contextTokens,
+    needsCheckpoints,
+    summary: summaryOf(opened),
+  }
+}

@@ -1,0 +1,72 @@
+// What each token says, in bytes, and which tokens end a reply. Built once a model by Model; read for every
+// generated token. The bytes come from the token's own spelling, because the library only returns strings, and in
+// a string half a character is already U+FFFD.
+
+import { byteLevelBytes, fallbackByte, spacedBytes } from "../../shared/text/TokenBytes.ts"
+import { withoutReplacement } from "../../shared/text/Utf8Holdback.ts"
+
+/** How a vocabulary spells its tokens. `plain`: no spelling of its own; the library's text is taken. */
+export type Spelling = "byteLevel" | "spaced" | "plain"
+
+/** Attribute bits of a token, as llama.cpp numbers them (`LLAMA_TOKEN_ATTR_*`). */
+const attribute = { unknown: 1, normal: 4, control: 8, userDefined: 16, byte: 32 } as const
+
+const utf8 = new TextEncoder()
+
+/** The bytes a token adds to the text; none for control tokens. */
+export const tokenBytes = (spelled: string, attributes: number, spelling: Spelling): Uint8Array => {
+  if (attributes & (attribute.control | attribute.unknown)) return new Uint8Array(0)
+  if (attributes & attribute.byte) return Uint8Array.of(fallbackByte(spelled))
+  if (attributes & attribute.userDefined) return utf8.encode(spelled)
+  if (!(attributes & attribute.normal)) return new Uint8Array(0)
+  if (spelling === "spaced") return spacedBytes(spelled)
+  return spelling === "plain" ? utf8.encode(spelled) : byteLevelBytes(spelled)
+}
+
+export interface Piece {
+  readonly bytes: Uint8Array
+  /** The same as text without U+FFFD, when the bytes are whole characters. */
+  readonly text: string | undefined
+  /** Whether the token ends the reply. */
+  readonly end: boolean
+}
+
+/** What the vocabulary reads from the model. */
+export interface TokenSource {
+  readonly spelling: Spelling
+  readonly spelled: (token: number) => string
+  readonly attributes: (token: number) => number
+  readonly isEnd: (token: number) => boolean
+  /** Spellings that are shown although they are control tokens: the markers of a thinking block. */
+  readonly shown: ReadonlySet<string>
+}
+
+export class Vocabulary {
+  readonly #source: TokenSource
+  readonly #strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+  /** Bounded by the vocabulary's size. */
+  readonly #pieces = new Map<number, Piece>()
+
+  constructor(source: TokenSource) {
+    this.#source = source
+  }
+
+  piece(token: number): Piece {
+    const known = this.#pieces.get(token)
+    if (known !== undefined) return known
+    const { spelled, attributes, isEnd, shown, spelling } = this.#source
+    const text = spelled(token)
+    const bytes = shown.has(text) ? utf8.encode(text) : tokenBytes(text, attributes(token), spelling)
+    const piece: Piece = { bytes, text: this.#whole(bytes), end: isEnd(token) }
+    this.#pieces.set(token, piece)
+    return piece
+  }
+
+  #whole(bytes: Uint8Array): string | undefined {
+    try {
+      return withoutReplacement(this.#strict.decode(bytes))
+    } catch {
+      return undefined
+    }
+  }
+}

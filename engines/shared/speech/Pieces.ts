@@ -1,0 +1,153 @@
+// Phoneme fragments → pieces of a bounded number of symbols, in order, each ready for one call of the graph.
+// Called by a running utterance. Cuts depend on the text alone, never on time or on who else is speaking, so that
+// a streamed reply and a whole one are the same samples. Nothing is dropped but what the model has no symbol for.
+import * as Effect from "effect/Effect"
+import { EngineError } from "../../protocol/Engine.ts"
+import { MAX_SYMBOLS, type Symbols } from "./Symbols.ts"
+
+/** What the listener hears at the end of a piece. */
+export type Pause = "sentence" | "clause" | "comma" | "none"
+
+export interface Piece {
+  /** Known symbols only, at most `MAX_SYMBOLS` of them, no white space at either end. */
+  readonly phonemes: string
+  readonly pause: Pause
+}
+
+export interface PieceRule {
+  /** Symbols of the longest piece after the first ones. */
+  readonly maxSymbols: number
+}
+
+/**
+ * The first piece ends at its first clause mark, or at a word after 60 symbols (about 3 s of speech): the sooner it
+ * ends, the sooner there is sound. Under 12 symbols a lone "Well," would be a piece, and sound like one.
+ */
+const FIRST = { min: 12, max: 60 }
+
+/** The second piece must be ready before the first has been heard, so it is half way to the rest. */
+const SECOND_SHARE = 0.6
+
+const SENTENCE = ".!?…"
+const CLAUSE = ";:"
+const COMMA = ",—)”"
+const CLOSING = '”")'
+const SOUNDLESS = /^[\s;:,.!?—…"()“”ˈˌː]*$/u
+
+const pauseAfter = (symbols: ReadonlyArray<string>, end: number): Pause => {
+  let pause: Pause = "none"
+  for (let i = end - 1; i >= 0; i--) {
+    const symbol = symbols[i]!
+    if (SENTENCE.includes(symbol)) return "sentence"
+    if (CLAUSE.includes(symbol)) return "clause"
+    if (symbol !== " " && !CLOSING.includes(symbol)) return COMMA.includes(symbol) ? "comma" : pause
+    if (COMMA.includes(symbol)) pause = "comma"
+  }
+  return pause
+}
+
+/** Index after the mark at `at`, its followers of the same run, and closing quotes that touch it. */
+const afterMark = (symbols: ReadonlyArray<string>, at: number): number => {
+  let end = at + 1
+  while (end < symbols.length && (SENTENCE.includes(symbols[end]!) || CLOSING.includes(symbols[end]!))) end++
+  return end
+}
+
+/** The last place at or before `max` where a mark of `marks` ends. */
+const lastMark = (symbols: ReadonlyArray<string>, marks: string, max: number): number => {
+  for (let i = Math.min(max, symbols.length) - 1; i > 0; i--) {
+    if (!marks.includes(symbols[i]!)) continue
+    const end = afterMark(symbols, i)
+    if (end <= max) return end
+  }
+  return 0
+}
+
+/** Where to cut a row that is longer than `max`: sentence, clause, comma, word, anywhere. Always 1 to `max`. */
+export const cutAt = (symbols: ReadonlyArray<string>, max: number): number => {
+  for (const marks of [SENTENCE, CLAUSE, COMMA]) {
+    const end = lastMark(symbols, marks, max)
+    if (end > 0) return end
+  }
+  for (let i = Math.min(max, symbols.length - 1); i > 0; i--) if (symbols[i] === " ") return i
+  return Math.min(max, symbols.length)
+}
+
+/** The first mark that ends at or after `min`, or undefined. */
+const firstMark = (symbols: ReadonlyArray<string>, min: number, max: number): number | undefined => {
+  for (let i = 0; i < Math.min(max, symbols.length); i++) {
+    if (!(SENTENCE + CLAUSE + COMMA).includes(symbols[i]!)) continue
+    const end = afterMark(symbols, i)
+    if (end >= min && end <= max) return end
+  }
+  return undefined
+}
+
+/** A cursor over one text. `next` phonemises no more of it than its piece needs. */
+export class PieceReader {
+  private readonly symbols: Symbols
+  private readonly fragments: AsyncIterator<string>
+  private readonly maxSymbols: number
+  private pending: Array<string> = []
+  private ended = false
+  private taken = 0
+
+  constructor(fragments: AsyncIterable<string>, symbols: Symbols, rule: PieceRule) {
+    this.fragments = fragments[Symbol.asyncIterator]()
+    this.symbols = symbols
+    this.maxSymbols = Math.max(1, Math.min(rule.maxSymbols, MAX_SYMBOLS))
+  }
+
+  /** The next piece, or undefined after the last one. */
+  get next(): Effect.Effect<Piece | undefined, EngineError> {
+    return Effect.tryPromise({
+      try: () => this.read(),
+      catch: (cause) =>
+        new EngineError({ reason: "Failed", field: "", detail: `phonemes: ${String(cause)}` }),
+    })
+  }
+
+  private async read(): Promise<Piece | undefined> {
+    for (;;) {
+      const end = await this.nextCut()
+      if (end === 0) return undefined
+      const phonemes = this.pending.slice(0, end).join("").trim()
+      const pause = pauseAfter(this.pending, end)
+      this.pending.splice(0, end)
+      // A row of marks alone has no sound of its own: its pause belongs to a piece that has been spoken.
+      if (SOUNDLESS.test(phonemes)) continue
+      this.taken++
+      return { phonemes, pause }
+    }
+  }
+
+  private async nextCut(): Promise<number> {
+    const max = this.limit()
+    for (;;) {
+      if (this.taken === 0) {
+        const cut = firstMark(this.pending, FIRST.min, max)
+        if (cut !== undefined) return cut
+      }
+      if (this.pending.length > max) return cutAt(this.pending, max)
+      if (this.ended) return this.pending.length
+      await this.fill()
+    }
+  }
+
+  private limit(): number {
+    if (this.taken === 0) return Math.min(FIRST.max, this.maxSymbols)
+    return this.taken === 1 ? Math.ceil(this.maxSymbols * SECOND_SHARE) : this.maxSymbols
+  }
+
+  private async fill(): Promise<void> {
+    const fragment = await this.fragments.next()
+    if (fragment.done === true) {
+      this.ended = true
+      return
+    }
+    for (const symbol of fragment.value) {
+      if (symbol === " " && (this.pending.length === 0 || this.pending.at(-1) === " ")) continue
+      if (this.symbols.has(symbol)) this.pending.push(symbol)
+    }
+  }
+}

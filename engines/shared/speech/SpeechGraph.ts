@@ -1,0 +1,63 @@
+// The synthesis graph of the Kokoro contract: symbol ids, style and speed in, a waveform out. Called by utterances,
+// one call a piece. Published files name their tensors in two ways; types come from the graph itself.
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Tensor } from "onnxruntime-node"
+import { EngineError } from "../../protocol/Engine.ts"
+import * as OnnxSession from "../onnx/OnnxSession.ts"
+import * as Tensors from "../onnx/Tensors.ts"
+import { STYLE_SIZE } from "./VoiceStyles.ts"
+
+export interface KokoroGraph {
+  /** Whether `speed` is a whole number in this graph (the reference exporter's way). */
+  readonly wholeSpeed: boolean
+  /** One native call: ids int64 [1, n + 2], style f32 [1, 256], speed [1] → f32 samples at the model's rate. */
+  readonly synthesize: (
+    ids: ReadonlyArray<number>,
+    style: Float32Array,
+    speed: number,
+  ) => Effect.Effect<Float32Array, EngineError>
+}
+
+const FLOATS: ReadonlyArray<Tensor.Type> = ["float32", "float16", "float64"]
+
+export const open = (
+  path: string,
+  options: OnnxSession.OnnxOptions,
+): Effect.Effect<KokoroGraph, EngineError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const session = yield* OnnxSession.open(path, options)
+    const ids = yield* OnnxSession.inputNamed(session, ["input_ids", "tokens"])
+    const style = yield* OnnxSession.inputNamed(session, ["style", "ref_s"])
+    const speed = yield* OnnxSession.inputNamed(session, ["speed"])
+    const outputs = [...session.outputs.values()].filter((output) => FLOATS.includes(output.type))
+    const audio = outputs.find((output) => ["waveform", "audio"].includes(output.name)) ?? outputs[0]
+    if (audio === undefined) return yield* badGraph(session.file, "has no float output")
+    const typed = (info: OnnxSession.TensorInfo, values: Float32Array, dims: ReadonlyArray<number>) => {
+      const tensor = Tensors.numeric(info.type, values, dims)
+      return tensor === undefined
+        ? badGraph(session.file, `input ${info.name} is ${info.type}`)
+        : Effect.succeed(tensor)
+    }
+    // Types are checked now, not at the first request.
+    yield* typed(style, new Float32Array(STYLE_SIZE), [1, STYLE_SIZE])
+    yield* typed(speed, Float32Array.of(1), [1])
+    const idsOf = (values: ReadonlyArray<number>) => typed(ids, Float32Array.from(values), [1, values.length])
+    yield* idsOf([0])
+    return {
+      wholeSpeed: speed.type === "int64" || speed.type === "int32",
+      synthesize: (symbolIds, row, pace) =>
+        Effect.gen(function* () {
+          const feeds = {
+            [ids.name]: yield* idsOf(symbolIds),
+            [style.name]: yield* typed(style, row, [1, STYLE_SIZE]),
+            [speed.name]: yield* typed(speed, Float32Array.of(pace), speed.shape.length === 0 ? [] : [1]),
+          }
+          const fetched = yield* session.run(feeds, [audio.name])
+          return Tensors.toFloat32(fetched[audio.name]!)
+        }),
+    }
+  })
+
+const badGraph = (file: string, problem: string): Effect.Effect<never, EngineError> =>
+  Effect.fail(new EngineError({ reason: "LoadFailed", field: "", detail: `${file}: ${problem}` }))

@@ -1,0 +1,63 @@
+// Preset voices: files of 510 style rows, one row for each number of symbols. Read at load, called per piece.
+import { readdir, readFile } from "node:fs/promises"
+import { join } from "node:path"
+import * as Effect from "effect/Effect"
+import { EngineError } from "../../protocol/Engine.ts"
+
+/** f32 [256], the style input of the graph. */
+export const STYLE_SIZE = 256
+/** Rows of a voice file: f32 little-endian [510, 1, 256]. */
+export const STYLE_ROWS = 510
+const FILE_BYTES = STYLE_ROWS * STYLE_SIZE * 4
+
+export interface VoiceStyle {
+  /** The style for a piece of `symbols` symbols: row `min(symbols, 509)`, as the published card picks it. */
+  readonly row: (symbols: number) => Float32Array
+}
+
+/** A voice that is one style whatever the length. */
+export const constantStyle = (style: Float32Array): VoiceStyle => ({ row: () => style })
+
+const loadFailed = (detail: string): EngineError =>
+  new EngineError({ reason: "LoadFailed", field: "", detail })
+
+export const loadVoice = (path: string, name: string): Effect.Effect<VoiceStyle, EngineError> =>
+  Effect.tryPromise({
+    try: () => readFile(path),
+    catch: () => loadFailed(`voice ${name}: cannot be read`),
+  }).pipe(
+    Effect.flatMap((bytes) =>
+      bytes.length === FILE_BYTES
+        ? Effect.succeed(fromBytes(bytes))
+        : Effect.fail(loadFailed(`voice ${name}: ${bytes.length} bytes, expected ${FILE_BYTES}`)),
+    ),
+  )
+
+const fromBytes = (bytes: Uint8Array): VoiceStyle => {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const rows = new Float32Array(STYLE_ROWS * STYLE_SIZE)
+  for (let i = 0; i < rows.length; i++) rows[i] = view.getFloat32(i * 4, true)
+  return {
+    row: (symbols) => {
+      const at = Math.min(symbols, STYLE_ROWS - 1) * STYLE_SIZE
+      return rows.subarray(at, at + STYLE_SIZE)
+    },
+  }
+}
+
+/** Every `<id>.bin` of the folder, or only `wanted`, of which each must be there. Ids in alphabetical order. */
+export const loadVoices = (
+  folder: string,
+  wanted: ReadonlyArray<string> | undefined,
+): Effect.Effect<ReadonlyMap<string, VoiceStyle>, EngineError> =>
+  Effect.gen(function* () {
+    const found = yield* Effect.tryPromise({
+      try: () => readdir(folder),
+      catch: () => loadFailed("voices: the folder cannot be read"),
+    })
+    const ids = wanted ?? found.filter((file) => file.endsWith(".bin")).map((file) => file.slice(0, -4))
+    const voices = new Map<string, VoiceStyle>()
+    for (const id of [...ids].sort()) voices.set(id, yield* loadVoice(join(folder, `${id}.bin`), id))
+    if (voices.size === 0) return yield* loadFailed("voices: the folder holds no voice file")
+    return voices
+  })

@@ -1,0 +1,75 @@
+// Which tokens may come next. Pure logit processors over one row of logits: a forbidden token gets −Infinity.
+// Called by the decoding loop at every step; they must not know ONNX, audio or sampling.
+//
+// Source: the reference decoder's rules (pairs, monotony, first timestamp, timestamp preference).
+import { maxOf } from "../../shared/listening/Sampling.ts"
+
+export interface TokenLayout {
+  /** End of text; every id below it is text, every id from it to `timestampBegin` is a control token. */
+  readonly endOfText: number
+  /** The id of `<|0.00|>`; timestamps are the ids from here to the end of the vocabulary. */
+  readonly timestampBegin: number
+  /** Steps of one timestamp id from the start of the window that the first timestamp may reach at most. */
+  readonly maxInitialTimestamp: number
+}
+
+const FORBIDDEN = Number.NEGATIVE_INFINITY
+/** Far above the rounding of a sum of exponentials in double precision. */
+const ROUNDING = 1e-6
+
+/** Control tokens are never output, whatever a configuration lists; end of text stays. */
+export const suppressControls = (logits: Float32Array, layout: TokenLayout): void => {
+  logits.fill(FORBIDDEN, layout.endOfText + 1, layout.timestampBegin)
+}
+
+export const suppress = (logits: Float32Array, ids: ReadonlyArray<number>): void => {
+  for (const id of ids) if (id < logits.length) logits[id] = FORBIDDEN
+}
+
+export const suppressTimestamps = (logits: Float32Array, layout: TokenLayout): void => {
+  logits.fill(FORBIDDEN, layout.timestampBegin)
+}
+
+/** `sampled`: the tokens of this window so far, without the prompt. */
+export const applyTimestampRules = (
+  logits: Float32Array,
+  sampled: ReadonlyArray<number>,
+  layout: TokenLayout,
+): void => {
+  const { endOfText, timestampBegin, maxInitialTimestamp } = layout
+  const count = sampled.length
+  if (count === 0) {
+    logits.fill(FORBIDDEN, 0, timestampBegin)
+    logits.fill(FORBIDDEN, timestampBegin + maxInitialTimestamp + 1)
+    return
+  }
+  const afterTimestamp = sampled[count - 1]! >= timestampBegin
+  const afterPair = afterTimestamp && (count < 2 || sampled[count - 2]! >= timestampBegin)
+  if (afterPair) logits.fill(FORBIDDEN, timestampBegin)
+  else if (afterTimestamp) logits.fill(FORBIDDEN, 0, endOfText)
+  const last = lastTimestamp(sampled, timestampBegin)
+  if (last !== undefined) {
+    // A segment's start may repeat the end of the one before; its own end lies behind its start.
+    const lowest = afterTimestamp && !afterPair ? last : last + 1
+    logits.fill(FORBIDDEN, timestampBegin, lowest)
+  }
+  if (timestampsPreferred(logits, timestampBegin)) logits.fill(FORBIDDEN, 0, timestampBegin)
+}
+
+const lastTimestamp = (sampled: ReadonlyArray<number>, timestampBegin: number): number | undefined => {
+  for (let i = sampled.length - 1; i >= 0; i--) if (sampled[i]! >= timestampBegin) return sampled[i]
+  return undefined
+}
+
+/** True when all timestamps together are more probable than the best other token. */
+const timestampsPreferred = (logits: Float32Array, timestampBegin: number): boolean => {
+  const bestText = maxOf(logits, 0, timestampBegin)
+  const bestTime = maxOf(logits, timestampBegin, logits.length)
+  if (bestTime === FORBIDDEN) return false
+  if (bestTime > bestText) return true
+  // All of them together are at most so many times the best: mostly that decides, without 1,500 exponentials a token.
+  if (bestTime + Math.log(logits.length - timestampBegin) + ROUNDING < bestText) return false
+  let sum = 0
+  for (let i = timestampBegin; i < logits.length; i++) sum += Math.exp(logits[i]! - bestTime)
+  return bestTime + Math.log(sum) > bestText
+}

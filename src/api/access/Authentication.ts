@@ -1,0 +1,135 @@
+// Who is calling: the bearer credential becomes a Principal, which handlers read as the service `Caller`.
+// Every edge endpoint except /health passes here, over HTTP as middleware and over WebSocket by `identify`.
+import { Context, Effect, Layer, Redacted } from "effect"
+import { HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import { type AuthUnavailable, type RateLimited, Unauthorized } from "#domain/wire/Errors.ts"
+import { errorResponse } from "#http/ErrorBody.ts"
+import { CurrentNotes } from "#http/RequestContext.ts"
+import { Accounts, type Principal } from "#store/accounts/Accounts.ts"
+import { AuthFailures } from "./AuthFailures.ts"
+import { DevelopmentKeyCheck } from "./DevelopmentKey.ts"
+import { RateLimit } from "./RateLimit.ts"
+
+/** The authenticated caller of the current request. */
+export class Caller extends Context.Service<Caller, Principal>()("edgewise/api/Caller") {}
+
+/** The bearer scheme of an endpoint group; a failure is answered at once in the product's error form. */
+export class Authentication extends HttpApiMiddleware.Service<Authentication, { provides: Caller }>()(
+  "edgewise/api/Authentication",
+  { security: { bearer: HttpApiSecurity.bearer } },
+) {}
+
+/** Session tokens (JWT), where an auth service issues them. */
+export class SessionTokens extends Context.Service<
+  SessionTokens,
+  { readonly verify: (token: string) => Effect.Effect<Principal, Unauthorized | AuthUnavailable> }
+>()("edgewise/api/SessionTokens") {
+  /** A node that knows no issuer: a token can be told apart from nonsense, and trusted in no case. */
+  static readonly none = Layer.succeed(SessionTokens, {
+    verify: (token) =>
+      Effect.fail(
+        new Unauthorized({ reason: token.split(".").length < 3 ? "malformed-token" : "invalid-token" }),
+      ),
+  })
+}
+
+/** Longer credentials are nobody's: an API key has 36 characters, a session token some hundreds. */
+const maxCredentialLength = 4_096
+
+/** What it takes to tell who is calling. */
+export type IdentityServices = Accounts | AuthFailures | RateLimit | SessionTokens
+
+type Identify = (
+  credential: string,
+) => Effect.Effect<
+  Principal,
+  Unauthorized | AuthUnavailable | RateLimited,
+  HttpServerRequest.HttpServerRequest
+>
+
+const missing = Effect.fail(new Unauthorized({ reason: "missing" }))
+
+/** Services are looked up once and not on every request. */
+const makeIdentify: Effect.Effect<Identify, never, IdentityServices> = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  const failures = yield* AuthFailures
+  const limit = yield* RateLimit
+  const tokens = yield* SessionTokens
+  const developmentKeyCheck = yield* DevelopmentKeyCheck
+  const authenticate = (credential: string): Effect.Effect<Principal, Unauthorized | AuthUnavailable> => {
+    if (credential === "") return missing
+    return credential.startsWith("svc_") || credential.length > maxCredentialLength
+      ? accounts.authenticate(credential)
+      : tokens.verify(credential)
+  }
+  const admitted = (principal: Principal) => Effect.as(limit.admit(principal.userId), principal)
+  return (credential) =>
+    Effect.withFiber((fiber) => {
+      const notes = fiber.getRef(CurrentNotes)
+      const known = failures
+        .guard(Effect.flatMap(authenticate(credential), developmentKeyCheck))
+        .pipe(Effect.tapError(() => Effect.sync(() => notes.authenticated())))
+      return Effect.flatMap(known, (principal) => {
+        notes.authenticated()
+        notes.identified = true
+        return admitted(principal)
+      })
+    })
+})
+
+/** A credential's principal, however it came in. Counts against the user's rate limit when it is good. */
+export const identify = (
+  credential: string,
+): Effect.Effect<
+  Principal,
+  Unauthorized | AuthUnavailable | RateLimited,
+  IdentityServices | HttpServerRequest.HttpServerRequest
+> => Effect.flatMap(makeIdentify, (identifyNow) => identifyNow(credential))
+
+/** The credential of a request that a browser may have made: the `token` of the query, else the bearer header. */
+export const credentialOf = (request: HttpServerRequest.HttpServerRequest, url: URL): string => {
+  const token = url.searchParams.get("token")
+  return token ?? bearerOf(request)
+}
+
+/** The credential of the bearer header; empty without one. */
+export const bearerOf = ({ headers }: HttpServerRequest.HttpServerRequest): string => {
+  const header = headers.authorization ?? ""
+  return /^bearer /i.test(header) ? header.slice("bearer ".length).trim() : ""
+}
+
+/** Runs a handler for the caller of the request's bearer header, or answers why there is none. */
+export type Authenticate = <E, R>(
+  handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
+) => Effect.Effect<
+  HttpServerResponse.HttpServerResponse,
+  E,
+  Exclude<R, Caller> | HttpServerRequest.HttpServerRequest
+>
+
+const authenticateWith =
+  (identifyNow: Identify, credential: string): Authenticate =>
+  (handler) =>
+    Effect.matchEffect(identifyNow(credential), {
+      onFailure: errorResponse,
+      onSuccess: (principal) => Effect.provideService(handler, Caller, principal),
+    })
+
+/** Authentication for routes that are served without HttpApiBuilder (see EdgeRoutes). */
+export const makeAuthenticate: Effect.Effect<Authenticate, never, IdentityServices> = Effect.map(
+  makeIdentify,
+  (identifyNow) => (handler) =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+      authenticateWith(identifyNow, bearerOf(request))(handler),
+    ),
+)
+
+export const AuthenticationLive: Layer.Layer<Authentication, never, IdentityServices> = Layer.effect(
+  Authentication,
+  Effect.map(makeIdentify, (identifyNow) =>
+    Authentication.of({
+      bearer: (handler, { credential }) => authenticateWith(identifyNow, Redacted.value(credential))(handler),
+    }),
+  ),
+)

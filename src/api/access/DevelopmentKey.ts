@@ -1,0 +1,68 @@
+// The check that a development key passes after it was recognized: is it accepted from where the request comes?
+// Called by Authentication for requests, WebSockets and session tokens, and by Sessions when a token is asked for.
+import { Clock, Context, Effect } from "effect"
+import { HttpServerRequest } from "effect/http"
+import type { DevKeyAccess } from "#domain/access/DevelopmentKey.ts"
+import { isLocalCaller } from "#domain/access/Loopback.ts"
+import { Unauthorized } from "#domain/wire/Errors.ts"
+import type { Principal } from "#store/accounts/Accounts.ts"
+import { peerAddress, TrustedProxies } from "./CallerAddress.ts"
+
+/** At most one log line in this time; the next one says how many refusals it stands for. */
+const logEveryMs = 1_000
+
+type Check = (
+  principal: Principal,
+) => Effect.Effect<Principal, Unauthorized, HttpServerRequest.HttpServerRequest>
+
+/** Why the key is refused, for the operator's log, with the setting that decides it. */
+const reasons = {
+  "not local": "the request does not come from this machine (EDGEWISE_DEV_KEY=loopback)",
+  off: "EDGEWISE_DEV_KEY=off",
+  "shared database": "nodes share a database, and EDGEWISE_DEV_KEY is not anywhere",
+  "beyond loopback": "EDGEWISE_HOST is reachable from other machines, and EDGEWISE_DEV_KEY is not anywhere",
+} as const
+
+/** The answer to an unknown key: a caller cannot tell a refused development key from a wrong one. */
+const refused = Effect.fail(new Unauthorized({ reason: "invalid-key" }))
+
+export const makeDevelopmentKeyCheck = (access: DevKeyAccess): Check => {
+  let loggedAtMs = Number.NEGATIVE_INFINITY
+  let refusals = 0
+
+  const log = (reason: keyof typeof reasons, peer: string) =>
+    Effect.flatMap(Clock.currentTimeMillis, (nowMs) => {
+      refusals++
+      if (nowMs - loggedAtMs < logEveryMs) return Effect.void
+      const count = refusals
+      loggedAtMs = nowMs
+      refusals = 0
+      return Effect.logWarning("the development key was refused").pipe(
+        Effect.annotateLogs({ reason: reasons[reason], peer, count }),
+      )
+    })
+
+  const problemWith = (request: HttpServerRequest.HttpServerRequest) =>
+    Effect.map(TrustedProxies, (isTrusted): keyof typeof reasons | undefined => {
+      if (access.from === "anywhere") return undefined
+      if (access.from === "nowhere") return access.because
+      const caller = { headers: request.headers, peer: peerAddress(request) }
+      return isLocalCaller(caller, isTrusted) ? undefined : "not local"
+    })
+
+  return (principal) => {
+    if (!principal.development || access.from === "anywhere") return Effect.succeed(principal)
+    return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+      Effect.flatMap(problemWith(request), (problem) =>
+        problem === undefined
+          ? Effect.succeed(principal)
+          : Effect.andThen(log(problem, peerAddress(request)), refused),
+      ),
+    )
+  }
+}
+
+/** Fails for a development key that is not accepted from where the current request comes; passes every other key. */
+export const DevelopmentKeyCheck = Context.Reference<Check>("edgewise/api/DevelopmentKeyCheck", {
+  defaultValue: () => makeDevelopmentKeyCheck({ from: "loopback" }),
+})

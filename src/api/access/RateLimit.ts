@@ -1,0 +1,31 @@
+// Requests a user may make on this node: the specification's 100 in any rolling minute, whatever key or session.
+import { Clock, Context, Effect, Layer } from "effect"
+import { RateWindow } from "#domain/access/SlidingWindowLimiter.ts"
+import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
+import { RateLimited } from "#domain/wire/Errors.ts"
+import { CurrentNotes } from "#http/RequestContext.ts"
+
+export class RateLimit extends Context.Service<
+  RateLimit,
+  {
+    /** Counts a request; what is left goes into the head of its answer. */
+    readonly admit: (userId: string) => Effect.Effect<void, RateLimited>
+  }
+>()("edgewise/api/RateLimit") {
+  /** `perMinute` 0 turns the limit off. */
+  static readonly layer = (perMinute: number) =>
+    Layer.sync(RateLimit, () => {
+      const window = new RateWindow({ limit: perMinute })
+      return RateLimit.of({
+        admit: (userId) =>
+          perMinute === 0
+            ? Effect.void
+            : Effect.withFiber((fiber) => {
+                const admission = window.admit(userId, monotonicMsOf(fiber.getRef(Clock.Clock)))
+                fiber.getRef(CurrentNotes).rate = { ...admission, limit: perMinute }
+                const { admitted, retryAfterMs } = admission
+                return admitted ? Effect.void : Effect.fail(new RateLimited({ retryAfterMs }))
+              }),
+      })
+    })
+}

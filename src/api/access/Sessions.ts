@@ -1,0 +1,70 @@
+// POST /v1/auth/session: an API key becomes a session token. Request, response, handler.
+import { Clock, Context, Effect } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Drain } from "#actors/Drain.ts"
+import { Unauthorized } from "#domain/wire/Errors.ts"
+import { NewId } from "#http/Ids.ts"
+import { CurrentNotes } from "#http/RequestContext.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
+import { SigningKeys } from "#store/signing/SigningKeys.ts"
+import { AuthFailures } from "./AuthFailures.ts"
+import { DevelopmentKeyCheck } from "./DevelopmentKey.ts"
+import { RateLimit } from "./RateLimit.ts"
+import { claimsOf, signSession } from "./SessionToken.ts"
+
+/** The specification's hour. */
+export const defaultSessionSeconds = 3_600
+
+export const SessionSeconds = Context.Reference<number>("edgewise/api/SessionSeconds", {
+  defaultValue: () => defaultSessionSeconds,
+})
+
+/** Failures an address may have at once, and a minute. A guess: a person who mistypes has a few, a script a thousand. */
+export const sessionFailuresAMinute = 30
+
+const bearerOf = (request: HttpServerRequest.HttpServerRequest): string => {
+  const header = request.headers.authorization ?? ""
+  return /^bearer /i.test(header) ? header.slice("bearer ".length).trim() : ""
+}
+
+const missing = Effect.fail(new Unauthorized({ reason: "missing" }))
+
+/** The key's principal. An address that has failed too often is refused before its credential is checked. */
+const principalOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+  const accounts = yield* Accounts
+  const notes = yield* CurrentNotes
+  const credential = bearerOf(request)
+  const authenticated =
+    credential === ""
+      ? missing
+      : Effect.flatMap(accounts.authenticate(credential), yield* DevelopmentKeyCheck)
+  return yield* (yield* AuthFailures)
+    .guard(authenticated)
+    .pipe(Effect.ensuring(Effect.sync(() => notes.authenticated())))
+})
+
+/** The body is not read: there is nothing to ask for. */
+export const createSession = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+  const principal = yield* principalOf(request)
+  yield* (yield* RateLimit).admit(principal.userId)
+  const session = Effect.gen(function* () {
+    const lifetimeSeconds = yield* SessionSeconds
+    const jti = (yield* NewId)()
+    const nowMs = yield* Clock.currentTimeMillis
+    const claims = claimsOf({ principal, jti, nowMs, lifetimeSeconds })
+    // Keys that cannot be read are no fault of the caller's: 503.
+    const signer = yield* Effect.orDie((yield* SigningKeys).signer)
+    return { token: yield* signSession(claims, signer), claims }
+  })
+  const { claims, token } = yield* (yield* Drain).admit(session)
+  return HttpServerResponse.jsonUnsafe(
+    {
+      session_token: token,
+      token_type: "Bearer",
+      expires_in: claims.exp - claims.iat,
+      /** Unix time, as `created` elsewhere. */
+      expires_at: claims.exp,
+    },
+    { headers: { "cache-control": "no-store" } },
+  )
+})

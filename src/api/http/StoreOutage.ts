@@ -1,0 +1,28 @@
+// What a request gets that needs the store while it cannot be read or written: 503, and soon another try. Wraps everything
+// that a listener serves; a store that fails is a defect to whoever asks it, because nobody else could do anything about it.
+import { Cause, Effect } from "effect"
+import type { HttpServerResponse } from "effect/http"
+import { report } from "#domain/process/OperatorLog.ts"
+import { exceptionReason } from "#domain/process/PlainLine.ts"
+import { StoreDown } from "#domain/wire/Errors.ts"
+import { errorResponse } from "#http/ErrorBody.ts"
+import { isStoreDefect } from "#store/files/StoreErrors.ts"
+
+/** A lock is given up, or a database restarted, seldom sooner. A guess. */
+const retryAfterMs = 1_000
+
+const say = (cause: Cause.Cause<unknown>) =>
+  report({
+    event: "store unavailable",
+    reason: exceptionReason(cause.reasons.find(Cause.isDieReason)?.defect),
+    action: "look at the disk of the data directory, or at the database of EDGEWISE_DATABASE_URL",
+  })
+
+export const storeOutage = <E, R>(
+  handled: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
+): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R> =>
+  Effect.catchCauseIf(
+    handled,
+    (cause) => cause.reasons.some((reason) => Cause.isDieReason(reason) && isStoreDefect(reason.defect)),
+    (cause) => Effect.andThen(say(cause), errorResponse(new StoreDown({ retryAfterMs }))),
+  )

@@ -1,0 +1,93 @@
+// Who may have a live session, and what it costs: everything that is decided before a WebSocket is answered, and the
+// receipt at its end. Both live endpoints come through here; neither events nor frames are known.
+import { Effect, type Scope } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import type { Socket } from "effect/socket/Socket"
+import { type LiveSession, limitSeconds } from "#actors/live/LiveSession.ts"
+import type { LiveError } from "#actors/live/LiveSessions.ts"
+import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import { LISTEN_RATE_HZ, msToSamples } from "#domain/audio/Audio.ts"
+import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { costOf } from "#domain/models/Money.ts"
+import { audioUsage } from "#domain/models/Usage.ts"
+import { InvalidRequest, ModelNotLoaded, type PaymentRequired } from "#domain/wire/Errors.ts"
+import { CurrentNotes } from "#http/RequestContext.ts"
+import { transcriptionModel } from "#services/TranscriptionRun.ts"
+import type { Principal } from "#store/accounts/Accounts.ts"
+import { UsageLedger } from "#store/ledger/UsageLedger.ts"
+import { credentialOf, identify } from "../access/Authentication.ts"
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** How browsers, which cannot set headers on a WebSocket, hand over a key: OpenAI's subprotocol. */
+const keyProtocol = "openai-insecure-api-key."
+
+const protocolsOf = (request: Request): ReadonlyArray<string> =>
+  (request.headers["sec-websocket-protocol"] ?? "")
+    .split(",")
+    .map((protocol) => protocol.trim())
+    .filter((protocol) => protocol !== "")
+
+export const isWebSocket = (request: Request): boolean =>
+  (request.headers.upgrade ?? "").toLowerCase() === "websocket"
+
+/** Token, bearer or subprotocol, in this order; counts against the caller's rate. */
+export const identifyLive = Effect.fnUntraced(function* (request: Request, url: URL) {
+  if (!isWebSocket(request)) {
+    return yield* new InvalidRequest({ field: "upgrade", problem: "this address speaks WebSocket only" })
+  }
+  const offered = protocolsOf(request).find((protocol) => protocol.startsWith(keyProtocol))
+  const credential = credentialOf(request, url) || (offered?.slice(keyProtocol.length) ?? "")
+  return yield* identify(credential)
+})
+
+/** Answers the handshake. A client that offers subprotocols wants one of them back: the key only where there is no other. */
+export const upgradeLive = (request: Request): Effect.Effect<Socket> => {
+  const offered = protocolsOf(request)
+  const protocol = offered.find((one) => !one.startsWith(keyProtocol)) ?? offered[0]
+  const headers = protocol === undefined ? {} : { "sec-websocket-protocol": protocol }
+  return Effect.orDie(request.upgradeWith({ headers }))
+}
+
+/** The model of a session: the one that is named, or the node's first that transcribes. */
+export const liveModel = Effect.fnUntraced(function* (
+  model: string | undefined,
+  language: string | undefined,
+) {
+  const id =
+    model ?? (yield* ModelRegistry).all().find(({ entry }) => entry.kind === "transcription")?.entry.id
+  if (id === undefined) return yield* new ModelNotLoaded({ model: "" })
+  return yield* transcriptionModel(id, language)
+})
+
+/**
+ * Sets the most that a session can cost aside. `charge` is asked when the scope ends, however it ends: what it answers,
+ * in samples, is charged.
+ */
+export const payFor = Effect.fnUntraced(function* (
+  caller: Principal,
+  entry: ModelEntry,
+  charged: () => number,
+): Effect.fn.Return<void, PaymentRequired, Scope.Scope | UsageLedger> {
+  const ledger = yield* UsageLedger
+  const most = costOf(entry.price, audioUsage("transcription", limitSeconds, 1))
+  const notes = yield* CurrentNotes
+  const reservation = yield* ledger.reserve(caller, most)
+  notes.reserved(reservation)
+  yield* Effect.addFinalizer(() => {
+    const samples = charged()
+    if (samples === 0) return ledger.cancel(reservation)
+    const usage = audioUsage("transcription", samples, LISTEN_RATE_HZ)
+    const microDollars = costOf(entry.price, usage)
+    return ledger.settle(reservation, { model: entry.id, usage, microDollars })
+  })
+})
+
+/**
+ * What a session is charged for: all audio it took, unless it failed on this side. Then what the client was told
+ * something about.
+ */
+export const chargedSamples = (session: LiveSession<LiveError>, failed: boolean): number =>
+  failed
+    ? Math.min(session.samples, msToSamples(session.hypothesis.audioMs, LISTEN_RATE_HZ))
+    : session.samples

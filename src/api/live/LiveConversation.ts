@@ -1,0 +1,258 @@
+// A live session on its socket, in this product's own events: PCM and `stop` come in, captions go out, and one last
+// event and a close code at the end. Called by LiveTranscription, which has admitted the session; knows no accounts.
+import { Cause, Clock, Effect, Fiber, Schema } from "effect"
+import { CloseEvent, type Reader, type SocketError, type Writer } from "effect/socket/Socket"
+import { type LiveEnd, type LiveSession, type LiveWord, remainingMs } from "#actors/live/LiveSession.ts"
+import type { LiveError } from "#actors/live/LiveSessions.ts"
+import { Signal } from "#actors/live/Signal.ts"
+import { bytesToS16, LISTEN_RATE_HZ, samplesToSeconds } from "#domain/audio/Audio.ts"
+import { deltaOf } from "#domain/audio/LiveTranscript.ts"
+import { SpeechDetector, type SpeechEvent } from "#domain/audio/VoiceActivityDetector.ts"
+import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
+import { problemOf } from "#http/ErrorBody.ts"
+import { reportFailure } from "#services/AnswerFailures.ts"
+import type { CredentialEnd } from "../access/CredentialEnd.ts"
+import { decodeJson } from "../http/JsonBody.ts"
+import type { SessionTrace } from "../tracing/SessionTrace.ts"
+
+export interface Conversation {
+  readonly session: LiveSession<LiveError>
+  /** What the answer says where nothing was heard. */
+  readonly language: string | undefined
+  /** Whether the client wants to know when speech starts and stops. */
+  readonly speechEvents: boolean
+  /** Calls when the caller's credential ends; what it gives back ends the watch. */
+  readonly onCredentialEnd: (told: (end: CredentialEnd) => void) => () => void
+  /** Where traces are exported. */
+  readonly trace?: SessionTrace | undefined
+}
+
+/** How a session ends on the wire: last events, then the close frame. */
+interface Ending {
+  readonly events: ReadonlyArray<object>
+  readonly code: number
+  readonly reason: string
+}
+
+const failure = (error: string, code: number, reason: string): Ending => ({
+  events: [{ type: "error", error }],
+  code,
+  reason,
+})
+
+/** The contract's close codes. */
+const closeOf: Readonly<Record<LiveEnd, readonly [code: number, reason: string]>> = {
+  stop: [1000, ""],
+  limit: [4008, "session limit"],
+  idle: [1000, "idle"],
+  drain: [1001, "server is shutting down"],
+}
+/** This side's failure. */
+const failedCode = 1011
+
+/** A session without audio that nobody stopped has nothing to say. */
+const endingOf = (
+  { end, hypothesis }: LiveWord,
+  session: LiveSession<LiveError>,
+  language: string | undefined,
+): Ending => {
+  const [code, reason] = closeOf[end]
+  const done = {
+    type: "transcript.text.done",
+    text: hypothesis.text,
+    duration: samplesToSeconds(session.samples, LISTEN_RATE_HZ),
+    language: hypothesis.language ?? language ?? "en",
+  }
+  return { events: session.samples > 0 || end === "stop" ? [done] : [], code, reason }
+}
+
+// ---------------------------------------------------------------- frames in
+
+/** How files begin that clients send by mistake: RIFF, Ogg, FLAC, MP3 with a tag, WebM. */
+const fileMarks = ["RIFF", "OggS", "fLaC", "ID3", "\x1a\x45\xdf\xa3"]
+
+const isFile = (frame: Uint8Array): boolean => {
+  const start = Buffer.from(frame.subarray(0, 4)).toString("latin1")
+  return fileMarks.some((mark) => start.startsWith(mark))
+}
+
+const decodeText = decodeJson(Schema.Struct({ type: Schema.Literal("stop") }))
+
+/** Why a frame is no audio, if it is none. */
+const flawOf = (session: LiveSession<LiveError>, frame: Uint8Array): Ending | undefined => {
+  if (frame.length % 2 === 1) {
+    return failure("frame: must be 16-bit PCM: an even number of bytes", 1003, "not 16-bit PCM")
+  }
+  if (session.samples === 0 && isFile(frame)) {
+    return failure("frame: must be raw PCM, not a file", 1003, "not 16-bit PCM")
+  }
+  return undefined
+}
+
+/** Bytes of a frame that are taken in one go: a frame of 4 MiB would hold the event loop for 10 ms and more. */
+const sliceBytes = 256 * 1024
+
+const takeText = (session: LiveSession<LiveError>, frame: string): Effect.Effect<Ending | undefined> =>
+  Effect.match(decodeText(frame), {
+    onSuccess: () => {
+      session.stop("stop")
+      return undefined
+    },
+    onFailure: () => failure('frame: must be {"type":"stop"}', 1003, "unknown message"),
+  })
+
+/** What of a session's audio is speech: put in by the reader, told to the client by a fiber of its own. */
+class SpeechNews {
+  private readonly detector = new SpeechDetector(LISTEN_RATE_HZ)
+  /** Bounded by the session's audio: speech starts and stops at most twice a second. */
+  private events: Array<SpeechEvent> = []
+  private readonly filled = new Signal()
+
+  hear(frame: Uint8Array): void {
+    const events = this.detector.push(bytesToS16(frame))
+    if (events.length === 0) return
+    this.events.push(...events)
+    this.filled.set()
+  }
+
+  readonly take: Effect.Effect<ReadonlyArray<SpeechEvent>> = Effect.suspend(() =>
+    Effect.map(this.filled.wait, () => {
+      const { events } = this
+      this.events = []
+      this.filled.clear()
+      return events
+    }),
+  )
+}
+
+/** A frame so long that it is taken with turns of the event loop between its slices. */
+const takeLong = (take: (slice: Uint8Array) => void, frame: Uint8Array): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    for (let at = 0; at < frame.length; at += sliceBytes) {
+      if (at > 0) yield* Effect.yieldNow
+      take(frame.subarray(at, at + sliceBytes))
+    }
+  })
+
+/** Reads until a frame ends the session; behind the session's end it only waits for the client to leave. */
+const read = (
+  session: LiveSession<LiveError>,
+  reader: Reader,
+  speech: SpeechNews | undefined,
+): Effect.Effect<Ending, SocketError> =>
+  Effect.gen(function* () {
+    const clock = yield* Clock.Clock
+    const take = (slice: Uint8Array): void => {
+      if (session.hasEnded) return
+      session.push(slice, monotonicMsOf(clock))
+      speech?.hear(slice)
+    }
+    for (;;) {
+      for (const frame of yield* reader.pull) {
+        if (session.hasEnded) continue
+        const ending = typeof frame === "string" ? yield* takeText(session, frame) : flawOf(session, frame)
+        if (ending !== undefined) return ending
+        // Most frames are 20 ms: no generator, no fiber step.
+        if (typeof frame !== "string") {
+          if (frame.length <= sliceBytes) take(frame)
+          else yield* takeLong(take, frame)
+        }
+      }
+    }
+  })
+
+// ---------------------------------------------------------------- events out
+
+/** The client hears of the session's limit this long before it, milliseconds. */
+const warnBeforeMs = 10_000
+
+/** Writes captions and a warning as they come. What a slow reader missed is in the next caption. */
+const caption = ({ session, trace }: Conversation, writer: Writer): Effect.Effect<never, SocketError> =>
+  Effect.gen(function* () {
+    let shown = ""
+    let warned = false
+    for (let rev = 1; ; rev++) {
+      const hypothesis = yield* session.nextHypothesis
+      const delta = deltaOf(shown, hypothesis, rev)
+      shown = hypothesis.text
+      yield* writer.write(JSON.stringify({ type: "transcript.text.delta", ...delta }))
+      if (trace !== undefined) trace.deltas = rev
+      const leftMs = remainingMs(session.samples)
+      if (warned || leftMs > warnBeforeMs) continue
+      warned = true
+      yield* writer.write(JSON.stringify({ type: "warning", warning: "session limit", remaining_ms: leftMs }))
+    }
+  })
+
+const tellSpeech = (speech: SpeechNews, writer: Writer): Effect.Effect<never, SocketError> =>
+  Effect.gen(function* () {
+    for (;;) {
+      for (const { audioMs, type } of yield* speech.take) {
+        yield* writer.write(JSON.stringify({ type: `speech_${type}`, audio_ms: audioMs }))
+      }
+    }
+  })
+
+// ---------------------------------------------------------------- the whole
+
+const credentialEnding = (end: CredentialEnd) =>
+  failure(end === "credential revoked" ? "Invalid API key" : "Token has expired", 1008, end)
+
+/**
+ * Runs until something ends the session. Whichever of its fibers ends or dies, the session ends with it. One that says
+ * nothing has the reader's alone: a thousand of them wait on every node.
+ */
+const untilEnding = (
+  conversation: Conversation,
+  reader: Reader,
+  writer: Writer,
+): Effect.Effect<Ending, SocketError> =>
+  Effect.contextWith((context) => {
+    const { language, onCredentialEnd, session, speechEvents } = conversation
+    const fibers: Array<Fiber.Fiber<Ending, SocketError>> = []
+    const speech = speechEvents ? new SpeechNews() : undefined
+    const run = Effect.tapError(session.run, (error) => reportFailure(error, "/v1/audio/transcriptions/ws"))
+    const listen = Effect.match(run, {
+      onSuccess: (word) => endingOf(word, session, language),
+      onFailure: (error) => failure(problemOf(error).detail, failedCode, "transcription failed"),
+    })
+    let unwatch = () => {}
+    const first = Effect.callback<Ending, SocketError>((resume) => {
+      const link = (part: Effect.Effect<Ending, SocketError>): void => {
+        const fiber = Effect.runForkWith(context)(part)
+        fibers.push(fiber)
+        fiber.addObserver(resume)
+      }
+      unwatch = onCredentialEnd((end) => resume(Effect.succeed(credentialEnding(end))))
+      session.whenRoused(() => {
+        link(listen)
+        link(caption(conversation, writer))
+        if (speech !== undefined) link(tellSpeech(speech, writer))
+      })
+      link(read(session, reader, speech))
+    })
+    const release = Effect.suspend(() => {
+      unwatch()
+      return Fiber.interruptAll(fibers)
+    })
+    return Effect.catchCauseIf(Effect.ensuring(first, release), Cause.hasDies, (cause) =>
+      Effect.as(
+        reportFailure(cause, "/v1/audio/transcriptions/ws"),
+        failure("Internal server error", failedCode, "failed"),
+      ),
+    )
+  })
+
+/** One session from its first frame to its close; true if it failed on this side. */
+export const converse = (
+  conversation: Conversation,
+  reader: Reader,
+  writer: Writer,
+): Effect.Effect<boolean, SocketError> =>
+  Effect.gen(function* () {
+    const { code, events, reason } = yield* untilEnding(conversation, reader, writer)
+    conversation.trace?.closed(code)
+    for (const event of events) yield* writer.write(JSON.stringify(event))
+    yield* writer.write(new CloseEvent(code, reason))
+    return code === failedCode
+  })

@@ -1,0 +1,81 @@
+// GET /v1/audio/transcriptions/ws: live transcription. Binary frames of 16 kHz s16 PCM come in, captions go out while
+// the speaker speaks, and `transcript.text.done` once, with the text that a file of the same audio gets.
+// In the order: parameters, admission (refusals are HTTP), the session, the receipt.
+import { Effect, Schema } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { SocketError } from "effect/socket/Socket"
+import { Drain } from "#actors/Drain.ts"
+import type { LiveSession } from "#actors/live/LiveSession.ts"
+import { type LiveError, LiveSessions } from "#actors/live/LiveSessions.ts"
+import { monotonicMs } from "#domain/queues/Monotonic.ts"
+import type { InvalidRequest } from "#domain/wire/Errors.ts"
+import { isTrue, LiveParameters, windowSeconds } from "#domain/wire/LiveParameters.ts"
+import { punctuationOf } from "#domain/wire/Transcription.ts"
+import { checkPunctuation } from "#services/TranscriptionRun.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
+import { onCredentialEnd } from "../access/CredentialEnd.ts"
+import { invalidRequestOf } from "../http/JsonBody.ts"
+import { type SessionTrace, traceSession } from "../tracing/SessionTrace.ts"
+import { chargedSamples, identifyLive, liveModel, payFor, upgradeLive } from "./LiveAdmission.ts"
+import { converse } from "./LiveConversation.ts"
+
+const decodeParameters = Schema.decodeUnknownEffect(LiveParameters)
+
+const parametersOf = (url: URL): Effect.Effect<LiveParameters, InvalidRequest> => {
+  const given = [...url.searchParams].filter(([, value]) => value !== "")
+  return Effect.mapError(decodeParameters(Object.fromEntries(given)), invalidRequestOf)
+}
+
+const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+  const url = new URL(request.url, "http://edge")
+  const caller = yield* identifyLive(request, url)
+  const parameters = yield* parametersOf(url)
+  const entry = yield* liveModel(parameters.model, parameters.language)
+  const language = parameters.language ?? entry.transcription?.defaultLanguage
+  const punctuation = punctuationOf(parameters)
+  yield* checkPunctuation(entry, punctuation, language)
+  let failed = false
+  let session: LiveSession<LiveError> | undefined
+  let trace: SessionTrace | undefined
+  yield* payFor(caller, entry, () => (session === undefined ? 0 : chargedSamples(session, failed)))
+  const place = yield* (yield* LiveSessions).open({
+    model: entry.id,
+    language,
+    prompt: parameters.prompt ?? "",
+    punctuation,
+    windowSeconds: Number(parameters.window_s ?? windowSeconds.default),
+    fromScratch: false,
+  })
+  const accounts = yield* Accounts
+  const drain = yield* Drain
+  yield* Effect.gen(function* () {
+    const socket = yield* upgradeLive(request)
+    const reader = yield* socket.reader
+    const writer = yield* socket.writer
+    trace = yield* traceSession("live transcription", (ended) => ended.hearing())
+    if (trace !== undefined) trace.work.notes.model = entry.id
+    session = (trace?.follow(place) ?? place).begin(yield* monotonicMs)
+    failed = yield* converse(
+      {
+        session,
+        language,
+        speechEvents: isTrue(parameters.vad_events),
+        onCredentialEnd: (told) => onCredentialEnd(accounts, caller, told),
+        trace,
+      },
+      reader,
+      writer,
+    )
+  }).pipe(
+    // The client has gone, or the socket was closed under us: either way there is nobody to tell.
+    Effect.catchIf(
+      (error): error is SocketError => error._tag === "SocketError",
+      (error) => Effect.sync(() => trace?.left(error)),
+    ),
+    drain.admit,
+  )
+}, Effect.scoped)
+
+/** Refused before the upgrade like any request; after it, failures are events. */
+export const liveTranscription = (request: HttpServerRequest.HttpServerRequest) =>
+  Effect.as(serve(request), HttpServerResponse.empty())

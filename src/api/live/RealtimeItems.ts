@@ -1,0 +1,199 @@
+// The speech items of one realtime socket: each is a live session of its own, from its first sample to its transcript,
+// paid for by itself. Called by RealtimeTranscription, which reads the client's events; writes the server's events
+// about items.
+import { Cause, Effect, Fiber, type Scope } from "effect"
+import type { SocketError } from "effect/socket/Socket"
+import type { LiveSession, LiveWord } from "#actors/live/LiveSession.ts"
+import type { LiveError, LivePlace } from "#actors/live/LiveSessions.ts"
+import { LISTEN_RATE_HZ, s16ToBytes, samplesToSeconds } from "#domain/audio/Audio.ts"
+import type { LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
+import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { monotonicMs } from "#domain/queues/Monotonic.ts"
+import { itemObject } from "#domain/wire/RealtimeProtocol.ts"
+import { problemOf } from "#http/ErrorBody.ts"
+import { NewId } from "#http/Ids.ts"
+import { reportFailure } from "#services/AnswerFailures.ts"
+import type { Principal } from "#store/accounts/Accounts.ts"
+import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
+import { chargedSamples, payFor } from "./LiveAdmission.ts"
+
+export type Tell = (type: string, event?: object) => Effect.Effect<void, SocketError>
+
+interface Item {
+  readonly id: string
+  readonly session: LiveSession<LiveError>
+  fiber: Fiber.Fiber<void, SocketError> | undefined
+  committed: boolean
+}
+
+/** Text of an item that the client has: only what never changes is told before the transcript. */
+const stableText = ({ stableChars, text }: LiveHypothesis): string => [...text].slice(0, stableChars).join("")
+
+const transcription = "conversation.item.input_audio_transcription"
+
+export class RealtimeItems {
+  private readonly tell: Tell
+  private readonly caller: Principal
+  private readonly scope: Scope.Scope
+  /** The client speaks the protocol's first spelling. */
+  private readonly older: boolean
+  private current: Item | undefined
+  private previousId: string | null = null
+  private readonly unfinished = new Set<Item>()
+
+  constructor(tell: Tell, caller: Principal, scope: Scope.Scope, older: boolean) {
+    this.older = older
+    this.tell = tell
+    this.caller = caller
+    this.scope = scope
+  }
+
+  get isOpen(): boolean {
+    return this.current !== undefined && !this.current.session.hasEnded
+  }
+
+  get openId(): string | undefined {
+    return this.current?.id
+  }
+
+  /** An item begins; the one before has been committed. */
+  readonly begin = Effect.fnUntraced(
+    { self: this },
+    function* (this: RealtimeItems, place: LivePlace, entry: ModelEntry) {
+      const newId = yield* NewId
+      const session = place.begin(yield* monotonicMs)
+      const item: Item = { id: `item_${newId()}`, session, fiber: undefined, committed: false }
+      this.current = item
+      this.unfinished.add(item)
+      item.fiber = yield* Effect.forkIn(this.life(item, entry), this.scope, { startImmediately: true })
+      return item.id
+    },
+  )
+
+  /** Audio for the open item. */
+  push(samples: Int16Array, nowMs: number): void {
+    this.current?.session.push(s16ToBytes(samples), nowMs)
+  }
+
+  /** The open item's audio is complete. False where there is none. */
+  readonly commit: Effect.Effect<boolean, SocketError> = Effect.gen(
+    { self: this },
+    function* (this: RealtimeItems) {
+      const item = this.current
+      if (item === undefined) return false
+      yield* this.announce(item)
+      item.session.stop("stop")
+      return true
+    },
+  )
+
+  /** Forgets the open item, as if it had not been said; what was heard of it is charged. */
+  readonly clear: Effect.Effect<void> = Effect.suspend(() => {
+    const item = this.current
+    this.current = undefined
+    return item?.fiber === undefined ? Effect.void : Fiber.interrupt(item.fiber)
+  })
+
+  /** Items that have no transcript yet. */
+  get waiting(): number {
+    return this.unfinished.size
+  }
+
+  /** Completes when every item has its transcript. */
+  readonly finished: Effect.Effect<void, SocketError> = Effect.suspend(() =>
+    Effect.forEach(
+      [...this.unfinished],
+      ({ fiber }) => (fiber === undefined ? Effect.void : Fiber.join(fiber)),
+      {
+        discard: true,
+      },
+    ),
+  )
+
+  /** Runs this once the items of now have their transcripts. */
+  readonly afterwards = (run: Effect.Effect<void>): Effect.Effect<void> =>
+    Effect.asVoid(
+      Effect.forkIn(Effect.andThen(Effect.ignore(this.finished), run), this.scope, {
+        startImmediately: true,
+      }),
+    )
+
+  private readonly announce = (item: Item): Effect.Effect<void, SocketError> =>
+    Effect.suspend(() => {
+      if (item.committed) return Effect.void
+      item.committed = true
+      if (this.current === item) this.current = undefined
+      const previous_item_id = this.previousId
+      this.previousId = item.id
+      const about = { previous_item_id, item: itemObject(item.id, null) }
+      const committed = this.tell("input_audio_buffer.committed", { previous_item_id, item_id: item.id })
+      const told = this.older
+        ? ["conversation.item.created"]
+        : ["conversation.item.added", "conversation.item.done"]
+      return Effect.andThen(
+        committed,
+        Effect.forEach(told, (type) => this.tell(type, about), { discard: true }),
+      )
+    })
+
+  private life(item: Item, entry: ModelEntry): Effect.Effect<void, SocketError, UsageLedger> {
+    const { id, session } = item
+    let failed = false
+    let said = ""
+    const delta = (text: string) => {
+      const fresh = text.slice(said.length)
+      said = text
+      return fresh === ""
+        ? Effect.void
+        : this.tell(`${transcription}.delta`, { item_id: id, content_index: 0, delta: fresh })
+    }
+    const captions = Effect.forever(
+      Effect.flatMap(session.nextHypothesis, (hypothesis) => delta(stableText(hypothesis))),
+    )
+    const completed = ({ hypothesis }: LiveWord) =>
+      Effect.gen({ self: this }, function* (this: RealtimeItems) {
+        // The session may have ended by itself: at its limit, or because the node stops.
+        yield* this.announce(item)
+        yield* delta(hypothesis.text)
+        yield* this.tell(`${transcription}.completed`, {
+          item_id: id,
+          content_index: 0,
+          transcript: hypothesis.text,
+          usage: { type: "duration", seconds: samplesToSeconds(session.samples, LISTEN_RATE_HZ) },
+        })
+      })
+    const fail = (message: string, type: string) => {
+      failed = true
+      session.stop("stop")
+      const error = { type, code: "transcription_failed", message, param: null }
+      return Effect.andThen(
+        this.announce(item),
+        this.tell(`${transcription}.failed`, { item_id: id, content_index: 0, error }),
+      )
+    }
+    return Effect.gen({ self: this }, function* (this: RealtimeItems) {
+      yield* payFor(this.caller, entry, () => chargedSamples(session, failed))
+      yield* completed(yield* Effect.raceFirst(session.run, captions))
+    }).pipe(
+      Effect.catchIf(
+        (error): error is Exclude<typeof error, SocketError> => error._tag !== "SocketError",
+        (error) => {
+          const { detail, status } = problemOf(error)
+          const told = fail(detail, status < 500 ? "invalid_request_error" : "server_error")
+          return Effect.andThen(reportFailure(error, "/v1/realtime"), told)
+        },
+      ),
+      Effect.catchCauseIf(Cause.hasDies, (cause) =>
+        Effect.andThen(reportFailure(cause, "/v1/realtime"), fail("Internal server error", "server_error")),
+      ),
+      Effect.scoped,
+      Effect.ensuring(
+        Effect.sync(() => {
+          // One that is cleared before it has run has to end, too.
+          session.stop("stop")
+          this.unfinished.delete(item)
+        }),
+      ),
+    )
+  }
+}

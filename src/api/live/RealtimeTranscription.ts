@@ -1,0 +1,192 @@
+// GET /v1/realtime?intent=transcription: OpenAI's realtime protocol for transcription sessions, so that stock voice
+// clients connect. 24 kHz PCM in base64 comes in, items with their transcripts go out; under it lie the same live
+// sessions as under /v1/audio/transcriptions/ws. Admission and the socket's life; its events are RealtimeSocket's.
+import { Cause, Effect, Exit, Option, Schema, Scope } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { CloseEvent, type Reader, type SocketError, type Writer } from "effect/socket/Socket"
+import { Drain } from "#actors/Drain.ts"
+import { idleMs } from "#actors/live/LiveSession.ts"
+import { type LivePlace, LiveSessions } from "#actors/live/LiveSessions.ts"
+import { TokenBucket } from "#domain/access/TokenBucket.ts"
+import { expectsTurns } from "#domain/models/ModelNames.ts"
+import { InvalidRequest } from "#domain/wire/Errors.ts"
+import { windowSeconds } from "#domain/wire/LiveParameters.ts"
+import { defaultTurns, type RealtimeSettings } from "#domain/wire/RealtimeProtocol.ts"
+import { punctuationOf, TranscriptionParameters } from "#domain/wire/Transcription.ts"
+import { NewId } from "#http/Ids.ts"
+import { nowMs } from "#http/RequestContext.ts"
+import { reportFailure } from "#services/AnswerFailures.ts"
+import { checkPunctuation } from "#services/TranscriptionRun.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
+import { UsageLedger } from "#store/ledger/UsageLedger.ts"
+import { credentialEnds } from "../access/CredentialEnd.ts"
+import { RateLimit } from "../access/RateLimit.ts"
+import { invalidRequestOf } from "../http/JsonBody.ts"
+import { type SessionTrace, traceSession } from "../tracing/SessionTrace.ts"
+import { identifyLive, liveModel, upgradeLive } from "./LiveAdmission.ts"
+import { RealtimeItems, type Tell } from "./RealtimeItems.ts"
+import { type LiveServices, RealtimeSocket, type Seat } from "./RealtimeSocket.ts"
+
+const decodeFlags = Schema.decodeUnknownEffect(
+  Schema.Struct({ punctuation: TranscriptionParameters.fields.punctuation }),
+)
+
+const settingsOf = (
+  url: URL,
+): Effect.Effect<RealtimeSettings & { readonly asked: string | undefined }, InvalidRequest> => {
+  const intent = url.searchParams.get("intent") ?? "transcription"
+  if (intent !== "transcription") {
+    return Effect.fail(new InvalidRequest({ field: "intent", problem: "must be transcription" }))
+  }
+  const asked = url.searchParams.get("model") ?? undefined
+  const flag = url.searchParams.get("punctuation")
+  return Effect.mapBoth(decodeFlags(flag ? { punctuation: flag } : {}), {
+    onFailure: invalidRequestOf,
+    onSuccess: (flags) => ({
+      asked,
+      model: "",
+      language: undefined,
+      prompt: "",
+      punctuation: punctuationOf(flags),
+      turns: expectsTurns(asked) ? defaultTurns : null,
+    }),
+  })
+}
+
+/** Clients of the protocol's first spelling say so, in a header or, from a browser, as a subprotocol. */
+const isOlder = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
+  (headers["openai-beta"] ?? "").includes("realtime=v1") ||
+  (headers["sec-websocket-protocol"] ?? "").includes("openai-beta.realtime-v1")
+
+/** A place of its own scope, so that it can be changed for another. */
+const takeSeat = Effect.fnUntraced(function* (
+  model: string | undefined,
+  settings: RealtimeSettings,
+  outer: Scope.Scope,
+  replaces?: LivePlace,
+) {
+  const entry = yield* liveModel(model, settings.language)
+  const { prompt, punctuation } = settings
+  yield* checkPunctuation(entry, punctuation, settings.language)
+  const scope = yield* Scope.fork(outer)
+  const request = {
+    model: entry.id,
+    language: settings.language ?? entry.transcription?.defaultLanguage,
+    prompt,
+    punctuation,
+    windowSeconds: windowSeconds.default,
+    fromScratch: false,
+    ...(replaces === undefined ? {} : { replaces }),
+  }
+  const place = yield* (yield* LiveSessions).open(request).pipe(
+    Scope.provide(scope),
+    Effect.onError(() => Scope.close(scope, Exit.void)),
+  )
+  return { entry, place, leave: Scope.close(scope, Exit.void) } satisfies Seat
+})
+
+/**
+ * Events that one socket may send and that carry no audio to speak of: settings, commits, and events with a fault. Audio
+ * comes 50 to 100 times a second and is bounded by its bytes. A guess.
+ */
+const smallEvents = { burst: 500, perSecond: 50 }
+/** An event of this length carries 4 ms of audio and more, and is not counted. */
+const audioChars = 256
+
+/** Reads until the client is silent for too long, or sends too many events of no use. */
+const readUntilIdle = (
+  reader: Reader,
+  socket: RealtimeSocket,
+): Effect.Effect<CloseEvent, SocketError, LiveServices> =>
+  Effect.gen(function* () {
+    const allowance = new TokenBucket(smallEvents, nowMs())
+    for (;;) {
+      const frames = yield* Effect.timeoutOption(reader.pull, idleMs)
+      if (Option.isNone(frames)) return new CloseEvent(1000, "idle")
+      for (const frame of frames.value) {
+        const understood = yield* socket.take(frame)
+        const counts = !understood || frame.length < audioChars
+        if (counts && !allowance.spend(1, nowMs())) return new CloseEvent(1008, "too many events")
+      }
+    }
+  })
+
+const tellOn =
+  (writer: Writer, newId: () => string, trace: SessionTrace | undefined): Tell =>
+  (type, event = {}) => {
+    if (trace !== undefined && type.endsWith(".delta")) trace.deltas++
+    return writer.write(JSON.stringify({ type, event_id: `event_${newId()}`, ...event }))
+  }
+
+/** The same seat, whose items the socket's span tells of. */
+const followed = (trace: SessionTrace | undefined, seat: Seat): Seat => {
+  if (trace === undefined) return seat
+  trace.work.notes.model = seat.entry.id
+  const leave = Effect.andThen(
+    seat.leave,
+    Effect.sync(() => trace.leave(seat.place)),
+  )
+  return { ...seat, place: trace.follow(seat.place), leave }
+}
+
+const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+  const url = new URL(request.url, "http://edge")
+  const caller = yield* identifyLive(request, url)
+  const { asked, ...initial } = yield* settingsOf(url)
+  const accounts = yield* Accounts
+  const drain = yield* Drain
+  const newId = yield* NewId
+  // Nothing is set aside before something is said; who cannot pay for anything hears it before the upgrade.
+  yield* Effect.scoped((yield* UsageLedger).reserve(caller, 0))
+  const scope = yield* Effect.scope
+  const seat = yield* takeSeat(asked, initial, scope)
+  const settings = { ...initial, model: seat.entry.id }
+  let trace: SessionTrace | undefined
+  yield* Effect.gen(function* () {
+    const connection = yield* upgradeLive(request)
+    const reader = yield* connection.reader
+    const writer = yield* connection.writer
+    trace = yield* traceSession("realtime transcription", (ended) => ({
+      ...ended.hearing(),
+      "edgewise.items": ended.parts,
+    }))
+    const tell = tellOn(writer, newId, trace)
+    const older = isOlder(request)
+    const items = new RealtimeItems(tell, caller, yield* Effect.scope, older)
+    const follow = (next: Seat) => followed(trace, next)
+    const reseat = (next: RealtimeSettings, replaced: LivePlace) =>
+      Effect.map(takeSeat(next.model, next, scope, replaced), follow)
+    const admit = (yield* RateLimit).admit(caller.userId)
+    const socket = new RealtimeSocket(
+      `sess_${newId()}`,
+      tell,
+      items,
+      settings,
+      follow(seat),
+      reseat,
+      admit,
+      older,
+    )
+    yield* socket.created
+    const gone = new CloseEvent(1001, "server is shutting down")
+    const drained = Effect.andThen(drain.closing, Effect.as(items.finished, gone))
+    const locked = Effect.map(credentialEnds(accounts, caller), (end) => new CloseEvent(1008, end))
+    const close = yield* Effect.raceAllFirst([readUntilIdle(reader, socket), drained, locked]).pipe(
+      Effect.catchCauseIf(Cause.hasDies, (cause) =>
+        Effect.as(reportFailure(cause, "/v1/realtime"), new CloseEvent(1011, "failed")),
+      ),
+    )
+    trace?.closed(close.code)
+    yield* writer.write(close)
+  }).pipe(
+    Effect.catchIf(
+      (error): error is SocketError => error._tag === "SocketError",
+      (error) => Effect.sync(() => trace?.left(error)),
+    ),
+    drain.admit,
+  )
+}, Effect.scoped)
+
+/** Refused before the upgrade like any request; after it, failures are events. */
+export const realtimeTranscription = (request: HttpServerRequest.HttpServerRequest) =>
+  Effect.as(serve(request), HttpServerResponse.empty())

@@ -1,0 +1,29 @@
+// What /metrics says of the node's memory and threads: the ledger's promises and the rung of the memory ladder. Called by
+// Metrics; what the numbers mean is in docs/operations.md.
+import { Effect, Option } from "effect"
+import { Device } from "#actors/device/Device.ts"
+import { MemoryLadder } from "#actors/device/MemoryPressureLevel.ts"
+import { rungs } from "#domain/models/MemoryLevel.ts"
+import { alone, type Family, gauge } from "./PrometheusText.ts"
+
+export const memoryFamilies: Effect.Effect<ReadonlyArray<Family>, never, Device> = Effect.gen(function* () {
+  const { budgetBytes, claimedBytes, claimedThreads, threads } = (yield* Device).host()
+  const ladder = Option.getOrUndefined(yield* Effect.serviceOption(MemoryLadder))
+  const rung = rungs.indexOf(ladder?.rung() ?? "calm")
+  return [
+    gauge("memory_budget_bytes", "Host memory that the node and its models may fill.", alone(budgetBytes)),
+    gauge("memory_claimed_bytes", "Host memory that the ledger has promised to models.", alone(claimedBytes)),
+    gauge(
+      "memory_used_ratio",
+      "Share of the budget that the node and its engines had for themselves when it was last looked at.",
+      alone(Number((ladder?.share() ?? 0).toFixed(4))),
+    ),
+    gauge("memory_rung", "Rung of the memory ladder: 0 calm, 1 lean, 2 busy, 3 full.", alone(rung)),
+    gauge("cpu_threads", "CPU threads that there are for models.", alone(threads)),
+    gauge(
+      "cpu_threads_claimed",
+      "CPU threads that the models that work at the moment share.",
+      alone(claimedThreads),
+    ),
+  ]
+})

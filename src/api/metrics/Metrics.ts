@@ -1,0 +1,243 @@
+// GET /metrics: everything the node measures, in Prometheus' text format. Read on demand from the actors and the meters;
+// only the text is kept here, for a second. Labels are the catalog's model ids and fixed lists, so the number of series is bounded.
+// docs/telemetry.md has a row for each; a test holds both together.
+import { Clock, Context, Effect, Layer } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Drain } from "#actors/Drain.ts"
+import { LiveSessions } from "#actors/live/LiveSessions.ts"
+import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import { Redeployment } from "#actors/model/Redeployment.ts"
+import { monotonicMs } from "#domain/queues/Monotonic.ts"
+import { Forbidden } from "#domain/wire/Errors.ts"
+import { CurrentNodeMeters, type NodeMeters } from "#http/NodeMeters.ts"
+import { nowMs } from "#http/RequestContext.ts"
+import { SpeechAdmission } from "#services/SpeechAdmission.ts"
+import { UsageLedger } from "#store/ledger/UsageLedger.ts"
+import { bearerOf, identify } from "../access/Authentication.ts"
+import { NodeIdentity } from "../operations/Health.ts"
+import { EventLoopDelay } from "./EventLoopDelay.ts"
+import { memoryFamilies } from "./MemoryMetrics.ts"
+import { modelFamilies, usageFamilies } from "./ModelMetrics.ts"
+import { alone, contentType, counter, type Family, gauge, render, type Samples } from "./PrometheusText.ts"
+
+// ---------------------------------------------------------------- the node
+
+const requestFamilies = (meters: NodeMeters): ReadonlyArray<Family> => [
+  counter(
+    "http_requests_total",
+    "Answers by method, route and status; 101 is a WebSocket, 499 a client that left before its answer began.",
+    meters
+      .asked()
+      .flatMap(({ counts, route }) =>
+        counts.flatMap(({ byStatus, method }) =>
+          [...byStatus].flatMap((count, status) =>
+            count === 0 ? [] : [[{ method, route, status: String(status) }, count] as const],
+          ),
+        ),
+      ),
+  ),
+  {
+    name: "http_request_duration_ms",
+    help: "From a request's head to the end of its answer; of a WebSocket, to its handshake.",
+    type: "histogram",
+    samples: meters.asked().map(({ durationMs, route }) => [{ route }, durationMs]),
+  },
+  gauge(
+    "connections",
+    "Open TCP connections, WebSockets included.",
+    alone(meters.total((one) => one.connections)),
+  ),
+  gauge("web_sockets", "Open WebSockets.", alone(meters.total((one) => one.webSockets))),
+  gauge(
+    "reply_buffered_bytes",
+    "Response bytes that wait for slow readers; an upper bound.",
+    alone(meters.total((one) => one.replyBufferedBytes)),
+  ),
+  gauge(
+    "body_buffered_bytes",
+    "Request bytes that wait for their handler.",
+    alone(meters.total((one) => one.bodyBufferedBytes)),
+  ),
+  counter(
+    "client_aborts_total",
+    "Clients that left before their answer was complete.",
+    alone(meters.total((one) => one.aborts)),
+  ),
+  counter(
+    "slow_readers_cut_total",
+    "Readers cut for taking too little.",
+    alone(meters.total((one) => one.slowReadersCut)),
+  ),
+  counter(
+    "broken_replies_total",
+    "Answers that failed after their head and were closed without an end.",
+    alone(meters.total((one) => one.brokenReplies)),
+  ),
+  counter("transport_refusals_total", "What the transport itself refused, by reason.", [
+    [{ reason: "connections" }, meters.total((one) => one.connectionsRefused)],
+    [{ reason: "messages" }, meters.total((one) => one.socketsFlooded)],
+    [{ reason: "head" }, meters.total((one) => one.headsTooLarge)],
+    [{ reason: "framing" }, meters.total((one) => one.framingRefused)],
+    [{ reason: "body" }, meters.total((one) => one.bodiesTooLarge)],
+    [{ reason: "stalled" }, meters.total((one) => one.bodiesStalled)],
+    [{ reason: "anonymous" }, meters.total((one) => one.anonymousRefused)],
+    [{ reason: "scattered" }, meters.total((one) => one.bodiesScattered)],
+  ]),
+]
+
+const telemetryFamilies = (meters: NodeMeters): ReadonlyArray<Family> => [
+  counter("log_lines_total", "Log lines written.", alone(meters.logLines)),
+  counter(
+    "log_lines_dropped_total",
+    "Log lines that found no room to wait for the reader of the log.",
+    alone(meters.logLinesDropped),
+  ),
+  counter("otlp_sent_total", "Spans and log records that the collector has taken.", [
+    [{ signal: "traces" }, meters.otlpSent.traces],
+    [{ signal: "logs" }, meters.otlpSent.logs],
+  ]),
+  counter("otlp_dropped_total", "Spans and log records that the collector did not take in time.", [
+    [{ signal: "traces" }, meters.otlpDropped.traces],
+    [{ signal: "logs" }, meters.otlpDropped.logs],
+  ]),
+]
+
+const regionFamilies = (meters: NodeMeters, nowMs: number): ReadonlyArray<Family> => {
+  const readings = meters.regions(nowMs)
+  return [
+    gauge(
+      "region_healthy",
+      "1 while the edge of a region answers the router of this process, else 0.",
+      readings.map(({ healthy, region }) => [{ region }, healthy ? 1 : 0] as const),
+    ),
+    gauge(
+      "region_round_trip_ms",
+      "Shortest of the last round trips from the router of this process to the edge of a region.",
+      readings.flatMap(({ region, roundTripMs }) =>
+        roundTripMs === undefined ? [] : [[{ region }, Number(roundTripMs.toFixed(3))] as const],
+      ),
+    ),
+  ]
+}
+
+/** Every family, whether it has samples or not. */
+export const families = Effect.gen(function* () {
+  const views = (yield* ModelRegistry).all()
+  const drain = yield* Drain
+  const admission = yield* SpeechAdmission
+  const live = (yield* LiveSessions).gauges(yield* monotonicMs)
+  const loop = (yield* EventLoopDelay).reading()
+  const meters = yield* CurrentNodeMeters
+  const { name, version } = yield* NodeIdentity
+  const sessions = (part: (one: { readonly sessions: number; readonly share: number }) => number): Samples =>
+    [...live].map(([model, one]) => [{ model }, part(one)])
+  const node: ReadonlyArray<Family> = [
+    gauge("info", "1; the labels say what runs.", [[{ version, region: name }, 1]]),
+    gauge(
+      "models_leaving",
+      "Engines that a reload of the catalog has removed or replaced and that finish their last requests.",
+      alone((yield* Redeployment).leaving().length),
+    ),
+    gauge("requests_in_flight", "Generations admitted and not yet ended.", alone(drain.inFlight())),
+    gauge(
+      "node_resident_bytes",
+      "Resident memory of the node's own process.",
+      alone(process.memoryUsage.rss()),
+    ),
+    gauge("event_loop_delay_ms", "Lateness of the event loop over the last 10 s or more.", [
+      [{ quantile: "0.5" }, loop.p50Ms],
+      [{ quantile: "0.99" }, loop.p99Ms],
+      [{ quantile: "1" }, loop.maxMs],
+    ]),
+    gauge(
+      "live_sessions",
+      "Live sessions, by model.",
+      sessions((one) => one.sessions),
+    ),
+    gauge(
+      "live_share",
+      "Share of the engine that its live sessions take; 1 is all of it.",
+      sessions((one) => Number(one.share.toFixed(4))),
+    ),
+    gauge(
+      "speech_real_time_factor",
+      "Seconds of computing a second of speech, as new streams are admitted by.",
+      views.flatMap(({ entry }) => {
+        const factor = admission.factor(entry.id)
+        return factor === undefined ? [] : [[{ model: entry.id }, Number(factor.toFixed(4))] as const]
+      }),
+    ),
+  ]
+  return [
+    ...node,
+    ...(yield* memoryFamilies),
+    ...modelFamilies(views),
+    ...usageFamilies(views, yield* UsageLedger),
+    ...requestFamilies(meters),
+    ...telemetryFamilies(meters),
+    ...regionFamilies(meters, yield* Clock.currentTimeMillis),
+  ]
+})
+
+/** Text made in one go: about 1 ms of the event loop. */
+const pieceLength = 100_000
+
+/** A catalog may have thousands of models: other requests run in between. */
+const page = Effect.gen(function* () {
+  let text = ""
+  let pauseAt = pieceLength
+  for (const family of yield* families) {
+    text += render([family])
+    if (text.length < pauseAt) continue
+    pauseAt = text.length + pieceLength
+    yield* Effect.sleep(0)
+  }
+  return text
+})
+
+type Sources = Effect.Services<typeof page>
+
+/** The text of /metrics, made at most once in a while for all that ask. */
+export class MetricsPage extends Context.Service<
+  MetricsPage,
+  {
+    readonly text: Effect.Effect<string>
+    /** Whether only operators may read it. */
+    readonly restricted: boolean
+  }
+>()("edgewise/api/MetricsPage") {
+  static readonly layer = (options: {
+    readonly maxAgeMs: number
+    readonly restricted: boolean
+  }): Layer.Layer<MetricsPage, never, Sources> =>
+    Layer.effect(
+      MetricsPage,
+      Effect.gen(function* () {
+        const { maxAgeMs, restricted } = options
+        let begunMs = Number.NEGATIVE_INFINITY
+        const make = Effect.suspend(() => {
+          begunMs = nowMs()
+          return page
+        })
+        const fresh = Effect.provideContext(make, yield* Effect.context<Sources>())
+        const [shared, forget] = yield* Effect.cachedInvalidateWithTTL(fresh, Number.POSITIVE_INFINITY)
+        // By the machine's clock: one that is set back must not keep old figures.
+        const text = Effect.suspend(() =>
+          nowMs() - begunMs < maxAgeMs ? shared : Effect.andThen(forget, shared),
+        )
+        return { text, restricted }
+      }),
+    )
+}
+
+const operatorOnly = Effect.gen(function* () {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  const { scope } = yield* identify(bearerOf(request))
+  if (scope !== "superadmin") return yield* new Forbidden({ scope: "superadmin" })
+})
+
+export const metrics = Effect.gen(function* () {
+  const { restricted, text } = yield* MetricsPage
+  if (restricted) yield* operatorOnly
+  return HttpServerResponse.text(yield* text, { contentType })
+})

@@ -1,0 +1,89 @@
+// Reads the node's catalog again and applies what changed in it, for POST /v1/models/reload and SIGHUP. One reload at a
+// time. What is kept about models by their ids elsewhere is dropped for those that are gone or have another engine.
+import { Context, Effect, Layer, Schema, Semaphore } from "effect"
+import { Drain } from "#actors/Drain.ts"
+import { LiveSessions } from "#actors/live/LiveSessions.ts"
+import { type Deployment, ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import { type Redeployed, Redeployment } from "#actors/model/Redeployment.ts"
+import { Draining } from "#domain/wire/Errors.ts"
+import { SpeechAdmission } from "#services/SpeechAdmission.ts"
+import type { BadRegions } from "#store/files/RegionsFile.ts"
+import { UsageLedger } from "#store/ledger/UsageLedger.ts"
+import type { BadCatalog } from "#weights/CatalogFile.ts"
+
+const ids = Schema.Array(Schema.String)
+
+export const ReloadRecord = Schema.Struct({
+  /** `partial` where models are deployed that cannot be loaded: see `failed`. */
+  status: Schema.Literals(["success", "partial"]),
+  added: ids,
+  removed: ids,
+  changed: ids,
+  unchanged: Schema.Int,
+  failed: Schema.Array(Schema.Struct({ model: Schema.String, reason: Schema.String })),
+})
+export type ReloadRecord = typeof ReloadRecord.Type
+
+export class CatalogReload extends Context.Service<
+  CatalogReload,
+  {
+    /** Answers when new requests see the new catalog. Fails, and changes nothing, where the catalog is wrong. */
+    readonly reload: Effect.Effect<ReloadRecord, BadCatalog | BadRegions | Draining>
+  }
+>()("edgewise/api/CatalogReload") {
+  /** `read` gives what the catalog deploys now; the regions file says which regions the catalog may name. */
+  static readonly layer = (read: Effect.Effect<ReadonlyArray<Deployment>, BadCatalog | BadRegions>) =>
+    Layer.effect(
+      CatalogReload,
+      Effect.suspend(() => make(read)),
+    )
+}
+
+const recordOf = ({ added, changed, failed, removed, unchanged }: Redeployed): ReloadRecord => ({
+  status: failed.length === 0 ? "success" : "partial",
+  added,
+  removed,
+  changed,
+  unchanged,
+  failed,
+})
+
+const make = Effect.fnUntraced(function* (
+  read: Effect.Effect<ReadonlyArray<Deployment>, BadCatalog | BadRegions>,
+) {
+  const admission = yield* SpeechAdmission
+  const drain = yield* Drain
+  const ledger = yield* UsageLedger
+  const live = yield* LiveSessions
+  const redeployment = yield* Redeployment
+  const registry = yield* ModelRegistry
+  const oneAtATime = yield* Semaphore.make(1)
+
+  const forget = ({ replaced }: Redeployed) => {
+    const others = new Set(replaced)
+    const isGone = (id: string) => registry.model(id) === undefined
+    admission.forget((id) => others.has(id) || isGone(id))
+    live.forget((id) => others.has(id) || isGone(id))
+    ledger.forgetSettled(isGone)
+  }
+
+  return CatalogReload.of({
+    reload: Effect.gen(function* () {
+      if (drain.isClosed()) return yield* new Draining()
+      const done = yield* redeployment.apply(yield* read)
+      forget(done)
+      const record = recordOf(done)
+      const { added, changed, failed, removed, unchanged } = record
+      yield* Effect.logInfo("the catalog was read again").pipe(
+        Effect.annotateLogs({
+          added: added.length,
+          removed: removed.length,
+          changed: changed.length,
+          unchanged,
+          failed: failed.length,
+        }),
+      )
+      return record
+    }).pipe(oneAtATime.withPermits(1)),
+  })
+})

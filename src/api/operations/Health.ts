@@ -1,0 +1,107 @@
+// GET /health: the record, the rule that decides the status, the handler.
+import { Clock, Context, Effect, Option, Schema } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Drain } from "#actors/Drain.ts"
+import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import type { ModelStatus } from "#actors/model/ModelStatus.ts"
+import { CurrentNotes } from "#http/RequestContext.ts"
+import { StoreIsThere } from "#store/sql/StoreNode.ts"
+import { identify } from "../access/Authentication.ts"
+import { ModelPulls } from "./ModelPulls.ts"
+import { failuresOf } from "./Models.ts"
+
+export const HealthRecord = Schema.Struct({
+  status: Schema.Literals(["healthy", "degraded", "unhealthy"]),
+  node: Schema.String,
+  runtime: Schema.String,
+  timestamp: Schema.String,
+  features: Schema.Struct({ dynamic_loading: Schema.Boolean, huggingface_support: Schema.Boolean }),
+  backend: Schema.Struct({
+    healthy: Schema.Boolean,
+    info: Schema.Struct({
+      name: Schema.String,
+      version: Schema.String,
+      extensions: Schema.Array(Schema.String),
+    }),
+  }),
+  /** Why the node is not healthy; for a credential with the superadmin scope only. */
+  details: Schema.optionalKey(
+    Schema.Struct({
+      failures: Schema.Record(Schema.String, Schema.String),
+      draining: Schema.Boolean,
+      store: Schema.Boolean,
+    }),
+  ),
+})
+
+/** What this node calls itself; set by main. */
+export const NodeIdentity = Context.Reference<{ readonly name: string; readonly version: string }>(
+  "edgewise/api/NodeIdentity",
+  { defaultValue: () => ({ name: "local", version: "0" }) },
+)
+
+/**
+ * Unhealthy: draining, or every model has failed, so no request can be served. Degraded: some model has failed, or the
+ * database that nodes share is away: what has been begun goes on, what needs an account is answered 503.
+ * A model that nobody has asked for yet is no failure.
+ */
+export const healthOf = (statuses: ReadonlyArray<ModelStatus>, draining: boolean, storeIsThere: boolean) => {
+  const failed = statuses.filter((status) => status === "failed").length
+  if (draining || (failed > 0 && failed === statuses.length)) return "unhealthy"
+  return failed > 0 || !storeIsThere ? "degraded" : "healthy"
+}
+
+/** ISO 8601 without a zone suffix, in UTC, as the record wants it. */
+export const timestamp = (ms: number): string => new Date(ms).toISOString().slice(0, -1)
+
+/** A credential that takes longer to check, e.g. because the database is away, is worth no details. A guess. */
+const credentialTimeoutMs = 1_000
+
+/** Whether the request brings a superadmin's credential. Health needs none, so a bad one only leaves the details out. */
+const isOperator = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+  const { authorization } = request.headers
+  if (authorization === undefined || !/^bearer \S/i.test(authorization)) return false
+  const credential = authorization.slice("bearer ".length).trim()
+  return yield* identify(credential).pipe(
+    Effect.map(({ scope }) => scope === "superadmin"),
+    Effect.timeoutOption(credentialTimeoutMs),
+    Effect.map(Option.getOrElse(() => false)),
+    Effect.catchCause(() => Effect.succeed(false)),
+  )
+})
+
+export const health = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+  const views = (yield* ModelRegistry).all()
+  const draining = (yield* Drain).isClosed()
+  const store = (yield* StoreIsThere)()
+  const status = healthOf(
+    views.map((view) => view.status),
+    draining,
+    store,
+  )
+  const details = (yield* isOperator(request)) ? { failures: failuresOf(views), draining, store } : undefined
+  if (status === "unhealthy") {
+    const notes = yield* CurrentNotes
+    notes.failure = draining ? "the node is draining" : "every model has failed"
+  }
+  const { name, version } = yield* NodeIdentity
+  return HttpServerResponse.jsonUnsafe(
+    {
+      status,
+      node: name,
+      runtime: `edgewise/${version} node/${process.versions.node}`,
+      timestamp: timestamp(yield* Clock.currentTimeMillis),
+      features: { dynamic_loading: true, huggingface_support: yield* (yield* ModelPulls).canPull },
+      backend: {
+        healthy: status !== "unhealthy",
+        info: {
+          name: "edgewise",
+          version,
+          extensions: [...new Set(views.map(({ entry }) => entry.adapter))],
+        },
+      },
+      ...(details === undefined ? {} : { details }),
+    },
+    { status: status === "unhealthy" ? 503 : 200 },
+  )
+})

@@ -1,0 +1,100 @@
+// GET /v1/models, /v1/models/{id} and /v1/models/status: records and handlers.
+import { basename } from "node:path"
+import { Context, Effect, Schema } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import type { ModelView } from "#actors/model/ModelSnapshot.ts"
+import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { ThreadChoice, ThreadWork } from "#domain/threads/ThreadChoice.ts"
+import { ModelNotLoaded } from "#domain/wire/Errors.ts"
+import { idOfModelPath, pathOf } from "#http/NotFound.ts"
+import { Caller } from "../access/Authentication.ts"
+
+export const ModelListEntry = Schema.Struct({
+  id: Schema.String,
+  object: Schema.Literal("model"),
+  created: Schema.Int,
+  owned_by: Schema.String,
+  permission: Schema.Array(Schema.Unknown),
+  root: Schema.String,
+  parent: Schema.Null,
+})
+
+export const ModelList = Schema.Struct({ object: Schema.Literal("list"), data: Schema.Array(ModelListEntry) })
+
+/** CPU threads of a loaded model. */
+export const ModelThreads = Schema.Struct({
+  source: ThreadChoice.fields.source,
+  /** What was chosen by size of a step, and the times that were measured. */
+  works: Schema.Array(ThreadWork),
+  /** The most that it may use at this moment: fewer while other models work. */
+  now: Schema.Int,
+})
+
+export const ModelStatusRecord = Schema.Struct({
+  loaded: Schema.Array(Schema.String),
+  loading_status: Schema.Record(Schema.String, Schema.Literals(["loaded", "loading", "unloaded", "failed"])),
+  /** The catalog's file: its path for superadmins, its name for others. */
+  repository: Schema.String,
+  /** Failed models and why; for superadmins only. */
+  failures: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
+  /** CPU threads of loaded models; for superadmins only. */
+  threads: Schema.optionalKey(Schema.Record(Schema.String, ModelThreads)),
+})
+
+/** Where this node's catalog lies, shown as `repository`; set by main. */
+export const Repository = Context.Reference<string>("edgewise/api/Repository", {
+  defaultValue: () => "models",
+})
+
+const recordOf = ({ created, id, ownedBy }: ModelEntry): typeof ModelListEntry.Type => ({
+  id,
+  object: "model",
+  created,
+  owned_by: ownedBy,
+  permission: [],
+  root: id,
+  parent: null,
+})
+
+export const listModels = Effect.gen(function* () {
+  const data = (yield* ModelRegistry).all().map(({ entry }) => recordOf(entry))
+  return HttpServerResponse.jsonUnsafe({ object: "list", data })
+})
+
+/** Failed models, and why. For operators, never for callers. */
+export const failuresOf = (views: ReadonlyArray<ModelView>): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    views.flatMap(({ entry, lastFailure, status }) =>
+      status === "failed" ? [[entry.id, lastFailure === "" ? "no reason is known" : lastFailure]] : [],
+    ),
+  )
+/** CPU threads of the loaded models. For operators. */
+const threadsOf = (views: ReadonlyArray<ModelView>): Readonly<Record<string, typeof ModelThreads.Type>> =>
+  Object.fromEntries(
+    views.flatMap(({ entry, host, status }) =>
+      status === "loaded" && host?.threads !== undefined
+        ? [[entry.id, { ...host.threads, now: host.threadsNow() }]]
+        : [],
+    ),
+  )
+
+/** The model's entry of the list, whether it is loaded or not. */
+export const oneModel = Effect.fn("Models.one")(function* (request: HttpServerRequest.HttpServerRequest) {
+  const id = idOfModelPath(pathOf(request.url)) ?? ""
+  const model = (yield* ModelRegistry).find(id)
+  if (model === undefined) return yield* new ModelNotLoaded({ model: id })
+  return HttpServerResponse.jsonUnsafe(recordOf(model.entry))
+})
+
+export const modelStatus = Effect.gen(function* () {
+  const views = (yield* ModelRegistry).all()
+  const isOperator = (yield* Caller).scope === "superadmin"
+  const repository = yield* Repository
+  return HttpServerResponse.jsonUnsafe({
+    loaded: views.filter(({ status }) => status === "loaded").map(({ entry }) => entry.id),
+    loading_status: Object.fromEntries(views.map(({ entry, status }) => [entry.id, status])),
+    repository: isOperator ? repository : basename(repository),
+    ...(isOperator ? { failures: failuresOf(views), threads: threadsOf(views) } : {}),
+  })
+})

@@ -1,0 +1,95 @@
+// What this node says of its own API: GET /openapi.json, the document; GET /docs, a small page that shows it; and GET
+// /docs/scalar.js, the script by which it does. Mounted by EdgeRoutes. Nothing is made before somebody asks for it.
+//
+// Effect's own page has the script of 3 MB in it, in every answer and uncompressed.
+import { createHash } from "node:crypto"
+import { Effect } from "effect"
+import { HttpRouter, HttpServerRequest } from "effect/http"
+import { OpenApi } from "effect/http-api"
+import { asksAgain, assetResponse, neverAsksAgain, onceAsked, packed } from "../http/Asset.ts"
+import { EdgeApi } from "./EdgeApi.ts"
+import { scalarScript } from "./ScalarScript.ts"
+
+const request = HttpServerRequest.HttpServerRequest
+
+/** Scalar's settings: it tells nobody of its use, and does not offer to open the document on its maker's site. */
+const settings = {
+  _integration: "html",
+  url: "openapi.json",
+  withDefaultFonts: false,
+  telemetry: false,
+  showDeveloperTools: "never",
+  hideClientButton: true,
+}
+
+const start = `Scalar.createApiReference("#reference", ${JSON.stringify(settings)})`
+
+/** Addresses are relative, so that they hold behind a proxy that puts the node under a path of its own. */
+const pageOf = (hash: string): string => `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>edgewise</title>
+<body>
+<div id="reference"></div>
+<noscript>The API reference needs JavaScript. <a href="openapi.json">Its source</a> does not.</noscript>
+<script src="docs/scalar.js?v=${hash}"></script>
+<script>${start}</script>
+</body>
+</html>
+`
+
+const pageHeaders = {
+  // The page loads its script, talks to its own origin alone, and starts with one line that is known by its hash.
+  "content-security-policy": [
+    "default-src 'none'",
+    `script-src 'self' 'sha256-${createHash("sha256").update(start).digest("base64")}'`,
+    "style-src 'unsafe-inline'",
+    "img-src data:",
+    // A reply that was tried out: speech is played.
+    "media-src blob:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; "),
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+}
+
+export const Docs = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const script = yield* onceAsked(scalarScript)
+    const page = yield* onceAsked(Effect.flatMap(script, ({ hash }) => packed(pageOf(hash))))
+    const document = yield* onceAsked(Effect.suspend(() => packed(JSON.stringify(OpenApi.fromApi(EdgeApi)))))
+    yield* router.add(
+      "GET",
+      "/docs",
+      Effect.zipWith(request, page, (self, asset) =>
+        assetResponse(self, asset, {
+          contentType: "text/html; charset=utf-8",
+          cacheControl: asksAgain,
+          headers: pageHeaders,
+        }),
+      ),
+    )
+    yield* router.add(
+      "GET",
+      "/docs/scalar.js",
+      Effect.zipWith(request, script, (self, asset) =>
+        assetResponse(self, asset, {
+          contentType: "text/javascript; charset=utf-8",
+          // Another hash is an old page's or a guess: this is not the text that it names.
+          cacheControl: self.url.endsWith(`?v=${asset.hash}`) ? neverAsksAgain : asksAgain,
+        }),
+      ),
+    )
+    yield* router.add(
+      "GET",
+      "/openapi.json",
+      Effect.zipWith(request, document, (self, asset) =>
+        assetResponse(self, asset, { contentType: "application/json", cacheControl: asksAgain }),
+      ),
+    )
+  }),
+)

@@ -1,0 +1,25 @@
+// The door of the thread that packs Scalar's script: one Asset out, to ScalarScript.
+//
+// Effect ships the script in a module that its `exports` keep to itself; what it promises is a page with the script in it
+// (HttpApiScalar.layer). So the page of an empty API is rendered, and its first script element cut out by HTML's own rule,
+// which no script in a page can evade: it ends at the first `</script`. No file name within effect is relied upon.
+import { parentPort } from "node:worker_threads"
+import { Effect, Layer } from "effect"
+import { HttpRouter, HttpServer } from "effect/http"
+import { HttpApi, HttpApiScalar } from "effect/http-api"
+import { packed } from "../http/Asset.ts"
+
+const port = parentPort
+if (port === null) throw new Error("scalarScriptMain runs as a worker thread")
+
+const { handler } = HttpRouter.toWebHandler(
+  HttpApiScalar.layer(HttpApi.make("empty")).pipe(Layer.provide(HttpServer.layerServices)),
+  { disableLogger: true },
+)
+const page = await (await handler(new Request("http://localhost/docs"))).text()
+const [, script] = /<script>(.*?)<\/script/s.exec(page) ?? []
+if (script?.includes("createApiReference") !== true)
+  throw new Error("effect's API reference no longer begins with Scalar's script")
+
+const asset = await Effect.runPromise(packed(script))
+port.postMessage(asset, [asset.identity.buffer as ArrayBuffer, asset.gzip.buffer as ArrayBuffer])

@@ -1,0 +1,44 @@
+// Where a caller is: what a trusted proxy says in its headers, else what the geo database knows of the address, else
+// nothing. Called by the router.
+import { Effect } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { isPoint, type Point } from "#domain/regions/Geography.ts"
+import type { Place } from "#domain/regions/RegionChoice.ts"
+import { GeoDatabase } from "#store/files/GeoDatabase.ts"
+import { callerAddress, peerAddress, TrustedProxies } from "../access/CallerAddress.ts"
+
+/** Cloudflare's names; other proxies can be told to send them. */
+const countryHeader = "cf-ipcountry"
+const latitudeHeader = "cf-iplatitude"
+const longitudeHeader = "cf-iplongitude"
+
+/** Cloudflare's words for "unknown" and for the Tor network, which is nowhere. */
+const noCountry = ["XX", "T1"]
+
+const degrees = (text: string | undefined): number =>
+  text !== undefined && /^[+-]?\d{1,3}(?:\.\d{1,12})?$/.test(text) ? Number(text) : Number.NaN
+
+const pointIn = (headers: HttpServerRequest.HttpServerRequest["headers"]): Point | undefined => {
+  const point = { latitude: degrees(headers[latitudeHeader]), longitude: degrees(headers[longitudeHeader]) }
+  return isPoint(point) ? point : undefined
+}
+
+const placeIn = (headers: HttpServerRequest.HttpServerRequest["headers"]): Place | undefined => {
+  const country = headers[countryHeader]?.toUpperCase() ?? ""
+  if (!/^[A-Z]{2}$/.test(country) || noCountry.includes(country)) return undefined
+  const point = pointIn(headers)
+  return point === undefined ? { country } : { country, point }
+}
+
+export interface Caller {
+  readonly address: string
+  readonly place: Place
+}
+
+export const locateCaller = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+  const isTrusted = yield* TrustedProxies
+  const address = yield* callerAddress(request)
+  const said = isTrusted(peerAddress(request)) ? placeIn(request.headers) : undefined
+  const caller: Caller = { address, place: said ?? (yield* GeoDatabase).locate(address) }
+  return caller
+})

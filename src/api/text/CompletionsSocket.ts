@@ -1,0 +1,245 @@
+// GET /v1/completions/ws: text completions over one WebSocket, several at a time.
+// Each client text frame is a /v1/completions body with an optional `request_id`, or a cancel; answers carry the id.
+import { Array as Arr, Effect, FiberMap, Latch, Schema } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { CloseEvent, type SocketError, type Writer } from "effect/socket/Socket"
+import { Drain } from "#actors/Drain.ts"
+import { TokenBucket } from "#domain/access/TokenBucket.ts"
+import { CompletionRequest } from "#domain/wire/Completion.ts"
+import { InvalidRequest } from "#domain/wire/Errors.ts"
+import { type EdgeError, problemOf } from "#http/ErrorBody.ts"
+import { NewId } from "#http/Ids.ts"
+import { nowMs } from "#http/RequestContext.ts"
+import { reportFailure } from "#services/AnswerFailures.ts"
+import type { Generation } from "#services/Generation.ts"
+import { Accounts, type Principal } from "#store/accounts/Accounts.ts"
+import { UsageLedger } from "#store/ledger/UsageLedger.ts"
+import { credentialOf, identify } from "../access/Authentication.ts"
+import { credentialEnds } from "../access/CredentialEnd.ts"
+import { RateLimit } from "../access/RateLimit.ts"
+import { decodeJson } from "../http/JsonBody.ts"
+import { GenerationTrace } from "../tracing/GenerationTrace.ts"
+import { traceSession } from "../tracing/SessionTrace.ts"
+import { usageOf } from "./ChatCompletions.ts"
+import { beginCompletion, completionChunk } from "./Completions.ts"
+
+/**
+ * Messages that one socket may send. Starts are bounded by the user's rate; a message that starts nothing costs about
+ * as much to look at. A guess: a client that starts 16 generations and cancels them five times a second.
+ */
+const messages = { burst: 1_000, perSecond: 160 }
+/** Generations one socket may have running. A guess: as many as an engine has slots by default. */
+const maxRunning = 16
+/** Characters waiting for the socket beyond which its generations pause. A quarter of what a reader may be owed. */
+const pauseAboveChars = 64 * 1024
+/** Characters beyond which the socket is given up: pausing did not help. What transport keeps for any reader. */
+const cutAboveChars = 256 * 1024
+
+const RequestId = Schema.Union([Schema.String.check(Schema.isMaxLength(128)), Schema.Finite])
+type RequestId = typeof RequestId.Type
+
+const Cancel = Schema.Struct({ type: Schema.Literal("cancel"), request_id: RequestId })
+const Start = Schema.Struct({ ...CompletionRequest.fields, request_id: Schema.optionalKey(RequestId) })
+
+const isCancel = (body: unknown): boolean =>
+  typeof body === "object" && body !== null && "type" in body && body.type === "cancel"
+
+const decodeAny = decodeJson(Schema.Unknown)
+const decodeCancel = decodeJson(Cancel)
+const decodeStart = decodeJson(Start)
+
+/** The id a client gave, as far as a frame that could not be decoded lets it be seen. */
+const requestIdIn = (body: unknown): RequestId | undefined => {
+  const id = typeof body === "object" && body !== null && "request_id" in body ? body.request_id : undefined
+  return typeof id === "string" || typeof id === "number" ? id : undefined
+}
+
+/** Frames on their way to one client: callbacks put them in, one fiber writes them out. */
+class Outbox {
+  private frames: Array<string> = []
+  private last: CloseEvent | undefined
+  private chars = 0
+  private readonly filled = Latch.makeUnsafe(false)
+  private readonly running = new Set<Generation>()
+  /** Opens when frames come faster than any pause can stop; what comes then is dropped. */
+  readonly overflow = Latch.makeUnsafe(false)
+
+  add(generation: Generation): () => void {
+    this.running.add(generation)
+    return () => this.running.delete(generation)
+  }
+
+  push(frame: object): void {
+    const text = JSON.stringify(frame)
+    const before = this.chars
+    if (before + text.length > cutAboveChars && before > 0) return void this.overflow.openUnsafe()
+    this.frames.push(text)
+    this.chars += text.length
+    this.filled.openUnsafe()
+    if (before <= pauseAboveChars && this.chars > pauseAboveChars) {
+      for (const { flow } of this.running) flow.pause()
+    }
+  }
+
+  /** Closes the socket after everything that was put in before. */
+  close(event: CloseEvent): void {
+    this.last = event
+    this.filled.openUnsafe()
+  }
+
+  /** Writes what there is, once there is something. Taking is what makes room, so it resumes paused generations. */
+  writeTo(writer: Writer): Effect.Effect<void, SocketError> {
+    return Effect.flatMap(this.filled.await, () => {
+      const frames = this.frames
+      const last = this.last
+      this.frames = []
+      this.filled.closeUnsafe()
+      if (this.chars > pauseAboveChars) for (const { flow } of this.running) flow.resume()
+      this.chars = 0
+      const written = Arr.isReadonlyArrayNonEmpty(frames) ? writer.writeAll(frames) : Effect.void
+      return last === undefined ? written : Effect.andThen(written, writer.write(last))
+    })
+  }
+}
+
+/** One generation of a socket, from its frame to `done` or `error`. */
+const runOne = (
+  caller: Principal,
+  body: typeof Start.Type,
+  request_id: RequestId,
+  outbox: Outbox,
+  trace: GenerationTrace | undefined,
+) =>
+  Effect.gen(function* () {
+    const { generation, head } = yield* beginCompletion(caller, body, "stream")
+    trace?.accepted(generation.promptTokens)
+    const leave = outbox.add(generation)
+    yield* Effect.addFinalizer(() => Effect.sync(leave))
+    generation.read({
+      take: (delta) => {
+        trace?.told(delta)
+        const { text } = delta
+        if (text !== "") outbox.push({ ...completionChunk(head, text, null), request_id })
+      },
+    })
+    const end = yield* generation.end
+    trace?.ended(end)
+    outbox.push({ ...completionChunk(head, "", end.finishReason), request_id })
+    outbox.push({ type: "done", request_id, usage: usageOf(end) })
+  }).pipe(
+    Effect.scoped,
+    Effect.tapError((error: EdgeError) => reportFailure(error, "/v1/completions/ws")),
+    Effect.catch((error: EdgeError) =>
+      Effect.sync(() => {
+        trace?.refused(error)
+        outbox.push({ type: "error", error: problemOf(error).detail, request_id })
+      }),
+    ),
+    (generation) => (trace === undefined ? generation : trace.follow(generation)),
+  )
+
+const flooded = new CloseEvent(1008, "too many messages")
+
+const serve = Effect.fnUntraced(function* (
+  httpRequest: HttpServerRequest.HttpServerRequest,
+  caller: Principal,
+) {
+  const accounts = yield* Accounts
+  const drain = yield* Drain
+  const limit = yield* RateLimit
+  const newId = yield* NewId
+  const socket = yield* httpRequest.upgrade
+  const reader = yield* socket.reader
+  const writer = yield* socket.writer
+  const trace = yield* traceSession("completions socket", (ended) => ended.generating())
+  const outbox = new Outbox()
+  const running = yield* FiberMap.make<RequestId, void, never>()
+
+  const onFrame = (frame: string | Uint8Array) =>
+    Effect.gen(function* () {
+      if (typeof frame !== "string") {
+        return yield* new InvalidRequest({ field: "frame", problem: "must be a text frame" })
+      }
+      const body = yield* decodeAny(frame)
+      if (isCancel(body)) {
+        const { request_id } = yield* decodeCancel(frame)
+        return yield* FiberMap.remove(running, request_id)
+      }
+      const request_id = requestIdIn(body) ?? `req-${newId()}`
+      yield* Effect.gen(function* () {
+        const start = yield* decodeStart(frame)
+        if (yield* FiberMap.has(running, request_id)) {
+          return yield* new InvalidRequest({
+            field: "request_id",
+            problem: "is already running on this socket",
+          })
+        }
+        if ((yield* FiberMap.size(running)) >= maxRunning) {
+          const problem = `at most ${maxRunning} generations may run on one socket`
+          return yield* new InvalidRequest({ field: "request_id", problem })
+        }
+        yield* limit.admit(caller.userId)
+        const one = trace === undefined ? undefined : new GenerationTrace(trace, request_id)
+        yield* FiberMap.run(running, request_id, runOne(caller, start, request_id, outbox, one))
+      }).pipe(
+        Effect.catch((error: EdgeError) =>
+          Effect.sync(() => outbox.push({ type: "error", error: problemOf(error).detail, request_id })),
+        ),
+      )
+    }).pipe(
+      Effect.catch((error: EdgeError) =>
+        Effect.sync(() => outbox.push({ type: "error", error: problemOf(error).detail })),
+      ),
+    )
+
+  const allowance = new TokenBucket(messages, nowMs())
+  const read = Effect.gen(function* () {
+    for (;;) {
+      for (const frame of yield* reader.pull) {
+        if (!allowance.spend(1, nowMs())) return yield* writer.write(flooded)
+        yield* onFrame(frame)
+      }
+    }
+  })
+  const write = Effect.forever(outbox.writeTo(writer))
+  const close = (code: number, reason: string) => {
+    trace?.closed(code)
+    return new CloseEvent(code, reason)
+  }
+  const revoked = Effect.flatMap(credentialEnds(accounts, caller), (end) => writer.write(close(1008, end)))
+  const tooSlow = outbox.overflow.await.pipe(
+    // First the generations: the close frame waits for the same reader.
+    Effect.andThen(FiberMap.clear(running)),
+    Effect.andThen(Effect.suspend(() => writer.write(close(1013, "reader too slow")))),
+  )
+  const stopping = drain.closing.pipe(
+    Effect.andThen(FiberMap.awaitEmpty(running)),
+    Effect.andThen(Effect.sync(() => outbox.close(close(1001, "server is shutting down")))),
+    // The peer's own close frame ends the reader, and with it everything.
+    Effect.andThen(Effect.never),
+  )
+  yield* Effect.raceAllFirst([read, write, revoked, tooSlow, stopping]).pipe(
+    Effect.tapError((error) => Effect.sync(() => trace?.left(error))),
+  )
+})
+
+/** Refused before the upgrade like any request; after it, failures are frames. */
+export const completionsSocket = (httpRequest: HttpServerRequest.HttpServerRequest) =>
+  Effect.gen(function* () {
+    if ((httpRequest.headers.upgrade ?? "").toLowerCase() !== "websocket") {
+      return yield* new InvalidRequest({ field: "upgrade", problem: "this address speaks WebSocket only" })
+    }
+    const url = new URL(httpRequest.url, "http://edge")
+    const caller = yield* identify(credentialOf(httpRequest, url))
+    // Nothing is set aside before a frame asks for something; who cannot pay for anything hears it before the upgrade.
+    yield* Effect.scoped((yield* UsageLedger).reserve(caller, 0))
+    yield* serve(httpRequest, caller).pipe(
+      // The client has gone, or the socket was closed under us: either way there is nobody to tell.
+      Effect.catchIf(
+        (error): error is SocketError => error._tag === "SocketError",
+        () => Effect.void,
+      ),
+      Effect.orDie,
+    )
+    return HttpServerResponse.empty()
+  })

@@ -1,0 +1,91 @@
+// What a transcription request asks for: query over form, decoded, and what can be refused before the file is sent.
+// Used by Transcriptions; knows neither files nor transcripts.
+import { Effect, Schema } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { Drain } from "#actors/Drain.ts"
+import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { InvalidRequest } from "#domain/wire/Errors.ts"
+import { modeOf, punctuationOf, TranscriptionParameters } from "#domain/wire/Transcription.ts"
+import { TranscriptionJobs } from "#services/TranscriptionJobs.ts"
+import { checkPunctuation, transcriptionModel } from "#services/TranscriptionRun.ts"
+import type { Upload } from "#services/TranscriptionUpload.ts"
+import type { JobOptions } from "#store/ledger/Jobs.ts"
+import { UsageLedger } from "#store/ledger/UsageLedger.ts"
+import { Caller } from "../access/Authentication.ts"
+import { invalidRequestOf } from "../http/JsonBody.ts"
+
+export const queryOf = (request: HttpServerRequest.HttpServerRequest) =>
+  new URL(request.url, "http://edge").searchParams
+
+const decodeParameters = Schema.decodeUnknownEffect(TranscriptionParameters)
+
+/** Form fields that stand in for a query parameter that is not set; all of them, the specification's four included. */
+const formFallbacks = [
+  "model",
+  "language",
+  "response_format",
+  "temperature",
+  "prompt",
+  "punctuation",
+  "stream",
+  "sync",
+  "include_timing",
+] as const
+
+const granularityNames = ["timestamp_granularities[]", "timestamp_granularities"]
+
+type Fields = Upload["fields"]
+
+/** Query over form, decoded. An empty value counts as none. */
+export const parametersOf = Effect.fnUntraced(function* (query: URLSearchParams, fields: Fields) {
+  const values: Record<string, string> = {}
+  for (const name of formFallbacks) {
+    const value = query.get(name) || fields.get(name)?.at(-1)
+    if (value !== undefined && value !== "") values[name] = value
+  }
+  // Newer clients send a list of languages: one that names a single language is that language.
+  const [language = "", ...others] = fields.get("languages[]") ?? []
+  if (language !== "" && others.length === 0) values.language ??= language
+  const parameters = yield* Effect.mapError(decodeParameters(values), invalidRequestOf)
+  const granularities = granularityNames.flatMap((name) => [
+    ...query.getAll(name),
+    ...(fields.get(name) ?? []),
+  ])
+  if (granularities.some((name) => name !== "word" && name !== "segment")) {
+    return yield* new InvalidRequest({ field: "timestamp_granularities", problem: "must be word or segment" })
+  }
+  const asked = modeOf(parameters, Boolean(query.get("model")))
+  if ("problem" in asked) return yield* new InvalidRequest({ field: "stream", problem: asked.problem })
+  return { parameters, granularities: [...new Set(granularities)], mode: asked.mode }
+})
+
+const noFields: Fields = new Map()
+
+/**
+ * What can be refused without the body is refused before it: 100 MB take a while on a mobile link, and nobody should
+ * send them for nothing.
+ */
+export const checkBeforeUpload = Effect.fnUntraced(function* (query: URLSearchParams) {
+  const { mode, parameters } = yield* parametersOf(query, noFields)
+  const { model, language } = parameters
+  const entry = model === undefined ? undefined : yield* transcriptionModel(model, language)
+  if (entry !== undefined) yield* checkPunctuation(entry, punctuationOf(parameters), language)
+  const { orgId } = yield* Effect.tap(Caller, (caller) =>
+    Effect.scoped(Effect.flatMap(UsageLedger, (ledger) => ledger.reserve(caller, 0))),
+  )
+  yield* (yield* Drain).admit(Effect.void)
+  if (entry !== undefined && mode === "job") yield* (yield* TranscriptionJobs).admit(orgId, entry.id)
+})
+
+export const optionsOf = (
+  parameters: TranscriptionParameters,
+  granularities: ReadonlyArray<string>,
+  entry: ModelEntry,
+): JobOptions => ({
+  language: parameters.language ?? entry.transcription?.defaultLanguage ?? null,
+  prompt: parameters.prompt ?? "",
+  temperature: Number(parameters.temperature ?? 0),
+  punctuation: punctuationOf(parameters) ?? null,
+  format: parameters.response_format ?? "json",
+  granularities,
+})

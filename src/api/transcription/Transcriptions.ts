@@ -1,0 +1,222 @@
+// /v1/audio/transcriptions: POST in its three modes, GET to poll a job, DELETE to cancel one.
+import { Deferred, Effect, Exit, Fiber } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Drain } from "#actors/Drain.ts"
+import { Decoder } from "#audio/Decoder.ts"
+import { render, type Transcript, type TranscriptSegment } from "#domain/audio/Transcript.ts"
+import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { InvalidRequest, Unauthorized } from "#domain/wire/Errors.ts"
+import { punctuationOf, wantsTiming } from "#domain/wire/Transcription.ts"
+import { streamError } from "#http/ErrorBody.ts"
+import { CurrentNotes } from "#http/RequestContext.ts"
+import { sinkResponse } from "#http/SinkBody.ts"
+import { TranscriptionJobs } from "#services/TranscriptionJobs.ts"
+import {
+  checkPunctuation,
+  isOurs,
+  runTranscription,
+  type TranscriptionRun,
+  transcriptionModel,
+} from "#services/TranscriptionRun.ts"
+import { readUpload, type Upload } from "#services/TranscriptionUpload.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
+import type { JobOptions } from "#store/ledger/Jobs.ts"
+import { Caller } from "../access/Authentication.ts"
+import { digestOfUpload, idempotent, isAnswered } from "../access/Idempotency.ts"
+import { doneEvent, event } from "../text/TextStream.ts"
+import { checkBeforeUpload, optionsOf, parametersOf, queryOf } from "./TranscriptionRequest.ts"
+
+/** The contract's pace for polling. */
+const pollIntervalMs = 500
+
+const toRun = ({ granularities, language, prompt, punctuation, temperature }: JobOptions) => ({
+  language: language ?? undefined,
+  prompt,
+  punctuation: punctuation ?? undefined,
+  temperature,
+  words: granularities.includes("word"),
+})
+
+const replyOf = (transcript: Transcript, options: JobOptions) => {
+  const rendered = render(transcript, options.format, options.granularities)
+  return "json" in rendered
+    ? HttpServerResponse.jsonUnsafe(rendered.json)
+    : HttpServerResponse.text(rendered.text, { contentType: rendered.contentType })
+}
+
+/**
+ * A run whose client waits for the answer: draining waits for it, and it ends when its key is revoked.
+ * @param delivers whether the client receives each window as it is transcribed
+ */
+const interactive = Effect.fnUntraced(function* (
+  upload: Upload,
+  entry: ModelEntry,
+  options: JobOptions,
+  hooks: Pick<TranscriptionRun<never>, "onStarted" | "onSegment">,
+  delivers: boolean,
+) {
+  const principal = yield* Caller
+  const revoked = Effect.andThen(
+    (yield* Accounts).revoked(principal),
+    Effect.fail(new Unauthorized({ reason: "invalid-key" })),
+  )
+  return yield* runTranscription({
+    ...hooks,
+    principal,
+    entry,
+    path: upload.path,
+    options: toRun(options),
+    background: false,
+    // A client that leaves pays for what was transcribed until then, and so does one that received it window by window.
+    // Where the node fails before anything was delivered, the request costs nothing.
+    charged: (exit) => {
+      const error = Exit.findErrorOption(exit)
+      if (error._tag === "None") return Exit.hasInterrupts(exit)
+      return delivers || !isOurs(error.value)
+    },
+  }).pipe(Effect.raceFirst(revoked), (yield* Drain).admit)
+})
+
+const streamHeaders = {
+  "cache-control": "no-cache",
+  // Tells nginx and its kin not to collect a stream before passing it on.
+  "x-accel-buffering": "no",
+}
+
+/** Answers once the engine has accepted the first window: what is refused until then is an ordinary error. */
+const streamed = Effect.fnUntraced(function* (
+  upload: Upload,
+  entry: ModelEntry,
+  options: JobOptions,
+  withTiming: boolean,
+) {
+  const notes = yield* CurrentNotes
+  const started = Deferred.makeUnsafe<void>()
+  const early: Array<TranscriptSegment> = []
+  let reader = (segment: TranscriptSegment): void => void early.push(segment)
+  const hooks = {
+    onStarted: () => Deferred.doneUnsafe(started, Effect.void),
+    onSegment: (segment: TranscriptSegment) => reader(segment),
+  }
+  const run = interactive(upload, entry, options, hooks, true)
+  const fiber = yield* Effect.forkScoped(run, { startImmediately: true })
+  yield* Effect.raceFirst(Deferred.await(started), Effect.asVoid(Fiber.join(fiber)))
+  return sinkResponse(
+    (sink) =>
+      Effect.gen(function* () {
+        let silent = true
+        reader = ({ text }) => {
+          const delta = silent ? text.trimStart() : text
+          if (delta === "") return
+          silent = false
+          sink.write(event({ type: "transcript.text.delta", delta }))
+        }
+        for (const segment of early) reader(segment)
+        const { duration, language, text } = yield* Fiber.join(fiber)
+        const timing = withTiming ? { timing: notes.timing() } : {}
+        sink.write(event({ type: "transcript.text.done", text, duration, language, ...timing }) + doneEvent)
+      }).pipe(
+        Effect.catch((error) =>
+          Effect.sync(() => {
+            notes.failed = true
+            if (isOurs(error)) notes.breaksOff(error)
+            sink.write(event({ type: "error", error: streamError(error).message }) + doneEvent)
+          }),
+        ),
+      ),
+    { contentType: "text/event-stream; charset=utf-8", headers: streamHeaders },
+  )
+})
+
+const synchronous = Effect.fnUntraced(function* (upload: Upload, entry: ModelEntry, options: JobOptions) {
+  const run = interactive(upload, entry, options, { onStarted: () => {}, onSegment: () => {} }, false)
+  return replyOf(yield* run, options)
+})
+
+const accepted = Effect.fnUntraced(function* (upload: Upload, entry: ModelEntry, options: JobOptions) {
+  const { keyId, orgId } = yield* Caller
+  const jobs = yield* TranscriptionJobs
+  // The row and the file's new owner are one step, or a client that leaves in between would take the file with it.
+  const job_id = yield* Effect.uninterruptible(
+    Effect.tap(jobs.submit({ orgId, keyId, model: entry.id, options, uploadPath: upload.path }), () =>
+      Effect.sync(upload.keep),
+    ),
+  )
+  const notes = yield* CurrentNotes
+  // Written when the job ends.
+  notes.reserved({ receiptId: job_id, state: "open" })
+  return HttpServerResponse.jsonUnsafe(
+    { job_id, status: "accepted", poll_url: `/v1/audio/transcriptions?job_id=${job_id}` },
+    { status: 202 },
+  )
+})
+
+const modes = { sync: synchronous, stream: streamed, job: accepted }
+
+export const transcribe = Effect.fn("Transcriptions.create")(function* (
+  request: HttpServerRequest.HttpServerRequest,
+) {
+  const query = queryOf(request)
+  // A retry of what has been answered costs nothing, so nobody needs money or room for it.
+  if (!(yield* isAnswered(request))) yield* checkBeforeUpload(query)
+  // Starting one takes 0.2 s, and so do most uploads.
+  yield* (yield* Decoder).warm
+  const upload = yield* readUpload(request)
+  const { granularities, mode, parameters } = yield* parametersOf(query, upload.fields)
+  if (parameters.model === undefined) {
+    return yield* new InvalidRequest({ field: "model", problem: "is required" })
+  }
+  const entry = yield* transcriptionModel(parameters.model, parameters.language)
+  yield* checkPunctuation(entry, punctuationOf(parameters), parameters.language)
+  const options = optionsOf(parameters, granularities, entry)
+  const answer = Effect.gen(function* () {
+    return yield* modes[mode](upload, entry, options, wantsTiming(parameters))
+  })
+  return yield* idempotent(request, digestOfUpload(request, upload), answer)
+})
+
+const jobIdOf = (request: HttpServerRequest.HttpServerRequest) => {
+  const jobId = queryOf(request).get("job_id")
+  return jobId === null || jobId === ""
+    ? Effect.fail(new InvalidRequest({ field: "job_id", problem: "is required" }))
+    : Effect.succeed(jobId)
+}
+
+/** A plain-text format cannot carry fields, so a poll wraps it: `text` is then the whole formatted body. */
+const completed = (transcript: Transcript, options: JobOptions): object => {
+  const rendered = render(transcript, options.format, options.granularities)
+  return "json" in rendered ? rendered.json : { text: rendered.text }
+}
+
+export const pollTranscription = Effect.fn("Transcriptions.poll")(function* (
+  request: HttpServerRequest.HttpServerRequest,
+) {
+  const jobId = yield* jobIdOf(request)
+  const job = yield* (yield* TranscriptionJobs).find((yield* Caller).orgId, jobId)
+  const head = { job_id: job.id, status: job.status }
+  const note = job.note === undefined ? {} : { detail: job.note }
+  switch (job.status) {
+    case "accepted":
+    case "processing":
+      return HttpServerResponse.jsonUnsafe(
+        { ...head, poll_interval_ms: pollIntervalMs, ...note },
+        { status: 202 },
+      )
+    case "completed":
+      return HttpServerResponse.jsonUnsafe({ ...completed(job.transcript!, job.options), ...head })
+    case "failed":
+    case "cancelled":
+      return HttpServerResponse.jsonUnsafe(
+        { detail: job.note ?? `The job was ${job.status}`, ...head },
+        { status: 400 },
+      )
+  }
+})
+
+export const cancelTranscription = Effect.fn("Transcriptions.cancel")(function* (
+  request: HttpServerRequest.HttpServerRequest,
+) {
+  const jobId = yield* jobIdOf(request)
+  const status = yield* (yield* TranscriptionJobs).cancel((yield* Caller).orgId, jobId)
+  return HttpServerResponse.jsonUnsafe({ job_id: jobId, status })
+})

@@ -1,0 +1,151 @@
+// One encoder that lives on a codec thread, as its user sees it: a small state machine between function calls
+// (samples in, bytes out) and Effects (ready, failed, finish). Called by CodecPool alone.
+
+import { Effect, Exit } from "effect"
+import { msToSamples, SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
+import { CodecFailed } from "../AudioErrors.ts"
+import type { EncoderId, FromCodec, ToCodec } from "./CodecWire.ts"
+import type { EncodedTotals, Encoder } from "./Encoder.ts"
+
+/** Outstanding audio above which `push` asks to wait: 10 s is 480 KB and some 200 ms of work for Opus. */
+export const WINDOW_SAMPLES = msToSamples(10_000, SPEECH_RATE_HZ)
+/** Outstanding audio that nobody who minds `ready` reaches; a single piece of speech is far shorter. A guess. */
+export const OVERRUN_SAMPLES = msToSamples(600_000, SPEECH_RATE_HZ)
+
+type Ending = Exit.Exit<EncodedTotals, CodecFailed>
+
+export class ThreadEncoder implements Encoder {
+  readonly #id: EncoderId
+  readonly #onBytes: (bytes: Uint8Array, samples: number) => void
+  readonly #post: (message: ToCodec, transfer: ReadonlyArray<ArrayBuffer>) => void
+  readonly #maxSamples: number
+  readonly #onEnded: () => void
+  #outstanding = 0
+  #samplesIn = 0
+  /** Samples that the thread has taken and that are in no bytes so far. */
+  #held = 0
+  #sizeBytes = 0
+  #finishing = false
+  #ending: Ending | undefined
+  readonly #waiters = new Set<() => void>()
+
+  constructor(
+    id: EncoderId,
+    onBytes: (bytes: Uint8Array, samples: number) => void,
+    post: (message: ToCodec, transfer: ReadonlyArray<ArrayBuffer>) => void,
+    maxSamples: number,
+    onEnded: () => void,
+  ) {
+    this.#id = id
+    this.#onBytes = onBytes
+    this.#post = post
+    this.#maxSamples = maxSamples
+    this.#onEnded = onEnded
+  }
+
+  readonly push = (samples: Int16Array): boolean => {
+    if (this.#ending !== undefined || this.#finishing) return false
+    if (samples.length === 0) return this.#outstanding <= WINDOW_SAMPLES
+    this.#samplesIn += samples.length
+    this.#outstanding += samples.length
+    if (this.#samplesIn > this.#maxSamples) {
+      this.#abort("TooLong", `more than ${this.#maxSamples} samples for one encoder`)
+      return false
+    }
+    if (this.#outstanding > OVERRUN_SAMPLES) {
+      this.#abort("Overrun", `${this.#outstanding} samples outstanding`)
+      return false
+    }
+    // A copy of just these samples: the view may lie in a larger buffer, and transferring takes all of it.
+    const own = samples.slice()
+    this.#post({ t: "push", id: this.#id, samples: own }, [own.buffer])
+    return this.#outstanding <= WINDOW_SAMPLES
+  }
+
+  readonly ready: Effect.Effect<void, CodecFailed> = Effect.suspend(() =>
+    this.#when<void>(() => {
+      if (this.#ending !== undefined) return Exit.asVoid(this.#ending)
+      return this.#outstanding <= WINDOW_SAMPLES ? Exit.void : undefined
+    }),
+  )
+
+  readonly failed: Effect.Effect<never, CodecFailed> = Effect.suspend(() =>
+    this.#when<never>(() =>
+      this.#ending !== undefined && Exit.isFailure(this.#ending)
+        ? Exit.failCause(this.#ending.cause)
+        : undefined,
+    ),
+  )
+
+  readonly finish: Effect.Effect<EncodedTotals, CodecFailed> = Effect.suspend(() => {
+    if (this.#ending === undefined && !this.#finishing) {
+      this.#finishing = true
+      this.#post({ t: "finish", id: this.#id }, [])
+    }
+    return this.#when(() => this.#ending)
+  })
+
+  /** A message of the thread about this encoder. */
+  receive(message: Exclude<FromCodec, { t: "up" }>): void {
+    if (this.#ending !== undefined) return
+    if (message.t === "failed") {
+      this.fail(new CodecFailed({ reason: "EncodeFailed", detail: message.detail }))
+    } else if (message.t === "finished") {
+      this.#end(Exit.succeed({ samples: this.#samplesIn, sizeBytes: this.#sizeBytes }))
+    } else {
+      this.#outstanding -= message.samples
+      this.#held += message.samples
+      if (message.bytes.length > 0) this.emit(message.bytes)
+      if (this.#outstanding <= WINDOW_SAMPLES) this.#wake()
+    }
+  }
+
+  emit(bytes: Uint8Array): void {
+    this.#sizeBytes += bytes.length
+    const samples = this.#held
+    this.#held = 0
+    this.#onBytes(bytes, samples)
+  }
+
+  fail(error: CodecFailed): void {
+    this.#end(Exit.fail(error))
+  }
+
+  /** The scope closed. Without a successful finish before it, the thread drops what it holds. */
+  close(): void {
+    this.#abort("Closed", "the encoder was closed before it finished")
+  }
+
+  #abort(reason: "Overrun" | "TooLong" | "Closed", detail: string): void {
+    if (this.#ending !== undefined) return
+    this.#post({ t: "abort", id: this.#id }, [])
+    this.fail(new CodecFailed({ reason, detail }))
+  }
+
+  #end(ending: Ending): void {
+    if (this.#ending !== undefined) return
+    this.#ending = ending
+    this.#onEnded()
+    this.#wake()
+  }
+
+  #wake(): void {
+    for (const waiter of [...this.#waiters]) waiter()
+  }
+
+  /** Waits until `look` has an answer; it is asked now and after each change. */
+  #when<A>(look: () => Exit.Exit<A, CodecFailed> | undefined): Effect.Effect<A, CodecFailed> {
+    const now = look()
+    if (now !== undefined) return now
+    return Effect.callback((resume) => {
+      const waiter = () => {
+        const answer = look()
+        if (answer === undefined) return
+        this.#waiters.delete(waiter)
+        resume(answer)
+      }
+      this.#waiters.add(waiter)
+      return Effect.sync(() => this.#waiters.delete(waiter))
+    })
+  }
+}

@@ -1,0 +1,32 @@
+// The header of a WAV file with 16-bit mono samples. Pure; called by the encoders. Reading WAV is not done here:
+// files from outside go through the decoder process like every other format.
+import { BYTES_PER_SAMPLE, samplesToBytes } from "#domain/audio/Audio.ts"
+
+/** RIFF chunk, "fmt " chunk of 16 bytes, "data" chunk head. */
+export const WAV_HEADER_BYTES = 44
+
+/** The RIFF size field is 32 bits and counts all but its own first 8 bytes. */
+export const WAV_MAX_SAMPLES = Math.floor((0xffff_ffff - (WAV_HEADER_BYTES - 8)) / BYTES_PER_SAMPLE)
+
+/** What comes before `samples` little-endian s16 samples; PCM (format 1), mono. */
+export const wavHeader = (samples: number, rateHz: number): Uint8Array => {
+  const header = new Uint8Array(WAV_HEADER_BYTES)
+  const view = new DataView(header.buffer)
+  const text = (at: number, word: string) => {
+    for (let i = 0; i < word.length; i++) header[at + i] = word.charCodeAt(i)
+  }
+  const dataBytes = samplesToBytes(samples)
+  text(0, "RIFF")
+  view.setUint32(4, WAV_HEADER_BYTES - 8 + dataBytes, true)
+  text(8, "WAVEfmt ")
+  view.setUint32(16, 16, true)
+  view.setUint16(20, 1, true)
+  view.setUint16(22, 1, true)
+  view.setUint32(24, rateHz, true)
+  view.setUint32(28, samplesToBytes(rateHz), true)
+  view.setUint16(32, BYTES_PER_SAMPLE, true)
+  view.setUint16(34, BYTES_PER_SAMPLE * 8, true)
+  text(36, "data")
+  view.setUint32(40, dataBytes, true)
+  return header
+}

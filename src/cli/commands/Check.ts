@@ -1,0 +1,163 @@
+// `edgewise check`: what `serve` with the same settings would stumble over, found without serving. Reads files, makes and
+// removes an empty file in the data directory, and binds each port for a moment; changes nothing else.
+import { Console, Effect, Layer } from "effect"
+import { Command } from "effect/cli"
+import {
+  type Config,
+  catalogRegions,
+  environmentMistakes,
+  load,
+  otlpSettings,
+  type Role,
+} from "#config/Config.ts"
+import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { isDeployedIn } from "#domain/models/ModelEntry.ts"
+import { GeoDatabase } from "#store/files/GeoDatabase.ts"
+import { listenProblem } from "#transport/ListenProblem.ts"
+import { readCatalog } from "#weights/CatalogFile.ts"
+import { locate } from "#weights/ModelFiles.ts"
+import { weightsDir } from "#weights/Weights.ts"
+import { dataDirProblem } from "../roles/Probes.ts"
+import { endpointsOf } from "../roles/RouterRole.ts"
+import { clockProblem, memoryProblem } from "../roles/StartWarnings.ts"
+import { AlreadyReported, exitStatusOf, linesOf } from "../shared/CommandLine.ts"
+import { nodeCertificate } from "../shared/NodeCertificate.ts"
+import { jsonFlag, printJson } from "../shared/Output.ts"
+import { settingFlags, textsOf } from "./Serve.ts"
+
+type Subject =
+  | "settings"
+  | "certificates"
+  | "regions"
+  | "geo database"
+  | "catalog"
+  | "weights"
+  | "data directory"
+  | "clock"
+  | "memory"
+  | "ports"
+
+export interface Finding {
+  readonly subject: Subject
+  /** One line that names the file, key or setting at fault. */
+  readonly problem: string
+  /** 2 for settings and for files that an operator writes, 1 for the rest. */
+  readonly exitStatus: number
+}
+
+const findingsOf = (subject: Subject, error: unknown): ReadonlyArray<Finding> =>
+  linesOf(error).map((problem) => ({ subject, problem, exitStatus: exitStatusOf(error) }))
+
+/** What a step fails with, as findings; what it succeeds with is not needed. */
+const attempt = <A, E>(subject: Subject, step: Effect.Effect<A, E>): Effect.Effect<ReadonlyArray<Finding>> =>
+  Effect.match(step, { onFailure: (error) => findingsOf(subject, error), onSuccess: () => [] })
+
+const weightsOf = (config: Config, entry: ModelEntry): Effect.Effect<ReadonlyArray<Finding>> =>
+  Effect.match(locate(config.catalog, entry, weightsDir(config.dataDir)), {
+    onFailure: ({ message }) => [{ subject: "weights" as const, problem: message, exitStatus: 1 }],
+    onSuccess: (deployment) => {
+      const pull =
+        (deployment.missing ?? []).length === 0 ? [] : [`it is not pulled: edgewise models pull ${entry.id}`]
+      const wrong =
+        "problem" in deployment && typeof deployment.problem === "string" ? [deployment.problem] : []
+      return [...pull, ...wrong].map((problem) => ({
+        subject: "weights" as const,
+        problem: problem.startsWith(`${entry.id}: `) ? problem : `${entry.id}: ${problem}`,
+        exitStatus: 1,
+      }))
+    },
+  })
+
+const catalogAndWeights = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
+  Effect.gen(function* () {
+    // A regions file that is wrong is reported by itself.
+    const regions = yield* Effect.orElseSucceed(catalogRegions(config), () => undefined)
+    const { models } = yield* readCatalog(config.catalog, regions)
+    const deployed = models.filter((entry) => isDeployedIn(entry, config.region))
+    if (deployed.length === 0) {
+      const problem = `${config.catalog}: no model is deployed in the region ${config.region}`
+      return [{ subject: "catalog" as const, problem, exitStatus: 2 }]
+    }
+    return (yield* Effect.forEach(deployed, (entry) => weightsOf(config, entry))).flat()
+  }).pipe(Effect.catch((error) => Effect.succeed(findingsOf("catalog", error))))
+
+const listenersOf = ({ authPort, port, roles, routerPort }: Config) => {
+  const ports: Readonly<Record<Role, number>> = { edge: port, auth: authPort, router: routerPort }
+  return roles.map((role) => ({ role, port: ports[role] })).filter((one) => one.port !== 0)
+}
+
+/** A step that says what is wrong in one line, or nothing. */
+const oneFinding = (subject: Subject, step: Effect.Effect<string | undefined>) =>
+  Effect.map(
+    step,
+    (problem): ReadonlyArray<Finding> => (problem === undefined ? [] : [{ subject, problem, exitStatus: 1 }]),
+  )
+
+const ports = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
+  Effect.map(
+    Effect.forEach(listenersOf(config), ({ port, role }) =>
+      oneFinding(
+        "ports",
+        Effect.map(
+          Effect.promise(() => listenProblem(config.host, port)),
+          (problem) => (problem === undefined ? undefined : `${role}: ${problem}`),
+        ),
+      ),
+    ),
+    (found) => found.flat(),
+  )
+
+/** Everything that is wrong. Files and ports are looked at only once the settings that name them are right. */
+export const findings = (texts: Parameters<typeof load>[0]): Effect.Effect<ReadonlyArray<Finding>> =>
+  Effect.gen(function* () {
+    const unknown = environmentMistakes().map(
+      (problem): Finding => ({ subject: "settings", problem, exitStatus: 2 }),
+    )
+    const telemetry = yield* attempt("settings", otlpSettings())
+    const loaded = yield* Effect.result(load(texts))
+    if (loaded._tag === "Failure") {
+      return [...unknown, ...telemetry, ...findingsOf("settings", loaded.failure)]
+    }
+    const config = loaded.success
+    const { geoipDb, roles } = config
+    const steps = [
+      // A self-signed certificate is made where there is none, which a check must not do.
+      config.tls === "self-signed" ? undefined : attempt("certificates", nodeCertificate(config)),
+      roles.includes("router") || config.regions !== "" ? attempt("regions", endpointsOf(config)) : undefined,
+      roles.includes("router") && geoipDb !== ""
+        ? attempt("geo database", Effect.scoped(Layer.build(GeoDatabase.file(geoipDb))))
+        : undefined,
+      roles.includes("edge") ? catalogAndWeights(config) : undefined,
+      roles.includes("edge") || roles.includes("auth")
+        ? oneFinding("data directory", dataDirProblem(config.dataDir))
+        : undefined,
+      oneFinding("clock", clockProblem(config)),
+      roles.includes("edge")
+        ? oneFinding(
+            "memory",
+            Effect.sync(() => memoryProblem(config)),
+          )
+        : undefined,
+      ports(config),
+    ]
+    const found = yield* Effect.forEach(steps, (step) => step ?? Effect.succeed([]))
+    return [...unknown, ...telemetry, ...found.flat()]
+  })
+
+export const check = Command.make(
+  "check",
+  { ...settingFlags, json: jsonFlag },
+  Effect.fn(function* ({ json, ...given }) {
+    const found = yield* findings(textsOf(given))
+    const exitStatus = Math.max(0, ...found.map((finding) => finding.exitStatus))
+    if (json) {
+      const listed = found.map(({ problem, subject }) => ({ subject, problem }))
+      yield* printJson({ ok: found.length === 0, findings: listed })
+    } else {
+      for (const { problem, subject } of found) yield* Console.log(`${subject}: ${problem}`)
+      if (found.length === 0)
+        yield* Console.log("nothing is wrong with settings, files, data directory and ports")
+    }
+    if (exitStatus > 0) return yield* new AlreadyReported({ exitStatus })
+  }),
+).pipe(Command.withDescription("Check settings, files and ports as `serve` would, without serving"))

@@ -1,0 +1,86 @@
+// `edgewise doctor`: what this machine can do with the catalog at hand, measured on a private node in about a minute. Parts are in
+// doctor/; docs/doctor.md says how each figure is measured.
+import { Console, Effect } from "effect"
+import { CliError, Command, Flag } from "effect/cli"
+import { load } from "#config/Config.ts"
+import { switchOff } from "#confine/Launch.ts"
+import { nearestName } from "#domain/models/NearestName.ts"
+import { examine } from "../doctor/Examination.ts"
+import { pageOf } from "../doctor/report/Page.ts"
+import { deployedNow } from "../roles/NodeLayer.ts"
+import { AlreadyReported } from "../shared/CommandLine.ts"
+import { interrupted } from "../shared/NodeClient.ts"
+import { jsonFlag, printJson } from "../shared/Output.ts"
+import { progressLine } from "../shared/ProgressLine.ts"
+import { keepHeapSmall } from "../shared/V8Flags.ts"
+import { settingFlags, textsOf } from "./Serve.ts"
+
+/** With what comes before, about a minute. */
+const defaultSeconds = 55
+const leastSeconds = 5
+const mostSeconds = 3_600
+
+const wrongUsage = (message: string) =>
+  new CliError.ShowHelp({
+    commandPath: ["edgewise", "doctor"],
+    errors: [new CliError.ValidationError({ message })],
+  })
+
+const unknownModel = (id: string, known: ReadonlyArray<string>) => {
+  const near = nearestName(id, known)
+  return wrongUsage(
+    near === undefined
+      ? `--model: this catalog deploys no model ${id} here; it deploys ${known.join(", ")}`
+      : `--model: this catalog deploys no model ${id} here; did you mean ${near}?`,
+  )
+}
+
+const { catalog, confine, dataDir, memoryMb, region, regions } = settingFlags
+
+export const doctor = Command.make(
+  "doctor",
+  {
+    model: Flag.String("model").pipe(
+      Flag.withMetavar("ID"),
+      Flag.withDescription("Measure this model only; may be given several times"),
+      Flag.between(0, 256),
+    ),
+    seconds: Flag.Int("seconds").pipe(
+      Flag.filter(
+        (value) => value >= leastSeconds && value <= mostSeconds,
+        () => `an integer from ${leastSeconds} to ${mostSeconds}`,
+      ),
+      Flag.withMetavar("N"),
+      Flag.withDescription(
+        `Time for loading and measuring models; what does not fit is marked. ${defaultSeconds} if absent`,
+      ),
+      Flag.withDefault(defaultSeconds),
+    ),
+    json: jsonFlag,
+    catalog,
+    dataDir,
+    region,
+    regions,
+    memoryMb,
+    confine,
+  },
+  Effect.fn(function* ({ json, model, seconds, ...given }) {
+    const config = yield* load(textsOf(given))
+    const all = yield* deployedNow(config)
+    const known = all.map(({ entry }) => entry.id)
+    const unknown = model.find((id) => !known.includes(id))
+    if (unknown !== undefined) return yield* unknownModel(unknown, known)
+    const deployed = model.length === 0 ? all : all.filter(({ entry }) => model.includes(entry.id))
+    // As `serve` does.
+    keepHeapSmall()
+    if (!config.confine) switchOff()
+    const examination = Effect.gen(function* () {
+      const progress = yield* progressLine()
+      return yield* examine({ config, deployed, seconds, progress })
+    })
+    const document = yield* Effect.scoped(Effect.raceFirst(examination, interrupted))
+    if (json) yield* printJson(document)
+    else yield* Console.log(pageOf(document))
+    if (!document.ok) return yield* new AlreadyReported({ exitStatus: 1 })
+  }),
+).pipe(Command.withDescription("Measure what this machine can do with the catalog, and what limits it"))

@@ -1,0 +1,77 @@
+// `edgewise logs MODEL`: what a model's engine printed on a running node and what happened to it, over the node's own HTTP
+// interface. Needs a key with the superadmin scope.
+import { Console, Effect, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import {
+  expectStatus,
+  type NodeAccess,
+  NodeRefused,
+  nodeAccess,
+  nodeFlags,
+  send,
+  textOf,
+} from "../shared/NodeClient.ts"
+import { jsonFlag } from "../shared/Output.ts"
+
+/** How often `--follow` asks for new lines. A guess: soon enough for a person. */
+const followEveryMs = 1_000
+
+const Line = Schema.Struct({
+  seq: Schema.Int,
+  at: Schema.String,
+  stream: Schema.String,
+  level: Schema.String,
+  text: Schema.String,
+})
+const decode = Schema.decodeUnknownEffect(
+  Schema.fromJsonString(
+    Schema.Struct({ model: Schema.String, status: Schema.String, lines: Schema.Array(Line) }),
+  ),
+)
+
+const linesAfter = (access: NodeAccess, model: string, after: number) =>
+  Effect.gen(function* () {
+    const target = `/v1/models/logs?${new URLSearchParams({ model, after: String(after) })}`
+    const text = yield* textOf(yield* expectStatus(yield* send(access, { method: "GET", target }), 200))
+    return yield* Effect.mapError(
+      decode(text),
+      () => new NodeRefused({ status: 0, detail: "the node's answer is not a list of lines" }),
+    )
+  }).pipe(Effect.scoped)
+
+const shown = ({ at, level, stream, text }: typeof Line.Type): string =>
+  `${at} ${level.toUpperCase().padEnd(5)} ${stream.padEnd(6)} ${text}`
+
+export const logs = Command.make(
+  "logs",
+  {
+    model: Argument.String("MODEL").pipe(Argument.withDescription("Model of the catalog")),
+    follow: Flag.Boolean("follow").pipe(
+      Flag.withDescription("Go on with lines as they come, until interrupted"),
+      Flag.withDefault(false),
+    ),
+    json: jsonFlag,
+    ...nodeFlags,
+  },
+  Effect.fn(function* ({ follow, json, key, model, url }) {
+    const access = yield* nodeAccess({ url, key })
+    const print = (lines: ReadonlyArray<typeof Line.Type>) =>
+      Effect.forEach(lines, (line) => Console.log(json ? JSON.stringify(line) : shown(line)), {
+        discard: true,
+      })
+    const first = yield* linesAfter(access, model, 0)
+    if (json && !follow) return yield* Console.log(JSON.stringify(first, null, 2))
+    if (first.lines.length === 0)
+      yield* Console.error(`${model} is ${first.status}; nothing has happened yet`)
+    yield* print(first.lines)
+    let after = first.lines.at(-1)?.seq ?? 0
+    while (follow) {
+      yield* Effect.sleep(followEveryMs)
+      const next = yield* linesAfter(access, model, after)
+      yield* print(next.lines)
+      after = next.lines.at(-1)?.seq ?? after
+    }
+  }),
+).pipe(
+  Command.withDescription("Show what a model's engine printed on a running node, and what happened to it"),
+)

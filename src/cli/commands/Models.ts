@@ -1,0 +1,47 @@
+// `edgewise models list`: what the catalog deploys in this region, where the weights are and how large.
+// Where a node runs and a key is at hand, also whether each is loaded there; it works without.
+import { Console, Effect } from "effect"
+import { Command } from "effect/cli"
+import { load } from "#config/Config.ts"
+import { deployments } from "#weights/ModelFiles.ts"
+import { weightsDir } from "#weights/Weights.ts"
+import { nodeFlags } from "../shared/NodeClient.ts"
+import { jsonFlag, printJson, table } from "../shared/Output.ts"
+import { loadModel, loadStates, statusOfModels, unloadModel } from "./ModelControl.ts"
+import { pull } from "./Pull.ts"
+
+const list = Command.make(
+  "list",
+  { json: jsonFlag, ...nodeFlags },
+  Effect.fn(function* ({ json, key, url }) {
+    const config = yield* load({})
+    const states = yield* loadStates({ url, key })
+    const rows = (yield* deployments(config.catalog, config.region, weightsDir(config.dataDir))).map(
+      ({ entry, missing = [], problem, sizeBytes }) => ({
+        id: entry.id,
+        kind: entry.kind,
+        adapter: entry.adapter,
+        size_bytes: sizeBytes,
+        owned_by: entry.ownedBy,
+        weights: problem !== undefined ? "unusable" : missing.length === 0 ? "here" : "not pulled",
+        status: states?.loading_status[entry.id] ?? (states === undefined ? "no node" : "not deployed"),
+        /** Why it has failed on the node, else what is wrong with its files here. */
+        reason: states?.failures?.[entry.id] ?? problem ?? null,
+      }),
+    )
+    if (json) return yield* printJson({ region: config.region, models: rows })
+    const heading = ["id", "kind", "adapter", "size_bytes", "owned_by", "weights", "status"]
+    yield* Console.log(
+      table(
+        heading,
+        rows.map(({ reason: _, ...row }) => Object.values(row).map(String)),
+      ),
+    )
+    for (const { id, reason } of rows) if (reason !== null) yield* Console.log(`${id}: ${reason}`)
+  }),
+).pipe(Command.withDescription("List the models that this region deploys"))
+
+export const models = Command.make("models").pipe(
+  Command.withDescription("Models of the catalog"),
+  Command.withSubcommands([list, statusOfModels, pull, loadModel, unloadModel]),
+)

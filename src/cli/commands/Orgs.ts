@@ -1,0 +1,89 @@
+// `edgewise orgs`: organizations and their credits. Works on the store, also while a node runs on it.
+import { Console, Effect, Option } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { formatUsd, parseUsd } from "#domain/models/Money.ts"
+import { type ModelUsage, totalMicroDollars } from "#domain/models/Usage.ts"
+import { accountNameRule, isAccountName } from "#store/accounts/AccountName.ts"
+import { Accounts, type Org } from "#store/accounts/Accounts.ts"
+import { UsageLedger } from "#store/ledger/UsageLedger.ts"
+import { storeLayerFromEnvironment } from "#store/Store.ts"
+import { isoTime, jsonFlag, printJson } from "../shared/Output.ts"
+import { usageDocument, usageTable } from "./Usage.ts"
+
+const nameArgument = Argument.String("NAME").pipe(
+  Argument.filter(isAccountName, () => accountNameRule),
+  Argument.withDescription("Organization"),
+)
+
+const usdRule = "an amount in USD like 5 or 0.25, with at most 6 decimals"
+const usd = (text: string) => Option.fromUndefinedOr(parseUsd(text))
+
+const orgDocument = (org: Org) => ({
+  org: org.name,
+  org_id: org.id,
+  credits_usd: formatUsd(org.creditsMicroDollars),
+  payment_method: org.paymentMethod,
+  created_at: isoTime(org.createdAtMs),
+})
+
+const orgLine = (org: Org): string =>
+  `${org.name}: ${formatUsd(org.creditsMicroDollars)} USD of credits${org.paymentMethod ? ", payment method" : ""}`
+
+const print = (org: Org, json: boolean) => (json ? printJson(orgDocument(org)) : Console.log(orgLine(org)))
+
+const create = Command.make(
+  "create",
+  {
+    name: nameArgument,
+    credits: Flag.String("credits").pipe(
+      Flag.filterMap(usd, () => usdRule),
+      Flag.withMetavar("USD"),
+      Flag.withDescription("Credits to start with"),
+      Flag.withDefault(0),
+    ),
+    paymentMethod: Flag.Boolean("payment-method").pipe(
+      Flag.withDescription("It is invoiced: requests are never refused for want of credits"),
+      Flag.withDefault(false),
+    ),
+    json: jsonFlag,
+  },
+  Effect.fn(function* ({ name, credits, paymentMethod, json }) {
+    const accounts = yield* Accounts
+    yield* print(yield* accounts.createOrg({ name, creditsMicroDollars: credits, paymentMethod }), json)
+  }, Effect.provide(storeLayerFromEnvironment)),
+).pipe(Command.withDescription("Create an organization"))
+
+const credit = Command.make(
+  "credit",
+  {
+    name: nameArgument,
+    amount: Argument.String("USD").pipe(
+      Argument.filterMap(usd, () => usdRule),
+      Argument.withDescription("Credits to add"),
+    ),
+    json: jsonFlag,
+  },
+  Effect.fn(function* ({ name, amount, json }) {
+    yield* print(yield* (yield* Accounts).creditOrg(name, amount), json)
+  }, Effect.provide(storeLayerFromEnvironment)),
+).pipe(Command.withDescription("Add credits to an organization"))
+
+const details = (org: Org, usage: ReadonlyArray<ModelUsage>): string =>
+  `${orgLine(org)}\n${usageTable(usage)}\ntotal ${formatUsd(totalMicroDollars(usage))} USD`
+
+const show = Command.make(
+  "show",
+  { name: nameArgument, json: jsonFlag },
+  Effect.fn(function* ({ name, json }) {
+    const org = yield* (yield* Accounts).showOrg(name)
+    const usage = yield* (yield* UsageLedger).usage(org.id, 0)
+    if (!json) return yield* Console.log(details(org, usage))
+    const used = { usage: usageDocument(usage), total_usd: formatUsd(totalMicroDollars(usage)) }
+    yield* printJson({ ...orgDocument(org), ...used })
+  }, Effect.provide(storeLayerFromEnvironment)),
+).pipe(Command.withDescription("Show balance and usage of an organization"))
+
+export const orgs = Command.make("orgs").pipe(
+  Command.withDescription("Organizations and their credits"),
+  Command.withSubcommands([create, credit, show]),
+)

@@ -1,0 +1,182 @@
+// `edgewise serve`: starts a node's roles (Roles), tells how to reach it, and drains it when it is told to stop.
+import { Console, Effect, Fiber, Option } from "effect"
+import { Command, Flag } from "effect/cli"
+import { Drain } from "#actors/Drain.ts"
+import type { Deployment } from "#actors/model/ModelRegistry.ts"
+import {
+  type Config,
+  hubSettings,
+  load,
+  otlpSettings,
+  roles,
+  type SettingName,
+  settings,
+} from "#config/Config.ts"
+import { confinementLine, switchOff } from "#confine/Launch.ts"
+import type { NodeMeters } from "#http/NodeMeters.ts"
+import { tryDataDirectory } from "#store/files/DataDir.ts"
+import { curlLine } from "../roles/CurlLine.ts"
+import { credentialLines } from "../roles/FirstCredential.ts"
+import { deployedNow, nodeMeters } from "../roles/NodeLayer.ts"
+import { rolesLayer } from "../roles/Roles.ts"
+import { Started } from "../roles/Started.ts"
+import { startWarnings } from "../roles/StartWarnings.ts"
+import { telemetry } from "../roles/Telemetry.ts"
+import { keepCertificate, type NodeCertificate, nodeCertificate } from "../shared/NodeCertificate.ts"
+import { Reload, reloadOnHangup } from "../shared/Reload.ts"
+import { keepHeapSmall } from "../shared/V8Flags.ts"
+import { version } from "../shared/Version.ts"
+
+const greet = Effect.fnUntraced(function* (
+  config: Config,
+  deployed: ReadonlyArray<Deployment>,
+  certificate: NodeCertificate | undefined,
+) {
+  const { credential, listening } = yield* Started
+  yield* Console.log(`edgewise ${version}, region ${config.region}`)
+  for (const { base, role } of listening.toSorted((a, b) => roles.indexOf(a.role) - roles.indexOf(b.role))) {
+    yield* Console.log(`${role} listening on ${base}`)
+  }
+  if (config.roles.includes("edge")) yield* Console.log(confinementLine())
+  if (certificate?.selfSigned === true) {
+    yield* Console.log(`self-signed certificate, SHA-256 ${certificate.certificate.fingerprint}`)
+    yield* Console.log(`clients have to trust this file, e.g. curl --cacert ${certificate.files.cert}`)
+  }
+  const demonstrations = deployed.filter(({ entry }) => entry.demonstration).length
+  if (demonstrations > 0) {
+    yield* Console.log(
+      `${demonstrations} of ${deployed.length} models run on small built-in demonstration weights`,
+    )
+  }
+  for (const { entry, missing = [], problem } of deployed) {
+    if (problem !== undefined) yield* Console.log(`${entry.id} cannot be loaded: ${problem}`)
+    else if (missing.length > 0)
+      yield* Console.log(`${entry.id} is not pulled: edgewise models pull ${entry.id}`)
+  }
+  const base = listening.find(({ role }) => role === "edge")?.base
+  if (credential === undefined || base === undefined) return
+  for (const line of credentialLines(credential, config)) yield* Console.log(line)
+  const isUsable = ({ missing = [], problem }: Deployment) => problem === undefined && missing.length === 0
+  const model = deployed.find((one) => one.entry.kind === "text" && isUsable(one))?.entry.id
+  const key = credential.key?.apiKey
+  if (model !== undefined) yield* Console.log(`try it:\n${curlLine({ base, key, model, certificate })}`)
+})
+
+/** Completes at the first SIGINT or SIGTERM; a second one ends the process at once. */
+const toldToStop = Effect.callback<string>((resume) => {
+  const onSignal = (signal: string) => {
+    process.removeAllListeners("SIGINT").removeAllListeners("SIGTERM")
+    process.once("SIGINT", () => process.exit(1)).once("SIGTERM", () => process.exit(1))
+    resume(Effect.succeed(signal))
+  }
+  process.once("SIGINT", onSignal).once("SIGTERM", onSignal)
+})
+
+const run = Effect.fnUntraced(function* (config: Config, meters: NodeMeters) {
+  const certificate = yield* nodeCertificate(config)
+  const serves = config.roles.includes("edge")
+  if (serves || config.roles.includes("auth")) yield* tryDataDirectory(config.dataDir)
+  for (const warning of yield* startWarnings(config)) yield* Effect.logWarning(warning)
+  const deployed = serves ? yield* deployedNow(config) : []
+  const stopping = yield* Effect.forkChild(toldToStop, { startImmediately: true })
+  yield* Effect.gen(function* () {
+    yield* greet(config, deployed, certificate)
+    const listeners = (yield* Started).listening.map(({ listener }) => listener)
+    if (certificate !== undefined) yield* keepCertificate(config, certificate, listeners)
+    const signal = yield* Fiber.join(stopping)
+    const drain = yield* Drain
+    yield* Effect.logInfo("draining").pipe(Effect.annotateLogs({ signal, inFlight: drain.inFlight() }))
+    yield* Effect.forEach(listeners, (listener) => listener.windDown({ accept: true }))
+    const finished = yield* drain.close.pipe(
+      // Work that is done may still be on its way to its client.
+      Effect.andThen(Effect.forEach(listeners, (listener) => listener.idle)),
+      Effect.timeoutOption(config.drainSeconds * 1000),
+    )
+    if (Option.isNone(finished)) {
+      yield* Effect.logWarning("drain time is over").pipe(Effect.annotateLogs({ cut: drain.inFlight() }))
+    }
+  }).pipe(Effect.scoped, Effect.provide(rolesLayer(config, deployed, meters)))
+  yield* Effect.logInfo("stopped")
+})
+
+const flagOf = (name: SettingName) =>
+  Flag.String(settings[name].flag).pipe(
+    Flag.withDescription(`${settings[name].help} (${settings[name].variable})`),
+    Flag.optional,
+  )
+
+/** The settings as flags, of `serve` and of `check`. */
+export const settingFlags = {
+  host: flagOf("host"),
+  roles: flagOf("roles"),
+  port: flagOf("port"),
+  authPort: flagOf("authPort"),
+  routerPort: flagOf("routerPort"),
+  tls: flagOf("tls"),
+  tlsCert: flagOf("tlsCert"),
+  tlsKey: flagOf("tlsKey"),
+  dataDir: flagOf("dataDir"),
+  databaseUrl: flagOf("databaseUrl"),
+  region: flagOf("region"),
+  catalog: flagOf("catalog"),
+  transport: flagOf("transport"),
+  decoder: flagOf("decoder"),
+  openaiAliases: flagOf("openaiAliases"),
+  rateLimit: flagOf("rateLimit"),
+  authFailureLimit: flagOf("authFailureLimit"),
+  anonymousRate: flagOf("anonymousRate"),
+  maxConnections: flagOf("maxConnections"),
+  chunkedBodies: flagOf("chunkedBodies"),
+  metricsAgeMs: flagOf("metricsAgeMs"),
+  metricsAuth: flagOf("metricsAuth"),
+  idleUnloadSeconds: flagOf("idleUnloadSeconds"),
+  confine: flagOf("confine"),
+  evictIdle: flagOf("evictIdle"),
+  memoryMb: flagOf("memoryMb"),
+  drainSeconds: flagOf("drainSeconds"),
+  devKey: flagOf("devKey"),
+  sessionSeconds: flagOf("sessionSeconds"),
+  signingKeyDays: flagOf("signingKeyDays"),
+  authJwksUrl: flagOf("authJwksUrl"),
+  trustedProxies: flagOf("trustedProxies"),
+  edgeDomain: flagOf("edgeDomain"),
+  regions: flagOf("regions"),
+  routeTtlSeconds: flagOf("routeTtlSeconds"),
+  regionHealthSeconds: flagOf("regionHealthSeconds"),
+  geoipDb: flagOf("geoipDb"),
+  log: flagOf("log"),
+  accessLog: flagOf("accessLog"),
+  logLevel: flagOf("logLevel"),
+} satisfies Record<SettingName, unknown>
+
+/** Some or all of them. */
+type Given = { readonly [K in SettingName]?: Option.Option<string> }
+
+/** The flags that were given. */
+export const textsOf = (given: Given): Partial<Record<SettingName, string>> => {
+  const texts: Partial<Record<SettingName, string>> = {}
+  for (const [name, value] of Object.entries(given)) {
+    if (Option.isSome(value)) texts[name as SettingName] = value.value
+  }
+  return texts
+}
+
+export const serve = Command.make(
+  "serve",
+  settingFlags,
+  Effect.fn(function* (given) {
+    const config = yield* load(textsOf(given))
+    // Read again where it is used; here so that a mistake in it is found before anything starts.
+    yield* hubSettings()
+    keepHeapSmall()
+    if (!config.confine) switchOff()
+    const otlp = yield* otlpSettings()
+    const meters = nodeMeters()
+    // Around all of it: a SIGHUP while the node starts must not end it.
+    yield* Effect.andThen(reloadOnHangup, run(config, meters)).pipe(
+      Effect.scoped,
+      Effect.provide(Reload.layer),
+      Effect.provide(telemetry(config, otlp, meters)),
+    )
+  }),
+).pipe(Command.withDescription("Run a node"))

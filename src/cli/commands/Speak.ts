@@ -1,0 +1,136 @@
+// `edgewise speak TEXT --out FILE`: a text spoken by a running node into a file.
+import { createWriteStream, renameSync, rmSync } from "node:fs"
+import { extname } from "node:path"
+import { Console, Effect, Option } from "effect"
+import { Argument, CliError, Command, Flag } from "effect/cli"
+import {
+  eachChunk,
+  expectStatus,
+  interrupted,
+  type NodeAccess,
+  NodeRefused,
+  nodeAccess,
+  nodeFlags,
+  send,
+} from "../shared/NodeClient.ts"
+import { progressLine } from "../shared/ProgressLine.ts"
+
+const formats = ["wav", "mp3", "opus", "pcm"] as const
+type Format = (typeof formats)[number]
+
+/** What a file's name says it is. */
+const formatByExtension: Readonly<Record<string, Format>> = {
+  ".wav": "wav",
+  ".mp3": "mp3",
+  ".opus": "opus",
+  ".ogg": "opus",
+  ".pcm": "pcm",
+}
+
+interface Speech {
+  readonly input: string
+  readonly model: string
+  readonly voice: string
+  readonly language?: string
+  readonly speed?: number
+}
+
+const local = (cause: unknown) =>
+  new NodeRefused({ status: 0, detail: cause instanceof Error ? cause.message : String(cause) })
+
+/** A file that appears under its name when all of it is there. */
+const openFile = (path: string) =>
+  Effect.acquireRelease(
+    Effect.callback<ReturnType<typeof createWriteStream>, NodeRefused>((resume) => {
+      const file = createWriteStream(`${path}.part`)
+      file.once("open", () => resume(Effect.succeed(file)))
+      file.once("error", (cause) => resume(Effect.fail(local(cause))))
+    }),
+    (file) =>
+      Effect.sync(() => {
+        file.destroy()
+        rmSync(`${path}.part`, { force: true })
+      }),
+  )
+
+const speakInto = Effect.fnUntraced(function* (
+  access: NodeAccess,
+  speech: Speech,
+  format: Format,
+  out: string,
+) {
+  // Before anything is paid for.
+  const file = yield* openFile(out)
+  const progress = yield* progressLine()
+  progress.show("speaking", undefined)
+  const body = JSON.stringify({
+    ...speech,
+    response_format: format,
+    ...(format === "opus" ? { stream: true } : {}),
+  })
+  const incoming = yield* send(access, {
+    method: "POST",
+    target: "/v1/audio/speech",
+    headers: { "content-type": "application/json" },
+    body: { pieces: [body], sizeBytes: Buffer.byteLength(body) },
+  })
+  yield* expectStatus(incoming, 200)
+  let sizeBytes = 0
+  yield* eachChunk(incoming, (chunk) => {
+    sizeBytes += chunk.length
+    file.write(chunk)
+  })
+  yield* Effect.callback<void, NodeRefused>((resume) => {
+    file.once("error", (cause) => resume(Effect.fail(local(cause))))
+    file.end(() => resume(Effect.void))
+  })
+  yield* Effect.try({ try: () => renameSync(`${out}.part`, out), catch: local })
+  return sizeBytes
+})
+
+export const speak = Command.make(
+  "speak",
+  {
+    text: Argument.String("TEXT").pipe(Argument.withDescription("What is said")),
+    voice: Flag.String("voice").pipe(
+      Flag.withMetavar("ID"),
+      Flag.withDescription("Voice of the model"),
+      Flag.withDefault("af_bella"),
+    ),
+    out: Flag.String("out").pipe(Flag.withMetavar("FILE"), Flag.withDescription("File that is written")),
+    format: Flag.Literals("format", formats).pipe(
+      Flag.withDescription("wav, or what the file's name says, where absent"),
+      Flag.optional,
+    ),
+    model: Flag.String("model").pipe(
+      Flag.withMetavar("ID"),
+      Flag.withDescription("Model that speaks"),
+      Flag.withDefault("tts-82m"),
+    ),
+    language: Flag.String("language").pipe(
+      Flag.withMetavar("CODE"),
+      Flag.withDescription("Language of the text, for models that know several"),
+      Flag.optional,
+    ),
+    speed: Flag.Finite("speed").pipe(Flag.withDescription("0.25 to 4"), Flag.optional),
+    ...nodeFlags,
+  },
+  Effect.fn(function* ({ format, key, language, model, out, speed, text, url, voice }) {
+    if (out === "") {
+      const error = new CliError.ValidationError({ message: "--out must name a file" })
+      return yield* new CliError.ShowHelp({ commandPath: ["edgewise", "speak"], errors: [error] })
+    }
+    const access = yield* nodeAccess({ url, key })
+    const speech: Speech = {
+      input: text,
+      model,
+      voice,
+      ...(Option.isSome(language) ? { language: language.value } : {}),
+      ...(Option.isSome(speed) ? { speed: speed.value } : {}),
+    }
+    const asked = Option.getOrElse(format, () => formatByExtension[extname(out).toLowerCase()] ?? "wav")
+    const work = speakInto(access, speech, asked, out)
+    const sizeBytes = yield* Effect.scoped(Effect.raceFirst(work, interrupted))
+    yield* Console.log(`${out}: ${sizeBytes} bytes of ${asked}`)
+  }),
+).pipe(Command.withDescription("Speak a text into a file on a running node"))

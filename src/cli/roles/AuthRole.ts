@@ -1,0 +1,43 @@
+// The auth role as a layer: its listener over the store and the signing keys. Knows every room by its layer and decides
+// nothing.
+import { Layer } from "effect"
+import { HttpServer } from "effect/http"
+import { Drain } from "#actors/Drain.ts"
+import { authApi } from "#api/AuthApi.ts"
+import { AuthFailures } from "#api/access/AuthFailures.ts"
+import { TrustedProxies } from "#api/access/CallerAddress.ts"
+import { DevelopmentKeyCheck, makeDevelopmentKeyCheck } from "#api/access/DevelopmentKey.ts"
+import { RateLimit } from "#api/access/RateLimit.ts"
+import { SessionSeconds, sessionFailuresAMinute } from "#api/access/Sessions.ts"
+import { standardHeaders } from "#api/http/StandardHeaders.ts"
+import type { Config } from "#config/Config.ts"
+import type { NodeMeters } from "#http/NodeMeters.ts"
+import * as UwsServer from "#transport/uws/UwsServer.ts"
+import { tlsFiles } from "../shared/NodeCertificate.ts"
+import { developmentKeyAccess, type NodeStore, transportSettings } from "./NodeLayer.ts"
+import { announce } from "./Started.ts"
+
+export const authRole = (config: Config, store: NodeStore, observer: NodeMeters) =>
+  Layer.mergeAll(HttpServer.serve(authApi), Layer.effectDiscard(announce("auth"))).pipe(
+    Layer.provide(
+      UwsServer.layerServer({
+        host: config.host,
+        port: config.authPort,
+        tls: tlsFiles(config),
+        responseHeaders: standardHeaders,
+        settings: transportSettings(config),
+        isTrusted: config.trustedProxies,
+        observer,
+      }),
+    ),
+    Layer.provide([
+      AuthFailures.layer(sessionFailuresAMinute),
+      // Its own count: sessions are not requests to an edge.
+      RateLimit.layer(config.rateLimit),
+      Layer.succeed(SessionSeconds, config.sessionSeconds),
+      Layer.succeed(TrustedProxies, config.trustedProxies),
+      Layer.succeed(DevelopmentKeyCheck, makeDevelopmentKeyCheck(developmentKeyAccess(config))),
+      Drain.layer,
+      store,
+    ]),
+  )

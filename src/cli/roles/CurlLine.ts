@@ -1,0 +1,50 @@
+// The curl command that `serve` prints: it works as pasted, over TLS too. Pure.
+import type { NodeCertificate } from "../shared/NodeCertificate.ts"
+
+export interface CurlTarget {
+  /** Base address of the edge listener. */
+  readonly base: string
+  /** Undefined where the operator has to make one first: the shell's `$KEY` stands for it. */
+  readonly key: string | undefined
+  readonly model: string
+  readonly certificate: Pick<NodeCertificate, "certificate" | "files" | "selfSigned"> | undefined
+}
+
+/** Addresses that mean every interface, and one to call instead. */
+const everyInterface: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "[::]": "[::1]" }
+
+const quoted = (path: string): string =>
+  /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
+
+/** Address and options under which curl accepts the certificate. */
+const reached = ({
+  base,
+  certificate: served,
+}: CurlTarget): { readonly url: string; readonly options: string } => {
+  const { hostname, port, protocol } = new URL(base)
+  const address = everyInterface[hostname] ?? hostname
+  const url = `${protocol}//${address}:${port}`
+  if (served === undefined) return { url, options: "" }
+  if (served.selfSigned) return { url, options: `--cacert ${quoted(served.files.cert)} ` }
+  const { covers, names } = served.certificate
+  const name = names.find((each) => /^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/.test(each) && !/^[0-9.]+$/.test(each))
+  if (name === undefined || covers(address.replace(/[[\]]/g, ""))) return { url, options: "" }
+  // The development key is refused to requests that name another host than this machine.
+  return {
+    url: `https://${name}:${port}`,
+    options: `--resolve ${name}:${port}:${address} -H 'Host: localhost' `,
+  }
+}
+
+/** Temperature 0: the first answer a new operator sees should be the model's best one. */
+export const curlLine = (target: CurlTarget): string => {
+  const { options, url } = reached(target)
+  const authorization =
+    target.key === undefined ? '"Authorization: Bearer $KEY"' : `'Authorization: Bearer ${target.key}'`
+  return (
+    `curl ${options}${url}/v1/chat/completions -H ${authorization} ` +
+    `-H 'Content-Type: application/json' ` +
+    `-d '{"model":"${target.model}","temperature":0,` +
+    `"messages":[{"role":"user","content":"What is the capital of Italy?"}]}'`
+  )
+}

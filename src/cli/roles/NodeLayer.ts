@@ -1,0 +1,188 @@
+// The layers of one node, stacked: what `serve` runs and what the contract tests start in their own process.
+// Knows every room by its layer and decides nothing; settings come from Config.
+import { join } from "node:path"
+import { Effect, Layer } from "effect"
+import { HttpRouter } from "effect/http"
+import { Drain } from "#actors/Drain.ts"
+import { Device } from "#actors/device/Device.ts"
+import { MemoryLadder } from "#actors/device/MemoryPressureLevel.ts"
+import { NvidiaSmi } from "#actors/device/NvidiaSmi.ts"
+import { LiveSessions } from "#actors/live/LiveSessions.ts"
+import { memoryWatch } from "#actors/model/MemoryWatch.ts"
+import { type Deployment, ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import { AuthFailures } from "#api/access/AuthFailures.ts"
+import { TrustedProxies } from "#api/access/CallerAddress.ts"
+import { DevelopmentKeyCheck, makeDevelopmentKeyCheck } from "#api/access/DevelopmentKey.ts"
+import { Idempotency } from "#api/access/Idempotency.ts"
+import { PublicKeys } from "#api/access/PublicKeys.ts"
+import { RateLimit } from "#api/access/RateLimit.ts"
+import { sessionVerifier } from "#api/access/SessionVerifier.ts"
+import { EdgeRoutes, knownPaths } from "#api/EdgeRoutes.ts"
+import { standardHeaders } from "#api/http/StandardHeaders.ts"
+import { EventLoopDelay } from "#api/metrics/EventLoopDelay.ts"
+import { MetricsPage } from "#api/metrics/Metrics.ts"
+import { CatalogReload } from "#api/operations/CatalogReload.ts"
+import { NodeIdentity } from "#api/operations/Health.ts"
+import { ModelPulls } from "#api/operations/ModelPulls.ts"
+import { Repository } from "#api/operations/Models.ts"
+import { CodecPool } from "#audio/codecs/CodecPool.ts"
+import { Decoder } from "#audio/Decoder.ts"
+import { VoiceUrl } from "#audio/VoiceUrl.ts"
+import { type Config, catalogRegions, hubSettings, isHubOffline, visibleGpus } from "#config/Config.ts"
+import { type DevKeyAccess, devKeyAccess } from "#domain/access/DevelopmentKey.ts"
+import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { LogRate } from "#domain/process/LogRate.ts"
+import { CurrentLogRate } from "#domain/process/OperatorLog.ts"
+import { CurrentNodeMeters, NodeMeters } from "#http/NodeMeters.ts"
+import { answerFailures } from "#services/AnswerFailures.ts"
+import { OpenAiNames } from "#services/ModelLookup.ts"
+import { SpeechAdmission } from "#services/SpeechAdmission.ts"
+import { ringFolder } from "#services/TranscriptionAudio.ts"
+import { TranscriptionJobs } from "#services/TranscriptionJobs.ts"
+import { UploadDir } from "#services/TranscriptionUpload.ts"
+import { compiledCode } from "#store/files/CompileCacheFolder.ts"
+import { edgeLock } from "#store/files/DataDir.ts"
+import { processHome } from "#store/files/ProcessFolder.ts"
+import type { StoreUnavailable } from "#store/files/StoreErrors.ts"
+import { keptThreads } from "#store/files/ThreadFile.ts"
+import { type Store, storeLayer } from "#store/Store.ts"
+import { SigningKeys } from "#store/signing/SigningKeys.ts"
+import type { TransportSettings } from "#transport/TransportSettings.ts"
+import * as UwsServer from "#transport/uws/UwsServer.ts"
+import { deployments, locate } from "#weights/ModelFiles.ts"
+import { weightsDir } from "#weights/Weights.ts"
+import { tlsFiles } from "../shared/NodeCertificate.ts"
+import { version } from "../shared/Version.ts"
+
+/** A path is one spelling: what Unmatched does not know must not be served either. */
+const routerConfig = { caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false }
+
+const uploadFolder = (config: Config): string => join(config.dataDir, "uploads")
+
+/** What an operator sets of every listener. */
+export const transportSettings = ({ chunkedBodies, maxConnections }: Config) => ({
+  chunkedBodies,
+  maxConnections,
+})
+
+const edge = (config: Config, settings: Partial<TransportSettings>, observer: NodeMeters) =>
+  HttpRouter.serve(EdgeRoutes, { routerConfig, disableLogger: true, disableListenLog: true }).pipe(
+    Layer.provideMerge(
+      UwsServer.layer({
+        host: config.host,
+        port: config.port,
+        tls: tlsFiles(config),
+        responseHeaders: standardHeaders,
+        settings: { ...transportSettings(config), spillFolder: uploadFolder(config), ...settings },
+        anonymousPerSecond: config.anonymousRate,
+        isTrusted: config.trustedProxies,
+        observer,
+      }),
+    ),
+  )
+
+/** What the roles of a process share. Made once and passed to each: a layer is built once as long as it is the same. */
+export type NodeStore = Layer.Layer<Store | SigningKeys, StoreUnavailable>
+
+export const nodeStore = ({ databaseUrl, dataDir, roles, signingKeyDays }: Config): NodeStore => {
+  const keys = { makesKeys: roles.includes("auth"), rotateEveryMs: signingKeyDays * 24 * 60 * 60 * 1000 }
+  const signing = databaseUrl === "" ? SigningKeys.layer({ dataDir, ...keys }) : SigningKeys.sharedLayer(keys)
+  return signing.pipe(Layer.provideMerge(storeLayer({ dataDir, databaseUrl })))
+}
+
+const sessions = ({ authJwksUrl }: Config) =>
+  sessionVerifier.pipe(
+    Layer.provide(authJwksUrl === "" ? PublicKeys.local : PublicKeys.remote({ url: authJwksUrl })),
+  )
+
+/** From where the development key is accepted, for every role of the process. */
+export const developmentKeyAccess = ({ databaseUrl, devKey, host }: Config): DevKeyAccess =>
+  devKeyAccess({ setting: devKey, host, sharedDatabase: databaseUrl !== "" })
+
+/** The counters of one process, whatever its roles. */
+export const nodeMeters = (): NodeMeters => new NodeMeters(Object.keys(knownPaths))
+
+/** What the catalog deploys here at the moment. */
+export const deployedNow = (config: Config) =>
+  Effect.flatMap(catalogRegions(config), (regions) =>
+    deployments(config.catalog, config.region, weightsDir(config.dataDir), regions),
+  )
+
+/** Where an entry's weights are at the moment; a file that is not right is a problem of its model alone. */
+const relocate =
+  ({ catalog, dataDir }: Config) =>
+  (entry: ModelEntry): Effect.Effect<Deployment> =>
+    Effect.catch(locate(catalog, entry, weightsDir(dataDir)), ({ message: problem }) =>
+      Effect.succeed({ entry, files: {}, sizeBytes: 0, problem }),
+    )
+
+/** Weights that operators have the node itself pull. */
+const modelPulls = ({ catalog, dataDir }: Config) =>
+  Layer.unwrap(
+    Effect.map(hubSettings(), (hub) =>
+      ModelPulls.layer({
+        hub: isHubOffline() ? undefined : hub,
+        dir: weightsDir(dataDir),
+        dataDir,
+        catalog,
+      }),
+    ),
+  )
+
+/** A node, listening as soon as it is built. `settings` shortens the transport's deadlines for tests. */
+export const nodeLayer = (
+  config: Config,
+  deployed: ReadonlyArray<Deployment>,
+  settings: Partial<TransportSettings> = {},
+  store: NodeStore = nodeStore(config),
+  meters: NodeMeters = nodeMeters(),
+) =>
+  Layer.merge(edge(config, settings, meters), answerFailures).pipe(
+    Layer.provide(MetricsPage.layer({ maxAgeMs: config.metricsAgeMs, restricted: config.metricsAuth })),
+    Layer.provideMerge(modelPulls(config)),
+    Layer.provideMerge(CatalogReload.layer(deployedNow(config))),
+    Layer.provideMerge(TranscriptionJobs.layer),
+    Layer.provideMerge(LiveSessions.layer),
+    Layer.provideMerge(memoryWatch({ evicts: config.evictIdle })),
+    Layer.provideMerge(
+      ModelRegistry.layer(deployed, {
+        idleUnloadMs: config.idleUnloadSeconds * 1000,
+        evicts: config.evictIdle,
+        relocate: relocate(config),
+      }),
+    ),
+    Layer.provideMerge(
+      Device.layer({
+        budgetBytes: config.memoryMb === 0 ? undefined : config.memoryMb * 1024 * 1024,
+        visible: visibleGpus(),
+      }),
+    ),
+    Layer.provideMerge(Layer.mergeAll(MemoryLadder.layer, NvidiaSmi.layer())),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        CodecPool.layer(),
+        Decoder.layer(),
+        VoiceUrl.layer(),
+        Drain.layer,
+        EventLoopDelay.layer,
+        Layer.succeed(CurrentNodeMeters, meters),
+        Layer.sync(CurrentLogRate, () => new LogRate()),
+        RateLimit.layer(config.rateLimit),
+        Idempotency.layer,
+        AuthFailures.layer(config.authFailureLimit),
+        Layer.succeed(TrustedProxies, config.trustedProxies),
+        Layer.succeed(DevelopmentKeyCheck, makeDevelopmentKeyCheck(developmentKeyAccess(config))),
+        SpeechAdmission.layer,
+        sessions(config),
+        Layer.succeed(NodeIdentity, { name: config.region, version }),
+        Layer.succeed(Repository, config.catalog),
+        Layer.succeed(OpenAiNames, config.openaiAliases),
+        Layer.succeed(UploadDir, uploadFolder(config)),
+      ),
+    ),
+    Layer.provideMerge(store),
+    Layer.provideMerge(processHome(config.dataDir, ringFolder(uploadFolder(config)))),
+    Layer.provideMerge(Layer.effectDiscard(edgeLock(config.dataDir))),
+    Layer.provideMerge(compiledCode(config.dataDir)),
+    Layer.provideMerge(keptThreads(config.dataDir)),
+  )

@@ -1,0 +1,55 @@
+// The roles of one process, side by side over one store and one drain: what `serve` runs.
+import { Effect, Layer } from "effect"
+import { Drain } from "#actors/Drain.ts"
+import type { Deployment } from "#actors/model/ModelRegistry.ts"
+import { CatalogReload } from "#api/operations/CatalogReload.ts"
+import type { Config } from "#config/Config.ts"
+import { CurrentNodeMeters, type NodeMeters } from "#http/NodeMeters.ts"
+import { answerFailures } from "#services/AnswerFailures.ts"
+import { Reload } from "../shared/Reload.ts"
+import { authRole } from "./AuthRole.ts"
+import { firstCredential } from "./FirstCredential.ts"
+import { type NodeStore, nodeLayer, nodeMeters, nodeStore } from "./NodeLayer.ts"
+import { routerRole } from "./RouterRole.ts"
+import { announce, Started } from "./Started.ts"
+
+/** What SIGHUP does to the catalog; a wrong one is one line, and nothing changes. */
+const reloadAtSignal = ({ reload }: CatalogReload["Service"]): Effect.Effect<void> =>
+  Effect.catch(reload, (error) =>
+    Effect.logWarning("SIGHUP: the catalog was not applied").pipe(
+      Effect.annotateLogs({ why: error._tag === "Draining" ? "the node is draining" : error.message }),
+    ),
+  )
+
+const edgeRole = (
+  config: Config,
+  deployed: ReadonlyArray<Deployment>,
+  store: NodeStore,
+  meters: NodeMeters,
+) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      yield* announce("edge")
+      const started = yield* Started
+      started.credential = yield* firstCredential(config)
+      const { onReload } = yield* Reload
+      yield* onReload("the catalog", reloadAtSignal(yield* CatalogReload))
+    }),
+  ).pipe(Layer.provide(nodeLayer(config, deployed, {}, store, meters)))
+
+/** Every role of the settings, listening as soon as this is built. A role that is not asked for costs nothing. */
+export const rolesLayer = (
+  config: Config,
+  deployed: ReadonlyArray<Deployment>,
+  meters: NodeMeters = nodeMeters(),
+) => {
+  const has = (role: Config["roles"][number]): boolean => config.roles.includes(role)
+  const store = nodeStore(config)
+  return Layer.mergeAll(
+    has("edge") ? edgeRole(config, deployed, store, meters) : Layer.empty,
+    has("auth") ? authRole(config, store, meters) : Layer.empty,
+    has("router") ? routerRole(config, meters) : Layer.empty,
+    // An edge watches the answers of all listeners of its process itself, because it knows the models.
+    has("edge") ? Layer.empty : Layer.provide(answerFailures, Layer.succeed(CurrentNodeMeters, meters)),
+  ).pipe(Layer.provideMerge(Layer.mergeAll(Drain.layer, Reload.layer, Started.layer)))
+}

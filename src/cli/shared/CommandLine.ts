@@ -1,0 +1,72 @@
+// Runs a command tree the way the command line promises: what fails is one line on standard error and exit status 1; wrong
+// usage, wrong settings and wrong files of the operator's own are a line each and exit status 2; and standard output carries
+// nothing but what a command printed.
+import { Cause, Console, Data, Effect, Exit, Logger } from "effect"
+import { CliError, CliOutput, Command } from "effect/cli"
+import { environmentMistakes } from "#config/Config.ts"
+
+const oneLine = (text: string): string =>
+  text
+    .trim()
+    .replace(/\s*Did you mean this\?\s*/g, "; did you mean ")
+    .replace(/\s*\n\s*/g, " ")
+
+/** Wrong usage names its first mistake; the whole help is a `--help` away. */
+const presenter = CliOutput.layerPresenter({
+  present: (event) =>
+    event._tag === "InvalidInvocation"
+      ? Console.error(
+          `${oneLine(event.errors[0]?.message ?? "wrong usage")} (see ${event.commandPath.join(" ")} --help)`,
+        )
+      : CliOutput.defaultPresenter.present(event),
+})
+
+/** The words of an error, or of what caused it where it has none of its own. */
+const messageOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  if (error.message !== "") return error.message
+  return error.cause === undefined ? String(error) : messageOf(error.cause)
+}
+
+/** Ends a command that has printed what is wrong itself. */
+export class AlreadyReported extends Data.TaggedError("AlreadyReported")<{ readonly exitStatus: number }> {}
+
+/** The lines of an error that has several mistakes to tell of; one line of any other. */
+export const linesOf = (error: unknown): ReadonlyArray<string> => {
+  const lines: unknown = typeof error === "object" && error !== null && "lines" in error ? error.lines : []
+  const texts = Array.isArray(lines) ? lines.filter((line) => typeof line === "string") : []
+  return (texts.length === 0 ? [messageOf(error)] : texts).map(oneLine)
+}
+
+export const exitStatusOf = (error: unknown): number =>
+  typeof error === "object" && error !== null && "exitStatus" in error && error.exitStatus === 2 ? 2 : 1
+
+const asksForHelp = (args: ReadonlyArray<string>): boolean =>
+  args.some((arg) => ["--help", "-h", "--version", "-v"].includes(arg))
+
+const printLines = (lines: ReadonlyArray<string>) =>
+  Effect.forEach(lines, (line) => Console.error(line), { discard: true })
+
+/** Exit status of a command line, after everything it had to say has been said. */
+export const runCommandLine = <const Name extends string, Input, ContextInput, E, R>(
+  command: Command.Command<Name, Input, ContextInput, E, R>,
+  args: ReadonlyArray<string>,
+  version: string,
+) => {
+  // `check` reports them with everything else.
+  const unknown = asksForHelp(args) || args[0] === "check" ? [] : environmentMistakes()
+  if (unknown.length > 0) return Effect.as(printLines(unknown), 2)
+  return Command.runWith(command, { version })(args).pipe(
+    Effect.exit,
+    Effect.flatMap((exit) => {
+      if (Exit.isSuccess(exit)) return Effect.succeed(0)
+      const error = Cause.squash(exit.cause)
+      if (CliError.isCliError(error) && error._tag === "ShowHelp") {
+        return Effect.succeed(error.errors.length === 0 ? 0 : 2)
+      }
+      if (error instanceof AlreadyReported) return Effect.succeed(error.exitStatus)
+      return Effect.as(printLines(linesOf(error)), exitStatusOf(error))
+    }),
+    Effect.provide([presenter, Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])]),
+  )
+}

@@ -1,0 +1,130 @@
+// The certificate of a node's listeners: which files the settings name, their check at the start, and their renewal
+// while the node runs. Called by Serve; the roles only learn the paths.
+import { Clock, Duration, Effect, type Scope } from "effect"
+import type { Config } from "#config/Config.ts"
+import { type Certificate, expiresSoon } from "#domain/access/Certificate.ts"
+import { selfSigned, selfSignedFiles } from "#store/signing/SelfSigned.ts"
+import {
+  BadCertificate,
+  type LoadedPair,
+  type PairFiles,
+  pairSignature,
+  readPair,
+} from "#store/signing/TlsFiles.ts"
+import type { TlsFiles } from "#transport/uws/Listening.ts"
+import type { Listener } from "#transport/uws/UwsServer.ts"
+import { Reload } from "./Reload.ts"
+
+type TlsSettings = Pick<Config, "tls" | "tlsCert" | "tlsKey" | "dataDir">
+
+const certVariable = "EDGEWISE_TLS_CERT"
+const keyVariable = "EDGEWISE_TLS_KEY"
+
+const pairFiles = ({ dataDir, tls, tlsCert, tlsKey }: TlsSettings): PairFiles | undefined => {
+  if (tls === "off") return undefined
+  if (tls === "self-signed") return selfSignedFiles(dataDir)
+  return tlsCert === "" ? undefined : { cert: tlsCert, key: tlsKey, certVariable, keyVariable }
+}
+
+/** Undefined where the listeners speak plain HTTP. */
+export const tlsFiles = (config: TlsSettings): TlsFiles | undefined => pairFiles(config)
+
+/** Settings that contradict each other. */
+const contradiction = ({ tls, tlsCert, tlsKey }: TlsSettings): BadCertificate | undefined => {
+  const bad = (variable: string, problem: string) => new BadCertificate({ variable, path: "", problem })
+  if (tls === "self-signed" && (tlsCert !== "" || tlsKey !== "")) {
+    return bad(
+      "EDGEWISE_TLS",
+      `self-signed makes its own certificate; unset ${certVariable} and ${keyVariable}`,
+    )
+  }
+  if (tlsCert !== "" && tlsKey === "") return bad(keyVariable, `is not set, but ${certVariable} is`)
+  if (tlsKey !== "" && tlsCert === "") return bad(certVariable, `is not set, but ${keyVariable} is`)
+  return undefined
+}
+
+export interface NodeCertificate extends LoadedPair {
+  readonly files: PairFiles
+  readonly selfSigned: boolean
+}
+
+const load = (config: TlsSettings, files: PairFiles): Effect.Effect<LoadedPair, BadCertificate> =>
+  config.tls === "self-signed" ? selfSigned(config.dataDir) : readPair(files)
+
+/** Checks the pair, or makes the self-signed one. Undefined without TLS. To be run before anything listens. */
+export const nodeCertificate = Effect.fnUntraced(function* (config: TlsSettings) {
+  const wrong = contradiction(config)
+  if (wrong !== undefined) return yield* wrong
+  const files = pairFiles(config)
+  if (files === undefined) return undefined
+  const pair = yield* load(config, files)
+  return { ...pair, files, selfSigned: config.tls === "self-signed" } satisfies NodeCertificate
+})
+
+const annotations = ({ fingerprint, notAfter }: Certificate) => ({
+  fingerprint,
+  validUntil: notAfter.toISOString(),
+})
+
+const warnIfItEndsSoon = Effect.fnUntraced(function* (certificate: Certificate) {
+  const words = expiresSoon(certificate, new Date(yield* Clock.currentTimeMillis))
+  if (words !== undefined) yield* Effect.logWarning(words).pipe(Effect.annotateLogs(annotations(certificate)))
+})
+
+/** Cheap enough for any disk: two `stat` calls. */
+const WATCH_EVERY = Duration.seconds(2)
+const CHECK_DATES_EVERY = Duration.days(1)
+
+/**
+ * Keeps the listeners' certificate current until the scope closes: reads the files on every reload, and when they have
+ * changed and then stayed the same for one interval (both files are seldom replaced in one step). A pair that does not
+ * pass its checks is one warning, and the old one stays. Polls, because file events do not arrive from every network
+ * file system, nor where a directory on the way is exchanged, as Kubernetes does it.
+ */
+export const keepCertificate = Effect.fnUntraced(function* (
+  config: TlsSettings,
+  first: NodeCertificate,
+  listeners: ReadonlyArray<Listener["Service"]>,
+): Effect.fn.Return<void, never, Reload | Scope.Scope> {
+  const { files } = first
+  let current: LoadedPair = first
+  // What the last check of the files has seen.
+  let checked = yield* pairSignature(files)
+  let pending = checked
+
+  const renew = Effect.gen(function* () {
+    checked = yield* pairSignature(files)
+    pending = checked
+    const pair = yield* load(config, files)
+    if (pair.pem === current.pem) return
+    yield* Effect.forEach(listeners, (listener) => listener.renewCertificate)
+    current = pair
+    yield* Effect.logInfo("certificate renewed").pipe(Effect.annotateLogs(annotations(pair.certificate)))
+    yield* warnIfItEndsSoon(pair.certificate)
+  }).pipe(
+    Effect.catch((error) =>
+      Effect.logWarning(`the certificate in use stays: ${error.message || String(error.cause)}`).pipe(
+        Effect.annotateLogs(annotations(current.certificate)),
+      ),
+    ),
+  )
+
+  const watch = Effect.gen(function* () {
+    const now = yield* pairSignature(files)
+    if (now === checked) return
+    if (now === pending) return yield* renew
+    pending = now
+  })
+
+  const daily = Effect.gen(function* () {
+    // A self-signed certificate that nears its end is replaced by reading it.
+    if (first.selfSigned) yield* renew
+    yield* warnIfItEndsSoon(current.certificate)
+  })
+
+  yield* warnIfItEndsSoon(first.certificate)
+  const { onReload } = yield* Reload
+  yield* onReload("the certificate", renew)
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(WATCH_EVERY), watch)))
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(CHECK_DATES_EVERY), daily)))
+})

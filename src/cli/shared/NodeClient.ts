@@ -1,0 +1,235 @@
+// Requests of the command line to a running node: where it is, which key opens it, and what its refusals mean. Used by
+// `transcribe` and `speak`. Over Node's own http client: it sends a length, and has no deadline for a long answer.
+import { createReadStream, readFileSync } from "node:fs"
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http"
+import { request as httpsRequest, type RequestOptions } from "node:https"
+import { join } from "node:path"
+import { Readable } from "node:stream"
+import { Config, Effect, Option, Schema } from "effect"
+import { Flag } from "effect/cli"
+import { load } from "#config/Config.ts"
+import { tlsFiles } from "./NodeCertificate.ts"
+import { trustOptions } from "./NodeTrust.ts"
+
+/** Something that ends a command with one line. */
+export class NodeRefused extends Schema.TaggedError<NodeRefused>()("NodeRefused", {
+  status: Schema.Int,
+  detail: Schema.String,
+  /** A line for each mistake in a file of the node's operator. */
+  lines: Schema.optionalKey(Schema.Array(Schema.String)),
+}) {
+  override get message(): string {
+    return this.status === 0 ? this.detail : `${this.detail} (${this.status})`
+  }
+
+  /** Of the command that it ends: a wrong file is an operator's mistake, like wrong usage. */
+  get exitStatus(): number {
+    return this.lines === undefined ? 1 : 2
+  }
+}
+
+const local = (detail: string) => new NodeRefused({ status: 0, detail })
+
+export const nodeFlags = {
+  url: Flag.String("url").pipe(
+    Flag.withMetavar("URL"),
+    Flag.withDescription("Address of the node; the one that EDGEWISE_HOST and EDGEWISE_PORT make otherwise"),
+    Flag.optional,
+  ),
+  key: Flag.String("key").pipe(
+    Flag.withMetavar("KEY"),
+    Flag.withDescription("API key; EDGEWISE_API_KEY or the data directory's development key otherwise"),
+    Flag.optional,
+  ),
+}
+
+export interface NodeAccess {
+  readonly base: URL
+  readonly key: string
+  /** What is trusted over https. */
+  readonly trust: RequestOptions
+}
+
+/** An address to bind is not always one to call. */
+const callable = (host: string): string => {
+  if (host === "0.0.0.0") return "127.0.0.1"
+  if (host === "::") return "[::1]"
+  return host.includes(":") ? `[${host}]` : host
+}
+
+const developmentKey = (dataDir: string): string | undefined => {
+  try {
+    return readFileSync(join(dataDir, "dev-key"), "utf8").trim()
+  } catch {
+    return undefined
+  }
+}
+
+/** Address and key, from flags, environment and data directory, in this order. */
+export const nodeAccess = Effect.fnUntraced(function* (given: {
+  readonly url: Option.Option<string>
+  readonly key: Option.Option<string>
+}) {
+  const config = yield* load({})
+  const text = Option.getOrElse(given.url, () => {
+    const scheme = tlsFiles(config) === undefined ? "http" : "https"
+    return `${scheme}://${callable(config.host)}:${config.port}`
+  })
+  const base = URL.canParse(text) ? new URL(text) : undefined
+  if (base === undefined || !/^https?:$/.test(base.protocol)) {
+    return yield* local(`${text} is not an address like http://127.0.0.1:8080`)
+  }
+  const fromEnvironment = Option.getOrUndefined(
+    yield* Effect.orElseSucceed(Config.option(Config.NonEmptyString("EDGEWISE_API_KEY")), () =>
+      Option.none(),
+    ),
+  )
+  const key = Option.getOrUndefined(given.key) ?? fromEnvironment ?? developmentKey(config.dataDir)
+  if (key === undefined || key === "") {
+    return yield* local(
+      "no API key: give --key or EDGEWISE_API_KEY, or run where the node's data directory is",
+    )
+  }
+  const trust = base.protocol === "https:" ? trustOptions(config) : {}
+  return { base, key, trust } satisfies NodeAccess
+})
+
+export interface Sent {
+  readonly method: "GET" | "POST" | "DELETE"
+  /** Path and query. */
+  readonly target: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** Pieces in order; a path is the file's content. `sizeBytes` is all of them together. */
+  readonly body?: {
+    readonly pieces: ReadonlyArray<string | { readonly path: string }>
+    readonly sizeBytes: number
+  }
+  /** Bytes of the body that have left. */
+  readonly onSent?: (sentBytes: number) => void
+}
+
+/** The pieces' bytes, counted as they are taken. */
+async function* bytesOf({ body, onSent }: Sent): AsyncGenerator<Buffer> {
+  let sentBytes = 0
+  for (const piece of body?.pieces ?? []) {
+    const chunks = typeof piece === "string" ? [Buffer.from(piece)] : createReadStream(piece.path)
+    for await (const chunk of chunks as AsyncIterable<Buffer>) {
+      sentBytes += chunk.length
+      onSent?.(sentBytes)
+      yield chunk
+    }
+  }
+}
+
+/** Writes the body as fast as the connection takes it, until an answer comes or all is sent. */
+const sendBody = (outgoing: ClientRequest, sent: Sent, onError: (cause: Error) => void): void => {
+  if (sent.body === undefined) return void outgoing.end()
+  const source = Readable.from(bytesOf(sent))
+  source.once("error", onError)
+  // A node that has refused reads no further, and says why.
+  outgoing.once("response", () => {
+    source.unpipe(outgoing)
+    source.destroy()
+  })
+  outgoing.once("close", () => source.destroy())
+  source.pipe(outgoing)
+}
+
+const untrusted = new Set([
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+])
+
+const unreachable = (base: URL, cause: NodeJS.ErrnoException): NodeRefused => {
+  const { code = "", message } = cause
+  if (code === "ECONNREFUSED") {
+    return local(`no node answers at ${base.origin}; is \`edgewise serve\` running?`)
+  }
+  if (untrusted.has(code)) {
+    return local(
+      `${base.origin}: ${message}; name its certificate with EDGEWISE_TLS_CERT or NODE_EXTRA_CA_CERTS`,
+    )
+  }
+  // A TLS listener closes a connection that begins with plain HTTP, without a word.
+  const hint =
+    code === "ECONNRESET" && base.protocol === "http:" ? "; if it speaks TLS, use --url https://…" : ""
+  return local(`${base.origin}: ${message}${hint}`)
+}
+
+/** Sends a request and waits for the head of its answer. Interrupting it, or closing the scope, ends the connection. */
+export const send = Effect.fnUntraced(function* ({ base, key, trust }: NodeAccess, sent: Sent) {
+  const connect = base.protocol === "https:" ? httpsRequest : httpRequest
+  const outgoing = yield* Effect.acquireRelease(
+    Effect.sync(() =>
+      connect(new URL(sent.target, base), {
+        ...trust,
+        method: sent.method,
+        headers: {
+          ...sent.headers,
+          authorization: `Bearer ${key}`,
+          ...(sent.body === undefined ? {} : { "content-length": String(sent.body.sizeBytes) }),
+        },
+      }),
+    ),
+    (outgoing) => Effect.sync(() => outgoing.destroy()),
+  )
+  return yield* Effect.callback<IncomingMessage, NodeRefused>((resume) => {
+    outgoing.on("response", (incoming) => resume(Effect.succeed(incoming)))
+    outgoing.on("error", (cause) => resume(Effect.fail(unreachable(base, cause))))
+    sendBody(outgoing, sent, (cause) => resume(Effect.fail(local(cause.message))))
+  })
+})
+
+/** The rest of an answer, piece by piece. */
+export const eachChunk = (
+  incoming: IncomingMessage,
+  onChunk: (chunk: Buffer) => void,
+): Effect.Effect<void, NodeRefused> =>
+  Effect.callback((resume) => {
+    incoming.on("data", onChunk)
+    incoming.on("end", () => resume(Effect.void))
+    incoming.on("close", () => {
+      if (!incoming.complete) resume(Effect.fail(local("the node broke the connection off")))
+    })
+  })
+
+export const textOf = (incoming: IncomingMessage): Effect.Effect<string, NodeRefused> =>
+  Effect.suspend(() => {
+    const chunks: Array<Buffer> = []
+    return Effect.map(
+      eachChunk(incoming, (chunk) => void chunks.push(chunk)),
+      () => Buffer.concat(chunks).toString("utf8"),
+    )
+  })
+
+const refusalOf = (status: number, text: string): NodeRefused => {
+  let detail = text.slice(0, 300) || "the node refused the request"
+  let lines: ReadonlyArray<string> = []
+  try {
+    const body = JSON.parse(text) as {
+      readonly detail?: unknown
+      readonly message?: unknown
+      readonly mistakes?: unknown
+    }
+    detail = String(body.detail ?? body.message ?? detail)
+    if (Array.isArray(body.mistakes)) lines = body.mistakes.map(String)
+  } catch {
+    // Not the node's own words, e.g. those of a proxy in front of it.
+  }
+  return new NodeRefused({ status, detail, ...(lines.length === 0 ? {} : { lines }) })
+}
+
+/** The answer, where it is one of these; otherwise its refusal. */
+export const expectStatus = (incoming: IncomingMessage, ...statuses: ReadonlyArray<number>) =>
+  statuses.includes(incoming.statusCode ?? 0)
+    ? Effect.succeed(incoming)
+    : Effect.flatMap(textOf(incoming), (text) => Effect.fail(refusalOf(incoming.statusCode ?? 0, text)))
+
+/** Fails at the first SIGINT or SIGTERM, so that what a command has begun is ended properly. */
+export const interrupted = Effect.callback<never, NodeRefused>((resume) => {
+  const onSignal = () => resume(Effect.fail(local("interrupted")))
+  process.once("SIGINT", onSignal).once("SIGTERM", onSignal)
+  return Effect.sync(() => process.off("SIGINT", onSignal).off("SIGTERM", onSignal))
+})

@@ -1,0 +1,32 @@
+// Which certificates the command line trusts when it calls a node over https: those that Node.js trusts (with the ones
+// of NODE_EXTRA_CA_CERTS), and the node's own, where its settings or its data directory are at hand.
+import { X509Certificate } from "node:crypto"
+import { readFileSync } from "node:fs"
+import type { RequestOptions } from "node:https"
+import { checkServerIdentity, getCACertificates } from "node:tls"
+import type { Config } from "#config/Config.ts"
+import { selfSignedFiles } from "#store/signing/SelfSigned.ts"
+import { tlsFiles } from "./NodeCertificate.ts"
+
+const read = (path: string): { readonly pem: string; readonly fingerprint: string } | undefined => {
+  try {
+    const pem = readFileSync(path, "latin1")
+    return { pem, fingerprint: new X509Certificate(pem).fingerprint256 }
+  } catch {
+    // Not on this machine, or not this user's to read: it is then trusted as any other server's.
+    return undefined
+  }
+}
+
+export const trustOptions = (config: Config): RequestOptions => {
+  const own = read(tlsFiles(config)?.cert ?? selfSignedFiles(config.dataDir).cert)
+  if (own === undefined) return {}
+  return {
+    ca: [...getCACertificates("default"), own.pem],
+    // A certificate whose authority is not known here is trusted for itself.
+    allowPartialTrustChain: true,
+    // The node is called by its address, and its certificate may be for a name only; it is the same certificate.
+    checkServerIdentity: (host, peer) =>
+      peer.fingerprint256 === own.fingerprint ? undefined : checkServerIdentity(host, peer),
+  }
+}

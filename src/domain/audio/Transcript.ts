@@ -1,0 +1,159 @@
+// A transcript, and the five forms in which it is given out. Pure; used by the transcription handlers and jobs.
+
+import type { Punctuating } from "../language/Punctuated.ts"
+
+export interface TranscriptWord {
+  readonly word: string
+  readonly start: number
+  readonly end: number
+}
+
+/** Times are seconds from the start of the audio. */
+export interface TranscriptSegment {
+  readonly start: number
+  readonly end: number
+  readonly text: string
+  readonly tokens: ReadonlyArray<number>
+  readonly temperature: number
+  readonly avgLogprob: number
+  readonly compressionRatio: number
+  readonly noSpeechProb: number
+  /** Where the window began in which the engine heard it. */
+  readonly windowStart: number
+  readonly words?: ReadonlyArray<TranscriptWord>
+}
+
+export interface Transcript {
+  readonly text: string
+  /** ISO-639-1. */
+  readonly language: string
+  /** Seconds of decoded audio. */
+  readonly duration: number
+  readonly segments: ReadonlyArray<TranscriptSegment>
+}
+
+/** How far a file has been transcribed: enough to go on from there. Plain data. */
+export interface TranscriptProgress {
+  readonly segments: ReadonlyArray<TranscriptSegment>
+  /** Samples at 16 kHz that are finished with. */
+  readonly samples: number
+  /** As asked for, or as detected by now. */
+  readonly language: string | undefined
+  /** The engine's conditioning for what follows. */
+  readonly previousTokens: ReadonlyArray<number>
+  /** What the punctuation of the text so far leaves behind; absent: nothing. */
+  readonly punctuating?: Punctuating
+}
+
+export const transcriptFormats = ["json", "text", "srt", "vtt", "verbose_json"] as const
+export type TranscriptFormat = (typeof transcriptFormats)[number]
+
+/** The segments' texts as one: each starts with a space where its language puts one between words. */
+export const joinTexts = (texts: ReadonlyArray<string>): string => texts.join("").trim()
+
+/** Three decimals are a sample's width at 16 kHz and then some; more digits would be noise. */
+const rounded = (seconds: number): number => Math.round(seconds * 1000) / 1000
+
+const clock = (ms: number, decimalMark: string): string => {
+  const part = (value: number, width: number) => String(value).padStart(width, "0")
+  const hours = Math.floor(ms / 3_600_000)
+  const minutes = Math.floor(ms / 60_000) % 60
+  return `${part(hours, 2)}:${part(minutes, 2)}:${part(Math.floor(ms / 1000) % 60, 2)}${decimalMark}${part(ms % 1000, 3)}`
+}
+
+/** A caption's text may hold neither a line end nor an arrow: both mean something in these formats. */
+const captionText = (text: string): string =>
+  text
+    .replaceAll("\0", "")
+    .replace(/\s*[\r\n\u2028\u2029]+\s*/g, " ")
+    .replace(/--+>/g, "->")
+    .trim()
+
+interface Caption {
+  readonly startMs: number
+  readonly endMs: number
+  readonly text: string
+}
+
+/**
+ * Segments as cues in whole milliseconds. A cue must end after it starts, and players want them in order: what an
+ * engine gave no length gets one millisecond.
+ */
+const captions = (segments: ReadonlyArray<TranscriptSegment>): ReadonlyArray<Caption> => {
+  let earliestMs = 0
+  return segments.flatMap(({ end, start, text }) => {
+    const shown = captionText(text)
+    if (shown === "") return []
+    const startMs = Math.max(earliestMs, Math.round(start * 1000))
+    earliestMs = startMs
+    return [{ startMs, endMs: Math.max(startMs + 1, Math.round(end * 1000)), text: shown }]
+  })
+}
+
+export const srt = (segments: ReadonlyArray<TranscriptSegment>): string =>
+  captions(segments)
+    .map(
+      ({ endMs, startMs, text }, index) =>
+        `${index + 1}\n${clock(startMs, ",")} --> ${clock(endMs, ",")}\n${text}\n\n`,
+    )
+    .join("")
+
+export const vtt = (segments: ReadonlyArray<TranscriptSegment>): string =>
+  `WEBVTT\n\n${captions(segments)
+    .map(
+      ({ endMs, startMs, text }) =>
+        `${clock(startMs, ".")} --> ${clock(endMs, ".")}\n${text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")}\n\n`,
+    )
+    .join("")}`
+
+const verbose = (
+  { duration, language, segments, text }: Transcript,
+  granularities: ReadonlyArray<string>,
+) => ({
+  task: "transcribe",
+  language,
+  duration: rounded(duration),
+  text,
+  segments: segments.map((segment, id) => ({
+    id,
+    // OpenAI's unit: frames of 10 ms.
+    seek: Math.round(segment.windowStart * 100),
+    start: rounded(segment.start),
+    end: rounded(segment.end),
+    text: segment.text,
+    tokens: segment.tokens,
+    temperature: segment.temperature,
+    avg_logprob: segment.avgLogprob,
+    compression_ratio: segment.compressionRatio,
+    no_speech_prob: segment.noSpeechProb,
+  })),
+  ...(granularities.includes("word")
+    ? {
+        words: segments.flatMap(({ words = [] }) =>
+          words.map(({ end, start, word }) => ({ word, start: rounded(start), end: rounded(end) })),
+        ),
+      }
+    : {}),
+})
+
+/** A JSON object, or a plain text. */
+export type Rendered = { readonly json: object } | { readonly text: string; readonly contentType: string }
+
+export const render = (
+  transcript: Transcript,
+  format: TranscriptFormat,
+  granularities: ReadonlyArray<string> = [],
+): Rendered => {
+  switch (format) {
+    case "json":
+      return { json: { text: transcript.text } }
+    case "verbose_json":
+      return { json: verbose(transcript, granularities) }
+    case "text":
+      return { text: `${transcript.text}\n`, contentType: "text/plain; charset=utf-8" }
+    case "srt":
+      return { text: srt(transcript.segments), contentType: "text/plain; charset=utf-8" }
+    case "vtt":
+      return { text: vtt(transcript.segments), contentType: "text/vtt; charset=utf-8" }
+  }
+}

@@ -1,0 +1,145 @@
+// OpenAI's realtime protocol, as far as transcription sessions go: what clients may send, and how a session describes
+// itself. Schemas and pure functions; the realtime endpoint uses them. Both spellings of the protocol are understood,
+// `session.update` and the older `transcription_session.update`.
+import { Schema } from "effect"
+import type { PunctuationChoice } from "../language/Punctuated.ts"
+import { expectsTurns } from "../models/ModelNames.ts"
+import { LanguageCode, TranscriptionParameters } from "./Transcription.ts"
+
+/** 16-bit samples a second of `pcm16`; the protocol knows no other. */
+export const REALTIME_RATE_HZ = 24_000
+
+const Transcription = Schema.Struct({
+  model: Schema.optionalKey(Schema.String),
+  language: TranscriptionParameters.fields.language,
+  /** Newer clients send a list; one that names a single language is that language, others say nothing. */
+  languages: Schema.optionalKey(Schema.Array(LanguageCode)),
+  prompt: TranscriptionParameters.fields.prompt,
+})
+
+const milliseconds = (maximum: number) =>
+  Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum })))
+
+const Turns = Schema.NullOr(
+  Schema.Struct({
+    type: Schema.Literal("server_vad").annotate({ message: "must be server_vad or null" }),
+    silence_duration_ms: milliseconds(10_000),
+    prefix_padding_ms: milliseconds(5_000),
+  }),
+)
+
+const Pcm = Schema.Struct({
+  type: Schema.Literal("audio/pcm").annotate({ message: "must be audio/pcm" }),
+  rate: Schema.optionalKey(Schema.Literal(REALTIME_RATE_HZ).annotate({ message: "must be 24000" })),
+})
+
+const Input = Schema.Struct({
+  format: Schema.optionalKey(Pcm),
+  transcription: Schema.optionalKey(Transcription),
+  turn_detection: Schema.optionalKey(Turns),
+})
+
+export const SessionUpdate = Schema.Struct({
+  session: Schema.Struct({ audio: Schema.optionalKey(Schema.Struct({ input: Schema.optionalKey(Input) })) }),
+})
+
+export const TranscriptionSessionUpdate = Schema.Struct({
+  session: Schema.Struct({
+    input_audio_format: Schema.optionalKey(Schema.Literal("pcm16").annotate({ message: "must be pcm16" })),
+    input_audio_transcription: Schema.optionalKey(Transcription),
+    turn_detection: Schema.optionalKey(Turns),
+  }),
+})
+
+export const Append = Schema.Struct({ audio: Schema.String })
+
+/** What a session does with audio. */
+export interface RealtimeSettings {
+  readonly model: string
+  readonly language: string | undefined
+  readonly prompt: string
+  /** From the address: the protocol has no word for it. */
+  readonly punctuation: PunctuationChoice
+  /** How turns are found; null: the client says when one ends. */
+  readonly turns: { readonly silenceMs: number; readonly prefixMs: number } | null
+}
+
+/** The protocol's defaults. */
+export const defaultTurns = { silenceMs: 500, prefixMs: 300 } as const
+
+type Change = typeof Input.Type
+
+const singleLanguage = (languages: ReadonlyArray<string> = []): string | undefined =>
+  languages.length === 1 ? languages[0] : undefined
+
+export const withChange = (settings: RealtimeSettings, change: Change): RealtimeSettings => {
+  const { transcription, turn_detection } = change
+  const model = transcription?.model
+  // A model for which clients find the turns themselves, unless the update says otherwise.
+  const turns = turn_detection === undefined && !expectsTurns(model) ? null : turn_detection
+  return {
+    model: model ?? settings.model,
+    language: transcription?.language ?? singleLanguage(transcription?.languages) ?? settings.language,
+    prompt: transcription?.prompt ?? settings.prompt,
+    punctuation: settings.punctuation,
+    turns:
+      turns === undefined
+        ? settings.turns
+        : turns === null
+          ? null
+          : {
+              silenceMs: turns.silence_duration_ms ?? defaultTurns.silenceMs,
+              prefixMs: turns.prefix_padding_ms ?? defaultTurns.prefixMs,
+            },
+  }
+}
+
+/** The older update says the same in other words. */
+export const changeOf = (session: (typeof TranscriptionSessionUpdate.Type)["session"]): Change => ({
+  ...(session.input_audio_transcription === undefined
+    ? {}
+    : { transcription: session.input_audio_transcription }),
+  ...(session.turn_detection === undefined ? {} : { turn_detection: session.turn_detection }),
+})
+
+const turnDetection = ({ turns }: RealtimeSettings) =>
+  turns === null
+    ? null
+    : { type: "server_vad", silence_duration_ms: turns.silenceMs, prefix_padding_ms: turns.prefixMs }
+
+const transcription = ({ language, model, prompt }: RealtimeSettings) => ({
+  model,
+  ...(language === undefined ? {} : { language }),
+  ...(prompt === "" ? {} : { prompt }),
+})
+
+export const sessionObject = (id: string, settings: RealtimeSettings) => ({
+  id,
+  object: "realtime.transcription_session",
+  type: "transcription",
+  audio: {
+    input: {
+      format: { type: "audio/pcm", rate: REALTIME_RATE_HZ },
+      transcription: transcription(settings),
+      turn_detection: turnDetection(settings),
+    },
+  },
+})
+
+export const olderSessionObject = (id: string, settings: RealtimeSettings) => ({
+  id,
+  object: "realtime.transcription_session",
+  input_audio_format: "pcm16",
+  input_audio_transcription: transcription(settings),
+  turn_detection: turnDetection(settings),
+})
+
+/** A piece of speech as an item of the conversation. */
+export const itemObject = (id: string, transcript: string | null) => ({
+  id,
+  object: "realtime.item",
+  type: "message",
+  role: "user",
+  status: "completed",
+  content: [{ type: "input_audio", transcript }],
+})

@@ -1,0 +1,185 @@
+// One text generation on behalf of a caller: admitted, paid for, started, read, ended. Both text endpoints and the
+// completions socket go through here; what they do with the text is theirs.
+import { Effect, Exit, Option, Random, type Scope } from "effect"
+import type { Flow } from "#actors/engine/EngineRequest.ts"
+import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { textUsage } from "#domain/models/Usage.ts"
+import { InvalidRequest, ModelNotLoaded } from "#domain/wire/Errors.ts"
+import type {
+  GenerateEnd,
+  GenerateRequest,
+  GenerateStarted,
+  Sampling,
+  TextDelta,
+} from "#engines/protocol/Engine.ts"
+import type { EdgeError } from "#http/ErrorBody.ts"
+import type { Principal } from "#store/accounts/Accounts.ts"
+import { findModel } from "./ModelLookup.ts"
+import { beginRun, type ModelRunError, type ModelRunServices, type RunReader } from "./ModelRun.ts"
+import { isOurs } from "./TranscriptionRun.ts"
+
+/** The sampling part of a request body, after validation. */
+export interface SamplingFields {
+  readonly temperature?: number | null
+  readonly top_p?: number | null
+  readonly top_k?: number | null
+  readonly frequency_penalty?: number | null
+  readonly presence_penalty?: number | null
+  readonly stop?: string | ReadonlyArray<string> | null
+  readonly max_tokens?: number | null
+  readonly max_completion_tokens?: number | null
+  readonly seed?: unknown
+}
+
+/** The specification's defaults that differ between the endpoints. */
+export interface TextDefaults {
+  readonly maxTokens: number
+  /** 0 is no top-k. */
+  readonly topK: number
+}
+
+/** Body fields → engine request. A seed is drawn where the caller gave no integer. */
+export const toGenerateRequest = Effect.fnUntraced(function* (
+  prompt: GenerateRequest["prompt"],
+  fields: SamplingFields,
+  defaults: TextDefaults,
+) {
+  const seed = Number.isSafeInteger(fields.seed)
+    ? (fields.seed as number) >>> 0
+    : yield* Random.nextIntBetween(0, 2 ** 32 - 1)
+  const sampling: Sampling = {
+    temperature: fields.temperature ?? 0.7,
+    topP: fields.top_p ?? 0.9,
+    topK: Math.max(0, fields.top_k ?? defaults.topK),
+    frequencyPenalty: fields.frequency_penalty ?? 0,
+    presencePenalty: fields.presence_penalty ?? 0,
+    seed,
+  }
+  const stop = fields.stop ?? []
+  const request: GenerateRequest = {
+    prompt,
+    maxTokens: fields.max_tokens ?? fields.max_completion_tokens ?? defaults.maxTokens,
+    sampling,
+    stop: typeof stop === "string" ? [stop] : stop,
+  }
+  return request
+})
+
+/** A deployed model that generates text, or why there is none of that name. */
+export const textModel = (
+  id: string,
+): Effect.Effect<ModelEntry, InvalidRequest | ModelNotLoaded, ModelRegistry> =>
+  Effect.gen(function* () {
+    const view = yield* findModel(id)
+    if (view === undefined) return yield* new ModelNotLoaded({ model: id })
+    if (view.entry.kind !== "text") {
+      return yield* new InvalidRequest({ field: "model", problem: `${id} does not generate text` })
+    }
+    return view.entry
+  })
+
+/** Template tokens that a chat template puts around one message, and around the whole; generous. */
+const tokensPerTurn = 16
+
+/** No tokenizer makes more tokens of a text than it has UTF-8 bytes; the context bounds it as well. */
+const promptTokensAtMost = (request: GenerateRequest, contextTokens: number): number => {
+  const bytes =
+    "text" in request.prompt
+      ? Buffer.byteLength(request.prompt.text)
+      : request.prompt.turns.reduce(
+          (sum, turn) => sum + Buffer.byteLength(turn.content) + tokensPerTurn,
+          tokensPerTurn,
+        )
+  return Math.min(bytes + tokensPerTurn, contextTokens)
+}
+
+/** Used for the money reservation while the engine, which knows the real one, has not loaded yet. */
+const assumedContextTokens = 8_192
+
+/** Reads a reply as it comes. */
+export interface DeltaReader {
+  take(delta: TextDelta): void
+}
+
+export interface Generation {
+  readonly promptTokens: number
+  /** Sends deltas, the ones that came before included, to `reader` from now on. Called once. */
+  readonly read: (reader: DeltaReader) => void
+  readonly flow: Flow
+  /** Ends with the generation. */
+  readonly end: Effect.Effect<GenerateEnd, EdgeError>
+}
+
+/** Keeps count of a generation and passes its deltas on; those that come before there is a reader are kept for it. */
+class Progress implements RunReader<GenerateStarted, TextDelta, GenerateEnd> {
+  private reader: DeltaReader | undefined
+  completionTokens = 0
+  promptTokens: number | undefined
+  private early: Array<TextDelta> = []
+
+  onStarted(started: GenerateStarted): void {
+    this.promptTokens = started.promptTokens
+  }
+
+  onUnit(delta: TextDelta): void {
+    this.completionTokens = delta.completionTokens
+    if (this.reader === undefined) this.early.push(delta)
+    else this.reader.take(delta)
+  }
+
+  onEnd(end: GenerateEnd): void {
+    this.completionTokens = end.completionTokens
+  }
+
+  read(reader: DeltaReader): void {
+    for (const delta of this.early) reader.take(delta)
+    this.early = []
+    this.reader = reader
+  }
+}
+
+/** Whether its caller reads it as it comes, or gets it as a whole in the end. */
+export type Delivery = "stream" | "whole"
+
+const failedHere = (exit: Exit.Exit<unknown, ModelRunError> | undefined): boolean =>
+  exit !== undefined && Option.exists(Exit.findErrorOption(exit), isOurs)
+
+/**
+ * Starts a generation and waits until the engine has accepted its prompt. Charged for what was generated; where it failed
+ * on this side, only for what its caller has had of it.
+ */
+export const begin = (
+  principal: Principal,
+  entry: ModelEntry,
+  request: GenerateRequest,
+  delivery: Delivery,
+): Effect.Effect<Generation, EdgeError, Scope.Scope | ModelRunServices> =>
+  Effect.gen(function* () {
+    const facts = (yield* ModelRegistry).find(entry.id)?.host?.facts
+    const contextTokens =
+      facts !== undefined && "contextTokens" in facts ? facts.contextTokens : assumedContextTokens
+    const progress = new Progress()
+    const run = yield* beginRun<GenerateStarted, TextDelta, GenerateEnd>({
+      principal,
+      entry,
+      request,
+      atMost: textUsage(
+        promptTokensAtMost(request, contextTokens),
+        Math.min(request.maxTokens, contextTokens),
+      ),
+      used: (exit) => {
+        const { completionTokens, promptTokens } = progress
+        if (promptTokens === undefined) return undefined
+        const had = delivery === "stream" ? completionTokens : 0
+        return had === 0 && failedHere(exit) ? undefined : textUsage(promptTokens, completionTokens)
+      },
+      reader: progress,
+    })
+    return {
+      promptTokens: run.facts.promptTokens,
+      flow: run.flow,
+      read: (reader) => progress.read(reader),
+      end: run.end,
+    }
+  })

@@ -1,0 +1,131 @@
+// Which speech may begin: as many streams as a model can feed in time, by what its replies have cost so far, and batch
+// work on all slots but one, so that a stream finds one. Asked by the speech handler before anything is answered. It
+// counts replies and knows no engine.
+import { Clock, Context, Effect, Exit, Layer, Scope, Semaphore } from "effect"
+import { admits, nextFactor, weightOf } from "#domain/models/StreamLoad.ts"
+import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
+import { AtCapacity } from "#domain/wire/Errors.ts"
+
+/** The place of one reply among those that the model computes. */
+export interface SpeechPlace {
+  /** The model has computed all of it: what is still to be heard costs nothing. The scope's end does the same. */
+  readonly leave: () => void
+}
+
+/** What is known of a model while a request asks. */
+export interface SpeechModel {
+  readonly id: string
+  /** Requests that may wait for a slot. */
+  readonly waitingLine: number
+  /** Unknown until the model has loaded. */
+  readonly facts: { readonly slots: number; readonly realTimeFactor?: number } | undefined
+}
+
+interface ModelLoad {
+  /** Real-time factor: first what the engine measured while it loaded, then what replies have cost. */
+  factor: number | undefined
+  openWeight: number
+  open: number
+  /** Moving average of how long a stream's place is held, milliseconds; 1 s until one was given back (a guess). */
+  holdMs: number
+  /** Of batch work: all slots but one. */
+  batch: { readonly places: number; readonly permits: Semaphore.Semaphore } | undefined
+  /** Batch replies that have a place or wait for one. */
+  batchAsked: number
+}
+
+export class SpeechAdmission extends Context.Service<
+  SpeechAdmission,
+  {
+    /** A stream's place, or a refusal: whoever listens must not be made to wait in the middle. */
+    readonly stream: (
+      model: SpeechModel,
+      speed: number,
+    ) => Effect.Effect<SpeechPlace, AtCapacity, Scope.Scope>
+    /** A batch reply's place, waited for in a line as long as the model's own. */
+    readonly batch: (model: SpeechModel) => Effect.Effect<SpeechPlace, AtCapacity, Scope.Scope>
+    /** Takes note of a reply, batch or stream: `computeMs` of work for `audioMs` of speech. */
+    readonly observe: (model: SpeechModel, computeMs: number, audioMs: number) => void
+    readonly factor: (id: string) => number | undefined
+    /** Drops what was measured of these models: their engines are others now, or none. Open replies go on. */
+    readonly forget: (which: (id: string) => boolean) => void
+  }
+>()("edgewise/api/SpeechAdmission") {
+  static readonly layer = Layer.sync(SpeechAdmission, () => make())
+}
+
+const make = (): SpeechAdmission["Service"] => {
+  // One entry a deployed model: callers ask for models that exist, and a reload drops those that no longer do.
+  const loads = new Map<string, ModelLoad>()
+  const loadOf = ({ facts, id }: SpeechModel): ModelLoad => {
+    const known = loads.get(id) ?? {
+      factor: undefined,
+      openWeight: 0,
+      open: 0,
+      holdMs: 1_000,
+      batch: undefined,
+      batchAsked: 0,
+    }
+    loads.set(id, known)
+    known.factor ??= facts?.realTimeFactor
+    if (known.batch === undefined && facts !== undefined) {
+      const places = Math.max(1, facts.slots - 1)
+      known.batch = { places, permits: Semaphore.makeUnsafe(places) }
+    }
+    return known
+  }
+
+  const refusal = (model: string, { holdMs, open }: ModelLoad) =>
+    new AtCapacity({ model, retryAfterMs: Math.min(60_000, Math.max(1_000, holdMs / Math.max(1, open))) })
+
+  const enterStream = (model: SpeechModel, speed: number, clock: Clock.Clock) =>
+    Effect.suspend(() => {
+      const load = loadOf(model)
+      const weight = weightOf(speed)
+      if (!admits(load.openWeight, weight, load.factor)) return Effect.fail(refusal(model.id, load))
+      load.openWeight += weight
+      load.open++
+      const beganMs = monotonicMsOf(clock)
+      let held = true
+      const leave = () => {
+        if (!held) return
+        held = false
+        load.open--
+        // Sums of fractions do not come back to zero by themselves.
+        load.openWeight = load.open === 0 ? 0 : load.openWeight - weight
+        load.holdMs += (monotonicMsOf(clock) - beganMs - load.holdMs) / 8
+      }
+      return Effect.succeed({ leave })
+    })
+
+  const enterBatch = Effect.fnUntraced(function* (model: SpeechModel) {
+    const load = loadOf(model)
+    const { batch } = load
+    // While the model loads nobody streams, and its own line keeps the order.
+    if (batch === undefined) return { leave: () => {} }
+    if (load.batchAsked >= batch.places + model.waitingLine) return yield* refusal(model.id, load)
+    const scope = yield* Effect.acquireRelease(Scope.make(), (held) => Scope.close(held, Exit.void))
+    const asked = Effect.acquireRelease(
+      Effect.sync(() => load.batchAsked++),
+      () => Effect.sync(() => load.batchAsked--),
+    )
+    yield* Effect.andThen(asked, batch.permits.takeScoped(1)).pipe(Scope.provide(scope))
+    return { leave: () => Effect.runSync(Scope.close(scope, Exit.void)) }
+  })
+
+  return SpeechAdmission.of({
+    stream: (model, speed) =>
+      Clock.clockWith((clock) =>
+        Effect.acquireRelease(enterStream(model, speed, clock), ({ leave }) => Effect.sync(leave)),
+      ),
+    batch: enterBatch,
+    observe: (model, computeMs, audioMs) => {
+      const load = loadOf(model)
+      load.factor = nextFactor(load.factor, computeMs, audioMs)
+    },
+    factor: (id) => loads.get(id)?.factor,
+    forget: (which) => {
+      for (const id of loads.keys()) if (which(id)) loads.delete(id)
+    },
+  })
+}

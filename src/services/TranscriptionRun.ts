@@ -1,0 +1,165 @@
+// One file transcribed on behalf of a caller: decoded, paid for as it goes, charged once at the end. Both the handlers
+// that answer at once and the job workers go through here.
+import { Effect, type Exit, Scope } from "effect"
+import { type TranscribeOptions, transcribeFile } from "#actors/jobs/FileTranscription.ts"
+import type { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import type { Decoder } from "#audio/Decoder.ts"
+import { LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
+import type { Transcript, TranscriptProgress, TranscriptSegment } from "#domain/audio/Transcript.ts"
+import { type PunctuationChoice, punctuationProblem } from "#domain/language/Punctuated.ts"
+import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { costOf } from "#domain/models/Money.ts"
+import { audioUsage } from "#domain/models/Usage.ts"
+import { InvalidRequest, ModelNotLoaded, type PaymentRequired } from "#domain/wire/Errors.ts"
+import type { EdgeError } from "#http/ErrorBody.ts"
+import { CurrentNotes, nowMs } from "#http/RequestContext.ts"
+import type { Principal } from "#store/accounts/Accounts.ts"
+import { type Reservation, UsageLedger } from "#store/ledger/UsageLedger.ts"
+import { findModel } from "./ModelLookup.ts"
+import { openAudio } from "./TranscriptionAudio.ts"
+
+/** A deployed model that transcribes, and the language where one is asked for. */
+export const transcriptionModel = (
+  id: string,
+  language?: string,
+): Effect.Effect<ModelEntry, InvalidRequest | ModelNotLoaded, ModelRegistry> =>
+  Effect.gen(function* () {
+    const view = yield* findModel(id)
+    if (view === undefined) return yield* new ModelNotLoaded({ model: id })
+    if (view.entry.kind !== "transcription") {
+      return yield* new InvalidRequest({ field: "model", problem: `${id} does not transcribe` })
+    }
+    // Known once the engine has loaded; before that the engine itself refuses the first window.
+    const facts = view.host?.facts
+    if (language !== undefined && facts !== undefined && "languages" in facts) {
+      if (!facts.languages.includes(language)) {
+        const problem = `${view.entry.id} does not know ${language}; it knows ${facts.languages.join(", ")}`
+        return yield* new InvalidRequest({ field: "language", problem })
+      }
+    }
+    return view.entry
+  })
+
+/** Refuses punctuation that cannot be added in the language, as far as that is known. */
+export const checkPunctuation = (
+  { transcription }: ModelEntry,
+  choice: PunctuationChoice,
+  language: string | undefined,
+): Effect.Effect<void, InvalidRequest> => {
+  const problem = punctuationProblem(choice, language ?? transcription?.defaultLanguage)
+  return problem === undefined
+    ? Effect.void
+    : Effect.fail(new InvalidRequest({ field: "punctuation", problem }))
+}
+
+export interface TranscriptionRun<E> {
+  readonly principal: Principal
+  readonly entry: ModelEntry
+  readonly path: string
+  readonly options: TranscribeOptions
+  readonly background: boolean
+  /** A job's id, so that a job that runs twice is charged once. */
+  readonly receiptId?: string
+  /** Where an earlier run stopped. */
+  readonly from?: TranscriptProgress | undefined
+  /** Audio known to be there from an earlier run: all of it is reserved before anything is done. */
+  readonly knownMs?: number | undefined
+  /** The engine has accepted the request. */
+  readonly onStarted: () => void
+  readonly onSegment: (segment: TranscriptSegment) => void
+  /** Before a window, with the samples decoded so far: may stop the run. */
+  readonly beforeWindow?: (decodedSamples: number) => Effect.Effect<void, E>
+  readonly onProgress?: (progress: TranscriptProgress) => void
+  /** Whether what has been transcribed is charged when the run ends so; success always is. */
+  readonly charged: (exit: Exit.Failure<Transcript, EdgeError | E>) => boolean
+}
+
+/** Sets money aside for what has been decoded, to the millisecond: who can pay for a file can have it. */
+const makeReserve = Effect.fnUntraced(function* <E>(run: TranscriptionRun<E>) {
+  const ledger = yield* UsageLedger
+  const scope = yield* Effect.scope
+  const notes = yield* CurrentNotes
+  const reservations: Array<Reservation> = []
+  let reserved = 0
+  const upTo = (ms: number): Effect.Effect<void, PaymentRequired> =>
+    Effect.gen(function* () {
+      const cost = costOf(run.entry.price, audioUsage("transcription", ms, 1000))
+      if (reservations.length > 0 && cost <= reserved) return
+      reservations.push(yield* Scope.provide(ledger.reserve(run.principal, cost - reserved), scope))
+      if (reservations[0] !== undefined) notes.reserved(reservations[0])
+      reserved = cost
+    })
+  const release = Effect.suspend(() => Effect.forEach(reservations, ledger.cancel, { discard: true }))
+  /** Charges what was transcribed, and gives the rest back. */
+  const settle = (samples: number): Effect.Effect<void> =>
+    Effect.gen(function* () {
+      const first = reservations.shift()
+      yield* release
+      if (first === undefined) return
+      if (samples === 0) return yield* ledger.cancel(first)
+      const usage = audioUsage("transcription", samples, LISTEN_RATE_HZ)
+      yield* ledger.settle(first, {
+        model: run.entry.id,
+        usage,
+        microDollars: costOf(run.entry.price, usage),
+        ...(run.receiptId === undefined ? {} : { receiptId: run.receiptId }),
+      })
+    })
+  return { upTo, settle, release }
+})
+
+export const runTranscription = <E = never>(
+  run: TranscriptionRun<E>,
+): Effect.Effect<Transcript, EdgeError | E, Scope.Scope | Decoder | ModelRegistry | UsageLedger> =>
+  Effect.gen(function* () {
+    const reserve = yield* makeReserve(run)
+    // Before decoding: an organization without money shall not cost any work.
+    yield* reserve.upTo(Math.max(1, run.knownMs ?? 0))
+    const notes = yield* CurrentNotes
+    const askedMs = nowMs()
+    let transcribed = run.from?.samples ?? 0
+    const audio = yield* openAudio(run.entry.id, run.path, transcribed, {
+      user: run.principal.userId,
+      urgency: run.background ? "background" : "interactive",
+    })
+    return yield* transcribeFile<EdgeError | E>({
+      modelId: run.entry.id,
+      options: run.options,
+      background: run.background,
+      user: run.principal.userId,
+      from: run.from,
+      audio,
+      beforeWindow: (samples) =>
+        Effect.andThen(
+          // The caller first: it takes note of what is there even where that cannot be paid for.
+          run.beforeWindow?.(samples) ?? Effect.void,
+          reserve.upTo(Math.ceil(samplesToMs(samples, LISTEN_RATE_HZ))),
+        ),
+      onStarted: () => {
+        notes.accepted(askedMs, run.entry.id)
+        run.onStarted()
+      },
+      onSegment: (segment) => {
+        notes.firstUnit()
+        run.onSegment(segment)
+      },
+      onHeard: (samples) => {
+        transcribed = samples
+      },
+      ...(run.onProgress === undefined ? {} : { onProgress: run.onProgress }),
+    }).pipe(
+      Effect.onExit((exit) =>
+        exit._tag === "Success" || run.charged(exit) ? reserve.settle(transcribed) : reserve.release,
+      ),
+    )
+  })
+
+/** A failure of this node: a client that has received nothing pays nothing for it. */
+export const isOurs = (error: EdgeError): boolean =>
+  error._tag === "AtCapacity" ||
+  error._tag === "Draining" ||
+  error._tag === "EngineFailed" ||
+  error._tag === "InsufficientMemory" ||
+  error._tag === "MemoryPressure" ||
+  error._tag === "ModelNotLoaded" ||
+  error._tag === "ModelUnavailable"

@@ -1,0 +1,225 @@
+// The account tables in SQL: organizations, users and keys, row in, noun out. Called by Accounts alone; decides nothing
+// beyond what a statement decides, and never sees a key, only its digest.
+import { randomBytes } from "node:crypto"
+import { Clock, Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { base62 } from "#domain/access/ApiKey.ts"
+
+export type Scope = "read-write" | "superadmin"
+
+/** Who a credential speaks for. */
+export interface Principal {
+  readonly keyId: string
+  readonly orgId: string
+  readonly orgName: string
+  readonly userId: string
+  readonly userName: string
+  readonly scope: Scope
+  /** It speaks by the development key, which is not accepted from everywhere. */
+  readonly development: boolean
+  /** When the session token that it speaks by ends, milliseconds since 1970; absent for API keys. */
+  readonly expiresAtMs?: number
+}
+
+export interface Org {
+  readonly id: string
+  readonly name: string
+  /** What is left; negative only where a request used more than its reservation. */
+  readonly creditsMicroDollars: number
+  readonly paymentMethod: boolean
+  readonly createdAtMs: number
+}
+
+export interface KeyInfo {
+  readonly keyId: string
+  readonly prefix: string
+  readonly user: string
+  readonly scope: Scope
+  readonly createdAtMs: number
+  readonly revokedAtMs: number | undefined
+}
+
+interface OrgRow {
+  readonly id: string
+  readonly name: string
+  readonly credits_micro_dollars: number
+  readonly payment_method: number
+  readonly created_at_ms: number
+}
+
+const orgOf = (row: OrgRow): Org => ({
+  id: row.id,
+  name: row.name,
+  creditsMicroDollars: row.credits_micro_dollars,
+  paymentMethod: row.payment_method === 1,
+  createdAtMs: row.created_at_ms,
+})
+
+interface KeyRow {
+  readonly key_id: string
+  readonly org_id: string
+  readonly org_name: string
+  readonly user_id: string
+  readonly user_name: string
+  readonly scope: Scope
+  readonly prefix: string
+  readonly development: number
+  readonly created_at_ms: number
+  readonly revoked_at_ms: number | null
+}
+
+/** 96 random bits: unique without asking the table. */
+const newId = (kind: "org" | "user" | "key"): string => `${kind}_${base62(randomBytes(12), 17)}`
+
+export const makeAccountRows = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  const keys = sql.literal(
+    `SELECT k.id AS key_id, k.scope, k.prefix, k.development, k.created_at_ms, k.revoked_at_ms, o.id AS org_id,
+            o.name AS org_name, u.id AS user_id, u.name AS user_name
+       FROM api_keys k JOIN orgs o ON o.id = k.org_id JOIN users u ON u.id = k.user_id`,
+  )
+  const livePrincipal = (rows: ReadonlyArray<KeyRow>): Principal | undefined => {
+    const row = rows[0]
+    if (row === undefined || row.revoked_at_ms !== null) return undefined
+    return {
+      keyId: row.key_id,
+      orgId: row.org_id,
+      orgName: row.org_name,
+      userId: row.user_id,
+      userName: row.user_name,
+      scope: row.scope,
+      development: row.development === 1,
+    }
+  }
+
+  /** The value of `name`, which is `fresh` if no process has set one before. */
+  const metaValue = Effect.fnUntraced(function* (name: string, fresh: string) {
+    yield* sql`INSERT INTO meta (name, value) VALUES (${name}, ${fresh}) ON CONFLICT (name) DO NOTHING`
+    const rows = yield* sql<{ readonly value: string }>`SELECT value FROM meta WHERE name = ${name}`
+    return rows[0]?.value ?? fresh
+  })
+
+  const orgCount = Effect.map(
+    sql<{ readonly n: number }>`SELECT COUNT(*) AS n FROM orgs`,
+    (rows) => rows[0]?.n ?? 0,
+  )
+
+  const findOrg = (name: string) =>
+    Effect.map(sql<OrgRow>`SELECT * FROM orgs WHERE name = ${name}`, ([row]) => row && orgOf(row))
+
+  /** The new organization, or undefined where the name is taken. */
+  const insertOrg = Effect.fnUntraced(function* (org: {
+    readonly name: string
+    readonly creditsMicroDollars: number
+    readonly paymentMethod: boolean
+  }) {
+    const createdAtMs = yield* Clock.currentTimeMillis
+    const [row] = yield* sql<OrgRow>`
+      INSERT INTO orgs (id, name, credits_micro_dollars, payment_method, created_at_ms)
+      VALUES (${newId("org")}, ${org.name}, ${org.creditsMicroDollars}, ${org.paymentMethod ? 1 : 0}, ${createdAtMs})
+      ON CONFLICT (name) DO NOTHING RETURNING *`
+    return row && orgOf(row)
+  })
+
+  /** The organization after the credit; undefined where there is none, or its balance would pass `limit`. */
+  const addCredits = (name: string, microDollars: number, limit: number) =>
+    Effect.map(
+      sql<OrgRow>`
+        UPDATE orgs SET credits_micro_dollars = credits_micro_dollars + ${microDollars}
+        WHERE name = ${name} AND credits_micro_dollars + ${microDollars} <= ${limit} RETURNING *`,
+      ([row]) => row && orgOf(row),
+    )
+
+  const insertKey = Effect.fnUntraced(function* (key: {
+    readonly orgId: string
+    readonly user: string
+    readonly scope: Scope
+    readonly prefix: string
+    readonly digest: string
+    readonly development?: boolean
+  }) {
+    const nowMs = yield* Clock.currentTimeMillis
+    yield* sql`
+      INSERT INTO users (id, org_id, name, created_at_ms)
+      VALUES (${newId("user")}, ${key.orgId}, ${key.user}, ${nowMs}) ON CONFLICT (org_id, name) DO NOTHING`
+    const keyId = newId("key")
+    yield* sql`
+      INSERT INTO api_keys (id, org_id, user_id, scope, prefix, digest, development, created_at_ms)
+      SELECT ${keyId}, ${key.orgId}, id, ${key.scope}, ${key.prefix}, ${key.digest}, ${key.development ? 1 : 0}, ${nowMs}
+      FROM users WHERE org_id = ${key.orgId} AND name = ${key.user}`
+    return keyId
+  })
+
+  /**
+   * The organization of a live key, which is marked as the development key. Where it was not marked yet, an earlier
+   * version made it, and its organization's payment method becomes `credits`: see the migration that does the same.
+   */
+  const markDevelopment = Effect.fnUntraced(function* (digest: string, devOrg: string, credits: number) {
+    const unmarked = yield* sql<{ readonly org_id: string }>`
+      UPDATE api_keys SET development = 1
+      WHERE digest = ${digest} AND development = 0 AND revoked_at_ms IS NULL RETURNING org_id`
+    if (unmarked[0] !== undefined) {
+      yield* sql`
+        UPDATE orgs SET payment_method = 0, credits_micro_dollars =
+          CASE WHEN credits_micro_dollars > 0 THEN credits_micro_dollars ELSE 0 END + ${credits}
+        WHERE id = ${unmarked[0].org_id} AND name = ${devOrg} AND payment_method = 1`
+    }
+    const [row] = yield* sql<OrgRow>`
+      SELECT o.* FROM orgs o JOIN api_keys k ON k.org_id = o.id WHERE k.digest = ${digest} AND k.revoked_at_ms IS NULL`
+    return row && orgOf(row)
+  })
+
+  const principalByDigest = (digest: string) =>
+    Effect.map(sql<KeyRow>`${keys} WHERE k.digest = ${digest}`, livePrincipal)
+  const principalById = (keyId: string) =>
+    Effect.map(sql<KeyRow>`${keys} WHERE k.id = ${keyId}`, livePrincipal)
+
+  const keysOf = (orgId: string) =>
+    Effect.map(sql<KeyRow>`${keys} WHERE k.org_id = ${orgId} ORDER BY k.created_at_ms, k.id`, (rows) =>
+      rows.map(
+        (row): KeyInfo => ({
+          keyId: row.key_id,
+          prefix: row.prefix,
+          user: row.user_name,
+          scope: row.scope,
+          createdAtMs: row.created_at_ms,
+          revokedAtMs: row.revoked_at_ms ?? undefined,
+        }),
+      ),
+    )
+
+  /** Digest and time of revocation, the first one where it was revoked before; undefined where there is no such key. */
+  const revoke = Effect.fnUntraced(function* (keyId: string) {
+    const nowMs = yield* Clock.currentTimeMillis
+    const [row] = yield* sql<{ readonly digest: string; readonly revoked_at_ms: number }>`
+      UPDATE api_keys SET revoked_at_ms = COALESCE(revoked_at_ms, ${nowMs})
+      WHERE id = ${keyId} RETURNING digest, revoked_at_ms`
+    return row && { digest: row.digest, revokedAtMs: row.revoked_at_ms }
+  })
+
+  const revokedAmong = (keyIds: ReadonlyArray<string>) =>
+    Effect.map(
+      sql<{ readonly id: string }>`
+        SELECT id FROM api_keys WHERE revoked_at_ms IS NOT NULL AND ${sql.in("id", keyIds)}`,
+      (rows) => rows.map((row) => row.id),
+    )
+
+  return {
+    inTransaction: sql.withTransaction,
+    metaValue,
+    orgCount,
+    findOrg,
+    insertOrg,
+    addCredits,
+    insertKey,
+    markDevelopment,
+    principalByDigest,
+    principalById,
+    keysOf,
+    revoke,
+    revokedAmong,
+  }
+})
+
+export type AccountRows = Effect.Success<typeof makeAccountRows>

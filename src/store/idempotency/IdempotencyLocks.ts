@@ -1,0 +1,68 @@
+// Which node is answering a request with an Idempotency-Key at this moment, so that no second one answers it as well. Called
+// by Answers alone. Within one process the api keeps count itself: where the store is not shared, nothing is written here.
+import { Effect, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
+import type { StoreClock } from "../sql/StoreClock.ts"
+import { databaseNow, StoreNode, silentMs } from "../sql/StoreNode.ts"
+
+/** Claims that could not be given up because the database was away; they are given up when it is back. */
+const maxUnreleased = 10_000
+const releaseEveryMs = 5_000
+
+export const makeAnswerClaims = Effect.fnUntraced(function* (now: StoreClock) {
+  const sql = yield* SqlClient.SqlClient
+  const node = yield* StoreNode
+  const unreleased = new Set<string>()
+
+  const give = (id: string) => sql`DELETE FROM answer_claims WHERE id = ${id} AND node_id = ${node}`
+
+  if (node !== "") {
+    // Of this node's last life.
+    yield* Effect.orDie(sql`DELETE FROM answer_claims WHERE node_id = ${node}`)
+    const releaseLate = Effect.forEach(
+      [...unreleased],
+      (id) => Effect.tap(give(id), () => Effect.sync(() => unreleased.delete(id))),
+      { discard: true },
+    )
+    yield* Effect.suspend(() => Effect.ignore(releaseLate)).pipe(
+      Effect.repeat(Schedule.spaced(releaseEveryMs)),
+      Effect.forkScoped,
+    )
+  }
+
+  const claim = Effect.fnUntraced(function* (id: string, digest: string) {
+    if (node === "") return undefined
+    unreleased.delete(id)
+    const nowMs = yield* now
+    // A claim of this node's own is one that it could not give up: whoever asks here has asked the process before.
+    const mine = yield* sql`
+      INSERT INTO answer_claims (id, digest, node_id, claimed_at_ms)
+      VALUES (${id}, ${digest}, ${node}, ${nowMs})
+      ON CONFLICT (id) DO UPDATE
+        SET digest = EXCLUDED.digest, node_id = EXCLUDED.node_id, claimed_at_ms = EXCLUDED.claimed_at_ms
+        WHERE answer_claims.node_id = EXCLUDED.node_id OR answer_claims.node_id NOT IN
+          (SELECT nodes.id FROM nodes WHERE nodes.seen_at_ms > ${sql.literal(databaseNow)} - ${silentMs}::BIGINT)
+      RETURNING id`
+    if (mine.length > 0) return undefined
+    const [other] = yield* sql<{ readonly digest: string }>`SELECT digest FROM answer_claims WHERE id = ${id}`
+    // Given up between the two statements: its answer is there by now, and a retry will find it.
+    return other?.digest ?? digest
+  }, Effect.orDie)
+
+  const release = (id: string): Effect.Effect<void> =>
+    node === ""
+      ? Effect.void
+      : Effect.catch(Effect.asVoid(give(id)), () =>
+          Effect.sync(() => {
+            if (unreleased.size < maxUnreleased) unreleased.add(id)
+          }),
+        )
+
+  return {
+    claim,
+    release,
+    /** What nobody has asked for again since the node that claimed it went away. */
+    purge: (beforeMs: number) =>
+      node === "" ? Effect.void : sql`DELETE FROM answer_claims WHERE claimed_at_ms <= ${beforeMs}`,
+  }
+})

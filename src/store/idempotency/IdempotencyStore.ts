@@ -1,0 +1,182 @@
+// Answers of requests that carry an Idempotency-Key, kept for a day so that a retry gets the first one. Called by the
+// api's Idempotency, which decides what is an answer; knows ids and bytes, and of a key only its digest.
+//
+// Bounded in count and bytes, of one organization and of all: what is over the bound goes, the oldest first. Then a retry
+// is a new request, as it is a day later.
+import { Context, Effect, Layer, Semaphore } from "effect"
+import type { SqlClient } from "effect/sql"
+import { makeStoreClock } from "../sql/StoreClock.ts"
+import { makeAnswerClaims } from "./IdempotencyLocks.ts"
+import { type AnswerSize, makeAnswerRows, type StoredAnswer } from "./IdempotencyRows.ts"
+
+export type { StoredAnswer } from "./IdempotencyRows.ts"
+
+/** The contract's 24 hours. */
+export const answerLifeMs = 24 * 60 * 60 * 1000
+
+export interface AnswerBounds {
+  /** A larger body is not kept; that there was an answer is. */
+  readonly answerBytes: number
+  readonly orgAnswers: number
+  readonly orgBytes: number
+  readonly allAnswers: number
+  readonly allBytes: number
+}
+
+/** Guesses. 16 MiB are 5 minutes of PCM speech; a gigabyte is what a node's disk can spare without being asked. */
+const defaultBounds: AnswerBounds = {
+  answerBytes: 16 * 1024 * 1024,
+  orgAnswers: 50_000,
+  orgBytes: 256 * 1024 * 1024,
+  allAnswers: 200_000,
+  allBytes: 1024 * 1024 * 1024,
+}
+
+export const AnswerBounds = Context.Reference<AnswerBounds>("edgewise/store/AnswerBounds", {
+  defaultValue: () => defaultBounds,
+})
+
+export interface AnswerId {
+  /** Of user and key; nothing of the key can be read from it. */
+  readonly id: string
+  readonly orgId: string
+}
+
+export class Answers extends Context.Service<
+  Answers,
+  {
+    readonly has: (id: AnswerId) => Effect.Effect<boolean>
+    readonly find: (id: AnswerId) => Effect.Effect<StoredAnswer | undefined>
+    /** Keeps the first answer of an id; a second one is forgotten. */
+    readonly keep: (id: AnswerId, answer: StoredAnswer) => Effect.Effect<void>
+    /**
+     * Where several nodes share the store: makes this one the only one that answers a request with this id, until it is
+     * released or the node has gone silent. The digest of the request that another node is answering, where one is.
+     */
+    readonly claim: (id: AnswerId, digest: string) => Effect.Effect<string | undefined>
+    readonly release: (id: AnswerId) => Effect.Effect<void>
+    /** Removes what is too old. Often enough, and a piece at a time. */
+    readonly purge: Effect.Effect<void>
+    /** Answers and bytes that are kept at present. */
+    readonly held: Effect.Effect<{ readonly answers: number; readonly bytes: number }>
+  }
+>()("edgewise/store/Answers") {
+  static readonly layer: Layer.Layer<Answers, never, SqlClient.SqlClient> = Layer.effect(
+    Answers,
+    Effect.suspend(() => make),
+  )
+}
+
+/** Rows that are looked at together when something has to go. */
+const removedAtOnce = 16
+
+interface Total {
+  answers: number
+  bytes: number
+}
+
+const make = Effect.gen(function* () {
+  const rows = yield* makeAnswerRows
+  const now = yield* makeStoreClock
+  const { claim, purge: purgeClaims, release } = yield* makeAnswerClaims(now)
+  const bounds = yield* AnswerBounds
+  /** Removing and counting are one at a time; finding and keeping need not wait for it. */
+  const tidying = yield* Semaphore.make(1)
+  /** Undefined until the table has been counted, which a command that keeps nothing need not do. */
+  let totals: Map<string, Total> | undefined
+  let all: Total = { answers: 0, bytes: 0 }
+
+  const count = Effect.gen(function* () {
+    const counted = new Map<string, Total>()
+    all = { answers: 0, bytes: 0 }
+    for (const { answers, bytes, org_id } of yield* rows.totals) {
+      counted.set(org_id, { answers, bytes })
+      all.answers += answers
+      all.bytes += bytes
+    }
+    totals = counted
+    return counted
+  })
+
+  const add = (orgs: Map<string, Total>, orgId: string, answers: number, bytes: number): void => {
+    const total = orgs.get(orgId) ?? { answers: 0, bytes: 0 }
+    total.answers += answers
+    total.bytes += bytes
+    all.answers += answers
+    all.bytes += bytes
+    if (total.answers <= 0) orgs.delete(orgId)
+    else orgs.set(orgId, total)
+  }
+
+  const remove = (orgs: Map<string, Total>, answer: AnswerSize) =>
+    Effect.map(rows.remove(answer), () => add(orgs, answer.orgId, -1, -answer.sizeBytes))
+
+  const isOver = (total: Total, answers: number, bytes: number) =>
+    total.answers > answers || total.bytes > bytes
+
+  /** Removes the oldest answers of the organization that `next` names, as long as it names one. */
+  const shrink = Effect.fnUntraced(function* (orgs: Map<string, Total>, next: () => string | undefined) {
+    for (let orgId = next(); orgId !== undefined; ) {
+      const oldest = yield* rows.oldest(orgId, removedAtOnce)
+      if (oldest.length === 0) return
+      for (const answer of oldest) {
+        yield* remove(orgs, answer)
+        const following = next()
+        if (following === orgId) continue
+        orgId = following
+        break
+      }
+    }
+  })
+
+  const makeRoom = Effect.fnUntraced(function* (orgs: Map<string, Total>, orgId: string) {
+    const { allAnswers, allBytes, orgAnswers, orgBytes } = bounds
+    const total = () => orgs.get(orgId) ?? { answers: 0, bytes: 0 }
+    yield* shrink(orgs, () => (isOver(total(), orgAnswers, orgBytes) ? orgId : undefined))
+    // The organization with the largest share gives way: otherwise a few that fill the table would remove all others' answers.
+    const share = ({ answers, bytes }: Total): number => Math.max(answers / allAnswers, bytes / allBytes)
+    const largest = (): string | undefined =>
+      [...orgs].toSorted(([a, one], [b, other]) => share(other) - share(one) || (a < b ? -1 : 1))[0]?.[0]
+    yield* shrink(orgs, () => (isOver(all, allAnswers, allBytes) ? largest() : undefined))
+  })
+
+  const since = Effect.map(now, (nowMs) => nowMs - answerLifeMs)
+
+  return Answers.of({
+    has: ({ id }) => Effect.orDie(Effect.flatMap(since, (sinceMs) => rows.has(id, sinceMs))),
+
+    find: ({ id }) => Effect.orDie(Effect.flatMap(since, (sinceMs) => rows.find(id, sinceMs))),
+
+    keep: Effect.fnUntraced(function* (answerId: AnswerId, answer: StoredAnswer) {
+      const { body } = answer
+      const kept =
+        body !== undefined && body.length > bounds.answerBytes ? { ...answer, body: undefined } : answer
+      const nowMs = yield* now
+      const counted = totals ?? (yield* tidying.withPermit(count))
+      const stale = yield* rows.sizeOf(answerId.id)
+      // Of a day ago, or of a process that died while it was writing.
+      if (stale !== undefined && !(yield* rows.has(answerId.id, nowMs - answerLifeMs))) {
+        yield* remove(counted, stale)
+      }
+      if (!(yield* rows.insert(answerId, kept, nowMs))) return
+      add(counted, answerId.orgId, 1, kept.body?.length ?? 0)
+      yield* tidying.withPermit(makeRoom(counted, answerId.orgId))
+    }, Effect.orDie),
+
+    claim: ({ id }, digest) => claim(id, digest),
+    release: ({ id }) => release(id),
+
+    purge: Effect.gen(function* () {
+      const counted = yield* count
+      const sinceMs = yield* since
+      yield* purgeClaims(sinceMs)
+      for (;;) {
+        const old = yield* rows.olderThan(sinceMs, removedAtOnce)
+        if (old.length === 0) return
+        for (const answer of old) yield* remove(counted, answer)
+      }
+    }).pipe(tidying.withPermit, Effect.orDie),
+
+    held: Effect.orDie(Effect.map(tidying.withPermit(count), () => ({ ...all }))),
+  })
+})

@@ -1,0 +1,297 @@
+// Transcription jobs on disk: accepted, taken by a worker, ended, forgotten a day later. Called by the transcription
+// handlers and the job workers; knows neither audio nor engines. Every change checks the state it starts from, so two
+// that meet (a cancel and a completion) have one winner. Where several nodes share the store, each does the jobs whose
+// uploads lie on its own disk; all may look at any job, and cancel it.
+import { randomBytes } from "node:crypto"
+import { Context, Effect, Layer, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Transcript } from "#domain/audio/Transcript.ts"
+import { isFinished, type JobEvent, type JobStatus, nextJobStatus } from "#domain/wire/JobStatus.ts"
+import { makeStoreClock, type StoreClock } from "../sql/StoreClock.ts"
+import { databaseNow, lostMs, StoreNode } from "../sql/StoreNode.ts"
+
+/** What the caller asked for; kept as JSON. */
+export const JobOptions = Schema.Struct({
+  language: Schema.NullOr(Schema.String),
+  prompt: Schema.String,
+  temperature: Schema.Finite,
+  punctuation: Schema.NullOr(Schema.Boolean),
+  format: Schema.Literals(["json", "text", "srt", "vtt", "verbose_json"]),
+  granularities: Schema.Array(Schema.String),
+  /** Of the request that submitted it, where traces are exported: the job goes on in its trace, after a crash as well. */
+  traceparent: Schema.optionalKey(Schema.String),
+})
+export type JobOptions = typeof JobOptions.Type
+
+export interface NewJob {
+  readonly orgId: string
+  readonly keyId: string
+  readonly model: string
+  readonly options: JobOptions
+  readonly uploadPath: string
+}
+
+export interface Job extends NewJob {
+  readonly id: string
+  /** Whether this node took it on, and has its upload: only then can it do anything with it but look, and cancel. */
+  readonly isHere: boolean
+  /** By the store's clock, milliseconds since 1970. */
+  readonly acceptedAtMs: number
+  readonly status: JobStatus
+  /** Known once the file has been decoded to its end. */
+  readonly decodedMs: number | undefined
+  /** Why it failed or waits; words for its owner. */
+  readonly note: string | undefined
+  readonly transcript: Transcript | undefined
+}
+
+interface Row {
+  readonly id: string
+  readonly org_id: string
+  readonly key_id: string
+  readonly model: string
+  readonly status: JobStatus
+  readonly options: string
+  readonly upload_path: string
+  readonly node_id: string
+  readonly decoded_ms: number | null
+  readonly note: string | null
+  readonly transcript: string | null
+  readonly accepted_at_ms: number
+}
+
+const decodeOptions = Schema.decodeUnknownSync(Schema.fromJsonString(JobOptions))
+
+const jobOf = (row: Row, node: string): Job => ({
+  id: row.id,
+  isHere: row.node_id === node,
+  acceptedAtMs: Number(row.accepted_at_ms),
+  orgId: row.org_id,
+  keyId: row.key_id,
+  model: row.model,
+  status: row.status,
+  options: decodeOptions(row.options),
+  uploadPath: row.upload_path,
+  decodedMs: row.decoded_ms ?? undefined,
+  note: row.note ?? undefined,
+  transcript: row.transcript === null ? undefined : (JSON.parse(row.transcript) as Transcript),
+})
+
+/**
+ * Jobs that may wait or run at a time on a node, each with an upload of up to 100 MB on its disk: of one organization, so
+ * that none fills the disk alone, and of all. Guesses.
+ */
+export const maxUnfinishedOfOrg = 100
+export const maxUnfinished = 1_000
+
+/** Jobs that were ended elsewhere, looked at together. */
+const endedAtOnce = 100
+
+const lostNote = "The node that had the upload has not come back within an hour"
+
+/** What a job says while its organization cannot pay for more of it. */
+export const unpaidNote = "paused: the organization has no credit left"
+
+/** The contract's 24 hours. */
+const keptMs = 24 * 3600 * 1000
+
+/** What else a change writes. */
+export interface JobChange {
+  readonly note?: string
+  readonly transcript?: Transcript
+  readonly decodedMs?: number
+  /** `return` only: not to be taken again for so many milliseconds. */
+  readonly waitMs?: number
+}
+
+export class Jobs extends Context.Service<
+  Jobs,
+  {
+    /** The new job's id, or undefined where too many are unfinished. */
+    readonly accept: (job: NewJob) => Effect.Effect<string | undefined>
+    /** Whether `accept` would take another job of the organization. */
+    readonly hasRoom: (orgId: string) => Effect.Effect<boolean>
+    /** Whether a job of the organization waits for credit. */
+    readonly isUnpaid: (orgId: string) => Effect.Effect<boolean>
+    /** The time by which rows are written and removed. */
+    readonly now: StoreClock
+    /** Any node's. */
+    readonly find: (id: string) => Effect.Effect<Job | undefined>
+    /** The oldest waiting job of the organization that was served longest ago; `start`ed. */
+    readonly take: (lastServed: (orgId: string) => number) => Effect.Effect<Job | undefined>
+    /** Whether a job of any other organization could be taken now. */
+    readonly othersWait: (orgId: string) => Effect.Effect<boolean>
+    /** False where the job's state no longer allows the event. */
+    readonly change: (id: string, event: JobEvent, change?: JobChange) => Effect.Effect<boolean>
+    /** Jobs of this node that another one has ended, and that `forget` has not been told of. */
+    readonly endedElsewhere: Effect.Effect<ReadonlyArray<Job>>
+    readonly forget: (id: string) => Effect.Effect<void>
+    /** Fails the jobs of nodes that have not been seen for an hour: nobody else has their uploads. */
+    readonly failLost: Effect.Effect<number>
+    /** After a start: what was being processed when the node died goes back into the queue. */
+    readonly recover: Effect.Effect<number>
+    /** Upload files that unfinished jobs still need. */
+    readonly uploads: Effect.Effect<ReadonlySet<string>>
+    /** Forgets jobs that ended more than a day ago. */
+    readonly purge: Effect.Effect<void>
+  }
+>()("edgewise/store/Jobs") {
+  static readonly layer: Layer.Layer<Jobs, never, SqlClient.SqlClient> = Layer.effect(
+    Jobs,
+    Effect.suspend(() => make),
+  )
+}
+
+const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const node = yield* StoreNode
+  const isShared = node !== ""
+  const now = yield* makeStoreClock
+
+  const byId = (id: string) =>
+    Effect.map(sql<Row>`SELECT * FROM transcription_jobs WHERE id = ${id}`, ([row]) =>
+      row === undefined ? undefined : jobOf(row, node),
+    )
+
+  const hasRoom = (orgId: string) =>
+    Effect.map(
+      sql<{ readonly own: number | null; readonly unfinished: number }>`
+        SELECT SUM(CASE WHEN org_id = ${orgId} THEN 1 ELSE 0 END) AS own, COUNT(*) AS unfinished
+        FROM transcription_jobs WHERE status IN ('accepted', 'processing') AND node_id = ${node}`,
+      ([row]) => (row?.own ?? 0) < maxUnfinishedOfOrg && (row?.unfinished ?? 0) < maxUnfinished,
+    )
+
+  /** So that the jobs of one node are counted and accepted one at a time; on SQLite a transaction is alone anyway. */
+  const acceptAlone = sql.onDialectOrElse({
+    pg: () => sql`SELECT pg_advisory_xact_lock(hashtext(${node}))`,
+    orElse: () => Effect.void,
+  })
+
+  /** Moves a job if it still is in `from`; a database that cannot be written is a defect. */
+  const move = (id: string, from: JobStatus, to: JobStatus, change: JobChange, nowMs: number) => {
+    const finished = isFinished(to)
+    return sql`UPDATE transcription_jobs SET
+        status = ${to},
+        note = ${change.note ?? null},
+        transcript = ${change.transcript === undefined ? null : JSON.stringify(change.transcript)},
+        decoded_ms = COALESCE(${change.decodedMs ?? null}, decoded_ms),
+        not_before_ms = ${change.waitMs === undefined ? 0 : nowMs + change.waitMs},
+        finished_at_ms = ${finished ? nowMs : null},
+        ended_elsewhere = CASE WHEN node_id = ${node} THEN 0 ELSE 1 END
+      WHERE id = ${id} AND status = ${from} RETURNING id`.pipe(Effect.map((rows) => rows.length === 1))
+  }
+
+  const change: Jobs["Service"]["change"] = Effect.fnUntraced(function* (id, event, extra = {}) {
+    for (;;) {
+      const job = yield* byId(id)
+      const to = job === undefined ? undefined : nextJobStatus(job.status, event)
+      if (job === undefined || to === undefined) return false
+      const nowMs = yield* now
+      if (yield* move(id, job.status, to, extra, nowMs)) return true
+    }
+  }, Effect.orDie)
+
+  return Jobs.of({
+    accept: Effect.fnUntraced(
+      function* (job) {
+        const id = `job_transcription_${randomBytes(12).toString("hex")}`
+        const nowMs = yield* now
+        yield* acceptAlone
+        if (!(yield* hasRoom(job.orgId))) return undefined
+        yield* sql`INSERT INTO transcription_jobs ${sql.insert({
+          id,
+          org_id: job.orgId,
+          key_id: job.keyId,
+          model: job.model,
+          status: "accepted",
+          options: JSON.stringify(job.options),
+          upload_path: job.uploadPath,
+          node_id: node,
+          not_before_ms: 0,
+          accepted_at_ms: nowMs,
+        })}`
+        return id
+      },
+      sql.withTransaction,
+      Effect.orDie,
+    ),
+    hasRoom: (orgId) => Effect.orDie(hasRoom(orgId)),
+    isUnpaid: (orgId) =>
+      sql`SELECT id FROM transcription_jobs
+        WHERE status IN ('accepted', 'processing') AND org_id = ${orgId} AND note = ${unpaidNote} LIMIT 1`.pipe(
+        Effect.map((rows) => rows.length > 0),
+        Effect.orDie,
+      ),
+    now,
+    othersWait: (orgId) =>
+      Effect.flatMap(
+        now,
+        (nowMs) => sql`SELECT id FROM transcription_jobs
+          WHERE status = 'accepted' AND not_before_ms <= ${nowMs} AND org_id <> ${orgId} AND node_id = ${node}
+          LIMIT 1`,
+      ).pipe(
+        Effect.map((rows) => rows.length > 0),
+        Effect.orDie,
+      ),
+    find: (id) => Effect.orDie(byId(id)),
+    take: Effect.fnUntraced(function* (lastServed) {
+      const nowMs = yield* now
+      const waiting = yield* sql<{ readonly org_id: string; readonly first_ms: number }>`
+        SELECT org_id, MIN(accepted_at_ms) AS first_ms FROM transcription_jobs
+        WHERE status = 'accepted' AND not_before_ms <= ${nowMs} AND node_id = ${node} GROUP BY org_id`
+      const [next] = [...waiting].sort(
+        (a, b) => lastServed(a.org_id) - lastServed(b.org_id) || a.first_ms - b.first_ms,
+      )
+      if (next === undefined) return undefined
+      const [row] = yield* sql<Row>`
+        SELECT * FROM transcription_jobs
+        WHERE status = 'accepted' AND not_before_ms <= ${nowMs} AND org_id = ${next.org_id} AND node_id = ${node}
+        ORDER BY accepted_at_ms, id LIMIT 1`
+      if (row === undefined) return undefined
+      return (yield* move(row.id, "accepted", "processing", {}, nowMs))
+        ? jobOf({ ...row, status: "processing" }, node)
+        : undefined
+    }, Effect.orDie),
+    change,
+    endedElsewhere: isShared
+      ? sql<Row>`
+          SELECT * FROM transcription_jobs WHERE ended_elsewhere = 1 AND node_id = ${node}
+          LIMIT ${endedAtOnce}`.pipe(
+          Effect.map((rows) => rows.map((row) => jobOf(row, node))),
+          Effect.orDie,
+        )
+      : Effect.succeed([]),
+    forget: (id) =>
+      Effect.orDie(Effect.asVoid(sql`UPDATE transcription_jobs SET ended_elsewhere = 0 WHERE id = ${id}`)),
+    failLost: isShared
+      ? Effect.flatMap(
+          now,
+          (nowMs) => sql`
+            UPDATE transcription_jobs
+            SET status = 'failed', note = ${lostNote}, finished_at_ms = ${nowMs}, ended_elsewhere = 1
+            WHERE status IN ('accepted', 'processing') AND node_id IN
+              (SELECT nodes.id FROM nodes WHERE nodes.seen_at_ms < ${sql.literal(databaseNow)} - ${lostMs}::BIGINT)
+            RETURNING id`,
+        ).pipe(
+          Effect.map((rows) => rows.length),
+          Effect.orDie,
+        )
+      : Effect.succeed(0),
+    recover: sql`
+      UPDATE transcription_jobs SET status = 'accepted'
+      WHERE status = 'processing' AND node_id = ${node} RETURNING id`.pipe(
+      Effect.map((rows) => rows.length),
+      Effect.orDie,
+    ),
+    uploads: sql<{ readonly upload_path: string }>`
+      SELECT upload_path FROM transcription_jobs
+      WHERE status IN ('accepted', 'processing') AND node_id = ${node}`.pipe(
+      Effect.map((rows) => new Set(rows.map((row) => row.upload_path))),
+      Effect.orDie,
+    ),
+    purge: Effect.flatMap(
+      now,
+      (nowMs) => sql`DELETE FROM transcription_jobs WHERE finished_at_ms < ${nowMs - keptMs}`,
+    ).pipe(Effect.asVoid, Effect.orDie),
+  })
+})

@@ -1,0 +1,189 @@
+// The usage ledger in SQL: a batch of receipts and the balances they change, in one transaction; and sums of it.
+// Called by UsageLedger alone.
+import { Array as Arr, Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import type { ModelKind } from "#domain/models/ModelEntry.ts"
+import type { ModelUsage, Usage, UsageReceipt } from "#domain/models/Usage.ts"
+
+export interface Receipt {
+  readonly receiptId: string
+  readonly atMs: number
+  readonly orgId: string
+  readonly userId: string
+  readonly keyId: string
+  readonly model: string
+  readonly usage: Usage
+  readonly microDollars: number
+}
+
+/** An organization's balance as the database has it. */
+export interface OrgBalance {
+  readonly orgId: string
+  readonly credits: number
+  readonly paymentMethod: boolean
+}
+
+interface BalanceRow {
+  readonly id: string
+  readonly credits_micro_dollars: number
+  readonly payment_method: number
+}
+
+const balanceOf = (row: BalanceRow): OrgBalance => ({
+  orgId: row.id,
+  credits: row.credits_micro_dollars,
+  paymentMethod: row.payment_method === 1,
+})
+
+/** Rows of one INSERT: 11 parameters each, far below SQLite's 32,766. */
+const rowsPerInsert = 64
+
+/** Micro-dollars by organization. */
+export const chargesByOrg = (receipts: Iterable<Receipt>): Map<string, number> => {
+  const charges = new Map<string, number>()
+  for (const { orgId, microDollars } of receipts) charges.set(orgId, (charges.get(orgId) ?? 0) + microDollars)
+  return charges
+}
+
+export const makeLedgerRows = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  /** Ids of the receipts that are new: one that was written before is not written, or charged, again. */
+  const insert = (receipts: Arr.NonEmptyReadonlyArray<Receipt>) =>
+    Effect.map(
+      sql<{ readonly receipt_id: string }>`
+        INSERT INTO usage_ledger ${sql.insert(
+          Arr.map(receipts, (receipt) => ({
+            receipt_id: receipt.receiptId,
+            at_ms: receipt.atMs,
+            org_id: receipt.orgId,
+            user_id: receipt.userId,
+            key_id: receipt.keyId,
+            model: receipt.model,
+            kind: receipt.usage.kind,
+            input_tokens: receipt.usage.inputTokens,
+            output_tokens: receipt.usage.outputTokens,
+            audio_ms: receipt.usage.audioMs,
+            micro_dollars: receipt.microDollars,
+          })),
+        )} ON CONFLICT (receipt_id) DO NOTHING RETURNING receipt_id`,
+      (rows) => rows.map((row) => row.receipt_id),
+    )
+
+  /** Below nothing is what an invoiced organization owes; a prepaid one is refused before (see Balance). */
+  const charge = (orgId: string, microDollars: number) =>
+    sql<BalanceRow>`
+      UPDATE orgs SET credits_micro_dollars = credits_micro_dollars - ${microDollars}
+      WHERE id = ${orgId} RETURNING id, credits_micro_dollars, payment_method`
+
+  /** Several nodes write at once: the rows are locked in one order, so that none waits for another in a circle. */
+  const chargeTogether = Effect.fnUntraced(function* (charges: ReadonlyMap<string, number>) {
+    const ids = [...charges.keys()]
+    yield* sql`SELECT id FROM orgs WHERE ${sql.in("id", ids)} ORDER BY id FOR NO KEY UPDATE`
+    const list = JSON.stringify([...charges].map(([id, amount]) => ({ id, amount })))
+    return yield* sql<BalanceRow>`
+      UPDATE orgs SET credits_micro_dollars = orgs.credits_micro_dollars - charged.amount
+      FROM jsonb_to_recordset(${list}::text::jsonb) AS charged (id TEXT, amount BIGINT)
+      WHERE orgs.id = charged.id RETURNING orgs.id, orgs.credits_micro_dollars, orgs.payment_method`
+  })
+
+  const chargeOneByOne = Effect.fnUntraced(function* (charges: ReadonlyMap<string, number>) {
+    const rows: Array<BalanceRow> = []
+    for (const [orgId, microDollars] of charges) rows.push(...(yield* charge(orgId, microDollars)))
+    return rows
+  })
+
+  /** Over a network the round trips count; in the process, one statement an organization is the quicker way. */
+  const chargeAll = sql.onDialectOrElse({ pg: () => chargeTogether, orElse: () => chargeOneByOne })
+
+  const writeAll = Effect.fnUntraced(function* (receipts: ReadonlyArray<Receipt>) {
+    const fresh = new Set<string>()
+    for (const some of Arr.chunksOf(receipts, rowsPerInsert)) {
+      for (const id of yield* insert(some)) fresh.add(id)
+    }
+    // `delete` is true once an id, so that a receipt twice in one batch is charged once, as it is written once.
+    const charges = chargesByOrg(receipts.filter((receipt) => fresh.delete(receipt.receiptId)))
+    // An organization whose receipts were all there already is charged nothing, and its balance told.
+    const orgIds = [...chargesByOrg(receipts).keys()]
+    const rows = yield* chargeAll(new Map(orgIds.map((orgId) => [orgId, charges.get(orgId) ?? 0])))
+    return rows.map(balanceOf)
+  })
+
+  return {
+    /** Writes and charges a batch, all or nothing; the balances of all its organizations afterwards. */
+    write: (receipts: ReadonlyArray<Receipt>) => sql.withTransaction(writeAll(receipts)),
+
+    balance: (orgId: string) =>
+      Effect.map(
+        sql<BalanceRow>`SELECT id, credits_micro_dollars, payment_method FROM orgs WHERE id = ${orgId}`,
+        ([row]) => row && balanceOf(row),
+      ),
+
+    /** Single receipts, the newest first. */
+    receipts: (orgId: string, sinceMs: number, atMost: number) =>
+      Effect.map(
+        sql<{
+          readonly receipt_id: string
+          readonly at_ms: number
+          readonly user_name: string | null
+          readonly key_id: string
+          readonly model: string
+          readonly kind: ModelKind
+          readonly input_tokens: number
+          readonly output_tokens: number
+          readonly audio_ms: number
+          readonly micro_dollars: number
+        }>`
+          SELECT l.receipt_id, l.at_ms, u.name AS user_name, l.key_id, l.model, l.kind, l.input_tokens,
+                 l.output_tokens, l.audio_ms, l.micro_dollars
+          FROM usage_ledger l LEFT JOIN users u ON u.id = l.user_id
+          WHERE l.org_id = ${orgId} AND l.at_ms >= ${sinceMs}
+          ORDER BY l.at_ms DESC, l.receipt_id LIMIT ${atMost}`,
+        (rows) =>
+          rows.map(
+            (row): UsageReceipt => ({
+              receiptId: row.receipt_id,
+              atMs: row.at_ms,
+              user: row.user_name ?? "",
+              keyId: row.key_id,
+              model: row.model,
+              kind: row.kind,
+              inputTokens: row.input_tokens,
+              outputTokens: row.output_tokens,
+              audioMs: row.audio_ms,
+              microDollars: row.micro_dollars,
+            }),
+          ),
+      ),
+
+    /** Sums by model, dearest first. */
+    usage: (orgId: string, sinceMs: number) =>
+      Effect.map(
+        sql<{
+          readonly model: string
+          readonly kind: ModelKind
+          readonly requests: number
+          readonly input_tokens: number
+          readonly output_tokens: number
+          readonly audio_ms: number
+          readonly micro_dollars: number
+        }>`
+          SELECT model, kind, COUNT(*) AS requests, SUM(input_tokens) AS input_tokens,
+                 SUM(output_tokens) AS output_tokens, SUM(audio_ms) AS audio_ms, SUM(micro_dollars) AS micro_dollars
+          FROM usage_ledger WHERE org_id = ${orgId} AND at_ms >= ${sinceMs}
+          GROUP BY model, kind ORDER BY micro_dollars DESC, model, kind`,
+        (rows) =>
+          rows.map(
+            (row): ModelUsage => ({
+              model: row.model,
+              kind: row.kind,
+              requests: row.requests,
+              inputTokens: row.input_tokens,
+              outputTokens: row.output_tokens,
+              audioMs: row.audio_ms,
+              microDollars: row.micro_dollars,
+            }),
+          ),
+      ),
+  }
+})

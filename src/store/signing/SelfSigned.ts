@@ -1,0 +1,106 @@
+// A certificate that the node makes for itself and signs with its own key, kept in the data directory: TLS for a first
+// try on a local network. Clients have to be told to trust it. Called by serve.
+import { chmodSync, renameSync, writeFileSync } from "node:fs"
+import { hostname, networkInterfaces } from "node:os"
+import { join } from "node:path"
+import { Worker } from "node:worker_threads"
+import { Clock, Effect } from "effect"
+import type { Certificate } from "#domain/access/Certificate.ts"
+import { makeDir, problemOf } from "../files/DataDir.ts"
+import { fileLock } from "../files/FileLock.ts"
+import type { SelfSignedPem, SelfSignedRequest } from "./selfSignedMain.ts"
+import { BadCertificate, type LoadedPair, type PairFiles, readPair } from "./TlsFiles.ts"
+
+const variable = "EDGEWISE_TLS"
+
+export const selfSignedFiles = (dataDir: string): PairFiles => ({
+  cert: join(dataDir, "tls", "self-signed-cert.pem"),
+  key: join(dataDir, "tls", "self-signed-key.pem"),
+  certVariable: variable,
+  keyVariable: variable,
+})
+
+const dayMs = 24 * 60 * 60 * 1000
+const VALID_DAYS = 365
+/** A certificate with less time left is replaced. */
+const RENEW_DAYS = 30
+/** A machine with more addresses than this runs containers; the first ones are its own. */
+const MAX_ADDRESSES = 50
+
+/** What clients of this machine may call it: names first, then numeric addresses. */
+export const ownNames = (): ReadonlyArray<string> => {
+  const host = hostname()
+  const names = /^[A-Za-z0-9.-]{1,63}$/.test(host) && host !== "localhost" ? [host] : []
+  // Under this name machines of a local network find each other (mDNS).
+  const local = names.filter((name) => !name.includes(".")).map((name) => `${name}.local`)
+  const addresses = Object.values(networkInterfaces())
+    .flatMap((each) => each ?? [])
+    // Link-local IPv6 addresses hold only together with an interface, which no certificate can name.
+    .filter(({ address, internal }) => !internal && !address.startsWith("fe80:"))
+    .map(({ address }) => address)
+  return [
+    ...new Set(["localhost", ...names, ...local, "127.0.0.1", "::1", ...addresses.slice(0, MAX_ADDRESSES)]),
+  ]
+}
+
+/** Made on a thread: the library takes 200 ms to load. */
+const make = (request: SelfSignedRequest): Effect.Effect<SelfSignedPem, Error> =>
+  Effect.acquireUseRelease(
+    Effect.sync(
+      () =>
+        new Worker(new URL("./selfSignedMain.ts", import.meta.url), {
+          name: "self-signed",
+          execArgv: ["--disable-warning=ExperimentalWarning"],
+          env: {},
+          workerData: request,
+        }),
+    ),
+    (worker) =>
+      Effect.callback<SelfSignedPem, Error>((resume) => {
+        worker.on("message", (made: SelfSignedPem) => resume(Effect.succeed(made)))
+        worker.on("error", (error) => resume(Effect.fail(error)))
+        worker.on("exit", () => resume(Effect.fail(new Error("the thread that makes it ended"))))
+      }),
+    (worker) => Effect.promise(() => worker.terminate()),
+  )
+
+const write = (path: string, text: string): void => {
+  const draft = `${path}.${process.pid}`
+  writeFileSync(draft, text, { mode: 0o600 })
+  // The mode above is for a new file; a draft that a crash left may have another.
+  chmodSync(draft, 0o600)
+  renameSync(draft, path)
+}
+
+const stillGood = ({ covers, notAfter }: Certificate, nowMs: number): boolean =>
+  notAfter.getTime() - nowMs > RENEW_DAYS * dayMs && ownNames().every(covers)
+
+/**
+ * The pair in the data directory. It is made where there is none, where it is damaged or ends within 30 days, and where
+ * the machine has a name or address that it lacks. Fails where the data directory cannot be written.
+ */
+export const selfSigned = (dataDir: string): Effect.Effect<LoadedPair, BadCertificate> => {
+  const files = selfSignedFiles(dataDir)
+  const bad = (cause: unknown) =>
+    new BadCertificate({ variable, path: files.cert, problem: `cannot be made: ${problemOf(cause)}` })
+  const attempt = (run: () => void) => Effect.try({ try: run, catch: bad })
+  return Effect.scoped(
+    Effect.gen(function* () {
+      yield* attempt(() => makeDir(join(dataDir, "tls")))
+      // Processes of one data directory, e.g. one a role, use one certificate.
+      yield* Effect.mapError(
+        fileLock(join(dataDir, "tls", "lock"), () => {}),
+        bad,
+      )
+      const nowMs = yield* Clock.currentTimeMillis
+      const known = yield* Effect.option(readPair(files))
+      if (known._tag === "Some" && stillGood(known.value.certificate, nowMs)) return known.value
+      const made = yield* Effect.mapError(make({ names: ownNames(), nowMs, days: VALID_DAYS }), bad)
+      yield* attempt(() => {
+        write(files.key, made.key)
+        write(files.cert, made.cert)
+      })
+      return yield* readPair(files)
+    }),
+  )
+}

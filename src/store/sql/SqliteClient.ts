@@ -1,0 +1,176 @@
+// An Effect SqlClient over Node's own SQLite: one connection, guarded by one semaphore. The store opens it; everything
+// above says SQL to the SqlClient service and must not know that SQLite is behind it.
+//
+// node:sqlite is synchronous: a statement blocks the event loop while it runs, so statements here are small and
+// indexed, and waiting for another process's write lock is done by timers, not inside SQLite.
+import { DatabaseSync, type StatementSync } from "node:sqlite"
+import { Context, Effect, Layer, Semaphore, Stream } from "effect"
+import * as Reactivity from "effect/reactivity/Reactivity"
+import * as Client from "effect/sql/SqlClient"
+import type { Connection } from "effect/sql/SqlConnection"
+import { classifySqliteError, SqlError } from "effect/sql/SqlError"
+import * as Statement from "effect/sql/Statement"
+import { problemOf } from "../files/DataDir.ts"
+import { StoreUnavailable } from "../files/StoreErrors.ts"
+
+/** Opening may wait this long inside SQLite: the journal mode can change only when nobody else is in the file. */
+const openBusyTimeoutMs = 5000
+/** Afterwards a statement may block the event loop this long for a lock; a guess under the gateway's 10 ms. */
+const busyTimeoutMs = 5
+const lockRetryMs = 10
+/** How long a statement is retried while another process holds the lock. A guess: an operator's command takes ms. */
+const lockGiveUpMs = 5000
+/** Distinct SQL texts kept prepared; the product has some dozens, and one per size of an inserted batch. */
+const maxPrepared = 500
+
+/** Node 22 has it; its type declarations don't. */
+type Prepared = StatementSync & { setReturnArrays(enabled: boolean): void }
+
+type Value = null | number | bigint | string | Uint8Array
+
+const bind = (param: unknown): Value => {
+  if (param === undefined || param === null) return null
+  if (typeof param === "boolean") return param ? 1 : 0
+  if (param instanceof Date) return param.toISOString()
+  if (param instanceof Uint8Array) return param
+  return typeof param === "number" || typeof param === "bigint" ? param : String(param)
+}
+
+/** SQLite tells a taken primary key from any other taken unique value; Postgres, and who handles it, don't. */
+const constraintPrimaryKey = 1555
+const constraintUnique = 2067
+
+/** node:sqlite reports SQLite's code as `errcode`; the classifier reads `errno`. */
+const sqlError = (cause: unknown): SqlError => {
+  const code = typeof cause === "object" && cause !== null && "errcode" in cause ? cause.errcode : undefined
+  const errno = code === constraintPrimaryKey ? constraintUnique : code
+  const classified = errno === undefined ? cause : Object.assign(new Error(problemOf(cause)), { errno })
+  return new SqlError({
+    reason: classifySqliteError(classified, { message: problemOf(cause), operation: "execute" }),
+  })
+}
+
+/** A timer of the machine, not of the Clock service: it waits for another process, and tests don't own that. */
+const pause = Effect.callback<void>((resume) => {
+  const timer = setTimeout(() => resume(Effect.void), lockRetryMs)
+  return Effect.sync(() => clearTimeout(timer))
+})
+
+/** Opens the file, or fails with the one line an operator needs. */
+/** When a commit reaches the disk: at once, or with the next checkpoint or `StoreSync` of Durable. */
+type Synchronous = "FULL" | "NORMAL"
+
+const open = (filename: string, autoCheckpointPages: number, synchronous: Synchronous) =>
+  Effect.acquireRelease(
+    Effect.try({
+      try: () => {
+        const db = new DatabaseSync(filename)
+        db.exec(`PRAGMA busy_timeout=${openBusyTimeoutMs}`)
+        db.exec(`PRAGMA journal_mode=WAL; PRAGMA synchronous=${synchronous}; PRAGMA foreign_keys=ON`)
+        db.exec(`PRAGMA wal_autocheckpoint=${autoCheckpointPages}; PRAGMA busy_timeout=${busyTimeoutMs}`)
+        return db
+      },
+      catch: (cause) => new StoreUnavailable({ place: filename, problem: problemOf(cause) }),
+    }),
+    (db) => Effect.sync(() => db.close()),
+  )
+
+const connectionOver = (db: DatabaseSync): Connection => {
+  const prepared = new Map<string, Prepared>()
+  const prepare = (sql: string): Prepared => {
+    const known = prepared.get(sql)
+    if (known !== undefined) return known
+    const statement = db.prepare(sql) as Prepared
+    if (prepared.size >= maxPrepared) prepared.clear()
+    prepared.set(sql, statement)
+    return statement
+  }
+
+  const once = (sql: string, params: ReadonlyArray<unknown>, shape: "rows" | "arrays" | "raw") =>
+    Effect.withFiber<unknown, SqlError>((fiber) =>
+      Effect.try({
+        try: () => {
+          const statement = prepare(sql)
+          statement.setReadBigInts(Context.get(fiber.context, Client.SafeIntegers))
+          statement.setReturnArrays(shape === "arrays")
+          const values = params.map(bind)
+          if (statement.columns().length > 0) return statement.all(...values)
+          const changes = statement.run(...values)
+          return shape === "raw" ? changes : []
+        },
+        catch: sqlError,
+      }),
+    )
+
+  const run = (
+    sql: string,
+    params: ReadonlyArray<unknown>,
+    shape: "rows" | "arrays" | "raw",
+    waitedMs = 0,
+  ): Effect.Effect<unknown, SqlError> =>
+    Effect.catch(once(sql, params, shape), (error) =>
+      // Inside a transaction the lock is held already (they begin IMMEDIATE): a retry there would not help.
+      error.reason._tag === "LockTimeoutError" && !db.isTransaction && waitedMs < lockGiveUpMs
+        ? Effect.andThen(
+            pause,
+            Effect.suspend(() => run(sql, params, shape, waitedMs + lockRetryMs)),
+          )
+        : Effect.fail(error),
+    )
+
+  const rows: Connection["execute"] = (sql, params, transform) =>
+    Effect.map(run(sql, params, "rows"), (result) => {
+      const found = result as ReadonlyArray<object>
+      return transform === undefined ? found : transform(found)
+    })
+  const arrays: Connection["executeValues"] = (sql, params) =>
+    Effect.map(run(sql, params, "arrays"), (result) => result as ReadonlyArray<ReadonlyArray<unknown>>)
+
+  return {
+    execute: rows,
+    executeUnprepared: rows,
+    executeRaw: (sql, params) => run(sql, params, "raw"),
+    executeValues: arrays,
+    executeValuesUnprepared: arrays,
+    // The whole result is read first: a cursor left open would hold the connection and a snapshot of the WAL.
+    executeStream: (sql, params, transform) =>
+      Stream.unwrap(Effect.map(rows(sql, params, transform), (found) => Stream.fromIterable(found))),
+  }
+}
+
+const make = Effect.fnUntraced(function* (
+  filename: string,
+  autoCheckpointPages: number,
+  synchronous: Synchronous,
+) {
+  const db = yield* open(filename, autoCheckpointPages, synchronous)
+  const semaphore = yield* Semaphore.make(1)
+  const acquirers = Client.makeSqliteAcquirers({
+    connection: Effect.succeed(connectionOver(db)),
+    semaphore,
+    isTransaction: () => db.isTransaction,
+  })
+  return yield* Client.make({
+    ...acquirers,
+    compiler: Statement.makeCompilerSqlite(),
+    driver: "node:sqlite",
+    spanAttributes: [["db.system.name", "sqlite"]],
+    // A transaction that reads first and then writes would fail at once when another process wrote in between.
+    beginTransaction: "BEGIN IMMEDIATE",
+    prepareTransactionControls: true,
+  })
+})
+
+/**
+ * @param filename a path, or `:memory:`
+ * @param autoCheckpointPages SQLite's own default where nothing else makes checkpoints
+ * @param synchronous a command syncs each of its few commits; a node must not, because a sync would hold the event loop
+ */
+export const sqliteLayer = (
+  filename: string,
+  autoCheckpointPages = 1000,
+  synchronous: Synchronous = "FULL",
+): Layer.Layer<Client.SqlClient, StoreUnavailable> =>
+  Layer.effect(Client.SqlClient)(make(filename, autoCheckpointPages, synchronous)).pipe(
+    Layer.provide(Reactivity.layer),
+  )

@@ -1,0 +1,74 @@
+// A large body of known length on its way out: handed to uWS piece by piece as the kernel takes it and as it is this
+// body's turn, so that a slow reader costs no copy of it, and cut when it stalls. Created by ReplyWriter for bodies over
+// PLAIN_BODY_BYTES.
+import { Effect } from "effect"
+import { nowMs, type Watched } from "../Deadlines.ts"
+import { PIECE_BYTES, type Taker } from "../FairSendQueue.ts"
+import { type Ending, type Exchange, RENEW_AFTER_MS } from "./Exchange.ts"
+
+export class SizedReply implements Watched, Ending, Taker {
+  private readonly exchange: Exchange
+  private readonly totalBytes: number
+  private rest: Uint8Array
+  private movedMs = nowMs()
+  private renewedMs = this.movedMs
+  listedAt = -1
+  private resume: () => void = () => {}
+
+  constructor(exchange: Exchange, bytes: Uint8Array) {
+    this.exchange = exchange
+    this.rest = bytes
+    this.totalBytes = bytes.byteLength
+    exchange.reply = this
+  }
+
+  /** Sends `head` and the body; completes when uWS has all of it, or the exchange is over. */
+  send(head: () => void): Effect.Effect<void> {
+    return Effect.callback((resume) => {
+      this.resume = () => resume(Effect.void)
+      this.exchange.res.onWritable(() => {
+        this.proceed()
+        return true
+      })
+      this.exchange.corked(() => {
+        head()
+        this.step()
+      })
+      if (!this.exchange.done) this.exchange.listener.deadlines.watch(this)
+    })
+  }
+
+  readonly proceed = (): void => this.exchange.corked(this.step)
+
+  sweep(now: number): void {
+    this.proceed()
+    if (this.exchange.done) return
+    if (now - this.movedMs >= this.exchange.listener.settings.stallTimeoutMs) {
+      this.exchange.listener.counters.slowReadersCut++
+      this.exchange.cut()
+    } else if (now - this.renewedMs >= RENEW_AFTER_MS) {
+      this.renewedMs = now
+      this.exchange.renewTimer()
+    }
+  }
+
+  release(): void {
+    this.exchange.listener.largeReplies.leave(this)
+    this.exchange.listener.deadlines.unwatch(this)
+    this.resume()
+  }
+
+  private readonly step = (): void => {
+    const { listener, res } = this.exchange
+    while (!this.exchange.done && listener.largeReplies.mayGo(this)) {
+      const before = res.getWriteOffset()
+      const [taken, complete] = res.tryEnd(this.rest.subarray(0, PIECE_BYTES), this.totalBytes)
+      if (complete) return this.exchange.finish()
+      const takenBytes = res.getWriteOffset() - before
+      if (takenBytes > 0) this.movedMs = nowMs()
+      this.rest = this.rest.subarray(takenBytes)
+      // uWS calls when the kernel takes more.
+      if (!taken) return
+    }
+  }
+}

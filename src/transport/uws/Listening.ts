@@ -1,0 +1,231 @@
+// How a listener gets its connections: from a plain uWS app that listens itself, or over TLS from an app that only
+// accepts and hands every connection on to the app with the newest certificate. Called by UwsServer. Knows no request.
+//
+// uWS reads a certificate once, when an SSLApp is made, so a renewed certificate needs a new app. The accepting app
+// (uWS's "parent" app, made for worker threads) keeps the one listen socket open for ever; its child is exchanged
+// between two connections. No connection attempt is refused meanwhile, and the connections of the old child live on.
+import { Effect } from "effect"
+import { ServeError } from "effect/http/HttpServerError"
+import { listenProblem } from "../ListenProblem.ts"
+import { EXCLUSIVE_PORT, type Library, type ListenSocket, type SecureApp, type TemplatedApp } from "./Uws.ts"
+
+/** Paths of PEM files: the certificate with its chain, and its private key without a password. */
+export interface TlsFiles {
+  readonly cert: string
+  readonly key: string
+}
+
+export interface ListenAddress {
+  /** Numeric address. */
+  readonly host: string
+  /** 0 picks a free one. */
+  readonly port: number
+  /** With TLS where given, otherwise without. */
+  readonly tls?: TlsFiles | undefined
+}
+
+/** Certificate files that uWS refuses, although they were readable. */
+const refused = ({ cert, key }: TlsFiles) =>
+  new ServeError({ cause: new Error(`the TLS library cannot use ${cert} with ${key}`) })
+
+export interface Listening {
+  readonly port: number
+  /** Refuses new connections from now on. */
+  readonly stop: () => void
+  /** Ends every connection. */
+  readonly close: () => void
+  /**
+   * Reads the certificate files again. New connections get the new certificate, open ones keep theirs. On failure
+   * everything stays as it was. Does nothing without TLS.
+   */
+  readonly renew: Effect.Effect<void, ServeError>
+  /** Former certificates that still have open connections. */
+  readonly retired: () => number
+}
+
+type Routes = <App extends TemplatedApp>(app: App) => App
+
+export const listen = (
+  uws: Library,
+  address: ListenAddress,
+  routes: Routes,
+): Effect.Effect<Listening, ServeError> =>
+  address.tls === undefined
+    ? listenPlain(uws, address, routes)
+    : listenSecure(uws, address, address.tls, routes)
+
+const listenPlain = Effect.fnUntraced(function* (uws: Library, address: ListenAddress, routes: Routes) {
+  const app = yield* Effect.sync(() => routes(uws.App()))
+  const close = (): void => void app.close()
+  const socket = yield* open(uws, app, address).pipe(Effect.tapError(() => Effect.sync(close)))
+  return { ...socket, close, renew: Effect.void, retired: () => 0 }
+})
+
+const listenSecure = Effect.fnUntraced(function* (
+  uws: Library,
+  address: ListenAddress,
+  files: TlsFiles,
+  routes: Routes,
+) {
+  const acceptor = yield* Effect.sync(() => uws.SSLApp({}) as SecureApp)
+  const generations = new Generations(uws, acceptor, files, routes)
+  const close = (): void => {
+    acceptor.close()
+    generations.close()
+  }
+  const socket = yield* generations.renew.pipe(
+    Effect.andThen(open(uws, acceptor, address)),
+    Effect.tapError(() => Effect.sync(close)),
+  )
+  return { ...socket, close, renew: generations.renew, retired: () => generations.retired.length }
+})
+
+/** One certificate's app and the number of its connections. */
+interface Generation {
+  readonly app: SecureApp
+  readonly descriptor: number
+  connections: number
+  /** Replaced, and no connection is on its way to it any more. */
+  settled: boolean
+}
+
+/** A guess: certificates last weeks, so a connection that has outlived this many of them is months old. */
+const RETIRED_GENERATIONS = 16
+
+/**
+ * How long an app without connections is kept after it was replaced. A connection that was accepted just before is
+ * handed to it in the next turn of the event loop.
+ */
+const SETTLE_MS = 1_000
+
+/**
+ * The apps of one TLS listener. An app that was replaced is closed when its last connection has ended; uWS itself frees
+ * it only at the end of the process (measured: 35 KB each).
+ */
+class Generations {
+  private current: Generation | undefined
+  /** Oldest first. */
+  readonly retired: Array<Generation> = []
+  private readonly uws: Library
+  private readonly acceptor: SecureApp
+  private readonly files: TlsFiles
+  private readonly routes: Routes
+
+  constructor(uws: Library, acceptor: SecureApp, files: TlsFiles, routes: Routes) {
+    this.uws = uws
+    this.acceptor = acceptor
+    this.files = files
+    this.routes = routes
+  }
+
+  /** Makes the files' certificate the current one. */
+  readonly renew: Effect.Effect<void, ServeError> = Effect.suspend(() => {
+    const next = this.make()
+    if (next === undefined) return Effect.fail(refused(this.files))
+    const old = this.current
+    this.acceptor.addChildAppDescriptor(next.descriptor)
+    this.current = next
+    if (old === undefined) return Effect.void
+    this.acceptor.removeChildAppDescriptor(old.descriptor)
+    this.retired.push(old)
+    this.settle(old)
+    const [oldest] = this.retired
+    if (this.retired.length <= RETIRED_GENERATIONS || oldest === undefined) return Effect.void
+    const { connections } = oldest
+    this.end(oldest)
+    return Effect.logWarning(
+      `more than ${RETIRED_GENERATIONS} former certificates were in use: the connections of the oldest are closed`,
+    ).pipe(Effect.annotateLogs({ connections }))
+  })
+
+  private make(): Generation | undefined {
+    const app = this.construct()
+    if (app === undefined) return undefined
+    const generation: Generation = { app, descriptor: app.getDescriptor(), connections: 0, settled: false }
+    app.filter((_res, change) => {
+      generation.connections += change
+      // Not from inside uWS's own closing of the connection.
+      if (generation.settled) setImmediate(() => this.release(generation))
+    })
+    return generation
+  }
+
+  /** uWS throws one error for every problem with the files. */
+  private construct(): SecureApp | undefined {
+    try {
+      return this.routes(
+        this.uws.SSLApp({
+          cert_file_name: this.files.cert,
+          key_file_name: this.files.key,
+          ssl_prefer_low_memory_usage: true,
+        }) as SecureApp,
+      )
+    } catch {
+      return undefined
+    }
+  }
+
+  private settle(generation: Generation): void {
+    const done = () => {
+      generation.settled = true
+      this.release(generation)
+    }
+    // The turn after the timer's: by then a connection that waited through a blocked event loop has been handed on.
+    setTimeout(() => setImmediate(done), SETTLE_MS).unref()
+  }
+
+  private release(generation: Generation): void {
+    if (generation.connections === 0 && this.retired.includes(generation)) this.end(generation)
+  }
+
+  private end(generation: Generation): void {
+    this.retired.splice(this.retired.indexOf(generation), 1)
+    generation.app.close()
+  }
+
+  close(): void {
+    for (const { app } of this.retired.splice(0)) app.close()
+    this.current?.app.close()
+  }
+}
+
+/** The listen call with its options argument, which the package's types leave out. */
+type Listen = (
+  host: string,
+  port: number,
+  options: number,
+  done: (socket: ListenSocket | false) => void,
+) => void
+
+const open = (
+  uws: Library,
+  app: TemplatedApp,
+  { host, port }: ListenAddress,
+): Effect.Effect<Pick<Listening, "port" | "stop">, ServeError> =>
+  Effect.callback((resume) => {
+    const call = app.listen.bind(app) as unknown as Listen
+    call(host, port, EXCLUSIVE_PORT, (socket) => {
+      if (socket === false) {
+        const failed = Effect.flatMap(
+          Effect.promise(() => listenProblem(host, port)),
+          (problem) => {
+            const cause = new Error(
+              problem ?? `cannot listen on ${host}:${port}: the port was in use just now`,
+            )
+            return Effect.fail(new ServeError({ cause }))
+          },
+        )
+        return resume(failed)
+      }
+      let open = true
+      resume(
+        Effect.succeed({
+          port: uws.us_socket_local_port(socket),
+          stop: () => {
+            if (open) uws.us_listen_socket_close(socket)
+            open = false
+          },
+        }),
+      )
+    })
+  })

@@ -1,0 +1,262 @@
+// One WebSocket: bounded in both directions, every end reported with its code and reason. Made by Handshake, which
+// also carries uWS's events here; handlers see it as an Effect Socket.
+// The peer's end is what `pull` and the writer fail with. A handler that does neither is soon interrupted, as if the
+// client had left an ordinary request.
+import { Effect } from "effect"
+import type { NonEmptyReadonlyArray } from "effect/Array"
+import * as Socket from "effect/socket/Socket"
+import { TokenBucket } from "#domain/access/TokenBucket.ts"
+import { nowMs, type Watched } from "../Deadlines.ts"
+import type { Exchange, ListenerState } from "./Exchange.ts"
+import type { WebSocket } from "./Uws.ts"
+
+type Frame = string | Uint8Array
+/** Boxed, because uWS copies the properties of what it is given. */
+export interface UserData {
+  readonly live: LiveSocket
+}
+
+const text = new TextDecoder()
+
+/** A message of this size pays for itself: its bytes are bounded. 10 ms of 16 kHz PCM are 320. */
+const paidBytes = 256
+/**
+ * Smaller messages, an empty one counted as one. Clients send 50 to 100 frames a second, all of them larger; the burst
+ * is 20 s of the smallest frames, kept back by a stalled link.
+ */
+const smallMessages = { burst: 2_048, perSecond: 200 }
+/** In one tick. A whole live session of 10 ms frames, sent at once, is 12,000. */
+const tickMessages = 16_384
+
+export class LiveSocket implements Watched {
+  listedAt = -1
+  private readonly exchange: Exchange
+  private readonly listener: ListenerState
+  private ws: WebSocket<UserData> | undefined
+  private end: Socket.SocketError | undefined
+  private inbound: Array<Frame> = []
+  private inboundBytes = 0
+  private readonly smallMessages = new TokenBucket(smallMessages, nowMs())
+  private puller: (() => void) | undefined
+  private wakes = false
+  private tick = -1
+  private tickMessages = 0
+  private readonly openWaiters = new Set<() => void>()
+  private readonly drainWaiters = new Set<() => void>()
+  private outboundBytes = 0
+  private movedMs = 0
+
+  /** A handler was done before uWS had told of the socket. */
+  private endAtOpen: { readonly code: number; readonly reason: string } | undefined
+
+  /** The handler knows that the socket has ended, because it was told or ended it itself. */
+  private endKnown = false
+
+  constructor(exchange: Exchange) {
+    this.exchange = exchange
+    this.listener = exchange.listener
+  }
+
+  // ---------------------------------------------------------------- for handlers
+
+  readonly pull: Effect.Effect<NonEmptyReadonlyArray<Frame>, Socket.SocketError> = Effect.callback(
+    (resume) => {
+      const step = (): void => {
+        this.puller = undefined
+        if (this.inbound.length > 0) resume(Effect.succeed(this.take()))
+        else if (this.end !== undefined) resume(this.failure(this.end))
+        else this.puller = step
+      }
+      step()
+      return Effect.sync(() => {
+        this.puller = undefined
+      })
+    },
+  )
+
+  /** Sends in one syscall; waits before and after while more than the bound is still unsent. */
+  readonly writeAll = (
+    chunks: ReadonlyArray<Frame | Socket.CloseEvent>,
+  ): Effect.Effect<void, Socket.SocketError> =>
+    Effect.suspend(() => {
+      if (this.end !== undefined) return this.failure(this.end)
+      if (this.ws === undefined) return Effect.andThen(this.opened, this.writeAll(chunks))
+      if (this.isFull()) return Effect.andThen(this.drained, this.writeAll(chunks))
+      if (this.send(this.ws, chunks)) {
+        // A frame is lost, so what follows would make no sense.
+        this.close(1013, "reader too slow")
+        return Effect.fail(
+          new Socket.SocketError({ reason: new Socket.SocketWriteError({ cause: "dropped" }) }),
+        )
+      }
+      return this.isFull() ? this.drained : Effect.void
+    })
+
+  /** The handler's own end: the next `pull` fails with this code. */
+  finish(code: number, reason: string): void {
+    this.endKnown = true
+    this.close(code, reason)
+  }
+
+  private close(code: number, reason: string): void {
+    if (this.ws === undefined) this.endAtOpen ??= { code, reason }
+    else this.ws.end(sendableCode(code), shortReason(reason))
+  }
+
+  // ---------------------------------------------------------------- for uWS
+
+  open(ws: WebSocket<UserData>): void {
+    this.listener.counters.webSockets++
+    // Closed in the same breath: `ws` must not be touched any more.
+    if (this.end !== undefined) return
+    this.ws = ws
+    for (const wake of [...this.openWaiters]) wake()
+    const early = this.endAtOpen
+    if (early !== undefined) this.close(early.code, early.reason)
+  }
+
+  message(data: ArrayBuffer, isBinary: boolean): void {
+    const { settings } = this.listener
+    if (this.end !== undefined) return
+    if (data.byteLength > settings.frameBytes) {
+      return this.close(1009, `message larger than ${settings.frameBytes} bytes`)
+    }
+    const flood = this.floodOf(data.byteLength)
+    if (flood !== undefined) {
+      this.listener.counters.socketsFlooded++
+      return this.close(1008, flood)
+    }
+    // A copy: uWS takes the memory back when this callback returns.
+    this.inbound.push(isBinary ? new Uint8Array(data.slice(0)) : text.decode(data))
+    this.inboundBytes += data.byteLength
+    this.wakeReader()
+    if (this.inboundBytes > settings.inboundBytes) this.close(1009, "messages come faster than they are read")
+  }
+
+  drain(): void {
+    if (!this.isFull()) this.wakeWriters()
+  }
+
+  closed(code: number, reason: string): void {
+    this.ws = undefined
+    this.end = new Socket.SocketError({ reason: new Socket.SocketCloseError({ code, closeReason: reason }) })
+    this.listener.counters.webSockets--
+    // uWS's connection filter does not hear of upgraded connections.
+    this.listener.counters.connections--
+    for (const wake of [...this.openWaiters]) wake()
+    this.wakeWriters()
+    this.puller?.()
+    if (!this.endKnown) setTimeout(() => this.endKnown || this.exchange.interrupt(), UNHEARD_MS).unref()
+  }
+
+  /** A writer waits: cut the reader when it takes nothing for too long. */
+  sweep(now: number): void {
+    const bytes = this.ws?.getBufferedAmount() ?? 0
+    if (bytes !== this.outboundBytes) {
+      this.outboundBytes = bytes
+      this.movedMs = now
+    } else if (now - this.movedMs >= this.listener.settings.stallTimeoutMs) {
+      this.listener.counters.slowReadersCut++
+      this.ws?.close()
+    }
+  }
+
+  // ---------------------------------------------------------------- inside
+
+  private floodOf(sizeBytes: number): string | undefined {
+    const { ticks } = this.listener
+    if (this.tick !== ticks.current) {
+      this.tick = ticks.current
+      this.tickMessages = 0
+    }
+    if (++this.tickMessages > tickMessages) return "too many messages at once"
+    const cost = 1 - sizeBytes / paidBytes
+    return cost <= 0 || this.smallMessages.spend(cost, nowMs()) ? undefined : "too many small messages"
+  }
+
+  /** When the tick is over: a wake for each message of a read would cost more than the messages. */
+  private wakeReader(): void {
+    if (this.wakes) return
+    this.wakes = true
+    this.listener.ticks.afterwards(() => {
+      this.wakes = false
+      this.puller?.()
+    })
+  }
+
+  private failure(end: Socket.SocketError): Effect.Effect<never, Socket.SocketError> {
+    this.endKnown = true
+    return Effect.fail(end)
+  }
+
+  private take(): NonEmptyReadonlyArray<Frame> {
+    const taken = this.inbound as unknown as NonEmptyReadonlyArray<Frame>
+    this.inbound = []
+    this.inboundBytes = 0
+    return taken
+  }
+
+  /** True when uWS dropped a message. */
+  private send(ws: WebSocket<UserData>, chunks: ReadonlyArray<Frame | Socket.CloseEvent>): boolean {
+    let dropped = false
+    ws.cork(() => {
+      for (const chunk of chunks) {
+        if (Socket.isCloseEvent(chunk)) return this.finish(chunk.code, chunk.reason ?? "")
+        if (ws.send(chunk, typeof chunk !== "string") === DROPPED) dropped = true
+      }
+    })
+    return dropped
+  }
+
+  private isFull(): boolean {
+    return this.ws !== undefined && this.ws.getBufferedAmount() > this.listener.settings.outboundBytes
+  }
+
+  private readonly opened: Effect.Effect<void> = waitOn(this.openWaiters)
+
+  private readonly drained: Effect.Effect<void, Socket.SocketError> = Effect.suspend(() => {
+    if (this.drainWaiters.size === 0) this.movedMs = nowMs()
+    this.listener.deadlines.watch(this)
+    return Effect.andThen(
+      waitOn(this.drainWaiters),
+      Effect.suspend(() => (this.end === undefined ? Effect.void : this.failure(this.end))),
+    )
+  })
+
+  private wakeWriters(): void {
+    this.listener.deadlines.unwatch(this)
+    // Over a copy: who finds the socket full again waits again.
+    for (const wake of [...this.drainWaiters]) wake()
+  }
+}
+
+/** Operating contract: 100 ms after its client has gone a generation's slot is free. Half of it is for listening. */
+const UNHEARD_MS = 50
+
+/** uWS's `send`: 0 buffered, 1 sent, 2 dropped. */
+const DROPPED = 2
+
+function waitOn(waiters: Set<() => void>): Effect.Effect<void> {
+  return Effect.callback((resume) => {
+    const wake = (): void => {
+      waiters.delete(wake)
+      resume(Effect.void)
+    }
+    waiters.add(wake)
+    return Effect.sync(() => waiters.delete(wake))
+  })
+}
+
+/** RFC 6455 7.4: what may stand in a close frame. */
+const sendableCode = (code: number): number =>
+  (code >= 1000 && code <= 1014 && code !== 1004 && code !== 1005 && code !== 1006) ||
+  (code >= 3000 && code <= 4999)
+    ? code
+    : 1011
+
+/** A control frame carries 125 bytes, two of them the code. */
+const shortReason = (reason: string): string => {
+  let short = reason.slice(0, 123)
+  while (Buffer.byteLength(short) > 123) short = short.slice(0, -1)
+  return short
+}

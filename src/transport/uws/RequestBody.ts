@@ -1,0 +1,261 @@
+// A request body on its way in: pauses, cap, deadlines. Started by UwsServer in the tick of the request
+// (uWS loses the body otherwise), read by UwsRequest. Answers a body that stalls itself; what is said about one that
+// is too large is the reader's matter.
+import { Cause, Effect } from "effect"
+import { isReadonlyArrayNonEmpty, type NonEmptyReadonlyArray } from "effect/Array"
+import type { HttpServerError } from "effect/http/HttpServerError"
+import { PieceBudget, requestPieces } from "#domain/queues/PieceBudget.ts"
+import { judgeBody } from "../BodyTimeouts.ts"
+import { nowMs, type Watched } from "../Deadlines.ts"
+import { BodyBuffer } from "./BodyBuffer.ts"
+import { endLinger, refuse, refuseAtOnce } from "./EarlyResponse.ts"
+import { type Exchange, RENEW_AFTER_MS } from "./Exchange.ts"
+
+/** Why no more of the body will come. */
+export type BodyFailure = "TooLarge" | "Stalled" | "Scattered" | "Aborted"
+
+/** A reader is woken at once for this much, else when the tick is over: a wake costs more than a small piece. */
+const wakeBytes = 16 * 1024
+
+export class RequestBody implements Watched {
+  /** From content-length; undefined for a chunked body. */
+  readonly lengthBytes: number | undefined
+  receivedBytes = 0
+  listedAt = -1
+  ended = false
+  paused = false
+  failure: BodyFailure | undefined
+  /** Set by the first reader of the whole body, for the next. */
+  whole: Effect.Effect<Uint8Array, HttpServerError> | undefined
+  private limitBytes = Number.POSITIVE_INFINITY
+  private readonly exchange: Exchange
+  private readonly buffer: BodyBuffer
+  private readonly pieces = new PieceBudget(requestPieces)
+  private waiter: (() => void) | undefined
+  private wakes = false
+  private onEnd: (() => void) | undefined
+  private readonly startedMs = nowMs()
+  private pausedMs = 0
+  private pausesMs = 0
+  private sweptMs = this.startedMs
+  private movedMs = this.startedMs
+  private renewedMs = this.startedMs
+  private seenBytes = 0
+
+  constructor(exchange: Exchange, lengthBytes: number | undefined) {
+    this.exchange = exchange
+    const { bodyBurstBytes, bodyBytes } = exchange.listener.settings
+    // What most handlers would hold in memory anyway needs no disk.
+    const small = lengthBytes !== undefined && lengthBytes <= bodyBytes
+    this.buffer = new BodyBuffer(exchange.listener, small ? bodyBytes : bodyBurstBytes)
+    this.lengthBytes = lengthBytes
+  }
+
+  /** `onEnd` is called inside uWS's callback once the body is complete. */
+  start(onEnd?: () => void): void {
+    this.onEnd = onEnd
+    this.exchange.listener.deadlines.watch(this)
+    const { exchange } = this
+    exchange.res.onData((buffer, last) => {
+      // Who closes the connection from here must wait: uWS goes on with the other chunks of this read.
+      exchange.inCallback = true
+      this.receive(buffer, last)
+      exchange.inCallback = false
+    })
+  }
+
+  /** Sets the cap; a body that is or announces itself larger fails at once, unread. */
+  limit(limitBytes: number): void {
+    this.limitBytes = limitBytes
+    if ((this.lengthBytes ?? this.receivedBytes) > limitBytes) this.tooLarge()
+  }
+
+  get limitedToBytes(): number {
+    return this.limitBytes
+  }
+
+  /** Some of what has arrived and was not read yet; waits for more, and is done at the end. */
+  pull<E>(
+    error: (failure: BodyFailure) => E,
+  ): Effect.Effect<NonEmptyReadonlyArray<Uint8Array>, E | Cause.Done> {
+    const arrived: Effect.Effect<NonEmptyReadonlyArray<Uint8Array>, E | Cause.Done> = Effect.callback(
+      (resume) => {
+        const step = (): void => {
+          this.waiter = undefined
+          if (this.failure !== undefined) resume(Effect.fail(error(this.failure)))
+          else if (this.buffer.takeableBytes > 0) resume(Effect.succeed(this.take()))
+          else if (this.ended) resume(Cause.done())
+          else this.waiter = step
+        }
+        step()
+        return Effect.sync(() => {
+          this.waiter = undefined
+        })
+      },
+    )
+    return Effect.suspend(() => {
+      if (!this.buffer.spilled || this.buffer.takeableBytes > 0) return arrived
+      return Effect.flatMap(
+        Effect.promise(() => this.takeSpilled()),
+        (pieces) => (isReadonlyArrayNonEmpty(pieces) ? Effect.succeed(pieces) : arrived),
+      )
+    })
+  }
+
+  /** The whole body if it has arrived and nothing of it was read; undefined otherwise. */
+  takeWhole(): Uint8Array | undefined {
+    if (!this.ended || this.failure !== undefined || this.buffer.takeableBytes !== this.receivedBytes)
+      return undefined
+    const whole = this.buffer.takeWhole()
+    this.resume()
+    return whole
+  }
+
+  /** One array over the bytes of all. The chunks themselves count no longer. */
+  join(chunks: ReadonlyArray<Uint8Array>): Uint8Array {
+    return this.buffer.join(chunks)
+  }
+
+  /** The response is on its way: uWS may throw away the rest. */
+  release(): void {
+    this.exchange.listener.deadlines.unwatch(this)
+    if (!this.ended) this.failure ??= "Aborted"
+    this.buffer.drop()
+    this.wake()
+  }
+
+  /** Stops reading from the connection for good. */
+  stop(): void {
+    if (this.paused || this.exchange.done) return
+    this.paused = true
+    this.exchange.res.pause()
+  }
+
+  resume(): void {
+    if (!this.paused || this.exchange.done) return
+    this.paused = false
+    this.exchange.res.resume()
+  }
+
+  sweep(now: number): void {
+    if (this.ended) return this.renew(now)
+    const sinceSweepMs = now - this.sweptMs
+    this.sweptMs = now
+    if (this.paused) {
+      this.pausedMs += sinceSweepMs
+      this.pausesMs += sinceSweepMs
+      this.movedMs = now
+    } else {
+      this.pausedMs = 0
+    }
+    if (this.receivedBytes !== this.seenBytes) {
+      this.seenBytes = this.receivedBytes
+      this.movedMs = now
+    }
+    const pace = {
+      ageMs: now - this.startedMs - this.pausesMs,
+      quietMs: now - this.movedMs,
+      pausedMs: this.pausedMs,
+      receivedBytes: this.receivedBytes,
+    }
+    const verdict = judgeBody(pace, this.exchange.listener.settings)
+    if (verdict.is === "stalled") this.stalled(verdict.problem)
+    else if (verdict.is === "unread") this.exchange.cut()
+    else this.renew(now)
+  }
+
+  private renew(now: number): void {
+    if (now - this.renewedMs < RENEW_AFTER_MS) return
+    this.renewedMs = now
+    this.exchange.renewTimer()
+  }
+
+  private receive(buffer: ArrayBuffer, last: boolean): void {
+    const { ticks } = this.exchange.listener
+    const flaw = last ? undefined : this.pieces.take(buffer.byteLength, ticks.current)
+    if (flaw !== undefined) return this.scattered(flaw)
+    if (this.exchange.done || this.failure !== undefined) return
+    this.receivedBytes += buffer.byteLength
+    if (this.receivedBytes > this.limitBytes) return this.tooLarge()
+    if (buffer.byteLength > 0) this.buffer.add(buffer)
+    if (last) {
+      this.ended = true
+      // A pause that outlasts the body ends with a resume, which starts uWS's timer anew and for good: see `sweep`.
+      if (!this.paused) this.exchange.listener.deadlines.unwatch(this)
+    }
+    if (last || this.buffer.takeableBytes >= wakeBytes) this.wake()
+    else this.wakeAfterwards()
+    if (!last && this.buffer.takeableBytes >= this.exchange.listener.settings.bodyBufferBytes) this.stop()
+    if (last && this.onEnd !== undefined) this.onEnd()
+  }
+
+  private take(): NonEmptyReadonlyArray<Uint8Array> {
+    const taken = this.buffer.take()
+    this.resumeWhenRead()
+    return taken
+  }
+
+  private async takeSpilled(): Promise<ReadonlyArray<Uint8Array>> {
+    const pieces = await this.buffer.takeSpilled()
+    // The connection stays paused, and yet its handler reads.
+    this.pausedMs = 0
+    this.resumeWhenRead()
+    return pieces
+  }
+
+  private resumeWhenRead(): void {
+    const { bodyBufferBytes } = this.exchange.listener.settings
+    if (!this.buffer.spilled && this.buffer.takeableBytes < bodyBufferBytes) this.resume()
+  }
+
+  private wake(): void {
+    this.waiter?.()
+  }
+
+  private wakeAfterwards(): void {
+    if (this.wakes || this.waiter === undefined) return
+    this.wakes = true
+    this.exchange.listener.ticks.afterwards(() => {
+      this.wakes = false
+      this.wake()
+    })
+  }
+
+  /** Called inside uWS's callback, and again for every further piece of the same read. */
+  private scattered(problem: string): void {
+    const { exchange } = this
+    if (exchange.done) return endLinger(exchange)
+    if (this.failure === "Scattered") return
+    this.failure = "Scattered"
+    exchange.listener.counters.bodiesScattered++
+    this.end(() => refuseAtOnce(exchange, 400, `body: ${problem}`))
+  }
+
+  private tooLarge(): void {
+    if (this.failure !== undefined) return
+    this.failure = "TooLarge"
+    this.exchange.listener.counters.bodiesTooLarge++
+    this.exchange.listener.deadlines.unwatch(this)
+    this.buffer.drop()
+    this.stop()
+    this.wake()
+  }
+
+  private stalled(problem: string): void {
+    this.failure = "Stalled"
+    this.exchange.listener.counters.bodiesStalled++
+    this.end(() => refuse(this.exchange, 408, `body: ${problem}`))
+  }
+
+  /** Answers in the handler's place. */
+  private end(answer: () => void): void {
+    // In this order: the interrupted handler's own answer has to find the exchange done, and a reader that cannot be
+    // interrupted is woken last.
+    const { waiter } = this
+    this.waiter = undefined
+    if (this.exchange.headSent) this.exchange.close()
+    else answer()
+    this.exchange.interrupt()
+    waiter?.()
+  }
+}

@@ -1,0 +1,91 @@
+// Reads the model catalog, a JSON file, and refuses one that is wrong: every mistake of it with its line, at once. Where an
+// entry's weights are, and whether they are sound, is ModelFiles' subject. Called by serve, check and the models commands.
+import { Effect, Result, Schema } from "effect"
+import { draftMistakes } from "#domain/models/ModelDrafts.ts"
+import { Catalog } from "#domain/models/ModelEntry.ts"
+import { aliasMistakes } from "#domain/models/ModelNames.ts"
+import type { JsonPlaces } from "#store/files/JsonPlaces.ts"
+import { firstOf, type Owner, readOperatorFile } from "#store/files/OperatorFile.ts"
+import { decodeStrictly, type Mistake } from "#store/files/SchemaMistakes.ts"
+import { entryMistakes, folderMistakes } from "./CatalogEntry.ts"
+
+export class BadCatalog extends Schema.TaggedError<BadCatalog>()("BadCatalog", {
+  path: Schema.String,
+  problem: Schema.String,
+  /** Of a catalog that is refused: a line for each mistake, as an operator reads it. */
+  lines: Schema.optionalKey(Schema.Array(Schema.String)),
+}) {
+  override get message(): string {
+    return this.lines === undefined ? `catalog ${this.path}: ${this.problem}` : firstOf(this.lines)
+  }
+
+  /** Of a command that it ends: a wrong file is an operator's mistake, like wrong usage. */
+  get exitStatus(): number {
+    return this.lines === undefined ? 1 : 2
+  }
+}
+
+/** The entry's id where it has one that can be shown, else its place in the list. */
+const modelOf: Owner = (value, path) => {
+  const [models, index] = path
+  if (models !== "models" || typeof index !== "number") return undefined
+  const entry = entriesOf(value)[index]
+  const id = typeof entry === "object" && entry !== null && "id" in entry ? entry.id : undefined
+  const isShown = typeof id === "string" && /^[\x21-\x7e]{1,128}$/.test(id)
+  return { name: isShown ? id : `models[${index}]`, depth: 2 }
+}
+
+const entriesOf = (value: unknown): ReadonlyArray<unknown> => {
+  const models = typeof value === "object" && value !== null && "models" in value ? value.models : undefined
+  return Array.isArray(models) ? models : []
+}
+
+const idsTwice = (json: JsonPlaces, entries: ReadonlyArray<unknown>): ReadonlyArray<Mistake> => {
+  const first = new Map<unknown, number>()
+  return entries.flatMap((entry, index) => {
+    const id = typeof entry === "object" && entry !== null && "id" in entry ? entry.id : undefined
+    const earlier = first.get(id)
+    if (typeof id !== "string" || earlier === undefined) {
+      first.set(id, index)
+      return []
+    }
+    const { line } = json.placeOfValue(["models", earlier, "id"])
+    const problem = `${JSON.stringify(id)} is also the id of the model on line ${line}`
+    return [{ path: ["models", index, "id"], problem }]
+  })
+}
+
+const inEntry = (index: number, mistakes: ReadonlyArray<Mistake>): ReadonlyArray<Mistake> =>
+  mistakes.map((mistake) => ({ ...mistake, path: ["models", index, ...mistake.path] }))
+
+const check = (path: string, regions: ReadonlyArray<string> | undefined) => (json: JsonPlaces) =>
+  Effect.promise(async (): Promise<Result.Result<Catalog, ReadonlyArray<Mistake>>> => {
+    const entries = entriesOf(json.value)
+    const folders = await folderMistakes(path, entries)
+    const decoded = decodeStrictly(Catalog, json.value)
+    const isEmpty = Result.isSuccess(decoded) && entries.length === 0
+    const mistakes = [
+      ...(Result.isFailure(decoded) ? decoded.failure : []),
+      ...(isEmpty ? [{ path: ["models"], problem: "the catalog has no model" }] : []),
+      ...idsTwice(json, entries),
+      ...(Result.isSuccess(decoded) ? aliasMistakes(decoded.success.models) : []),
+      ...(Result.isSuccess(decoded) ? draftMistakes(decoded.success.models) : []),
+      ...entries.flatMap((entry, index) =>
+        inEntry(index, [...entryMistakes(entry, regions), ...(folders[index] ?? [])]),
+      ),
+    ]
+    return mistakes.length === 0 ? decoded : Result.fail(mistakes)
+  })
+
+/**
+ * The catalog, or every mistake in it. `regions` are the region codes that entries may name; they are not checked where it
+ * is absent.
+ */
+export const readCatalog = (
+  path: string,
+  regions?: ReadonlyArray<string>,
+): Effect.Effect<Catalog, BadCatalog> =>
+  Effect.mapError(
+    readOperatorFile(path, "catalog file", modelOf, check(path, regions)),
+    (lines) => new BadCatalog({ path, problem: "is refused", lines }),
+  )

@@ -1,0 +1,189 @@
+// Whether a GGUF file is whole and what it is, from its header alone: magic, version, metadata, tensor table, and that the
+// file is as long as its tensors need. Called by WeightCheck. Reads some megabytes at most, in pieces; never tensors.
+import { EndOfFile, FileReader } from "#store/files/FileReader.ts"
+
+/** What the header says. */
+export interface GgufFacts {
+  /** `general.architecture`; undefined where the file names none. */
+  readonly architecture: string | undefined
+  /** `general.type`, e.g. `model`, `adapter`, `mmproj`. */
+  readonly type: string | undefined
+  /** Files that the model is split into. */
+  readonly parts: number
+  readonly tensors: number
+}
+
+export type GgufFinding = GgufFacts | { readonly problem: string }
+
+/** Values in a block, bytes of a block, by ggml's type number. Of a type that is not listed the size is not known. */
+const blockOf: Readonly<Record<number, readonly [values: number, bytes: number]>> = {
+  0: [1, 4],
+  1: [1, 2],
+  2: [32, 18],
+  3: [32, 20],
+  6: [32, 22],
+  7: [32, 24],
+  8: [32, 34],
+  9: [32, 36],
+  10: [256, 84],
+  11: [256, 110],
+  12: [256, 144],
+  13: [256, 176],
+  14: [256, 210],
+  15: [256, 292],
+  16: [256, 66],
+  17: [256, 74],
+  18: [256, 98],
+  19: [256, 50],
+  20: [32, 18],
+  21: [256, 110],
+  22: [256, 82],
+  23: [256, 136],
+  24: [1, 1],
+  25: [1, 2],
+  26: [1, 4],
+  27: [1, 8],
+  28: [1, 8],
+  29: [256, 56],
+  30: [1, 2],
+  34: [256, 54],
+  35: [256, 66],
+  39: [32, 17],
+}
+
+/** Bytes of a metadata value by its type; strings (8) and arrays (9) have a length of their own. */
+const valueBytes: Readonly<Record<number, number>> = {
+  0: 1,
+  1: 1,
+  2: 2,
+  3: 2,
+  4: 4,
+  5: 4,
+  6: 4,
+  7: 1,
+  10: 8,
+  11: 8,
+  12: 8,
+}
+const stringType = 8
+const arrayType = 9
+
+/** Bounds that no real file comes near; beyond them the header is damaged. */
+const maxKeys = 100_000
+const maxTensors = 1_000_000
+const maxDimensions = 8
+const maxNesting = 4
+/** A key, an architecture or a tensor name. */
+const maxNameBytes = 1_024
+
+class Damaged extends Error {}
+
+const damaged = (what: string): Damaged => new Damaged(`its ${what} is damaged`)
+
+const shortString = async (reader: FileReader, what: string): Promise<string> => {
+  const length = await reader.uint64()
+  if (length > maxNameBytes) throw damaged(what)
+  return (await reader.bytes(length)).toString("utf8")
+}
+
+const skipString = async (reader: FileReader): Promise<void> => {
+  const length = await reader.uint64()
+  if (length > reader.sizeBytes) throw new EndOfFile(reader.position + length)
+  reader.skip(length)
+}
+
+const skipValue = async (reader: FileReader, type: number, depth = 0): Promise<void> => {
+  if (type === stringType) return skipString(reader)
+  if (type === arrayType) {
+    const of = await reader.uint32()
+    const length = await reader.uint64()
+    const fixed = valueBytes[of]
+    if (fixed !== undefined) {
+      if (length * fixed > reader.sizeBytes) throw new EndOfFile(reader.position + length * fixed)
+      return reader.skip(length * fixed)
+    }
+    if (depth === maxNesting) throw damaged("metadata")
+    // Each of its values takes a byte at least.
+    if (length > reader.sizeBytes) throw new EndOfFile(reader.position + length)
+    for (let n = 0; n < length; n++) await skipValue(reader, of, depth + 1)
+    return
+  }
+  const fixed = valueBytes[type]
+  if (fixed === undefined) throw damaged("metadata")
+  reader.skip(fixed)
+}
+
+/** Metadata that matters here; the rest is passed over. */
+const readMetadata = async (reader: FileReader, keys: number) => {
+  const texts = new Map<string, string>()
+  let alignment = 32
+  let parts = 1
+  for (let n = 0; n < keys; n++) {
+    const key = await shortString(reader, "metadata")
+    const type = await reader.uint32()
+    if (type === stringType && (key === "general.architecture" || key === "general.type"))
+      texts.set(key, await shortString(reader, "metadata"))
+    else if (type === 4 && key === "general.alignment") alignment = await reader.uint32()
+    else if (type === 2 && key === "split.count") parts = (await reader.bytes(2)).readUInt16LE()
+    else await skipValue(reader, type)
+  }
+  if (alignment === 0 || alignment > 1 << 20) throw damaged("metadata")
+  return {
+    architecture: texts.get("general.architecture"),
+    type: texts.get("general.type"),
+    alignment,
+    parts,
+  }
+}
+
+/** Where the last tensor ends, counted from where tensors begin. */
+const readTensors = async (reader: FileReader, tensors: number): Promise<number> => {
+  let endBytes = 0
+  for (let n = 0; n < tensors; n++) {
+    await shortString(reader, "tensor table")
+    const dimensions = await reader.uint32()
+    if (dimensions > maxDimensions) throw damaged("tensor table")
+    let values = 1
+    for (let d = 0; d < dimensions; d++) values *= await reader.uint64()
+    const block = blockOf[await reader.uint32()]
+    const offset = await reader.uint64()
+    const sizeBytes = block === undefined ? 0 : Math.ceil(values / block[0]) * block[1]
+    endBytes = Math.max(endBytes, offset + sizeBytes)
+  }
+  return endBytes
+}
+
+const cutShort = (sizeBytes: number, neededBytes: number): string =>
+  `is cut short: it has ${sizeBytes} bytes and needs ${neededBytes}`
+
+const read = async (reader: FileReader): Promise<GgufFinding> => {
+  if (reader.sizeBytes === 0) return { problem: "is empty" }
+  const magic = await reader.bytes(4)
+  if (magic.toString("latin1") !== "GGUF") return { problem: "is not a GGUF file" }
+  const version = await reader.uint32()
+  if (version === 0x03000000) return { problem: "is a big-endian GGUF file, which is not supported" }
+  if (version !== 2 && version !== 3)
+    return { problem: `is a GGUF file of version ${version}; 2 and 3 are known` }
+  const tensors = await reader.uint64()
+  const keys = await reader.uint64()
+  if (keys > maxKeys || tensors > maxTensors) throw damaged("header")
+  const { alignment, ...facts } = await readMetadata(reader, keys)
+  const tensorBytes = await readTensors(reader, tensors)
+  const begin = Math.ceil(reader.position / alignment) * alignment
+  const neededBytes = tensors === 0 ? reader.position : begin + tensorBytes
+  if (neededBytes > reader.sizeBytes) return { problem: cutShort(reader.sizeBytes, neededBytes) }
+  return { ...facts, tensors }
+}
+
+/** What the file is, or what is wrong with it in words that follow its name. Fails as the file system does. */
+export const checkGguf = (path: string): Promise<GgufFinding> =>
+  FileReader.over(path, async (reader) => {
+    try {
+      return await read(reader)
+    } catch (cause) {
+      if (cause instanceof EndOfFile)
+        return { problem: `is cut short: it ends inside its header, at ${reader.sizeBytes} bytes` }
+      if (cause instanceof Damaged) return { problem: cause.message }
+      throw cause
+    }
+  })

@@ -1,0 +1,73 @@
+// Finds and checks the weight files that catalog entries name, and decides which entries a region deploys: what the
+// registry starts, and what a reload applies. Called by serve and check, by the models commands and before each load. A file
+// that is missing or damaged is noted in the deployment, so that the node starts and serves its other models.
+import { dirname, isAbsolute, join } from "node:path"
+import { Effect } from "effect"
+import type { Deployment, FileVersion } from "#actors/model/ModelRegistry.ts"
+import { hubScheme, parseHubFile } from "#domain/models/HubFile.ts"
+import { isDeployedIn, type ModelEntry } from "#domain/models/ModelEntry.ts"
+import { BadCatalog, readCatalog } from "./CatalogFile.ts"
+import { checkWeight } from "./WeightCheck.ts"
+import { keptPath, pulled } from "./Weights.ts"
+
+/**
+ * Where an entry's files are, and what is wrong with them (`problem`). The SHA-256 of a local file is computed where the
+ * catalog names one; that of a pulled file was checked when it came. `weightsDir` is where pulled files are; a file that
+ * is not there yet is listed in `missing`.
+ */
+export const locate = (
+  catalogPath: string,
+  entry: ModelEntry,
+  weightsDir?: string,
+): Effect.Effect<Deployment, BadCatalog> =>
+  Effect.gen(function* () {
+    const files: Record<string, string> = {}
+    const versions: Record<string, FileVersion> = {}
+    const missing: Array<string> = []
+    const problems: Array<string> = []
+    let sizeBytes = 0
+    const check = Effect.fnUntraced(function* (role: string, source: string, path: string, sha256?: string) {
+      const checked = yield* Effect.promise(() => checkWeight({ entry, role, path, sha256 }))
+      files[role] = path
+      if (checked.version !== undefined) versions[role] = checked.version
+      sizeBytes += checked.version?.sizeBytes ?? 0
+      if (checked.problem !== undefined) problems.push(`${role}: ${source} ${checked.problem}`)
+    })
+    for (const [role, { sha256, source }] of Object.entries(entry.files)) {
+      if (!source.startsWith(hubScheme)) {
+        yield* check(role, source, isAbsolute(source) ? source : join(dirname(catalogPath), source), sha256)
+        continue
+      }
+      const file = parseHubFile(source)
+      if (file === undefined) {
+        const problem = `${entry.id}: ${role}: ${source} is not hf:owner/repo@commit/file`
+        return yield* new BadCatalog({ path: catalogPath, problem })
+      }
+      const record = yield* Effect.promise(async () =>
+        weightsDir === undefined ? undefined : await pulled(weightsDir, file),
+      )
+      if (weightsDir === undefined || record === undefined || record.sha256 !== (sha256 ?? record.sha256))
+        missing.push(source)
+      else {
+        yield* check(role, source, keptPath(weightsDir, file))
+        versions[role] = record
+      }
+    }
+    const problem = problems.join("; ")
+    return { entry, files, versions, sizeBytes, missing, ...(problem === "" ? {} : { problem }) }
+  })
+
+/** The deployments of a region's node. `regions` are the codes that entries may name; unchecked where absent. */
+export const deployments = (
+  catalogPath: string,
+  region: string,
+  weightsDir?: string,
+  regions?: ReadonlyArray<string>,
+): Effect.Effect<ReadonlyArray<Deployment>, BadCatalog> =>
+  Effect.gen(function* () {
+    const { models } = yield* readCatalog(catalogPath, regions)
+    return yield* Effect.forEach(
+      models.filter((entry) => isDeployedIn(entry, region)),
+      (entry) => locate(catalogPath, entry, weightsDir),
+    )
+  })

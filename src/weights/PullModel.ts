@@ -1,0 +1,52 @@
+// Pulls all hub files of one catalog entry, one after the other. Called by the models command and by the node's own pulls.
+import { Effect, type Scope } from "effect"
+import { hubScheme, parseHubFile } from "#domain/models/HubFile.ts"
+import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { BadCatalog } from "./CatalogFile.ts"
+import type { PullSettings, PullWatcher } from "./Download.ts"
+import type { PullError } from "./PullErrors.ts"
+import { type Pulled, pullFile } from "./PullFile.ts"
+
+export interface PulledFile extends Pulled {
+  readonly role: string
+  readonly source: string
+}
+
+/** Where an entry is from, and what is to be done with it. */
+export interface ModelPull {
+  /** Path of the catalog, for errors. */
+  readonly catalog: string
+  readonly entry: ModelEntry
+  readonly settings: PullSettings
+  /** Who watches a file, given its name without folders; until the scope closes. */
+  readonly watch: (name: string) => Effect.Effect<PullWatcher, never, Scope.Scope>
+}
+
+const filesOf = (catalog: string, entry: ModelEntry) =>
+  Effect.forEach(
+    Object.entries(entry.files).filter(([, { source }]) => source.startsWith(hubScheme)),
+    ([role, { sha256, source }]) => {
+      const file = parseHubFile(source)
+      const problem = `${entry.id}: ${role}: ${source} is not hf:owner/repo@commit/file`
+      return file === undefined
+        ? Effect.fail(new BadCatalog({ path: catalog, problem }))
+        : Effect.succeed({ role, source, sha256, file })
+    },
+  )
+
+/** What it pulled or found there; nothing of an entry whose files are all local. */
+export const pullModel = ({
+  catalog,
+  entry,
+  settings,
+  watch,
+}: ModelPull): Effect.Effect<ReadonlyArray<PulledFile>, BadCatalog | PullError> =>
+  Effect.flatMap(filesOf(catalog, entry), (files) =>
+    Effect.forEach(files, ({ file, role, sha256, source }) =>
+      watch(file.path.slice(file.path.lastIndexOf("/") + 1)).pipe(
+        Effect.flatMap((watcher) => pullFile(file, sha256, settings, watcher)),
+        Effect.scoped,
+        Effect.map((pulled): PulledFile => ({ role, source, ...pulled })),
+      ),
+    ),
+  )

@@ -1,0 +1,167 @@
+// What is wrong with one weight file of a catalog entry, found without loading it: not there, cut short, of another format
+// or kind than the entry's, or another file than the catalog's SHA-256 says. Called by ModelFiles at the node's start and
+// before every load.
+import { open, stat } from "node:fs/promises"
+import { basename, dirname, join } from "node:path"
+import type { FileVersion } from "#actors/model/ModelRegistry.ts"
+import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { sumOf } from "#store/files/FileSums.ts"
+import { checkGguf, type GgufFacts } from "./GgufCheck.ts"
+import { checkOnnx, type ExternalData } from "./OnnxCheck.ts"
+
+export interface WeightToCheck {
+  readonly entry: Pick<ModelEntry, "adapter" | "kind">
+  readonly role: string
+  /** Absolute. */
+  readonly path: string
+  /** What the file must have, lower-case hex; absent: it is not computed. */
+  readonly sha256?: string | undefined
+}
+
+/** Architectures that are not text models, by what they are. From llama.cpp's and stable-diffusion.cpp's own names. */
+const otherArchitectures: Readonly<Record<string, string>> = {
+  clip: "an image or audio encoder",
+  mmproj: "an image or audio encoder",
+  whisper: "a transcription model",
+  bert: "an embedding model",
+  "nomic-bert": "an embedding model",
+  "nomic-bert-moe": "an embedding model",
+  "modern-bert": "an embedding model",
+  "neo-bert": "an embedding model",
+  "jina-bert-v2": "an embedding model",
+  "jina-bert-v3": "an embedding model",
+  "gemma-embedding": "an embedding model",
+  "llama-embed": "an embedding model",
+  t5encoder: "a text encoder",
+  "wavtokenizer-dec": "a sound decoder",
+  flux: "an image model",
+  sd1: "an image model",
+  sd3: "an image model",
+  sdxl: "an image model",
+}
+
+const otherTypes: Readonly<Record<string, string>> = {
+  adapter: "an adapter to another model",
+  mmproj: "an image or audio encoder",
+  imatrix: "an importance matrix",
+  vocab: "a vocabulary without weights",
+}
+
+type Format = "gguf" | "onnx"
+
+/** What the adapter will read the file as; undefined for small files that it parses itself. */
+const formatOf = ({ entry, path, role }: WeightToCheck): Format | undefined => {
+  const isGraphs = entry.adapter.endsWith("-onnx")
+  if (entry.adapter === "llama-gguf" && role === "weights") return "gguf"
+  if (path.endsWith(".onnx")) return "onnx"
+  return path.endsWith(".gguf") ? (isGraphs ? "onnx" : "gguf") : undefined
+}
+
+/** The format that the first bytes show. */
+const shownFormat = async (path: string): Promise<string | undefined> => {
+  const file = await open(path, "r")
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(16), 0, 16, 0)
+    const head = buffer.subarray(0, bytesRead)
+    if (head.subarray(0, 4).toString("latin1") === "GGUF") return "a GGUF file"
+    // Field 1 (ir_version) as a number, then a later field: how every exporter begins an ONNX model.
+    if (head[0] === 0x08 && head[1]! < 0x20 && [0x12, 0x3a].includes(head[2] ?? 0)) return "an ONNX model"
+    if (head.subarray(0, 2).toString("latin1") === "PK") return "a ZIP archive"
+    if (/^version https:/.test(head.toString("latin1"))) return "a Git LFS pointer instead of the file"
+    return undefined
+  } finally {
+    await file.close()
+  }
+}
+
+const otherKind = ({ architecture, type }: GgufFacts): string | undefined => {
+  const named = architecture === undefined ? undefined : otherArchitectures[architecture]
+  if (named !== undefined) return `${architecture}, ${named}`
+  const typed = type === undefined ? undefined : otherTypes[type]
+  return typed === undefined ? undefined : `${architecture ?? "unnamed"}, ${typed}`
+}
+
+/** `NAME-00001-of-00003.gguf`: the other parts lie beside it under these names. */
+const missingParts = async (path: string, parts: number): Promise<string | undefined> => {
+  const name = /^(.*)-\d{5}-of-(\d{5})\.gguf$/.exec(basename(path))
+  if (parts <= 1) return undefined
+  if (name === null) return `is one of ${parts} parts, but its name does not end with -00001-of-0000N.gguf`
+  for (let n = 1; n <= parts; n++) {
+    const part = `${name[1]}-${String(n).padStart(5, "0")}-of-${name[2]}.gguf`
+    const found = await checkGguf(join(dirname(path), part)).catch(() => ({ problem: "is not there" }))
+    if ("problem" in found) return `is one of ${parts} parts, and ${part} ${found.problem}`
+  }
+  return undefined
+}
+
+const ggufProblem = async ({ entry, path, role }: WeightToCheck): Promise<string | undefined> => {
+  const found = await checkGguf(path)
+  if ("problem" in found) return found.problem
+  const other = role === "weights" && entry.kind === "text" ? otherKind(found) : undefined
+  if (other !== undefined) return `is a GGUF of architecture ${other}, but the entry's kind is ${entry.kind}`
+  if (found.tensors === 0) return "has no tensors"
+  return missingParts(path, found.parts)
+}
+
+const dataProblem = async (path: string, { location, neededBytes }: ExternalData) => {
+  // A location that leaves the model's folder is refused by ONNX Runtime.
+  if (location === "" || location.startsWith("/") || location.split(/[\\/]/).includes(".."))
+    return "names its external data by a path outside of its folder"
+  const info = await stat(join(dirname(path), location)).catch(() => undefined)
+  if (info === undefined) return `needs ${location} beside it, which is not there`
+  return info.size < neededBytes
+    ? `needs ${location} beside it, which is cut short: it has ${info.size} bytes and needs ${neededBytes}`
+    : undefined
+}
+
+const onnxProblem = async ({ path }: WeightToCheck): Promise<string | undefined> => {
+  const found = await checkOnnx(path)
+  if ("problem" in found) return found.problem
+  for (const data of found.externalData) {
+    const problem = await dataProblem(path, data)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+const contentProblem = async (weight: WeightToCheck): Promise<string | undefined> => {
+  const format = formatOf(weight)
+  if (format === undefined) return undefined
+  const wanted = format === "gguf" ? "a GGUF file" : "an ONNX model"
+  const shown = await shownFormat(weight.path)
+  if (shown !== undefined && shown !== wanted)
+    return `is ${shown}, but the adapter ${weight.entry.adapter} reads ${wanted} here`
+  return format === "gguf" ? ggufProblem(weight) : onnxProblem(weight)
+}
+
+const codeOf = (cause: unknown): string => (cause as NodeJS.ErrnoException).code ?? "unknown error"
+
+export interface CheckedWeight {
+  /** In words that follow the file's name; undefined where nothing is wrong. */
+  readonly problem: string | undefined
+  /** What the file is now, with its sum where that was computed; undefined where there is none. */
+  readonly version: FileVersion | undefined
+}
+
+export const checkWeight = async (weight: WeightToCheck): Promise<CheckedWeight> => {
+  const { path, sha256 } = weight
+  let version: FileVersion | undefined
+  try {
+    const info = await stat(path)
+    version = { sizeBytes: info.size, modifiedMs: info.mtimeMs, sha256: undefined }
+    if (info.isDirectory()) {
+      const needsFile = formatOf(weight) !== undefined || sha256 !== undefined
+      return { problem: needsFile ? "is a folder, not a file" : undefined, version }
+    }
+    const problem = await contentProblem(weight)
+    if (problem !== undefined || sha256 === undefined) return { problem, version }
+    const actual = await sumOf(path, info)
+    return {
+      problem: actual === sha256 ? undefined : `has SHA-256 ${actual}, the catalog says ${sha256}`,
+      version: { ...version, sha256: actual },
+    }
+  } catch (cause) {
+    const code = codeOf(cause)
+    return { problem: code === "ENOENT" ? "is not there" : `cannot be read (${code})`, version }
+  }
+}

@@ -1,0 +1,48 @@
+// Which folders the sources really are in and which they import, read from the files.
+import { readdirSync, readFileSync } from "node:fs"
+import { dirname, join, relative, resolve } from "node:path"
+import { fileURLToPath } from "node:url"
+import packageJson from "../../package.json" with { type: "json" }
+
+export const root = fileURLToPath(new URL("../..", import.meta.url))
+
+const sourcesIn = (folder: string): ReadonlyArray<string> =>
+  readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => join(folder, name))
+
+/** Paths of all TypeScript files of the product, from the repository's root. */
+export const sourceFiles = (): ReadonlyArray<string> => ["src", "actors", "engines"].flatMap(sourcesIn)
+
+export const textOf = (path: string): string => readFileSync(join(root, path), "utf8")
+
+/** What a file imports, as written. */
+export const specifiersOf = (path: string): ReadonlyArray<string> =>
+  [...textOf(path).matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g)].flatMap(([, target]) => target ?? [])
+
+const aliases: ReadonlyArray<readonly [string, string]> = Object.entries(packageJson.imports).map(
+  ([name, target]) => [name.slice(0, -1), target.slice(2, -1)],
+)
+
+/** The repository path an import leads to; undefined for a package. */
+const targetOf = (path: string, specifier: string): string | undefined => {
+  if (specifier.startsWith(".")) return relative(root, resolve(root, dirname(path), specifier))
+  const alias = aliases.find(([name]) => specifier.startsWith(name))
+  return alias === undefined ? undefined : alias[1] + specifier.slice(alias[0].length)
+}
+
+/** One import of a file in another folder. */
+export interface Arrow {
+  readonly path: string
+  readonly target: string
+}
+
+/** All imports of source files that leave their folder; package.json is no folder's. */
+export const arrowsOf = (paths: ReadonlyArray<string>): ReadonlyArray<Arrow> =>
+  paths.flatMap((path) =>
+    specifiersOf(path).flatMap((specifier) => {
+      const target = targetOf(path, specifier)
+      if (target === undefined || !target.endsWith(".ts") || dirname(target) === dirname(path)) return []
+      return [{ path, target }]
+    }),
+  )
