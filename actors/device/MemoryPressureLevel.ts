@@ -1,39 +1,39 @@
-// Where the node stands on the ladder of domain/MemoryLadder: asked by whoever admits work, told by MemoryWatch. A node
+// Where the node stands on the ladder of domain/MemoryPressureLevel: asked by whoever admits work, told by MemoryWatch. A node
 // without a watch is calm.
 import { Context, Effect, Layer, Option } from "effect"
-import { isAtLeast, nextRung, type Rung } from "#domain/models/MemoryLevel.ts"
+import { isAtLeast, type MemoryLevel, nextLevel } from "#domain/models/MemoryLevel.ts"
 import { MemoryPressure } from "#domain/wire/Errors.ts"
 import * as Tree from "../Tree.ts"
 
-interface MemoryLadderShape {
-  readonly rung: () => Rung
+interface MemoryPressureLevelShape {
+  readonly rung: () => MemoryLevel
   /** Share of the memory budget that was last seen in use. */
   readonly share: () => number
-  readonly observe: (share: number) => Rung
+  readonly observe: (share: number) => MemoryLevel
 }
 
-const make = (): MemoryLadderShape => {
-  let rung: Rung = "calm"
+const make = (): MemoryPressureLevelShape => {
+  let rung: MemoryLevel = "calm"
   let share = 0
   return {
     rung: () => rung,
     share: () => share,
     observe: (seen) => {
       share = seen
-      rung = nextRung(rung, seen)
+      rung = nextLevel(rung, seen)
       return rung
     },
   }
 }
 
-export class MemoryLadder extends Context.Service<MemoryLadder, MemoryLadderShape>()(
-  "edgewise/actors/MemoryLadder",
+export class MemoryPressureLevel extends Context.Service<MemoryPressureLevel, MemoryPressureLevelShape>()(
+  "edgewise/actors/MemoryPressureLevel",
 ) {
-  static readonly layer = Layer.sync(MemoryLadder, make)
+  static readonly layer = Layer.sync(MemoryPressureLevel, make)
 }
 
-const refuseFrom = (rung: Rung): Effect.Effect<void, MemoryPressure> =>
-  Effect.flatMap(Effect.serviceOption(MemoryLadder), (ladder) =>
+const refuseFrom = (rung: MemoryLevel): Effect.Effect<void, MemoryPressure> =>
+  Effect.flatMap(Effect.serviceOption(MemoryPressureLevel), (ladder) =>
     Option.isSome(ladder) && isAtLeast(ladder.value.rung(), rung)
       ? Effect.fail(new MemoryPressure({ retryAfterMs: Tree.pressureRetryMs }))
       : Effect.void,

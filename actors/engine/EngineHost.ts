@@ -1,5 +1,5 @@
 // Owns one model's engine: starts its process, notices its death, starts it again. What is asked of the engine goes through
-// EngineRequests, from any fiber. Knows nothing of HTTP or accounts. The Model actor makes one host per load and closes
+// SlotScheduler, from any fiber. Knows nothing of HTTP or accounts. The Model actor makes one host per load and closes
 // its scope to unload.
 
 import { Cause, Deferred, Effect, Schema, type Scope } from "effect"
@@ -20,7 +20,7 @@ import type { EngineOutput } from "./EngineOutput.ts"
 import * as EngineProcess from "./EngineProcess.ts"
 import type { Listener, RunError, RunOptions } from "./EngineRequest.ts"
 import { ModelMeters } from "./ModelMeters.ts"
-import { EngineRequests, type RequestGauges } from "./SlotScheduler.ts"
+import { type RequestGauges, SlotScheduler } from "./SlotScheduler.ts"
 
 export interface HostOptions {
   readonly entry: ModelEntry
@@ -88,7 +88,7 @@ export class EngineHost {
   private readonly options: HostOptions
   private readonly entry: ModelEntry
   private readonly meters: ModelMeters
-  private readonly requests: EngineRequests
+  private readonly requests: SlotScheduler
   private readonly firstAnswer = Deferred.makeUnsafe<EngineFacts, ModelUnavailable>()
   private process: EngineProcess.EngineProcess | undefined
   private ready = false
@@ -109,7 +109,7 @@ export class EngineHost {
     this.options = options
     this.entry = options.entry
     this.meters = options.meters ?? new ModelMeters()
-    this.requests = new EngineRequests({
+    this.requests = new SlotScheduler({
       entry: options.entry,
       meters: this.meters,
       ...(options.suspects === undefined ? {} : { suspects: options.suspects }),
@@ -145,7 +145,7 @@ export class EngineHost {
     }
   }
 
-  /** See EngineRequests. */
+  /** See SlotScheduler. */
   isContended(user: string): boolean {
     return this.requests.isContended(user)
   }
@@ -190,7 +190,7 @@ export class EngineHost {
     return options.spec.trial?.narrows === true ? narrowThreads(all) : all
   }
 
-  /** Runs one request to its end, see EngineRequests. */
+  /** Runs one request to its end, see SlotScheduler. */
   run<Started, Unit, End>(
     request: unknown,
     listener: Listener<Started, Unit>,

@@ -6,7 +6,7 @@ import { Worker } from "node:worker_threads"
 import { Context, Deferred, Effect, type Scope } from "effect"
 import { launch } from "#confine/Launch.ts"
 import { Room } from "#confine/Room.ts"
-import { CompiledCode, compiledCodeEnvironment } from "#domain/models/CompileCache.ts"
+import { CompileCache, compiledCodeEnvironment } from "#domain/models/CompileCache.ts"
 import { exceptionReason } from "#domain/process/PlainLine.ts"
 import { CurrentProcessHome, type ProcessHome } from "#domain/process/ProcessHome.ts"
 import type { FromEngine, ToEngine } from "#engines/protocol/EngineProtocol.ts"
@@ -195,7 +195,7 @@ export const start = (options: EngineProcessOptions): Effect.Effect<EngineProces
   Effect.acquireRelease(
     Effect.gen(function* () {
       if (options.isolation === "thread") return startThread(options)
-      const surroundings = { compiled: (yield* CompiledCode)(), home: yield* CurrentProcessHome }
+      const surroundings = { compiled: (yield* CompileCache)(), home: yield* CurrentProcessHome }
       return startProcess(options, surroundings)
     }),
     ({ done, handle }) =>

@@ -1,5 +1,5 @@
 // One request to an engine as its asker sees it: what it may ask for, what it is told, how it can fail. Types, and the
-// reading of what an engine says went wrong. Called by EngineRequests; the api listens and handles the errors.
+// reading of what an engine says went wrong. Called by SlotScheduler; the api listens and handles the errors.
 
 import type { Urgency } from "#domain/queues/WaitingLine.ts"
 import {

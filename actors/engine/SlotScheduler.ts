@@ -33,7 +33,7 @@ interface Job {
 /** From the most urgent to the least. */
 const urgencies: ReadonlyArray<Urgency> = ["live", "interactive", "background"]
 
-export interface EngineRequestsOptions {
+export interface SlotSchedulerOptions {
   readonly entry: ModelEntry
   readonly meters: ModelMeters
   /** Whose requests the model's engines crashed over. */
@@ -56,8 +56,8 @@ export interface RequestGauges {
   readonly slowestCancelMs: number
 }
 
-export class EngineRequests {
-  private readonly options: EngineRequestsOptions
+export class SlotScheduler {
+  private readonly options: SlotSchedulerOptions
   private readonly entry: ModelEntry
   private readonly meters: ModelMeters
   private readonly suspects: CrashSuspects
@@ -78,7 +78,7 @@ export class EngineRequests {
   /** What `onWork` was last told. */
   private worksAt: Urgency | undefined
 
-  constructor(options: EngineRequestsOptions) {
+  constructor(options: SlotSchedulerOptions) {
     this.options = options
     this.entry = options.entry
     this.meters = options.meters

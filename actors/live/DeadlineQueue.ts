@@ -14,7 +14,7 @@ interface Waiting {
   readonly wake: () => void
 }
 
-export class LiveTurns {
+export class DeadlineQueue {
   /** Sorted, the most urgent last. */
   private readonly line: Array<Waiting> = []
   private running = 0

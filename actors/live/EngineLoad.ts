@@ -42,7 +42,7 @@ export interface LoadSeed extends Omit<CaptionFacts, "seconds"> {
 const smoothed = (mean: number | undefined, value: number, weight: number): number =>
   mean === undefined ? value : mean + (value - mean) * weight
 
-export class LiveLoad {
+export class EngineLoad {
   private readonly seed: LoadSeed | undefined
   private readonly speakers = new Set<Speaker>()
   private readonly running: Record<LiveCall, number> = { closing: 0, caption: 0, final: 0 }
@@ -65,7 +65,7 @@ export class LiveLoad {
   }
 
   /** What a speaker costs. `captions`: the load of the engine that makes the captions, where that is another one. */
-  cost(captions: LiveLoad = this): LiveCost {
+  cost(captions: EngineLoad = this): LiveCost {
     const { closingMs = 0, seed } = this
     const closingShare = seed === undefined ? 0 : closingMs / 1000 / seed.closedSeconds
     return { captionMs: captions.windowMs, closingShare }
@@ -128,7 +128,7 @@ export class LiveLoad {
   }
 
   /** Share of the engine that the sessions take which speak now; 1 is all of it. */
-  share(nowMs: number, captions?: LiveLoad): number {
+  share(nowMs: number, captions?: EngineLoad): number {
     const windows = this.windowsOf(nowMs)
     const cost = this.cost(captions)
     return shareOfAll(
@@ -138,12 +138,12 @@ export class LiveLoad {
   }
 
   /** Seconds of audio until the session's next caption. */
-  paceSeconds({ windowSeconds }: Speaker, nowMs: number, captions?: LiveLoad): number {
+  paceSeconds({ windowSeconds }: Speaker, nowMs: number, captions?: EngineLoad): number {
     return paceOf(windowSeconds, this.windowsOf(nowMs), this.cost(captions))
   }
 
   /** How many speakers with captions every second the engine follows. */
-  speakersThatFit(captions?: LiveLoad): number {
+  speakersThatFit(captions?: EngineLoad): number {
     return speakersThatFit(1, this.cost(captions))
   }
 
@@ -154,7 +154,7 @@ export class LiveLoad {
   enter(
     speaker: Speaker,
     nowMs: number,
-    { captions, replaced }: { readonly replaced?: Speaker | undefined; readonly captions?: LiveLoad } = {},
+    { captions, replaced }: { readonly replaced?: Speaker | undefined; readonly captions?: EngineLoad } = {},
   ): boolean {
     // Sessions of the model that makes the captions work on it, too.
     const taken = captions === undefined ? 0 : captions.share(nowMs)

@@ -60,7 +60,7 @@ interface Step {
 const streamsPerSession = 2 ** 21
 let sessions = 0
 
-export class LiveHearing<E> {
+export class IncrementalTranscriber<E> {
   private readonly firstStream = streamsPerSession * sessions++
   private readonly audio: LiveAudio
   private readonly options: HearingOptions
@@ -124,7 +124,7 @@ export class LiveHearing<E> {
 
   /** Transcribes what is closed in the first `until` samples. Interrupting it loses one call at most. */
   close(until: number): Effect.Effect<void, E> {
-    return Effect.gen({ self: this }, function* (this: LiveHearing<E>) {
+    return Effect.gen({ self: this }, function* (this: IncrementalTranscriber<E>) {
       while (this.hasToClose(until)) {
         const { position } = this.closed
         const samples = this.audio.read(
@@ -142,7 +142,7 @@ export class LiveHearing<E> {
 
   /** What the first `until` samples say. */
   open(until: number, final: boolean): Effect.Effect<LiveHypothesis, E> {
-    return Effect.gen({ self: this }, function* (this: LiveHearing<E>) {
+    return Effect.gen({ self: this }, function* (this: IncrementalTranscriber<E>) {
       const drafts: Array<ReadonlyArray<number>> = []
       const closed = this.options.fromScratch ? this.start : this.closed
       let place = closed

@@ -1,7 +1,7 @@
 // Captions of the open part of a live session, by requests that an engine answers cheaply and inexactly. The final result
 // does not come from here. Audio is captioned in parts of a few seconds, cut at quiet places: a part that is full is
 // transcribed once more and kept, the newest one is transcribed again for every caption. When a piece has been closed, its
-// text replaces what was captioned of it. Called by LiveHearing; knows no clock, no socket and no session.
+// text replaces what was captioned of it. Called by IncrementalTranscriber; knows no clock, no socket and no session.
 import { Effect } from "effect"
 import { LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
 import { hypothesisOf, type LiveHypothesis } from "#domain/audio/LiveTranscript.ts"

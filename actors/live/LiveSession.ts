@@ -8,7 +8,7 @@ import { Effect, Fiber } from "effect"
 import { LISTEN_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/audio/Audio.ts"
 import { type LiveHypothesis, silence } from "#domain/audio/LiveTranscript.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
-import type { LiveHearing } from "./IncrementalTranscriber.ts"
+import type { IncrementalTranscriber } from "./IncrementalTranscriber.ts"
 import type { LiveAudio } from "./LiveAudio.ts"
 import { Signal } from "./Signal.ts"
 
@@ -24,7 +24,7 @@ export const idleMs = 60_000
 export const nextWindow = (total: number, windowSamples: number): number =>
   (Math.floor(total / windowSamples) + 1) * windowSamples
 
-export interface LiveWord {
+export interface FinalResult {
   readonly hypothesis: LiveHypothesis
   readonly end: LiveEnd
 }
@@ -44,7 +44,7 @@ export interface LiveReport {
 
 export class LiveSession<E> {
   private readonly audio: LiveAudio
-  private readonly hearing: LiveHearing<E>
+  private readonly hearing: IncrementalTranscriber<E>
   private readonly windowSamples: number
   private readonly report: LiveReport
   /** True for a failure that only means: not now. */
@@ -63,7 +63,7 @@ export class LiveSession<E> {
 
   constructor(
     audio: LiveAudio,
-    hearing: LiveHearing<E>,
+    hearing: IncrementalTranscriber<E>,
     windowSeconds: number,
     report: LiveReport,
     isBusy: (error: E) => boolean,
@@ -142,7 +142,7 @@ export class LiveSession<E> {
   }
 
   /** Transcribes until the session ends, then once more: the final result. */
-  get run(): Effect.Effect<LiveWord, E> {
+  get run(): Effect.Effect<FinalResult, E> {
     return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
       this.runs = true
       for (;;) {

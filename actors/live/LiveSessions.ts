@@ -1,5 +1,5 @@
 // The live sessions of a node: admits one where its model's engine has room by measurement, and gives it its turns.
-// The live endpoints ask here; what they get belongs to their scope. One desk a model; models share nothing.
+// The live endpoints ask here; what they get belongs to their scope. One queue a model; models share nothing.
 import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
 import { LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
 import { monotonicMs, monotonicMsOf } from "#domain/queues/Monotonic.ts"
@@ -9,17 +9,17 @@ import { admitNew } from "../device/MemoryPressureLevel.ts"
 import type { RunError } from "../engine/EngineRequest.ts"
 import { ModelRegistry } from "../model/ModelRegistry.ts"
 import type { Speaker } from "./EngineLoad.ts"
-import { type HearingOptions, LiveHearing } from "./IncrementalTranscriber.ts"
+import { type HearingOptions, IncrementalTranscriber } from "./IncrementalTranscriber.ts"
 import { LiveAudio } from "./LiveAudio.ts"
 import { LiveSession, limitSeconds } from "./LiveSession.ts"
-import { isBusy, makeDesks } from "./ModelQueues.ts"
+import { isBusy, makeModelQueues } from "./ModelQueues.ts"
 
 export interface LiveRequest extends HearingOptions {
   readonly model: string
   /** Seconds of new audio between two hypotheses. */
   readonly windowSeconds: number
   /** The place that the same client gives up for this one. */
-  readonly replaces?: LivePlace
+  readonly replaces?: SessionLease
 }
 
 export type LiveError = RunError | ModelNotLoaded
@@ -30,7 +30,7 @@ export interface EngineUse {
   readonly engineMs: number
 }
 
-export interface LivePlace {
+export interface SessionLease {
   readonly spent: EngineUse
   /** As the load of its engine counts it. */
   readonly speaker: Speaker
@@ -64,7 +64,7 @@ export class LiveSessions extends Context.Service<
      * A place for sessions, one at a time, or why there is none: refused by the model, or by the measured load of its
      * engine. Loads a model that waits for its first request. The place is given back with the scope.
      */
-    readonly open: (request: LiveRequest) => Effect.Effect<LivePlace, LiveError, Scope.Scope>
+    readonly open: (request: LiveRequest) => Effect.Effect<SessionLease, LiveError, Scope.Scope>
     /** By model: sessions, the share of the engine that they take, and the number of speakers that it follows. */
     readonly gauges: (
       nowMs: number,
@@ -81,7 +81,7 @@ export class LiveSessions extends Context.Service<
 
 const make = Effect.gen(function* () {
   const registry = yield* ModelRegistry
-  const desks = makeDesks(registry)
+  const queues = makeModelQueues(registry)
 
   /** All that run. One fiber looks after all of them: a fiber each would be most of what a silent session costs. */
   const running = new Set<LiveSession<LiveError>>()
@@ -113,10 +113,10 @@ const make = Effect.gen(function* () {
       // All windows of a session go to the same engine, also where a reload replaces the model.
       const hold = yield* Scope.fork(yield* Effect.scope)
       yield* Scope.provide(Effect.andThen(model.hold, model.keep), hold)
-      const served = yield* desks.serve(model, request)
-      const draft = yield* Scope.provide(desks.draftOf(model, request), hold)
-      const { load } = served.desk
-      const captions = draft?.desk.load
+      const served = yield* queues.serve(model, request)
+      const draft = yield* Scope.provide(queues.draftOf(model, request), hold)
+      const { load } = served.queue
+      const captions = draft?.queue.load
       const held: Held = {
         isCurrent: () =>
           registry.model(request.model) === model &&
@@ -166,12 +166,12 @@ const make = Effect.gen(function* () {
         begin: (beganAtMs) => {
           leave()
           const audio = new LiveAudio(limitSeconds * LISTEN_RATE_HZ)
-          const hearing = new LiveHearing(
+          const hearing = new IncrementalTranscriber(
             audio,
             served.facts,
             request,
-            desks.transcribeAt(served, request, spent),
-            desks.captionerOf(served, draft, request, spent),
+            queues.transcribeAt(served, request, spent),
+            queues.captionerOf(served, draft, request, spent),
           )
           current = new LiveSession(audio, hearing, request.windowSeconds, report, isBusy, beganAtMs)
           running.add(current)
@@ -182,11 +182,11 @@ const make = Effect.gen(function* () {
     }),
     gauges: (nowMs) =>
       new Map(
-        [...desks.all()].map(([model, { load }]) => [
+        [...queues.all()].map(([model, { load }]) => [
           model,
           { sessions: load.sessions, share: load.share(nowMs), fit: load.speakersThatFit() },
         ]),
       ),
-    forget: desks.forget,
+    forget: queues.forget,
   })
 })

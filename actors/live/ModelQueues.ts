@@ -1,5 +1,5 @@
 // The calls of live sessions to the engines: in the turns of each engine, measured, and captions from the model that the
-// catalog names as a draft where there is one. Used by LiveSessions; one desk a model that was ever used live.
+// catalog names as a draft where there is one. Used by LiveSessions; one queue a model that was ever used live.
 import { Clock, Effect, type Scope } from "effect"
 import { punctuationProblem } from "#domain/language/Punctuated.ts"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
@@ -13,24 +13,24 @@ import type {
 } from "#engines/protocol/Engine.ts"
 import type { Model } from "../model/Model.ts"
 import type { ModelRegistry } from "../model/ModelRegistry.ts"
-import { alone, LiveTurns, pipelined } from "./DeadlineQueue.ts"
-import { LiveLoad } from "./EngineLoad.ts"
+import { alone, DeadlineQueue, pipelined } from "./DeadlineQueue.ts"
+import { EngineLoad } from "./EngineLoad.ts"
 import type { LiveCall, Transcribe } from "./IncrementalTranscriber.ts"
 import type { Captioner } from "./LiveCaptions.ts"
 import type { EngineUse, LiveError, LiveRequest } from "./LiveSessions.ts"
 
 export type Facts = TranscriptionEngine["facts"]
 
-export interface Desk {
-  readonly load: LiveLoad
-  readonly turns: LiveTurns
+export interface ModelQueue {
+  readonly load: EngineLoad
+  readonly turns: DeadlineQueue
 }
 
-/** A loaded model and its desk. */
+/** A loaded model and its queue. */
 export interface Served {
   readonly model: Model
   readonly facts: Facts
-  readonly desk: Desk
+  readonly queue: ModelQueue
 }
 
 export type Spent = { -readonly [K in keyof EngineUse]: EngineUse[K] }
@@ -62,17 +62,17 @@ const seedOf = ({ captions, closedSeconds, windowSeconds }: Facts, hasDraft: boo
 
 export const isBusy = (error: LiveError): boolean => error._tag === "AtCapacity"
 
-export const makeDesks = (registry: ModelRegistry["Service"]) => {
-  const desks = new Map<string, Desk>()
+export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
+  const queues = new Map<string, ModelQueue>()
 
-  const deskOf = (model: Model, facts: Facts): Desk => {
+  const queueOf = (model: Model, facts: Facts): ModelQueue => {
     const { id, transcription } = model.view().entry
-    const known = desks.get(id)
+    const known = queues.get(id)
     if (known !== undefined) return known
     const seed = seedOf(facts, transcription?.draft !== undefined)
-    const desk = { load: new LiveLoad(seed), turns: new LiveTurns() }
-    desks.set(id, desk)
-    return desk
+    const queue = { load: new EngineLoad(seed), turns: new DeadlineQueue() }
+    queues.set(id, queue)
+    return queue
   }
 
   const factsOf = (model: Model) => model.view().host?.facts as Facts | undefined
@@ -82,7 +82,7 @@ export const makeDesks = (registry: ModelRegistry["Service"]) => {
       model.view().entry.id,
       request,
       { started: () => {}, unit: onSegment },
-      // Sessions take their own turns (LiveTurns).
+      // Sessions take their own turns (DeadlineQueue).
       { urgency: "live", continues: true, on: model },
     )
 
@@ -102,7 +102,7 @@ export const makeDesks = (registry: ModelRegistry["Service"]) => {
     if (facts === undefined) {
       return yield* new EngineFailed({ model: id, reason: "unloaded", detail: "no facts" })
     }
-    return { model, facts, desk: deskOf(model, facts) } satisfies Served
+    return { model, facts, queue: queueOf(model, facts) } satisfies Served
   })
 
   /**
@@ -127,9 +127,9 @@ export const makeDesks = (registry: ModelRegistry["Service"]) => {
       )
     })
 
-  /** One call in the desk's turns, measured. Final results come before all captions. */
+  /** One call in the queue's turns, measured. Final results come before all captions. */
   const call = (
-    { desk, model }: Served,
+    { queue, model }: Served,
     { windowSeconds }: LiveRequest,
     spent: Spent,
     kind: LiveCall,
@@ -140,22 +140,22 @@ export const makeDesks = (registry: ModelRegistry["Service"]) => {
       const nowMs = () => monotonicMsOf(clock)
       const measured = Effect.suspend(() => {
         const beganMs = nowMs()
-        desk.load.began(beganMs, kind)
+        queue.load.began(beganMs, kind)
         return Effect.ensuring(
           run(model, request(), onSegment),
           Effect.sync(() => {
             const endedMs = nowMs()
-            desk.load.ended(endedMs, kind)
+            queue.load.ended(endedMs, kind)
             spent.calls++
             spent.engineMs += endedMs - beganMs
           }),
         )
       })
       const isFinal = kind === "final"
-      const atOnce = !isFinal && desk.load.windowMs > longCallMs ? alone : pipelined
-      const done = Effect.sync(() => desk.load.closingDone(nowMs()))
+      const atOnce = !isFinal && queue.load.windowMs > longCallMs ? alone : pipelined
+      const done = Effect.sync(() => queue.load.closingDone(nowMs()))
       return Effect.tap(
-        desk.turns.take(nowMs() + (isFinal ? 0 : windowSeconds * 1000), measured, atOnce),
+        queue.turns.take(nowMs() + (isFinal ? 0 : windowSeconds * 1000), measured, atOnce),
         kind === "closing" ? done : Effect.void,
       )
     })
@@ -209,9 +209,9 @@ export const makeDesks = (registry: ModelRegistry["Service"]) => {
     draftOf,
     transcribeAt,
     captionerOf,
-    all: (): ReadonlyMap<string, Desk> => desks,
+    all: (): ReadonlyMap<string, ModelQueue> => queues,
     forget: (which: (model: string) => boolean) => {
-      for (const model of desks.keys()) if (which(model)) desks.delete(model)
+      for (const model of queues.keys()) if (which(model)) queues.delete(model)
     },
   }
 }

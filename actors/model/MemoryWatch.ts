@@ -3,13 +3,13 @@
 import { Effect, Layer, Option } from "effect"
 import { Decoder } from "#audio/Decoder.ts"
 import { victimsOf } from "#domain/models/Eviction.ts"
-import { isAtLeast, type Rung } from "#domain/models/MemoryLevel.ts"
+import { isAtLeast, type MemoryLevel } from "#domain/models/MemoryLevel.ts"
 import { Device, hostId } from "../device/Device.ts"
-import { MemoryLadder } from "../device/MemoryPressureLevel.ts"
+import { MemoryPressureLevel } from "../device/MemoryPressureLevel.ts"
 import { privateBytesOf, residentBytesOf } from "../device/ResidentMemory.ts"
 import * as Tree from "../Tree.ts"
 import { ModelRegistry } from "./ModelRegistry.ts"
-import type { ModelView } from "./ModelSnapshot.ts"
+import type { ModelSnapshot } from "./ModelSnapshot.ts"
 import { Redeployment } from "./Redeployment.ts"
 
 export interface MemoryWatchOptions {
@@ -32,7 +32,7 @@ const sumOf = (pids: ReadonlyArray<number>, bytesOf: (pid: number) => number): n
 /**
  * Resident bytes of this process, of every engine process and of the decoder processes. Shared pages count once for each.
  */
-export const heldByNode = (views: ReadonlyArray<ModelView>, decoders: ReadonlyArray<number>): number =>
+export const heldByNode = (views: ReadonlyArray<ModelSnapshot>, decoders: ReadonlyArray<number>): number =>
   views.reduce(
     // A thread's memory is this process's own.
     (sum, { entry, host }) => sum + (entry.runtime.isolation === "thread" ? 0 : (host?.heldBytes() ?? 0)),
@@ -42,8 +42,8 @@ export const heldByNode = (views: ReadonlyArray<ModelView>, decoders: ReadonlyAr
 /** What a rung asks of models: no caches, and idle ones go, one at a time: the next reading tells if that was enough. */
 const apply = (
   registry: ModelRegistry["Service"],
-  leaving: ReadonlyArray<ModelView>,
-  rung: Rung,
+  leaving: ReadonlyArray<ModelSnapshot>,
+  rung: MemoryLevel,
   evicts: boolean,
 ): Effect.Effect<void> =>
   Effect.suspend(() => {
@@ -60,7 +60,7 @@ const apply = (
   })
 
 /** Of that, what the system could not take back by dropping mapped files: what a full node dies of. */
-export const privateOfNode = (views: ReadonlyArray<ModelView>, decoders: ReadonlyArray<number>): number =>
+export const privateOfNode = (views: ReadonlyArray<ModelSnapshot>, decoders: ReadonlyArray<number>): number =>
   views.reduce(
     (sum, { host }) => sum + (host?.privateBytes() ?? 0),
     // 0 where the system does not tell it apart.
@@ -69,17 +69,17 @@ export const privateOfNode = (views: ReadonlyArray<ModelView>, decoders: Readonl
 
 export const memoryWatch = (
   options: MemoryWatchOptions = {},
-): Layer.Layer<never, never, Device | MemoryLadder | ModelRegistry | Redeployment> =>
+): Layer.Layer<never, never, Device | MemoryPressureLevel | ModelRegistry | Redeployment> =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const registry = yield* ModelRegistry
       const redeployment = yield* Redeployment
-      const ladder = yield* MemoryLadder
+      const ladder = yield* MemoryPressureLevel
       const { budgetBytes } = (yield* Device).host()
       const decoders = yield* decoderPids
       const usedBytes =
         options.usedBytes ?? (() => privateOfNode([...registry.all(), ...redeployment.leaving()], decoders()))
-      let before: Rung = "calm"
+      let before: MemoryLevel = "calm"
       const look = Effect.gen(function* () {
         const share = usedBytes() / budgetBytes
         const rung = ladder.observe(share)

@@ -30,8 +30,8 @@ import {
 } from "./ModelMessages.ts"
 import { ModelNews } from "./ModelNews.ts"
 import type { Deployment } from "./ModelRegistry.ts"
-import type { ModelOptions, ModelView } from "./ModelSnapshot.ts"
-import { ModelStanding } from "./ModelState.ts"
+import type { ModelOptions, ModelSnapshot } from "./ModelSnapshot.ts"
+import { ModelState } from "./ModelState.ts"
 import { threadTerms, wantsSecond } from "./ThreadTerms.ts"
 
 /** The actor's state: the scope of what is in memory, if anything is. Closed with the incarnation. */
@@ -52,7 +52,7 @@ export class Model {
   private claim: Grant | undefined
   private readonly meters: ModelMeters
   private suspects = new CrashSuspects()
-  private readonly standing: ModelStanding
+  private readonly standing: ModelState
   private readonly news: ModelNews
   /** An operator's unload stays in force until an operator's load. */
   private held = false
@@ -81,7 +81,7 @@ export class Model {
     this.keptThreads = keptThreads
     this.meters = options.meters ?? new ModelMeters()
     this.held = options.held ?? false
-    this.standing = new ModelStanding(this.entry.id, this.meters, options.onStatus)
+    this.standing = new ModelState(this.entry.id, this.meters, options.onStatus)
   }
 
   /** Starts the actor in the caller's scope. */
@@ -163,7 +163,7 @@ export class Model {
     return this.claim?.counts() === true ? (this.claim.held().get(deviceId) ?? 0) : 0
   }
 
-  view(): ModelView {
+  view(): ModelSnapshot {
     const { entry, host, meters } = this
     const { lastFailure, status, timings } = this.standing
     return { entry, status, host, lastFailure, timings, meters, output: this.news.output }

@@ -1,15 +1,15 @@
 // The models this node deploys, by id: their states, and the way in for requests. The api uses this service only; it never
 // holds a host or a process. Which models there are is decided by Redeployment, at the start and at each reload.
 import { Context, Effect, Layer, Option } from "effect"
-import { isAtLeast, type Rung } from "#domain/models/MemoryLevel.ts"
+import { isAtLeast, type MemoryLevel } from "#domain/models/MemoryLevel.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { MemoryPressure, ModelNotLoaded } from "#domain/wire/Errors.ts"
 import type { Device } from "../device/Device.ts"
-import { MemoryLadder } from "../device/MemoryPressureLevel.ts"
+import { MemoryPressureLevel } from "../device/MemoryPressureLevel.ts"
 import type { Listener, RunError, RunOptions } from "../engine/EngineRequest.ts"
 import * as Tree from "../Tree.ts"
 import type { Model } from "./Model.ts"
-import type { ModelView, StatusChange } from "./ModelSnapshot.ts"
+import type { ModelSnapshot, StatusChange } from "./ModelSnapshot.ts"
 import { makeRedeployment, Redeployment } from "./Redeployment.ts"
 
 /** What tells two contents of a weight file apart. */
@@ -59,8 +59,8 @@ export interface ModelRunOptions extends RunOptions {
 export class ModelRegistry extends Context.Service<
   ModelRegistry,
   {
-    readonly all: () => ReadonlyArray<ModelView>
-    readonly find: (id: string) => ModelView | undefined
+    readonly all: () => ReadonlyArray<ModelSnapshot>
+    readonly find: (id: string) => ModelSnapshot | undefined
     /** Runs one request of the model's verb; see EngineHost.run. */
     readonly run: <Started, Unit, End>(
       id: string,
@@ -81,8 +81,8 @@ export class ModelRegistry extends Context.Service<
 
 const make = Effect.fnUntraced(function* (deployments: ReadonlyArray<Deployment>, options: RegistryOptions) {
   const models = new Map<string, Model>()
-  const ladder = Option.getOrUndefined(yield* Effect.serviceOption(MemoryLadder))
-  const rung = (): Rung => ladder?.rung() ?? "calm"
+  const ladder = Option.getOrUndefined(yield* Effect.serviceOption(MemoryPressureLevel))
+  const rung = (): MemoryLevel => ladder?.rung() ?? "calm"
   const redeployment = yield* makeRedeployment(models, options, () => isAtLeast(rung(), "busy"))
   yield* redeployment.apply(deployments)
 

@@ -20,7 +20,7 @@ export interface ModelTimings {
 }
 
 /** What anybody may see of a model at any time, without asking its mailbox. */
-export interface ModelView {
+export interface ModelSnapshot {
   readonly entry: ModelEntry
   readonly status: ModelStatus
   readonly host: EngineHost | undefined

@@ -1,5 +1,5 @@
 // How one model stands: its status, why it failed and when it may be tried again, what its loads and unloads have cost. Kept
-// by the Model actor, which tells it what happened; shown to operators through ModelView. Decides nothing but the next
+// by the Model actor, which tells it what happened; shown to operators through ModelSnapshot. Decides nothing but the next
 // status, by the table of ModelStatus.
 import { ModelUnavailable } from "#domain/wire/Errors.ts"
 import type { ModelMeters } from "../engine/ModelMeters.ts"
@@ -7,7 +7,7 @@ import * as Tree from "../Tree.ts"
 import type { ModelTimings, StatusChange } from "./ModelSnapshot.ts"
 import { type ModelEvent, type ModelStatus, next } from "./ModelStatus.ts"
 
-export class ModelStanding {
+export class ModelState {
   private readonly id: string
   private readonly meters: ModelMeters
   private readonly onStatus: ((id: string, change: StatusChange) => void) | undefined

@@ -10,7 +10,7 @@ import { changeOf } from "./DeploymentChange.ts"
 import { problemAtStart } from "./MemoryClaim.ts"
 import { Model } from "./Model.ts"
 import type { Deployment, RegistryOptions } from "./ModelRegistry.ts"
-import type { MakeRoom, ModelView } from "./ModelSnapshot.ts"
+import type { MakeRoom, ModelSnapshot } from "./ModelSnapshot.ts"
 
 /** What a process costs beside its weights: Node, the native library, buffers. A guess from one reading (110 MB). */
 const processBytes = 150 * 1024 * 1024
@@ -34,7 +34,7 @@ export class Redeployment extends Context.Service<
     /** Applies a catalog. Answers when new requests see it; removed and replaced models may still finish work. */
     readonly apply: (deployments: ReadonlyArray<Deployment>) => Effect.Effect<Redeployed>
     /** Removed and replaced models that have not ended. */
-    readonly leaving: () => ReadonlyArray<ModelView>
+    readonly leaving: () => ReadonlyArray<ModelSnapshot>
     /** Ends those of one id, or all, without waiting for their requests; their ids, once their processes have ended. */
     readonly endLeaving: (id?: string) => Effect.Effect<ReadonlyArray<string>>
   }

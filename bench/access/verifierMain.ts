@@ -7,7 +7,7 @@ import { SessionTokens } from "#api/access/Authentication.ts"
 import { PublicKeys } from "#api/access/PublicKeys.ts"
 import { claimsOf, signSession } from "#api/access/SessionToken.ts"
 import { sessionVerifier } from "#api/access/SessionVerifier.ts"
-import { RateWindow } from "#domain/access/SlidingWindowLimiter.ts"
+import { SlidingWindowLimiter } from "#domain/access/SlidingWindowLimiter.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { sqliteStoreLayer } from "../../src/store/Store.ts"
 import { keepDesk } from "../support/Desk.ts"
@@ -83,7 +83,7 @@ const measureTokens = ({ cached, fresh }: Work) =>
   }).pipe(Effect.scoped, Effect.provide(sqliteStoreLayer(":memory:")))
 
 const measureUsers = ({ users }: Work) => {
-  const window = new RateWindow({ limit: 100, maxUsers: users })
+  const window = new SlidingWindowLimiter({ limit: 100, maxUsers: users })
   collect()
   const heapBefore = process.memoryUsage().heapUsed
   const before = cpuUs()

@@ -1,8 +1,8 @@
-// Live hearing without a node, a process of its own: the built-in recogniser, LiveHearing over it, and the file
+// Live hearing without a node, a process of its own: the built-in recogniser, IncrementalTranscriber over it, and the file
 // transcriber beside it. Its desk tells what each window costs in processor time. Asked by Hearing.ts.
 import { readFileSync } from "node:fs"
 import { Effect, Scope } from "effect"
-import { LiveHearing, type Transcribe } from "#actors/live/IncrementalTranscriber.ts"
+import { IncrementalTranscriber, type Transcribe } from "#actors/live/IncrementalTranscriber.ts"
 import { LiveAudio } from "#actors/live/LiveAudio.ts"
 import { s16ToBytes } from "#domain/audio/Audio.ts"
 import type { TranscriptionEngine } from "#engines/protocol/Engine.ts"
@@ -88,7 +88,7 @@ const hear = async (
   const engine = await loaded()
   const audio = new LiveAudio(samples.length)
   const options = { language: undefined, prompt: "", fromScratch }
-  const hearing = new LiveHearing(audio, engine.facts, options, ears(engine))
+  const hearing = new IncrementalTranscriber(audio, engine.facts, options, ears(engine))
   const windowUs: Array<number> = []
   const windowSamples = windowSeconds * rateHz
   let text = ""

@@ -9,7 +9,7 @@ import type { Region, RoundTrips } from "#domain/regions/RegionMap.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import { errorResponse, problemResponse } from "#http/ErrorBody.ts"
 import { pathOf } from "#http/NotFound.ts"
-import { CurrentNotes } from "#http/RequestContext.ts"
+import { CurrentRequest } from "#http/RequestContext.ts"
 import { locateCaller } from "./regions/CallerPlace.ts"
 import { RegionHealth } from "./regions/RegionHealth.ts"
 
@@ -79,7 +79,7 @@ const route = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
   const spread = spreadOf(address === "" ? "" : subscriberOf(address))
   const region = chooseRegion({ regions, isHealthy, rttMs, measurements, ...caller, scope, spread })
   if (region === undefined) {
-    const notes = yield* CurrentNotes
+    const notes = yield* CurrentRequest
     notes.failure = "no region is healthy: none answers its health check"
     return noneHealthy
   }

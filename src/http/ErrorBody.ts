@@ -29,7 +29,7 @@ import type {
   Unauthorized,
   UnloadFailed,
 } from "#domain/wire/Errors.ts"
-import { CurrentNotes } from "./RequestContext.ts"
+import { CurrentRequest } from "./RequestContext.ts"
 
 export type EdgeError =
   | AtCapacity
@@ -203,7 +203,7 @@ export const problemResponse = ({
 
 /** The answer to a failed request; the failure itself is noted for the operator's log. */
 export const errorResponse = (error: EdgeError): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
-  Effect.map(CurrentNotes, (notes) => {
+  Effect.map(CurrentRequest, (notes) => {
     notes.failure = error
     return problemResponse(problemOf(error))
   })

@@ -5,7 +5,7 @@ import { Context } from "effect"
 import { Histogram } from "#domain/queues/Histogram.ts"
 import type { RegionReading } from "#domain/regions/RegionReading.ts"
 import { idOfModelPath, modelPath } from "./NotFound.ts"
-import { nowMs, type RequestNotes } from "./RequestContext.ts"
+import { nowMs, type RequestContext } from "./RequestContext.ts"
 import type { WorkTracer } from "./TracedWork.ts"
 
 /** An answer that has ended, however it did. Read during the call only: it is the transport's own. */
@@ -16,7 +16,7 @@ export interface EndedRequest {
   /** 0 where the client left before there was one. */
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  readonly notes: RequestNotes
+  readonly notes: RequestContext
 }
 
 /** What a listener counts by itself. */

@@ -15,7 +15,7 @@ const rounded = (ms: number): number => Math.round(ms * 100) / 100
 /** A job's receipt is known by the job's id, long before it is written. */
 export type Receipt = Pick<Reservation, "receiptId" | "state">
 
-export class RequestNotes {
+export class RequestContext {
   /** The client's own, where it is one; else made here. */
   readonly requestId: string
   readonly startedMs: number = nowMs()
@@ -104,9 +104,9 @@ export class RequestNotes {
 }
 
 /** Of work that no request waits for: of all of it together, so they say nothing. */
-export const nobodysNotes = new RequestNotes("none", () => "")
+export const noRequest = new RequestContext("none", () => "")
 
 /** Of the request that is being answered. */
-export const CurrentNotes = Context.Reference<RequestNotes>("edgewise/api/CurrentNotes", {
-  defaultValue: () => nobodysNotes,
+export const CurrentRequest = Context.Reference<RequestContext>("edgewise/api/CurrentRequest", {
+  defaultValue: () => noRequest,
 })

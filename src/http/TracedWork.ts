@@ -2,7 +2,7 @@
 // work begins one here, notes what it learns, and ends it; where no traces are exported there is none, and nothing is
 // kept. Holds ids and numbers, never what was said. Knows no span's format: that is telemetry's.
 import type { NodeMeters } from "./NodeMeters.ts"
-import { nowMs, RequestNotes } from "./RequestContext.ts"
+import { nowMs, RequestContext } from "./RequestContext.ts"
 
 export type WorkName =
   | "transcription job"
@@ -23,7 +23,7 @@ export interface WorkStep {
 export interface EndedWork {
   readonly name: WorkName
   /** Of the work itself: when it began, whose trace it goes on in, and the steps that a model's run notes there. */
-  readonly notes: RequestNotes
+  readonly notes: RequestContext
   /** When the model was done with it. */
   readonly engineEndedMs: number
   readonly endedMs: number
@@ -36,7 +36,7 @@ export interface EndedWork {
 /** Who makes spans of it. */
 export interface WorkTracer {
   /** W3C Trace Context of a request's own span: what goes on behind the request is its child. */
-  readonly traceparentOf: (notes: RequestNotes) => string
+  readonly traceparentOf: (notes: RequestContext) => string
   /** Must be quick and must not throw. */
   readonly ended: (work: EndedWork) => void
 }
@@ -45,8 +45,8 @@ export interface WorkTracer {
 const maxSteps = 8
 
 export class TracedWork {
-  /** Provided as `CurrentNotes` where a model's run shall note its steps. */
-  readonly notes: RequestNotes
+  /** Provided as `CurrentRequest` where a model's run shall note its steps. */
+  readonly notes: RequestContext
   private readonly tracer: WorkTracer
   private readonly name: WorkName
   private readonly steps: Array<WorkStep> = []
@@ -57,7 +57,7 @@ export class TracedWork {
   constructor(tracer: WorkTracer, name: WorkName, requestId: string, traceparent: string | undefined) {
     this.tracer = tracer
     this.name = name
-    this.notes = new RequestNotes(requestId, () => "")
+    this.notes = new RequestContext(requestId, () => "")
     this.notes.traceparent = traceparent
   }
 
@@ -97,7 +97,7 @@ export class TracedWork {
 export const workBehind = (
   { tracer }: NodeMeters,
   name: WorkName,
-  request: RequestNotes,
+  request: RequestContext,
 ): TracedWork | undefined =>
   tracer === undefined
     ? undefined

@@ -5,7 +5,7 @@ import { Effect, Layer, Option } from "effect"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { type OperatorLine, report, reporter } from "#domain/process/OperatorLog.ts"
 import { CurrentNodeMeters, type EndedRequest } from "#http/NodeMeters.ts"
-import { CurrentNotes } from "#http/RequestContext.ts"
+import { CurrentRequest } from "#http/RequestContext.ts"
 import { type FailureWords, type FindModel, failureWords, isCallersFault } from "./FailureWords.ts"
 
 const lineOf = (
@@ -60,7 +60,7 @@ export const reportFailure = (failure: unknown, route: string): Effect.Effect<vo
   Effect.gen(function* () {
     if (isCallersFault(failure)) return
     const words = failureWords(failure, findIn(yield* Effect.serviceOption(ModelRegistry)))
-    const { requestId } = yield* CurrentNotes
+    const { requestId } = yield* CurrentRequest
     yield* report(lineOf(words, { event: "session failed", facts: { route }, requestId }))
   })
 

@@ -1,7 +1,7 @@
 // Why an answer failed, in words for the operator: the other side of ErrorBody, which decides what callers see. Pure. What
 // it returns may name files, signals and devices, and never holds a caller's text.
 import { Cause } from "effect"
-import type { ModelView } from "#actors/model/ModelSnapshot.ts"
+import type { ModelSnapshot } from "#actors/model/ModelSnapshot.ts"
 import { exceptionReason } from "#domain/process/PlainLine.ts"
 import { type EdgeError, problemOf } from "#http/ErrorBody.ts"
 
@@ -14,14 +14,14 @@ export interface FailureWords {
 }
 
 /** A model by its id. */
-export type FindModel = (id: string) => ModelView | undefined
+export type FindModel = (id: string) => ModelSnapshot | undefined
 
 const megabytes = (bytes: number): number => Math.ceil(Math.max(0, bytes) / 1024 ** 2)
 
 const logs = (model: string): string => `edgewise logs ${model} shows what its engine printed`
 
 /** Why the model does not answer at present, as far as the node knows. */
-const standing = (view: ModelView | undefined): string => {
+const standing = (view: ModelSnapshot | undefined): string => {
   if (view === undefined) return "the model is not deployed here"
   const status = `its status is ${view.status}`
   return view.lastFailure === "" ? status : `${status}: ${view.lastFailure}`

@@ -5,7 +5,7 @@ import { Decoder } from "#audio/Decoder.ts"
 import { LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
 import type { Transcript } from "#domain/audio/Transcript.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
-import { CurrentNotes, nowMs, type RequestNotes } from "#http/RequestContext.ts"
+import { CurrentRequest, nowMs, type RequestContext } from "#http/RequestContext.ts"
 import { TracedWork } from "#http/TracedWork.ts"
 import type { Job, NewJob } from "#store/ledger/Jobs.ts"
 import type { Kept } from "./TranscriptionShare.ts"
@@ -13,7 +13,7 @@ import type { Kept } from "./TranscriptionShare.ts"
 const heardMs = ({ progress }: Kept): number => samplesToMs(progress?.samples ?? 0, LISTEN_RATE_HZ)
 
 /** The job with its request's span as parent of whatever is done with it, now or after a crash. */
-export const inTraceOf = (request: RequestNotes, job: NewJob, { tracer }: NodeMeters): NewJob =>
+export const inTraceOf = (request: RequestContext, job: NewJob, { tracer }: NodeMeters): NewJob =>
   tracer === undefined
     ? job
     : { ...job, options: { ...job.options, traceparent: tracer.traceparentOf(request) } }
@@ -49,7 +49,7 @@ export class JobTrace {
   follow<E, R>(turn: Effect.Effect<Transcript, E, R>): Effect.Effect<Transcript, E, R | Decoder> {
     const { work } = this
     return turn.pipe(
-      Effect.provideService(CurrentNotes, work.notes),
+      Effect.provideService(CurrentRequest, work.notes),
       Effect.updateService(Decoder, (decoder) => ({
         ...decoder,
         decodeInto: (path, ring, options) =>

@@ -2,7 +2,7 @@
 // rules and tables are domain/ModelNames.
 import { Context, Effect } from "effect"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
-import type { ModelView } from "#actors/model/ModelSnapshot.ts"
+import type { ModelSnapshot } from "#actors/model/ModelSnapshot.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { modelNamed, voiceAliases } from "#domain/models/ModelNames.ts"
 
@@ -12,7 +12,7 @@ export const OpenAiNames = Context.Reference<boolean>("edgewise/api/OpenAiNames"
 })
 
 /** The deployed model that a request's `model` means. */
-export const findModel = (name: string): Effect.Effect<ModelView | undefined, never, ModelRegistry> =>
+export const findModel = (name: string): Effect.Effect<ModelSnapshot | undefined, never, ModelRegistry> =>
   Effect.gen(function* () {
     const registry = yield* ModelRegistry
     const view = registry.find(name)

@@ -14,7 +14,7 @@ import {
   type PaymentRequired,
   Unauthorized,
 } from "#domain/wire/Errors.ts"
-import { CurrentNotes, nowMs, type RequestNotes } from "#http/RequestContext.ts"
+import { CurrentRequest, nowMs, type RequestContext } from "#http/RequestContext.ts"
 import { Accounts, type Principal } from "#store/accounts/Accounts.ts"
 import { type Reservation, UsageLedger } from "#store/ledger/UsageLedger.ts"
 
@@ -75,13 +75,13 @@ class RunListener<Started, Unit, End> implements Listener<Started, Unit> {
   /** Whether a unit has come. */
   private begun = false
   private readonly model: string
-  private readonly notes: RequestNotes
+  private readonly notes: RequestContext
   private readonly askedMs = nowMs()
   private readonly accepted: Deferred.Deferred<Accepted<Started>, ModelRunError>
 
   constructor(
     { entry, reader }: RunSpec<Started, Unit, End>,
-    notes: RequestNotes,
+    notes: RequestContext,
     accepted: Deferred.Deferred<Accepted<Started>, ModelRunError>,
   ) {
     this.reader = reader
@@ -112,7 +112,7 @@ export const reserveFor = (
   atMost: Usage,
 ): Effect.Effect<Reservation, PaymentRequired, Scope.Scope | UsageLedger> =>
   Effect.gen(function* () {
-    const notes = yield* CurrentNotes
+    const notes = yield* CurrentRequest
     const reservation = yield* (yield* UsageLedger).reserve(principal, costOf(entry.price, atMost))
     notes.reserved(reservation)
     return reservation
@@ -148,7 +148,7 @@ export const beginRun = <Started, Unit, End>(
         return Effect.asVoid(ledger.settle(reservation, { model: entry.id, usage, microDollars }))
       })
 
-    const notes = yield* CurrentNotes
+    const notes = yield* CurrentRequest
     const started = Deferred.makeUnsafe<Accepted<Started>, ModelRunError>()
     const listener = new RunListener(spec, notes, started)
     const run = registry

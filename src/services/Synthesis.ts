@@ -4,7 +4,7 @@ import { Deferred, Effect } from "effect"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { Caller } from "#api/access/Authentication.ts"
 import { SPEECH_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/audio/Audio.ts"
-import { PlayClock } from "#domain/audio/PlaybackClock.ts"
+import { PlaybackClock } from "#domain/audio/PlaybackClock.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { audioUsage, type Usage } from "#domain/models/Usage.ts"
 import { SynthesisFailed } from "#domain/wire/Errors.ts"
@@ -15,7 +15,7 @@ import type {
   SynthesizeRequest,
   SynthesizeStarted,
 } from "#engines/protocol/Engine.ts"
-import { CurrentNotes, nowMs } from "#http/RequestContext.ts"
+import { CurrentRequest, nowMs } from "#http/RequestContext.ts"
 import type { Reservation } from "#store/ledger/UsageLedger.ts"
 import { voicesOf } from "./ModelLookup.ts"
 import { beginRun, type ModelRun, type ModelRunError } from "./ModelRun.ts"
@@ -94,8 +94,8 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ entry, request, res
   let reader = (samples: Int16Array): void => void early.push(samples)
   let samplesIn = 0
   let deliveredSamples = 0
-  const played = request.priority === "batch" ? undefined : new PlayClock(SPEECH_RATE_HZ)
-  const notes = yield* CurrentNotes
+  const played = request.priority === "batch" ? undefined : new PlaybackClock(SPEECH_RATE_HZ)
+  const notes = yield* CurrentRequest
   const meters = registry.find(entry.id)?.meters
   const run = yield* beginRun<SynthesizeStarted, PcmChunk, SynthesizeEnd>({
     principal: yield* Caller,

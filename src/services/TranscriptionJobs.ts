@@ -21,7 +21,7 @@ import { passes, retryAfterMs } from "#domain/wire/JobRetry.ts"
 import type { JobStatus } from "#domain/wire/JobStatus.ts"
 import { type EdgeError, problemOf } from "#http/ErrorBody.ts"
 import { CurrentNodeMeters } from "#http/NodeMeters.ts"
-import { CurrentNotes } from "#http/RequestContext.ts"
+import { CurrentRequest } from "#http/RequestContext.ts"
 import type { Accounts } from "#store/accounts/Accounts.ts"
 import { StoreSync, syncFile } from "#store/files/Durable.ts"
 import { isStoreDefect } from "#store/files/StoreErrors.ts"
@@ -310,7 +310,7 @@ const make = Effect.gen(function* () {
       Effect.gen(function* () {
         yield* paid(job.orgId)
         yield* Effect.promise(() => syncFile(job.uploadPath))
-        const id = yield* jobs.accept(inTraceOf(yield* CurrentNotes, job, meters))
+        const id = yield* jobs.accept(inTraceOf(yield* CurrentRequest, job, meters))
         if (id === undefined) return yield* full(job.model)
         yield* syncStore
         work.openUnsafe()

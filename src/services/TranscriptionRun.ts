@@ -12,7 +12,7 @@ import { costOf } from "#domain/models/Money.ts"
 import { audioUsage } from "#domain/models/Usage.ts"
 import { InvalidRequest, ModelNotLoaded, type PaymentRequired } from "#domain/wire/Errors.ts"
 import type { EdgeError } from "#http/ErrorBody.ts"
-import { CurrentNotes, nowMs } from "#http/RequestContext.ts"
+import { CurrentRequest, nowMs } from "#http/RequestContext.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { type Reservation, UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { findModel } from "./ModelLookup.ts"
@@ -78,7 +78,7 @@ export interface TranscriptionRun<E> {
 const makeReserve = Effect.fnUntraced(function* <E>(run: TranscriptionRun<E>) {
   const ledger = yield* UsageLedger
   const scope = yield* Effect.scope
-  const notes = yield* CurrentNotes
+  const notes = yield* CurrentRequest
   const reservations: Array<Reservation> = []
   let reserved = 0
   const upTo = (ms: number): Effect.Effect<void, PaymentRequired> =>
@@ -115,7 +115,7 @@ export const runTranscription = <E = never>(
     const reserve = yield* makeReserve(run)
     // Before decoding: an organization without money shall not cost any work.
     yield* reserve.upTo(Math.max(1, run.knownMs ?? 0))
-    const notes = yield* CurrentNotes
+    const notes = yield* CurrentRequest
     const askedMs = nowMs()
     let transcribed = run.from?.samples ?? 0
     const audio = yield* openAudio(run.entry.id, run.path, transcribed, {

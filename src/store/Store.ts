@@ -6,7 +6,7 @@ import { Accounts } from "./accounts/Accounts.ts"
 import { databaseFile, dataDirectory } from "./files/DataDir.ts"
 import { StoreSync, syncLog } from "./files/Durable.ts"
 import { StoreUnavailable } from "./files/StoreErrors.ts"
-import { Answers } from "./idempotency/IdempotencyStore.ts"
+import { IdempotencyStore } from "./idempotency/IdempotencyStore.ts"
 import { Jobs } from "./ledger/Jobs.ts"
 import { UsageLedger } from "./ledger/UsageLedger.ts"
 import { migrationsLayer } from "./migrations/index.ts"
@@ -16,9 +16,9 @@ import { commandConnections, nodeConnections, postgresLayer } from "./sql/Postgr
 import { sqliteLayer } from "./sql/SqliteClient.ts"
 import { heartbeat, nodeIdOf, StoreNode } from "./sql/StoreNode.ts"
 
-export type Store = Accounts | Answers | Jobs | UsageLedger | SqlClient.SqlClient
+export type Store = Accounts | IdempotencyStore | Jobs | UsageLedger | SqlClient.SqlClient
 
-const all = Layer.mergeAll(Accounts.layer, Answers.layer, Jobs.layer, UsageLedger.layer)
+const all = Layer.mergeAll(Accounts.layer, IdempotencyStore.layer, Jobs.layer, UsageLedger.layer)
 
 /** Everything above SqlClient; `place` names the database for errors. */
 const services = (place: string) => Layer.provideMerge(all, migrationsLayer(place))

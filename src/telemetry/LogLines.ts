@@ -1,7 +1,7 @@
 // What a line of the log says, in JSON or for people's eyes: one for whatever the program logs, one for an answer that has
 // ended. Pure. Holds ids and numbers; of a path only its route, because a path or query may hold anything.
 import { Formatter, Logger } from "effect"
-import { CurrentNotes, nobodysNotes, type RequestNotes } from "#http/RequestContext.ts"
+import { CurrentRequest, noRequest, type RequestContext } from "#http/RequestContext.ts"
 
 export interface AccessRecord {
   readonly timeMs: number
@@ -59,7 +59,7 @@ export const accessRecord = (
   method: string,
   route: string,
   status: number,
-  notes: RequestNotes,
+  notes: RequestContext,
   endedMs: number,
 ): AccessRecord => ({
   timeMs: performance.timeOrigin + endedMs,
@@ -74,9 +74,9 @@ export const accessRecord = (
 })
 
 /** The request that a log event belongs to; undefined outside of one. */
-export const notesOf = ({ fiber }: Logger.Options<unknown>): RequestNotes | undefined => {
-  const notes = fiber.getRef(CurrentNotes)
-  return notes === nobodysNotes ? undefined : notes
+export const notesOf = ({ fiber }: Logger.Options<unknown>): RequestContext | undefined => {
+  const notes = fiber.getRef(CurrentRequest)
+  return notes === noRequest ? undefined : notes
 }
 
 /**

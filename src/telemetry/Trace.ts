@@ -2,7 +2,7 @@
 // that went on behind its answer, in the same way. Honours the caller's `traceparent`. Made when a batch is sent, not while
 // the request runs. Pure but for the random ids.
 import { randomBytes } from "node:crypto"
-import type { RequestNotes } from "#http/RequestContext.ts"
+import type { RequestContext } from "#http/RequestContext.ts"
 import type { EndedWork } from "#http/TracedWork.ts"
 
 export interface TraceContext {
@@ -29,10 +29,10 @@ export const traceFrom = (traceparent: string | undefined): TraceContext => {
     : { traceId, spanId: hex(8), parentSpanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 }
 }
 
-const traces = new WeakMap<RequestNotes, TraceContext>()
+const traces = new WeakMap<RequestContext, TraceContext>()
 
 /** The same for a request's logs and its spans. */
-export const traceOf = (notes: RequestNotes): TraceContext => {
+export const traceOf = (notes: RequestContext): TraceContext => {
   const known = traces.get(notes)
   if (known !== undefined) return known
   const trace = traceFrom(notes.traceparent)
@@ -41,13 +41,13 @@ export const traceOf = (notes: RequestNotes): TraceContext => {
 }
 
 /** The request's own span as a `traceparent`, for what goes on behind it. */
-export const traceparentOf = (notes: RequestNotes): string => {
+export const traceparentOf = (notes: RequestContext): string => {
   const { sampled, spanId, traceId } = traceOf(notes)
   return `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`
 }
 
 export interface EndedTrace {
-  readonly notes: RequestNotes
+  readonly notes: RequestContext
   readonly method: string
   readonly route: string
   readonly status: number
@@ -83,7 +83,7 @@ const spanKind = { internal: 1, server: 2, consumer: 5 }
 const errorStatus = 2
 
 interface Whole {
-  readonly notes: RequestNotes
+  readonly notes: RequestContext
   readonly name: string
   readonly kind: number
   readonly endedMs: number
@@ -106,7 +106,7 @@ const wholeSpan = ({ attributes, endedMs, failed, kind, name, notes }: Whole): o
   }
 }
 
-const stepSpan = (notes: RequestNotes, name: string, fromMs: number, toMs: number): object => {
+const stepSpan = (notes: RequestContext, name: string, fromMs: number, toMs: number): object => {
   const { spanId, traceId } = traceOf(notes)
   return {
     traceId,
@@ -122,7 +122,7 @@ const stepSpan = (notes: RequestNotes, name: string, fromMs: number, toMs: numbe
 }
 
 /** One for each step that its notes know. */
-const stepSpans = (notes: RequestNotes, engineEndedMs: number): ReadonlyArray<object> => {
+const stepSpans = (notes: RequestContext, engineEndedMs: number): ReadonlyArray<object> => {
   const { askedMs, authMs, firstUnitMs, queueMs, startedMs } = notes
   const spans: Array<object> = []
   const step = (name: string, fromMs: number, toMs: number) =>

@@ -3,8 +3,8 @@
 // one that brings a credential is never refused here, whatever others at its address do. Used by UwsServer.
 
 import { clientAddress, type IsTrusted, subscriberOf } from "#domain/access/ClientAddress.ts"
-import { FailedAttempts } from "#domain/access/GcraLimiter.ts"
-import type { RequestNotes } from "#http/RequestContext.ts"
+import { GcraLimiter } from "#domain/access/GcraLimiter.ts"
+import type { RequestContext } from "#http/RequestContext.ts"
 import { nowMs } from "./Deadlines.ts"
 import type { Flaw } from "./Framing.ts"
 
@@ -26,7 +26,7 @@ const free = "/health"
 export interface CountedRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  readonly notes: Pick<RequestNotes, "identified">
+  readonly notes: Pick<RequestContext, "identified">
   readonly peerAddress: () => string
 }
 
@@ -38,12 +38,12 @@ const bringsCredential = ({ headers, url }: CountedRequest): boolean =>
 
 export class AnonymousBudget {
   private readonly isTrusted: IsTrusted
-  private readonly requests: FailedAttempts
+  private readonly requests: GcraLimiter
 
   constructor({ isTrusted, perSecond }: AnonymousLimits) {
     this.isTrusted = isTrusted
     const forgiveMs = 1_000 / perSecond
-    this.requests = new FailedAttempts({ burst: perSecond * burstSeconds, forgiveMs, maxAddresses })
+    this.requests = new GcraLimiter({ burst: perSecond * burstSeconds, forgiveMs, maxAddresses })
   }
 
   /** The refusal of a request that brings no credential from an address that has made too many. */

@@ -2,7 +2,7 @@
 import type { TransportSettings } from "./TransportSettings.ts"
 
 /** Times in milliseconds. Time during which the connection was paused counts for `pausedMs` alone. */
-export interface BodyPace {
+export interface BodyTimeouts {
   /** Since the head, without pauses. */
   readonly ageMs: number
   /** Since the last byte, without pauses. */
@@ -19,7 +19,7 @@ export type BodyVerdict =
   /** The handler's fault: it reads nothing, and a paused connection cannot tell that its client has left. */
   | { readonly is: "unread" }
 
-export const judgeBody = (pace: BodyPace, settings: TransportSettings): BodyVerdict => {
+export const judgeBody = (pace: BodyTimeouts, settings: TransportSettings): BodyVerdict => {
   if (pace.pausedMs > 0)
     return pace.pausedMs >= settings.bodyPauseTimeoutMs ? { is: "unread" } : { is: "fine" }
   if (pace.quietMs >= settings.bodyStallTimeoutMs) {

@@ -3,7 +3,7 @@
 // admitted. Beyond half of the bound each address may open a few a second, so that one address cannot take all places.
 // uWS does not tell whose connection has ended, so connections cannot be counted by address. Used by UwsServer.
 import { type IsTrusted, subscriberOf } from "#domain/access/ClientAddress.ts"
-import { FailedAttempts } from "#domain/access/GcraLimiter.ts"
+import { GcraLimiter } from "#domain/access/GcraLimiter.ts"
 import { nowMs } from "./Deadlines.ts"
 
 /** Of one address while connections are scarce: at once, and one in `everyMs`. Guesses. */
@@ -14,7 +14,7 @@ const maxAddresses = 10_000
 export class ConnectionGate {
   private readonly maxConnections: number
   private readonly isTrusted: IsTrusted
-  private readonly opened = new FailedAttempts({ burst: scarceBurst, forgiveMs: everyMs, maxAddresses })
+  private readonly opened = new GcraLimiter({ burst: scarceBurst, forgiveMs: everyMs, maxAddresses })
 
   constructor(maxConnections: number, isTrusted: IsTrusted) {
     this.maxConnections = maxConnections

@@ -1,5 +1,5 @@
 // Fair turns for large bodies: how many bytes of them one turn of the event loop hands to the kernel, and who is next.
-// One for each listener; asked by SizedReply before every piece. Knows neither sockets nor HTTP.
+// One for each listener; asked by FixedLengthReply before every piece. Knows neither sockets nor HTTP.
 //
 // The kernel takes up to `tcp_wmem` (4 MB by default) of a body at once, read or not: a thousand clients that ask for a
 // page of 3 MB and read none of it kept others waiting for up to 2.5 s (measured, slowhttptest -X).
@@ -18,7 +18,7 @@ export interface Taker {
   readonly proceed: () => void
 }
 
-export class LargeReplies {
+export class FairSendQueue {
   /** In the order of their turns. */
   private readonly waiting = new Set<Taker>()
   private leftBytes = TURN_BYTES

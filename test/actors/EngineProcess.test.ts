@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import * as EngineProcess from "#actors/engine/EngineProcess.ts"
-import { CompiledCode } from "#domain/models/CompileCache.ts"
+import { CompileCache } from "#domain/models/CompileCache.ts"
 import type { FromEngine } from "#engines/protocol/EngineProtocol.ts"
 import { compiledCode } from "#store/files/CompileCacheFolder.ts"
 import { tempDir } from "../store/TempDir.ts"
@@ -48,7 +48,7 @@ describe("compiled code", () => {
       const dataDir = yield* tempDir
       const folder = join(dataDir, "compiled")
       yield* Effect.gen(function* () {
-        expect((yield* CompiledCode)()).toBe(folder)
+        expect((yield* CompileCache)()).toBe(folder)
         expect(statSync(folder).mode & 0o777).toBe(0o700)
         expect(yield* killedOnceLoaded).toBe("loaded")
         const first = stateOf(folder)
@@ -82,7 +82,7 @@ describe("compiled code", () => {
       const inTheWay = join(yield* tempDir, "file")
       writeFileSync(inTheWay, "")
       expect(
-        yield* killedOnceLoaded.pipe(Effect.provideService(CompiledCode, () => join(inTheWay, "compiled"))),
+        yield* killedOnceLoaded.pipe(Effect.provideService(CompileCache, () => join(inTheWay, "compiled"))),
       ).toBe("loaded")
       expect(yield* killedOnceLoaded).toBe("loaded")
     }),

@@ -2,8 +2,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import * as fc from "fast-check"
-import { LiveTurns } from "#actors/live/DeadlineQueue.ts"
-import { LiveLoad, speakingMs } from "#actors/live/EngineLoad.ts"
+import { DeadlineQueue } from "#actors/live/DeadlineQueue.ts"
+import { EngineLoad, speakingMs } from "#actors/live/EngineLoad.ts"
 import { fullShare } from "#domain/audio/LivePace.ts"
 
 const settled = Effect.repeat(Effect.yieldNow, { times: 20 })
@@ -11,7 +11,7 @@ const settled = Effect.repeat(Effect.yieldNow, { times: 20 })
 describe("turns", () => {
   it.effect("two work at once; then the earliest deadline, then who came first", () =>
     Effect.gen(function* () {
-      const turns = new LiveTurns()
+      const turns = new DeadlineQueue()
       const order: Array<string> = []
       const gates = new Map<string, Deferred.Deferred<void>>()
       const start = (name: string, deadlineMs: number) =>
@@ -46,7 +46,7 @@ describe("turns", () => {
 
   it.effect("whoever leaves, waiting or working or failing, leaves its turn to others", () =>
     Effect.gen(function* () {
-      const turns = new LiveTurns()
+      const turns = new DeadlineQueue()
       const forever = (deadlineMs: number) =>
         Effect.forkChild(turns.take(deadlineMs, Effect.never), { startImmediately: true })
       const working = [yield* forever(1), yield* forever(1)]
@@ -71,7 +71,7 @@ describe("the load", () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 40, maxLength: 80 }), (costs) => {
         // Calls one behind the other with gaps, each counted twice at the same time: the engine is busy once.
-        const load = new LiveLoad()
+        const load = new EngineLoad()
         let nowMs = 0
         for (const costMs of costs) {
           load.began(nowMs, "caption")
@@ -96,8 +96,8 @@ describe("the load", () => {
     expect(load.windowMs).toBe(30)
   })
 
-  const measured = (windowMs: number): LiveLoad => {
-    const load = new LiveLoad()
+  const measured = (windowMs: number): EngineLoad => {
+    const load = new EngineLoad()
     load.began(0, "caption")
     load.ended(windowMs, "caption")
     load.windowDone(windowMs, 1)

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Schedule } from "effect"
 import { Device } from "#actors/device/Device.ts"
-import { admitBatch, admitNew, MemoryLadder } from "#actors/device/MemoryPressureLevel.ts"
+import { admitBatch, admitNew, MemoryPressureLevel } from "#actors/device/MemoryPressureLevel.ts"
 import { EngineStarter } from "#actors/engine/EngineProcess.ts"
 import { memoryWatch } from "#actors/model/MemoryWatch.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
@@ -55,7 +55,9 @@ const until = (id: string, status: string) =>
 
 const inWorld = (
   world: FakeWorld,
-  body: (engines: InProcessEngines) => Effect.Effect<void, unknown, ModelRegistry | Device | MemoryLadder>,
+  body: (
+    engines: InProcessEngines,
+  ) => Effect.Effect<void, unknown, ModelRegistry | Device | MemoryPressureLevel>,
 ) => {
   const engines = inProcessEngines()
   return body(engines).pipe(
@@ -270,7 +272,7 @@ describe("the memory ladder", () => {
   it.live("full: refuses what is new, goes on with what has begun, lets background work wait", () =>
     inWorld(world, () =>
       Effect.gen(function* () {
-        const ladder = yield* MemoryLadder
+        const ladder = yield* MemoryPressureLevel
         const registry = yield* ModelRegistry
         const { fiber, started } = yield* begin("a")
         yield* started
@@ -295,7 +297,7 @@ describe("the memory ladder", () => {
   it.live("busy: refuses batch work only", () =>
     inWorld(world, () =>
       Effect.gen(function* () {
-        const ladder = yield* MemoryLadder
+        const ladder = yield* MemoryPressureLevel
         ladder.observe(0.93)
         yield* ask("a")
         yield* admitNew
@@ -320,11 +322,11 @@ describe("the memory ladder", () => {
       usedBytes = 870 * mebibyte
       yield* until("a", "unloaded")
       yield* until("b", "unloaded")
-      expect((yield* MemoryLadder).rung()).toBe("lean")
+      expect((yield* MemoryPressureLevel).rung()).toBe("lean")
       expect((yield* view("pinned")).status).toBe("loaded")
       usedBytes = 100 * mebibyte
       yield* Effect.sync(() => 0).pipe(
-        Effect.andThen(MemoryLadder),
+        Effect.andThen(MemoryPressureLevel),
         Effect.repeat({ until: (ladder) => ladder.rung() === "calm", schedule: Schedule.spaced(2) }),
       )
       yield* ask("a")

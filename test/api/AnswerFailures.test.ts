@@ -2,13 +2,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Cause } from "effect"
 import { EngineFailed, InvalidRequest, PaymentRequired, SynthesisFailed } from "#domain/wire/Errors.ts"
-import { RequestNotes } from "#http/RequestContext.ts"
+import { RequestContext } from "#http/RequestContext.ts"
 import { answerLine } from "#services/AnswerFailures.ts"
 
 const none = () => undefined
 
 const ended = (status: number, failure: unknown, brokeOff = false) => {
-  const notes = new RequestNotes("req-of-the-test", () => "")
+  const notes = new RequestContext("req-of-the-test", () => "")
   notes.failure = failure
   notes.brokeOff = brokeOff
   const request = { method: "POST", url: "/v1/x?token=svc_secret", status, headers: {}, notes }
@@ -61,7 +61,7 @@ describe("answerLine", () => {
   })
 
   it("does not repeat methods that are not HTTP's", () => {
-    const notes = new RequestNotes("r", () => "")
+    const notes = new RequestContext("r", () => "")
     const request = { method: "svc_secret", url: "/", status: 500, headers: {}, notes }
     expect(answerLine(request, "other", none)?.facts?.method).toBe("other")
   })

@@ -2,7 +2,7 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { isRequestId, maxRequestIdLength } from "#domain/wire/RequestId.ts"
-import { type Receipt, RequestNotes } from "#http/RequestContext.ts"
+import { type Receipt, RequestContext } from "#http/RequestContext.ts"
 
 const newId = () => "0".repeat(24)
 
@@ -15,7 +15,7 @@ describe("a request's id", () => {
           fc.string({ unit: fc.constantFrom(..."aZ0._~:+/=@-, \r\n\"'"), maxLength: 160 }),
         ),
         (given) => {
-          const { requestId } = new RequestNotes(given, newId)
+          const { requestId } = new RequestContext(given, newId)
           const good = given !== "" && given.length <= maxRequestIdLength && !/[^\w.~:+/=@-]/.test(given)
           expect(requestId).toBe(good ? given : `req-${newId()}`)
           expect(requestId).toMatch(/^[\x21-\x7e]{1,128}$/)
@@ -27,7 +27,7 @@ describe("a request's id", () => {
   it("is at most 128 characters long", () => {
     expect(isRequestId("x".repeat(128))).toBe(true)
     expect(isRequestId("x".repeat(129))).toBe(false)
-    expect(new RequestNotes(undefined, newId).requestId).toBe(`req-${newId()}`)
+    expect(new RequestContext(undefined, newId).requestId).toBe(`req-${newId()}`)
   })
 })
 
@@ -37,7 +37,7 @@ describe("a request's times", () => {
       fc.property(
         fc.array(fc.constantFrom("authenticated", "accepted", "firstUnit"), { maxLength: 9 }),
         (steps) => {
-          const notes = new RequestNotes(undefined, newId)
+          const notes = new RequestContext(undefined, newId)
           for (const step of steps) step === "accepted" ? notes.accepted(notes.startedMs, "m") : notes[step]()
           const before = { ...notes }
           for (const step of new Set(steps)) {
@@ -71,7 +71,7 @@ describe("a request's receipt", () => {
     ["cancelled", 200, undefined],
     ["cancelled", 500, undefined],
   ] as const)("that is %s goes with a %i as %s", (state, status, told) => {
-    const notes = new RequestNotes(undefined, newId)
+    const notes = new RequestContext(undefined, newId)
     expect(notes.receiptIdFor(status)).toBeUndefined()
     const receipt: Receipt = { receiptId: "r", state }
     notes.reserved(receipt)

@@ -4,7 +4,7 @@ import { truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { MemoryLadder } from "#actors/device/MemoryPressureLevel.ts"
+import { MemoryPressureLevel } from "#actors/device/MemoryPressureLevel.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { script } from "../support/FakeNode.ts"
 import { type FakeNvidiaSmi, fakeNvidiaSmi } from "../support/FakeNvidiaSmi.ts"
@@ -148,7 +148,7 @@ describe("a node without much memory", () => {
 
   it("refuses new work while its memory is nearly full, and finishes what has begun", async () => {
     const ladder = await node.run(
-      Effect.map(Effect.serviceOption(MemoryLadder), (found) => {
+      Effect.map(Effect.serviceOption(MemoryPressureLevel), (found) => {
         if (found._tag === "None") throw new Error("no ladder")
         return found.value
       }),

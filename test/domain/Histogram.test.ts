@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { PlayClock } from "#domain/audio/PlaybackClock.ts"
+import { PlaybackClock } from "#domain/audio/PlaybackClock.ts"
 import { Histogram, timeBoundsMs } from "#domain/queues/Histogram.ts"
 
 it("counts every number once, in the first bucket that holds it, and adds them up", () => {
@@ -35,7 +35,7 @@ it("a listener hears no silence as long as audio comes in time, and all of it wh
         maxLength: 30,
       }),
       (pieces) => {
-        const clock = new PlayClock(24_000)
+        const clock = new PlaybackClock(24_000)
         let nowMs = 1_000
         let audioMs = 0
         let silentMs = 0

@@ -2,7 +2,7 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { type Evictable, victimsOf } from "#domain/models/Eviction.ts"
-import { nextRung, type Rung, rungs } from "#domain/models/MemoryLevel.ts"
+import { type MemoryLevel, memoryLevels, nextLevel } from "#domain/models/MemoryLevel.ts"
 import { placementOf } from "#domain/models/Placement.ts"
 import { fakeDeployment } from "../support/FakeNode.ts"
 
@@ -46,10 +46,10 @@ describe("eviction", () => {
 })
 
 describe("the memory ladder", () => {
-  const walk = (shares: ReadonlyArray<number>): ReadonlyArray<Rung> => {
-    let rung: Rung = "calm"
+  const walk = (shares: ReadonlyArray<number>): ReadonlyArray<MemoryLevel> => {
+    let rung: MemoryLevel = "calm"
     return shares.map((share) => {
-      rung = nextRung(rung, share)
+      rung = nextLevel(rung, share)
       return rung
     })
   }
@@ -85,7 +85,7 @@ describe("the memory ladder", () => {
         (base, waverings) => {
           const path = walk(waverings.map((wavering) => base + wavering))
           // It may climb, but never comes back down.
-          const steps = path.map((rung) => rungs.indexOf(rung))
+          const steps = path.map((rung) => memoryLevels.indexOf(rung))
           for (let i = 1; i < steps.length; i++) expect(steps[i]!).toBeGreaterThanOrEqual(steps[i - 1]!)
         },
       ),
@@ -94,11 +94,15 @@ describe("the memory ladder", () => {
 
   it("is never below what a reading asks for", () => {
     fc.assert(
-      fc.property(fc.constantFrom(...rungs), fc.double({ min: 0, max: 2, noNaN: true }), (from, share) => {
-        expect(rungs.indexOf(nextRung(from, share))).toBeGreaterThanOrEqual(
-          rungs.indexOf(nextRung("calm", share)),
-        )
-      }),
+      fc.property(
+        fc.constantFrom(...memoryLevels),
+        fc.double({ min: 0, max: 2, noNaN: true }),
+        (from, share) => {
+          expect(memoryLevels.indexOf(nextLevel(from, share))).toBeGreaterThanOrEqual(
+            memoryLevels.indexOf(nextLevel("calm", share)),
+          )
+        },
+      ),
     )
   })
 })

@@ -2,7 +2,7 @@
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { bytesToS16 } from "#domain/audio/Audio.ts"
-import { SpeechDetector, type SpeechEvent } from "#domain/audio/VoiceActivityDetector.ts"
+import { type SpeechEvent, VoiceActivityDetector } from "#domain/audio/VoiceActivityDetector.ts"
 import { clips } from "../support/LiveClient.ts"
 
 const rateHz = 16_000
@@ -23,7 +23,7 @@ const joined = (...parts: ReadonlyArray<Int16Array>): Int16Array => {
   return all
 }
 const heard = (samples: Int16Array, sizes: ReadonlyArray<number> = [samples.length]) => {
-  const detector = new SpeechDetector(rateHz)
+  const detector = new VoiceActivityDetector(rateHz)
   const events: Array<SpeechEvent> = []
   for (let at = 0, i = 0; at < samples.length; i++) {
     const size = sizes[i % sizes.length]!

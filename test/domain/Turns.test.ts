@@ -2,7 +2,7 @@
 // whatever the pieces that audio comes in.
 import * as fc from "fast-check"
 import { expect, it } from "vitest"
-import { TurnFinder, type TurnStep } from "#domain/audio/TurnDetector.ts"
+import { TurnDetector, type TurnStep } from "#domain/audio/TurnDetector.ts"
 
 const rateHz = 16_000
 const silenceMs = 300
@@ -30,7 +30,7 @@ interface Turn {
 }
 
 const turnsOf = (samples: Int16Array, sizes: ReadonlyArray<number>): ReadonlyArray<Turn> => {
-  const finder = new TurnFinder(silenceMs, prefixMs)
+  const finder = new TurnDetector(silenceMs, prefixMs)
   const turns: Array<Turn> = []
   const take = (step: TurnStep) => {
     if (step.step === "started") {

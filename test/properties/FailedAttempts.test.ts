@@ -1,7 +1,7 @@
 // Bounded counting of failures, against what it promises: bursts, waiting times, memory.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { FailedAttempts } from "#domain/access/GcraLimiter.ts"
+import { GcraLimiter } from "#domain/access/GcraLimiter.ts"
 
 const options = { burst: 5, forgiveMs: 1_000, maxAddresses: 50 }
 
@@ -23,7 +23,7 @@ describe("failed attempts", () => {
   it("let through at most a burst and one more a second in any window, and each address for itself", () => {
     fc.assert(
       fc.property(attempts, (steps) => {
-        const failures = new FailedAttempts(options)
+        const failures = new GcraLimiter(options)
         const heard = new Map<string, Array<number>>()
         for (const { address, nowMs } of steps) {
           if (failures.waitMs(address, nowMs) > 0) continue
@@ -46,7 +46,7 @@ describe("failed attempts", () => {
   it("say the truth about when to come back, to the millisecond", () => {
     fc.assert(
       fc.property(attempts, (steps) => {
-        const failures = new FailedAttempts(options)
+        const failures = new GcraLimiter(options)
         for (const { address, nowMs } of steps) {
           const waitMs = failures.waitMs(address, nowMs)
           if (waitMs === 0) failures.failed(address, nowMs)
@@ -61,7 +61,7 @@ describe("failed attempts", () => {
   })
 
   it("forgive everything in time, and never keep anybody who fails slowly waiting", () => {
-    const failures = new FailedAttempts(options)
+    const failures = new GcraLimiter(options)
     for (let i = 0; i < 100; i++) {
       expect(failures.waitMs("slow", i * 1_000)).toBe(0)
       failures.failed("slow", i * 1_000)
@@ -72,7 +72,7 @@ describe("failed attempts", () => {
   })
 
   it("remember a bounded number of addresses, and forget the one that failed the longest ago", () => {
-    const failures = new FailedAttempts(options)
+    const failures = new GcraLimiter(options)
     for (let i = 0; i < 10_000; i++) {
       for (let n = 0; n < options.burst; n++) failures.failed(`address ${i}`, i)
       expect(failures.addresses).toBeLessThanOrEqual(options.maxAddresses)

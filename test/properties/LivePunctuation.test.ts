@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import * as fc from "fast-check"
 import { expect, it } from "vitest"
-import { LiveHearing } from "#actors/live/IncrementalTranscriber.ts"
+import { IncrementalTranscriber } from "#actors/live/IncrementalTranscriber.ts"
 import { LiveAudio } from "#actors/live/LiveAudio.ts"
 import type { LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
 import { joinTexts } from "#domain/audio/Transcript.ts"
@@ -28,11 +28,11 @@ const sayings = fc.constantFrom(
 const hypothesesOf = (
   samples: Int16Array,
   points: ReadonlyArray<number>,
-  options: ConstructorParameters<typeof LiveHearing>[2],
+  options: ConstructorParameters<typeof IncrementalTranscriber>[2],
   words: ReadonlyArray<string>,
 ) => {
   const held = new LiveAudio(samples.length)
-  const hearing = new LiveHearing<never>(held, factsOf(), options, ears(2, words))
+  const hearing = new IncrementalTranscriber<never>(held, factsOf(), options, ears(2, words))
   return points.map((until): LiveHypothesis => {
     held.append(bytesOf(samples.subarray(held.total, until)))
     Effect.runSync(hearing.close(until))

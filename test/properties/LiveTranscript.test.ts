@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs"
 import { Effect, Fiber } from "effect"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { LiveHearing } from "#actors/live/IncrementalTranscriber.ts"
+import { IncrementalTranscriber } from "#actors/live/IncrementalTranscriber.ts"
 import { LiveAudio } from "#actors/live/LiveAudio.ts"
 import { captionAfter, deltaOf, hypothesisOf, type LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
 import { audio, bytesOf, ears, factsOf, fileAnswer, liveSession, plain, rateHz } from "../support/LiveEars.ts"
@@ -141,7 +141,7 @@ const hypothesesAt = (
   let calls = 0
   let decoded = 0
   const inner = ears(piece)
-  const hearing = new LiveHearing(
+  const hearing = new IncrementalTranscriber(
     held,
     factsOf(piece),
     { ...plain, prompt: "hint", fromScratch },

@@ -2,7 +2,7 @@
 // one that was never full.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { OldestFirst } from "#domain/queues/TtlCache.ts"
+import { TtlCache } from "#domain/queues/TtlCache.ts"
 
 type Step = { readonly do: "set" | "delete"; readonly key: string } | { readonly do: "drop" }
 const key = fc.constantFrom(..."abcdefgh")
@@ -12,11 +12,11 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ do: fc.constant("drop" as const) }) },
 )
 
-describe("OldestFirst", () => {
+describe("TtlCache", () => {
   it("answers as a list in order of setting does", () =>
     fc.assert(
       fc.property(fc.array(step, { maxLength: 400, size: "max" }), (steps) => {
-        const map = new OldestFirst<{ readonly at: number }>()
+        const map = new TtlCache<{ readonly at: number }>()
         let list: Array<readonly [string, { readonly at: number }]> = []
         for (const [at, one] of steps.entries()) {
           if (one.do === "drop") {
@@ -42,7 +42,7 @@ describe("OldestFirst", () => {
     ))
 
   it("drops as fast at 100,000 entries as it fills", () => {
-    const map = new OldestFirst<object>()
+    const map = new TtlCache<object>()
     const entries = 100_000
     const timed = (from: number, full: boolean): number => {
       const startedMs = performance.now()

@@ -2,8 +2,8 @@
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { describe, expect, it } from "vitest"
-import { FailedAttempts } from "#domain/access/GcraLimiter.ts"
-import { RateWindow } from "#domain/access/SlidingWindowLimiter.ts"
+import { GcraLimiter } from "#domain/access/GcraLimiter.ts"
+import { SlidingWindowLimiter } from "#domain/access/SlidingWindowLimiter.ts"
 
 setFlagsFromString("--expose-gc")
 const collect = runInNewContext("gc") as () => void
@@ -21,7 +21,7 @@ const userId = (index: number): string => `user_${String(index).padStart(17, "0"
 
 describe("a million users", () => {
   it("with a request each cost at most 320 bytes apiece, their names included, and later nothing", () => {
-    const window = new RateWindow({ limit: 100 })
+    const window = new SlidingWindowLimiter({ limit: 100 })
     const before = heapBytes()
     let admitted = 0
     for (let i = 0; i < users; i++) if (window.admit(userId(i), i / 100).admitted) admitted++
@@ -36,7 +36,7 @@ describe("a million users", () => {
   })
 
   it("that guess at credentials fill a table of a fixed size", () => {
-    const failures = new FailedAttempts({ burst: 300, forgiveMs: 200, maxAddresses: 100_000 })
+    const failures = new GcraLimiter({ burst: 300, forgiveMs: 200, maxAddresses: 100_000 })
     const before = heapBytes()
     let most = 0
     for (let i = 0; i < users; i++) {

@@ -1,7 +1,7 @@
 // The limiter against the definition: keep every admitted time, count those inside the window.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { type Admission, RateWindow } from "#domain/access/SlidingWindowLimiter.ts"
+import { type Admission, SlidingWindowLimiter } from "#domain/access/SlidingWindowLimiter.ts"
 
 /** The specification of `admit`, without a bound on memory. */
 class Model {
@@ -45,11 +45,11 @@ const requests = fc.array(
   { maxLength: 300, size: "max" },
 )
 
-describe("RateWindow", () => {
+describe("SlidingWindowLimiter", () => {
   it("answers as the definition does", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 9 }), requests, (limit, steps) => {
-        const window = new RateWindow({ limit, windowMs: 100 })
+        const window = new SlidingWindowLimiter({ limit, windowMs: 100 })
         const model = new Model(limit, 100)
         let atMs = 0
         for (const { user, afterMs } of steps) {
@@ -65,7 +65,7 @@ describe("RateWindow", () => {
     const gaps = fc.array(fc.nat({ max: 40 }), { minLength: 50, maxLength: 200, size: "max" })
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 20 }), gaps, (limit, steps) => {
-        const window = new RateWindow({ limit, windowMs: 100 })
+        const window = new SlidingWindowLimiter({ limit, windowMs: 100 })
         const admitted: Array<number> = []
         let atMs = 0
         for (const gap of steps) {
@@ -82,7 +82,7 @@ describe("RateWindow", () => {
   it("names the moment at which a refused user is admitted again, to the millisecond", () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 9 }), requests, (limit, steps) => {
-        const window = new RateWindow({ limit, windowMs: 100 })
+        const window = new SlidingWindowLimiter({ limit, windowMs: 100 })
         const model = new Model(limit, 100)
         let atMs = 0
         for (const { user, afterMs } of steps) {
@@ -107,7 +107,7 @@ describe("RateWindow", () => {
         fc.integer({ min: 1, max: 20 }),
         fc.nat({ max: 60_000 }),
         (limit, bursts, startMs) => {
-          const window = new RateWindow({ limit })
+          const window = new SlidingWindowLimiter({ limit })
           for (let i = 0; i < limit * 3; i++) {
             const atMs = startMs + Math.ceil((i * 60_000) / limit)
             expect(window.admit("even", atMs).admitted).toBe(true)
@@ -124,7 +124,7 @@ describe("RateWindow", () => {
   })
 
   it("admits at the moment it named, and not a millisecond before", () => {
-    const window = new RateWindow({ limit: 100 })
+    const window = new SlidingWindowLimiter({ limit: 100 })
     for (let i = 0; i < 100; i++) expect(window.admit("u", i * 10).remaining).toBe(99 - i)
     const { admitted, retryAfterMs } = window.admit("u", 1000)
     expect({ admitted, retryAfterMs }).toEqual({ admitted: false, retryAfterMs: 59_000 })
@@ -134,7 +134,7 @@ describe("RateWindow", () => {
   })
 
   it("forgets idle users within two windows, without a sweep", () => {
-    const window = new RateWindow({ limit: 5, windowMs: 100 })
+    const window = new SlidingWindowLimiter({ limit: 5, windowMs: 100 })
     for (let i = 0; i < 10_000; i++) window.admit(`user-${i}`, i % 50)
     expect(window.users).toBe(10_000)
     window.admit("last", 150)
@@ -144,7 +144,7 @@ describe("RateWindow", () => {
   })
 
   it("refuses a user too many, and takes it when others are forgotten", () => {
-    const window = new RateWindow({ limit: 5, windowMs: 100, maxUsers: 3 })
+    const window = new SlidingWindowLimiter({ limit: 5, windowMs: 100, maxUsers: 3 })
     for (const user of ["a", "b", "c"]) expect(window.admit(user, 0).admitted).toBe(true)
     const refused = window.admit("d", 10)
     expect(refused).toEqual({ admitted: false, remaining: 0, retryAfterMs: 90, resetMs: 90 })
@@ -162,7 +162,7 @@ describe("RateWindow", () => {
     })
     fc.assert(
       fc.property(traffic, (steps) => {
-        const window = new RateWindow({ limit: 3, windowMs: 100, maxUsers: 10 })
+        const window = new SlidingWindowLimiter({ limit: 3, windowMs: 100, maxUsers: 10 })
         const model = new Model(3, 100)
         let atMs = 0
         for (const [user, afterMs] of steps) {
@@ -177,7 +177,7 @@ describe("RateWindow", () => {
   })
 
   it("is off at a limit of 0", () => {
-    const window = new RateWindow({ limit: 0 })
+    const window = new SlidingWindowLimiter({ limit: 0 })
     for (let i = 0; i < 1000; i++) expect(window.admit("u", 0).admitted).toBe(true)
     expect(window.users).toBe(0)
   })

@@ -8,8 +8,8 @@ import fc from "fast-check"
 import {
   AnswerBounds,
   type AnswerId,
-  Answers,
   answerLifeMs,
+  IdempotencyStore,
   type StoredAnswer,
 } from "#store/idempotency/IdempotencyStore.ts"
 import { type Dialect, eachDialect } from "./Dialects.ts"
@@ -37,7 +37,10 @@ const bounds = (change: Partial<AnswerBounds>) =>
 /** On a clock of its own, which turns of the event loop need not wait for. */
 const storeOver =
   (fresh: Dialect["fresh"]) =>
-  <A, E>(effect: Effect.Effect<A, E, Answers | SqlClient.SqlClient>, change: Partial<AnswerBounds> = {}) =>
+  <A, E>(
+    effect: Effect.Effect<A, E, IdempotencyStore | SqlClient.SqlClient>,
+    change: Partial<AnswerBounds> = {},
+  ) =>
     effect.pipe(
       Effect.provide(fresh),
       bounds(change),
@@ -63,7 +66,7 @@ eachDialect(({ fresh, name }) => {
       store(
         turning(
           Effect.gen(function* () {
-            const answers = yield* Answers
+            const answers = yield* IdempotencyStore
             for (const size of [0, 1, 262_143, 262_144, 262_145, 700_000]) {
               const one = id(`of-${size}`)
               expect(yield* answers.has(one)).toBe(false)
@@ -83,7 +86,7 @@ eachDialect(({ fresh, name }) => {
     it("that is too large is remembered as one that is not kept", () =>
       store(
         Effect.gen(function* () {
-          const answers = yield* Answers
+          const answers = yield* IdempotencyStore
           yield* answers.keep(id("large"), answer(1_001))
           expect(yield* answers.find(id("large"))).toMatchObject({ digest: "digest-1", body: undefined })
           expect(yield* answers.held).toEqual({ answers: 1, bytes: 0 })
@@ -94,7 +97,7 @@ eachDialect(({ fresh, name }) => {
     it("ends after a day, to the millisecond, purged or not", () =>
       store(
         Effect.gen(function* () {
-          const answers = yield* Answers
+          const answers = yield* IdempotencyStore
           yield* answers.keep(id("a"), answer(10))
           yield* TestClock.adjust(answerLifeMs - 1)
           expect(yield* answers.has(id("a"))).toBe(true)
@@ -115,7 +118,7 @@ eachDialect(({ fresh, name }) => {
     it("that was never finished is none, and makes place for one that is", () =>
       store(
         Effect.gen(function* () {
-          const answers = yield* Answers
+          const answers = yield* IdempotencyStore
           const sql = yield* SqlClient.SqlClient
           yield* answers.keep(id("a"), answer(10))
           yield* sql`UPDATE answers SET complete = 0`
@@ -184,7 +187,7 @@ eachDialect(({ fresh, name }) => {
           }
           await store(
             Effect.gen(function* () {
-              const answers = yield* Answers
+              const answers = yield* IdempotencyStore
               for (const [index, { org, size }] of all.entries()) {
                 yield* TestClock.adjust(1)
                 yield* answers.keep(id(`answer-${index}`, org), answer(size))

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { afterAll } from "vitest"
-import { CompiledCode } from "#domain/models/CompileCache.ts"
+import { CompileCache } from "#domain/models/CompileCache.ts"
 import { compiledCode } from "#store/files/CompileCacheFolder.ts"
 import { tempDir } from "./TempDir.ts"
 
@@ -15,7 +15,7 @@ const own = `${process.version}-${process.arch}-0123abcd-0`
 const folderOf = (dataDir: string) =>
   Effect.provide(
     Effect.gen(function* () {
-      return (yield* CompiledCode)()
+      return (yield* CompileCache)()
     }),
     compiledCode(dataDir),
   )
@@ -72,7 +72,7 @@ describe("a disk that is full", () => {
     Effect.gen(function* () {
       const asked = yield* Effect.provide(
         Effect.gen(function* () {
-          return yield* CompiledCode
+          return yield* CompileCache
         }),
         compiledCode(mountPoint),
       )

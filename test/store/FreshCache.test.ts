@@ -1,6 +1,6 @@
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import { FreshCache } from "#store/accounts/RowCache.ts"
+import { RowCache } from "#store/accounts/RowCache.ts"
 
 it("gives back what is fresh, never what is stale, and never grows past its capacity", () => {
   const step = fc.record({
@@ -11,7 +11,7 @@ it("gives back what is fresh, never what is stale, and never grows past its capa
   })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200, size: "max" }), (steps) => {
-      const cache = new FreshCache<number>({ capacity: 3, lifeMs: 20 })
+      const cache = new RowCache<number>({ capacity: 3, lifeMs: 20 })
       const written = new Map<string, { value: number; atMs: number }>()
       let nowMs = 0
       steps.forEach(({ key, set, remove, afterMs }, index) => {
@@ -36,7 +36,7 @@ it("gives back what is fresh, never what is stale, and never grows past its capa
 })
 
 it("drops the entry that would have expired first", () => {
-  const cache = new FreshCache<string>({ capacity: 2, lifeMs: 100 })
+  const cache = new RowCache<string>({ capacity: 2, lifeMs: 100 })
   cache.set("old", "o", 0)
   cache.set("young", "y", 1)
   cache.set("old", "again", 2)

@@ -1,7 +1,7 @@
 // Deployments of the fake engine, and a registry over them, for tests of what stands above an engine.
 import { Layer, Logger, Schema } from "effect"
 import { Device, type DeviceOptions } from "#actors/device/Device.ts"
-import { MemoryLadder } from "#actors/device/MemoryPressureLevel.ts"
+import { MemoryPressureLevel } from "#actors/device/MemoryPressureLevel.ts"
 import { NvidiaSmi } from "#actors/device/NvidiaSmi.ts"
 import { type Deployment, ModelRegistry, type RegistryOptions } from "#actors/model/ModelRegistry.ts"
 import { ModelEntry } from "#domain/models/ModelEntry.ts"
@@ -64,6 +64,6 @@ export const fakeWorld = ({ device, log = quiet, models, ...options }: FakeWorld
     models.map((model) => fakeDeployment(model)),
     options,
   ).pipe(
-    Layer.provideMerge(Layer.mergeAll(Device.layer(device), MemoryLadder.layer)),
+    Layer.provideMerge(Layer.mergeAll(Device.layer(device), MemoryPressureLevel.layer)),
     Layer.provide(Layer.merge(NvidiaSmi.none, log)),
   )

@@ -3,7 +3,11 @@
 import { Effect } from "effect"
 import * as fc from "fast-check"
 import { transcribeFile } from "#actors/jobs/FileTranscription.ts"
-import { type HearingOptions, LiveHearing, type Transcribe } from "#actors/live/IncrementalTranscriber.ts"
+import {
+  type HearingOptions,
+  IncrementalTranscriber,
+  type Transcribe,
+} from "#actors/live/IncrementalTranscriber.ts"
 import { LiveAudio } from "#actors/live/LiveAudio.ts"
 import type { Captioner } from "#actors/live/LiveCaptions.ts"
 import { LiveSession } from "#actors/live/LiveSession.ts"
@@ -72,7 +76,7 @@ export const liveSession = <E = never>(
 ): Session<E> => {
   const audio = new LiveAudio(limitSamples)
   let done = 0
-  const hearing = new LiveHearing(audio, factsOf(pieceSeconds), options, transcribe, captions)
+  const hearing = new IncrementalTranscriber(audio, factsOf(pieceSeconds), options, transcribe, captions)
   const report = { heard: () => {}, windowDone: () => void done++ }
   const session = new LiveSession(audio, hearing, windowSeconds, report, isBusy, 0)
   return { audio, session, done: () => done }

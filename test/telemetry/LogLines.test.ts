@@ -1,7 +1,7 @@
 // Lines that belong to a request say so, and only those: what a node logs by itself names no request and no trace.
 import { Effect, Logger } from "effect"
 import { expect, it } from "vitest"
-import { CurrentNotes, RequestNotes } from "#http/RequestContext.ts"
+import { CurrentRequest, RequestContext } from "#http/RequestContext.ts"
 import { jsonLogger } from "../../src/telemetry/LogLines.ts"
 import { logRecord } from "../../src/telemetry/OtlpJson.ts"
 import { traceOf } from "../../src/telemetry/Trace.ts"
@@ -19,8 +19,8 @@ const logged = async (effect: Effect.Effect<void>) => {
 }
 
 it("a request's line has its id and its trace", async () => {
-  const notes = new RequestNotes("my-request", () => "")
-  const { line, record } = await logged(Effect.provideService(Effect.logInfo("x"), CurrentNotes, notes))
+  const notes = new RequestContext("my-request", () => "")
+  const { line, record } = await logged(Effect.provideService(Effect.logInfo("x"), CurrentRequest, notes))
   expect(line).toMatchObject({ message: "x", request_id: "my-request" })
   const { spanId, traceId } = traceOf(notes)
   expect(record).toMatchObject({ traceId, spanId })

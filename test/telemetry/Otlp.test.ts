@@ -2,7 +2,7 @@
 import { Effect, Exit, Scope } from "effect"
 import fc from "fast-check"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { RequestNotes } from "#http/RequestContext.ts"
+import { RequestContext } from "#http/RequestContext.ts"
 import { makeExporter } from "../../src/telemetry/OtlpExporter.ts"
 import { tracesBody } from "../../src/telemetry/OtlpJson.ts"
 import { parseOtlp } from "../../src/telemetry/OtlpSettings.ts"
@@ -99,7 +99,7 @@ describe("a trace", () => {
   })
 
   it("has a span for each step that the request took, inside the request's", () => {
-    const notes = new RequestNotes(undefined, () => "1")
+    const notes = new RequestContext(undefined, () => "1")
     const { startedMs } = notes
     notes.authMs = 1
     notes.accepted(startedMs + 2, "m")
@@ -117,7 +117,7 @@ describe("a trace", () => {
     const lengthMs = ({ endTimeUnixNano, startTimeUnixNano }: Span) =>
       Math.round(Number(BigInt(endTimeUnixNano) - BigInt(startTimeUnixNano)) / 1e6)
     expect(spans.map(lengthMs)).toEqual([20, 1, 3, 4, 15])
-    const refused = new RequestNotes(undefined, () => "2")
+    const refused = new RequestContext(undefined, () => "2")
     expect(spansOf({ ...ended, notes: refused, status: 503 })).toMatchObject([{ status: { code: 2 } }])
   })
 })
@@ -179,7 +179,7 @@ describe("the exporter", () => {
   })
 
   it("makes a body that is OTLP's JSON", () => {
-    const notes = new RequestNotes("my-id", () => "1")
+    const notes = new RequestContext("my-id", () => "1")
     const body = JSON.parse(
       tracesBody({ "service.name": "edgewise" })([
         { notes, method: "GET", route: "/health", status: 200, endedMs: notes.startedMs },

@@ -5,10 +5,10 @@ import { SocketCloseError, SocketError } from "effect/socket/Socket"
 import fc from "fast-check"
 import { expect, it } from "vitest"
 import type { LiveSession } from "#actors/live/LiveSession.ts"
-import type { LiveError, LivePlace } from "#actors/live/LiveSessions.ts"
+import type { LiveError, SessionLease } from "#actors/live/LiveSessions.ts"
 import { SessionTrace, traceSession } from "#api/tracing/SessionTrace.ts"
 import { CurrentNodeMeters, NodeMeters } from "#http/NodeMeters.ts"
-import { CurrentNotes, nowMs, RequestNotes } from "#http/RequestContext.ts"
+import { CurrentRequest, nowMs, RequestContext } from "#http/RequestContext.ts"
 import { type EndedWork, TracedWork, workBehind } from "#http/TracedWork.ts"
 import { inTraceOf, JobTrace } from "#services/JobTrace.ts"
 import { newKept } from "#services/TranscriptionShare.ts"
@@ -18,7 +18,7 @@ import { jobRow } from "../support/JobRow.ts"
 
 const job = jobRow("listener")
 
-const request = () => new RequestNotes("my-request", () => "")
+const request = () => new RequestContext("my-request", () => "")
 
 /** A node that exports traces, and what it would have exported. */
 const traced = () => {
@@ -123,7 +123,7 @@ it("of a job has a trace of its own where nobody remembers its request", async (
 
 it("of a session sums what its places took, each of them once, and keeps the first close code", async () => {
   const { meters, works } = traced()
-  const place = (samples: ReadonlyArray<number>, spent: LivePlace["spent"]): LivePlace => {
+  const place = (samples: ReadonlyArray<number>, spent: SessionLease["spent"]): SessionLease => {
     const left = [...samples]
     const speaker = { windowSeconds: 1, heardAtMs: 0 }
     return {
@@ -149,7 +149,7 @@ it("of a session sums what its places took, each of them once, and keeps the fir
     effect.pipe(
       Effect.scoped,
       Effect.provideService(CurrentNodeMeters, meters),
-      Effect.provideService(CurrentNotes, request()),
+      Effect.provideService(CurrentRequest, request()),
       Effect.runPromiseExit,
     )
   expect(Exit.isSuccess(await run(session))).toBe(true)

@@ -1,12 +1,12 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { type BodyPace, judgeBody } from "#transport/BodyTimeouts.ts"
+import { type BodyTimeouts, judgeBody } from "#transport/BodyTimeouts.ts"
 import { defaultSettings } from "#transport/TransportSettings.ts"
 
 /** The verdict on a steady upload at each second of its life. */
 const verdicts = (bytesPerSecond: number, seconds: number): ReadonlyArray<string> =>
   Array.from({ length: seconds }, (_, i) => {
-    const pace: BodyPace = {
+    const pace: BodyTimeouts = {
       ageMs: (i + 1) * 1_000,
       quietMs: bytesPerSecond > 0 ? 0 : (i + 1) * 1_000,
       pausedMs: 0,

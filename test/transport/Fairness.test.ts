@@ -3,7 +3,7 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { CurrentNotes } from "#http/RequestContext.ts"
+import { CurrentRequest } from "#http/RequestContext.ts"
 import { RawConnection, rawRequest, requestBytes } from "../support/RawHttp.ts"
 import { eventually, startListener, type TestListener } from "./TestListener.ts"
 
@@ -16,7 +16,7 @@ const busy = Effect.gen(function* () {
 /** Whatever credential comes is valid. */
 const known = Effect.gen(function* () {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
-  const notes = yield* CurrentNotes
+  const notes = yield* CurrentRequest
   notes.identified = headers.authorization === "Bearer good"
   return HttpServerResponse.empty({ status: notes.identified ? 200 : 401 })
 })

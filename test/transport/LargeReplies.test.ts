@@ -1,7 +1,7 @@
 // Turns of large bodies: bounded in each turn of the event loop, fair among those who wait, and nobody is forgotten.
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { LargeReplies, PIECE_BYTES, type Taker } from "#transport/FairSendQueue.ts"
+import { FairSendQueue, PIECE_BYTES, type Taker } from "#transport/FairSendQueue.ts"
 
 /** Pieces that one turn of the event loop may hand over. */
 const piecesATurn = 8
@@ -10,11 +10,11 @@ const piecesATurn = 8
 class Body implements Taker {
   readonly pieces: number
   given = 0
-  private readonly replies: LargeReplies
+  private readonly replies: FairSendQueue
   private readonly atOnce: number
   private readonly log: Array<Body>
 
-  constructor(replies: LargeReplies, pieces: number, atOnce: number, log: Array<Body>) {
+  constructor(replies: FairSendQueue, pieces: number, atOnce: number, log: Array<Body>) {
     this.replies = replies
     this.pieces = pieces
     this.atOnce = atOnce
@@ -48,7 +48,7 @@ it("a piece is a part of a turn", () => expect(PIECE_BYTES * piecesATurn).toBe(5
 it("hands over a bounded part in each turn, all of it in the end", () =>
   fc.assert(
     fc.asyncProperty(bodies, async (shapes) => {
-      const replies = new LargeReplies()
+      const replies = new FairSendQueue()
       const log: Array<Body> = []
       const all = shapes.map(({ atOnce, pieces }) => new Body(replies, pieces, atOnce, log))
       for (const body of all) body.proceed()
@@ -65,7 +65,7 @@ it("hands over a bounded part in each turn, all of it in the end", () =>
   ))
 
 it("serves those who wait in turns", async () => {
-  const replies = new LargeReplies()
+  const replies = new FairSendQueue()
   const log: Array<Body> = []
   const all = Array.from({ length: 50 }, () => new Body(replies, 20, Number.POSITIVE_INFINITY, log))
   for (const body of all) body.proceed()
@@ -77,7 +77,7 @@ it("serves those who wait in turns", async () => {
 })
 
 it("forgets who has left", async () => {
-  const replies = new LargeReplies()
+  const replies = new FairSendQueue()
   const log: Array<Body> = []
   const [first, second] = [new Body(replies, 20, 99, log), new Body(replies, 20, 99, log)]
   first.proceed()

@@ -5,7 +5,7 @@
 import { Context, Effect, Layer } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { subscriberOf } from "#domain/access/ClientAddress.ts"
-import { FailedAttempts } from "#domain/access/GcraLimiter.ts"
+import { GcraLimiter } from "#domain/access/GcraLimiter.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { type AuthUnavailable, RateLimited, type Unauthorized } from "#domain/wire/Errors.ts"
 import { callerAddress } from "./CallerAddress.ts"
@@ -44,7 +44,7 @@ const isGuess = (error: Refused): boolean =>
 
 const make = (failuresAMinute: number): AuthFailures["Service"] => {
   const forgiveMs = 60_000 / failuresAMinute
-  const failures = new FailedAttempts({ burst: failuresAMinute, forgiveMs, maxAddresses })
+  const failures = new GcraLimiter({ burst: failuresAMinute, forgiveMs, maxAddresses })
 
   /** Counts one wrong credential, or refuses it where its address has sent too many. */
   const wrong = Effect.flatMap(subscriber, (address) =>

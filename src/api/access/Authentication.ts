@@ -5,7 +5,7 @@ import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import { type AuthUnavailable, type RateLimited, Unauthorized } from "#domain/wire/Errors.ts"
 import { errorResponse } from "#http/ErrorBody.ts"
-import { CurrentNotes } from "#http/RequestContext.ts"
+import { CurrentRequest } from "#http/RequestContext.ts"
 import { Accounts, type Principal } from "#store/accounts/Accounts.ts"
 import { AuthFailures } from "./AuthFailures.ts"
 import { DevelopmentKeyCheck } from "./DevelopmentKey.ts"
@@ -66,7 +66,7 @@ const makeIdentify: Effect.Effect<Identify, never, IdentityServices> = Effect.ge
   const admitted = (principal: Principal) => Effect.as(limit.admit(principal.userId), principal)
   return (credential) =>
     Effect.withFiber((fiber) => {
-      const notes = fiber.getRef(CurrentNotes)
+      const notes = fiber.getRef(CurrentRequest)
       const known = failures
         .guard(Effect.flatMap(authenticate(credential), developmentKeyCheck))
         .pipe(Effect.tapError(() => Effect.sync(() => notes.authenticated())))

@@ -14,9 +14,9 @@ import {
   IdempotentPending,
   InvalidRequest,
 } from "#domain/wire/Errors.ts"
-import { CurrentNotes, type RequestNotes } from "#http/RequestContext.ts"
+import { CurrentRequest, type RequestContext } from "#http/RequestContext.ts"
 import { type Sink, sinkBodyOf, sinkResponse } from "#http/SinkBody.ts"
-import { type AnswerId, Answers, type StoredAnswer } from "#store/idempotency/IdempotencyStore.ts"
+import { type AnswerId, IdempotencyStore, type StoredAnswer } from "#store/idempotency/IdempotencyStore.ts"
 import { Caller } from "./Authentication.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
@@ -47,10 +47,10 @@ export class Idempotency extends Context.Service<
     readonly pending: Map<string, string>
   }
 >()("edgewise/api/Idempotency") {
-  static readonly layer: Layer.Layer<Idempotency, never, Answers> = Layer.effect(
+  static readonly layer: Layer.Layer<Idempotency, never, IdempotencyStore> = Layer.effect(
     Idempotency,
     Effect.gen(function* () {
-      const answers = yield* Answers
+      const answers = yield* IdempotencyStore
       yield* answers.purge.pipe(
         Effect.catchDefect((cause) => Effect.logError("old answers could not be removed", String(cause))),
         Effect.repeat(Schedule.spaced(purgeEveryMs)),
@@ -75,9 +75,11 @@ const answerIdOf = (request: Request): Effect.Effect<AnswerId | undefined, Inval
 }
 
 /** Whether a retry is to be answered: it needs no money and no room. */
-export const isAnswered = (request: Request): Effect.Effect<boolean, InvalidRequest, Answers | Caller> =>
+export const isAnswered = (
+  request: Request,
+): Effect.Effect<boolean, InvalidRequest, IdempotencyStore | Caller> =>
   Effect.flatMap(answerIdOf(request), (id) =>
-    id === undefined ? Effect.succeed(false) : Effect.flatMap(Answers, (answers) => answers.has(id)),
+    id === undefined ? Effect.succeed(false) : Effect.flatMap(IdempotencyStore, (answers) => answers.has(id)),
   )
 
 /** Method, address and body of a request in one digest; large bodies with turns of the event loop in between. */
@@ -104,7 +106,7 @@ export const digestOfUpload = (
 
 const replayOf = (
   stored: StoredAnswer,
-  notes: RequestNotes,
+  notes: RequestContext,
 ): Effect.Effect<Response, IdempotentAnswerLost> => {
   if (stored.body === undefined) return Effect.fail(new IdempotentAnswerLost())
   if (stored.receiptId !== undefined) notes.reserved({ receiptId: stored.receiptId, state: "settled" })
@@ -148,7 +150,7 @@ const recordedBytes = 16 * 1024 * 1024
 const recorded = (
   response: Response,
   keep: (body: Uint8Array | undefined) => Effect.Effect<void>,
-  notes: RequestNotes,
+  notes: RequestContext,
 ): Effect.Effect<Response> => {
   const { body } = response
   if (response.status >= 300) return Effect.succeed(response)
@@ -188,10 +190,14 @@ const once = <E, R, E2, R2>(
   id: AnswerId,
   digestOf: Effect.Effect<string, E2, R2>,
   handler: Effect.Effect<Response, E, R>,
-): Effect.Effect<Response, E | E2 | IdempotencyError, R | R2 | Answers | Idempotency | Scope.Scope> =>
+): Effect.Effect<
+  Response,
+  E | E2 | IdempotencyError,
+  R | R2 | IdempotencyStore | Idempotency | Scope.Scope
+> =>
   Effect.gen(function* () {
-    const answers = yield* Answers
-    const notes = yield* CurrentNotes
+    const answers = yield* IdempotencyStore
+    const notes = yield* CurrentRequest
     const { pending } = yield* Idempotency
     const digest = yield* digestOf
     const first = pending.get(id.id)
@@ -223,7 +229,7 @@ export const idempotent = <E, R, E2, R2>(
 ): Effect.Effect<
   Response,
   E | E2 | IdempotencyError,
-  R | R2 | Answers | Caller | Idempotency | Scope.Scope
+  R | R2 | IdempotencyStore | Caller | Idempotency | Scope.Scope
 > =>
   keyOf(request) === undefined
     ? handler

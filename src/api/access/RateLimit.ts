@@ -1,9 +1,9 @@
 // Requests a user may make on this node: the specification's 100 in any rolling minute, whatever key or session.
 import { Clock, Context, Effect, Layer } from "effect"
-import { RateWindow } from "#domain/access/SlidingWindowLimiter.ts"
+import { SlidingWindowLimiter } from "#domain/access/SlidingWindowLimiter.ts"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
 import { RateLimited } from "#domain/wire/Errors.ts"
-import { CurrentNotes } from "#http/RequestContext.ts"
+import { CurrentRequest } from "#http/RequestContext.ts"
 
 export class RateLimit extends Context.Service<
   RateLimit,
@@ -15,14 +15,14 @@ export class RateLimit extends Context.Service<
   /** `perMinute` 0 turns the limit off. */
   static readonly layer = (perMinute: number) =>
     Layer.sync(RateLimit, () => {
-      const window = new RateWindow({ limit: perMinute })
+      const window = new SlidingWindowLimiter({ limit: perMinute })
       return RateLimit.of({
         admit: (userId) =>
           perMinute === 0
             ? Effect.void
             : Effect.withFiber((fiber) => {
                 const admission = window.admit(userId, monotonicMsOf(fiber.getRef(Clock.Clock)))
-                fiber.getRef(CurrentNotes).rate = { ...admission, limit: perMinute }
+                fiber.getRef(CurrentRequest).rate = { ...admission, limit: perMinute }
                 const { admitted, retryAfterMs } = admission
                 return admitted ? Effect.void : Effect.fail(new RateLimited({ retryAfterMs }))
               }),

@@ -5,7 +5,7 @@ import { Clock, Effect, Layer } from "effect"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
 import { type AuthUnavailable, Unauthorized } from "#domain/wire/Errors.ts"
 import { Accounts, type Principal } from "#store/accounts/Accounts.ts"
-import { FreshCache } from "#store/accounts/RowCache.ts"
+import { RowCache } from "#store/accounts/RowCache.ts"
 import { SessionTokens } from "./Authentication.ts"
 import { PublicKeys } from "./PublicKeys.ts"
 import { endOf, type VerifiedSession, verifySession } from "./SessionToken.ts"
@@ -20,7 +20,7 @@ export const sessionVerifier: Layer.Layer<SessionTokens, never, Accounts | Publi
   Effect.gen(function* () {
     const accounts = yield* Accounts
     const keys = yield* PublicKeys
-    const verified = new FreshCache<VerifiedSession>({ capacity, lifeMs })
+    const verified = new RowCache<VerifiedSession>({ capacity, lifeMs })
     const principalOf = ({ claims }: VerifiedSession) =>
       Effect.map(accounts.principalOf(claims.key_id), (principal) => ({
         ...principal,

@@ -4,7 +4,7 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { Unauthorized } from "#domain/wire/Errors.ts"
 import { NewId } from "#http/Ids.ts"
-import { CurrentNotes } from "#http/RequestContext.ts"
+import { CurrentRequest } from "#http/RequestContext.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { SigningKeys } from "#store/signing/SigningKeys.ts"
 import { AuthFailures } from "./AuthFailures.ts"
@@ -32,7 +32,7 @@ const missing = Effect.fail(new Unauthorized({ reason: "missing" }))
 /** The key's principal. An address that has failed too often is refused before its credential is checked. */
 const principalOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
   const accounts = yield* Accounts
-  const notes = yield* CurrentNotes
+  const notes = yield* CurrentRequest
   const credential = bearerOf(request)
   const authenticated =
     credential === ""

@@ -11,7 +11,7 @@ import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { costOf } from "#domain/models/Money.ts"
 import { audioUsage } from "#domain/models/Usage.ts"
 import { InvalidRequest, ModelNotLoaded, type PaymentRequired } from "#domain/wire/Errors.ts"
-import { CurrentNotes } from "#http/RequestContext.ts"
+import { CurrentRequest } from "#http/RequestContext.ts"
 import { transcriptionModel } from "#services/TranscriptionRun.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
@@ -71,7 +71,7 @@ export const payFor = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, PaymentRequired, Scope.Scope | UsageLedger> {
   const ledger = yield* UsageLedger
   const most = costOf(entry.price, audioUsage("transcription", limitSeconds, 1))
-  const notes = yield* CurrentNotes
+  const notes = yield* CurrentRequest
   const reservation = yield* ledger.reserve(caller, most)
   notes.reserved(reservation)
   yield* Effect.addFinalizer(() => {

@@ -2,12 +2,12 @@
 // event and a close code at the end. Called by LiveTranscription, which has admitted the session; knows no accounts.
 import { Cause, Clock, Effect, Fiber, Schema } from "effect"
 import { CloseEvent, type Reader, type SocketError, type Writer } from "effect/socket/Socket"
-import { type LiveEnd, type LiveSession, type LiveWord, remainingMs } from "#actors/live/LiveSession.ts"
+import { type FinalResult, type LiveEnd, type LiveSession, remainingMs } from "#actors/live/LiveSession.ts"
 import type { LiveError } from "#actors/live/LiveSessions.ts"
 import { Signal } from "#actors/live/Signal.ts"
 import { bytesToS16, LISTEN_RATE_HZ, samplesToSeconds } from "#domain/audio/Audio.ts"
 import { deltaOf } from "#domain/audio/LiveTranscript.ts"
-import { SpeechDetector, type SpeechEvent } from "#domain/audio/VoiceActivityDetector.ts"
+import { type SpeechEvent, VoiceActivityDetector } from "#domain/audio/VoiceActivityDetector.ts"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
 import { problemOf } from "#http/ErrorBody.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
@@ -52,7 +52,7 @@ const failedCode = 1011
 
 /** A session without audio that nobody stopped has nothing to say. */
 const endingOf = (
-  { end, hypothesis }: LiveWord,
+  { end, hypothesis }: FinalResult,
   session: LiveSession<LiveError>,
   language: string | undefined,
 ): Ending => {
@@ -103,7 +103,7 @@ const takeText = (session: LiveSession<LiveError>, frame: string): Effect.Effect
 
 /** What of a session's audio is speech: put in by the reader, told to the client by a fiber of its own. */
 class SpeechNews {
-  private readonly detector = new SpeechDetector(LISTEN_RATE_HZ)
+  private readonly detector = new VoiceActivityDetector(LISTEN_RATE_HZ)
   /** Bounded by the session's audio: speech starts and stops at most twice a second. */
   private events: Array<SpeechEvent> = []
   private readonly filled = new Signal()

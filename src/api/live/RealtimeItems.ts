@@ -3,8 +3,8 @@
 // about items.
 import { Cause, Effect, Fiber, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
-import type { LiveSession, LiveWord } from "#actors/live/LiveSession.ts"
-import type { LiveError, LivePlace } from "#actors/live/LiveSessions.ts"
+import type { FinalResult, LiveSession } from "#actors/live/LiveSession.ts"
+import type { LiveError, SessionLease } from "#actors/live/LiveSessions.ts"
 import { LISTEN_RATE_HZ, s16ToBytes, samplesToSeconds } from "#domain/audio/Audio.ts"
 import type { LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
@@ -59,7 +59,7 @@ export class RealtimeItems {
   /** An item begins; the one before has been committed. */
   readonly begin = Effect.fnUntraced(
     { self: this },
-    function* (this: RealtimeItems, place: LivePlace, entry: ModelEntry) {
+    function* (this: RealtimeItems, place: SessionLease, entry: ModelEntry) {
       const newId = yield* NewId
       const session = place.begin(yield* monotonicMs)
       const item: Item = { id: `item_${newId()}`, session, fiber: undefined, committed: false }
@@ -150,7 +150,7 @@ export class RealtimeItems {
     const captions = Effect.forever(
       Effect.flatMap(session.nextHypothesis, (hypothesis) => delta(stableText(hypothesis))),
     )
-    const completed = ({ hypothesis }: LiveWord) =>
+    const completed = ({ hypothesis }: FinalResult) =>
       Effect.gen({ self: this }, function* (this: RealtimeItems) {
         // The session may have ended by itself: at its limit, or because the node stops.
         yield* this.announce(item)

@@ -2,11 +2,11 @@
 // is told, and the socket goes on. Made by RealtimeTranscription; knows no accounts and no sockets.
 import { Effect, Option, Schema } from "effect"
 import type { SocketError } from "effect/socket/Socket"
-import type { LivePlace, LiveSessions } from "#actors/live/LiveSessions.ts"
+import type { LiveSessions, SessionLease } from "#actors/live/LiveSessions.ts"
 import type { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { Downsampler } from "#audio/Downsampler.ts"
 import { bytesToS16 } from "#domain/audio/Audio.ts"
-import { TurnFinder } from "#domain/audio/TurnDetector.ts"
+import { TurnDetector } from "#domain/audio/TurnDetector.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { InvalidRequest, type RateLimited } from "#domain/wire/Errors.ts"
@@ -51,7 +51,7 @@ export type LiveServices = LiveSessions | ModelRegistry | UsageLedger
 
 export interface Seat {
   readonly entry: ModelEntry
-  readonly place: LivePlace
+  readonly place: SessionLease
   readonly leave: Effect.Effect<void>
 }
 
@@ -62,12 +62,12 @@ export class RealtimeSocket {
   private readonly older: boolean
   private settings: RealtimeSettings
   private seat: Seat
-  private turns: TurnFinder | undefined
+  private turns: TurnDetector | undefined
   private downsampler = new Downsampler()
   /** Opens a place for another model or language, instead of the one that is left afterwards. */
   private readonly reseat: (
     settings: RealtimeSettings,
-    replaced: LivePlace,
+    replaced: SessionLease,
   ) => Effect.Effect<Seat, EdgeError, LiveServices>
 
   /** Counts an item as a request of the caller. */
@@ -96,7 +96,7 @@ export class RealtimeSocket {
 
   private findTurns(): void {
     const { turns } = this.settings
-    this.turns = turns === null ? undefined : new TurnFinder(turns.silenceMs, turns.prefixMs)
+    this.turns = turns === null ? undefined : new TurnDetector(turns.silenceMs, turns.prefixMs)
   }
 
   readonly created = Effect.suspend(() =>

@@ -6,7 +6,7 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CloseEvent, type Reader, type SocketError, type Writer } from "effect/socket/Socket"
 import { Drain } from "#actors/Drain.ts"
 import { idleMs } from "#actors/live/LiveSession.ts"
-import { type LivePlace, LiveSessions } from "#actors/live/LiveSessions.ts"
+import { LiveSessions, type SessionLease } from "#actors/live/LiveSessions.ts"
 import { TokenBucket } from "#domain/access/TokenBucket.ts"
 import { expectsTurns } from "#domain/models/ModelNames.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
@@ -63,7 +63,7 @@ const takeSeat = Effect.fnUntraced(function* (
   model: string | undefined,
   settings: RealtimeSettings,
   outer: Scope.Scope,
-  replaces?: LivePlace,
+  replaces?: SessionLease,
 ) {
   const entry = yield* liveModel(model, settings.language)
   const { prompt, punctuation } = settings
@@ -154,7 +154,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     const older = isOlder(request)
     const items = new RealtimeItems(tell, caller, yield* Effect.scope, older)
     const follow = (next: Seat) => followed(trace, next)
-    const reseat = (next: RealtimeSettings, replaced: LivePlace) =>
+    const reseat = (next: RealtimeSettings, replaced: SessionLease) =>
       Effect.map(takeSeat(next.model, next, scope, replaced), follow)
     const admit = (yield* RateLimit).admit(caller.userId)
     const socket = new RealtimeSocket(

@@ -2,14 +2,14 @@
 // Metrics; what the numbers mean is in docs/operations.md.
 import { Effect, Option } from "effect"
 import { Device } from "#actors/device/Device.ts"
-import { MemoryLadder } from "#actors/device/MemoryPressureLevel.ts"
-import { rungs } from "#domain/models/MemoryLevel.ts"
+import { MemoryPressureLevel } from "#actors/device/MemoryPressureLevel.ts"
+import { memoryLevels } from "#domain/models/MemoryLevel.ts"
 import { alone, type Family, gauge } from "./PrometheusText.ts"
 
 export const memoryFamilies: Effect.Effect<ReadonlyArray<Family>, never, Device> = Effect.gen(function* () {
   const { budgetBytes, claimedBytes, claimedThreads, threads } = (yield* Device).host()
-  const ladder = Option.getOrUndefined(yield* Effect.serviceOption(MemoryLadder))
-  const rung = rungs.indexOf(ladder?.rung() ?? "calm")
+  const ladder = Option.getOrUndefined(yield* Effect.serviceOption(MemoryPressureLevel))
+  const rung = memoryLevels.indexOf(ladder?.rung() ?? "calm")
   return [
     gauge("memory_budget_bytes", "Host memory that the node and its models may fill.", alone(budgetBytes)),
     gauge("memory_claimed_bytes", "Host memory that the ledger has promised to models.", alone(claimedBytes)),
@@ -18,7 +18,7 @@ export const memoryFamilies: Effect.Effect<ReadonlyArray<Family>, never, Device>
       "Share of the budget that the node and its engines had for themselves when it was last looked at.",
       alone(Number((ladder?.share() ?? 0).toFixed(4))),
     ),
-    gauge("memory_rung", "Rung of the memory ladder: 0 calm, 1 lean, 2 busy, 3 full.", alone(rung)),
+    gauge("memory_rung", "MemoryLevel of the memory ladder: 0 calm, 1 lean, 2 busy, 3 full.", alone(rung)),
     gauge("cpu_threads", "CPU threads that there are for models.", alone(threads)),
     gauge(
       "cpu_threads_claimed",

@@ -1,6 +1,6 @@
 // What /metrics says of each model of the catalog. Pure but for one reading of each engine's memory; called by Metrics.
 import type { ModelMeters } from "#actors/engine/ModelMeters.ts"
-import type { ModelView } from "#actors/model/ModelSnapshot.ts"
+import type { ModelSnapshot } from "#actors/model/ModelSnapshot.ts"
 import type { ModelKind } from "#domain/models/ModelEntry.ts"
 import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { counter, type Family, gauge, type Samples } from "./PrometheusText.ts"
@@ -9,13 +9,13 @@ type Times = {
   [K in keyof ModelMeters]: ModelMeters[K] extends ModelMeters["loadMs"] ? K : never
 }[keyof ModelMeters]
 
-export const modelFamilies = (views: ReadonlyArray<ModelView>): ReadonlyArray<Family> => {
+export const modelFamilies = (views: ReadonlyArray<ModelSnapshot>): ReadonlyArray<Family> => {
   const hosts = views.flatMap(({ entry, host }) =>
     host === undefined ? [] : [{ model: entry.id, host, gauges: host.gauges() }],
   )
   const perHost = (part: (host: (typeof hosts)[number]) => number): Samples =>
     hosts.map((host) => [{ model: host.model }, part(host)])
-  const perModel = (part: (view: ModelView) => number): Samples =>
+  const perModel = (part: (view: ModelSnapshot) => number): Samples =>
     views.map((view) => [{ model: view.entry.id }, part(view)])
   const times = (name: string, help: string, part: Times, kinds?: ReadonlyArray<ModelKind>): Family => ({
     name,
@@ -135,7 +135,7 @@ export const modelFamilies = (views: ReadonlyArray<ModelView>): ReadonlyArray<Fa
 
 /** Tokens and seconds, as the ledger has charged them. */
 export const usageFamilies = (
-  views: ReadonlyArray<ModelView>,
+  views: ReadonlyArray<ModelSnapshot>,
   ledger: UsageLedger["Service"],
 ): ReadonlyArray<Family> => {
   const settled = ledger.settled()

@@ -5,7 +5,7 @@ import { Device } from "#actors/device/Device.ts"
 import { residentBytesOf } from "#actors/device/ResidentMemory.ts"
 import { decoderPids, heldByNode } from "#actors/model/MemoryWatch.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
-import type { ModelView } from "#actors/model/ModelSnapshot.ts"
+import type { ModelSnapshot } from "#actors/model/ModelSnapshot.ts"
 import { Redeployment } from "#actors/model/Redeployment.ts"
 import { type DeviceMemory, statusMemory, toMb, usedMemory } from "#domain/models/DeviceMemory.ts"
 import type { NvidiaGpu } from "#domain/models/NvidiaReport.ts"
@@ -42,7 +42,7 @@ const gpuFacts = (gpu: NvidiaGpu): DeviceFacts => ({
 
 /** This process, the decoders' and the engines', with what they hold now. */
 const hostProcesses = (
-  views: ReadonlyArray<ModelView>,
+  views: ReadonlyArray<ModelSnapshot>,
   decoders: ReadonlyArray<number>,
 ): ReadonlyArray<DeviceProcess> => [
   { pid: process.pid, name: "edgewise", bytes: process.memoryUsage.rss() },

@@ -4,7 +4,7 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { ModelStatus } from "#actors/model/ModelStatus.ts"
-import { CurrentNotes } from "#http/RequestContext.ts"
+import { CurrentRequest } from "#http/RequestContext.ts"
 import { StoreIsThere } from "#store/sql/StoreNode.ts"
 import { identify } from "../access/Authentication.ts"
 import { ModelPulls } from "./ModelPulls.ts"
@@ -81,7 +81,7 @@ export const health = Effect.fnUntraced(function* (request: HttpServerRequest.Ht
   )
   const details = (yield* isOperator(request)) ? { failures: failuresOf(views), draining, store } : undefined
   if (status === "unhealthy") {
-    const notes = yield* CurrentNotes
+    const notes = yield* CurrentRequest
     notes.failure = draining ? "the node is draining" : "every model has failed"
   }
   const { name, version } = yield* NodeIdentity

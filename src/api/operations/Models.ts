@@ -3,7 +3,7 @@ import { basename } from "node:path"
 import { Context, Effect, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
-import type { ModelView } from "#actors/model/ModelSnapshot.ts"
+import type { ModelSnapshot } from "#actors/model/ModelSnapshot.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { ThreadChoice, ThreadWork } from "#domain/threads/ThreadChoice.ts"
 import { ModelNotLoaded } from "#domain/wire/Errors.ts"
@@ -63,14 +63,14 @@ export const listModels = Effect.gen(function* () {
 })
 
 /** Failed models, and why. For operators, never for callers. */
-export const failuresOf = (views: ReadonlyArray<ModelView>): Readonly<Record<string, string>> =>
+export const failuresOf = (views: ReadonlyArray<ModelSnapshot>): Readonly<Record<string, string>> =>
   Object.fromEntries(
     views.flatMap(({ entry, lastFailure, status }) =>
       status === "failed" ? [[entry.id, lastFailure === "" ? "no reason is known" : lastFailure]] : [],
     ),
   )
 /** CPU threads of the loaded models. For operators. */
-const threadsOf = (views: ReadonlyArray<ModelView>): Readonly<Record<string, typeof ModelThreads.Type>> =>
+const threadsOf = (views: ReadonlyArray<ModelSnapshot>): Readonly<Record<string, typeof ModelThreads.Type>> =>
   Object.fromEntries(
     views.flatMap(({ entry, host, status }) =>
       status === "loaded" && host?.threads !== undefined

@@ -7,7 +7,7 @@ import { Redeployment } from "#actors/model/Redeployment.ts"
 import { freedGb, memoryRecord, toMb, usedMemory } from "#domain/models/DeviceMemory.ts"
 import { Forbidden, InvalidRequest, ModelBusy, ModelNotLoaded } from "#domain/wire/Errors.ts"
 import { problemOf, problemResponse } from "#http/ErrorBody.ts"
-import { CurrentNotes } from "#http/RequestContext.ts"
+import { CurrentRequest } from "#http/RequestContext.ts"
 import type { BadRegions } from "#store/files/RegionsFile.ts"
 import type { BadCatalog } from "#weights/CatalogFile.ts"
 import { Caller } from "../access/Authentication.ts"
@@ -61,7 +61,7 @@ export const loadModel = Effect.fn("Operations.load")(function* (request: Reques
       }),
     ),
     Effect.catchTag("ModelUnavailable", (error) =>
-      Effect.map(CurrentNotes, (notes) => {
+      Effect.map(CurrentRequest, (notes) => {
         notes.failure = error
         const { detail, ...problem } = problemOf(error)
         const { lastFailure } = model.view()
@@ -80,7 +80,7 @@ export const reloadCatalog = Effect.fn("Operations.reload")(function* (_request:
     onFailure: (error) =>
       error._tag === "Draining"
         ? Effect.fail(error)
-        : Effect.map(CurrentNotes, (notes) => {
+        : Effect.map(CurrentRequest, (notes) => {
             const refused = new InvalidRequest({ field: "", problem: error.message })
             notes.failure = refused
             const problem = problemOf(refused)

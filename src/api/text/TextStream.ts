@@ -5,7 +5,7 @@ import type { HttpServerResponse } from "effect/http"
 import type { Flow } from "#actors/engine/EngineRequest.ts"
 import type { GenerateEnd, TextDelta } from "#engines/protocol/Engine.ts"
 import { type EdgeError, streamError } from "#http/ErrorBody.ts"
-import { CurrentNotes } from "#http/RequestContext.ts"
+import { CurrentRequest } from "#http/RequestContext.ts"
 import { type Sink, sinkResponse } from "#http/SinkBody.ts"
 import type { DeltaReader, Generation } from "#services/Generation.ts"
 
@@ -50,7 +50,7 @@ const none = (): object => ({})
 
 export const extrasOf = (options: StreamOptions | null | undefined) =>
   Effect.map(
-    CurrentNotes,
+    CurrentRequest,
     (notes): Extras => ({
       usage: options?.include_usage === true,
       timing: options?.include_timing === true ? () => ({ timing: notes.timing() }) : none,

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { isRequestId } from "#domain/wire/RequestId.ts"
 import type { GenerateEnd, TextDelta } from "#engines/protocol/Engine.ts"
 import { type EdgeError, problemOf } from "#http/ErrorBody.ts"
-import { CurrentNotes } from "#http/RequestContext.ts"
+import { CurrentRequest } from "#http/RequestContext.ts"
 import type { TracedWork } from "#http/TracedWork.ts"
 import type { SessionTrace } from "./SessionTrace.ts"
 
@@ -49,7 +49,7 @@ export class GenerationTrace {
   /** The generation itself: what its model's run notes is this span's, and its end is the span's. */
   follow<A, E, R>(generation: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return generation.pipe(
-      Effect.provideService(CurrentNotes, this.work.notes),
+      Effect.provideService(CurrentRequest, this.work.notes),
       Effect.ensuring(Effect.sync(() => this.end())),
     )
   }

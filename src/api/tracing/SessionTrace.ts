@@ -4,10 +4,10 @@
 import { Cause, Effect, Exit, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import type { LiveSession } from "#actors/live/LiveSession.ts"
-import type { LiveError, LivePlace } from "#actors/live/LiveSessions.ts"
+import type { LiveError, SessionLease } from "#actors/live/LiveSessions.ts"
 import { LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
 import { CurrentNodeMeters } from "#http/NodeMeters.ts"
-import { CurrentNotes } from "#http/RequestContext.ts"
+import { CurrentRequest } from "#http/RequestContext.ts"
 import { type Facts, type TracedWork, type WorkName, workBehind } from "#http/TracedWork.ts"
 
 /** RFC 6455 7.4.1: what a socket is closed with when its handler ended by itself, left or failed. */
@@ -33,7 +33,7 @@ export class SessionTrace {
   /** Of places that were left. */
   private engineMs = 0
   private engineCalls = 0
-  private readonly places = new Set<LivePlace>()
+  private readonly places = new Set<SessionLease>()
 
   constructor(work: TracedWork) {
     this.work = work
@@ -50,7 +50,7 @@ export class SessionTrace {
   }
 
   /** Follows the sessions of a place, one after the other, until it is left. */
-  follow(place: LivePlace): LivePlace {
+  follow(place: SessionLease): SessionLease {
     this.places.add(place)
     return {
       spent: place.spent,
@@ -65,7 +65,7 @@ export class SessionTrace {
     }
   }
 
-  leave(place: LivePlace): void {
+  leave(place: SessionLease): void {
     if (!this.places.delete(place)) return
     this.engineMs += place.spent.engineMs
     this.engineCalls += place.spent.calls
@@ -115,7 +115,7 @@ export const traceSession = (
   facts: (trace: SessionTrace) => Facts,
 ): Effect.Effect<SessionTrace | undefined, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const work = workBehind(yield* CurrentNodeMeters, name, yield* CurrentNotes)
+    const work = workBehind(yield* CurrentNodeMeters, name, yield* CurrentRequest)
     if (work === undefined) return undefined
     const trace = new SessionTrace(work)
     yield* Effect.addFinalizer((exit) => Effect.sync(() => trace.end(exit, facts(trace))))

@@ -8,7 +8,7 @@ import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { InvalidRequest, Unauthorized } from "#domain/wire/Errors.ts"
 import { punctuationOf, wantsTiming } from "#domain/wire/Transcription.ts"
 import { streamError } from "#http/ErrorBody.ts"
-import { CurrentNotes } from "#http/RequestContext.ts"
+import { CurrentRequest } from "#http/RequestContext.ts"
 import { sinkResponse } from "#http/SinkBody.ts"
 import { TranscriptionJobs } from "#services/TranscriptionJobs.ts"
 import {
@@ -90,7 +90,7 @@ const streamed = Effect.fnUntraced(function* (
   options: JobOptions,
   withTiming: boolean,
 ) {
-  const notes = yield* CurrentNotes
+  const notes = yield* CurrentRequest
   const started = Deferred.makeUnsafe<void>()
   const early: Array<TranscriptSegment> = []
   let reader = (segment: TranscriptSegment): void => void early.push(segment)
@@ -142,7 +142,7 @@ const accepted = Effect.fnUntraced(function* (upload: Upload, entry: ModelEntry,
       Effect.sync(upload.keep),
     ),
   )
-  const notes = yield* CurrentNotes
+  const notes = yield* CurrentRequest
   // Written when the job ends.
   notes.reserved({ receiptId: job_id, state: "open" })
   return HttpServerResponse.jsonUnsafe(

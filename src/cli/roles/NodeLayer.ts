@@ -5,7 +5,7 @@ import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { Device } from "#actors/device/Device.ts"
-import { MemoryLadder } from "#actors/device/MemoryPressureLevel.ts"
+import { MemoryPressureLevel } from "#actors/device/MemoryPressureLevel.ts"
 import { NvidiaSmi } from "#actors/device/NvidiaSmi.ts"
 import { LiveSessions } from "#actors/live/LiveSessions.ts"
 import { memoryWatch } from "#actors/model/MemoryWatch.ts"
@@ -157,7 +157,7 @@ export const nodeLayer = (
         visible: visibleGpus(),
       }),
     ),
-    Layer.provideMerge(Layer.mergeAll(MemoryLadder.layer, NvidiaSmi.layer())),
+    Layer.provideMerge(Layer.mergeAll(MemoryPressureLevel.layer, NvidiaSmi.layer())),
     Layer.provideMerge(
       Layer.mergeAll(
         CodecPool.layer(),

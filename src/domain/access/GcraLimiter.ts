@@ -4,7 +4,7 @@
 // One number an address: the time at which its failures are all forgotten. Each failure moves it by `forgiveMs`, and an
 // address is refused while it lies more than `burst` failures ahead (the generic cell rate algorithm).
 
-import { OldestFirst } from "../queues/TtlCache.ts"
+import { TtlCache } from "../queues/TtlCache.ts"
 
 export interface FailedAttemptsOptions {
   /** Failures that may come at once. */
@@ -15,10 +15,10 @@ export interface FailedAttemptsOptions {
   readonly maxAddresses: number
 }
 
-export class FailedAttempts {
+export class GcraLimiter {
   readonly #options: FailedAttemptsOptions
   /** By address, in the order of last failures. */
-  readonly #failures = new OldestFirst<{ readonly clearAtMs: number }>()
+  readonly #failures = new TtlCache<{ readonly clearAtMs: number }>()
 
   constructor(options: FailedAttemptsOptions) {
     this.#options = options

@@ -74,7 +74,7 @@ const refused = (retryAfterMs: number): Admission => ({
   resetMs: retryAfterMs,
 })
 
-export class RateWindow {
+export class SlidingWindowLimiter {
   readonly #limit: number
   readonly #windowMs: number
   readonly #maxUsers: number

@@ -1,5 +1,5 @@
 // How often live sessions get a caption, and how many sessions an engine follows, from what their work costs. Pure; asked
-// by LiveLoad, which measures the costs.
+// by EngineLoad, which measures the costs.
 
 /** What live sessions cost on this machine. */
 export interface LiveCost {

@@ -2,7 +2,7 @@
 // audio before it leaves a silence. Pure; time comes in as numbers. One a speech stream.
 import { samplesToMs } from "./Audio.ts"
 
-export class PlayClock {
+export class PlaybackClock {
   private readonly rateHz: number
   /** When the audio delivered so far will have been played. */
   private endMs: number | undefined

@@ -1,7 +1,7 @@
 // Audio into turns: who speaks is heard with a little of what came before, and a silence ends the turn. Pure but for
 // the audio it holds back; used by the realtime endpoint. 16 kHz s16.
 import { LISTEN_RATE_HZ } from "./Audio.ts"
-import { ONSET_FRAMES, SpeechDetector } from "./VoiceActivityDetector.ts"
+import { ONSET_FRAMES, VoiceActivityDetector } from "./VoiceActivityDetector.ts"
 
 export type TurnStep =
   | { readonly step: "started"; readonly audioMs: number; readonly samples: Int16Array }
@@ -11,8 +11,8 @@ export type TurnStep =
 /** The detector's frame. */
 const sliceSamples = LISTEN_RATE_HZ / 50
 
-export class TurnFinder {
-  private readonly detector: SpeechDetector
+export class TurnDetector {
+  private readonly detector: VoiceActivityDetector
   /** The newest audio of a silence, at most this long: what is heard of it when somebody speaks up. */
   private readonly heldSamples: number
   private held = new Int16Array(0)
@@ -20,7 +20,7 @@ export class TurnFinder {
   private speaking = false
 
   constructor(silenceMs: number, prefixMs: number) {
-    this.detector = new SpeechDetector(LISTEN_RATE_HZ, { silenceMs })
+    this.detector = new VoiceActivityDetector(LISTEN_RATE_HZ, { silenceMs })
     // Speech is noticed some frames after it began.
     this.heldSamples = Math.ceil((prefixMs * LISTEN_RATE_HZ) / 1000) + (ONSET_FRAMES - 1) * sliceSamples
   }

@@ -28,7 +28,7 @@ const QUIETEST = 1e-5
 const RISE = 1.005
 const LOUDEST_BACKGROUND = 1e-2
 
-export class SpeechDetector {
+export class VoiceActivityDetector {
   private readonly rules: SpeechRules
   private readonly frameSamples: number
   private sum = 0

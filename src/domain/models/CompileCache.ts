@@ -1,9 +1,9 @@
 // Where this node's child processes keep what V8 has compiled of their modules, so that the next one need not compile
-// it again. Set by the node (store/CompiledCode makes the folder), read by whoever starts a process: engines, decoders.
+// it again. Set by the node (store/CompileCache makes the folder), read by whoever starts a process: engines, decoders.
 import { Context } from "effect"
 
 /** Absolute path of the folder; undefined where nothing is kept, or not at present. Asked at every start. */
-export const CompiledCode = Context.Reference<() => string | undefined>("edgewise/domain/CompiledCode", {
+export const CompileCache = Context.Reference<() => string | undefined>("edgewise/domain/CompileCache", {
   defaultValue: () => () => undefined,
 })
 

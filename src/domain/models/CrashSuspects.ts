@@ -8,7 +8,7 @@
 //    user spends one of the restarts an engine has, however often it crashes.
 //
 // Plain data with the caller's times; one table for each model. Users without a name are not looked at.
-import { OldestFirst } from "../queues/TtlCache.ts"
+import { TtlCache } from "../queues/TtlCache.ts"
 
 /** After the last crash that a user was there at, all of it is forgotten. */
 const rememberedMs = 1_800_000
@@ -47,7 +47,7 @@ export interface CrashVerdict {
 }
 
 export class CrashSuspects {
-  private readonly suspects = new OldestFirst<Suspect>()
+  private readonly suspects = new TtlCache<Suspect>()
 
   /** @param present users with a request in the engine, each once or more */
   crashed(present: Iterable<string>, nowMs: number): CrashVerdict {

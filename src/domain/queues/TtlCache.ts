@@ -1,10 +1,10 @@
-// A map that knows its oldest entry at once: what bounded tables and caches drop from. Used by FailedAttempts and the
-// store's FreshCache; pure but for itself.
+// A map that knows its oldest entry at once: what bounded tables and caches drop from. Used by GcraLimiter and the
+// store's RowCache; pure but for itself.
 //
 // A JavaScript map keeps the places of deleted entries until it is rebuilt, and every new iterator walks over them: at
 // 100,000 entries, asking a full map for its first key cost 40 µs (measured). So one iterator is kept and only ever goes
 // forward; an entry that was set again is found by identity to be no longer where it was.
-export class OldestFirst<Value extends object> {
+export class TtlCache<Value extends object> {
   readonly #entries = new Map<string, Value>()
   #scan = this.#entries.entries()
   #front: readonly [key: string, value: Value] | undefined

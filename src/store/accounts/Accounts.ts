@@ -21,7 +21,7 @@ import {
 import { accountName } from "./AccountName.ts"
 import { type KeyInfo, makeAccountRows, type Org, type Principal, type Scope } from "./AccountRows.ts"
 import { makeRevocations } from "./RevocationWatch.ts"
-import { FreshCache } from "./RowCache.ts"
+import { RowCache } from "./RowCache.ts"
 
 export type { KeyInfo, Org, Principal, Scope } from "./AccountRows.ts"
 
@@ -102,8 +102,8 @@ const make = Effect.gen(function* () {
   const rows = yield* makeAccountRows
   const secretHex = yield* orUnavailable(rows.metaValue("hmac_secret", randomBytes(32).toString("hex")))
   const secret = Buffer.from(secretHex, "hex")
-  const known = new FreshCache<Principal>({ capacity: knownCapacity, lifeMs: credentialLifeMs })
-  const unknown = new FreshCache<true>({ capacity: unknownCapacity, lifeMs: credentialLifeMs })
+  const known = new RowCache<Principal>({ capacity: knownCapacity, lifeMs: credentialLifeMs })
+  const unknown = new RowCache<true>({ capacity: unknownCapacity, lifeMs: credentialLifeMs })
   const revocations = yield* makeRevocations(rows.revokedAmong)
   const invalidKey = Effect.fail(new Unauthorized({ reason: "invalid-key" }))
 

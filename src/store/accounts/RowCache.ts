@@ -2,10 +2,10 @@
 //
 // Every entry lives equally long, so the order of insertion is the order of expiry: when full, the entry dropped is the
 // one that would have expired first.
-import { OldestFirst } from "#domain/queues/TtlCache.ts"
+import { TtlCache } from "#domain/queues/TtlCache.ts"
 
-export class FreshCache<Value> {
-  readonly #entries = new OldestFirst<{ readonly value: Value; readonly untilMs: number }>()
+export class RowCache<Value> {
+  readonly #entries = new TtlCache<{ readonly value: Value; readonly untilMs: number }>()
   readonly #capacity: number
   readonly #lifeMs: number
 

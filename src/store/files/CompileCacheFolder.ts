@@ -4,7 +4,7 @@
 import { chmodSync, readdirSync, rmSync, statfsSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { Effect, Layer } from "effect"
-import { CompiledCode } from "#domain/models/CompileCache.ts"
+import { CompileCache } from "#domain/models/CompileCache.ts"
 import { makeDir, problemOf } from "./DataDir.ts"
 
 /**
@@ -50,7 +50,7 @@ const hasRoom = (folder: string): boolean => {
 /** Gives the folder to everything below it; nothing where it cannot be had, which is logged and is no failure. */
 export const compiledCode = (dataDir: string): Layer.Layer<never> =>
   Layer.effect(
-    CompiledCode,
+    CompileCache,
     Effect.try({ try: () => prepare(dataDir), catch: problemOf }).pipe(
       Effect.map((folder) => () => (hasRoom(folder) ? folder : undefined)),
       Effect.catch((problem) =>

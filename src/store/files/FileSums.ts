@@ -2,7 +2,7 @@
 // read gigabytes again that were read before. Kept in memory only, so a start reads every file once. Called by WeightCheck.
 import { createHash } from "node:crypto"
 import { createReadStream, type Stats } from "node:fs"
-import { OldestFirst } from "#domain/queues/TtlCache.ts"
+import { TtlCache } from "#domain/queues/TtlCache.ts"
 
 interface Known {
   /** Size and times of modification and change: any write gives the file another one. */
@@ -14,7 +14,7 @@ interface Known {
 /** More files than catalogs have. A guess; 10,000 are about 3 MB. */
 const maxKnown = 10_000
 
-const known = new OldestFirst<Known>()
+const known = new TtlCache<Known>()
 
 const stampOf = ({ ctimeMs, ino, mtimeMs, size }: Stats): string => `${ino} ${size} ${mtimeMs} ${ctimeMs}`
 

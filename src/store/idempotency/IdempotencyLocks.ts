@@ -9,7 +9,7 @@ import { databaseNow, StoreNode, silentMs } from "../sql/StoreNode.ts"
 const maxUnreleased = 10_000
 const releaseEveryMs = 5_000
 
-export const makeAnswerClaims = Effect.fnUntraced(function* (now: StoreClock) {
+export const makeIdempotencyLocks = Effect.fnUntraced(function* (now: StoreClock) {
   const sql = yield* SqlClient.SqlClient
   const node = yield* StoreNode
   const unreleased = new Set<string>()

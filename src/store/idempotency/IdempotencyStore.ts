@@ -6,7 +6,7 @@
 import { Context, Effect, Layer, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
 import { makeStoreClock } from "../sql/StoreClock.ts"
-import { makeAnswerClaims } from "./IdempotencyLocks.ts"
+import { makeIdempotencyLocks } from "./IdempotencyLocks.ts"
 import { type AnswerSize, makeAnswerRows, type StoredAnswer } from "./IdempotencyRows.ts"
 
 export type { StoredAnswer } from "./IdempotencyRows.ts"
@@ -42,8 +42,8 @@ export interface AnswerId {
   readonly orgId: string
 }
 
-export class Answers extends Context.Service<
-  Answers,
+export class IdempotencyStore extends Context.Service<
+  IdempotencyStore,
   {
     readonly has: (id: AnswerId) => Effect.Effect<boolean>
     readonly find: (id: AnswerId) => Effect.Effect<StoredAnswer | undefined>
@@ -60,9 +60,9 @@ export class Answers extends Context.Service<
     /** Answers and bytes that are kept at present. */
     readonly held: Effect.Effect<{ readonly answers: number; readonly bytes: number }>
   }
->()("edgewise/store/Answers") {
-  static readonly layer: Layer.Layer<Answers, never, SqlClient.SqlClient> = Layer.effect(
-    Answers,
+>()("edgewise/store/IdempotencyStore") {
+  static readonly layer: Layer.Layer<IdempotencyStore, never, SqlClient.SqlClient> = Layer.effect(
+    IdempotencyStore,
     Effect.suspend(() => make),
   )
 }
@@ -78,7 +78,7 @@ interface Total {
 const make = Effect.gen(function* () {
   const rows = yield* makeAnswerRows
   const now = yield* makeStoreClock
-  const { claim, purge: purgeClaims, release } = yield* makeAnswerClaims(now)
+  const { claim, purge: purgeClaims, release } = yield* makeIdempotencyLocks(now)
   const bounds = yield* AnswerBounds
   /** Removing and counting are one at a time; finding and keeping need not wait for it. */
   const tidying = yield* Semaphore.make(1)
@@ -142,7 +142,7 @@ const make = Effect.gen(function* () {
 
   const since = Effect.map(now, (nowMs) => nowMs - answerLifeMs)
 
-  return Answers.of({
+  return IdempotencyStore.of({
     has: ({ id }) => Effect.orDie(Effect.flatMap(since, (sinceMs) => rows.has(id, sinceMs))),
 
     find: ({ id }) => Effect.orDie(Effect.flatMap(since, (sinceMs) => rows.find(id, sinceMs))),

@@ -1,4 +1,4 @@
-// The file that holds the signing keys: `signing-keys.json` in the data directory, for its owner alone. A KeyHolder for
+// The file that holds the signing keys: `signing-keys.json` in the data directory, for its owner alone. A SigningKeyStore for
 // SigningKeys; decides nothing about when a key is made or used.
 import { randomUUID } from "node:crypto"
 import { link, readFile, rename, stat, unlink, writeFile } from "node:fs/promises"
@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { problemOf } from "../files/DataDir.ts"
 import { fileLock } from "../files/FileLock.ts"
 import { StoreUnavailable } from "../files/StoreErrors.ts"
-import { encodeKeys, type KeyHolder, parseKeys, type StoredKey } from "./SigningKeyStore.ts"
+import { encodeKeys, parseKeys, type SigningKeyStore, type StoredKey } from "./SigningKeyStore.ts"
 
 export type { StoredKey } from "./SigningKeyStore.ts"
 
@@ -77,7 +77,7 @@ const writeKeys = (
     }
   })
 
-export const signingKeysIn = (dataDir: string): KeyHolder => {
+export const signingKeysIn = (dataDir: string): SigningKeyStore => {
   const file = signingKeyFile(dataDir)
   return {
     place: file,

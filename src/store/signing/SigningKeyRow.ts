@@ -1,11 +1,11 @@
 // The signing keys of nodes that share a database: one row, as the file of a single node's data directory is one text. A
-// KeyHolder for SigningKeys. Any node's token is good at every other, and whoever may read the database may sign.
+// SigningKeyStore for SigningKeys. Any node's token is good at every other, and whoever may read the database may sign.
 import { hash } from "node:crypto"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
 import { notWorking, StoreUnavailable } from "../files/StoreErrors.ts"
-import { encodeKeys, type KeyHolder, parseKeys } from "./SigningKeyStore.ts"
+import { encodeKeys, parseKeys, type SigningKeyStore } from "./SigningKeyStore.ts"
 
 const place = "signing keys in the database"
 const rowName = "signing_keys"
@@ -28,7 +28,7 @@ export const sharedSigningKeys = Effect.gen(function* () {
       () => new StoreUnavailable({ place, problem: `${rowName} does not hold signing keys` }),
     )
 
-  const holder: KeyHolder = {
+  const holder: SigningKeyStore = {
     place,
     // The keys themselves stay in one place of this process's memory.
     version: orUnavailable(

@@ -19,7 +19,7 @@ export interface ChangedKeys {
   readonly how: "create" | "replace"
 }
 
-export interface KeyHolder {
+export interface SigningKeyStore {
   /** For errors. */
   readonly place: string
   /** Changes with every write; undefined where nothing has been written yet. */

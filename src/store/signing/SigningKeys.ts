@@ -1,5 +1,5 @@
 // The keys that sign session tokens: made, rotated by age or by command, and forgotten, in a place that several processes
-// may share (KeyHolder). Called by the auth service (sign, publish), by an edge of the same store (verify) and by
+// may share (SigningKeyStore). Called by the auth service (sign, publish), by an edge of the same store (verify) and by
 // `sessions rotate`. Knows neither tokens nor HTTP; when a key is used is SigningSchedule's.
 import { Clock, Context, Effect, Layer, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -8,7 +8,7 @@ import { nextKeyActiveAtMs, publishedKeys, signingKey } from "#domain/access/Sig
 import { StoreUnavailable } from "../files/StoreErrors.ts"
 import { signingKeysIn } from "./SigningKeyFile.ts"
 import { sharedSigningKeys } from "./SigningKeyRow.ts"
-import type { KeyHolder, StoredKey } from "./SigningKeyStore.ts"
+import type { SigningKeyStore, StoredKey } from "./SigningKeyStore.ts"
 
 /** The one algorithm: Ed25519 signatures, under the name that RFC 8037 gave them. */
 export const signingAlgorithm = "EdDSA"
@@ -64,7 +64,7 @@ const freshKey = (createdAtMs: number, activeAtMs: number): Effect.Effect<Stored
   })
 
 /** Adds a key to be active at that time, where there is one. */
-const addKey = Effect.fnUntraced(function* (holder: KeyHolder, activeAtMsOf: ActiveAtMsOf) {
+const addKey = Effect.fnUntraced(function* (holder: SigningKeyStore, activeAtMsOf: ActiveAtMsOf) {
   let added: StoredKey | undefined
   yield* holder.change(
     Effect.fnUntraced(function* (keys) {
@@ -84,7 +84,7 @@ type ActiveAtMsOf = (keys: ReadonlyArray<StoredKey>, nowMs: number) => number | 
 
 /** `endAll`: every other key is forgotten. */
 const rotate = Effect.fn("SigningKeys.rotate")(function* (
-  holder: KeyHolder,
+  holder: SigningKeyStore,
   how: { readonly endAll: boolean },
 ) {
   const nowMs = yield* Clock.currentTimeMillis
@@ -148,7 +148,7 @@ export class SigningKeys extends Context.Service<
 }
 
 const make = Effect.fnUntraced(function* (
-  holder: KeyHolder,
+  holder: SigningKeyStore,
   { makesKeys, rotateEveryMs }: SigningKeysOptions,
 ) {
   const oneAtATime = yield* Semaphore.make(1)

@@ -7,10 +7,10 @@ import { ClientAbort } from "effect/http/HttpServerError"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import type { BodyBlocks } from "#http/BodyBlocks.ts"
 import type { RequestObserver } from "#http/NodeMeters.ts"
-import { RequestNotes } from "#http/RequestContext.ts"
+import { RequestContext } from "#http/RequestContext.ts"
 import type { AnonymousBudget } from "../AnonymousBudget.ts"
 import type { Deadlines } from "../Deadlines.ts"
-import type { LargeReplies } from "../FairSendQueue.ts"
+import type { FairSendQueue } from "../FairSendQueue.ts"
 import type { LoopTicks } from "../LoopTicks.ts"
 import type { TransportCounters } from "../TransportCounters.ts"
 import type { TransportSettings } from "../TransportSettings.ts"
@@ -23,7 +23,7 @@ export interface ListenerState {
   readonly counters: TransportCounters
   readonly deadlines: Deadlines
   readonly blocks: BodyBlocks
-  readonly largeReplies: LargeReplies
+  readonly largeReplies: FairSendQueue
   readonly ticks: LoopTicks
   /** Lower-case name and value, sent with every response. */
   readonly responseHeaders: ReadonlyArray<readonly [string, string]>
@@ -70,7 +70,7 @@ export class Exchange {
   readonly headers: Record<string, string>
   readonly headBytes: number
   /** What the answer's head will tell of the request (see ReplyHead). */
-  readonly notes: RequestNotes
+  readonly notes: RequestContext
   readonly upgradeContext: UpgradeContext | undefined
   body: RequestBody | undefined
   /** The persisted form of a multipart body, once asked for: shared by all views of the request. */
@@ -111,7 +111,7 @@ export class Exchange {
     })
     this.headers = headers
     this.headBytes = bytes
-    this.notes = new RequestNotes(headers["x-request-id"], listener.newId)
+    this.notes = new RequestContext(headers["x-request-id"], listener.newId)
     this.notes.traceparent = headers.traceparent
   }
 

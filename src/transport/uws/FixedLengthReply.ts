@@ -6,7 +6,7 @@ import { nowMs, type Watched } from "../Deadlines.ts"
 import { PIECE_BYTES, type Taker } from "../FairSendQueue.ts"
 import { type Ending, type Exchange, RENEW_AFTER_MS } from "./Exchange.ts"
 
-export class SizedReply implements Watched, Ending, Taker {
+export class FixedLengthReply implements Watched, Ending, Taker {
   private readonly exchange: Exchange
   private readonly totalBytes: number
   private rest: Uint8Array

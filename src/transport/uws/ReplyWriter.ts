@@ -8,7 +8,7 @@ import { sinkBodyOf } from "#http/SinkBody.ts"
 import { areSendable, defaultDetail, detailBody, jsonContentType, statusLine } from "../Status.ts"
 import { answerAndClose } from "./EarlyResponse.ts"
 import type { Exchange } from "./Exchange.ts"
-import { SizedReply } from "./FixedLengthReply.ts"
+import { FixedLengthReply } from "./FixedLengthReply.ts"
 import { writeNotes, writeOwn } from "./ReplyHead.ts"
 import { ReplySink } from "./ReplySink.ts"
 import { exchangeOf } from "./UwsRequest.ts"
@@ -90,7 +90,9 @@ const sendBytes = (
   }
   const bytes = typeof body === "string" ? Buffer.from(body) : body
   return Effect.interruptible(
-    Effect.suspend(() => new SizedReply(exchange, bytes).send(() => writeHead(exchange, response, true))),
+    Effect.suspend(() =>
+      new FixedLengthReply(exchange, bytes).send(() => writeHead(exchange, response, true)),
+    ),
   ).pipe(Effect.onInterrupt(() => Effect.sync(() => exchange.close())))
 }
 

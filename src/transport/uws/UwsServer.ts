@@ -11,11 +11,11 @@ import { type Listed, ShortLivedList } from "#domain/queues/UnorderedSet.ts"
 import { RequestBlocks } from "#http/BodyBlocks.ts"
 import { NewId } from "#http/Ids.ts"
 import type { RequestObserver } from "#http/NodeMeters.ts"
-import { CurrentNotes } from "#http/RequestContext.ts"
+import { CurrentRequest } from "#http/RequestContext.ts"
 import { AnonymousBudget } from "../AnonymousBudget.ts"
 import { ConnectionGate } from "../ConnectionGate.ts"
 import { Deadlines } from "../Deadlines.ts"
-import { LargeReplies } from "../FairSendQueue.ts"
+import { FairSendQueue } from "../FairSendQueue.ts"
 import { framingFlaw, proxyHeaderFlaw } from "../Framing.ts"
 import { LoopTicks } from "../LoopTicks.ts"
 import { RequestQueue } from "../RequestQueue.ts"
@@ -80,7 +80,7 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
     counters: new TransportCounters(),
     deadlines: new Deadlines(sweepIntervalMs(settings)),
     blocks: yield* RequestBlocks,
-    largeReplies: new LargeReplies(),
+    largeReplies: new FairSendQueue(),
     ticks: new LoopTicks(),
     responseHeaders,
     joinedHeaders: joinHeaders(responseHeaders),
@@ -136,7 +136,7 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
 /** What nothing has turned into an answer becomes a 500: its cause is for the log. */
 const noted = <A, E, R>(application: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.tapCause(application, (cause) =>
-    Effect.map(CurrentNotes, (notes) => {
+    Effect.map(CurrentRequest, (notes) => {
       notes.failure = cause
     }),
   )
@@ -257,7 +257,7 @@ class Dispatcher {
     const request = new UwsRequest(exchange)
     const fiber = Effect.runForkWith(
       Context.add(this.services, HttpServerRequest.HttpServerRequest, request).pipe(
-        Context.add(CurrentNotes, exchange.notes),
+        Context.add(CurrentRequest, exchange.notes),
       ),
     )(this.handled)
     if (fiber.pollUnsafe() !== undefined) return this.finished(exchange)

@@ -4,7 +4,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
 import { transcribeFile } from "#actors/jobs/FileTranscription.ts"
-import { LiveHearing } from "#actors/live/IncrementalTranscriber.ts"
+import { IncrementalTranscriber } from "#actors/live/IncrementalTranscriber.ts"
 import { LiveAudio } from "#actors/live/LiveAudio.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { f32ToS16, s16ToBytes, s16ToF32 } from "#domain/audio/Audio.ts"
@@ -87,7 +87,7 @@ const liveText = Effect.fnUntraced(function* (
 ) {
   const audio = new LiveAudio(samples.length)
   const options = { language: undefined, prompt: "", fromScratch: false }
-  const hearing = new LiveHearing(audio, engine.facts, options, engineCall(engine))
+  const hearing = new IncrementalTranscriber(audio, engine.facts, options, engineCall(engine))
   const bytes = s16ToBytes(samples)
   for (let until = windowSamples; until < samples.length; until += windowSamples) {
     audio.append(bytes.subarray(audio.total * 2, until * 2))
