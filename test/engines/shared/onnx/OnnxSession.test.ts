@@ -10,7 +10,7 @@ import { vi } from "vitest"
 import * as OnnxSession from "#engines/shared/onnx/OnnxSession.ts"
 import * as Tensors from "#engines/shared/onnx/Tensors.ts"
 import { limitThreads } from "#engines/shared/onnx/ThreadLimit.ts"
-import { ToyGraph } from "../../../support/ToyOnnxGraph.ts"
+import { ToyGraph } from "../../../support/engines/ToyOnnxGraph.ts"
 
 const fileWith = (model: Uint8Array) =>
   Effect.acquireRelease(
