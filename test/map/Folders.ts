@@ -554,7 +554,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/domain/access": {
     holds: "Pure: keys, addresses, rate limits",
-    imports: ["src/domain/queues"],
+    imports: [],
   },
   "src/domain/audio": {
     holds: "Pure: PCM, resampling, voice activity, transcripts",
@@ -566,7 +566,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/domain/models": {
     holds: "Pure: catalog entries, placement, memory, prices",
-    imports: ["src/domain/queues"],
+    imports: [],
   },
   "src/domain/process": {
     holds: "Pure: confinement, output of processes, log limits",
@@ -649,7 +649,6 @@ export const folders: Readonly<Record<string, Folder>> = {
       "actors/threads",
       "src/domain/models",
       "src/domain/process",
-      "src/domain/queues",
       "src/domain/regions",
       "src/domain/threads",
     ],
