@@ -125,6 +125,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/shared/onnx",
       "engines/shared/speech",
       "engines/shared/text",
+      "src/domain/queues",
     ],
   },
   "engines/cohere": {
@@ -139,6 +140,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/shared/listening",
       "engines/shared/speech",
       "engines/shared/text",
+      "src/domain/queues",
     ],
   },
   "engines/kokoro": {
@@ -150,6 +152,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/shared/speech",
       "engines/shared/text",
       "src/domain/audio",
+      "src/domain/queues",
     ],
   },
   "engines/llama": {
