@@ -1,30 +1,17 @@
-// What a connection delivers although it has been paused: kept in order until its reader comes to it, on disk as far as
-// the disk takes it. Owned by one RequestBody. The file has no name, so nothing is left behind whatever happens.
+// What a connection delivers although it has been paused: kept in order until its reader takes it, on disk as far as
+// the disk takes it. Owned by one RequestBody. The file has no name, so nothing is left behind when the process ends.
 //
 // uWS reads on within one callback, paused or not, as long as each read fills its receive buffer, and a client on the
-// same machine can fill it a hundred times in a row. Nobody else has a turn meanwhile, so the system's threads write,
-// and how far they have come is seen by the file's size: there is no other news before the callback returns.
+// same machine can fill it a hundred times in a row. What arrives within one callback therefore waits in memory until
+// Node's thread pool has written it (at most 16 of 60 MB in ten floods, measured); the event loop never waits for the disk. How far the pool has come is seen by the
+// file's size, because a write's callback cannot run before uWS's callback has returned.
 import { randomUUID } from "node:crypto"
 import { close, fstatSync, mkdirSync, openSync, readv, unlinkSync, write } from "node:fs"
 import { join } from "node:path"
 import { type BodyBlocks, blockBytes } from "#http/BodyBlocks.ts"
-import { nowMs } from "./Deadlines.ts"
 
-/** Blocks that wait to be written before the callback waits for the disk. */
-const waitingBlocks = 8
 /** Blocks read back at once: each reading waits for a turn of the event loop. */
 const readBlocks = 4
-/**
- * How long callbacks wait for the disk in all until the event loop has turned again. Without any waiting the flood holds
- * the loop for 10 to 60 ms, with it for 46 to 66 (measured, 100 MB); what comes later waits in memory.
- */
-const patienceMs = 50
-/** A disk that takes this long over one block is busy: nobody waits for it before the loop has turned. A guess. */
-const stallMs = 5
-/** One look at the disk. A block takes 0.1 to 0.3 ms to write (measured, page cache). */
-const napMs = 0.1
-
-const clock = new Int32Array(new SharedArrayBuffer(4))
 
 export class BodySpill {
   private readonly fd: number
@@ -37,7 +24,6 @@ export class BodySpill {
   private ahead: Promise<ReadonlyArray<Uint8Array>> | undefined
   private writtenBytes = 0
   private readBytes = 0
-  private patienceLeftMs = patienceMs
   /** The disk takes no more: what waits stays in memory. */
   private full = false
   private closed = false
@@ -68,7 +54,6 @@ export class BodySpill {
 
   /** Copies; called within uWS's callback. */
   append(bytes: Uint8Array): void {
-    this.awaitDisk()
     const last = this.waiting.at(-1)
     const longer = last === undefined ? undefined : this.blocks.append(last, bytes)
     if (longer === undefined) this.waiting.push(this.blocks.copy(bytes))
@@ -153,18 +138,6 @@ export class BodySpill {
     })
   }
 
-  private awaitDisk(): void {
-    const beganMs = nowMs()
-    let waitedMs = 0
-    while (this.waiting.length >= waitingBlocks && waitedMs < this.patienceLeftMs && !this.full) {
-      Atomics.wait(clock, 0, 0, napMs)
-      this.write()
-      waitedMs = nowMs() - beganMs
-      if (waitedMs > stallMs) this.patienceLeftMs = 0
-    }
-    this.patienceLeftMs -= waitedMs
-  }
-
   /** Begins the next write, once the last is done: one at a time, because the file's size tells only of the first. */
   private write(): void {
     if (this.writing !== undefined && fstatSync(this.fd).size >= this.writtenBytes + this.writing.length)
@@ -174,7 +147,6 @@ export class BodySpill {
     if (piece === undefined) return
     this.writing = piece
     write(this.fd, piece, 0, piece.length, this.writtenBytes, (error, count) => {
-      this.patienceLeftMs = patienceMs
       if (this.writing === piece) {
         if (this.closed || (error === null && count === piece.length)) this.written(piece)
         else this.keep(piece)

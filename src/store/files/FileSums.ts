@@ -2,7 +2,7 @@
 // read gigabytes again that were read before. Kept in memory only, so a start reads every file once. Called by WeightCheck.
 import { createHash } from "node:crypto"
 import { createReadStream, type Stats } from "node:fs"
-import { TtlCache } from "#domain/queues/TtlCache.ts"
+import { LRUCache } from "lru-cache"
 
 interface Known {
   /** Size and times of modification and change: any write gives the file another one. */
@@ -14,7 +14,7 @@ interface Known {
 /** More files than catalogs have. A guess; 10,000 are about 3 MB. */
 const maxKnown = 10_000
 
-const known = new TtlCache<Known>()
+const known = new LRUCache<string, Known>({ max: maxKnown })
 
 const stampOf = ({ ctimeMs, ino, mtimeMs, size }: Stats): string => `${ino} ${size} ${mtimeMs} ${ctimeMs}`
 
@@ -33,7 +33,5 @@ export const sumOf = (path: string, info: Stats): Promise<string> => {
   known.set(path, { stamp, sum })
   // A file that could not be read is read again.
   sum.catch(() => known.delete(path))
-  const oldest = known.size > maxKnown ? known.oldest() : undefined
-  if (oldest !== undefined) known.delete(oldest[0])
   return sum
 }
