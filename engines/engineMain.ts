@@ -8,7 +8,8 @@ import type { ToEngine } from "./Wire.ts"
 
 const threadPort = (port: NonNullable<typeof parentPort>): EnginePort => ({
   send: (message) => port.postMessage(message),
-  onMessage: (listener) => port.on("message", (messages: ReadonlyArray<ToEngine>) => messages.forEach(listener)),
+  onMessage: (listener) =>
+    port.on("message", (messages: ReadonlyArray<ToEngine>) => messages.forEach(listener)),
   exit: () => port.close(),
 })
 
