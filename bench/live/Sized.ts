@@ -83,7 +83,7 @@ export const sizedLiveSuite = (options: {
       name: "hearing",
       entry: new URL("./hearingMain.ts", import.meta.url),
     })
-    yield* hearing.ask("open", { files, options: {}, catalogThreads: threads })
+    yield* hearing.ask("open", { files, options: {}, threads })
     const gateway = yield* startGateway({ models, profileDir })
     const sections = Effect.gen(function* () {
       return [
