@@ -81,7 +81,7 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
   const home = yield* CurrentProcessHome
   const startProcess =
     options.startProcess ??
-    ((onDeath) => new DecoderProcess(onDeath, (room) => startDecoder(room, home), home))
+    ((onDeath) => new DecoderProcess(onDeath, (folder) => startDecoder(folder, home), home))
   const scope = yield* Effect.scope
   /** By number: FiberMap takes two objects without visible fields for the same key. */
   const living = new Map<DecoderProcess, number>()

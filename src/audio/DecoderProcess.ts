@@ -3,8 +3,8 @@
 import { type ChildProcess, fork } from "node:child_process"
 import { getPriority, setPriority } from "node:os"
 import { fileURLToPath } from "node:url"
+import { ConfinedFolder, HandOverFailed } from "#confine/ConfinedFolder.ts"
 import { launch } from "#confine/Launch.ts"
-import { HandOverFailed, Room } from "#confine/Room.ts"
 import type { Confinement } from "#domain/process/Confinement.ts"
 import type { ProcessHome } from "#domain/process/ProcessHome.ts"
 import type { DecodeRequest, FromDecoder, ToDecoder } from "./decoder/DecoderWire.ts"
@@ -20,7 +20,7 @@ const MAX_DECODES = 200
  * index of a long M4A file, 24 bytes a frame, and less than a header may talk it into. CPU time is bounded for each file;
  * this is the bound of all that a process decodes in its life.
  */
-export const decoderConfinement = (room: string, home: ProcessHome | undefined): Confinement => ({
+export const decoderConfinement = (folder: string, home: ProcessHome | undefined): Confinement => ({
   limits: {
     data: 320 * 1024 * 1024,
     cpuSeconds: MAX_DECODES * 120,
@@ -29,15 +29,15 @@ export const decoderConfinement = (room: string, home: ProcessHome | undefined):
     fileBytes: 32 * 1024 * 1024,
   },
   grants: [
-    { path: room, access: "fill" },
+    { path: folder, access: "fill" },
     ...(home?.rings === undefined || home.links ? [] : [{ path: home.rings, access: "fill" } as const]),
   ],
   sockets: "none",
 })
 
 /** @param room its own folder */
-export const startDecoder = (room: string, home?: ProcessHome): ChildProcess => {
-  const { env, execArgv, execPath } = launch(decoderConfinement(room, home), [
+export const startDecoder = (folder: string, home?: ProcessHome): ChildProcess => {
+  const { env, execArgv, execPath } = launch(decoderConfinement(folder, home), [
     "--disable-warning=ExperimentalWarning",
   ])
   return fork(fileURLToPath(new URL("./decoder/decoderMain.ts", import.meta.url)), [], {
@@ -45,7 +45,7 @@ export const startDecoder = (room: string, home?: ProcessHome): ChildProcess => 
     execArgv,
     // No credential of the gateway is in reach of code that takes this process over. No compiled code either: it would
     // spare less than 10 ms of a start (measured).
-    env: { ...env, TMPDIR: room },
+    env: { ...env, TMPDIR: folder },
     serialization: "advanced",
     // FFmpeg's own lines may quote what is in a file.
     stdio: ["ignore", "ignore", "ignore", "ipc"],
@@ -69,7 +69,7 @@ const stepBack = (pid: number | undefined): void => {
 }
 
 export class DecoderProcess {
-  readonly #room: Room
+  readonly #folder: ConfinedFolder
   readonly #child: ChildProcess
   #listener: ((event: DecoderEvent) => void) | undefined
   #decodes = 0
@@ -78,10 +78,14 @@ export class DecoderProcess {
   readonly #onDeath: () => void
 
   /** @param spawn starts the process, given its own folder */
-  constructor(onDeath: () => void, spawn: (room: string) => ChildProcess = startDecoder, home?: ProcessHome) {
+  constructor(
+    onDeath: () => void,
+    spawn: (folder: string) => ChildProcess = startDecoder,
+    home?: ProcessHome,
+  ) {
     this.#onDeath = onDeath
-    this.#room = new Room(home)
-    this.#child = spawn(this.#room.path)
+    this.#folder = new ConfinedFolder(home)
+    this.#child = spawn(this.#folder.path)
     stepBack(this.#child.pid)
     this.#child.on("message", (message: FromDecoder) => {
       if (message.t === "up") return
@@ -92,7 +96,7 @@ export class DecoderProcess {
         (message.t === "rejected" && message.reason !== "TooCostly")
       ) {
         this.#busy = false
-        void this.#room.takeBack()
+        void this.#folder.takeBack()
       }
       this.#listener?.(message)
     })
@@ -122,9 +126,9 @@ export class DecoderProcess {
   /** Hands the files over first: the process can open no others. */
   async #begin(request: DecodeRequest): Promise<void> {
     try {
-      await this.#room.takeBack()
-      const path = await this.#room.give(request.path)
-      const ring = request.ring && { ...request.ring, path: await this.#room.share(request.ring.path) }
+      await this.#folder.takeBack()
+      const path = await this.#folder.give(request.path)
+      const ring = request.ring && { ...request.ring, path: await this.#folder.share(request.ring.path) }
       this.#send({ t: "decode", request: { ...request, path, ...(ring && { ring }) } })
     } catch (cause) {
       const code = cause instanceof HandOverFailed ? cause.code : "unknown"
@@ -160,7 +164,7 @@ export class DecoderProcess {
   #died(detail: string): void {
     if (this.#dead) return
     this.#dead = true
-    void this.#room.remove()
+    void this.#folder.remove()
     this.#listener?.({ t: "died", detail })
     this.#onDeath()
   }

@@ -1,4 +1,4 @@
-// Batches of spans and log records as OTLP/HTTP bodies in JSON. Pure; called by the exporters when they send.
+// Batches of spans and log records as JSON bodies of OTLP/HTTP. Pure.
 import { Cause, type Logger } from "effect"
 import { notesOf } from "./LogLines.ts"
 import { attributesOf, spansOf, type Traced, traceOf } from "./Trace.ts"
@@ -32,7 +32,7 @@ const severities: Readonly<Record<string, number>> = {
 const isPlain = (value: unknown): value is string | number =>
   typeof value === "string" || typeof value === "number"
 
-/** A log event as a record: its words, its ids and numbers, the kind of its cause; nothing that it was about. */
+/** A log event as a record: its message, ids and numbers, and the kind of its cause; never the content of a request. */
 export const logRecord = (
   options: Logger.Options<unknown>,
   annotations: Readonly<Record<string, unknown>>,

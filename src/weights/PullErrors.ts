@@ -1,13 +1,13 @@
-// Why a file could not be pulled. `message` is the one line the command line prints; code branches on tag and reason.
-// No token and no query string ever gets in here: redirects carry signed addresses.
+// Why a file could not be pulled. `message` is the line that the command line prints; code branches on tag and reason.
+// Tokens and query strings never appear here: redirects have signed addresses.
 import { Schema } from "effect"
 
-/** The hub said no, and would say it again. */
+/** The hub refused, and another attempt would not help. */
 export class HubRefused extends Schema.TaggedError<HubRefused>()("HubRefused", {
   source: Schema.String,
   host: Schema.String,
   status: Schema.Int,
-  /** Whether a token was sent. */
+  /** True if a token was sent. */
   withToken: Schema.Boolean,
 }) {
   override get message() {
@@ -31,7 +31,7 @@ export class HubRefused extends Schema.TaggedError<HubRefused>()("HubRefused", {
   }
 }
 
-/** What came is not what was declared: a sum, a size, or an answer that makes no sense. */
+/** The received data differ from what was declared: sum, size, or a reply that cannot be interpreted. */
 export class PullCorrupt extends Schema.TaggedError<PullCorrupt>()("PullCorrupt", {
   source: Schema.String,
   problem: Schema.String,
@@ -41,7 +41,7 @@ export class PullCorrupt extends Schema.TaggedError<PullCorrupt>()("PullCorrupt"
   }
 }
 
-/** The connection failed again and again, or the hub did. */
+/** The connection or the hub failed in every attempt. */
 export class HubUnreachable extends Schema.TaggedError<HubUnreachable>()("HubUnreachable", {
   source: Schema.String,
   host: Schema.String,
@@ -53,7 +53,7 @@ export class HubUnreachable extends Schema.TaggedError<HubUnreachable>()("HubUnr
   }
 }
 
-/** The file cannot be kept: no room, no permission. */
+/** The file cannot be stored: no disk space, or no permission. */
 export class CannotKeep extends Schema.TaggedError<CannotKeep>()("CannotKeep", {
   source: Schema.String,
   problem: Schema.String,

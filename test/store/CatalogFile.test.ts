@@ -216,7 +216,7 @@ it("an empty catalog, an empty file, a key twice and a file that is not JSON are
   const twice = JSON.stringify(entry()).replace('"created"', '"kind":"text","created"')
   expect(await refusal(`{"models": [${twice}]}`)).toEqual([":1:68: m: kind: this key stands twice"])
   expect(await refusal('{"models": [,]}')).toEqual([
-    ":1:13: not valid JSON: a value is expected here; is there a comma too many?",
+    ":1:13: not valid JSON: a value is expected here; is there an extra comma?",
   ])
 })
 

@@ -1,7 +1,7 @@
-// A bounded map whose entries stop counting after a fixed time. Accounts keeps credentials in it; it holds no clock.
+// A bounded map whose entries expire after a fixed time. The caller passes the time.
 //
-// Every entry lives equally long, so the order of insertion is the order of expiry: when full, the entry dropped is the
-// one that would have expired first.
+// All entries live equally long, so insertion order is expiry order: a full map drops the entry that would expire
+// first.
 import { TtlCache } from "#domain/queues/TtlCache.ts"
 
 export class RowCache<Value> {
@@ -23,7 +23,7 @@ export class RowCache<Value> {
     return entry !== undefined && nowMs < entry.untilMs ? entry.value : undefined
   }
 
-  /** `knownAtMs` is when the value was known to hold, which is before it arrived here. */
+  /** `knownAtMs` is when the value was read, which is before it arrived here. */
   set(key: string, value: Value, knownAtMs: number): void {
     // A refreshed entry moves to the end of the order.
     this.#entries.set(key, { value, untilMs: knownAtMs + this.#lifeMs })
