@@ -1,14 +1,14 @@
-// 24 kHz to 16 kHz, as audio comes in: what speakers of OpenAI's realtime protocol send, as the recognisers hear it.
-// A windowed sinc, linear phase, aligned with the input; the same output whatever the pieces. Pure but for the samples
-// it still needs; called by the realtime endpoint on the event loop (a second of audio is 0.8 M multiplications, 1 ms).
+// Streaming conversion from 24 kHz to 16 kHz: from OpenAI's realtime protocol to the rate of the transcription models.
+// A windowed sinc, linear phase, aligned with the input. The output does not depend on how the input is split. A second
+// of audio is 0.8 M multiplications, 1 ms.
 import { kaiserSinc } from "#domain/audio/KaiserSinc.ts"
 
-/** Zero crossings on each side of the kernel; with β 8 aliases lie under −70 dB. */
+/** Zero crossings on each side of the kernel; with β 8 aliases are below −70 dB. */
 const HALF_CROSSINGS = 16
 const KAISER_BETA = 8
-/** Pass band edge as a part of the lower Nyquist frequency, 8 kHz. */
+/** Edge of the pass band, as a fraction of the lower Nyquist frequency (8 kHz). */
 const ROLL_OFF = 0.92
-/** Three input samples make two output samples. */
+/** Three input samples give two output samples. */
 const UP = 2
 const DOWN = 3
 const CUTOFF = (UP / DOWN) * ROLL_OFF
@@ -17,19 +17,19 @@ const TAPS = 2 * REACH
 
 const kernel = kaiserSinc(HALF_CROSSINGS, KAISER_BETA)
 
-/** Row p: weights of the input samples 1 − REACH … REACH around a point p / 2 behind a sample. */
+/** Row p: weights of the input samples 1 − REACH … REACH around a point p / 2 after a sample. */
 const weights = Array.from({ length: UP }, (_, phase) =>
   Float64Array.from({ length: TAPS }, (_, k) => CUTOFF * kernel((k + 1 - REACH - phase / UP) * CUTOFF)),
 )
 
 export class Downsampler {
-  /** Input that later output still needs; silence before the first sample. */
+  /** Input that later output still needs; zeros before the first sample. */
   private held: Int16Array = new Int16Array(REACH)
   /** Position of `held[0]` in the input. */
   private start = -REACH
   private made = 0
 
-  /** The next samples at 24 kHz → all samples at 16 kHz that they complete. */
+  /** Takes the next samples at 24 kHz and returns all samples at 16 kHz that they complete. */
   push(samples: Int16Array): Int16Array {
     const all = new Int16Array(this.held.length + samples.length)
     all.set(this.held)
