@@ -1,6 +1,6 @@
-// Whether an IP address belongs to the public internet. Pure; called before dialling any address that a client chose.
-// The tables are IANA's special-purpose address registries (RFC 6890 and successors); what cannot be parsed in the
-// plain form, or is not clearly public, is not public.
+// Decides whether an IP address belongs to the public internet, before connecting to an address that a client chose.
+// Pure. The tables are IANA's special-purpose address registries (RFC 6890 and successors). An address that is not in
+// the plain form, or not clearly public, counts as not public.
 
 /** [first address, prefix length] of the IPv4 blocks that are not the public internet. */
 const IPV4_REFUSED: ReadonlyArray<readonly [string, number]> = [
@@ -22,8 +22,8 @@ const IPV4_REFUSED: ReadonlyArray<readonly [string, number]> = [
 ]
 
 /**
- * Public IPv6 is global unicast, 2000::/3, less these. All forms that carry an IPv4 address inside (mapped,
- * compatible, NAT64) lie outside of 2000::/3, but 6to4 and Teredo, which are listed.
+ * Public IPv6 is global unicast, 2000::/3, without these. Forms that contain an IPv4 address (mapped, compatible,
+ * NAT64) lie outside of 2000::/3, except 6to4 and Teredo, which are listed.
  */
 const IPV6_REFUSED: ReadonlyArray<readonly [string, number]> = [
   ["2001::", 23], // protocol assignments, Teredo, ORCHID
@@ -32,7 +32,7 @@ const IPV6_REFUSED: ReadonlyArray<readonly [string, number]> = [
   ["3fff::", 20], // documentation
 ]
 
-/** Four plain decimal numbers without leading zeros; undefined for every other way to write an address. */
+/** Four plain decimal numbers without leading zeros. Undefined for every other spelling of an address. */
 const parseIpv4 = (text: string): bigint | undefined => {
   const parts = text.split(".")
   if (parts.length !== 4) return undefined
@@ -80,7 +80,7 @@ const ipv4Blocks = IPV4_REFUSED.map(([text, prefix]) => [parseIpv4(text)!, prefi
 const ipv6Blocks = IPV6_REFUSED.map(([text, prefix]) => [parseIpv6(text)!, prefix] as const)
 const globalUnicast = parseIpv6("2000::")!
 
-/** @param address as a resolver gives it: no brackets, no port, no zone */
+/** @param address as a resolver returns it: no brackets, no port, no zone */
 export const isPublicAddress = (address: string): boolean => {
   const ipv4 = parseIpv4(address)
   if (ipv4 !== undefined) return !ipv4Blocks.some(([block, prefix]) => within(ipv4, 32, block, prefix))

@@ -1,5 +1,4 @@
-// The kernel of a resampler: a sinc under a Kaiser window. Pure; used by the live downsampler and by the one for
-// reference clips, which choose their own steepness.
+// The kernel of a resampler: a sinc with a Kaiser window. Pure.
 
 /** Modified Bessel function of the first kind, order 0. */
 const besselI0 = (x: number): number => {
@@ -12,7 +11,7 @@ const besselI0 = (x: number): number => {
   return sum
 }
 
-/** Its value at `x`, in zero crossings from the middle: 1 there, 0 from `halfCrossings` on. */
+/** The kernel as a function of `x`, in zero crossings from the middle: 1 at 0, and 0 from `halfCrossings` on. */
 export const kaiserSinc = (halfCrossings: number, beta: number): ((x: number) => number) => {
   const middle = besselI0(beta)
   return (x) => {

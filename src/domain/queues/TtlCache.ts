@@ -1,9 +1,9 @@
-// A map that knows its oldest entry at once: what bounded tables and caches drop from. Used by GcraLimiter and the
-// store's RowCache; pure but for itself.
+// A map ordered by age that finds its oldest entry quickly, for bounded tables and caches.
 //
-// A JavaScript map keeps the places of deleted entries until it is rebuilt, and every new iterator walks over them: at
-// 100,000 entries, asking a full map for its first key cost 40 µs (measured). So one iterator is kept and only ever goes
-// forward; an entry that was set again is found by identity to be no longer where it was.
+// A JavaScript map keeps the slots of deleted entries until it is rebuilt, and every new iterator walks over them: at
+// 100,000 entries, reading the first key of a full map took 40 µs (measured). So one iterator is kept and only moves
+// forward. An entry that was set again has moved to the end; the iterator recognises its old position by the identity
+// of the value.
 export class TtlCache<Value extends object> {
   readonly #entries = new Map<string, Value>()
   #scan = this.#entries.entries()
@@ -17,7 +17,7 @@ export class TtlCache<Value extends object> {
     return this.#entries.get(key)
   }
 
-  /** Makes `key` the newest. A value may be set once only: a change is a new object. */
+  /** Makes `key` the newest. A value object may be set only once: a change needs a new object. */
   set(key: string, value: Value): void {
     this.#entries.delete(key)
     this.#entries.set(key, value)
@@ -33,7 +33,7 @@ export class TtlCache<Value extends object> {
       const front = this.#front
       if (front !== undefined && this.#entries.get(front[0]) === front[1]) return front
       const next = this.#scan.next()
-      // At the end an iterator stays there, whatever comes later.
+      // A finished iterator stays finished, even if entries are added.
       if (next.done === true) this.#scan = this.#entries.entries()
       this.#front = next.done === true ? undefined : next.value
     }
