@@ -116,7 +116,7 @@ export class Download {
       const going = before !== undefined && range?.start === before.offset && range.total === before.sizeBytes
       if (answer.status === 416 || (answer.status === 206 && !going)) {
         await this.discard()
-        throw new Transient(answer.host, "the file is another one than before")
+        throw new Transient(answer.host, "the file has changed since the download began")
       }
       const sizeBytes = this.declaredSize(answer, range?.total)
       const offset = going ? before.offset : 0
@@ -144,7 +144,7 @@ export class Download {
     const length = headers["content-length"]
     const own = status === 206 ? rangeTotal : length === undefined ? undefined : Number(length)
     const size = own ?? linkedSize
-    if (size === undefined) throw this.corrupt("the hub does not say how large the file is")
+    if (size === undefined) throw this.corrupt("the hub does not declare the size of the file")
     if (linkedSize !== undefined && linkedSize !== size) {
       throw this.corrupt(`the hub says ${linkedSize} bytes, its storage ${size}`)
     }
@@ -175,7 +175,7 @@ export class Download {
       this.watcher.progress(at, sizeBytes)
       for await (const chunk of connected(answer)) {
         if (at + chunk.length > sizeBytes) {
-          throw this.corrupt(`more came than the ${sizeBytes} bytes that were declared`)
+          throw this.corrupt(`received more than the declared ${sizeBytes} bytes`)
         }
         hash.update(chunk)
         for (let done = 0; done < chunk.length; ) {

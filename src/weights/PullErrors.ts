@@ -22,11 +22,11 @@ export class HubRefused extends Schema.TaggedError<HubRefused>()("HubRefused", {
       case 403:
         return this.withToken
           ? "the token in HF_TOKEN may not read this repository; its terms may have to be accepted first"
-          : "the repository is not open to everybody; set HF_TOKEN"
+          : "the repository is not public; set HF_TOKEN"
       case 404:
         return "no such repository, revision or file"
       default:
-        return "not what a file is answered with"
+        return "an unexpected status for a file"
     }
   }
 }
@@ -49,7 +49,7 @@ export class HubUnreachable extends Schema.TaggedError<HubUnreachable>()("HubUnr
   attempts: Schema.Int,
 }) {
   override get message() {
-    return `${this.source}: ${this.host}: ${this.problem}, after ${this.attempts} attempts; what came is kept, pull again to go on`
+    return `${this.source}: ${this.host}: ${this.problem}, after ${this.attempts} attempts; the received part is kept, pull again to continue`
   }
 }
 

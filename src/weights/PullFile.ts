@@ -112,7 +112,7 @@ export const pullFile = (
       yield* onDisk(() => pull.discard())
       const who = sha256 === undefined ? "the hub" : "the catalog"
       return yield* pull.corrupt(
-        `has SHA-256 ${came.sha256}, ${who} says ${expected}; what came is thrown away`,
+        `has SHA-256 ${came.sha256}, ${who} says ${expected}; the received file is deleted`,
       )
     }
     yield* onDisk(() => pull.keep(came))

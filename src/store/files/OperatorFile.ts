@@ -86,7 +86,7 @@ export const readOperatorFile = <A>(
       return yield* Effect.fail([`${path}:${json.place.line}:${json.place.column}: ${json.problem}`])
     }
     const repeated = json.repeatedKeys.map(
-      (twice): Mistake => ({ ...twice, problem: "this key stands twice" }),
+      (twice): Mistake => ({ ...twice, problem: "this key occurs twice" }),
     )
     const checked = yield* check(json)
     if (Result.isSuccess(checked) && repeated.length === 0) return checked.success

@@ -30,7 +30,7 @@ const codesTwice = ({ regions }: RegionMap): ReadonlyArray<Mistake> => {
       codes.add(code)
       return []
     }
-    return [{ path: ["regions", index, "code"], problem: `${code} is there twice` }]
+    return [{ path: ["regions", index, "code"], problem: `${code} occurs twice` }]
   })
 }
 

@@ -147,7 +147,8 @@ export class LiveSocket implements Watched {
     for (const wake of [...this.openWaiters]) wake()
     this.wakeWriters()
     this.puller?.()
-    if (!this.endKnown) setTimeout(() => this.endKnown || this.exchange.interrupt(), UNREPORTED_END_MS).unref()
+    if (!this.endKnown)
+      setTimeout(() => this.endKnown || this.exchange.interrupt(), UNREPORTED_END_MS).unref()
   }
 
   /** While a writer waits: disconnects the reader if it takes nothing for too long. */
