@@ -4,8 +4,8 @@ import { type ChildProcess, fork } from "node:child_process"
 import type { Readable } from "node:stream"
 import { Worker } from "node:worker_threads"
 import { Context, Deferred, Effect, type Scope } from "effect"
+import { ConfinedFolder } from "#confine/ConfinedFolder.ts"
 import { launch } from "#confine/Launch.ts"
-import { Room } from "#confine/Room.ts"
 import { CompileCache, compiledCodeEnvironment } from "#domain/models/CompileCache.ts"
 import { exceptionReason } from "#domain/process/PlainLine.ts"
 import { CurrentProcessHome, type ProcessHome } from "#domain/process/ProcessHome.ts"
@@ -99,7 +99,7 @@ const startProcess = (
   { compiled, home }: Surroundings,
 ): Started => {
   const done = Deferred.makeUnsafe<EngineExit>()
-  const room = new Room(home)
+  const room = new ConfinedFolder(home)
   const inside = childEnvironment({
     ...compiledCodeEnvironment(compiled),
     ...environment,

@@ -14,7 +14,7 @@ export class Downsampler {
   private start = -filter.reach
   private made = 0
 
-  /** The next samples at 24 kHz → all samples at 16 kHz that they complete. */
+  /** Takes the next samples at 24 kHz and returns all samples at 16 kHz that they complete. */
   push(samples: Int16Array): Int16Array {
     const all = new Int16Array(this.held.length + samples.length)
     all.set(this.held)

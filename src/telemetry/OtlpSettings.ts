@@ -1,11 +1,12 @@
-// Where traces and logs are sent, from OpenTelemetry's own variables. Pure; Config reads the environment and calls this.
+// Parses where traces and logs are sent, from OpenTelemetry's environment variables. Pure; Config passes the
+// environment.
 
 const protocols = ["http/json", "http/protobuf"] as const
 /** The format of a body. */
 export type Protocol = (typeof protocols)[number]
 
 export interface OtlpSettings {
-  /** Absent where the signal is not exported. */
+  /** Absent if the signal is not exported. */
   readonly tracesUrl: string | undefined
   readonly logsUrl: string | undefined
   readonly tracesHeaders: Readonly<Record<string, string>>
@@ -14,14 +15,14 @@ export interface OtlpSettings {
   readonly logsProtocol: Protocol
   readonly resource: Readonly<Record<string, string>>
   readonly timeoutMs: number
-  /** Pause between two exports; a full batch leaves at once. */
+  /** Pause between two exports. A full batch is sent at once. */
   readonly delayMs: number
   readonly batchSize: number
-  /** Records that may wait; more are dropped and counted. */
+  /** Longest queue of records; more are dropped and counted. */
   readonly queueSize: number
 }
 
-/** A variable whose value cannot be used. The value itself may be a credential and is not repeated where `secret`. */
+/** A variable whose value cannot be used. A value that may be a credential (`secret`) is not repeated. */
 export interface OtlpProblem {
   readonly variable: string
   readonly value: string
@@ -50,7 +51,7 @@ const urlOf = (variable: string, text: string): string => {
   return text.replace(/\/+$/, "")
 }
 
-/** `name=value,name=value`, percent-encoded, as the specification has it. */
+/** `name=value,name=value`, percent-encoded (OpenTelemetry's format of headers). */
 const pairs = (variable: string, text: string, secret: boolean): Record<string, string> => {
   const found: Record<string, string> = {}
   for (const pair of text.split(",").filter((one) => one.trim() !== "")) {
@@ -123,7 +124,7 @@ const parse = (env: Env): OtlpSettings | undefined => {
       ...pairs(attributes, env[attributes] ?? "", false),
       ...(env.OTEL_SERVICE_NAME ? { "service.name": env.OTEL_SERVICE_NAME } : {}),
     },
-    // Defaults of OpenTelemetry's specification.
+    // OpenTelemetry's defaults.
     timeoutMs: integer(env, "OTEL_EXPORTER_OTLP_TIMEOUT", 10_000, 600_000),
     delayMs: integer(env, "OTEL_BSP_SCHEDULE_DELAY", 5_000, 3_600_000),
     batchSize: integer(env, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 512, 512),
@@ -131,7 +132,7 @@ const parse = (env: Env): OtlpSettings | undefined => {
   }
 }
 
-/** Undefined where nothing is to be exported. */
+/** Undefined if nothing is to be exported. */
 export const parseOtlp = (env: Env): { readonly settings: OtlpSettings | undefined } | OtlpProblem => {
   try {
     return { settings: parse(env) }

@@ -7,8 +7,8 @@ import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engineConfinement } from "#actors/engine/EngineConfinement.ts"
 import { decoderConfinement } from "#audio/DecoderProcess.ts"
+import { ConfinedFolder } from "#confine/ConfinedFolder.ts"
 import { confinementLine, inForce } from "#confine/Launch.ts"
-import { Room } from "#confine/Room.ts"
 import type { ProcessHome } from "#domain/process/ProcessHome.ts"
 import { attempt } from "../support/process/ConfinedScript.ts"
 
@@ -26,7 +26,7 @@ const home: ProcessHome = {
   rings: inside("rings"),
   closed: [dataDir],
 }
-const room = new Room(home)
+const room = new ConfinedFolder(home)
 let listener: Server
 let port = 0
 beforeAll(async () => {

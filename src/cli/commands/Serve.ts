@@ -1,4 +1,4 @@
-// `edgewise serve`: starts a node's roles (Roles), tells how to reach it, and drains it when it is told to stop.
+// `edgewise serve`: starts the node's roles, prints how to reach it, and drains it when it is told to stop.
 import { Console, Effect, Fiber, Option } from "effect"
 import { Command } from "effect/cli"
 import { Drain } from "#actors/Drain.ts"
@@ -33,7 +33,7 @@ const greet = Effect.fnUntraced(function* (
   if (config.roles.includes("edge")) yield* Console.log(confinementLine())
   if (certificate?.selfSigned === true) {
     yield* Console.log(`self-signed certificate, SHA-256 ${certificate.certificate.fingerprint}`)
-    yield* Console.log(`clients have to trust this file, e.g. curl --cacert ${certificate.files.cert}`)
+    yield* Console.log(`clients must trust this file, e.g. curl --cacert ${certificate.files.cert}`)
   }
   const demonstrations = deployed.filter(({ entry }) => entry.demonstration).length
   if (demonstrations > 0) {
@@ -55,7 +55,7 @@ const greet = Effect.fnUntraced(function* (
   if (model !== undefined) yield* Console.log(`try it:\n${curlLine({ base, key, model, certificate })}`)
 })
 
-/** Completes at the first SIGINT or SIGTERM; a second one ends the process at once. */
+/** Completes at the first SIGINT or SIGTERM. A second one ends the process at once. */
 const toldToStop = Effect.callback<string>((resume) => {
   const onSignal = (signal: string) => {
     process.removeAllListeners("SIGINT").removeAllListeners("SIGTERM")
@@ -81,7 +81,7 @@ const run = Effect.fnUntraced(function* (config: Config, meters: NodeMeters) {
     yield* Effect.logInfo("draining").pipe(Effect.annotateLogs({ signal, inFlight: drain.inFlight() }))
     yield* Effect.forEach(listeners, (listener) => listener.windDown({ accept: true }))
     const finished = yield* drain.close.pipe(
-      // Work that is done may still be on its way to its client.
+      // Responses of finished work may still be in transmission.
       Effect.andThen(Effect.forEach(listeners, (listener) => listener.idle)),
       Effect.timeoutOption(config.drainSeconds * 1000),
     )
@@ -97,13 +97,13 @@ export const serve = Command.make(
   settingFlags,
   Effect.fn(function* (given) {
     const config = yield* load(textsOf(given))
-    // Read again where it is used; here so that a mistake in it is found before anything starts.
+    // Read again when it is used; here so that a mistake in it is found before anything starts.
     yield* hubSettings()
     keepHeapSmall()
     if (!config.confine) switchOff()
     const otlp = yield* otlpSettings()
     const meters = nodeMeters()
-    // Around all of it: a SIGHUP while the node starts must not end it.
+    // Around everything: a SIGHUP while the node starts must not end it.
     yield* Effect.andThen(reloadOnHangup, run(config, meters)).pipe(
       Effect.scoped,
       Effect.provide(Reload.layer),

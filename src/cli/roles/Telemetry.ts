@@ -1,5 +1,5 @@
-// What a node tells about itself while it runs, as layers: its log, a line for each answer, spans and log records for a
-// collector. Called by serve; decides from the settings what there is, and knows no format.
+// A node's telemetry as layers, chosen by the settings: its log, a line for each response, and spans and log records
+// for a collector.
 import { Effect, Layer, Logger, References } from "effect"
 import { OtlpSerialization } from "effect/observability"
 import type { Config } from "#config/Config.ts"
@@ -40,7 +40,10 @@ const localLogger = Effect.fnUntraced(function* (config: Config, meters: NodeMet
   return config.log === "pretty" ? Logger.consolePretty() : jsonLogger((line) => writer.push(line))
 })
 
-/** Five spans each, made when they are sent: 64 hold the event loop for 2.8 ms (measured on a busy test machine). */
+/**
+ * Five spans per request, built when they are sent: 64 requests block the event loop for 2.8 ms (measured on a busy
+ * test machine).
+ */
 const requestsABatch = 64
 
 const serializations = {
@@ -85,7 +88,7 @@ const collectorLogger = Effect.fnUntraced(function* (otlp: OtlpSettings, url: st
   )
 })
 
-/** Everything that the settings ask for. Without a collector, nothing of OTLP is made or called. */
+/** The telemetry of the settings. Without a collector, no OTLP code runs. */
 export const telemetry = (config: Config, otlp: OtlpSettings | undefined, meters: NodeMeters) =>
   Layer.unwrap(
     Effect.gen(function* () {
@@ -94,7 +97,7 @@ export const telemetry = (config: Config, otlp: OtlpSettings | undefined, meters
       if (otlp?.logsUrl !== undefined) loggers.push(yield* collectorLogger(otlp, otlp.logsUrl, meters))
       return Layer.mergeAll(
         Logger.layer(loggers),
-        // The pretty logger asks it, no other does.
+        // Only the pretty logger reads this.
         Layer.succeed(Logger.LogToStderr, true),
         Layer.succeed(References.MinimumLogLevel, levelNames[config.logLevel]),
       )

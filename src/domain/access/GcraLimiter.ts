@@ -1,17 +1,17 @@
-// How often each address has failed lately, in a bounded table. Called by the api's limit of wrong credentials; holds no
-// clock (the caller passes the time) and knows nothing of replies.
+// Counts recent failures per address in a bounded table and limits them with the generic cell rate algorithm. The
+// caller passes the time.
 //
-// One number an address: the time at which its failures are all forgotten. Each failure moves it by `forgiveMs`, and an
-// address is refused while it lies more than `burst` failures ahead (the generic cell rate algorithm).
+// One number per address: the time at which all its failures are forgiven. Each failure moves it by `forgiveMs`; an
+// address is refused while it lies more than `burst` failures ahead.
 
 import { LRUCache } from "lru-cache"
 
 export interface FailedAttemptsOptions {
   /** Failures that may come at once. */
   readonly burst: number
-  /** One failure is forgotten after this long. */
+  /** Time after which one failure is forgiven. */
   readonly forgiveMs: number
-  /** Addresses remembered. One more displaces the one whose last failure is the longest ago. */
+  /** Addresses in the table. A further one replaces the one with the oldest last failure. */
   readonly maxAddresses: number
 }
 
@@ -29,7 +29,7 @@ export class GcraLimiter {
     return this.#failures.size
   }
 
-  /** Time until the address may try again; 0 where it may now. */
+  /** Time until the address may try again. 0 if it may now. */
   waitMs(address: string, nowMs: number): number {
     const { burst, forgiveMs } = this.#options
     const aheadMs = (this.#failures.peek(address) ?? nowMs) - nowMs

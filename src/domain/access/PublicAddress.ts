@@ -1,6 +1,6 @@
-// Whether an IP address belongs to the public internet. Pure; called before dialling any address that a client chose.
-// The tables are IANA's special-purpose address registries (RFC 6890 and successors); what cannot be parsed in the
-// plain form, or is not clearly public, is not public.
+// Decides whether an IP address belongs to the public internet, before connecting to an address that a client chose.
+// Pure. The tables are IANA's special-purpose address registries (RFC 6890 and successors). An address that is not in
+// the plain form, or not clearly public, counts as not public.
 
 import { BlockList, isIPv4, isIPv6 } from "node:net"
 
@@ -24,8 +24,8 @@ const IPV4_REFUSED: ReadonlyArray<readonly [string, number]> = [
 ]
 
 /**
- * Public IPv6 is global unicast, 2000::/3, less these. All forms that carry an IPv4 address inside (mapped,
- * compatible, NAT64) lie outside of 2000::/3, but 6to4 and Teredo, which are listed.
+ * Public IPv6 is global unicast, 2000::/3, without these. Forms that contain an IPv4 address (mapped, compatible,
+ * NAT64) lie outside of 2000::/3, except 6to4 and Teredo, which are listed.
  */
 const IPV6_REFUSED: ReadonlyArray<readonly [string, number]> = [
   ["2001::", 23], // protocol assignments, Teredo, ORCHID
@@ -43,7 +43,7 @@ for (const [network, prefix] of IPV6_REFUSED) ipv6Refused.addSubnet(network, pre
 const globalUnicast = new BlockList()
 globalUnicast.addSubnet("2000::", 3, "ipv6")
 
-/** @param address as a resolver gives it: no brackets, no port, no zone */
+/** @param address as a resolver returns it: no brackets, no port, no zone */
 export const isPublicAddress = (address: string): boolean => {
   if (isIPv4(address)) return !ipv4Refused.check(address, "ipv4")
   // Node takes an address with a zone ("fe80::1%eth0") for IPv6; a public address has none.

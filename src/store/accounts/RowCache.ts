@@ -1,7 +1,7 @@
-// A bounded map whose entries stop counting after a fixed time that the caller's clock decides.
+// A bounded map whose entries expire after a fixed time. The caller passes the time.
 //
-// Every entry lives equally long, so the order of setting is the order of expiry: a full map drops the entry that would have
-// expired first.
+// All entries live equally long, so the order of setting is the order of expiry: a full map drops the entry that would
+// expire first.
 import { LRUCache } from "lru-cache"
 
 interface Entry<Value> {
@@ -28,7 +28,7 @@ export class RowCache<Value> {
     return entry !== undefined && nowMs < entry.untilMs ? entry.value : undefined
   }
 
-  /** `knownAtMs` is when the value was known to hold, which is before it arrived here. */
+  /** `knownAtMs` is when the value was read, which is before it arrived here. */
   set(key: string, value: Value, knownAtMs: number): void {
     this.#entries.set(key, { value, untilMs: knownAtMs + this.#lifeMs })
   }

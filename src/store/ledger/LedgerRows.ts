@@ -1,5 +1,5 @@
-// The usage ledger in SQL: a batch of receipts and the balances they change, in one transaction; and sums of it.
-// Called by UsageLedger alone.
+// The usage ledger in SQL: writes a batch of receipts and the balances that they change in one transaction, and sums
+// receipts.
 import { Array as Arr, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { ModelKind } from "#domain/models/ModelEntry.ts"
@@ -16,7 +16,7 @@ export interface Receipt {
   readonly microDollars: number
 }
 
-/** An organization's balance as the database has it. */
+/** An organization's balance in the database. */
 export interface OrgBalance {
   readonly orgId: string
   readonly credits: number
@@ -35,7 +35,7 @@ const balanceOf = (row: BalanceRow): OrgBalance => ({
   paymentMethod: row.payment_method === 1,
 })
 
-/** Rows of one INSERT: 11 parameters each, far below SQLite's 32,766. */
+/** Rows per INSERT: 11 parameters each, far below SQLite's limit of 32,766. */
 const rowsPerInsert = 64
 
 const columns =
@@ -86,19 +86,21 @@ export const makeLedgerRows = Effect.gen(function* () {
     return text
   }
 
-  /** Ids of the receipts that are new: one that was written before is not written, or charged, again. */
+  /**
+   * Inserts receipts and returns the ids of the new ones. A receipt that exists is neither written nor charged again.
+   */
   const insert = (receipts: ReadonlyArray<Receipt>) =>
     Effect.map(sql.unsafe(insertOf(receipts.length), receipts.flatMap(valuesOf)).values, (rows) =>
       rows.map(([receiptId]) => receiptId),
     )
 
-  /** Below nothing is what an invoiced organization owes; a prepaid one is refused before (see Balance). */
+  /** A balance below 0 is what an invoiced organization owes. A prepaid one was refused before (see Balance). */
   const charge = (orgId: string, microDollars: number) =>
     sql<BalanceRow>`
       UPDATE orgs SET credits_micro_dollars = credits_micro_dollars - ${microDollars}
       WHERE id = ${orgId} RETURNING id, credits_micro_dollars, payment_method`
 
-  /** Several nodes write at once: the rows are locked in one order, so that none waits for another in a circle. */
+  /** Several nodes write at once. The rows are locked in one order, which prevents deadlocks. */
   const chargeTogether = Effect.fnUntraced(function* (charges: ReadonlyMap<string, number>) {
     const ids = [...charges.keys()]
     yield* sql`SELECT id FROM orgs WHERE ${sql.in("id", ids)} ORDER BY id FOR NO KEY UPDATE`
@@ -115,7 +117,7 @@ export const makeLedgerRows = Effect.gen(function* () {
     return rows
   })
 
-  /** Over a network the round trips count; in the process, one statement an organization is the quicker way. */
+  /** Over a network, round trips count; in the process, one statement per organization is faster. */
   const chargeAll = sql.onDialectOrElse({ pg: () => chargeTogether, orElse: () => chargeOneByOne })
 
   const writeAll = Effect.fnUntraced(function* (receipts: ReadonlyArray<Receipt>) {
@@ -123,16 +125,16 @@ export const makeLedgerRows = Effect.gen(function* () {
     for (const some of Arr.chunksOf(receipts, rowsPerInsert)) {
       for (const id of yield* insert(some)) fresh.add(id)
     }
-    // `delete` is true once an id, so that a receipt twice in one batch is charged once, as it is written once.
+    // `delete` returns true once per id: a receipt that occurs twice in a batch is charged once.
     const charges = chargesByOrg(receipts.filter((receipt) => fresh.delete(receipt.receiptId)))
-    // An organization whose receipts were all there already is charged nothing, and its balance told.
+    // An organization whose receipts all existed is charged 0, and its balance is returned.
     const orgIds = [...chargesByOrg(receipts).keys()]
     const rows = yield* chargeAll(new Map(orgIds.map((orgId) => [orgId, charges.get(orgId) ?? 0])))
     return rows.map(balanceOf)
   })
 
   return {
-    /** Writes and charges a batch, all or nothing; the balances of all its organizations afterwards. */
+    /** Writes and charges a batch, all or nothing. Returns the new balances of all its organizations. */
     write: (receipts: ReadonlyArray<Receipt>) => sql.withTransaction(writeAll(receipts)),
 
     balance: (orgId: string) =>
@@ -141,7 +143,7 @@ export const makeLedgerRows = Effect.gen(function* () {
         ([row]) => row && balanceOf(row),
       ),
 
-    /** Single receipts, the newest first. */
+    /** Single receipts, newest first. */
     receipts: (orgId: string, sinceMs: number, atMost: number) =>
       Effect.map(
         sql<{
@@ -178,7 +180,7 @@ export const makeLedgerRows = Effect.gen(function* () {
           ),
       ),
 
-    /** Sums by model, dearest first. */
+    /** Sums by model, highest cost first. */
     usage: (orgId: string, sinceMs: number) =>
       Effect.map(
         sql<{

@@ -1,6 +1,5 @@
-// A large body of known length on its way out: handed to uWS piece by piece as the kernel takes it and as it is this
-// body's turn, so that a slow reader costs no copy of it, and cut when it stalls. Created by ReplyWriter for bodies over
-// PLAIN_BODY_BYTES.
+// Sends a large body of known length piece by piece, as the kernel accepts it and FairSendQueue grants it. A slow
+// reader needs no copy of the body and is disconnected when it stalls. For bodies over PLAIN_BODY_BYTES.
 import { Effect } from "effect"
 import { nowMs, type Watched } from "../Deadlines.ts"
 import { PIECE_BYTES, type Taker } from "../FairSendQueue.ts"
@@ -22,7 +21,7 @@ export class FixedLengthReply implements Watched, Ending, Taker {
     exchange.reply = this
   }
 
-  /** Sends `head` and the body; completes when uWS has all of it, or the exchange is over. */
+  /** Sends `head` and the body. Completes when uWS has everything, or the exchange is over. */
   send(head: () => void): Effect.Effect<void> {
     return Effect.callback((resume) => {
       this.resume = () => resume(Effect.void)
@@ -67,7 +66,7 @@ export class FixedLengthReply implements Watched, Ending, Taker {
       const takenBytes = res.getWriteOffset() - before
       if (takenBytes > 0) this.movedMs = nowMs()
       this.rest = this.rest.subarray(takenBytes)
-      // uWS calls when the kernel takes more.
+      // uWS calls back when the kernel accepts more.
       if (!taken) return
     }
   }
