@@ -24,6 +24,7 @@ import {
 import { isOutOfMemory } from "./OutOfMemory.ts"
 import { StepBatch } from "./StepBatch.ts"
 import { readSpan } from "./shared/listening/Span.ts"
+import { onOpening } from "./shared/Opening.ts"
 import { EventKind, type FromEngine, type RequestId, type ToEngine, type WireError } from "./Wire.ts"
 
 export interface EnginePort {
@@ -145,6 +146,7 @@ export const serveEngine = (
         const { facts, kind } = loaded
         port.send({ t: "loaded", kind, facts, threads: own?.choice() ?? chosen, residentBytes })
         own?.onChoice((threads) => port.send({ t: "threads", threads }))
+        onOpening((on) => port.send({ t: "opening", on }))
       } else {
         port.send({ t: "load-failed", error: toWireError(exit.cause) })
       }

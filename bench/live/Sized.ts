@@ -72,14 +72,18 @@ export const sizedLiveSuite = (options: {
     const draftEntry =
       draft === undefined
         ? undefined
-        : entryOf({ files: yield* generated(() => whisperFiles(draft)), options: {}, catalogThreads: threads })
+        : entryOf({
+            files: yield* generated(() => whisperFiles(draft)),
+            options: {},
+            catalogThreads: threads,
+          })
     const models =
       draftEntry === undefined ? [entry] : [{ ...entry, transcription: { draft: draftEntry.id } }, draftEntry]
     const hearing = yield* startChild<HearingDesk>({
       name: "hearing",
       entry: new URL("./hearingMain.ts", import.meta.url),
     })
-    yield* hearing.ask("open", { files, options: {}, catalogThreads: threads })
+    yield* hearing.ask("open", { files, options: {}, threads })
     const gateway = yield* startGateway({ models, profileDir })
     const sections = Effect.gen(function* () {
       return [
