@@ -51,6 +51,8 @@ export type FromEngine =
   | { readonly t: "load-failed"; readonly error: WireError }
   /** It has chosen its CPU threads again, see EngineThreads. */
   | { readonly t: "threads"; readonly threads: ThreadChoice }
+  /** It opens large files, or no longer does: its event loop may be silent for as long as a load may take. */
+  | { readonly t: "opening"; readonly on: boolean }
   /**
    * One decode step (or one turn of the engine's event loop) for all requests:
    * a flat list of id, kind, data; id, kind, data; …, or id, `text`, text, completion tokens; without an object a

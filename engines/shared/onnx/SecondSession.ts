@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { InferenceSession } from "onnxruntime-node"
 import { narrowThreads } from "#domain/threads/ThreadChoice.ts"
+import { whileOpening } from "../../protocol/Opening.ts"
 import { CoreContention } from "./CoreContention.ts"
 import type { Feeds, OnnxOptions } from "./OnnxSession.ts"
 import { isAllowed } from "./ThreadLimit.ts"
@@ -45,7 +46,9 @@ const narrower = (create: Create, options: OnnxOptions): Effect.Effect<Narrow, n
   let narrow: InferenceSession | undefined
   const begin = async (): Promise<InferenceSession | undefined> => {
     try {
-      narrow = await create({ ...options, threads: narrowThreads(threads), narrows: false })
+      narrow = await whileOpening(() =>
+        create({ ...options, threads: narrowThreads(threads), narrows: false }),
+      )
     } catch {
       // E.g. no memory for it: the first session goes on alone.
     }

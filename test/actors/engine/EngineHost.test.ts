@@ -129,6 +129,17 @@ it.live("kills and replaces an engine that stops answering", () =>
   }).pipe(Effect.provide(fakeRegistry({ runtime: { hangDeadlineMs: 400 } }))),
 )
 
+it.live("leaves an engine the time of a load while it opens files, and no longer", () =>
+  Effect.gen(function* () {
+    const opening = yield* run({ tokens: 2, text: "z", openingMs: 1_200 })
+    yield* Fiber.join(opening.fiber)
+    expect(opening.seen.text).toBe("zz")
+    expect(yield* gauges).toMatchObject({ restarts: 0 })
+    const hung = yield* run({ tokens: 2, hangAt: 1 })
+    expect(yield* Effect.flip(Fiber.join(hung.fiber))).toMatchObject({ reason: "hung" })
+  }).pipe(Effect.provide(fakeRegistry({ runtime: { hangDeadlineMs: 400 } }))),
+)
+
 it.live("lets requests wait for a slot in order, and refuses one more than the line holds", () =>
   Effect.gen(function* () {
     const first = yield* run(endless)
