@@ -19,7 +19,7 @@ const readBlocks = 4
  * Longest total wait for the disk in one tick. Without waiting, such a flood blocks the event loop for 10 to 60 ms,
  * with it for 46 to 66 (measured, 100 MB); what comes later is kept in memory.
  */
-const patienceMs = 50
+const maxWaitMs = 50
 /** A disk that takes longer over one block is busy; further waits in this tick are skipped. A guess. */
 const stallMs = 5
 /** One wait. A block takes 0.1 to 0.3 ms to write (measured, page cache). */
@@ -38,7 +38,7 @@ export class BodySpill {
   private ahead: Promise<ReadonlyArray<Uint8Array>> | undefined
   private writtenBytes = 0
   private readBytes = 0
-  private patienceLeftMs = patienceMs
+  private waitLeftMs = maxWaitMs
   /** The disk accepts no more; further bytes stay in memory. */
   private full = false
   private closed = false
@@ -160,13 +160,13 @@ export class BodySpill {
   private awaitDisk(): void {
     const beganMs = nowMs()
     let waitedMs = 0
-    while (this.waiting.length >= waitingBlocks && waitedMs < this.patienceLeftMs && !this.full) {
+    while (this.waiting.length >= waitingBlocks && waitedMs < this.waitLeftMs && !this.full) {
       Atomics.wait(clock, 0, 0, napMs)
       this.write()
       waitedMs = nowMs() - beganMs
-      if (waitedMs > stallMs) this.patienceLeftMs = 0
+      if (waitedMs > stallMs) this.waitLeftMs = 0
     }
-    this.patienceLeftMs -= waitedMs
+    this.waitLeftMs -= waitedMs
   }
 
   /**
@@ -181,7 +181,7 @@ export class BodySpill {
     if (piece === undefined) return
     this.writing = piece
     write(this.fd, piece, 0, piece.length, this.writtenBytes, (error, count) => {
-      this.patienceLeftMs = patienceMs
+      this.waitLeftMs = maxWaitMs
       if (this.writing === piece) {
         if (this.closed || (error === null && count === piece.length)) this.written(piece)
         else this.keep(piece)
