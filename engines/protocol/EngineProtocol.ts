@@ -1,6 +1,7 @@
 // The messages between a host (gateway side, actors/engine/EngineHost) and an engine process or thread (engineMain).
 // Plain structured-clone data: the same objects travel over child-process IPC and over a MessagePort.
-// One channel in each direction, in order, so a cancel can never overtake the request it cancels.
+// One channel in each direction, in order, so a cancel can never overtake the request it cancels. What the gateway sends in one
+// tick travels as one list of ToEngine messages (actors/OutgoingBatch), what an engine sends as one `step`.
 import type { ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import type { EngineFacts, EngineKind, EngineSpec } from "./Engine.ts"
 

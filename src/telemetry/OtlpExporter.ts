@@ -1,6 +1,7 @@
 // Sends records of one signal (traces or logs) to an OTLP collector, in batches, from a bounded queue. If the collector
 // is down, records are dropped and counted; log lines and requests are not delayed.
 import { Effect, Fiber, Latch, type Scope } from "effect"
+import type * as HttpBody from "effect/http/HttpBody"
 import type { Signal } from "#http/NodeMeters.ts"
 
 export interface ExporterSettings {
@@ -30,14 +31,15 @@ type Sent = "accepted" | "refused" | "retry"
 
 const send = async (
   { headers, timeoutMs, url }: ExporterSettings,
-  body: string,
+  body: HttpBody.HttpBody,
   signal: AbortSignal,
 ): Promise<Sent> => {
+  if (body._tag !== "Uint8Array") return "refused"
   try {
     const response = await fetch(url, {
       method: "POST",
-      headers: { ...headers, "content-type": "application/json" },
-      body,
+      headers: { ...headers, "content-type": body.contentType },
+      body: body.text ?? body.body,
       redirect: "error",
       signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
     })
@@ -58,7 +60,7 @@ export const makeExporter = <Record>(
   signal: Signal,
   settings: ExporterSettings,
   counts: ExporterCounts,
-  encode: (batch: ReadonlyArray<Record>) => string,
+  encode: (batch: ReadonlyArray<Record>) => HttpBody.HttpBody,
 ): Effect.Effect<Exporter<Record>, never, Scope.Scope> =>
   Effect.gen(function* () {
     let waiting: Array<Record> = []

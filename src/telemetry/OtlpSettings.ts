@@ -1,12 +1,18 @@
 // Parses where traces and logs are sent, from OpenTelemetry's environment variables. Pure; Config passes the
 // environment.
 
+const protocols = ["http/json", "http/protobuf"] as const
+/** The format of a body. */
+export type Protocol = (typeof protocols)[number]
+
 export interface OtlpSettings {
   /** Absent if the signal is not exported. */
   readonly tracesUrl: string | undefined
   readonly logsUrl: string | undefined
   readonly tracesHeaders: Readonly<Record<string, string>>
   readonly logsHeaders: Readonly<Record<string, string>>
+  readonly tracesProtocol: Protocol
+  readonly logsProtocol: Protocol
   readonly resource: Readonly<Record<string, string>>
   readonly timeoutMs: number
   /** Pause between two exports. A full batch is sent at once. */
@@ -87,20 +93,22 @@ const signalUrl = (env: Env, signal: "TRACES" | "LOGS", path: string): string | 
   return base ? `${urlOf("OTEL_EXPORTER_OTLP_ENDPOINT", base)}${path}` : undefined
 }
 
-const protocols = [
-  "OTEL_EXPORTER_OTLP_PROTOCOL",
-  "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
-  "OTEL_EXPORTER_OTLP_LOGS_PROTOCOL",
-]
+/** The variable of one signal, or that of both, or JSON. Each that is set must be one that is spoken. */
+const protocolOf = (env: Env, signal: "TRACES" | "LOGS"): Protocol => {
+  const names = [`OTEL_EXPORTER_OTLP_${signal}_PROTOCOL`, "OTEL_EXPORTER_OTLP_PROTOCOL"]
+  const chosen = names.flatMap((name) => {
+    const text = env[name] || undefined
+    if (text === undefined) return []
+    return protocols.find((known) => known === text) ?? refuse(name, text, protocols.join(" or "))
+  })
+  return chosen[0] ?? "http/json"
+}
 
 const parse = (env: Env): OtlpSettings | undefined => {
   if ((env.OTEL_SDK_DISABLED ?? "").toLowerCase() === "true") return undefined
   const tracesUrl = signalUrl(env, "TRACES", "/v1/traces")
   const logsUrl = signalUrl(env, "LOGS", "/v1/logs")
   if (tracesUrl === undefined && logsUrl === undefined) return undefined
-  for (const name of protocols) {
-    if (env[name] && env[name] !== "http/json") refuse(name, env[name], "http/json")
-  }
   const headers = (name: string) => pairs(name, env[name] ?? "", true)
   const common = headers("OTEL_EXPORTER_OTLP_HEADERS")
   const attributes = "OTEL_RESOURCE_ATTRIBUTES"
@@ -109,6 +117,8 @@ const parse = (env: Env): OtlpSettings | undefined => {
     logsUrl,
     tracesHeaders: { ...common, ...headers("OTEL_EXPORTER_OTLP_TRACES_HEADERS") },
     logsHeaders: { ...common, ...headers("OTEL_EXPORTER_OTLP_LOGS_HEADERS") },
+    tracesProtocol: protocolOf(env, "TRACES"),
+    logsProtocol: protocolOf(env, "LOGS"),
     resource: {
       "service.name": "edgewise",
       ...pairs(attributes, env[attributes] ?? "", false),

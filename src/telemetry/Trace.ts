@@ -1,7 +1,9 @@
 // A request as OTLP spans in JSON: one span for the request, one for each of its steps; background work likewise.
 // Continues the caller's `traceparent`. The spans are built when a batch is sent, not while the request runs. Pure
 // except for random ids.
+
 import { randomBytes } from "node:crypto"
+import type { OtlpResource, OtlpTracer } from "effect/observability"
 import type { RequestContext } from "#http/RequestContext.ts"
 import type { EndedWork } from "#http/TracedWork.ts"
 
@@ -54,15 +56,10 @@ export interface EndedTrace {
   readonly endedMs: number
 }
 
-export interface Attribute {
-  readonly key: string
-  readonly value: { readonly stringValue: string } | { readonly intValue: string }
-}
-
-/** In OTLP's JSON, integers are strings. */
+/** In OTLP, integers are strings. */
 export const attributesOf = (
   values: Readonly<Record<string, string | number | undefined>>,
-): ReadonlyArray<Attribute> =>
+): Array<OtlpResource.KeyValue> =>
   Object.entries(values).flatMap(([key, value]) =>
     value === undefined
       ? []
@@ -75,12 +72,24 @@ export const attributesOf = (
         ],
   )
 
+export type Span = OtlpTracer.ScopeSpan["spans"][number]
+
+/** Fields that are empty in every span of a node. */
+const nothingElse = () => ({
+  droppedAttributesCount: 0,
+  events: [],
+  droppedEventsCount: 0,
+  links: [],
+  droppedLinksCount: 0,
+})
+
 /** Nanoseconds since 1970, to the microsecond, from a time of `performance.now()`. */
 export const unixNano = (ms: number): string => `${Math.round((performance.timeOrigin + ms) * 1_000)}000`
 
 /** OTLP's numbers. */
 const spanKind = { internal: 1, server: 2, consumer: 5 }
-const errorStatus = 2
+const noStatus = { code: 0 } as const
+const errorStatus = { code: 2 } as const
 
 interface Whole {
   readonly notes: RequestContext
@@ -91,22 +100,23 @@ interface Whole {
   readonly attributes: Readonly<Record<string, string | number | undefined>>
 }
 
-const wholeSpan = ({ attributes, endedMs, failed, kind, name, notes }: Whole): object => {
+const wholeSpan = ({ attributes, endedMs, failed, kind, name, notes }: Whole): Span => {
   const { parentSpanId, spanId, traceId } = traceOf(notes)
   return {
     traceId,
     spanId,
-    ...(parentSpanId === undefined ? {} : { parentSpanId }),
+    parentSpanId,
     name,
     kind,
     startTimeUnixNano: unixNano(notes.startedMs),
     endTimeUnixNano: unixNano(endedMs),
     attributes: attributesOf({ ...attributes, "edgewise.model": notes.model }),
-    status: failed ? { code: errorStatus } : {},
+    status: failed ? errorStatus : noStatus,
+    ...nothingElse(),
   }
 }
 
-const stepSpan = (notes: RequestContext, name: string, fromMs: number, toMs: number): object => {
+const stepSpan = (notes: RequestContext, name: string, fromMs: number, toMs: number): Span => {
   const { spanId, traceId } = traceOf(notes)
   return {
     traceId,
@@ -117,14 +127,15 @@ const stepSpan = (notes: RequestContext, name: string, fromMs: number, toMs: num
     startTimeUnixNano: unixNano(fromMs),
     endTimeUnixNano: unixNano(Math.max(fromMs, toMs)),
     attributes: attributesOf({ "edgewise.model": notes.model }),
-    status: {},
+    status: noStatus,
+    ...nothingElse(),
   }
 }
 
 /** One span for each step that the request context has recorded. */
-const stepSpans = (notes: RequestContext, engineEndedMs: number): ReadonlyArray<object> => {
+const stepSpans = (notes: RequestContext, engineEndedMs: number): ReadonlyArray<Span> => {
   const { askedMs, authMs, firstUnitMs, queueMs, startedMs } = notes
-  const spans: Array<object> = []
+  const spans: Array<Span> = []
   const step = (name: string, fromMs: number, toMs: number) =>
     void spans.push(stepSpan(notes, name, fromMs, toMs))
   if (authMs !== undefined) step("auth", startedMs, startedMs + authMs)
@@ -136,7 +147,7 @@ const stepSpans = (notes: RequestContext, engineEndedMs: number): ReadonlyArray<
   return spans
 }
 
-const requestSpans = ({ endedMs, method, notes, route, status }: EndedTrace): ReadonlyArray<object> => [
+const requestSpans = ({ endedMs, method, notes, route, status }: EndedTrace): ReadonlyArray<Span> => [
   wholeSpan({
     notes,
     name: `${method} ${route}`,
@@ -161,7 +172,7 @@ const workSpans = ({
   name,
   notes,
   steps,
-}: EndedWork): ReadonlyArray<object> => [
+}: EndedWork): ReadonlyArray<Span> => [
   wholeSpan({
     notes,
     name,
@@ -179,5 +190,5 @@ const workSpans = ({
 export type Traced = EndedTrace | EndedWork
 
 /** The span of the request or work, and one for each of its steps. */
-export const spansOf = (ended: Traced): ReadonlyArray<object> =>
+export const spansOf = (ended: Traced): ReadonlyArray<Span> =>
   "route" in ended ? requestSpans(ended) : workSpans(ended)

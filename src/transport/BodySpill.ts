@@ -3,29 +3,16 @@
 // crash.
 //
 // Within one callback uWS continues to read, paused or not, as long as each read fills its receive buffer; a client on
-// the same machine can fill it a hundred times in a row. The event loop stands still meanwhile, so threads of the pool
-// write. Their completions arrive only after the callback; until then the file's size shows the progress.
+// the same machine can fill it a hundred times in a row. What arrives within one callback therefore waits in memory
+// until Node's thread pool has written it (at most 16 of 60 MB in ten floods, measured); the event loop never waits for
+// the disk. Completions of writes arrive only after the callback; until then the file's size shows the progress.
 import { randomUUID } from "node:crypto"
 import { close, fstatSync, mkdirSync, openSync, readv, unlinkSync, write } from "node:fs"
 import { join } from "node:path"
 import { type BodyBlocks, blockBytes } from "#http/BodyBlocks.ts"
-import { nowMs } from "./Deadlines.ts"
 
-/** Blocks that may wait for the disk before the callback itself waits. */
-const waitingBlocks = 8
 /** Blocks read back at a time: each read takes a tick of the event loop. */
 const readBlocks = 4
-/**
- * Longest total wait for the disk in one tick. Without waiting, such a flood blocks the event loop for 10 to 60 ms,
- * with it for 46 to 66 (measured, 100 MB); what comes later is kept in memory.
- */
-const maxWaitMs = 50
-/** A disk that takes longer over one block is busy; further waits in this tick are skipped. A guess. */
-const stallMs = 5
-/** One wait. A block takes 0.1 to 0.3 ms to write (measured, page cache). */
-const napMs = 0.1
-
-const clock = new Int32Array(new SharedArrayBuffer(4))
 
 export class BodySpill {
   private readonly fd: number
@@ -38,7 +25,6 @@ export class BodySpill {
   private ahead: Promise<ReadonlyArray<Uint8Array>> | undefined
   private writtenBytes = 0
   private readBytes = 0
-  private waitLeftMs = maxWaitMs
   /** The disk accepts no more; further bytes stay in memory. */
   private full = false
   private closed = false
@@ -69,7 +55,6 @@ export class BodySpill {
 
   /** Copies the bytes. Runs inside uWS's callback. */
   append(bytes: Uint8Array): void {
-    this.awaitDisk()
     const last = this.waiting.at(-1)
     const longer = last === undefined ? undefined : this.blocks.append(last, bytes)
     if (longer === undefined) this.waiting.push(this.blocks.copy(bytes))
@@ -157,18 +142,6 @@ export class BodySpill {
     })
   }
 
-  private awaitDisk(): void {
-    const beganMs = nowMs()
-    let waitedMs = 0
-    while (this.waiting.length >= waitingBlocks && waitedMs < this.waitLeftMs && !this.full) {
-      Atomics.wait(clock, 0, 0, napMs)
-      this.write()
-      waitedMs = nowMs() - beganMs
-      if (waitedMs > stallMs) this.waitLeftMs = 0
-    }
-    this.waitLeftMs -= waitedMs
-  }
-
   /**
    * Starts the next write when the last has completed. One at a time, because the file's size only shows the progress
    * of the first.
@@ -181,7 +154,6 @@ export class BodySpill {
     if (piece === undefined) return
     this.writing = piece
     write(this.fd, piece, 0, piece.length, this.writtenBytes, (error, count) => {
-      this.waitLeftMs = maxWaitMs
       if (this.writing === piece) {
         if (this.closed || (error === null && count === piece.length)) this.written(piece)
         else this.keep(piece)

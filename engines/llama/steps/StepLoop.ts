@@ -159,9 +159,9 @@ export class StepLoop {
 
   #works(): ReadonlyArray<Work> {
     const works: Array<Work> = []
-    for (const { slot, order, pending, replying, pauseAfter } of this.#running)
+    for (const { slot, order, pending, replying, beganBefore, pauseAfter } of this.#running)
       if (slot !== undefined)
-        works.push({ id: slot.id, order, pending: pending.length, replying, pauseAfter })
+        works.push({ id: slot.id, order, pending: pending.length, replying, beganBefore, pauseAfter })
     return works
   }
 
@@ -212,6 +212,7 @@ export class StepLoop {
 
   #deliver(job: Job, token: number): void {
     const { out, prompt } = job.terms
+    if (!job.replying) job.beganBefore = this.#order
     job.replying = true
     job.pending = [token]
     const { text, finish } = job.completion.accept(this.#vocabulary.piece(token))

@@ -23,7 +23,7 @@ import { clockProblem, memoryProblem } from "../roles/StartWarnings.ts"
 import { AlreadyReported, exitStatusOf, linesOf } from "../shared/CommandLine.ts"
 import { nodeCertificate } from "../shared/NodeCertificate.ts"
 import { jsonFlag, printJson } from "../shared/Output.ts"
-import { settingFlags, textsOf } from "./Serve.ts"
+import { settingFlags, textsOf } from "../shared/SettingFlags.ts"
 
 type Subject =
   | "settings"

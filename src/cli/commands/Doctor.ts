@@ -12,8 +12,8 @@ import { AlreadyReported } from "../shared/CommandLine.ts"
 import { interrupted } from "../shared/NodeClient.ts"
 import { jsonFlag, printJson } from "../shared/Output.ts"
 import { progressLine } from "../shared/ProgressLine.ts"
+import { settingFlags, textsOf } from "../shared/SettingFlags.ts"
 import { keepHeapSmall } from "../shared/V8Flags.ts"
-import { settingFlags, textsOf } from "./Serve.ts"
 
 /** With the steps before it, about a minute. */
 const defaultSeconds = 55

@@ -1,17 +1,9 @@
 // `edgewise serve`: starts the node's roles, prints how to reach it, and drains it when it is told to stop.
 import { Console, Effect, Fiber, Option } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { Drain } from "#actors/Drain.ts"
 import type { Deployment } from "#actors/model/ModelRegistry.ts"
-import {
-  type Config,
-  hubSettings,
-  load,
-  otlpSettings,
-  roles,
-  type SettingName,
-  settings,
-} from "#config/Config.ts"
+import { type Config, hubSettings, load, otlpSettings, roles } from "#config/Config.ts"
 import { confinementLine, switchOff } from "#confine/Launch.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
 import { tryDataDirectory } from "#store/files/DataDir.ts"
@@ -24,6 +16,7 @@ import { startWarnings } from "../roles/StartWarnings.ts"
 import { telemetry } from "../roles/Telemetry.ts"
 import { keepCertificate, type NodeCertificate, nodeCertificate } from "../shared/NodeCertificate.ts"
 import { Reload, reloadOnHangup } from "../shared/Reload.ts"
+import { settingFlags, textsOf } from "../shared/SettingFlags.ts"
 import { keepHeapSmall } from "../shared/V8Flags.ts"
 import { version } from "../shared/Version.ts"
 
@@ -98,68 +91,6 @@ const run = Effect.fnUntraced(function* (config: Config, meters: NodeMeters) {
   }).pipe(Effect.scoped, Effect.provide(rolesLayer(config, deployed, meters)))
   yield* Effect.logInfo("stopped")
 })
-
-const flagOf = (name: SettingName) =>
-  Flag.String(settings[name].flag).pipe(
-    Flag.withDescription(`${settings[name].help} (${settings[name].variable})`),
-    Flag.optional,
-  )
-
-/** The settings as flags of `serve` and `check`. */
-export const settingFlags = {
-  host: flagOf("host"),
-  roles: flagOf("roles"),
-  port: flagOf("port"),
-  authPort: flagOf("authPort"),
-  routerPort: flagOf("routerPort"),
-  tls: flagOf("tls"),
-  tlsCert: flagOf("tlsCert"),
-  tlsKey: flagOf("tlsKey"),
-  dataDir: flagOf("dataDir"),
-  databaseUrl: flagOf("databaseUrl"),
-  region: flagOf("region"),
-  catalog: flagOf("catalog"),
-  transport: flagOf("transport"),
-  decoder: flagOf("decoder"),
-  openaiAliases: flagOf("openaiAliases"),
-  rateLimit: flagOf("rateLimit"),
-  authFailureLimit: flagOf("authFailureLimit"),
-  anonymousRate: flagOf("anonymousRate"),
-  maxConnections: flagOf("maxConnections"),
-  chunkedBodies: flagOf("chunkedBodies"),
-  metricsAgeMs: flagOf("metricsAgeMs"),
-  metricsAuth: flagOf("metricsAuth"),
-  idleUnloadSeconds: flagOf("idleUnloadSeconds"),
-  confine: flagOf("confine"),
-  evictIdle: flagOf("evictIdle"),
-  memoryMb: flagOf("memoryMb"),
-  drainSeconds: flagOf("drainSeconds"),
-  devKey: flagOf("devKey"),
-  sessionSeconds: flagOf("sessionSeconds"),
-  signingKeyDays: flagOf("signingKeyDays"),
-  authJwksUrl: flagOf("authJwksUrl"),
-  trustedProxies: flagOf("trustedProxies"),
-  edgeDomain: flagOf("edgeDomain"),
-  regions: flagOf("regions"),
-  routeTtlSeconds: flagOf("routeTtlSeconds"),
-  regionHealthSeconds: flagOf("regionHealthSeconds"),
-  geoipDb: flagOf("geoipDb"),
-  log: flagOf("log"),
-  accessLog: flagOf("accessLog"),
-  logLevel: flagOf("logLevel"),
-} satisfies Record<SettingName, unknown>
-
-/** Some or all flags. */
-type Given = { readonly [K in SettingName]?: Option.Option<string> }
-
-/** The values of the flags that were given. */
-export const textsOf = (given: Given): Partial<Record<SettingName, string>> => {
-  const texts: Partial<Record<SettingName, string>> = {}
-  for (const [name, value] of Object.entries(given)) {
-    if (Option.isSome(value)) texts[name as SettingName] = value.value
-  }
-  return texts
-}
 
 export const serve = Command.make(
   "serve",

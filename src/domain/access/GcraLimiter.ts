@@ -4,7 +4,7 @@
 // One number per address: the time at which all its failures are forgiven. Each failure moves it by `forgiveMs`; an
 // address is refused while it lies more than `burst` failures ahead.
 
-import { TtlCache } from "../queues/TtlCache.ts"
+import { LRUCache } from "lru-cache"
 
 export interface FailedAttemptsOptions {
   /** Failures that may come at once. */
@@ -17,11 +17,12 @@ export interface FailedAttemptsOptions {
 
 export class GcraLimiter {
   readonly #options: FailedAttemptsOptions
-  /** By address, in the order of last failures. */
-  readonly #failures = new TtlCache<{ readonly clearAtMs: number }>()
+  /** Address to the time when its failures are forgotten, in the order of last failures: read with `peek`, which leaves the order alone. */
+  readonly #failures: LRUCache<string, number>
 
   constructor(options: FailedAttemptsOptions) {
     this.#options = options
+    this.#failures = new LRUCache({ max: options.maxAddresses })
   }
 
   get addresses(): number {
@@ -31,24 +32,21 @@ export class GcraLimiter {
   /** Time until the address may try again. 0 if it may now. */
   waitMs(address: string, nowMs: number): number {
     const { burst, forgiveMs } = this.#options
-    const aheadMs = (this.#failures.get(address)?.clearAtMs ?? nowMs) - nowMs
+    const aheadMs = (this.#failures.peek(address) ?? nowMs) - nowMs
     return Math.max(0, aheadMs - (burst - 1) * forgiveMs)
   }
 
   failed(address: string, nowMs: number): void {
-    const before = this.#failures.get(address)?.clearAtMs ?? nowMs
-    this.#failures.set(address, { clearAtMs: Math.max(before, nowMs) + this.#options.forgiveMs })
+    const before = this.#failures.peek(address) ?? nowMs
+    this.#failures.set(address, Math.max(before, nowMs) + this.#options.forgiveMs)
     this.#dropStale(nowMs)
   }
 
-  /** Checks only the oldest few, so that a failure costs the same at any size of the table. */
+  /** Removes at most two addresses, so that a failure costs the same at any size of the table. */
   #dropStale(nowMs: number): void {
-    for (let checks = 2; ; checks--) {
-      const oldest = this.#failures.oldest()
-      if (oldest === undefined) return
-      const [address, { clearAtMs }] = oldest
-      const over = this.#failures.size > this.#options.maxAddresses
-      if (!over && (clearAtMs > nowMs || checks <= 0)) return
+    let checks = 2
+    for (const address of this.#failures.rkeys()) {
+      if ((this.#failures.peek(address) ?? nowMs) > nowMs || checks-- === 0) return
       this.#failures.delete(address)
     }
   }

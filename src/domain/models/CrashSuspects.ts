@@ -8,7 +8,7 @@
 //    uses up one restart of the engine, however often it crashes.
 //
 // Plain data with the caller's times; one table for each model. Users without a name are ignored.
-import { TtlCache } from "../queues/TtlCache.ts"
+import { LRUCache } from "lru-cache"
 
 /** Time after the last crash of a user until all is forgotten. */
 const rememberedMs = 1_800_000
@@ -47,13 +47,14 @@ export interface CrashVerdict {
 }
 
 export class CrashSuspects {
-  private readonly suspects = new TtlCache<Suspect>()
+  /** By user, in the order of last crashes: read with `peek`, which leaves the order alone. */
+  private readonly suspects = new LRUCache<string, Suspect>({ max: mostUsers })
 
   /** @param present users with a request in the engine, each once or more */
   crashed(present: Iterable<string>, nowMs: number): CrashVerdict {
     this.forget(nowMs)
     const users = [...new Set(present)].filter((user) => user !== "")
-    const repeated = users.filter((user) => this.suspects.get(user) !== undefined)
+    const repeated = users.filter((user) => this.suspects.peek(user) !== undefined)
     const guilty = repeated.length === 1 ? repeated[0] : undefined
     for (const user of users) this.note(user, user === guilty, nowMs)
     return { guilty, counts: repeated.length === 0 }
@@ -61,11 +62,11 @@ export class CrashSuspects {
 
   /** Time until the user is served again. 0 if it is served now. */
   refusedForMs(user: string, nowMs: number): number {
-    return Math.max(0, (this.suspects.get(user)?.refusedUntilMs ?? nowMs) - nowMs)
+    return Math.max(0, (this.suspects.peek(user)?.refusedUntilMs ?? nowMs) - nowMs)
   }
 
   isOnProbation(user: string, nowMs: number): boolean {
-    return (this.suspects.get(user)?.probationUntilMs ?? nowMs) > nowMs
+    return (this.suspects.peek(user)?.probationUntilMs ?? nowMs) > nowMs
   }
 
   /** True if there are no suspects; saves the other checks. */
@@ -74,7 +75,7 @@ export class CrashSuspects {
   }
 
   private note(user: string, guilty: boolean, nowMs: number): void {
-    const before = this.suspects.get(user) ?? unknown
+    const before = this.suspects.peek(user) ?? unknown
     this.suspects.set(user, {
       lastMs: nowMs,
       crashes: before.crashes + 1,
@@ -87,11 +88,8 @@ export class CrashSuspects {
   }
 
   private forget(nowMs: number): void {
-    for (;;) {
-      const oldest = this.suspects.oldest()
-      if (oldest === undefined) return
-      const [user, { lastMs }] = oldest
-      if (this.suspects.size <= mostUsers && nowMs - lastMs < rememberedMs) return
+    for (const user of this.suspects.rkeys()) {
+      if (nowMs - (this.suspects.peek(user) ?? unknown).lastMs < rememberedMs) return
       this.suspects.delete(user)
     }
   }

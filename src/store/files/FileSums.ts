@@ -2,7 +2,7 @@
 // model does not read gigabytes again. The cache is in memory only: after a start every file is read once.
 import { createHash } from "node:crypto"
 import { createReadStream, type Stats } from "node:fs"
-import { TtlCache } from "#domain/queues/TtlCache.ts"
+import { LRUCache } from "lru-cache"
 
 interface Known {
   /** Inode, size and times of the file; any write changes it. */
@@ -14,7 +14,7 @@ interface Known {
 /** Cached files, above the size of any catalog. A guess; 10,000 take about 3 MB. */
 const maxKnown = 10_000
 
-const known = new TtlCache<Known>()
+const known = new LRUCache<string, Known>({ max: maxKnown })
 
 const stampOf = ({ ctimeMs, ino, mtimeMs, size }: Stats): string => `${ino} ${size} ${mtimeMs} ${ctimeMs}`
 
@@ -33,7 +33,5 @@ export const sumOf = (path: string, info: Stats): Promise<string> => {
   known.set(path, { stamp, sum })
   // A failed read is not cached.
   sum.catch(() => known.delete(path))
-  const oldest = known.size > maxKnown ? known.oldest() : undefined
-  if (oldest !== undefined) known.delete(oldest[0])
   return sum
 }

@@ -38,6 +38,33 @@ const balanceOf = (row: BalanceRow): OrgBalance => ({
 /** Rows per INSERT: 11 parameters each, far below SQLite's limit of 32,766. */
 const rowsPerInsert = 64
 
+const columns =
+  "receipt_id, at_ms, org_id, user_id, key_id, model, kind, input_tokens, output_tokens, audio_ms, micro_dollars"
+
+/** In the order of `columns`. */
+const valuesOf = ({ usage, ...receipt }: Receipt): ReadonlyArray<string | number> => [
+  receipt.receiptId,
+  receipt.atMs,
+  receipt.orgId,
+  receipt.userId,
+  receipt.keyId,
+  receipt.model,
+  usage.kind,
+  usage.inputTokens,
+  usage.outputTokens,
+  usage.audioMs,
+  receipt.microDollars,
+]
+
+const columnCount = columns.split(", ").length
+
+/** `(?, ?, …), (?, ?, …), …`: a list of parameters for each row. `mark` names a parameter, counted from 1. */
+const parameterLists = (rows: number, mark: (nth: number) => string): string =>
+  Array.from({ length: rows }, (_, row) => {
+    const marks = Array.from({ length: columnCount }, (_, at) => mark(row * columnCount + at + 1))
+    return `(${marks.join(", ")})`
+  }).join(", ")
+
 /** Micro-dollars by organization. */
 export const chargesByOrg = (receipts: Iterable<Receipt>): Map<string, number> => {
   const charges = new Map<string, number>()
@@ -48,28 +75,23 @@ export const chargesByOrg = (receipts: Iterable<Receipt>): Map<string, number> =
 export const makeLedgerRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
+  const mark = sql.onDialectOrElse({ pg: () => (nth: number) => `$${nth}`, orElse: () => () => "?" })
+  /** INSERT statements by number of rows, at most `rowsPerInsert`: building one costs more than running it. */
+  const inserts = new Map<number, string>()
+  const insertOf = (rows: number): string => {
+    const known = inserts.get(rows)
+    if (known !== undefined) return known
+    const text = `INSERT INTO usage_ledger (${columns}) VALUES ${parameterLists(rows, mark)} ON CONFLICT (receipt_id) DO NOTHING RETURNING receipt_id`
+    inserts.set(rows, text)
+    return text
+  }
+
   /**
    * Inserts receipts and returns the ids of the new ones. A receipt that exists is neither written nor charged again.
    */
-  const insert = (receipts: Arr.NonEmptyReadonlyArray<Receipt>) =>
-    Effect.map(
-      sql<{ readonly receipt_id: string }>`
-        INSERT INTO usage_ledger ${sql.insert(
-          Arr.map(receipts, (receipt) => ({
-            receipt_id: receipt.receiptId,
-            at_ms: receipt.atMs,
-            org_id: receipt.orgId,
-            user_id: receipt.userId,
-            key_id: receipt.keyId,
-            model: receipt.model,
-            kind: receipt.usage.kind,
-            input_tokens: receipt.usage.inputTokens,
-            output_tokens: receipt.usage.outputTokens,
-            audio_ms: receipt.usage.audioMs,
-            micro_dollars: receipt.microDollars,
-          })),
-        )} ON CONFLICT (receipt_id) DO NOTHING RETURNING receipt_id`,
-      (rows) => rows.map((row) => row.receipt_id),
+  const insert = (receipts: ReadonlyArray<Receipt>) =>
+    Effect.map(sql.unsafe(insertOf(receipts.length), receipts.flatMap(valuesOf)).values, (rows) =>
+      rows.map(([receiptId]) => receiptId),
     )
 
   /** A balance below 0 is what an invoiced organization owes. A prepaid one was refused before (see Balance). */
@@ -99,7 +121,7 @@ export const makeLedgerRows = Effect.gen(function* () {
   const chargeAll = sql.onDialectOrElse({ pg: () => chargeTogether, orElse: () => chargeOneByOne })
 
   const writeAll = Effect.fnUntraced(function* (receipts: ReadonlyArray<Receipt>) {
-    const fresh = new Set<string>()
+    const fresh = new Set<unknown>()
     for (const some of Arr.chunksOf(receipts, rowsPerInsert)) {
       for (const id of yield* insert(some)) fresh.add(id)
     }

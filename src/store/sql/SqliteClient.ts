@@ -69,6 +69,9 @@ const open = (filename: string, autoCheckpointPages: number, synchronous: Synchr
         const db = new DatabaseSync(filename)
         db.exec(`PRAGMA busy_timeout=${openBusyTimeoutMs}`)
         db.exec(`PRAGMA journal_mode=WAL; PRAGMA synchronous=${synchronous}; PRAGMA foreign_keys=ON`)
+        // An INSERT of several rows keeps the pages that it changes in a temporary file, in case it fails half way: as a file,
+        // it makes a receipt cost 9.3 µs instead of 5.9 (batches of 128, measured). A batch changes some hundred KB.
+        db.exec("PRAGMA temp_store=MEMORY")
         db.exec(`PRAGMA wal_autocheckpoint=${autoCheckpointPages}; PRAGMA busy_timeout=${busyTimeoutMs}`)
         return db
       },
