@@ -17,7 +17,10 @@ export interface FailedAttemptsOptions {
 
 export class GcraLimiter {
   readonly #options: FailedAttemptsOptions
-  /** Address to the time when its failures are forgotten, in the order of last failures: read with `peek`, which leaves the order alone. */
+  /**
+   * Address to the time when its failures are forgiven, in the order of last failures. Read with `peek`, which keeps
+   * the order.
+   */
   readonly #failures: LRUCache<string, number>
 
   constructor(options: FailedAttemptsOptions) {
