@@ -26,9 +26,9 @@ const probeEvery = 16
 
 /**
  * Prompts that came together get this many times the stated odds beside those of them that reply already. With the default
- * share that is 6/7 of the time: the last of them has its first token after 7/6 of their time alone.
+ * share that is 8/9 of the time: the last of them has its first token after 9/8 of their time alone.
  */
-const burst = 3
+const burst = 4
 
 export interface Beside {
   /** Prompts that wait for their first token, this one included. */

@@ -58,6 +58,11 @@ export class StepLoop {
     this.#memory.lean(on)
   }
 
+  /** Empties all sequences; no job may be open. Later prompts find nothing of earlier ones. */
+  empty(): void {
+    this.#memory.empty()
+  }
+
   /** Not more jobs at a time than slots: the caller's semaphore. */
   open(terms: JobTerms): Job {
     return new Job(this.#order++, terms)
