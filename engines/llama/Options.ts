@@ -6,54 +6,54 @@ import { EngineError } from "../protocol/Engine.ts"
 const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))
 
 export const LlamaOptions = Schema.Struct({
-  /** Tokens of one sequence, prompt and reply together; cut to what the model was trained for. 8192: the specification. */
+  /** Tokens of one sequence, prompt and reply together; at most what the model was trained for. Default 8192 (protocol 17.3). */
   contextTokens: between(32, 1_048_576).pipe(Schema.withDecodingDefaultKey(Effect.succeed(8192))),
-  /** Sequences that decode side by side. 16: the streams of one node that the benches use. */
+  /** Sequences that are decoded side by side. 16: the concurrent streams of the benches. */
   slots: between(1, 256).pipe(Schema.withDecodingDefaultKey(Effect.succeed(16))),
-  /** Where the layers run. `off`: a GPU is the operator's decision. */
+  /** Where the layers run. Default `off`: the operator decides whether a GPU is used. */
   gpu: Schema.Literals(["off", "auto", "cuda", "vulkan", "metal"]).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed("off" as const)),
   ),
   /**
-   * What evaluates and draws tokens: llama.cpp's C interface, of exactly the release that this version was written for, or
-   * node-llama-cpp's own binding, which an operator's own build of another release needs.
+   * Which binding evaluates and samples tokens: llama.cpp's C interface (only the release that this version was written for),
+   * or node-llama-cpp's own binding, which an operator's own build of another release needs.
    */
   native: Schema.Literals(["libllama", "addon"]).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed("libllama" as const)),
   ),
-  /** Layers on the GPU: as many as fit, all, or a number. */
+  /** Layers on the GPU: `auto` as many as fit, `max` all, or a number. */
   gpuLayers: Schema.Union([Schema.Literals(["auto", "max"]), between(0, 10_000)]).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed("auto" as const)),
   ),
   /**
-   * Without it: the library's choice on a GPU, off on the processor. There it makes prompts 1.8 times faster and
+   * If absent: the library's choice on a GPU, off on the CPU. On the CPU it makes prompts 1.8 times faster and
    * replies 4 times slower (built-in model, 1200 and 6000 tokens of context, one thread, 2026-11).
    */
   flashAttention: Schema.optionalKey(Schema.Boolean),
-  /** Tokens of one native evaluation. 512: the library's and llama.cpp's default. */
+  /** Tokens of one native evaluation. Default 512: the default of llama.cpp and node-llama-cpp. */
   batchTokens: between(16, 8192).pipe(Schema.withDecodingDefaultKey(Effect.succeed(512))),
   /**
-   * Of the time, for prompts while replies run: see PromptPace. 2/3: gaps between a reply's tokens become 3 times as
-   * long, and a prompt's first token comes after 1.5 times its time alone, where small calls are as cheap as large ones.
+   * Share of the time for prompts while replies run, see PromptPace. With 2/3, gaps between a reply's tokens become 3 times
+   * as long, and a prompt's first token comes after 1.5 times its time alone, if small calls cost as much a token as large ones.
    */
   promptShare: Schema.Number.check(Schema.isBetween({ minimum: 0.1, maximum: 0.95 })).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed(2 / 3)),
   ),
-  /** Memory for checkpoints of all sequences, for models that need them. A guess: a few states of a 9B hybrid. */
+  /** Bound of the checkpoints of all sequences, for models that need them. A guess: a few states of a 9B hybrid model. */
   checkpointMegabytes: between(0, 65_536).pipe(Schema.withDecodingDefaultKey(Effect.succeed(512))),
 })
 
 export type LlamaOptions = typeof LlamaOptions.Type
 
-/** A batch has room for a token of every sequence and as many prompt tokens, however many sequences there are. */
-const withRoom = (options: LlamaOptions): LlamaOptions => ({
+/** Raises `batchTokens` so that a batch can hold one token of every sequence and as many prompt tokens. */
+const withBatchSpace = (options: LlamaOptions): LlamaOptions => ({
   ...options,
   batchTokens: Math.max(options.batchTokens, 2 * options.slots),
 })
 
 export const decodeOptions = (options: unknown): Effect.Effect<LlamaOptions, EngineError> =>
   Schema.decodeUnknownEffect(LlamaOptions)(options).pipe(
-    Effect.map(withRoom),
+    Effect.map(withBatchSpace),
     Effect.mapError(
       (error) => new EngineError({ reason: "LoadFailed", field: "", detail: `options: ${error.message}` }),
     ),

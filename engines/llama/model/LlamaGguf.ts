@@ -1,8 +1,7 @@
-// The room of the GGUF text models: the descriptor and the `generate` verb. Called by engineMain through the
-// adapter table. Here a request becomes a job and a job's outcome becomes the request's end; the tokens themselves
-// go from StepLoop straight to the outlet.
+// The adapter of GGUF text models: the descriptor and the `generate` verb. It turns a request into a job and the job's
+// outcome into the request's end. StepLoop pushes the tokens to the outlet.
 //
-// Token counts: `completionTokens` counts every generated token except the end-of-turn token, stop sequences and
+// `completionTokens` counts every generated token except the end-of-turn token. It includes stop sequences and
 // dropped thinking included, because they were computed.
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
@@ -24,7 +23,7 @@ import { loadModel, type Model } from "./LoadedGguf.ts"
 
 const mebibyte = 1024 * 1024
 
-/** The prompt's tokens, or why it cannot be one. Before anything was promised to the reader. */
+/** The prompt's tokens. Fails before `started` if the prompt is invalid, empty or too long. */
 const readPrompt = (model: Model, request: GenerateRequest): Effect.Effect<Prompt, EngineError> =>
   Effect.suspend(() => {
     const field = "turns" in request.prompt ? "messages" : "prompt"
@@ -33,7 +32,7 @@ const readPrompt = (model: Model, request: GenerateRequest): Effect.Effect<Promp
       read = model.prompts.read(request.prompt)
     } catch (cause) {
       const said = cause instanceof Error ? cause.message : String(cause)
-      // E.g. the assistant speaking first. Anything else is the template's own trouble.
+      // E.g. the template refuses an assistant message in front. Other errors are faults of the template.
       const reason = cause instanceof TemplateRefused ? "InvalidInput" : "Failed"
       const detail = `the model's chat template: ${said}`
       return Effect.fail(new EngineError({ reason, field: reason === "Failed" ? "" : field, detail }))
@@ -49,7 +48,7 @@ const readPrompt = (model: Model, request: GenerateRequest): Effect.Effect<Promp
     )
   })
 
-/** One run of the loop; interrupting it only stops waiting, `release` frees the sequence. */
+/** Runs the job in the loop. Interruption only stops the waiting; `release` frees the sequence. */
 const runOnce = (loop: StepLoop, job: Job) =>
   Effect.callback<Outcome, EngineError>((resume) => {
     loop.run(job, (exit: Exit.Exit<Outcome, EngineError>) => resume(exit))
@@ -71,8 +70,8 @@ interface Arrivals {
 }
 
 /**
- * When the threads are measured again after a load on a busy machine, as when a node starts with several models: only while
- * no request is there, and a request ends it. Milliseconds from one try to the next; guesses.
+ * Pauses in milliseconds before the threads are measured again, after a load on a busy machine (e.g. a node that starts
+ * several models). It runs only while no request is open, and a request ends it. Guesses.
  */
 const measureAgainAfterMs: ReadonlyArray<number> = [2_000, 5_000, 15_000, 60_000, 300_000]
 
@@ -88,11 +87,11 @@ const measureLater = (
       if (!stepped.isUnsure()) return
       yield* Effect.sleep(waitMs)
       const measuring = Effect.promise(() => {
-        // The measured steps begin at the start of a sequence.
+        // The measured steps begin at position 0 of a sequence.
         loop.empty()
         return stepped.measureAgain(() => arrivals.closed || arrivals.waiting > 0)
       })
-      // The context must not be closed under a step.
+      // The context must not be closed during a step.
       yield* permits.withPermitsIfAvailable(slots)(Effect.uninterruptible(measuring))
     }
   })
@@ -155,7 +154,7 @@ export const llamaGguf: EngineDescriptor<"text"> = {
     const permits = yield* Semaphore.make(options.slots)
     const arrivals = { waiting: 0, closed: false }
     yield* Effect.forkScoped(measureLater(model, loop, permits, options.slots, arrivals))
-    // Registered last, so it runs first: a measurement under way ends with its step.
+    // Registered last, so it runs first: a measurement that is running ends with its step.
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         arrivals.closed = true

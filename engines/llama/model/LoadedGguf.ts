@@ -1,5 +1,5 @@
-// A loaded GGUF: weights, context and vocabulary inside a Scope. Called by LlamaGguf once; closing the scope gives
-// the memory back. Failures to load are `EngineError`s that say what is wrong with the file or the machine.
+// A loaded GGUF file: weights, context and vocabulary inside a Scope; closing the scope frees the memory.
+// A failed load is an `EngineError` that names what is wrong with the file or the machine.
 import { access, constants } from "node:fs/promises"
 import { basename } from "node:path"
 import * as Effect from "effect/Effect"
@@ -21,14 +21,14 @@ import type { StepCosts } from "../steps/StepPlan.ts"
 import { type SteppedContext, stepThreads } from "../steps/StepThreads.ts"
 
 export interface Model {
-  /** Chooses the CPU threads of each step. */
+  /** Sets the CPU threads of each step. */
   readonly stepped: SteppedContext
   readonly vocabulary: Vocabulary
   readonly prompts: ChatPrompt
   readonly contextTokens: number
-  /** What native calls take here, measured. */
+  /** Measured duration of native calls on this machine. */
   readonly costs: StepCosts
-  /** The memory cannot be cut at any token: hybrid, recurrent and sliding-window models. */
+  /** True for hybrid, recurrent and sliding-window models: their memory cannot be cut at an arbitrary token. */
   readonly needsCheckpoints: boolean
   readonly summary: string
 }
@@ -41,7 +41,7 @@ const openLlama = (spec: EngineSpec, options: LlamaOptions, log: NativeLog) =>
     (llama) => Effect.promise(() => log.settled().then(() => llama.dispose())),
   )
 
-/** SPM, UGM and the few BPE vocabularies that mark spaces with `▁` spell alike; byte-level BPE has `Ġ` for a space. */
+/** How the vocabulary spells tokens: SPM, UGM and some BPE vocabularies write a space as `▁`, byte-level BPE as `Ġ`. */
 const spellingOf = (model: LlamaModel): Spelling => {
   const type = model.vocabularyType
   if (type === LlamaVocabularyType.spm || type === LlamaVocabularyType.ugm) return "spaced"
@@ -66,7 +66,7 @@ const summaryOf = ({ model, parameters }: OpenedNative): string => {
   return `${model.architecture}, ${size} parameters${quantised}`
 }
 
-/** One token through the whole model: the first request finds everything paged in, and a broken model shows now. */
+/** Evaluates one token, so that the weights are paged in before the first request and a broken model fails at its load. */
 const warmUp = async (native: NativeContext): Promise<void> => {
   const [row] = await native.decode([{ sequenceId: 0, position: 0, tokens: [0], logits: true }])
   const greedy = { temperature: 0, topP: 1, topK: 0, frequencyPenalty: 0, presencePenalty: 0, seed: 0 }

@@ -1,9 +1,9 @@
-// The only file that reaches below node-llama-cpp's documented classes. OpenAddon makes a context of it where a catalog entry
-// asks for `native: "addon"`; Model takes the tokens' spellings and the template renderer from it in any case.
+// The only file that uses node-llama-cpp's undocumented internals: a context for catalog entries with `native: "addon"`,
+// and for every entry the spellings of tokens and the template renderer.
 //
 // The library evaluates every sequence in an async generator of its own, with a lock, a timer and a copy of the whole context
-// a token. Here its native batch is driven directly, one call a step for all sequences. The names are the library's own: its
-// version is pinned, and a model is not loaded when one of them is missing.
+// for each token. This file drives the library's native batch directly: one call a step for all sequences. The names are the
+// library's own. Its version is pinned, and a model is not loaded if one of them is missing.
 import type { Llama, LlamaContext, LlamaModel } from "node-llama-cpp"
 import type { Sampling } from "../../protocol/Engine.ts"
 import type { NativeContext, SavedState } from "./Native.ts"
@@ -52,14 +52,14 @@ interface Bindings {
   readonly AddonContextSequenceCheckpoint: new () => AddonCheckpoint
 }
 
-/** What `Model` needs to know of a token, and of the model's size. */
+/** What LoadedGguf reads of each token, and the model's size. */
 export interface NativeModel {
   readonly spelled: (token: number) => string
   readonly attributes: (token: number) => number
   readonly parameters: number
 }
 
-/** Thrown when the library is not the version this file was written for. */
+/** The library is not the version that this file was written for. */
 class UnknownInternals extends Error {}
 
 const checked = <T extends object>(
@@ -87,7 +87,7 @@ const bindingsOf = (llama: Llama): Bindings =>
     "bindings",
   )
 
-/** llama.cpp's own Jinja: the same text that its server makes of a template. */
+/** llama.cpp's own Jinja: renders the same text as llama.cpp's server. */
 export const nativeJinja = (llama: Llama) => (template: string) => {
   const renderer = new (bindingsOf(llama).AddonJinjaRenderer)(template)
   return (variables: Record<string, unknown>): string => renderer.render(variables)
@@ -103,9 +103,9 @@ export const nativeModel = (model: LlamaModel): NativeModel => {
 }
 
 /**
- * A sampler's own memory holds the tokens drawn so far, which is what the penalties count: generated tokens only.
+ * A sampler remembers the tokens drawn so far, which is what the penalties count: generated tokens only.
  * `penalty: 1` switches the library's default repeat penalty off. Without `topK` the whole vocabulary stays, and is
- * not sorted for nothing.
+ * not sorted.
  */
 const samplerConfig = (sampling: Sampling, contextTokens: number) => ({
   temperature: sampling.temperature,
@@ -142,7 +142,7 @@ export const nativeContext = (llama: Llama, model: LlamaModel, context: LlamaCon
   const bindings = bindingsOf(llama)
   const addonModel = internals(model)
   const noRow = new Uint32Array(0)
-  // Read by the native side before `addToBatch` returns, so one array serves every single-token item.
+  // The native side reads it before `addToBatch` returns, so one array serves every item of one token.
   const oneToken = new Uint32Array(1)
   const oneRow = new Uint32Array(1)
 
@@ -167,7 +167,7 @@ export const nativeContext = (llama: Llama, model: LlamaModel, context: LlamaCon
       await addon.decodeBatch()
       return rows
     },
-    // The binding passes no abort callback on.
+    // The binding offers no abort callback.
     interrupt: () => {},
     sampler: (sampling) => {
       const sampler = new bindings.AddonSampler(addonModel)

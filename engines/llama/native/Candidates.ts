@@ -1,5 +1,5 @@
-// The values of a row that top_p and top_k can keep: their logits and weights, one after the other in the order of the row.
-// Rows collects them; LogitSampler finds the least weight that is kept, and draws.
+// The values of a row that top_p and top_k can keep: their logits and weights, in the order of the row. Filled by
+// `Rows.collect`.
 import {
   blockAt,
   blockValues,
@@ -11,22 +11,22 @@ import {
   sumOf,
 } from "./RowFunctions.ts"
 
-/** Most weights of one `gather`. */
+/** Most weights that one `gather` returns. */
 export const gatherLimit = 8192
 
-/** Of a bucket of weights: 8 bytes of sum, 4 of count, 4 unused. */
+/** Bytes of a bucket of weights: 8 of sum, 4 of count, 4 unused. */
 const bucketBytes = 16
-/** Weights are at most 1, which is in the last. */
+/** Number of buckets. Weights are at most 1, and 1 is in the last bucket. */
 const buckets = 1017
 
-/** The least weight of a bucket: a number whose highest 12 bits are the bucket's. */
+/** The least weight of each bucket: the number whose highest 12 bits are the bucket's index. */
 const bucketStarts = new Float32Array(Uint32Array.from({ length: buckets + 1 }, (_, at) => at << 20).buffer)
 
 export interface Bucket {
   /** Weights in [least, below). */
   readonly least: number
   readonly below: number
-  /** Of the buckets above. */
+  /** Sum or count of the buckets above. */
   readonly count: number
   readonly sum: number
 }
@@ -47,16 +47,16 @@ export class Candidates {
   readonly #weights: Float32Array
   readonly #sums: Float32Array
   readonly #gathered: Float32Array
-  /** Every second one. */
+  /** Every second element is a bucket's sum. */
   readonly #sumsOfBuckets: Float64Array
-  /** The third of every four. */
+  /** The third of every four elements is a bucket's count. */
   readonly #countsOfBuckets: Int32Array
   #count = 0
-  /** Of the blocks that hold candidates. */
+  /** Blocks that hold candidates. */
   #blocks = 0
   #largest = 0
 
-  /** Takes memory for as many as the whole row, which is `blocks` long; a block more because blocks are filled up. */
+  /** Plans memory for `blocks` blocks, a whole row, and one more block for padding. */
   static plan(memory: MemoryPlan, blocks: number): (functions: RowFunctions) => Candidates {
     const bytes = (blocks + 1) * blockValues * floatBytes
     const places: Places = {
@@ -91,7 +91,7 @@ export class Candidates {
     return this.#count
   }
 
-  /** `count` logits were written; their weights are those at temperature 1. */
+  /** Starts a row of `count` written logits; their weights are those at temperature 1. */
   begin(count: number, largest: number): void {
     this.#count = count
     this.#blocks = Math.ceil(count / blockValues)
@@ -100,13 +100,13 @@ export class Candidates {
     this.#weigh(1, -Infinity)
   }
 
-  /** Weights at `temperature` for those whose weight so far is at least `least`; the others weigh nothing. Their sum. */
+  /** Recomputes at `temperature` the weights that are at least `least`; the others become 0. Returns the sum. */
   keep(least: number, temperature: number): number {
     this.#weigh(temperature, least)
     return this.#total()
   }
 
-  /** How many weights are at least `least`, which is above 0, and their sum. */
+  /** Count and sum of the weights that are at least `least` (above 0). */
   above(least: number): { readonly count: number; readonly sum: number } {
     const { sumsAt, weightsAt } = this.#at
     const count = this.#functions.above(weightsAt, sumsAt, this.#bytes, least)
@@ -114,8 +114,8 @@ export class Candidates {
   }
 
   /**
-   * The weights in [least, below), in no order that means anything, until the next call. As many as `gatherLimit` are
-   * perhaps not all.
+   * The weights in [least, below), unordered, valid until the next call. If it returns `gatherLimit` of them, there may
+   * be more.
    */
   gather(least: number, below: number): Float32Array {
     const { gatheredAt, weightsAt } = this.#at
@@ -124,7 +124,7 @@ export class Candidates {
     return this.#gathered.subarray(0, (end - gatheredAt) / floatBytes)
   }
 
-  /** The bucket of equal magnitude in which the weights, from the largest down, reach `goal`. Undefined where all do not. */
+  /** The bucket in which the running total, from the largest weights down, reaches `goal`. Undefined if the total stays below. */
   bucketReaching(goal: number, measure: "count" | "sum"): Bucket | undefined {
     this.#sumsOfBuckets.fill(0)
     this.#functions.classify(this.#at.weightsAt, this.#count * floatBytes, this.#at.bucketsAt)
@@ -142,7 +142,7 @@ export class Candidates {
     return undefined
   }
 
-  /** The candidate at which the running sum of the weights passes `sum`, which is below their total. */
+  /** The candidate at which the running sum of the weights exceeds `sum`, which is below their total. */
   at(sum: number): number {
     const { block, left } = blockAt(this.#sums.subarray(0, this.#blocks), sum)
     const from = block * blockValues

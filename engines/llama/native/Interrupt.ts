@@ -1,17 +1,17 @@
-// Ends an evaluation early. llama.cpp asks an "abort callback" before each operation of its graph, on the thread that computes,
-// where no JavaScript can run. The callback given here is the C library's `strlen`, called with the address of `flag`: the
-// length of an empty text is 0, which is false, and that of a text of one character is 1, which is true. Made by
-// OpenLibllama for each context. Evaluations on a GPU are not asked and run to their end.
+// Ends an evaluation early. llama.cpp calls an "abort callback" before each operation of its graph, on the computing thread,
+// where JavaScript cannot run. The callback given here is the C library's `strlen` with the address of `flag`: the
+// length of an empty text is 0, which is false; that of a text of one character is 1, which is true. One for each
+// context. Evaluations on a GPU do not call it and run to their end.
 import { addressOf, type Libllama, type Pointer } from "./Libllama.ts"
 
-/** Kept by the context for as long as its native side exists: `strlen` reads it. */
+/** The context keeps it as long as its native side exists, because `strlen` reads it. */
 export interface Interrupt {
   readonly callback: Pointer
   readonly data: Pointer
   readonly set: (on: boolean) => void
 }
 
-/** `strlen` may read whole vectors beside the text. */
+/** `strlen` may read whole vectors beyond the end of the text. */
 const flagBytes = 64
 
 export const makeInterrupt = ({ stringLength }: Pick<Libllama, "stringLength">): Interrupt => {

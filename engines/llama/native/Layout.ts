@@ -1,8 +1,8 @@
-// The structs that llama.cpp's C interface passes by value, as its release v0.4.0 lays them out: names and types in the order
-// of `llama.h`, and for the two with defaults what the library returns for each. `differences` compares; a library of another
-// release is refused by it before anything is called with a struct. The test compares the names with the header itself.
+// The structs that llama.cpp's C interface passes by value, in the layout of its release v0.4.0: names and types in the order
+// of `llama.h`, and the defaults that the library returns for two of them. `differences` detects a library of another
+// release before any call with a struct. A test compares the names with the header.
 
-/** A field's C type in koffi's words. All pointers are `void *`; an `enum` is an `int32`. */
+/** A field's C type as koffi names it. All pointers are `void *`; an `enum` is an `int32`. */
 type FieldType = "void *" | "int32" | "uint32" | "float" | "bool" | "size_t"
 
 export type Fields = Readonly<Record<string, FieldType>>
@@ -10,7 +10,7 @@ export type Fields = Readonly<Record<string, FieldType>>
 /** Each field's type and the default that the library returns. */
 export type Struct = Readonly<Record<string, readonly [type: FieldType, byDefault: number | boolean | null]>>
 
-/** What a call passes for a struct. Typed arrays and addresses stand for pointers. */
+/** A field's value in a call. Typed arrays and addresses stand for pointers. */
 export type Value = number | bigint | boolean | null
 export type Values<S extends Struct> = { readonly [Name in keyof S]: Value }
 
@@ -76,7 +76,7 @@ export const contextParams = {
   ctx_other: ["void *", null],
 } as const satisfies Struct
 
-/** Either tokens or rows of embeddings; positions are one number a token, or four a row for pictures (M-RoPE). */
+/** Either tokens or rows of embeddings. Positions are one number for each token, or four for each row of an image (M-RoPE). */
 export const batch = {
   n_tokens: "int32",
   token: "void *",
@@ -90,7 +90,7 @@ export const batch = {
 export const fieldsOf = (struct: Struct): Fields =>
   Object.fromEntries(Object.entries(struct).map(([name, [type]]) => [name, type]))
 
-/** E.g. ["n_batch is 512, not 2048"]; empty where the library's defaults are the expected ones. */
+/** E.g. ["n_batch is 512, not 2048"]; empty if the library's defaults are the expected ones. */
 export const differences = (
   struct: Struct,
   returned: Readonly<Record<string, unknown>>,

@@ -1,14 +1,14 @@
-// llama.cpp's C interface (`llama.h`), called through koffi in the very library that node-llama-cpp has loaded: the same
-// mapping, the same backends, the same log. Opened by Model once a process; LibllamaContext uses it.
+// llama.cpp's C interface (`llama.h`), called through koffi in the same library that node-llama-cpp has loaded: the same
+// mapping, the same backends, the same log. Opened once a process.
 //
-// koffi runs a call on a stack of its own, 128 KiB for asynchronous ones unless told otherwise; loading a model and building
-// a graph need more.
+// koffi runs a call on a stack of its own, by default 128 KiB for asynchronous calls; loading a model and building a
+// graph need more.
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import koffi, { type TypeObject } from "koffi"
 import { batch, contextParams, differences, fieldsOf, modelParams, release, type Values } from "./Layout.ts"
 
-/** An address in native memory; 0n and null are no object. */
+/** An address in native memory. 0n and null mean no object. */
 export type Pointer = bigint
 type Nullable = Pointer | null
 
@@ -16,7 +16,7 @@ export type ModelParams = Values<typeof modelParams>
 export type ContextParams = Values<typeof contextParams>
 export type Batch = { readonly [Name in keyof typeof batch]: number | Pointer | null }
 
-/** A native function: called at once, or on a thread of the pool without holding up the event loop. */
+/** A native function: synchronous, or on a thread of the pool, which does not block the event loop. */
 interface Native<A extends ReadonlyArray<unknown>, R> {
   (...parameters: A): R
   readonly async: (...parameters: [...A, (error: unknown, result: R) => void]) => void
@@ -31,13 +31,13 @@ export const onThread = <A extends ReadonlyArray<unknown>, R>(
     call.async(...parameters, (error, result) => (error === null ? resolve(result) : reject(error)))
   })
 
-/** As koffi names and describes C types. */
+/** A C type as koffi describes it. */
 type Type = string | TypeObject
 
-/** Not the release that this file was written for. */
+/** The library is not the release that this file was written for. */
 export class UnknownRelease extends Error {}
 
-/** Bytes. More than any call was seen to use; address space, only what is used becomes memory. */
+/** Bytes. More than any call was seen to use. Only the pages that are used become resident. */
 const callStack = 8 * 1024 * 1024
 
 let configured = false
@@ -55,7 +55,7 @@ const fileOf = (folder: string): string => {
   return join(folder, name)
 }
 
-/** @throws UnknownRelease where the library is another one than the structs were written for. */
+/** @throws UnknownRelease if the structs were written for another release than the loaded library. */
 export const openLibllama = (folder: string) => {
   configure()
   const library = koffi.load(fileOf(folder))
@@ -141,7 +141,7 @@ export const openLibllama = (folder: string) => {
 
 export type Libllama = ReturnType<typeof openLibllama>
 
-/** `count` numbers at an address of native memory, valid as long as that memory. */
+/** A view of `count` floats at a native address, valid as long as that memory. */
 export const floatsAt = (address: Pointer, count: number): Float32Array =>
   new Float32Array(koffi.view(address, count * Float32Array.BYTES_PER_ELEMENT))
 

@@ -1,14 +1,14 @@
-// The step loop's native side over llama.cpp's C interface. One context of one model; made by Model, called by StepLoop.
+// One context of one model over llama.cpp's C interface.
 //
-// A batch is written into buffers that live as long as the context, so a step allocates nothing. The logits are read where
-// the library leaves them: all rows lie one after the other, in the order of the batch, until the next `decode`.
+// A batch is written into buffers that live as long as the context, so a step allocates nothing. Logits are read in
+// place: the library stores all rows one after the other, in the order of the batch, until the next `decode`.
 import type { Sampling } from "../../protocol/Engine.ts"
 import type { Interrupt } from "./Interrupt.ts"
 import { addressOf, floatsAt, type Libllama, onThread, type Pointer } from "./Libllama.ts"
 import type { LogitSampler } from "./LogitSampler.ts"
 import { type BatchItem, Interrupted, type NativeContext, type SavedState } from "./Native.ts"
 
-/** Recurrent and sliding-window state only: the rest of the memory stays where it is and is cut. */
+/** Flag: save recurrent and sliding-window state only. The rest of the memory stays in place and is cut. */
 const partialOnly = 1
 
 interface SavedBytes extends SavedState {
@@ -16,7 +16,7 @@ interface SavedBytes extends SavedState {
   bytes: Uint8Array | undefined
 }
 
-/** The arrays of a `llama_batch`, each token with one position and one sequence. */
+/** The arrays of a `llama_batch`. Each token has one position and one sequence. */
 const batchBuffers = (capacity: number) => {
   const tokens = new Int32Array(new ArrayBuffer(4 * capacity))
   const positions = new Int32Array(new ArrayBuffer(4 * capacity))
@@ -34,7 +34,7 @@ const batchBuffers = (capacity: number) => {
     seq_id: addressOf(pointers.buffer),
     logits: addressOf(wanted.buffer),
   }
-  // The typed arrays are returned although only their addresses are passed on: they must outlive every call.
+  // The typed arrays are returned to keep them alive, because the native side holds their addresses.
   return { tokens, positions, sequences, wanted, counts, pointers, addresses }
 }
 
@@ -44,13 +44,13 @@ export interface LibllamaContextOptions {
   readonly vocabularySize: number
   readonly slots: number
   readonly batchTokens: number
-  /** Whether a GPU computes: then a decode returns before its logits are there. */
+  /** True if a GPU computes: then `decode` returns before its logits are ready. */
   readonly offloaded: boolean
   readonly interrupt: Interrupt
   readonly sampler: (sampling: Sampling) => LogitSampler
 }
 
-/** What `llama_decode` returns for an evaluation that was ended early. */
+/** Return value of `llama_decode` for an evaluation that was ended early. */
 const interrupted = 2
 
 export const libllamaContext = (options: LibllamaContextOptions): NativeContext => {
@@ -58,7 +58,7 @@ export const libllamaContext = (options: LibllamaContextOptions): NativeContext 
   const memory = library.memory(context)
   const buffers = batchBuffers(batchTokens)
   const { tokens, positions, sequences, wanted } = buffers
-  /** Rows of the last decode, and a view of them that is kept while their place stays. */
+  /** View of the rows of the last decode; kept while their address stays the same. */
   let rows: Float32Array | undefined
   let rowsAddress: Pointer | undefined
 
@@ -84,7 +84,7 @@ export const libllamaContext = (options: LibllamaContextOptions): NativeContext 
     if (address === null) throw new Error("this model returns no logits")
     if (address === rowsAddress) return
     rowsAddress = address
-    // The library's buffer has a row for every sequence, however many the batch asked for.
+    // The library's buffer has a row for every sequence, also for smaller batches.
     rows = floatsAt(address, slots * vocabularySize)
   }
 

@@ -1,7 +1,7 @@
-// Opens llama.cpp's native library for this process. Called by Model once. `getLlama` of node-llama-cpp does it for every
-// machine and GPU; on Linux it first starts another process that loads the same binary, in case that one crashes.
-// An engine process is there to crash in the node's stead, so it loads the processor's binary at once: that other process
-// cost 0.37 s of a core at every start (measured), while everybody else's requests ran.
+// Opens llama.cpp's native library once a process. node-llama-cpp's `getLlama` does it for every machine and GPU, but on
+// Linux it first starts another process that loads the same binary, in case that crashes. An engine process may crash
+// without harm to the node, so it loads the CPU binary at once: the other process cost 0.37 s of a core at every start
+// (measured), while other requests ran.
 import { existsSync } from "node:fs"
 import { readFile } from "node:fs/promises"
 import { createRequire } from "node:module"
@@ -16,18 +16,18 @@ export interface LibraryOptions {
   readonly logger: (level: LlamaLogLevel, message: string) => void
 }
 
-/** What the library's own loader calls once it has found a binary; of version 3.21.1, which is pinned. */
+/** What the library's loader calls once it has found a binary. As in version 3.21.1, which is pinned. */
 interface LlamaFactory {
   readonly _create?: (found: Readonly<Record<string, unknown>>) => Promise<Llama>
 }
 
-/** As the library has it for processors: what its estimates leave free of the machine's memory. */
+/** As in the library for CPUs: the bytes of the machine's memory that its estimates leave free. */
 const ramPadding = (totalBytes: number): number => Math.floor(Math.min(totalBytes * 0.25, 1024 ** 3))
 
-/** The folder of the processor's prebuilt binary, or undefined where `getLlama` has something to decide. */
+/** The folder of the prebuilt CPU binary; undefined if `getLlama` has to choose. */
 const prebuiltFolder = async (): Promise<string | undefined> => {
   const name = `linux-${process.arch}`
-  // A build of the operator's own goes first. A crash in a thread would be the node's.
+  // The operator's own build takes precedence. On a thread, a crash would end the node, so `getLlama` has to test the binary.
   const ownBuilds = new URL("../llama/localBuilds", import.meta.resolve("node-llama-cpp"))
   if (process.platform !== "linux" || !isMainThread || existsSync(ownBuilds)) return undefined
   try {

@@ -1,24 +1,24 @@
-// Draws tokens from rows of logits as a request's sampling asks for, in llama.cpp's order: penalties, top_k, top_p,
-// temperature. One a request; LibllamaContext calls it.
+// Samples tokens from rows of logits in llama.cpp's order: penalties, top_k, top_p, temperature. One instance for each
+// request.
 //
-// Nothing is sorted: top_k and top_p keep the tokens whose weight is at least some least weight. Tokens that are likely enough
-// become candidates; where they turn out not to reach top_p or top_k, more do. Candidates are counted in buckets of equal
-// magnitude, and only the bucket with the least weight is searched. Tokens that weigh exactly the least are all kept.
+// Nothing is sorted: top_k and top_p keep the tokens whose weight is at least a threshold. Only likely tokens become
+// candidates; if these do not reach top_p or top_k, the threshold is lowered. Candidates are counted in buckets of equal
+// magnitude, and only the bucket with the threshold is searched. All tokens whose weight equals the threshold are kept.
 import type { Sampling } from "../../protocol/Engine.ts"
 import { seededRandom } from "../../shared/listening/Sampling.ts"
 import { type Candidates, gatherLimit } from "./Candidates.ts"
 import type { Rows } from "./Rows.ts"
 
-/** What is counted up to a goal: tokens for top_k, their weights for top_p. */
+/** What is summed up to a goal: tokens for top_k, their weights for top_p. */
 type Measure = "count" | "sum"
 
-/** Most of the probability is mostly above, so other tokens are no candidates at first: 2^-14 of the largest weight. A guess. */
+/** First threshold of candidates: 2^-14 of the largest weight, because most of the probability usually lies above. A guess. */
 const likely = -14 * Math.LN2
-/** Any logit but -Infinity. */
+/** Lower than any finite logit in use, higher than -Infinity. */
 const smallestLogit = -3.4e38
 
 /**
- * The largest weight such that those at least as large reach `goal`; the smallest of all where they do not. Reorders
+ * The largest weight such that the weights at least as large reach `goal`; the smallest of all if they do not. Reorders
  * `weights`.
  */
 export const leastReaching = (weights: Float32Array, goal: number, measure: Measure): number => {
@@ -28,7 +28,7 @@ export const leastReaching = (weights: Float32Array, goal: number, measure: Meas
   let least = 0
   while (from < to) {
     least = weights[(from + to) >> 1]!
-    // Three parts: larger, equal, smaller.
+    // Partition into three parts: larger, equal, smaller.
     let larger = from
     let smaller = to
     let sum = 0
@@ -58,7 +58,7 @@ export class LogitSampler {
   readonly #rows: Rows
   readonly #sampling: Sampling
   readonly #random: () => number
-  /** How often each token was drawn; empty without penalties. Bounded by the reply's length. */
+  /** How often each token was sampled; empty without penalties. At most the reply's length. */
   readonly #drawn = new Map<number, number>()
   readonly #penalized: boolean
 
@@ -69,7 +69,7 @@ export class LogitSampler {
     this.#penalized = sampling.frequencyPenalty !== 0 || sampling.presencePenalty !== 0
   }
 
-  /** The next token; -1 where no logit of the row is a finite number. */
+  /** The next token; -1 if the row has no finite logit. */
   draw(row: Float32Array): number {
     this.#rows.load(row)
     this.#penalize()
@@ -93,7 +93,7 @@ export class LogitSampler {
     if (!(topK > 0 && topK < rows.logits.length) && topP >= 1)
       return rows.at(this.#random() * rows.weigh(largest, temperature))
     const sum = rows.weigh(largest, 1)
-    // Weights below this have together less than what top_p leaves out.
+    // All weights below this have a smaller sum than what top_p leaves out.
     const bound = largest + Math.log(((1 - topP) * sum) / rows.logits.length)
     const floors = [Math.max(largest + likely, bound), topP < 1 ? bound : smallestLogit, smallestLogit]
     for (const floor of floors) {
@@ -105,10 +105,10 @@ export class LogitSampler {
     return -1
   }
 
-  /** The least weight that top_k and top_p keep; undefined where the candidates, if not all, do not reach their goals. */
+  /** The least weight that top_k and top_p keep. Undefined if the candidates do not reach their goals and are not `all`. */
   #leastKept(candidates: Candidates, sumOfAll: number, all: boolean): number | undefined {
     const { topK, topP } = this.#sampling
-    // Rounding can leave a goal of all weights just above their sum: then the least is 0.
+    // Rounding can leave a goal of all weights slightly above their sum: then the least weight is 0.
     const ofAll = all ? 0 : undefined
     let sum = sumOfAll
     let least: number | undefined = 0
@@ -117,7 +117,7 @@ export class LogitSampler {
       if (least === undefined || topP >= 1) return least
       sum = candidates.above(least).sum
     }
-    // A top_p of 0 keeps the largest, too.
+    // A top_p of 0 keeps the largest weight too.
     const found = leastOf(candidates, "sum", Math.max(topP * sum, Number.MIN_VALUE)) ?? ofAll
     return found === undefined ? undefined : Math.max(least, found)
   }
@@ -128,7 +128,7 @@ const leastOf = (candidates: Candidates, measure: Measure, goal: number): number
   if (bucket === undefined) return undefined
   let { least, below } = bucket
   let missing = goal - bucket[measure]
-  // Weights that are nearly equal are in one bucket: it is halved until few enough are left.
+  // Nearly equal weights share a bucket: it is halved until few enough are left.
   for (let weights = candidates.gather(least, below); ; weights = candidates.gather(least, below)) {
     if (weights.length < gatherLimit) return leastReaching(weights, missing, measure)
     const middle = Math.fround((least + below) / 2)

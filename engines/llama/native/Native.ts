@@ -1,6 +1,6 @@
-// What the step loop needs of a native library: evaluate tokens, draw the next ones, and keep, cut, save and restore the
-// memory of sequences. Implemented by Addon (node-llama-cpp's own binding) and by LibllamaContext (llama.cpp's C
-// interface); StepLoop, Job and Checkpoints know only these types, not which one runs.
+// What the step loop needs of a native library: evaluate tokens, sample the next ones, and keep, cut, save and restore the
+// memory of sequences. Two implementations: Addon (node-llama-cpp's own binding) and LibllamaContext (llama.cpp's C
+// interface).
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Llama, LlamaModel } from "node-llama-cpp"
@@ -13,49 +13,49 @@ export interface BatchItem {
   readonly sequenceId: number
   readonly position: number
   readonly tokens: ReadonlyArray<number>
-  /** Whether the last token's logits are wanted. */
+  /** True if the logits of the last token are needed. */
   readonly logits: boolean
 }
 
 export interface Sampler {
-  /** Draws the next token from a row of the last `decode`; -1 where the row has no number. Not while a `decode` runs. */
+  /** Samples the next token from a row of the last `decode`; -1 if the row has no finite value. Not while a `decode` runs. */
   readonly sample: (row: number) => Promise<number>
   readonly dispose: () => void
 }
 
-/** Opaque; `dispose` gives its memory back. */
+/** An opaque state; `dispose` frees its memory. */
 export interface SavedState {
   readonly sizeBytes: number
   readonly dispose: () => void
 }
 
-/** What `decode` fails with after `interrupt`. */
+/** The failure of a `decode` that `interrupt` ended. */
 export class Interrupted extends Error {
   constructor() {
     super("the evaluation was interrupted")
   }
 }
 
-/** Calls must not overlap: one at a time, except `sample` on different rows. */
+/** Calls must not overlap, except `sample` on different rows. */
 export interface NativeContext {
-  /** Evaluates all items in one pass. Per item the row of its logits, or -1. Fails without an effect that can be relied on. */
+  /** Evaluates all items in one pass. Returns each item's row of logits, or -1. A failure leaves the sequences undefined. */
   readonly decode: (items: ReadonlyArray<BatchItem>) => Promise<ReadonlyArray<number>>
-  /** Makes the `decode` under way fail within an operation of its graph, where the implementation can; else it runs to its end. */
+  /** Makes the running `decode` fail within one operation of its graph, if the implementation can. */
   readonly interrupt: () => void
   readonly sampler: (sampling: Sampling) => Sampler
-  /** Forgets the tokens from `length` on; false where this memory cannot be cut. */
+  /** Removes the tokens from position `length` on; false if this memory cannot be cut. */
   readonly cut: (sequenceId: number, length: number, heldLength: number) => boolean
   readonly clear: (sequenceId: number) => void
   readonly save: (sequenceId: number) => Promise<SavedState>
-  /** Back to a saved state of `length` tokens; false when it could not be. */
+  /** Restores a saved state of `length` tokens; false if that failed. */
   readonly restore: (saved: SavedState, length: number) => Promise<boolean>
-  /** CPU threads of the evaluations that follow. Costs nothing where the number stays the same. */
+  /** Sets the CPU threads of later evaluations. Free if the number does not change. */
   readonly setThreads: (threads: number) => void
 }
 
 export interface NativeSpec {
   readonly llama: Llama
-  /** Of the weights. */
+  /** Path of the weights file. */
   readonly path: string
   readonly options: LlamaOptions
   readonly threads: number
@@ -67,9 +67,9 @@ export interface OpenedNative {
   /** node-llama-cpp's view of the file: vocabulary, chat template, metadata. */
   readonly model: LlamaModel
   readonly parameters: number
-  /** Of one sequence: what was asked for, or less where the model was trained for less. */
+  /** Of one sequence: what the catalog asks for, at most what the model was trained for. */
   readonly contextTokens: number
 }
 
-/** Loads the weights and makes a context; closing the scope gives the memory back. */
+/** Loads the weights and makes a context. Closing the scope frees the memory. */
 export type OpenNative = (spec: NativeSpec) => Effect.Effect<OpenedNative, EngineError, Scope.Scope>

@@ -22,7 +22,7 @@ const openContext = (model: LlamaModel, { options, threads, log }: NativeSpec) =
         batchSize: options.batchTokens,
         threads,
         flashAttention: options.flashAttention ?? (options.gpu === "off" ? false : "auto"),
-        // A smaller context than asked for would make the published limit a lie.
+        // Fail instead of making a smaller context: the catalog publishes its size as the limit.
         failedCreationRemedy: false,
       }),
     ),
@@ -37,7 +37,7 @@ export const openAddonContext: OpenNative = (spec) =>
       native: nativeContext(spec.llama, model, context),
       model,
       parameters: nativeModel(model).parameters,
-      // The library rounds the size up; what was asked for is what is kept.
+      // The library rounds the size up; the requested size is kept.
       contextTokens: Math.min(spec.options.contextTokens, model.trainContextSize, context.contextSize),
     }
   })

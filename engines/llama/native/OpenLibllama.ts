@@ -1,5 +1,5 @@
 // Loads a model through llama.cpp's C interface. node-llama-cpp opens the library, reads the file, decides how many layers
-// a GPU takes, and keeps the vocabulary; weights and context are loaded here.
+// a GPU takes, and holds the vocabulary; weights and context are loaded here.
 import { basename, dirname } from "node:path"
 import * as Effect from "effect/Effect"
 import type { LlamaModel } from "node-llama-cpp"
@@ -16,7 +16,7 @@ const loadMode = { copied: 0, mapped: 1 }
 const lazyOff = 0
 const flashAttentionOf = { auto: -1, off: 0, on: 1 }
 
-/** llama.cpp's own step of context sizes. */
+/** llama.cpp rounds context sizes to a multiple of this. */
 const contextStep = 256
 const roundedUp = (tokens: number): number => Math.ceil(tokens / contextStep) * contextStep
 
@@ -29,7 +29,7 @@ const loadedObjects = (): ReadonlyArray<string> => {
   return sharedObjects
 }
 
-/** Where the library lies that node-llama-cpp has loaded: the same file gives the same mapping, backends and log. */
+/** Folder of the library that node-llama-cpp has loaded: opening the same file gives the same mapping, backends and log. */
 const loadedFolder = (): string => {
   const found = loadedObjects().find((path) => /libllama\.[^/]*(so|dylib)$/.test(path))
   if (found === undefined) throw new Error("node-llama-cpp has loaded no libllama")
@@ -97,7 +97,7 @@ const openContext = (
     (context) => Effect.promise(() => onThread(library.freeContext, context)),
   )
 
-/** Threads of the context's own; without effect where it has one, or where there is no such library. */
+/** Gives the context a thread pool of its own. Does nothing if no matching library is loaded. */
 const keepThreads = (library: Libllama, context: Pointer, { threads, log }: NativeSpec) =>
   Effect.acquireRelease(
     log.attempt("no threads for the context", async () => {

@@ -1,5 +1,5 @@
-// The functions of rows.wat over values in the memory of a WebAssembly module, four at a time: `rows.wasm` is what wabt makes
-// of the text (the test compares). And what Rows and Candidates share: sums, and the draw from weights.
+// The functions of rows.wat on values in the memory of a WebAssembly module, four at a time, with the helpers that
+// Rows and Candidates share. `rows.wasm` is what wabt compiles from the text (a test compares).
 import { readFileSync } from "node:fs"
 
 /** The functions of rows.wat; addresses and lengths are in bytes. */
@@ -36,7 +36,7 @@ export interface RowFunctions {
   ) => number
 }
 
-/** Node's; TypeScript declares it with the browser's interfaces only. */
+/** Node has it; TypeScript declares it together with the browser's interfaces only. */
 declare const WebAssembly: {
   readonly Module: new (binary: Uint8Array) => object
   readonly Instance: new (module: object) => { readonly exports: unknown }
@@ -46,7 +46,7 @@ const pageBytes = 65_536
 
 const compiled = new WebAssembly.Module(readFileSync(new URL("rows.wasm", import.meta.url)))
 
-/** The module with `bytes` bytes of memory. */
+/** An instance of the module with `bytes` bytes of memory. */
 export const openRowFunctions = (bytes: number): RowFunctions => {
   // The exports are those of rows.wat.
   const functions = new WebAssembly.Instance(compiled).exports as RowFunctions
@@ -54,15 +54,15 @@ export const openRowFunctions = (bytes: number): RowFunctions => {
   return functions
 }
 
-/** Values whose weights have one sum. */
+/** Values of a block, whose weights share one sum. */
 export const blockValues = 256
 export const floatBytes = 4
 export const vectorBytes = 16
 
-/** Largest scale that keeps a difference of 0 at 0: the product with infinity would be no number. */
+/** Largest scale. With an infinite scale, a difference of 0 would give NaN. */
 const largestScale = 1e30
 
-/** What a difference of logits is multiplied by to be a power of two. */
+/** Factor that turns a difference of logits into an exponent of 2. */
 export const scaleOf = (temperature: number): number => Math.min(Math.LOG2E / temperature, largestScale)
 
 export const sumOf = (values: Float32Array): number => {
@@ -71,7 +71,7 @@ export const sumOf = (values: Float32Array): number => {
   return sum
 }
 
-/** Places after one another in the module's memory, each at a multiple of a vector. */
+/** Allocates memory of the module, one range after the other, each aligned to a vector. */
 export class MemoryPlan {
   #bytes = 0
 
@@ -86,7 +86,7 @@ export class MemoryPlan {
   }
 }
 
-/** The block in which the running sum of the blocks passes `sum`, and what is left of `sum` before it. */
+/** The block in which the running sum of the blocks exceeds `sum`, and the part of `sum` that is left there. */
 export const blockAt = (
   sums: Float32Array,
   sum: number,
@@ -103,7 +103,7 @@ export const blockAt = (
   return found
 }
 
-/** The place at which the running sum of the weights passes `sum`; -1 where all of them are 0. */
+/** The index at which the running sum of the weights exceeds `sum`; -1 if all of them are 0. */
 export const placeAt = (weights: Float32Array, sum: number): number => {
   let left = sum
   let found = -1
@@ -114,6 +114,6 @@ export const placeAt = (weights: Float32Array, sum: number): number => {
     left -= weight
     if (left < 0) break
   }
-  // Sums are rounded: where they promised a little more than there is, the last place is the one.
+  // Rounding can make the total smaller than expected: then the last index with a weight is returned.
   return found
 }

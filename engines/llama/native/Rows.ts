@@ -1,6 +1,6 @@
-// One row of logits and the sums of its weights (exponentials). Weights of single values are kept only for Candidates, the
-// few that top_p and top_k can keep: all of them would take another pass of reading and writing 600 KB. In plain JavaScript
-// the exponentials of 151,936 logits take 1.2 ms, here 0.055 (2 cores EPYC, 2026-11). Made once a context; LogitSampler uses it.
+// One row of logits and the sums of its weights (exponentials). Single weights are kept only for Candidates, the few that
+// top_p and top_k can keep: all of them would need another pass over 600 KB. In plain JavaScript the exponentials of
+// 151,936 logits take 1.2 ms, here 0.055 (2 cores EPYC, 2026-11). One instance for each context.
 import { Candidates } from "./Candidates.ts"
 import {
   blockAt,
@@ -15,7 +15,7 @@ import {
   vectorBytes,
 } from "./RowFunctions.ts"
 
-/** For each mask of four lanes the shuffle that moves its lanes to the front. */
+/** For each mask of four lanes, the shuffle that moves its lanes to the front. */
 const frontShuffles = (): Uint8Array =>
   Uint8Array.from({ length: 16 * vectorBytes }, (_, at) => {
     const lanes = [0, 1, 2, 3].filter((lane) => ((at >> 4) >> lane) & 1)
@@ -32,17 +32,17 @@ export class Rows {
   readonly #blockAt: number
   readonly #blockSumAt: number
   readonly #tableAt: number
-  /** Of the last row that was loaded; may be changed before weights are asked for. Padded with -Infinity to whole blocks. */
+  /** Logits of the last loaded row; may be changed before `weigh`. Padded with -Infinity to whole blocks. */
   readonly logits: Float32Array
   readonly #sums: Float32Array
   /** Where the candidates of each block begin. */
   readonly #begins: Int32Array
-  /** The weights of one block, for the draw from it. */
+  /** The weights of one block, for sampling from it. */
   readonly #block: Float32Array
   readonly #candidates: Candidates
   #largest = 0
   #scale = 0
-  /** Logit of a candidate. */
+  /** Least logit of a candidate. */
   #least = 0
 
   constructor(vocabularySize: number) {
@@ -71,12 +71,12 @@ export class Rows {
     this.logits.set(row)
   }
 
-  /** The largest logit, NaN passed over; -Infinity where there is no number. */
+  /** The largest logit, ignoring NaN; -Infinity if there is no number. */
   largest(): number {
     return this.#functions.largest(0, this.#bytes)
   }
 
-  /** The sum of every value's weight, exp((logit - largest) / temperature). NaN weighs nothing. */
+  /** The sum of all weights, exp((logit - largest) / temperature). The weight of NaN is 0. */
   weigh(largest: number, temperature: number): number {
     this.#largest = largest
     this.#scale = scaleOf(temperature)
@@ -93,7 +93,7 @@ export class Rows {
     return this.#candidates
   }
 
-  /** Where in the row this candidate of the last `collect` is. */
+  /** Index in the row of a candidate of the last `collect`. */
   valueOf(candidate: number): number {
     const begin = this.#candidates.logitsAt + candidate * floatBytes
     let block = 0
@@ -104,7 +104,7 @@ export class Rows {
     return -1
   }
 
-  /** The value at which the running sum of the weights passes `sum`, which is below their total: after `weigh`. */
+  /** After `weigh`: the index at which the running sum of the weights exceeds `sum`, which is below their total. */
   at(sum: number): number {
     const { block, left } = blockAt(this.#sums, sum)
     this.#functions.weigh(

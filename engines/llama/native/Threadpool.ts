@@ -1,16 +1,16 @@
-// Threads that stay: without a pool of its own a context starts new threads for every evaluation, and a step of 10 ms on
-// two threads took 16 to 27 ms (0.2 billion parameters, measured). Made by OpenLibllama for contexts of several threads.
-// ggml's C interface in the library of the processor's variant that is loaded already.
+// A pool of threads for a context. Without one, a context starts new threads for every evaluation, and a step of 10 ms on
+// two threads took 16 to 27 ms (0.2 billion parameters, measured). Uses ggml's C interface in the CPU library that is
+// loaded already.
 import koffi from "koffi"
 import { type Pointer, UnknownRelease } from "./Libllama.ts"
 
 /** `struct ggml_threadpool_params` of ggml.h, bytes: a mask of 512 cores, then the fields, padded to 4. */
 const layout = { threads: 512, priority: 516, poll: 520, strict: 524, paused: 525, size: 528 }
 
-/** What ggml itself sets, by which its release is recognised. */
+/** ggml's own defaults, by which its release is recognised. */
 const defaults = { priority: 0, poll: 50, strict: 0, paused: 0 }
 
-/** Idle threads sleep at once: a model that waits for a request must not keep a core busy. */
+/** Idle threads sleep at once: a model without requests must not keep a core busy. */
 const sleepAtOnce = 0
 
 export interface Threadpool {
@@ -18,7 +18,7 @@ export interface Threadpool {
   readonly free: () => void
 }
 
-/** `objects`: paths of the libraries that are loaded. Undefined where the processor's library is not among them. */
+/** `objects`: paths of the loaded libraries. Undefined if the CPU library is not among them. */
 export const makeThreadpool = (objects: ReadonlyArray<string>, threads: number): Threadpool | undefined => {
   const base = objects.find((path) => /libggml-base\.[^/]*(so|dylib)$/.test(path))
   const processor = objects.find((path) => /libggml-cpu[^/]*\.(so|dylib)[^/]*$/.test(path))

@@ -1,10 +1,10 @@
-;; Sums over one row of logits, 4 values at a time. Rows.ts and Candidates.ts call it and say what lies where; `npm run rows`
-;; makes rows.wasm of this text. All lengths are in bytes and multiples of 1024, unless stated otherwise: 256 values are a block,
-;; and each block has a sum of its own.
+;; Sums over one row of logits, 4 values at a time. Rows.ts and Candidates.ts define the memory layout; `npm run rows`
+;; compiles rows.wasm from this text. All lengths are in bytes and multiples of 1024, unless stated otherwise: 256 values are a
+;; block, and each block has a sum of its own.
 (module
   (memory (export "memory") 1)
 
-  ;; The largest of the values in [at, end). NaN is passed over.
+  ;; The largest of the values in [at, end). NaN is ignored.
   (func (export "largest") (param $at i32) (param $end i32) (result f32)
     (local $a v128) (local $b v128) (local $c v128) (local $d v128)
     (local.set $a (f32x4.splat (f32.const -inf)))
@@ -28,7 +28,7 @@
       (f32.add (f32x4.extract_lane 2 (local.get $v)) (f32x4.extract_lane 3 (local.get $v)))))
 
   ;; weight = exp((logit - largest) * scale) where the weight so far is at least `least`; 0 elsewhere, and where the exponent
-  ;; is below -87. One sum a block. `scale` is that of a power of two: 1 / (temperature * ln 2).
+  ;; is below -87. Writes one sum for each block. `scale` turns e^x into a power of two: 1 / (temperature * ln 2).
   ;;
   ;; 2^x = 2^(n + f): adding 1.5 * 2^23 rounds x to n in the lowest bits, a polynomial gives 2^f with a relative error of
   ;; 3e-7, and n is added to its exponent.
@@ -83,7 +83,7 @@
       (local.set $sums (i32.add (local.get $sums) (i32.const 4)))
       (br_if $block (i32.lt_u (local.get $logits) (local.get $end)))))
 
-  ;; Sums of the weights of all values, one a block. The weights are those of `weigh`, which explains them.
+  ;; Sums of the weights of all values, one for each block. The weights are those of `weigh`.
   (func (export "total")
     (param $logits i32) (param $sums i32) (param $bytes i32) (param $largest f32) (param $scale f32)
     (local $end i32) (local $blockEnd i32) (local $sum v128) (local $kept v128) (local $x v128) (local $n v128)
@@ -125,10 +125,10 @@
       (local.set $sums (i32.add (local.get $sums) (i32.const 4)))
       (br_if $block (i32.lt_u (local.get $logits) (local.get $end)))))
 
-  ;; Copies the values that are at least `least` to `into`, and for each block where its copies begin to `begins`. Returns
-  ;; where the copies end; up to 16 bytes behind that are written, too. `table` has for each mask of 4 lanes the shuffle of
-  ;; 16 bytes that moves these lanes to the front. Only whether 16 values have such a one among them is a branch: for single
-  ;; values, of which a tenth are such by chance, the branch would be predicted wrongly so often that it took most of the time.
+  ;; Copies the values that are at least `least` to `into`, and writes to `begins` where each block's copies begin. Returns
+  ;; where the copies end; up to 16 bytes beyond are written too. `table` has for each mask of 4 lanes the shuffle of 16
+  ;; bytes that moves these lanes to the front. The only branch is whether any of 16 values qualifies: with a tenth of the
+  ;; values qualifying at random, a branch for each value would be mispredicted so often that it dominated the time.
   (func (export "collect")
     (param $logits i32) (param $bytes i32) (param $least f32) (param $into i32) (param $begins i32) (param $table i32)
     (result i32)
@@ -179,7 +179,7 @@
       (br_if $block (i32.lt_u (local.get $logits) (local.get $end))))
     (local.get $into))
 
-  ;; Sums of the weights that are at least `least`, one a block; and how many those are.
+  ;; Sums of the weights that are at least `least`, one for each block, and their count.
   (func (export "above")
     (param $weights i32) (param $sums i32) (param $bytes i32) (param $least f32) (result i32)
     (local $end i32) (local $blockEnd i32) (local $sum v128) (local $count v128) (local $w v128) (local $kept v128)
@@ -203,8 +203,8 @@
       (i32.add (i32x4.extract_lane 0 (local.get $count)) (i32x4.extract_lane 1 (local.get $count)))
       (i32.add (i32x4.extract_lane 2 (local.get $count)) (i32x4.extract_lane 3 (local.get $count)))))
 
-  ;; Adds each weight to its bucket: 8 bytes of sum, 4 of count, 4 unused. The buckets are those of the weight's highest 12
-  ;; bits, 8 from one power of two to the next; the weights of 1 are in bucket 1016. `bytes` is any multiple of 4 above 0.
+  ;; Adds each weight to its bucket: 8 bytes of sum, 4 of count, 4 unused. A bucket is the weight's highest 12 bits:
+  ;; 8 buckets for each power of two; a weight of 1 is in bucket 1016. `bytes` is any multiple of 4 above 0.
   (func (export "classify") (param $weights i32) (param $bytes i32) (param $buckets i32)
     (local $end i32) (local $w f32) (local $bucket i32)
     (local.set $end (i32.add (local.get $weights) (local.get $bytes)))
@@ -219,7 +219,7 @@
       (br_if $more
         (i32.lt_u (local.tee $weights (i32.add (local.get $weights) (i32.const 4))) (local.get $end)))))
 
-  ;; Copies the weights in [least, below) to `into` and returns where the copies end; stops as soon as `intoEnd` is reached.
+  ;; Copies the weights in [least, below) to `into` and returns where the copies end; stops when `intoEnd` is reached.
   (func (export "gather")
     (param $weights i32) (param $bytes i32) (param $least f32) (param $below f32) (param $into i32) (param $intoEnd i32)
     (result i32)

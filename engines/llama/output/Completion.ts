@@ -1,5 +1,4 @@
-// One reply in the making: tokens go in, final text comes out, and it says when the reply is over. Called by
-// StepLoop for each sampled token. Knows no sequence, no clock and no request.
+// The state of one reply: takes sampled tokens, gives final text, and decides when the reply ends.
 
 import { Utf8Holdback } from "../../shared/text/Utf8Holdback.ts"
 import { StopMatcher } from "./StopMatcher.ts"
@@ -8,13 +7,13 @@ import type { Piece } from "./Vocabulary.ts"
 
 export interface CompletionTerms {
   readonly stop: ReadonlyArray<string>
-  /** Already clamped to what the context has left; at least 1. */
+  /** At most what the context has left; at least 1. */
   readonly maxTokens: number
   readonly thought: ThoughtMarkers | undefined
 }
 
 export interface Progress {
-  /** Final text, possibly none. */
+  /** Final text; may be empty. */
   readonly text: string
   readonly finish: "stop" | "length" | undefined
 }
@@ -32,7 +31,7 @@ export class Completion {
     this.#maxTokens = terms.maxTokens
   }
 
-  /** Tokens generated, the end-of-turn token not counted: it is not part of the reply. */
+  /** Generated tokens without the end-of-turn token, which is not part of the reply. */
   get tokens(): number {
     return this.#tokens
   }
@@ -51,8 +50,8 @@ export class Completion {
   }
 
   /**
-   * Nothing follows, so whatever was held back is decided now: the beginning of a character is dropped, and a stop
-   * sequence may still complete in what the thought filter held.
+   * Resolves what was held back, because nothing follows: an incomplete character is dropped, and a stop
+   * sequence may still complete in the text that the thought filter held back.
    */
   #finish(before: string, reason: "stop" | "length"): Progress {
     this.#utf8.end()

@@ -1,9 +1,9 @@
-// Finds stop sequences in text that arrives in pieces. Called by Completion; knows only strings.
+// Finds stop sequences in text that arrives in pieces.
 //
-// The text is read one UTF-16 unit at a time, so the answer cannot depend on how it was cut into tokens: the stop
-// sequence that completes first wins, the longest one where several complete at the same unit. Text that could
-// still become a stop sequence is held back. One Knuth-Morris-Pratt state a stop sequence makes this linear even
-// for long, repetitive stop sequences.
+// It reads one UTF-16 unit at a time, so the result does not depend on how the text was cut into tokens: the stop
+// sequence that completes first wins, and the longest one if several complete at the same unit. Text that could
+// still become a stop sequence is held back. One Knuth-Morris-Pratt state for each stop sequence keeps the cost
+// linear, also for long, repetitive stop sequences.
 
 interface Pattern {
   readonly text: string
@@ -23,7 +23,7 @@ const pattern = (text: string): Pattern => {
 }
 
 export interface StopVerdict {
-  /** Text that is final: before the match, or before anything that could still become one. */
+  /** Text that is final: before the match, or before anything that could still become a match. */
   readonly text: string
   readonly matched: boolean
 }
@@ -35,8 +35,8 @@ export class StopMatcher {
   #held = ""
 
   /**
-   * Empty stop sequences match nothing. Nor do those with a lone surrogate: text is made of whole characters, and a
-   * match would cut one in two.
+   * Empty stop sequences match nothing. Nor do those with a lone surrogate: such a match would cut a character in
+   * two.
    */
   constructor(stops: ReadonlyArray<string>) {
     this.#patterns = stops.filter((stop) => stop.length > 0 && stop.isWellFormed()).map(pattern)
@@ -58,7 +58,7 @@ export class StopMatcher {
     return { text: hold === 0 ? all : all.slice(0, all.length - hold), matched: false }
   }
 
-  /** The end of the text: what was held back is ordinary text after all. */
+  /** Ends the text and returns what was held back. */
   flush(): string {
     const held = this.#held
     this.#held = ""
@@ -66,7 +66,7 @@ export class StopMatcher {
     return held
   }
 
-  /** Reads one unit; the length of the longest pattern that it completes, or 0. */
+  /** Reads one unit. Returns the length of the longest pattern that it completes, or 0. */
   #advance(unit: number): number {
     let completed = 0
     for (let p = 0; p < this.#patterns.length; p++) {

@@ -1,11 +1,11 @@
-// Removes a thinking block from the beginning of a reply. Called by Completion for chat models whose template has
-// one. Thinking is switched off in the prompt; this catches the model that thinks all the same. A marker that
-// appears later, inside the answer, is the user's business and stays.
+// Removes a thinking block from the beginning of a reply, for chat models whose template has one. The prompt switches
+// thinking off; this filter handles models that think nevertheless. A marker later in the reply is part of the
+// answer and stays.
 
 export interface ThoughtMarkers {
   readonly open: string
   readonly close: string
-  /** The prompt already opened the block, so the reply begins inside it. */
+  /** True if the prompt has opened the block already, so that the reply begins inside it. */
   readonly startsInside: boolean
 }
 
@@ -36,7 +36,7 @@ export class ThoughtFilter {
     if (this.#state === "inside") {
       const at = this.#held.indexOf(this.#markers.close)
       if (at < 0) {
-        // Only as much as could be the beginning of the closing marker.
+        // Keep only what could be the beginning of the closing marker.
         this.#held = this.#held.slice(Math.max(0, this.#held.length - this.#markers.close.length + 1))
         return ""
       }
@@ -47,7 +47,7 @@ export class ThoughtFilter {
     return answer === "" ? this.#hold("") : this.#answer(answer)
   }
 
-  /** The end of the text: a block that never opened is text, one that never closed is dropped. */
+  /** Ends the text. What looked like the beginning of an opening marker is text; an unclosed block is dropped. */
   flush(): string {
     const held = this.#state === "undecided" ? this.#held : ""
     this.#held = ""

@@ -1,11 +1,11 @@
-// What each token says, in bytes, and which tokens end a reply. Built once a model by Model; read for every
-// generated token. The bytes come from the token's own spelling, because the library only returns strings, and in
-// a string half a character is already U+FFFD.
+// The bytes of each token, and which tokens end a reply. One instance for each model. The bytes are computed from the
+// token's own spelling, because the library returns strings only, and there an incomplete character is already
+// U+FFFD.
 
 import { byteLevelBytes, fallbackByte, spacedBytes } from "../../shared/text/TokenBytes.ts"
 import { withoutReplacement } from "../../shared/text/Utf8Holdback.ts"
 
-/** How a vocabulary spells its tokens. `plain`: no spelling of its own; the library's text is taken. */
+/** How a vocabulary spells its tokens. `plain`: no known spelling; the library's text is used. */
 export type Spelling = "byteLevel" | "spaced" | "plain"
 
 /** Attribute bits of a token, as llama.cpp numbers them (`LLAMA_TOKEN_ATTR_*`). */
@@ -13,7 +13,7 @@ const attribute = { unknown: 1, normal: 4, control: 8, userDefined: 16, byte: 32
 
 const utf8 = new TextEncoder()
 
-/** The bytes a token adds to the text; none for control tokens. */
+/** The bytes that a token adds to the text; none for control tokens. */
 export const tokenBytes = (spelled: string, attributes: number, spelling: Spelling): Uint8Array => {
   if (attributes & (attribute.control | attribute.unknown)) return new Uint8Array(0)
   if (attributes & attribute.byte) return Uint8Array.of(fallbackByte(spelled))
@@ -25,19 +25,19 @@ export const tokenBytes = (spelled: string, attributes: number, spelling: Spelli
 
 export interface Piece {
   readonly bytes: Uint8Array
-  /** The same as text without U+FFFD, when the bytes are whole characters. */
+  /** The same bytes as text, if they are whole characters. */
   readonly text: string | undefined
-  /** Whether the token ends the reply. */
+  /** True if the token ends the reply. */
   readonly end: boolean
 }
 
-/** What the vocabulary reads from the model. */
+/** What is read from the model. */
 export interface TokenSource {
   readonly spelling: Spelling
   readonly spelled: (token: number) => string
   readonly attributes: (token: number) => number
   readonly isEnd: (token: number) => boolean
-  /** Spellings that are shown although they are control tokens: the markers of a thinking block. */
+  /** Spellings of control tokens that are text nevertheless: the markers of a thinking block. */
   readonly shown: ReadonlySet<string>
 }
 

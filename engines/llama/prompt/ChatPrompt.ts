@@ -1,5 +1,4 @@
-// A request's prompt as tokens: the model's own chat template for turns, plain tokens for text. Called by
-// LlamaGguf before a request gets a sequence. Knows nothing of sequences or sampling.
+// Turns a request's prompt into tokens: messages through the model's own chat template, text as it is.
 //
 // Text written by users is tokenized without special tokens, so `<|im_end|>` in a message is ordinary text.
 import {
@@ -18,15 +17,15 @@ import { safeTokenizer } from "./SafeTokenizer.ts"
 
 export interface Prompt {
   readonly tokens: ReadonlyArray<number>
-  /** Lengths at which a checkpoint would serve later prompts, ascending; empty where none are needed. */
+  /** Lengths in tokens at which a checkpoint would serve later prompts, ascending; empty if none are needed. */
   readonly marks: ReadonlyArray<number>
   readonly thought: ThoughtMarkers | undefined
 }
 
-/** The request cannot be a prompt of this model. `promptTokens` is an estimate for texts too long to tokenize. */
+/** Why a request is no prompt of this model. For texts too long to tokenize, `promptTokens` is an estimate. */
 export type PromptProblem = { readonly promptTokens: number } | { readonly empty: true }
 
-/** For models without a template: the format the library thinks fits, without its messages to the console. */
+/** For models without a template: the format that the library guesses. Its console messages are suppressed. */
 const formatByGuess = (model: LlamaModel, turns: ReadonlyArray<ChatTurn>): LlamaText => {
   const wrapper = resolveChatWrapper(model, { warningLogs: false, noJinja: true }) ?? new GeneralChatWrapper()
   const spoken = turns.map(
@@ -37,7 +36,7 @@ const formatByGuess = (model: LlamaModel, turns: ReadonlyArray<ChatTurn>): Llama
     .contextText
 }
 
-/** The model's own template, if it has one; `compile` throws on one that is no Jinja. */
+/** The model's own template, if it has one. `compile` throws if it is not valid Jinja. */
 export const templateOf = (
   model: LlamaModel,
   compile: (template: string) => Render,
@@ -48,7 +47,7 @@ export const templateOf = (
   return new ChatTemplate(source, compile(source), { bos: bosString ?? "", eos: eosString ?? "" })
 }
 
-/** Tokens a text prompt's end may lose when the same text goes on: its last word may be tokenized differently. */
+/** Tokens at the end of a text prompt that may change when the text continues: its last word may grow. */
 const looseEnd = 4
 
 export class ChatPrompt {
@@ -57,7 +56,7 @@ export class ChatPrompt {
   readonly #template: ChatTemplate | undefined
   readonly #contextTokens: number
   readonly #needsCheckpoints: boolean
-  /** A text longer than this has more tokens than the context, whatever it says. */
+  /** UTF-16 units. Any longer text has more tokens than the context. */
   readonly #longestText: number
 
   constructor(
@@ -75,7 +74,7 @@ export class ChatPrompt {
     this.#longestText = limits.contextTokens * longestToken
   }
 
-  /** Throws `TemplateRefused` when the template does not allow the conversation. */
+  /** @throws TemplateRefused if the template does not allow the conversation. */
   read(prompt: GenerateRequest["prompt"]): Prompt | PromptProblem {
     const read = "text" in prompt ? this.#readText(prompt.text) : this.#readTurns(prompt.turns)
     if (!("tokens" in read)) return read
@@ -86,7 +85,7 @@ export class ChatPrompt {
   #readText(text: string): Prompt | PromptProblem {
     if (text.length > this.#longestText) return this.#estimate(text)
     const tokens = this.#begun([...this.#tokenizer(text)])
-    // Nothing to go on from: the beginning of a text, where the vocabulary has a token for it.
+    // An empty text prompt becomes the beginning-of-text token, if the vocabulary has one.
     const { bos } = this.#model.tokens
     if (tokens.length === 0 && bos !== null) tokens.push(bos)
     const mark = tokens.length - looseEnd
@@ -112,14 +111,14 @@ export class ChatPrompt {
     return this.#begun(text.tokenize(this.#tokenizer))
   }
 
-  /** With the beginning-of-text token, if the model wants one and the template did not write it. */
+  /** Prepends the beginning-of-text token, if the model wants one and the template did not write it. */
   #begun(tokens: Array<number>): Array<number> {
     const { bos, shouldPrependBosToken } = this.#model.tokens
     return shouldPrependBosToken && bos !== null && tokens[0] !== bos ? [bos, ...tokens] : tokens
   }
 
   /**
-   * Where prompts that share a beginning part: after the system message, and after the last message, before the
+   * Lengths that later prompts are likely to share: after the system message, and after the last message, before the
    * markers that open the reply (a template may render a past reply's markers differently).
    */
   #marksOf(text: LlamaText, startsWithSystem: boolean): ReadonlyArray<number> {
@@ -131,7 +130,7 @@ export class ChatPrompt {
     return [...new Set(lengths)]
   }
 
-  /** From the tokens of its first part; the text is certainly too long, so only the message needs the number. */
+  /** Extrapolates from the tokens of the text's first part. The text is certainly too long; the error message needs a number. */
   #estimate(text: string): PromptProblem {
     const part = text.slice(0, 65_536)
     const promptTokens = Math.round((this.#tokenizer(part).length / part.length) * text.length)

@@ -1,21 +1,20 @@
-// A model's own chat template, rendered so that the template's text and the users' text stay apart. Called by
-// ChatPrompt. Knows Jinja only as a function, and no tokens.
+// Renders a model's own chat template and keeps the template's text and the users' text apart.
 //
-// The library's chat wrappers are not used where a model has a template: they render a finished conversation and cut
-// it, so a template's way to begin a reply, which is where thinking is switched off, never runs.
+// Where a model has a template, the library's chat wrappers are not used: they render a finished conversation and cut
+// it, so the template never writes the beginning of a reply, where thinking is switched off.
 import type { ChatTurn } from "../../protocol/Engine.ts"
 import type { ThoughtMarkers } from "../output/ThoughtFilter.ts"
 
-/** The template does not allow the conversation; the message is the template's own. */
+/** The template does not allow the conversation. The message is the template's own. */
 export class TemplateRefused extends Error {}
 
-/** llama.cpp's Jinja quotes the template around an error; this marks what `raise_exception` said. */
+/** llama.cpp's Jinja quotes the template around an error; this finds the message of `raise_exception`. */
 const raised = /Jinja Exception: (.*)/
 
 /** Renders the template with these variables, or throws. */
 export type Render = (variables: Record<string, unknown>) => string
 
-/** A stretch of the prompt: written by the template, or by whoever wrote a turn. */
+/** A part of the prompt, written by the template or by the author of a message. */
 export interface PromptPart {
   readonly text: string
   readonly byTemplate: boolean
@@ -30,12 +29,12 @@ const knownThoughts: ReadonlyArray<readonly [open: string, close: string]> = [
   ["<|begin_of_thought|>", "<|end_of_thought|>"],
 ]
 
-/** The names under which templates ask whether to think. */
+/** The variables that templates read to decide whether the model thinks. */
 const withoutThinking = { enable_thinking: false, thinking: false }
 
 /**
- * The same conversation for templates that know no system role or insist on taking turns: system messages go before
- * the next message, neighbours of one role become one.
+ * The same conversation for templates without a system role, or that require alternating roles: system messages are put
+ * before the next message, and neighbouring messages of one role are joined.
  */
 const strictTurns = (turns: ReadonlyArray<ChatTurn>): ReadonlyArray<ChatTurn> => {
   const strict: Array<ChatTurn> = []
@@ -51,7 +50,7 @@ const strictTurns = (turns: ReadonlyArray<ChatTurn>): ReadonlyArray<ChatTurn> =>
 export class ChatTemplate {
   readonly #render: Render
   readonly #variables: Record<string, unknown>
-  /** Stands for a turn's text while the template runs; not part of the template. */
+  /** Placeholder for a message's text while the template is rendered; it does not occur in the template. */
   readonly #mark: string
   readonly #thought: readonly [open: string, close: string] | undefined
 
@@ -69,7 +68,7 @@ export class ChatTemplate {
     this.#thought = knownThoughts.find(([open, close]) => source.includes(open) || source.includes(close))
   }
 
-  /** Throws `TemplateRefused` for a conversation that the template does not allow, however it is put. */
+  /** @throws TemplateRefused if the template refuses the conversation in its original and its strict form. */
   parts(turns: ReadonlyArray<ChatTurn>): ReadonlyArray<PromptPart> {
     try {
       return this.#parts(turns)
@@ -83,7 +82,7 @@ export class ChatTemplate {
     }
   }
 
-  /** What a reply to this prompt has to lose. */
+  /** The thinking markers to remove from a reply to this prompt. */
   thought(parts: ReadonlyArray<PromptPart>): ThoughtMarkers | undefined {
     if (this.#thought === undefined) return undefined
     const [open, close] = this.#thought
@@ -92,7 +91,7 @@ export class ChatTemplate {
     return { open, close, startsInside }
   }
 
-  /** All markers that a reply could begin with, for the vocabulary to show. */
+  /** All markers that a reply could begin with; the vocabulary has to give their text. */
   get thoughtMarkers(): ReadonlyArray<string> {
     return this.#thought ?? []
   }
@@ -101,7 +100,7 @@ export class ChatTemplate {
     const messages = turns.map(({ role }, at) => ({ role, content: `${this.#mark}${at}${this.#mark}` }))
     const rendered = this.#render({ ...this.#variables, messages })
     const parts: Array<PromptPart> = []
-    // Even pieces are the template's, odd ones the numbers of turns.
+    // Pieces at even positions are the template's text, those at odd positions are message indexes.
     for (const [at, piece] of rendered.split(new RegExp(`${this.#mark}(\\d+)${this.#mark}`)).entries()) {
       const byTemplate = at % 2 === 0
       const text = byTemplate ? piece : (turns[Number(piece)]?.content ?? "")

@@ -1,5 +1,5 @@
-// The tokenizer of a model for texts of any shape: cuts those that would overflow the stack of the native one, see
-// PromptPieces. Used by ChatPrompt.
+// The tokenizer of a model for texts of any shape. It cuts texts that would overflow the stack of the native tokenizer,
+// see PromptPieces.
 import {
   type BuiltinSpecialTokenValue,
   type LlamaModel,
@@ -12,8 +12,8 @@ import { piecesOf } from "./PromptPieces.ts"
 const builtins: ReadonlyArray<BuiltinSpecialTokenValue> = ["BOS", "EOS", "NL", "EOT", "SEP"]
 
 /**
- * Only byte-pair vocabularies have a pre-tokenizer. The others are left alone: they would begin each piece with a space of
- * their own.
+ * Only byte-pair vocabularies have a pre-tokenizer. The tokenizers of others stay as they are: they would begin each piece
+ * with an additional space.
  */
 export const safeTokenizer = (model: LlamaModel, bound?: number): Tokenizer => {
   const whole = model.tokenizer
@@ -29,7 +29,7 @@ export const safeTokenizer = (model: LlamaModel, bound?: number): Tokenizer => {
     }
     const [first = "", ...rest] = piecesOf(text, bound)
     const tokens = whole(first, special, options)
-    // One by one: a spread of a long prompt's tokens would be arguments on the stack.
+    // In a loop: a spread would put all tokens of a long prompt on the stack.
     for (const piece of rest) for (const token of whole(piece, special)) tokens.push(token)
     return tokens
   }

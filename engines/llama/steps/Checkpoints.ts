@@ -1,14 +1,14 @@
-// Saved states of all sequences within one memory bound, for models whose memory cannot be cut. Called by StepLoop
-// between evaluations. The newest are worth most, so the oldest go first.
+// Saved states of all sequences within one memory bound, for models whose memory cannot be cut. Used between
+// evaluations. The oldest are dropped first, because the newest are the most useful.
 import type { NativeContext, SavedState } from "../native/Native.ts"
 import type { Checkpoint, Slot } from "./Slots.ts"
 
-/** Checkpoints of one sequence: after the system message, after the last message, and one to spare. A guess. */
+/** Checkpoints of one sequence: after the system message, after the last message, and one spare. A guess. */
 const perSlot = 3
 
 /**
- * Closer than this to the previous checkpoint of the sequence none is taken: evaluating so few tokens again costs
- * less than the copy. A guess.
+ * No checkpoint is taken closer than this to the sequence's previous one: evaluating so few tokens again costs less
+ * than the copy. A guess.
  */
 const worthwhileTokens = 8
 
@@ -16,7 +16,7 @@ export class Checkpoints {
   readonly #native: NativeContext
   readonly #limitBytes: number
   #heldBytes = 0
-  /** While set none is taken, and those that there are go at the next occasion. */
+  /** While set, none is taken, and existing ones are dropped at the next call. */
   lean = false
 
   constructor(native: NativeContext, limitBytes: number) {
@@ -24,13 +24,13 @@ export class Checkpoints {
     this.#limitBytes = limitBytes
   }
 
-  /** Saves the slot's present state, if it is worth it and fits. */
+  /** Saves the slot's present state if it is worth it and fits into the bound. */
   async take(slot: Slot<SavedState>, slots: ReadonlyArray<Slot<SavedState>>): Promise<void> {
     if (this.lean) return this.clear(slots)
     const length = slot.tokens.length
     const previous = slot.checkpoints.at(-1)
     if (length - (previous?.length ?? 0) < worthwhileTokens) return
-    // States of one model are about equal in size: make room before, so that the bound holds at every moment.
+    // All states of a model are about equal in size. Older ones are dropped before the copy, so the bound always holds.
     const expected =
       previous?.sizeBytes ??
       slots.find((other) => other.checkpoints.length > 0)?.checkpoints[0]?.sizeBytes ??
@@ -47,7 +47,7 @@ export class Checkpoints {
     this.#heldBytes += saved.sizeBytes
   }
 
-  /** The slot now holds `length` tokens; later states are worthless. */
+  /** Drops the states beyond `length`, the tokens that the slot now holds. */
   dropAfter(slot: Slot<SavedState>, length: number): void {
     while ((slot.checkpoints.at(-1)?.length ?? 0) > length) this.#drop(slot, slot.checkpoints.length - 1)
   }

@@ -1,13 +1,13 @@
-// What one native call takes, by its size (prompt tokens, or replies that get a token each), learnt from the calls made
-// so far. Pure: the clock is the caller's. Used by StepPlan; first filled by MeasureCosts.
+// The expected duration of one native call by its size (prompt tokens, or replies that get one token each), learnt from
+// the calls made so far. Pure: the caller measures.
 //
-// Calls are not proportional to their size: kernels want 8, 16 or 64 rows and are several times slower per row below
-// (0.2 B parameters, Q8_0, one thread: 1 token 10 ms, 2 tokens 22 ms, 16 tokens 36 ms, 64 tokens 107 ms). So a duration
-// is kept for each power of two and read between them.
+// Duration is not proportional to size: kernels work on 8, 16 or 64 rows and are several times slower per row below
+// (0.2 B parameters, Q8_0, one thread: 1 token 10 ms, 2 tokens 22 ms, 16 tokens 36 ms, 64 tokens 107 ms). So one
+// duration is kept for each power of two, with interpolation between them.
 
 /**
- * How much of a deviation a measurement corrects: at its own size, and at all others, which a machine that becomes busy
- * slows down too. Guesses; a machine that takes twice as long is known after some five calls.
+ * How much of a deviation one measurement corrects: at its own size, and at all other sizes, because a busy machine slows
+ * down all of them. Guesses; a machine that takes twice as long is recognised after about five calls.
  */
 const ownWeight = 0.3
 const otherWeight = 0.15
@@ -15,20 +15,20 @@ const otherWeight = 0.15
 /** A single call counts as at most this many times slower or faster than expected. A guess. */
 const largestDeviation = 4
 
-/** Where nothing was measured yet, in milliseconds a unit: the 3 ms a token of a small model on a slow processor. A guess. */
+/** Milliseconds a unit where nothing was measured yet: the 3 ms a token of a small model on a slow processor. A guess. */
 const unknownMs = 3
 
-/** No call takes less: ratios of durations are formed here. */
+/** Lower bound of a duration in milliseconds, because ratios of durations are computed here. */
 const leastMs = 0.001
 
-/** Below the smallest measured size a call takes this power of its size: between in proportion (1) and the same (0). */
+/** Below the smallest measured size the duration is this power of the size: between proportional (1) and constant (0). */
 const belowExponent = 0.5
 
 export class CostCurve {
   readonly #sizes: ReadonlyArray<number>
   readonly #durations: Array<number | undefined> = []
 
-  /** Sizes up to `largest`. */
+  /** `largest`: the largest size. */
   constructor(largest: number) {
     const sizes = [1]
     while (sizes.at(-1)! * 2 < largest) sizes.push(sizes.at(-1)! * 2)
@@ -64,7 +64,7 @@ export class CostCurve {
         this.#durations[index] = duration * deviation ** (index === at ? ownWeight : otherWeight)
   }
 
-  /** Milliseconds of a call of this size: measured, read between measured sizes, or extended from the nearest one. */
+  /** Milliseconds of a call of this size: measured, interpolated, or extrapolated from the nearest measured size. */
   expectedMs(size: number): number {
     let below = -1
     let above = -1
@@ -82,7 +82,7 @@ export class CostCurve {
     return this.#atMost(below) * (1 - part) + this.#atMost(above) * part
   }
 
-  /** No call takes longer than a larger one: what says so was disturbed. */
+  /** The duration at `index`, at most that of any larger size: a larger value was a disturbed measurement. */
   #atMost(index: number): number {
     let least = Number.POSITIVE_INFINITY
     for (const duration of this.#durations.slice(index))
@@ -90,7 +90,7 @@ export class CostCurve {
     return least
   }
 
-  /** By ratio, so that 48 belongs to 64 and not to 32. */
+  /** Index of the nearest kept size by ratio: 48 belongs to 64, not to 32. */
   #nearest(size: number): number {
     let nearest = 0
     for (const [index, gridSize] of this.#sizes.entries())

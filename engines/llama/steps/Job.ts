@@ -1,5 +1,4 @@
-// One admitted request, from its sequence to its last token. Made by LlamaGguf, moved forward by StepLoop; the two
-// meet only here. Holds no timer and no fiber.
+// The state of one admitted request, from its sequence to its last token. LlamaGguf makes it, StepLoop advances it.
 import type * as Exit from "effect/Exit"
 import type { EngineError, GenerateEnd, Outlet, Sampling } from "../../protocol/Engine.ts"
 import type { Sampler, SavedState } from "../native/Native.ts"
@@ -7,7 +6,7 @@ import { Completion } from "../output/Completion.ts"
 import type { ThoughtMarkers } from "../output/ThoughtFilter.ts"
 import type { Slot } from "./Slots.ts"
 
-/** How a run of the loop ended for a job: `paused` comes back after its reader caught up. */
+/** How a run of the loop ended for a job. `paused`: the reader is behind; the job is run again once it has caught up. */
 export type Outcome = GenerateEnd | "paused"
 
 export interface JobTerms {
@@ -27,11 +26,11 @@ export class Job {
   readonly completion: Completion
   slot: Slot<SavedState> | undefined
   sampler: Sampler | undefined
-  /** Tokens not evaluated yet: what is left of the prompt, later the newest token. */
+  /** Tokens not evaluated yet: the rest of the prompt, later the newest token. */
   pending: ReadonlyArray<number>
-  /** False until the first token was drawn. */
+  /** True once the first token was sampled. */
   replying = false
-  /** Admission order of the first job that came after this one's first token. */
+  /** Admission order of the first job that was admitted after this one's first token. */
   beganBefore = 0
   #report: ((exit: Exit.Exit<Outcome, EngineError>) => void) | undefined
 
@@ -42,7 +41,7 @@ export class Job {
     this.pending = terms.prompt
   }
 
-  /** Whether somebody waits for this job's next outcome. */
+  /** True while the request waits for this job's next outcome. */
   get wanted(): boolean {
     return this.#report !== undefined
   }
@@ -51,19 +50,19 @@ export class Job {
     this.#report = report
   }
 
-  /** Nobody waits any more: the request was interrupted. */
+  /** The request was interrupted; the next outcome is not reported. */
   abandon(): void {
     this.#report = undefined
   }
 
-  /** At most once a `listen`. */
+  /** Reports the outcome, at most once for each `listen`. */
   report(exit: Exit.Exit<Outcome, EngineError>): void {
     const report = this.#report
     this.#report = undefined
     report?.(exit)
   }
 
-  /** How far the prompt may run before the next checkpoint is due. */
+  /** Tokens of the prompt until the next checkpoint is due. */
   get pauseAfter(): number | undefined {
     const at = this.slot?.tokens.length ?? 0
     const mark = this.replying ? undefined : this.terms.marks.find((length) => length > at)

@@ -1,24 +1,23 @@
-// Measures what native calls of each size take on this machine, once a model has loaded, so that the first prompt is
-// already cut well. Called by Model. What this leaves unmeasured, because a large model would take too long, StepPlan
-// learns from the calls of requests.
+// Measures how long native calls of each size take on this machine, once a model has loaded, so that the first prompt is
+// cut well. Sizes that would take too long on a large model stay unmeasured; StepPlan learns them from requests.
 
 import type { BatchItem, NativeContext, Sampler } from "../native/Native.ts"
 import { CostCurve } from "./CostCurve.ts"
 import type { StepCosts } from "./StepPlan.ts"
 
-/** Time for measuring replies, and as much for measuring prompts. A guess: together half a second of a load. */
+/** Milliseconds for measuring replies, and as many for measuring prompts. A guess: half a second of a load in total. */
 const budgetMs = 250
 
-/** A call is repeated until this much time was measured, because single short calls vary. The least counts. */
+/** Milliseconds. A call is repeated until this much was measured, because short calls vary; the minimum counts. */
 const enoughMs = 5
 const mostRepeats = 5
 
 const sampling = { temperature: 0.7, topP: 1, topK: 0, frequencyPenalty: 0, presencePenalty: 0, seed: 1 }
 
-/** Any token costs the same; 0 is in every vocabulary. */
+/** Every token costs the same, and every vocabulary has a token 0. */
 const tokens = (count: number): ReadonlyArray<number> => new Array<number>(count).fill(0)
 
-/** Size after size, as long as the next one is expected to end within the budget. */
+/** Measures sizes in ascending order while the next one is expected to end within the budget. */
 const fill = async (
   costs: CostCurve,
   sizes: ReadonlyArray<number>,
@@ -63,7 +62,7 @@ const measureReplies = async (native: NativeContext, slots: number): Promise<Cos
   return costs
 }
 
-/** From the size of a short chat message on; of smaller calls there are few. */
+/** Tokens. About the size of a short chat message; smaller calls are rare. */
 const smallestPrompt = 8
 
 const measurePrompts = async (

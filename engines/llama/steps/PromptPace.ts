@@ -1,40 +1,40 @@
-// How many tokens of a prompt one native call evaluates. Called by StepPlan. Pure.
+// How many tokens of a prompt one native call evaluates. Pure.
 //
-// Alone, a prompt takes calls as large as pay. Beside running replies there is a compromise, because the replies wait
-// for each call: with the share s of the time, the gaps between their tokens become 1/(1-s) times as long and the
-// prompt's first token comes after 1/s times its time alone. Both hold where a token costs the same in a small call.
-// Where small calls are dear, both cannot hold, and the size is chosen that misses both by the same factor.
+// A prompt alone gets calls of the most efficient size. Beside running replies this is a compromise, because the replies
+// wait for each call: with share s of the time, the gaps between their tokens become 1/(1-s) times as long and the
+// prompt's first token comes after 1/s times its time alone. Both hold if a token costs the same in a small call.
+// If small calls cost more, both cannot hold, and the chosen size misses both by the same factor.
 import type { CostCurve } from "./CostCurve.ts"
 
 /**
- * A cancel waits for the call under way, so calls are this short where that costs little: an engine has to have stopped
- * 100 ms after a cancel (the specification).
+ * Milliseconds. A cancel waits for the running call, so calls are at most this long where that costs little: an engine
+ * has to stop within 100 ms of a cancel (protocol 1.9).
  */
 const cancelMs = 100
 
-/** That little: a token may take this many times what it takes at the best size. */
+/** What "costs little" means: cost of a token, as a multiple of its cost at the most efficient size. */
 const dearest = 1.05
 
-/** No call of fewer tokens, unless the prompt has no more: kernels are several times slower per row below 8 rows. */
+/** Least tokens of a call, unless the prompt has fewer left: kernels are several times slower per row below 8 rows. */
 const fewest = 8
 
-/** A size never measured is tried by a prompt alone, unless a call of it should take longer than this. A guess. */
+/** Milliseconds. A prompt alone tries a size that was never measured, unless the call should take longer. A guess. */
 const trialMs = 1000
 
-/** Every so many calls of a prompt alone the next larger size is tried, so that an old measurement is corrected. A guess. */
+/** Calls of a prompt alone between two trials of the next larger size, which correct old measurements. A guess. */
 const probeEvery = 16
 
 /**
- * Prompts that came together get this many times the stated odds beside those of them that reply already. With the default
+ * Prompts that arrived together get this many times the normal ratio of time to the replies among them. With the default
  * share that is 8/9 of the time: the last of them has its first token after 9/8 of their time alone.
  */
 const burst = 4
 
 export interface Beside {
-  /** Prompts that wait for their first token, this one included. */
+  /** Prompts that wait for their first token, including this one. */
   readonly prompts: number
   readonly replies: number
-  /** Milliseconds in which each of these replies gets a token. */
+  /** Milliseconds in which each of these replies gets one token. */
   readonly repliesMs: number
 }
 
@@ -51,14 +51,14 @@ export class PromptPace {
   readonly #sizes: ReadonlyArray<number>
   #callsAlone = 0
 
-  /** `share`: of the time, for prompts beside as many replies; above 0 and below 1. */
+  /** `share`: the part of the time for prompts if there are as many replies; above 0 and below 1. */
   constructor(options: { readonly share: number; readonly costs: CostCurve }) {
     this.#share = options.share
     this.#costs = options.costs
     this.#sizes = sizesUpTo(options.costs.largest)
   }
 
-  /** Tokens of the next call of a prompt while no reply runs. */
+  /** Tokens of a prompt's next call while no reply runs. */
   nextAlone(): number {
     const best = this.#bestAlone()
     const larger = this.#costs.sizes.filter((size) => size > best)
@@ -67,9 +67,9 @@ export class PromptPace {
     return ++this.#callsAlone % probeEvery === 0 ? (larger[0] ?? best) : best
   }
 
-  /** Tokens of the next call of a prompt beside running replies. */
+  /** Tokens of a prompt's next call beside running replies. */
   nextBeside({ prompts, replies, repliesMs }: Beside): number {
-    // Prompts that outnumber the replies get the time of as many more, so that a burst of them is not slowed down for
+    // If prompts outnumber replies, they get proportionally more time, so that a burst of prompts is not slowed down by
     // the few that have just begun to reply.
     const stated = this.#share / (1 - this.#share)
     const odds = stated * Math.max(1, prompts / replies)
@@ -79,7 +79,7 @@ export class PromptPace {
     let least = Number.POSITIVE_INFINITY
     for (const size of this.#sizes) {
       const elapsed = this.#costs.expectedMs(size)
-      // A burst does not make calls, and with them cancels, longer than they are alone.
+      // In a burst, calls (and so cancels) do not become longer than they are for a prompt alone.
       if (size > alone && elapsed > stated * repliesMs) break
       const round = repliesMs + elapsed
       const gaps = round / repliesMs / (1 + odds)
@@ -93,8 +93,8 @@ export class PromptPace {
   }
 
   /**
-   * Size of the calls of prompts that were waiting before the first of the running replies began, and the time of these
-   * calls until each reply gets a token.
+   * For prompts that waited before the first of the running replies began: the size of their calls, and the milliseconds
+   * for these calls until each reply gets a token.
    */
   inBurst(repliesMs: number): { readonly size: number; readonly leftMs: number } {
     const stated = this.#share / (1 - this.#share)
@@ -105,7 +105,7 @@ export class PromptPace {
     return this.#costs.expectedMs(size) / size
   }
 
-  /** The longest call within the time of a cancel whose tokens are cheap, or else the shortest call whose tokens are. */
+  /** The largest size within the time of a cancel whose tokens are cheap; otherwise the smallest whose tokens are. */
   #bestAlone(): number {
     const cheapest = this.#sizes.reduce(
       (least, size) => Math.min(least, this.#tokenMs(size)),
@@ -116,13 +116,13 @@ export class PromptPace {
   }
 }
 
-/** Calls may be this much longer than planned, so that a prompt does not end with a call of few tokens. A guess. */
+/** A call may be this much longer than planned, so that a prompt does not end with a call of few tokens. A guess. */
 const stretch = 1.15
 
-/** Rows that kernels like to have. */
+/** Kernels work on multiples of this many rows. */
 const rowMultiple = 8
 
-/** Tokens of the next call: at most about `size`, and such that the calls that follow have as many. */
+/** Tokens of the next call: about `size`, such that the remaining calls have equal sizes. */
 export const evenTake = (pending: number, size: number): number => {
   const calls = Math.ceil(pending / (size * stretch))
   const take = Math.ceil(pending / calls)

@@ -1,14 +1,14 @@
-// Which running replies get their next token from one native call. Called by StepPlan. Pure.
+// Decides which running replies get their next token from the same native call. Pure.
 //
-// Usually all of them together. But llama.cpp evaluates only neighbouring sequences in one pass, and its kernels for a
-// few rows can cost more than as many calls with one row (0.2 B parameters, Q8_0, one thread: two replies in one call
-// 40 ms, in two calls 19 ms; 16 replies 82 ms, 150 ms). So the measured costs decide.
+// Usually all of them. But llama.cpp evaluates only neighbouring sequences in one pass, and its kernels for a few
+// rows can cost more than as many calls with one row (0.2 B parameters, Q8_0, one thread: two replies in one call
+// 40 ms, in two calls 19 ms; 16 replies in one call 82 ms, in 16 calls 150 ms). So the measured costs decide.
 import type { CostCurve } from "./CostCurve.ts"
 
-/** Smaller calls have to take less than this share of the time of one call for all. A guess: more than a measurement's error. */
+/** Smaller calls are chosen if they take less than this share of one call for all. A guess: beyond measurement error. */
 const worth = 0.9
 
-/** Calls for a run of `length` neighbours: all in one, or groups of the same size and a rest. */
+/** Replies of each call for `length` neighbouring sequences: all of them, or an equal size with a remainder. */
 const groupSize = (length: number, costs: CostCurve): number => {
   let best = length
   let least = costs.expectedMs(length) * worth
@@ -22,7 +22,7 @@ const groupSize = (length: number, costs: CostCurve): number => {
   return best
 }
 
-/** `ids`: sequences, ascending. Each group is one native call. */
+/** `ids`: sequence ids, ascending. Each group is one native call. */
 export const replyGroups = (
   ids: ReadonlyArray<number>,
   costs: CostCurve,

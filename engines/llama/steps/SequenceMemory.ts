@@ -1,5 +1,5 @@
-// Which sequence serves a prompt, and bringing its memory to the part that it shares with the prompt. Called by StepLoop
-// between native calls. The choice is made in Slots; here it is carried out.
+// Finds a sequence for a prompt (the choice is made in Slots) and cuts or restores its memory to the part that it shares
+// with the prompt. Used between native calls.
 
 import type { NativeContext, SavedState } from "../native/Native.ts"
 import { Checkpoints } from "./Checkpoints.ts"
@@ -8,7 +8,7 @@ import { chooseSlot, makeSlots, type Slot } from "./Slots.ts"
 export interface SequenceMemoryOptions {
   readonly native: NativeContext
   readonly slots: number
-  /** The memory cannot be cut at any token. */
+  /** True if the memory cannot be cut at an arbitrary token. */
   readonly needsCheckpoints: boolean
   readonly checkpointBytes: number
 }
@@ -30,7 +30,7 @@ export class SequenceMemory {
     this.#checkpoints.lean = on
   }
 
-  /** Marks a sequence as busy, for this prompt. `undefined` when all are. The caller sets `busy` to false. */
+  /** Chooses a free sequence for this prompt and sets `busy`. Undefined if all are busy. The caller clears `busy`. */
   take(
     prompt: ReadonlyArray<number>,
   ): { readonly slot: Slot<SavedState>; readonly keep: number } | undefined {
@@ -41,7 +41,7 @@ export class SequenceMemory {
     return chosen
   }
 
-  /** Shortens the sequence to `length` tokens, or to none where that cannot be done. The tokens that are left. */
+  /** Shortens the sequence to `length` tokens, or to none if that is impossible. Returns the tokens that are left. */
   async keep(slot: Slot<SavedState>, length: number): Promise<number> {
     if (length === slot.tokens.length) return length
     const kept = length > 0 && (await this.#shorten(slot, length))
@@ -56,15 +56,15 @@ export class SequenceMemory {
     return this.#checkpoints.take(slot, this.#slots)
   }
 
-  /** Takes back what an interrupted call has left behind the sequence's tokens: `most` tokens at most. */
+  /** Removes the tokens that an interrupted call may have appended, at most `most`. */
   takeBack(slot: Slot<SavedState>, most: number): void {
     const { native, needsCheckpoints } = this.#options
     const { length } = slot.tokens
-    // A recurrent state cannot go back: parts of it have moved on.
+    // A recurrent state cannot be rolled back.
     if (length === 0 || needsCheckpoints || !native.cut(slot.id, length, length + most)) this.forget(slot)
   }
 
-  /** Empties a sequence whose content is no longer certain. */
+  /** Empties a sequence whose content is uncertain. */
   forget(slot: Slot<SavedState>): void {
     this.#options.native.clear(slot.id)
     slot.tokens.length = 0
@@ -76,7 +76,7 @@ export class SequenceMemory {
     for (const slot of this.#slots) if (slot.tokens.length > 0) this.forget(slot)
   }
 
-  /** Gives the checkpoints back. */
+  /** Frees the checkpoints. */
   close(): void {
     this.#checkpoints.clear(this.#slots)
   }

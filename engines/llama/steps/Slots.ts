@@ -1,8 +1,8 @@
-// The sequences of a context and what their memory still holds: which tokens, and, for models whose memory cannot
-// be rolled back, at which lengths a checkpoint was kept. Decides which free sequence serves a prompt and how much
-// of it need not be computed again. Called by StepLoop. Pure: carrying the decision out is Native's work.
+// The sequences of a context and what their memory holds: which tokens, and, for models whose memory cannot be rolled
+// back, the lengths of the checkpoints. Chooses the free sequence for a prompt and how much of it can be reused. Pure;
+// SequenceMemory applies the choice.
 
-/** A saved state of one sequence; the native part is opaque here. */
+/** A saved state of one sequence. `Saved` is the native part. */
 export interface Checkpoint<Saved> {
   /** Tokens in the sequence when it was taken. */
   readonly length: number
@@ -14,7 +14,7 @@ export interface Slot<Saved> {
   readonly id: number
   /** Tokens whose state is in the sequence, in order. */
   tokens: Array<number>
-  /** Ascending by length. Empty where the memory can be cut anywhere. */
+  /** Ascending by length. Empty if the memory can be cut at any token. */
   checkpoints: Array<Checkpoint<Saved>>
   busy: boolean
   /** Larger is more recent; 0 is never. */
@@ -32,9 +32,9 @@ const commonPrefix = (a: ReadonlyArray<number>, b: ReadonlyArray<number>): numbe
 }
 
 /**
- * Tokens that a prompt always computes anew: one for the logits to start from, and one more so that the last
- * evaluation has two rows like that of a cold prompt. ggml rounds a one-row product of float weights differently,
- * and a warm sequence has to give the cold one's text.
+ * Tokens that are always computed for a prompt: one for the logits to start from, and one more so that the last
+ * evaluation has two rows, as for a cold prompt. ggml rounds a one-row product of float weights differently,
+ * and a reused sequence has to produce the same text as a cold one.
  */
 const alwaysEvaluated = 2
 
@@ -50,15 +50,15 @@ export const reusable = (
 }
 
 /**
- * A guess: a token that the most recently used sequence would lose counts half of one that is gained, because most
- * conversations do go on; it counts less the longer the sequence lay idle, nothing for the oldest.
+ * A token that the most recently used sequence would lose counts half of one that is gained, because most
+ * conversations continue. It counts less the longer the sequence was idle, and nothing for the oldest. A guess.
  */
 const lossWeight = 0.5
 
 /**
- * The free slot to serve `prompt`, and how much of its state stays. `undefined` when all are busy.
+ * The free slot for `prompt`, and how many of its tokens stay. Undefined if all are busy.
  *
- * Ties go to the lowest id: llama.cpp evaluates neighbouring sequences in one pass and splits the batch at gaps
+ * With equal scores the lowest id wins: llama.cpp evaluates neighbouring sequences in one pass and splits the batch at gaps
  * (4 sequences side by side decoded 1.3 to 1.8 times as fast as 4 with gaps: tiny models, one thread, 2026-11).
  */
 export const chooseSlot = <Saved>(

@@ -1,9 +1,8 @@
-// Continuous batching: one native call after the other, each for one prompt or for a token of several replies, until no
-// job is left. Called by LlamaGguf, which owns the fibers; here is the one place where the native context is used, so
-// that its calls never overlap. Which call comes next is decided in StepPlan. Knows no request, no template and no HTTP.
+// Continuous batching: runs native calls in sequence, each for one prompt or for one token of several replies, until no
+// job is left. Only this file uses the native context, so its calls never overlap. StepPlan decides the next call.
 //
-// A step is one call, one draw for each sequence that has a next token, and one `push` a token. Cancels, pauses and new
-// jobs take effect between steps.
+// A step is one call, one sampled token for each sequence that is due, and one `push` for each token. Cancels, pauses and
+// new jobs take effect between steps.
 import * as Exit from "effect/Exit"
 import { EngineError, type GenerateEnd } from "../../protocol/Engine.ts"
 import { type BatchItem, Interrupted, type NativeContext } from "../native/Native.ts"
@@ -15,7 +14,7 @@ import { type StepCosts, StepPlan, type Work } from "./StepPlan.ts"
 export interface StepLoopOptions extends SequenceMemoryOptions {
   readonly vocabulary: Vocabulary
   readonly costs: StepCosts
-  /** Of the time, for prompts beside running replies: see PromptPace. */
+  /** Share of the time for prompts beside running replies, see PromptPace. */
   readonly promptShare: number
 }
 
@@ -37,10 +36,10 @@ export class StepLoop {
   readonly #vocabulary: Vocabulary
   readonly #memory: SequenceMemory
   readonly #plan: StepPlan
-  /** Jobs that take part in the steps. Bounded by the slots. */
+  /** Jobs that take part in the steps, at most one for each slot. */
   readonly #running = new Set<Job>()
   #driver: Promise<void> | undefined
-  /** Jobs of the native call under way. */
+  /** Jobs of the running native call. */
   #evaluating: ReadonlyArray<Job> = []
   #stepEnded: PromiseWithResolvers<void> | undefined
   #order = 0
@@ -58,17 +57,17 @@ export class StepLoop {
     this.#memory.lean(on)
   }
 
-  /** Empties all sequences; no job may be open. Later prompts find nothing of earlier ones. */
+  /** Empties all sequences, so that later prompts reuse nothing. No job may be open. */
   empty(): void {
     this.#memory.empty()
   }
 
-  /** Not more jobs at a time than slots: the caller's semaphore. */
+  /** Admits a job. The caller's semaphore admits at most as many jobs as slots. */
   open(terms: JobTerms): Job {
     return new Job(this.#order++, terms)
   }
 
-  /** Takes the job along until it ends or its reader falls behind; `report` hears of it once. */
+  /** Runs the job until it ends or its reader falls behind; then `report` is called once. */
   run(job: Job, report: (exit: Exit.Exit<Outcome, EngineError>) => void): void {
     if (this.#closed) {
       report(Exit.interrupt())
@@ -79,7 +78,7 @@ export class StepLoop {
     this.#driver ??= this.#drive()
   }
 
-  /** Resolves when the job's sequence is free again: at once, or at the end of the step under way. */
+  /** Resolves when the job's sequence is free: at once, or at the end of the running step. */
   async release(job: Job): Promise<void> {
     job.abandon()
     this.#running.delete(job)
@@ -92,7 +91,7 @@ export class StepLoop {
     job.slot = undefined
   }
 
-  /** Ends every job as interrupted and resolves when the native context is no longer in use. */
+  /** Ends every job as interrupted. Resolves when the native context is no longer in use. */
   async close(): Promise<void> {
     this.#closed = true
     for (const job of this.#running) job.report(Exit.interrupt())
@@ -108,18 +107,18 @@ export class StepLoop {
       try {
         await this.#step()
       } catch (defect) {
-        // An outlet that throws, or a sequence that cannot be cleared: every job has to end.
+        // E.g. an outlet threw, or a sequence cannot be cleared: every job has to end.
         for (const job of this.#running) this.#leave(job, Exit.die(defect))
       }
       this.#stepEnded.resolve()
       this.#stepEnded = undefined
-      // What waited for the end of the step goes first: a released job must not be in the next one.
+      // Let continuations of this step run first: a job that they release must not be in the next step.
       await Promise.resolve()
     }
     this.#driver = undefined
   }
 
-  /** One native call and what follows from it. */
+  /** One native call and the sampling and delivery that follow it. */
   async #step(): Promise<void> {
     for (const job of this.#running) if (job.slot === undefined) await this.#admit(job)
     const step = this.#plan.next(this.#works())
@@ -146,7 +145,7 @@ export class StepLoop {
     if (step.kind === "replies") this.#plan.observe(step, performance.now() - started)
   }
 
-  /** Finds the job's sequence, brings it to the part it shares with the prompt, and announces the start. */
+  /** Finds a sequence for the job, cuts it to the part shared with the prompt, and calls `started`. */
   async #admit(job: Job): Promise<void> {
     const { prompt, out } = job.terms
     const chosen = this.#memory.take(prompt)
@@ -189,9 +188,9 @@ export class StepLoop {
   }
 
   /**
-   * One draw for each job whose pending tokens are all evaluated, then all of them delivered together, so that one
-   * message carries all tokens of the call. Draws may overlap because the rows of a call of replies, and the only row of a
-   * prompt, lie in the order of the batch: otherwise the first draw would sort them, without a lock.
+   * Samples one token for each job whose pending tokens are all evaluated, then delivers all of them together, so that one
+   * message carries all tokens of the call. Sampling may overlap because the rows of a call of replies, and the only row of a
+   * prompt, lie in the order of the batch: otherwise the first call would sort them, without a lock.
    */
   async #draw(jobs: ReadonlyArray<Job>, rows: ReadonlyArray<number>): Promise<void> {
     const drawn = await Promise.all(
@@ -203,7 +202,7 @@ export class StepLoop {
     }
   }
 
-  /** A token, or none where drawing failed and the job with it. */
+  /** The sampled token; undefined if sampling failed, which fails the job. */
   async #drawOne(job: Job, row: number): Promise<number | undefined> {
     try {
       const token = await job.sampler!.sample(row)
@@ -236,7 +235,7 @@ export class StepLoop {
     job.report(exit)
   }
 
-  /** What the sequence holds is no longer certain, so nothing of it may be used again. */
+  /** Fails the job. The content of its sequence is uncertain, so it is not reused. */
   #fail(job: Job, cause: unknown): void {
     if (job.slot !== undefined) this.#memory.forget(job.slot)
     this.#leave(job, Exit.fail(failed(cause)))

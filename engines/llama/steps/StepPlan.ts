@@ -1,9 +1,8 @@
-// What the next native call evaluates, so that prompts and running replies share the model: rounds of a call with
-// tokens of a prompt, or of several short ones, then calls in which every running reply gets a token. Called by StepLoop before each call. Pure;
-// knows numbers only.
+// Decides what the next native call evaluates, so that prompts and running replies share the model. A round is a call with
+// tokens of a prompt (or several calls, for short prompts), then calls in which every running reply gets one token. Pure.
 //
 // A call never mixes a prompt with replies or with another prompt. llama.cpp evaluates a batch in passes in which every
-// sequence has the same number of tokens, so a mixed call takes as long as its parts, and the replies wait for all.
+// sequence has the same number of tokens, so a mixed call takes as long as its parts, and the replies would wait for all.
 import type { CostCurve } from "./CostCurve.ts"
 import { evenTake, PromptPace } from "./PromptPace.ts"
 import { groupsMs, replyGroups } from "./ReplyGroups.ts"
@@ -18,20 +17,20 @@ export interface Work {
   readonly order: number
   /** Tokens waiting to be evaluated; 1 for a running reply. */
   readonly pending: number
-  /** A reply under way, as opposed to a prompt. */
+  /** True for a reply that has begun, false for a prompt. */
   readonly replying: boolean
-  /** Of a reply: prompts of a lower admission order were already waiting when it began. */
+  /** For a reply: prompts of a lower admission order were already waiting when it began. */
   readonly beganBefore: number
-  /** A prompt stops after this many tokens at the latest, so that a checkpoint can be taken there. */
+  /** Most tokens of a prompt to evaluate now, so that a checkpoint can be taken there. */
   readonly pauseAfter: number | undefined
 }
 
-/** One native call: some tokens of one prompt, or one token of each of these replies, ids ascending. */
+/** One native call: tokens of one prompt, or one token for each of these replies, ids ascending. */
 export type Step =
   | { readonly kind: "prompt"; readonly id: number; readonly take: number }
   | { readonly kind: "replies"; readonly ids: ReadonlyArray<number> }
 
-/** What a native call takes: by the tokens of a prompt, and by the number of replies, their draws included. */
+/** Duration of a native call: by prompt tokens, and by the number of replies, sampling included. */
 export interface StepCosts {
   readonly prompt: CostCurve
   readonly replies: CostCurve
@@ -40,9 +39,9 @@ export interface StepCosts {
 export class StepPlan {
   readonly #costs: StepCosts
   readonly #pace: PromptPace
-  /** Groups of the round under way that did not have their call yet. */
+  /** Groups of the present round that still wait for their call. */
   #groups: ReadonlyArray<ReadonlyArray<number>> = []
-  /** While prompts have their part of a round: the size of their calls and the time that is left. */
+  /** During the prompts' part of a round: the size of their calls and the milliseconds left. */
   #share: { readonly size: number; readonly leftMs: number } | undefined
   #promptCalls = 0
 
@@ -52,7 +51,7 @@ export class StepPlan {
     this.#pace = new PromptPace({ share: options.share, costs: options.costs.prompt })
   }
 
-  /** `undefined` where there is no work. */
+  /** The next call; undefined if there is no work. */
   next(works: ReadonlyArray<Work>): Step | undefined {
     const replying = works.filter((work) => work.replying)
     const replies = idsOf(replying)
@@ -71,7 +70,7 @@ export class StepPlan {
     return first === undefined ? undefined : { kind: "replies", ids: first }
   }
 
-  /** The call took this long. For replies with drawing and delivering their tokens, for a prompt without. */
+  /** Records a call's duration. For replies it includes sampling and delivery, for a prompt it does not. */
   observe(step: Step, elapsedMs: number): void {
     if (step.kind === "prompt") this.#costs.prompt.observe(step.take, elapsedMs)
     else this.#costs.replies.observe(step.ids.length, elapsedMs)
@@ -82,7 +81,7 @@ export class StepPlan {
     return prompts.length === 0 ? undefined : this.#promptStep(this.#firstOf(prompts), this.#pace.nextAlone())
   }
 
-  /** The first call of a round in any case, and further ones of short prompts as long as they fit into its time. */
+  /** The first call of a round, and further calls of short prompts while they fit into the round's time. */
   #promptBeside(prompts: ReadonlyArray<Work>, replies: ReadonlyArray<Work>): Step | undefined {
     const begun = this.#share
     this.#share = undefined
@@ -95,7 +94,7 @@ export class StepPlan {
     return step
   }
 
-  /** The prompt with the fewest tokens left, and now and then the oldest. */
+  /** The prompt with the fewest tokens left; every few calls the oldest. */
   #firstOf(prompts: ReadonlyArray<Work>): Work {
     const oldestFirst = this.#promptCalls++ % oldestFirstEvery === 0
     return prompts.reduce((first, other) => {
@@ -106,7 +105,7 @@ export class StepPlan {
 
   #promptStep({ id, pending, pauseAfter }: Work, size: number): Extract<Step, { kind: "prompt" }> {
     let take = Math.min(evenTake(pending, size), pauseAfter ?? pending, this.#costs.prompt.largest)
-    // A last call of one token would be rounded differently (see Slots.alwaysEvaluated).
+    // Avoid a last call of one token: it would be rounded differently (see Slots.alwaysEvaluated).
     if (pending - take === 1 && take > 2) take--
     return { kind: "prompt", id, take }
   }
@@ -120,11 +119,11 @@ export class StepPlan {
   }
 }
 
-/** Ascending: only neighbouring sequences share a pass. */
+/** Ascending, because only neighbouring sequences share a pass. */
 const idsOf = (works: ReadonlyArray<Work>): ReadonlyArray<number> =>
   works.map(({ id }) => id).sort((a, b) => a - b)
 
-/** Whether all of these prompts were waiting already when the first of the replies began. */
+/** True if all of these prompts already waited when the first of the replies began. */
 const isBurst = (prompts: ReadonlyArray<Work>, replies: ReadonlyArray<Work>): boolean => {
   const began = replies.reduce((first, { beganBefore }) => Math.min(first, beganBefore), Infinity)
   return prompts.every(({ order }) => order < began)

@@ -1,8 +1,8 @@
-// How many CPU threads a step of the text engine uses: measured with the model's own steps when it loads, by the size of
-// the step, and never more than the node allows while other models work. Called by Model; the step loop does not know.
+// How many CPU threads a step of the text engine uses: measured with the model's own steps at its load, by the size of
+// the step, and at most what the node allows while other models compute.
 //
-// llama.cpp's threads wait for each other actively, several hundred times a step. A thread whose core another process
-// has taken stops all of them, so the number is lowered before the next step when another model begins to work.
+// llama.cpp's threads wait for each other by spinning, several hundred times a step. If another process takes one thread's
+// core, all threads stall, so the number is lowered before the next step when another model begins to compute.
 import { pickThreads, type Sample } from "#domain/threads/PickThreads.ts"
 import {
   fixedThreads,
@@ -16,7 +16,7 @@ import type { BatchItem, NativeContext } from "../native/Native.ts"
 /** Tokens of the measured steps: one reply, several replies, a prompt. */
 const stepTokens: ReadonlyArray<number> = [1, 8, 32]
 
-/** Time for all measured steps, about, milliseconds. */
+/** Milliseconds for all measured steps, approximately. */
 const budgetMs = 1_000
 
 const batchOf = (tokens: number, slots: number): ReadonlyArray<BatchItem> =>
@@ -29,10 +29,10 @@ const batchOf = (tokens: number, slots: number): ReadonlyArray<BatchItem> =>
       }))
     : [{ sequenceId: 0, position: 0, tokens: Array.from({ length: tokens }, (_, at) => at), logits: true }]
 
-/** Thrown into a measurement that a request interrupts. */
+/** Ends a measurement when a request arrives. */
 class Wanted extends Error {}
 
-/** Runs steps of the model itself; they leave nothing in its sequences. */
+/** Runs steps of the model itself and clears its sequences afterwards. */
 const measure = (
   native: NativeContext,
   trial: ThreadTrial,
@@ -57,16 +57,16 @@ const measure = (
 export interface SteppedContext {
   readonly native: NativeContext
   readonly threads: EngineThreads
-  /** Whether the machine was too busy to measure. */
+  /** True if the machine was too busy for a measurement. */
   readonly isUnsure: () => boolean
   /**
-   * Measures again. No sequence may hold anything, and no other step may run; a step after `isWanted` says so it gives up
-   * and leaves the choice as it is.
+   * Measures again. All sequences must be empty, and no other step may run. Once `isWanted` returns true it stops after
+   * the running step and keeps the previous choice.
    */
   readonly measureAgain: (isWanted: () => boolean) => Promise<void>
 }
 
-/** The context with the right number of threads set before each step. `slots`: its sequences. */
+/** The context with the best number of threads set before each step. `slots`: its sequences. */
 export const stepThreads = async (
   native: NativeContext,
   spec: EngineSpec,
@@ -96,7 +96,7 @@ export const stepThreads = async (
         listener = told
       },
       limit: (threads) => {
-        // A number in the catalog is the operator's: it stands.
+        // A number in the catalog is the operator's choice and is kept.
         if (choice.source !== "catalog") most = threads
       },
     },
