@@ -1,10 +1,10 @@
-// Chinese characters by the keys that type them, as the multilingual Chatterbox was taught them: 好 → [cj_v][cj_n]
+// Chinese characters spelled by their Cangjie keys, as the multilingual Chatterbox expects: 好 → [cj_v][cj_n]
 // [cj_d][cj_.]. Pure; the table is the published `Cangjie5_TC.json`, a list of "character<TAB>keys".
 import * as Schema from "effect/Schema"
 
 export const CangjieTable = Schema.Array(Schema.String)
 
-/** Several characters may share their keys; all but the first get a number behind them. */
+/** Several characters may share their keys; all but the first get a number at the end. */
 export const cangjie = (table: ReadonlyArray<string>): ((text: string) => string) => {
   const keysOf = new Map<string, string>()
   const sharing = new Map<string, number>()

@@ -1,5 +1,5 @@
-// The four published graphs of Chatterbox: a clip → a voice, tokens → embeddings, embeddings → the next speech token's
-// logits, speech tokens → a waveform. Called by SpeechTokens and the adapter; checks names, types and shapes at load.
+// The four published graphs of Chatterbox: a clip → a voice, tokens → embeddings, embeddings → logits of the next speech
+// token, speech tokens → a waveform. Names, types and shapes are checked at load.
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { Tensor } from "onnxruntime-node"
@@ -8,11 +8,11 @@ import { loadFailed } from "../shared/files/EngineSpecFiles.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import * as Tensors from "../shared/onnx/Tensors.ts"
 
-/** What the speech encoder makes of a reference clip. */
+/** The speech encoder's result for a reference clip. */
 export interface ClonedVoice {
-  /** f32 [n, width]: goes in front of the text. */
+  /** f32 [n, width]: put in front of the text. */
   readonly features: Float32Array
-  /** Speech tokens of the clip itself: the waveform decoder starts from them. */
+  /** Speech tokens of the clip; the waveform decoder starts from them. */
   readonly promptTokens: ReadonlyArray<number>
   readonly embeddings: Tensor
   readonly speakerFeatures: Tensor
@@ -24,7 +24,7 @@ export interface LanguageModelState {
 }
 
 export interface ChatterboxGraphs {
-  /** Of an embedding. */
+  /** Size of an embedding. */
   readonly width: number
   /** `clip` f32 mono at 24 kHz. */
   readonly voice: (clip: Float32Array) => Effect.Effect<ClonedVoice, EngineError>
@@ -33,7 +33,7 @@ export interface ChatterboxGraphs {
     ids: ReadonlyArray<number>,
     positions: ReadonlyArray<number>,
   ) => Effect.Effect<Float32Array, EngineError>
-  /** A cache of nothing, for `rows` sequences. */
+  /** An empty cache for `rows` sequences. */
   readonly empty: (rows: number) => LanguageModelState
   /** Embeddings f32 [rows, n, width] → logits of the last position of each row, and the cache after them. */
   readonly step: (
@@ -58,7 +58,7 @@ export interface GraphFiles {
 }
 
 export interface GraphOptions extends OnnxSession.OnnxOptions {
-  /** How much feeling is put on, 0 to 1. */
+  /** Strength of emotion, 0 to 1. */
   readonly exaggeration: number
 }
 
@@ -66,7 +66,7 @@ const PAST = /^past_key_values\.\d+\.(?:key|value)$/
 
 const failed = (detail: string): EngineError => new EngineError({ reason: "Failed", field: "", detail })
 
-/** Real numbers in the type that an input declares. */
+/** Numbers in the element type that an input declares. */
 const feed = (info: OnnxSession.TensorInfo, values: Float32Array, dims: ReadonlyArray<number>): Tensor => {
   const tensor = Tensors.numeric(info.type, values, dims)
   if (tensor === undefined) throw new TypeError(`input ${info.name} is ${info.type}`)
@@ -161,7 +161,7 @@ export const openGraphs = (
           const logits = outputs.logits!
           const all = Tensors.toFloat32(logits)
           const vocabulary = logits.dims.at(-1)!
-          // Exports may return all positions or the last one only.
+          // Exports return the logits of all positions or of the last one only.
           const perRow = all.length / rows
           const past = Object.fromEntries(caches.map(({ info, present }) => [info.name, outputs[present]!]))
           return {

@@ -1,11 +1,11 @@
 // The adapter `chatterbox-onnx`: the published multilingual Chatterbox (four graphs and a tokenizer) as a cloning
 // speech engine. The transcript of a clip is accepted and not needed.
 // Roles in `files`: `speechEncoder`, `embedTokens`, `languageModel`, `conditionalDecoder`, `tokenizer`, `tokenizerConfig`,
-// `defaultVoice` (a WAV file), and for Chinese `cangjie` (Cangjie5_TC.json). Japanese is spoken where it is written in
-// kana: the model was taught readings, and there is no dictionary of kanji here.
+// `defaultVoice` (a WAV file), and for Chinese `cangjie` (Cangjie5_TC.json). Japanese has to be written in kana:
+// the model was trained on readings, and there is no dictionary of kanji here.
 //
-// The same text, voice and language give the same bytes: the likeliest token is taken each time, and graphs that draw
-// random numbers are refused unless the catalog says `repeatable: false`.
+// The same text, voice and language give the same bytes: always the most probable token is taken, and graphs that draw
+// random numbers are refused unless the catalog sets `repeatable: false`.
 import { readFile } from "node:fs/promises"
 import { Tokenizer } from "@huggingface/tokenizers"
 import * as Effect from "effect/Effect"
@@ -34,15 +34,15 @@ import { CangjieTable, cangjie } from "./Cangjie.ts"
 import { type ClonedVoice, openGraphs } from "./ChatterboxGraphs.ts"
 import { chatterboxPieces, LANGUAGES, taggedText } from "./ChatterboxText.ts"
 import { ChatterboxOptions } from "./Options.ts"
-import { type InTurn, speechTokens, TOKEN } from "./SpeechTokens.ts"
+import { speechTokens, TOKEN, type WhenDue } from "./SpeechTokens.ts"
 
 const RATE_HZ = 24_000
 const DEFAULT_VOICE = "default"
 
-/** 25 tokens are a second of speech, which is some 15 characters; three times that, and never more than 40 s. */
+/** 25 tokens are a second of speech, about 15 characters. The limit is three times that, and at most 40 s. */
 const maxTokens = (piece: string): number => Math.min(1_000, 25 + 5 * piece.length)
 
-/** Quiet tokens at the end, as published: the decoder cuts the last sound without them. */
+/** Silent tokens at the end, as published: the decoder cuts the last sound without them. */
 const TRAILING_SILENCE = [TOKEN.silence, TOKEN.silence, TOKEN.silence]
 
 const ROLES = ["speechEncoder", "embedTokens", "languageModel", "conditionalDecoder"] as const
@@ -66,7 +66,7 @@ const readTokenizer = Effect.fnUntraced(function* (spec: EngineSpec) {
   })
 })
 
-/** Characters of Chinese, where the catalog names the table. */
+/** The table of Chinese characters, if the catalog names it. */
 const readGlyphs = Effect.fnUntraced(function* (spec: EngineSpec) {
   if (spec.files.cangjie === undefined) return undefined
   const table = yield* Schema.decodeUnknownEffect(CangjieTable)(yield* readJsonFile(spec, "cangjie")).pipe(
@@ -105,8 +105,8 @@ const acquire = (spec: EngineSpec) =>
     const calls = new DeadlineQueue()
     const languages = LANGUAGES.filter((code) => code !== "zh" || glyphs !== undefined)
 
-    /** Checked before the reply begins; heard, which is a native call, in its turn. */
-    const heard = (
+    /** The clip is checked before the reply begins; encoding it is a native call and waits for its deadline. */
+    const encoded = (
       clip: Int16Array,
       rateHz: number,
     ): Effect.Effect<Effect.Effect<ClonedVoice, EngineError>, EngineError> => {
@@ -116,32 +116,32 @@ const acquire = (spec: EngineSpec) =>
         Effect.suspend(() => graphs.voice(encoderAudio(checked.speech, checked.rateHz, RATE_HZ))),
       )
     }
-    const preset = yield* Effect.flatten(heard(defaultClip.clip, defaultClip.rateHz)).pipe(
+    const preset = yield* Effect.flatten(encoded(defaultClip.clip, defaultClip.rateHz)).pipe(
       Effect.mapError((error) => loadFailed("defaultVoice", error.detail)),
     )
     const voiceOf = ({ voice }: SynthesizeRequest) => {
-      if (!("preset" in voice)) return heard(voice.clip, voice.rateHz)
+      if (!("preset" in voice)) return encoded(voice.clip, voice.rateHz)
       return voice.preset === DEFAULT_VOICE
         ? Effect.succeed(Effect.succeed(preset))
         : Effect.fail(invalidInput("voice", `must be "${DEFAULT_VOICE}" or a reference clip`))
     }
 
-    /** Speech tokens and their waveform, s16; undefined when the model returned NaN, empty when it said nothing. */
+    /** Speech tokens and their waveform, s16; undefined if the model returned NaN, empty if it produced no speech. */
     const speak = Effect.fnUntraced(function* (
       piece: string,
       language: string,
       voice: ClonedVoice,
-      inTurn: InTurn,
+      whenDue: WhenDue,
     ) {
       const { ids } = tokenizer.encode(taggedText(piece, language, glyphs))
       const limits = { ...options, maxTokens: maxTokens(piece) }
-      const tokens = yield* speechTokens(graphs, voice, ids, limits, inTurn)
+      const tokens = yield* speechTokens(graphs, voice, ids, limits, whenDue)
       if (tokens === undefined) return undefined
       if (tokens.length === 0) return new Int16Array(0)
       const all = [...voice.promptTokens, ...tokens, ...TRAILING_SILENCE]
-      return toPcm(yield* inTurn(graphs.waveform(all, voice)), RATE_HZ)
+      return toPcm(yield* whenDue(graphs.waveform(all, voice)), RATE_HZ)
     })
-    // Once to nobody: a graph that does not fit the others fails now, and what speech costs is known from the start.
+    // Synthesises once without output: graphs that do not fit together fail at load, and the cost of speech is measured.
     const beganMs = yield* monotonicMs
     const warm = yield* speak("One, two, three.", "en", preset, (work) => work)
     if (warm === undefined) return yield* loadFailed("languageModel", "returned NaN")
@@ -165,16 +165,16 @@ const acquire = (spec: EngineSpec) =>
           if (!languages.includes(language)) {
             return yield* invalidInput("language", `must be one of ${languages.join(", ")}`)
           }
-          const hear = yield* voiceOf(request)
+          const encoding = yield* voiceOf(request)
           const pieces = chatterboxPieces(text)
           let piece = pieces.next()
           if (piece.done === true) return yield* invalidInput("input", "has nothing that can be pronounced")
           out.started({ pieces: 1 })
           const playout = yield* Playout.make({ calls, rateHz: RATE_HZ, priority: priorityOf(request) }, out)
-          const voice = yield* playout.inTurn(hear)
+          const voice = yield* playout.whenDue(encoding)
           while (piece.done !== true) {
             yield* playout.wanted
-            const pcm = yield* speak(piece.value, language, voice, (work) => playout.inTurn(work))
+            const pcm = yield* speak(piece.value, language, voice, (work) => playout.whenDue(work))
             if (pcm === undefined) return yield* notNumbers
             yield* playout.give(pcm)
             piece = pieces.next()

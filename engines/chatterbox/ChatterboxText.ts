@@ -1,12 +1,12 @@
-// A request's text as the multilingual Chatterbox reads it: pieces of one sentence each, lower case, tagged with the
-// language. Pure; called by the adapter. There are no phonemes in between: the model learned letters.
+// A request's text as input of the multilingual Chatterbox: pieces of one sentence each, lower case, tagged with the
+// language. No phonemes: the model was trained on letters. Pure.
 import { cleanText } from "../shared/text/CleanText.ts"
 import { sentences } from "../shared/text/Sentences.ts"
 
-/** The specification's ten; the published model knows more. */
+/** The ten languages of cloned speech (protocol 8.7); the published model knows more. */
 export const LANGUAGES = ["en", "fr", "de", "es", "it", "pt", "pl", "ja", "ar", "zh"]
 
-/** Marks that the model's own text clean-up replaces, as its published front end does. */
+/** Marks that the model's published front end replaces. */
 const MARKS: ReadonlyArray<readonly [RegExp, string]> = [
   [/\.\.\.|…/g, ", "],
   [/[:;]/g, ","],
@@ -21,7 +21,7 @@ const MARKS: ReadonlyArray<readonly [RegExp, string]> = [
 const ENDED = /[.!?,\-、，。？！]$/u
 const HAS_SOUND = /[\p{L}\p{N}]/u
 
-/** The first piece ends at its first clause mark, if that is not too soon: the sooner it ends, the sooner there is sound. */
+/** Least length of the first piece, which ends at its first clause mark after it: the sooner it ends, the sooner audio starts. */
 const FIRST_MIN_CHARACTERS = 12
 const CLAUSE = /[,;:—]\s/g
 
@@ -32,7 +32,7 @@ const firstCut = (sentence: string): number => {
   return sentence.length
 }
 
-/** Sentences of at most 400 characters, the first of them cut short; nothing without a letter or a digit. */
+/** Sentences of at most 400 characters, the first one cut short. Pieces without a letter or a digit are dropped. */
 export function* chatterboxPieces(text: string): Generator<string> {
   let first = true
   for (const sentence of sentences(cleanText(text))) {
@@ -45,7 +45,7 @@ export function* chatterboxPieces(text: string): Generator<string> {
   }
 }
 
-/** A piece as the tokenizer takes it: `[de]guten[SPACE]tag.` `glyphs` spells what has no letters (Chinese). */
+/** A piece as the tokenizer expects it: `[de]guten[SPACE]tag.` `glyphs` replaces Chinese characters. */
 export const taggedText = (
   piece: string,
   language: string,

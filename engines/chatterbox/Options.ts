@@ -1,5 +1,5 @@
-// The options of the `chatterbox-onnx` adapter in a catalog entry. Decoded at a load; the gateway checks catalogs with the same schema,
-// so nothing native is imported here.
+// The options of the `chatterbox-onnx` adapter in a catalog entry. Decoded at a load. The gateway checks catalogs with
+// the same schema, so nothing native is imported here.
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { executionProvider } from "../shared/onnx/ExecutionProvider.ts"
@@ -15,10 +15,10 @@ export const ChatterboxOptions = Schema.Struct({
   slots: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })).pipe(
     Schema.withDecodingDefaultTypeKey(Effect.succeed(4)),
   ),
-  /** The published defaults: of the reference implementation (exaggeration, guidance) and of the ONNX example. */
+  /** Defaults as published: exaggeration and guidance by the reference implementation, the penalty by the ONNX example. */
   exaggeration: between(0, 2, 0.5),
   guidance: between(0, 3, 0.5),
   repetitionPenalty: between(1, 5, 1.2),
-  /** Whether equal requests must give equal bytes. */
+  /** True if equal requests must give equal bytes. */
   repeatable: Schema.Boolean.pipe(Schema.withDecodingDefaultTypeKey(Effect.succeed(true))),
 })

@@ -1,10 +1,10 @@
-// Text tokens → speech tokens, one native step at a time, the likeliest token each time: the same text and voice give
-// the same tokens. Called by the adapter for each piece; what a step waits for is the caller's business.
+// Text tokens → speech tokens, one native step at a time, always the most probable token: the same text and voice give
+// the same tokens. The caller schedules the steps.
 import * as Effect from "effect/Effect"
 import type { EngineError } from "../protocol/Engine.ts"
 import type { ChatterboxGraphs, ClonedVoice } from "./ChatterboxGraphs.ts"
 
-/** Control tokens of the published model. Speech tokens lie below the first of them. */
+/** Control tokens of the published model. All speech tokens are smaller. */
 export const TOKEN = {
   startSpeech: 6561,
   stopSpeech: 6562,
@@ -15,29 +15,29 @@ export const TOKEN = {
 } as const
 
 export interface TokenOptions {
-  /** Classifier-free guidance: how far the text pushes the choice; 0 runs one sequence instead of two. */
+  /** Classifier-free guidance: strength of the text's influence; 0 runs one sequence instead of two. */
   readonly guidance: number
-  /** Above 1, tokens that were said already become less likely. */
+  /** Above 1, tokens that were already produced become less likely. */
   readonly repetitionPenalty: number
   readonly maxTokens: number
 }
 
-/** Runs one native call; the caller puts it into its turn. */
-export type InTurn = <A>(work: Effect.Effect<A, EngineError>) => Effect.Effect<A, EngineError>
+/** Runs one native call once the request's deadline is the earliest. */
+export type WhenDue = <A>(work: Effect.Effect<A, EngineError>) => Effect.Effect<A, EngineError>
 
-/** The tokenizer's ids between their control tokens, unless its own template has put them there. */
+/** The tokenizer's ids between their control tokens, unless its own template has added them. */
 export const withControls = (ids: ReadonlyArray<number>): ReadonlyArray<number> =>
   ids.at(-1) === TOKEN.startSpeech
     ? ids
     : [TOKEN.exaggeration, TOKEN.startText, ...ids, TOKEN.stopText, TOKEN.startSpeech, TOKEN.startSpeech]
 
-/** Text is numbered from 0; control tokens of speech stand at 0. */
+/** Positions count from 0; control tokens of speech are at 0. */
 const positionsOf = (ids: ReadonlyArray<number>): ReadonlyArray<number> => {
   let next = 0
   return ids.map((id) => (id >= TOKEN.startSpeech ? 0 : next++))
 }
 
-/** The voice in front of the text, for each row; the second row has no text, so that its choice is nobody's words. */
+/** The voice followed by the text, for each row. The second row, for guidance, has no text. */
 const opening = (
   voice: ClonedVoice,
   ids: ReadonlyArray<number>,
@@ -60,7 +60,7 @@ const opening = (
   return all
 }
 
-/** The likeliest of the speech tokens and the stop token; the first of equals. */
+/** The most probable of the speech tokens and the stop token; the first of equals. */
 export const choose = (
   logits: ReadonlyArray<Float32Array>,
   said: ReadonlySet<number>,
@@ -86,13 +86,13 @@ export const choose = (
   return best
 }
 
-/** Speech tokens of one piece, without control tokens; at most `maxTokens`. Undefined when the model returned NaN. */
+/** Speech tokens of one piece, without control tokens; at most `maxTokens`. Undefined if the model returned NaN. */
 export const speechTokens = (
   graphs: ChatterboxGraphs,
   voice: ClonedVoice,
   textIds: ReadonlyArray<number>,
   options: TokenOptions,
-  inTurn: InTurn,
+  whenDue: WhenDue,
 ): Effect.Effect<ReadonlyArray<number> | undefined, EngineError> =>
   Effect.gen(function* () {
     const rows = options.guidance > 0 ? 2 : 1
@@ -102,7 +102,7 @@ export const speechTokens = (
     const first = Effect.flatMap(graphs.embed(ids, positionsOf(ids)), (embedded) =>
       graphs.step(graphs.empty(rows), rows, opening(voice, ids, embedded, graphs.width, rows)),
     )
-    let { logits, state } = yield* inTurn(first)
+    let { logits, state } = yield* whenDue(first)
     for (;;) {
       const token = choose(logits, said, options)
       if (token < 0) return undefined
@@ -115,6 +115,6 @@ export const speechTokens = (
         for (let row = 0; row < rows; row++) both.set(embedded, row * embedded.length)
         return graphs.step(before, rows, both)
       })
-      ;({ logits, state } = yield* inTurn(next))
+      ;({ logits, state } = yield* whenDue(next))
     }
   })

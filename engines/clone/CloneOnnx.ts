@@ -1,10 +1,10 @@
-// The adapter `style-clone-onnx`: a style encoder in front of a synthesiser of the Kokoro contract. The voice is a
+// The adapter `style-clone-onnx`: a style encoder and a synthesiser with the tensors of Kokoro. The voice is a
 // reference clip, or "default"; the transcript of the clip is accepted and not needed.
 // Roles in `files`: `model`, `tokenizer` (as in kokoro-onnx), `styleEncoder` (graph), `defaultVoice` (voice file).
 //
-// The same text, voice and language give the same bytes, whatever runs beside it and over restarts: both graphs are
-// refused at load if they draw random numbers, a call's threads are fixed by the grant, pieces depend on the text
-// alone, and nothing is remembered between requests.
+// The same text, voice and language give the same bytes, whatever runs beside it and after restarts: both graphs are
+// refused at load if they draw random numbers, a call's threads are fixed at load, pieces depend on the text
+// alone, and no state is kept between requests.
 import * as Effect from "effect/Effect"
 import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import { englishFragments, WARM_UP, warmUp } from "../kokoro/KokoroOnnx.ts"

@@ -1,12 +1,12 @@
-// eSpeak NG with the dictionaries of every language, for what `phonemizer` (English only) cannot read. Loaded once
-// by the cloning adapter; a call blocks its thread for one clause (5 to 30 ms, measured).
-// The package is 25 MB and GPL-3.0; where an operator has left it out, the adapter speaks English only.
+// eSpeak NG with the dictionaries of every language, for languages that `phonemizer` (English only) cannot read.
+// A call blocks its thread for one clause (5 to 30 ms, measured).
+// The package is 25 MB and GPL-3.0. Without it the adapter speaks English only.
 import * as Effect from "effect/Effect"
 import { splitLongWords, withoutLanguageMarks } from "../kokoro/Espeak.ts"
 import { EngineError } from "../protocol/Engine.ts"
 
 export interface EspeakLanguages {
-  /** IPA of one clause. Throws where eSpeak has no such voice: it would go on with the one before. */
+  /** IPA of one clause. Throws if eSpeak lacks the voice: it would silently keep the previous one. */
   readonly phonemes: (clause: string, voice: string) => string
 }
 

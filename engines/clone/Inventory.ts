@@ -1,5 +1,5 @@
-// Sounds of other languages → symbols that a model knows: the nearest English sound where it was trained on English
-// alone, the plain letter where its table merely lacks a variant. Pure; called by the cloning front end.
+// Sounds of other languages → symbols that a model knows: the nearest English sound if it was trained on English
+// only, the plain letter if its table merely lacks a variant. Pure.
 import type { Symbols } from "../shared/speech/Symbols.ts"
 
 /** "table": every symbol of the table was trained. "english": only those of English were. */
@@ -70,7 +70,7 @@ export const inInventory = (ipa: string, symbols: Symbols, training: Training): 
   for (const symbol of ipa.normalize("NFC")) {
     if (known(symbol)) out += symbol
     else if (NEAREST[symbol] !== undefined) out += NEAREST[symbol]
-    // "ä", "õ": a letter with a mark is taken apart, and each part looked up alone.
+    // "ä", "õ": a letter with a diacritic is decomposed, and each part is looked up alone.
     else for (const part of symbol.normalize("NFD")) out += known(part) ? part : (NEAREST[part] ?? "")
   }
   return out

@@ -1,8 +1,7 @@
-// The languages of the cloning model and how each is read: eSpeak's voice and what is special about its IPA.
-// Data and pure functions; called by the cloning front end.
+// The languages of the cloning model: eSpeak's voice for each, and the corrections of its IPA. Data and pure functions.
 
 export interface Language {
-  /** ISO-639-1, the request's word. */
+  /** ISO-639-1, as in the request. */
   readonly code: string
   /** eSpeak NG's voice; undefined for English, which has a front end of its own. */
   readonly voice: string | undefined
@@ -25,9 +24,9 @@ const mandarin = (ipa: string): string =>
 const VOICED: Readonly<Record<string, string>> = { t: "d", p: "b", k: "ɡ", ts: "dz", tɕ: "dʑ", tʂ: "dʐ" }
 
 /**
- * What eSpeak NG makes of them: Latin-script languages are read by full rules and dictionaries. Arabic gets its
- * short vowels only where they are written. Japanese kana are read, kanji are called "Chinese letter". Mandarin is
- * read from its dictionary, tones lost.
+ * What eSpeak NG reads: Latin-script languages by complete rules and dictionaries. Arabic short vowels only if they
+ * are written. Japanese kana; it reads every kanji as "Chinese letter". Mandarin from its dictionary, without
+ * tones.
  */
 export const LANGUAGES: ReadonlyArray<Language> = [
   { code: "en", voice: undefined, tidy: same },
@@ -42,9 +41,9 @@ export const LANGUAGES: ReadonlyArray<Language> = [
   { code: "zh", voice: "cmn", tidy: mandarin },
 ]
 
-/** Signs that eSpeak reads in the language it speaks; everything else without a sound is left out. */
+/** Characters that are removed: all except letters, and signs that eSpeak reads in the language it speaks. */
 const UNSPOKEN = /[^\p{L}\p{M}\p{N}\s';:,.!?—…"()“”%€$£+&@=°-]/gu
 
-/** One sentence of any language but English → what its eSpeak voice reads. Numbers are left to the voice. */
+/** One sentence of any language but English → what its eSpeak voice reads. The voice reads numbers itself. */
 export const foreignText = (sentence: string): string =>
   sentence.replace(UNSPOKEN, " ").replace(/\s+/g, " ").trim()

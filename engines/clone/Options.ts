@@ -1,12 +1,12 @@
-// The options of the `style-clone-onnx` adapter in a catalog entry. Decoded at a load; the gateway checks catalogs with the same schema,
-// so nothing native is imported here.
+// The options of the `style-clone-onnx` adapter in a catalog entry. Decoded at a load. The gateway checks catalogs with
+// the same schema, so nothing native is imported here.
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { SpeechOptions } from "../kokoro/Options.ts"
 
 export const CloneOptions = Schema.Struct({
   ...SpeechOptions.fields,
-  /** Samples a second that the style encoder hears. */
+  /** Sample rate of the style encoder's input, Hz. */
   encoderHz: Schema.Int.check(Schema.isBetween({ minimum: 8000, maximum: 48_000 })).pipe(
     Schema.withDecodingDefaultTypeKey(Effect.succeed(24_000)),
   ),

@@ -1,4 +1,4 @@
-// The graph that hears a voice: reference audio in, one style row out. Called once a cloned request.
+// The style encoder graph: reference audio in, one style row out. Called once for each cloned request.
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { EngineError } from "../protocol/Engine.ts"
@@ -37,7 +37,7 @@ export const open = (
               `${session.file}: a style of ${row.length} values, expected ${STYLE_SIZE}`,
             )
           }
-          // One value that is not a number would make every sample of the reply one.
+          // One NaN here would turn the whole reply into NaN.
           if (!row.every(Number.isFinite)) return yield* failed("Failed", `${session.file}: returned NaN`)
           return row
         }),

@@ -1,8 +1,8 @@
-// The decoder graph of a Cohere Transcribe export in the Hugging Face layout: what is fed and fetched at each call.
-// Called by CohereEngine; every native call goes through the engine's gate, one at a time. It must not know text.
+// The decoder graph of a Cohere Transcribe export in the Hugging Face layout: the inputs and outputs of each call,
+// without text. Every native call goes through the engine's gate, one at a time.
 //
-// Contract: the first call takes the whole prompt with zero-length caches, which is also how the graph knows that it
-// is the first; it yields the encoder keys and values, which stay for the piece. Later calls take one token each.
+// The first call takes the whole prompt with zero-length caches, by which the graph recognises it; it returns the
+// encoder keys and values, which stay for the piece. Later calls take one token each.
 import * as Effect from "effect/Effect"
 import type * as Semaphore from "effect/Semaphore"
 import { Tensor } from "onnxruntime-node"
@@ -13,20 +13,20 @@ import { int64, toFloat32 } from "../shared/onnx/Tensors.ts"
 
 export interface CohereOutput {
   readonly state: DecoderState
-  /** Logits behind the last token fed, [vocabulary]; the caller may change them. */
+  /** Logits after the last token fed, [vocabulary]; the caller may change them. */
   readonly logits: Float32Array
 }
 
 export interface CohereDecoder {
   readonly layers: number
   readonly initial: DecoderState
-  /** `tokens` behind `state`: the whole prompt behind `initial`, then one at a time. */
+  /** Feeds `tokens` after `state`: the whole prompt after `initial`, then one at a time. */
   readonly feed: (
     tokens: ReadonlyArray<number>,
     state: DecoderState,
     hidden: Tensor,
   ) => Effect.Effect<CohereOutput, EngineError>
-  /** Frees a state that `feed` gave and that will not be fed again. */
+  /** Frees a state that `feed` returned and that will not be fed again. */
   readonly release: (state: DecoderState) => void
 }
 
@@ -52,7 +52,7 @@ export const make = Effect.fnUntraced(function* (session: OnnxSession, gate: Sem
   ) {
     const count = tokens.length
     const feeds: Record<string, Tensor> = { ...state.past }
-    // Only what the graph declares.
+    // Only inputs that the graph declares.
     const offer = (name: string, tensor: () => Tensor) => {
       if (session.inputs.has(name)) feeds[name] = tensor()
     }
@@ -66,7 +66,7 @@ export const make = Effect.fnUntraced(function* (session: OnnxSession, gate: Sem
     const first = state.length === 0
     const outputs = yield* gate.withPermit(session.run(feeds, first ? firstOutputs : nextOutputs))
     const values = toFloat32(outputs.logits!)
-    // A graph that keeps the logits of every position ends with the one that matters.
+    // Some graphs return the logits of every position; only the last are used.
     const logits = values.subarray(values.length - outputs.logits!.dims[2]!)
     return { state: cache.advance(state, count, outputs), logits } satisfies CohereOutput
   })

@@ -1,5 +1,5 @@
-// Samples → the encoder output of a Cohere Transcribe export: features and one native call, through the engine's
-// gate. Called by CohereEngine once a piece. The encoder's length is variable: short audio is cheap.
+// Samples → the encoder output of a Cohere Transcribe export: features and one native call through the engine's
+// gate, once a piece. The encoder takes any length, so short audio costs less.
 import * as Effect from "effect/Effect"
 import type * as Semaphore from "effect/Semaphore"
 import { Tensor } from "onnxruntime-node"
@@ -33,7 +33,7 @@ export const make = Effect.fnUntraced(function* (
   return encode
 })
 
-/** 1 for frames that hold audio. */
+/** 1 for frames that contain audio, 0 for padding. */
 const maskOf = (type: Tensor.Type, frames: number, validFrames: number): Tensor => {
   const values = Array.from({ length: frames }, (_, frame) => (frame < validFrames ? 1 : 0))
   return type === "bool"

@@ -1,8 +1,8 @@
 // The transcription engine for Cohere Transcribe weights in the Hugging Face ONNX layout (adapter
-// "cohere-hf-onnx"). Called by the engine process through EngineDescriptor. One call transcribes one piece of at
-// most 35 s, cut at its quietest place when audio follows; the model knows no times, so a piece is one segment.
-// No language detection (English when none is named), no conditioning: a request's hint is accepted and unused, and
-// `previousTokens` only hold a character that is not whole yet.
+// "cohere-hf-onnx"). One call transcribes one piece of at most 35 s, cut at its quietest place if audio follows. The
+// model outputs no timestamps, so a piece is one segment. It detects no language (default English) and has no
+// conditioning: a request's hint is accepted and ignored, and `previousTokens` only hold the bytes of an incomplete
+// character.
 //
 // Roles in the catalog entry: `encoder`, `decoder` and those of CohereModel.
 import * as Effect from "effect/Effect"
@@ -33,7 +33,7 @@ import { type CohereModel, LANGUAGES, readModel } from "./CohereModel.ts"
 import { repeatedTail } from "./LoopGuard.ts"
 import { CohereOptions } from "./Options.ts"
 
-/** A fixed number, so that the same audio always gives the same text. */
+/** Fixed, so that the same audio always gives the same text. */
 const SEED = 0xc0de
 
 interface Loaded {
@@ -43,7 +43,7 @@ interface Loaded {
   readonly maxPositions: number
 }
 
-/** Greedy at temperature 0, else sampled; ends at the end token, at a loop, or when positions run out. */
+/** Greedy at temperature 0, else sampled. Ends at the end token, at a loop, or when the positions run out. */
 const decode = Effect.fnUntraced(function* (
   loaded: Loaded,
   request: TranscribeRequest,
@@ -120,7 +120,7 @@ const transcribe = Effect.fnUntraced(function* (
   return ended
 })
 
-/** Spaces and marks that the model sometimes begins with. */
+/** Spaces and punctuation that the model sometimes begins with. */
 const STRAY_START = /^[\s.,!?]+/u
 
 const acquire = Effect.fnUntraced(function* (

@@ -1,5 +1,4 @@
-// Samples → the features of a Cohere Transcribe encoder. Called by the Cohere engine once a piece; it must not know
-// tokens, requests or ONNX.
+// Samples → the features of a Cohere Transcribe encoder, once a piece. Knows no tokens, requests or ONNX.
 //
 // Source: the published feature extractor: deterministic dither, pre-emphasis, symmetric Hann of 400 centred in an
 // FFT of 512, hop 160, zero padding at both ends, power, 128 Slaney filters to 8 kHz, ln(x + 2^-24), then each mel
@@ -54,7 +53,7 @@ export const make = (options: CohereFeatureOptions): Effect.Effect<CohereFeature
 const symmetricHann = (size: number): Float32Array =>
   Float32Array.from({ length: size }, (_, i) => 0.5 - 0.5 * Math.cos((2 * Math.PI * i) / (size - 1)))
 
-/** Dithered with noise that depends on the number of samples alone, then y[n] = x[n] − p·x[n−1]. */
+/** Adds dither noise that depends only on the number of samples, then y[n] = x[n] − p·x[n−1]. */
 const emphasised = (samples: Float32Array, { dither, preemphasis }: CohereFeatureOptions): Float32Array => {
   const random = seededRandom(samples.length)
   // Box–Muller; 1 − u keeps the logarithm's argument above 0.
@@ -74,7 +73,7 @@ const logMel = (
   const { input, output } = fft.views()
   const values = new Float32Array(frames * melBins)
   const power = new Float32Array(fft.size / 2 + 1)
-  // The window stands in the middle of the FFT frame; the frame is centred on its hop.
+  // The window is in the middle of the FFT frame, which is centred on its hop.
   const margin = (fft.size - window.length) / 2
   for (let frame = 0; frame < frames; frame++) {
     const start = frame * hopSamples - fft.size / 2 + margin
@@ -93,7 +92,7 @@ const logMel = (
   return values
 }
 
-/** In place; frames behind the valid ones become zero. */
+/** Normalises in place; frames after the valid ones become zero. */
 const normalise = (values: Float32Array, validFrames: number, melBins: number): void => {
   for (let mel = 0; mel < melBins; mel++) {
     let mean = 0
@@ -101,7 +100,7 @@ const normalise = (values: Float32Array, validFrames: number, melBins: number): 
     mean /= Math.max(1, validFrames)
     let squares = 0
     for (let frame = 0; frame < validFrames; frame++) squares += (values[frame * melBins + mel]! - mean) ** 2
-    // One frame has no deviation.
+    // The deviation of a single frame is undefined.
     const deviation = Math.sqrt(squares / Math.max(1, validFrames - 1)) + DEVIATION_GUARD
     for (let frame = 0; frame < validFrames; frame++) {
       values[frame * melBins + mel] = (values[frame * melBins + mel]! - mean) / deviation

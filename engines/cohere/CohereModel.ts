@@ -1,5 +1,5 @@
-// What the side files of a published Cohere Transcribe folder say: features, prompt tokens, languages. Read once at
-// load; called by CohereEngine. It must not know ONNX sessions or requests.
+// The contents of the side files of a published Cohere Transcribe folder: features, prompt tokens, languages. Read once
+// at load. Knows no ONNX sessions or requests.
 //
 // Roles in the catalog entry: `preprocessor` (preprocessor_config.json), `tokenizer` (tokenizer.json),
 // `tokenizerConfig` (tokenizer_config.json).
@@ -49,10 +49,10 @@ const Preprocessor = Schema.Struct({
 export interface CohereModel {
   readonly endOfText: number
   readonly prompt: (language: string, punctuation: boolean) => ReadonlyArray<number>
-  /** Tokens → bytes of text, none for control tokens; they may begin and end inside a character. */
+  /** Tokens → bytes of text, none for control tokens. The bytes may begin and end inside a character. */
   readonly bytesOf: BytesOf
   readonly features: CohereFeatureOptions
-  /** Longest piece and the search for a quiet place before its end. */
+  /** Seconds of the longest piece, and of the search for a quiet place before its end. */
   readonly pieceSeconds: number
   readonly searchSeconds: number
 }
@@ -83,7 +83,7 @@ export const readModel = Effect.fnUntraced(function* (spec: EngineSpec) {
     }),
     catch: (cause) => loadFailed("tokenizer", (cause as Error).message),
   })
-  // Everything is resolved by string here, so that a request can't meet a missing token.
+  // All tokens are resolved by their text here, so that a missing one fails the load and not a request.
   const ids = new Map<string, number>()
   const needed = LANGUAGES.flatMap((language) => [
     ...promptNames(language, true),

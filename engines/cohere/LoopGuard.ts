@@ -1,9 +1,9 @@
-// Stops a decoder that says the same thing again and again. Pure; called by the Cohere decoding loop at every
-// token, because no temperature fallback is published for this family.
+// Detects a decoder that repeats itself. Checked after every token of the Cohere decoding loop, because no
+// temperature fallback is published for this family. Pure.
 
 /** Shortest repeated run of tokens that counts as a loop: from the published recipe. */
 const SHORTEST = 8
-/** Longest one looked for: a guess, two sentences. */
+/** Longest repeated run that is detected. A guess: two sentences. */
 const LONGEST = 64
 
 /** Tokens to drop from the end when the last run repeats the one before it; 0 when it does not. */

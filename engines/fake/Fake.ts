@@ -1,6 +1,6 @@
-// An engine without weights: scripted text, timings and failures over the same interface as the real ones.
+// An engine without weights: scripted text, timings and failures behind the interface of the real ones.
 // A product, not a test double: benches measure the gateway with it, tests kill it, and an operator can deploy it
-// (adapter `fake`) to load-test a network path. It counts one token a unit and one a prompt word.
+// (adapter `fake`) to load-test a network path. It counts one token for each unit and for each word of the prompt.
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import {
@@ -26,7 +26,7 @@ const countWords = (request: GenerateRequest): number => {
     : request.prompt.turns.reduce((sum, turn) => sum + words(turn.content), 0)
 }
 
-/** Blocks the event loop for ever, as a hung native call does. */
+/** Blocks the event loop for `ms`; without it for ever, like a native call that never returns. */
 const block = (ms?: number): void => {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
@@ -58,7 +58,7 @@ const generate =
       const total = Math.min(script.tokens, budget)
       const finishReason = script.tokens > budget ? "length" : "stop"
       let index = 0
-      // Each round runs until the script ends or the reader pauses.
+      // Each round runs until the script ends or the reader is behind.
       while (
         index < total ||
         script.failAt === index ||

@@ -1,6 +1,6 @@
-// What the fake engine shall do for one request: a script, as plain data, taken from the prompt itself.
-// A prompt whose last turn starts with `fake:` followed by JSON is a script; any other prompt is answered with the
-// defaults. This makes timings and failures a property of the request, so tests and benches need no side door.
+// The fake engine's behaviour for one request: a script, as plain data, inside the prompt. A prompt whose last message
+// starts with `fake:` followed by JSON is a script; any other prompt gets the defaults. Timings and failures are
+// properties of the request, so tests and benches need no other interface.
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -11,21 +11,21 @@ const withDefault = <A>(schema: Schema.Codec<A, A>, value: A) =>
   schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
 
 export const FakeScript = Schema.Struct({
-  /** Units to produce unless maxTokens ends it earlier. */
+  /** Text units to produce, unless maxTokens ends the reply earlier. */
   tokens: withDefault(count, 16),
-  /** Text of one unit; `text` given as a list is cycled through. */
+  /** Text of one unit; a list is repeated in order. */
   text: withDefault(Schema.Union([Schema.String, Schema.NonEmptyArray(Schema.String)]), " token"),
-  /** Milliseconds between decode steps; 0 is as fast as the event loop turns. */
+  /** Milliseconds between decode steps; 0 is one step a tick of the event loop. */
   tokenMs: withDefault(count, 0),
-  /** Milliseconds before the first unit, per request. */
+  /** Milliseconds before the first unit. */
   prefillMs: withDefault(count, 0),
-  /** Milliseconds that the event loop blocks before the first unit, announced as the opening of files. */
+  /** Milliseconds for which the event loop blocks before the first unit, announced as an opening of files. */
   openingMs: withDefault(count, 0),
   /** Unit index before which the request fails with a typed error. */
   failAt: Schema.optionalKey(count),
-  /** Unit index before which the process ends as by a fault in native code (SIGSEGV). */
+  /** Unit index before which the process dies as by a fault in native code (SIGSEGV). */
   crashAt: Schema.optionalKey(count),
-  /** Unit index before which the engine stops answering at all (its event loop blocks). */
+  /** Unit index before which the engine blocks its event loop for ever. */
   hangAt: Schema.optionalKey(count),
 })
 export type FakeScript = typeof FakeScript.Type
@@ -39,7 +39,7 @@ export const scriptOf = (prompt: string): FakeScript =>
     ? Option.getOrElse(decode(prompt.slice("fake:".length)), () => defaults)
     : defaults
 
-/** Whole characters only, as from every engine: lone surrogates and U+FFFD are dropped. */
+/** Whole characters only, as from every engine: lone surrogates and U+FFFD are removed. */
 export const unitText = (script: FakeScript, index: number): string => {
   const text = typeof script.text === "string" ? script.text : script.text[index % script.text.length]!
   return withoutReplacement(text.toWellFormed())

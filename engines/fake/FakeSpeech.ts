@@ -1,5 +1,5 @@
-// A speech engine without weights: scripted pieces, timings and failures over the same interface as the real ones.
-// A product like its text sibling: tests break it at any piece, benches measure the gateway with it.
+// A speech engine without weights: scripted pieces, timings and failures behind the interface of the real ones. A
+// product, not a test double: tests make it fail at any piece, benches measure the gateway with it.
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
@@ -17,7 +17,7 @@ import { pieceSamples, type SpeechScript, speechScriptOf } from "./SpeechScript.
 
 const RATE_HZ = 24_000
 
-/** Blocks the event loop for ever, as a hung native call does. */
+/** Blocks the event loop for ever, like a native call that never returns. */
 const hang = (): never => {
   const cell = new Int32Array(new SharedArrayBuffer(4))
   for (;;) Atomics.wait(cell, 0, 0)
@@ -25,7 +25,7 @@ const hang = (): never => {
 
 const invalid = (field: string, detail: string) => new EngineError({ reason: "InvalidInput", field, detail })
 
-/** What a script wants to happen before a piece. */
+/** Runs the failure that a script schedules before a piece. */
 const mishap = (script: SpeechScript, index: number): Effect.Effect<void, EngineError> =>
   Effect.suspend(() => {
     if (script.crashAt === index) process.kill(process.pid, "SIGSEGV")
@@ -56,7 +56,7 @@ const synthesize =
         yield* playout.wanted
         yield* mishap(script, index)
         if (index >= script.pieces) break
-        yield* playout.inTurn(script.pieceMs === 0 ? Effect.yieldNow : Effect.sleep(script.pieceMs))
+        yield* playout.whenDue(script.pieceMs === 0 ? Effect.yieldNow : Effect.sleep(script.pieceMs))
         playout.push(pieceSamples(script, index, request.speed))
       }
       const { samples } = playout.end

@@ -1,6 +1,6 @@
-// A transcription engine without weights: it hears made-up words, with scripted timings and failures, over the same
-// interface as the real ones. A product like its siblings: tests break it at any place of the audio, benches measure
-// the gateway with it. What it hears is FakeWords; one call at a time computes, as in the real engines.
+// A transcription engine without weights: made-up words (FakeWords), scripted timings and failures, behind the
+// interface of the real ones. A product, not a test double: tests make it fail at any place of the audio, benches measure
+// the gateway with it. One call computes at a time, as in the real engines.
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import {
@@ -12,19 +12,19 @@ import {
   type TranscriptionEngine,
 } from "../protocol/Engine.ts"
 import { decodeOptions } from "../shared/files/EngineSpecFiles.ts"
-import { closedSeconds, hear, marks } from "./FakeWords.ts"
+import { closedSeconds, fakeTranscript, marks } from "./FakeWords.ts"
 import { FakeTranscriptionOptions } from "./Options.ts"
 
-/** The specification's first family has it. */
+/** The window of the first transcription family, seconds. */
 const WINDOW_SECONDS = 30
 
-/** Blocks the event loop for ever, as a hung native call does. */
+/** Blocks the event loop for ever, like a native call that never returns. */
 const hang = (): never => {
   const cell = new Int32Array(new SharedArrayBuffer(4))
   for (;;) Atomics.wait(cell, 0, 0)
 }
 
-/** What the audio itself asks for. */
+/** Runs the failure that sample values schedule. */
 const mishap = (samples: Float32Array): Effect.Effect<void, EngineError> =>
   Effect.suspend(() => {
     if (samples.includes(marks.crash)) process.kill(process.pid, "SIGSEGV")
@@ -56,12 +56,12 @@ export const fakeTranscription: EngineDescriptor<"transcription"> = {
       const tookMs = request.caption === true ? (captions?.callMs ?? callMs) : callMs
       if (tookMs > 0) yield* gate.withPermit(Effect.sleep(tookMs))
       if (scripted) yield* mishap(request.samples)
-      const heard = hear({ ...request, language }, pieceSeconds, words)
-      for (const segment of heard.segments) {
+      const transcript = fakeTranscript({ ...request, language }, pieceSeconds, words)
+      for (const segment of transcript.segments) {
         if (out.paused()) yield* out.resumed
         out.push(segment)
       }
-      return heard.end
+      return transcript.end
     })
     const engine: TranscriptionEngine = {
       kind: "transcription",

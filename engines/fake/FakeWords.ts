@@ -1,7 +1,7 @@
-// What the fake transcription engine hears: a made-up word for every 100 ms that is not silent, by a rule as intricate
-// as a recogniser's. A word depends on the sound after it (so more audio changes what was heard), on the text before
-// the window, and on the language; pieces are cut at quiet places, and some windows are consumed only in part. Whoever
-// loses, doubles or reorders anything hears something else. Pure.
+// The fake transcription: a made-up word for every 100 ms that is not silent, by a rule as intricate as that of a real
+// engine. A word depends on the sound after it (so more audio changes the text), on the text before the window, and on the
+// language; pieces are cut at quiet places, and some windows are consumed only in part. So a gateway that loses, doubles
+// or reorders anything produces another text. Pure.
 import type { Segment, TranscribeEnd, TranscribeRequest } from "../protocol/Engine.ts"
 import { firstPiece } from "../shared/listening/QuietPoint.ts"
 import { interpolatedWords, isUnspaced } from "../shared/listening/Words.ts"
@@ -9,12 +9,12 @@ import { withoutReplacement } from "../shared/text/Utf8Holdback.ts"
 
 const RATE_HZ = 16_000
 const BLOCK = RATE_HZ / 10
-/** As the built-in recogniser: a shorter rest of a file is swallowed. */
+/** As in the Whisper engine: a shorter rest of a file is skipped. */
 const SHORTEST_REST_SECONDS = 0.25
-/** Below this a block is silence. */
+/** A block whose peak is lower is silence. */
 const QUIET = 0.01
 
-/** A sample of this value makes the engine that hears it crash, hang or fail. */
+/** Sample values that make the engine crash, hang or fail. */
 export const marks = { crash: 31_001 / 32_768, hang: 31_003 / 32_768, fail: 31_005 / 32_768 } as const
 
 export const closedSeconds = (pieceSeconds: number): number => pieceSeconds + SHORTEST_REST_SECONDS
@@ -41,7 +41,7 @@ const madeUp = (token: number): string => {
   return word
 }
 
-/** What came before, in one number. */
+/** A hash of the preceding text and the language. */
 const contextOf = (request: TranscribeRequest): number => {
   let context = [...(request.language ?? "en")].reduce((sum, letter) => mix(sum, letter.codePointAt(0)!), 7)
   if (request.previousTokens.length > 0) return request.previousTokens.reduce(mix, context)
@@ -49,19 +49,19 @@ const contextOf = (request: TranscribeRequest): number => {
   return context
 }
 
-export interface Heard {
+export interface FakeTranscript {
   readonly segments: ReadonlyArray<Segment>
   readonly end: TranscribeEnd
 }
 
 /**
- * `words` are said instead of made-up ones: for texts in any script, with or without punctuation.
+ * `words` replace the made-up ones: for texts in any script, with or without punctuation.
  */
-export const hear = (
+export const fakeTranscript = (
   request: TranscribeRequest,
   pieceSeconds: number,
   words?: ReadonlyArray<string>,
-): Heard => {
+): FakeTranscript => {
   const maxSamples = Math.floor(pieceSeconds * RATE_HZ)
   const options = {
     maxSamples,
@@ -74,18 +74,18 @@ export const hear = (
     ? request.samples
     : request.samples.subarray(0, firstPiece(request.samples, options))
   const context = contextOf(request)
-  // A third of the longer pieces leave their end to the next window, as a recogniser does with an open sentence.
+  // A third of the longer pieces leave their end to the next window, as a real engine does with an open sentence.
   const pieceHash = hashOf(piece)
   const partly = !isCaption && pieceHash % 3 === 0 && piece.length > RATE_HZ
-  const heardSamples = partly ? Math.floor((piece.length * 0.6) / BLOCK) * BLOCK : piece.length
+  const consumedSamples = partly ? Math.floor((piece.length * 0.6) / BLOCK) * BLOCK : piece.length
   const tokens: Array<number> = []
-  for (let at = 0; at < heardSamples; at += BLOCK) {
-    const block = piece.subarray(at, Math.min(at + BLOCK, heardSamples))
+  for (let at = 0; at < consumedSamples; at += BLOCK) {
+    const block = piece.subarray(at, Math.min(at + BLOCK, consumedSamples))
     if (isQuiet(block)) continue
     const after = piece.subarray(at + BLOCK, at + BLOCK + BLOCK / 4)
     tokens.push(mix(mix(hashOf(block), hashOf(after)), context) % 1_000_003)
   }
-  const rest = request.samples.length - heardSamples
+  const rest = request.samples.length - consumedSamples
   const swallowed = request.last && rest < SHORTEST_REST_SECONDS * RATE_HZ
   const language = request.language ?? "en"
   const wordOf = (token: number): string =>
@@ -97,7 +97,7 @@ export const hear = (
       .join("")
       .toWellFormed(),
   )
-  const end = heardSamples / RATE_HZ
+  const end = consumedSamples / RATE_HZ
   const segment: Segment = {
     start: 0,
     end,
@@ -113,7 +113,7 @@ export const hear = (
     segments: tokens.length === 0 ? [] : [segment],
     end: {
       language,
-      consumedSamples: swallowed ? request.samples.length : heardSamples,
+      consumedSamples: swallowed ? request.samples.length : consumedSamples,
       previousTokens: [...request.previousTokens, ...tokens].slice(-20),
       tokens,
     },

@@ -1,5 +1,5 @@
-// The options of the adapters without weights in a catalog entry. Decoded at a load; the gateway checks catalogs with the
-// same schemas.
+// The options of the adapters without weights in a catalog entry. Decoded at a load. The gateway checks catalogs with
+// the same schemas.
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
@@ -12,11 +12,11 @@ const slots = (fallback: number) =>
 export const FakeOptions = Schema.Struct({
   slots: slots(16),
   contextTokens: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(8192))),
-  /** How long loading takes, milliseconds. */
+  /** Duration of a load in milliseconds. */
   loadMs: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0))),
-  /** What loading fails with, if it shall fail. */
+  /** The error text of a load that fails. */
   loadFailure: Schema.optionalKey(Schema.String),
-  /** What it prints while it loads, `times` times. */
+  /** Text printed during the load, `times` times. */
   print: Schema.optionalKey(
     Schema.Struct({
       stdout: Schema.optionalKey(Schema.String),
@@ -30,9 +30,9 @@ export const FakeSpeechOptions = Schema.Struct({
   slots: slots(64),
   voices: Schema.Array(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["fake"]))),
   languages: Schema.Array(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["en"]))),
-  /** Takes reference clips, whose sound it ignores, and the voice `default`. */
+  /** Accepts reference clips, whose sound it ignores, and the voice `default`. */
   cloning: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
-  /** What it claims to have measured while loading, and to need for scripts that do not say. */
+  /** The real-time factor that it reports, and that it uses for scripts without timing. */
   realTimeFactor: Schema.optionalKey(Schema.Finite),
 })
 
@@ -42,9 +42,9 @@ export const FakeTranscriptionOptions = Schema.Struct({
   pieceSeconds: Schema.Finite.check(Schema.isBetween({ minimum: 0.5, maximum: 30 })).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed(8)),
   ),
-  /** Time that one call takes, milliseconds. */
+  /** Milliseconds of one call. */
   callMs: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0))),
-  /** Makes captions of at most so many seconds, each in so many milliseconds. */
+  /** Makes captions of at most this many seconds, each in this many milliseconds. */
   captions: Schema.optionalKey(
     Schema.Struct({
       seconds: Schema.Finite.check(Schema.isBetween({ minimum: 0.5, maximum: 30 })),
@@ -52,8 +52,8 @@ export const FakeTranscriptionOptions = Schema.Struct({
     }),
   ),
   languages: Schema.Array(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["en", "fr"]))),
-  /** Whether certain sample values script a crash, a hang or a failure. */
+  /** True if certain sample values cause a crash, a hang or a failure. */
   scripted: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(true))),
-  /** Said instead of made-up words. */
+  /** Transcribed instead of made-up words. */
   words: Schema.optionalKey(Schema.NonEmptyArray(Schema.NonEmptyString)),
 })

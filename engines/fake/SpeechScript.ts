@@ -1,6 +1,6 @@
-// What the fake speech engine shall do for one request: a script, as plain data, taken from the text itself. A text
-// that starts with `fake:` followed by JSON is a script; any other text is spoken with the defaults. No mark of it is
-// one that the gateway's text clean-up takes for markdown.
+// The fake speech engine's behaviour for one request: a script, as plain data, inside the text. A text that starts with
+// `fake:` followed by JSON is a script; any other text gets the defaults. A script has no character that the gateway's
+// text clean-up removes as markdown.
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -10,23 +10,23 @@ const withDefault = <A>(schema: Schema.Codec<A, A>, value: A) =>
   schema.pipe(Schema.withDecodingDefaultKey(Effect.succeed(value)))
 
 export const SpeechScript = Schema.Struct({
-  /** Pieces to speak. */
+  /** Number of pieces. */
   pieces: withDefault(count, 3),
-  /** Samples of one piece at speed 1; a list is cycled through. */
+  /** Samples of one piece at speed 1; a list is repeated in order. */
   samples: withDefault(Schema.Union([count, Schema.NonEmptyArray(count)]), 4_800),
-  /** Milliseconds that computing one piece takes; one piece at a time is computed, as in the real engines. */
+  /** Milliseconds that one piece takes to compute; one piece computes at a time, as in the real engines. */
   pieceMs: withDefault(count, 0),
-  /** Milliseconds that it claims to have computed for a piece, where that is not `pieceMs`. */
+  /** Milliseconds that it reports for a piece, if not `pieceMs`. */
   claimedMs: Schema.optionalKey(count),
-  /** Which noise it is. */
+  /** Seed of the noise. */
   seed: withDefault(count, 1),
-  /** The request field that is refused before anything has begun. */
+  /** The request field that is refused before the reply begins. */
   refuse: Schema.optionalKey(Schema.String),
   /** Piece index before which the request fails with a typed error. */
   failAt: Schema.optionalKey(count),
-  /** Piece index before which the process ends as by a fault in native code (SIGSEGV). */
+  /** Piece index before which the process dies as by a fault in native code (SIGSEGV). */
   crashAt: Schema.optionalKey(count),
-  /** Piece index before which the engine stops answering at all (its event loop blocks). */
+  /** Piece index before which the engine blocks its event loop for ever. */
   hangAt: Schema.optionalKey(count),
 })
 export type SpeechScript = typeof SpeechScript.Type
@@ -39,8 +39,8 @@ export const speechScriptOf = (text: string): SpeechScript =>
   text.startsWith("fake:") ? Option.getOrElse(decode(text.slice("fake:".length)), () => defaults) : defaults
 
 /**
- * Piece `index` of a script at a speed: noise that differs in every piece, s16 mono, the same each time. Tests know
- * from it what a whole reply has to be.
+ * Piece `index` of a script at a speed: noise that differs in every piece, s16 mono, deterministic. Tests compute a
+ * whole reply from it.
  */
 export const pieceSamples = (script: SpeechScript, index: number, speed: number): Int16Array => {
   const length =
@@ -48,7 +48,7 @@ export const pieceSamples = (script: SpeechScript, index: number, speed: number)
   const piece = new Int16Array(Math.round(length / speed))
   let state = (script.seed * 7_919 + index * 104_729 + 1) >>> 0
   for (let i = 0; i < piece.length; i++) {
-    // Numerical Recipes' linear congruential generator; its high bits are noise enough.
+    // Numerical Recipes' linear congruential generator; its high bits are random enough for noise.
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
     piece[i] = (state >> 18) & 0x3fff
   }

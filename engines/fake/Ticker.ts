@@ -1,5 +1,5 @@
-// One clock for all streams of a fake engine, as continuous batching has one decode step for all sequences:
-// streams with the same step time are advanced in the same turn of the event loop, in the order they came.
+// One clock for all streams of a fake engine, because continuous batching has one decode step for all sequences:
+// streams with the same step time advance in the same tick of the event loop, in the order in which they joined.
 interface Member {
   readonly step: () => boolean
 }
@@ -37,11 +37,11 @@ class Wheel {
 export class Ticker {
   private readonly wheels = new Map<number, Wheel>()
 
-  /** Calls `step` once per turn until it returns false or the returned function is called. */
+  /** Calls `step` once a tick until it returns false or the returned function is called. */
   join(stepMs: number, step: () => boolean): () => void {
     let wheel = this.wheels.get(stepMs)
     if (wheel === undefined) {
-      // Scripts choose the step time; 64 different ones are more than any test has, and a bound all the same.
+      // Scripts choose the step time. No test has 64 different ones, but the map needs a bound.
       if (this.wheels.size >= 64) this.wheels.clear()
       wheel = new Wheel(stepMs)
       this.wheels.set(stepMs, wheel)

@@ -1,19 +1,19 @@
-// eSpeak NG through `phonemizer`: words in ordinary spelling → IPA. Called by the front end, one clause at a time,
+// eSpeak NG through `phonemizer`: words in ordinary spelling → IPA. Called with one clause at a time,
 // because a call blocks the thread for its whole text (about 4 ms a sentence, measured).
 import { phonemize } from "phonemizer"
 
 /**
- * The two accents. `phonemizer` 1.2.1 carries the English dictionaries only, and eSpeak keeps the voice it had when
- * it is given a name it does not know, so a voice is one of these two and never a caller's string.
+ * The two accents. `phonemizer` 1.2.1 contains the English dictionaries only, and eSpeak keeps its previous voice when
+ * it gets an unknown name, so a voice is one of these two and never a caller's string.
  */
 export type EspeakVoice = "en-us" | "en"
 
-/** What turns the words of one clause into IPA. */
+/** Turns the words of one clause into IPA. */
 export type Phonemizer<Voice extends string> = (clause: string, voice: Voice) => Promise<string>
 
 /**
  * eSpeak drops the end of a word above about 160 bytes (measured: 4096 letters gave 970 symbols), so longer words
- * are spoken in parts of this many characters.
+ * are split into parts of this many characters.
  */
 const MAX_WORD = 40
 
@@ -26,7 +26,7 @@ export const splitLongWords = (clause: string): string =>
     return parts.join(" ")
   })
 
-/** A change of language inside a text is announced as "(fr)": not a sound, and "(" is a symbol of the model. */
+/** Removes eSpeak's marks of a change of language such as "(fr)": they have no sound, and "(" is a symbol of the model. */
 export const withoutLanguageMarks = (ipa: string): string => ipa.replace(/\([a-z-]+\)/g, "")
 
 export const espeakEnglish: Phonemizer<EspeakVoice> = async (clause, voice) =>

@@ -19,7 +19,7 @@ import { espeakEnglish } from "./Espeak.ts"
 import { phonemeFragments, rewriteEnglish } from "./KokoroPhonemes.ts"
 import { SpeechOptions } from "./Options.ts"
 
-/** English front end: text → fragments, sentence by sentence. */
+/** English front end: text → phoneme fragments, sentence by sentence. */
 export async function* englishFragments(text: string, british: boolean): AsyncGenerator<string> {
   const voice = british ? "en" : "en-us"
   for (const sentence of sentences(cleanText(text))) {
@@ -31,9 +31,9 @@ export async function* englishFragments(text: string, british: boolean): AsyncGe
 }
 
 /**
- * Speaks two sentences to nobody: eSpeak reads its dictionaries and the graph allocates at their first call, and both
- * are compiled by the time of the first request (it took 74 ms to its first piece without this, 20 with it).
- * The second time on tells what speech costs: computing time a second of it.
+ * Synthesises two sentences without output. At their first call eSpeak reads its dictionaries, the graph allocates, and
+ * both are compiled (the first piece took 74 ms without this, 20 with it). The second sentence measures the real-time
+ * factor.
  */
 export const warmUp = (
   speaker: Speaker,
@@ -60,7 +60,7 @@ const acquire = (spec: EngineSpec) =>
     const options = yield* decodeOptions(SpeechOptions, spec)
     const symbols = yield* loadSymbols(yield* fileOf(spec, "tokenizer"))
     const all = yield* loadVoices(yield* fileOf(spec, "voices"), options.voices)
-    // The first letter of an id is its accent; the published set has other languages, which this front end lacks.
+    // The first letter of an id is its accent. The published set has other languages, which this front end lacks.
     const voices = new Map([...all].filter(([id]) => /^[ab]/.test(id)))
     if (voices.size === 0) return yield* loadFailed("voices", "none is American (a…) or British (b…)")
     const graph = yield* KokoroGraph.open(yield* fileOf(spec, "model"), yield* OnnxSession.optionsOf(spec))

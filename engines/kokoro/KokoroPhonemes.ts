@@ -1,5 +1,5 @@
-// Kokoro's own spelling of IPA: the published rewriting of eSpeak's output, and speakable text → phoneme fragments.
-// Called by the front ends of both speech adapters. A fragment is one clause or one run of marks, in order.
+// Kokoro's own spelling of IPA: the published rewriting of eSpeak's output, and text → phoneme fragments.
+// A fragment is one clause or one run of marks, in order.
 import { MARKS } from "../shared/text/EnglishText.ts"
 
 /** Rules of the published English front end. `british` keeps the "t" of "ninety". */
@@ -15,13 +15,13 @@ export const rewriteEnglish = (ipa: string, british: boolean): string => {
   return british ? shared : shared.replace(/(?<=nˈaɪn)ti(?!ː)/g, "di")
 }
 
-// A mark between two digits ("3,5" where digits are left to eSpeak) belongs to the number.
+// A mark between two digits ("3,5" if eSpeak reads the digits) belongs to the number.
 const WORD = String.raw`(?:[^${MARKS}\s]|(?<=\d)[.,:](?=\d))+`
 const FRAGMENT = new RegExp(String.raw`${WORD}(?:\s+${WORD})*|\s*[${MARKS}]+(?:\s*[${MARKS}]+)*\s*`, "gu")
 
 /**
- * Fragments of one speakable sentence: marks as they stand, words through `toPhonemes`, lazily. A sentence ends in
- * white space, so that the next one does not run into it.
+ * Fragments of one sentence in spoken form, lazily: marks unchanged, words through `toPhonemes`. A sentence ends with
+ * white space, which separates it from the next one.
  */
 export async function* phonemeFragments(
   sentence: string,
@@ -30,7 +30,7 @@ export async function* phonemeFragments(
   for (const [fragment] of sentence.matchAll(FRAGMENT)) {
     const inner = fragment.trim()
     if (inner === "") continue
-    // A hyphen or an apostrophe alone has no sound, but eSpeak would name it.
+    // eSpeak would read out the name of a single hyphen or apostrophe, so both are skipped.
     if (MARKS.includes(inner[0]!)) yield fragment.replace(/\s+/g, " ")
     else if (/[\p{L}\p{N}]/u.test(inner)) yield (await toPhonemes(inner)).trim()
   }

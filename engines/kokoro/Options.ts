@@ -1,12 +1,12 @@
-// The options of the `kokoro-onnx` adapter in a catalog entry. Decoded at a load; the gateway checks catalogs with the same schema,
-// so nothing native is imported here.
+// The options of the `kokoro-onnx` adapter in a catalog entry. Decoded at a load. The gateway checks catalogs with the
+// same schema, so nothing native is imported here.
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { executionProvider } from "../shared/onnx/ExecutionProvider.ts"
 
 /**
- * A call costs about 0.2 ms a symbol with the demonstration model on one idle core, 0.7 ms on a busy one: 200
- * symbols stay within 150 ms, and still hold two or three sentences, which keeps the melody of a paragraph.
+ * A call takes about 0.2 ms a symbol with the demonstration model on one idle core, 0.7 ms on a busy one: 200
+ * symbols stay below 150 ms, and contain two or three sentences, which keeps the intonation of a paragraph.
  */
 const DEFAULT_MAX_SYMBOLS = 200
 
@@ -16,17 +16,17 @@ const optional = <S extends Schema.Top>(schema: S, value: S["Type"]) =>
 export const SpeechOptions = Schema.Struct({
   ...executionProvider,
   /**
-   * Requests that are interleaved; one of them computes at a time. As many as streams are ever admitted by the time that they
-   * take: a stream that finds no slot is refused. Each holds its text and one piece of audio.
+   * Requests that are interleaved; one of them computes at a time. At least as many as the streams that admission by
+   * computing time ever allows, because a stream that finds no slot is refused. Each holds its text and one piece of audio.
    */
   slots: optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })), 64),
-  /** Samples a second of the graph's output. */
+  /** Sample rate of the graph's output, Hz. */
   rateHz: optional(Schema.Int.check(Schema.isBetween({ minimum: 8000, maximum: 48_000 })), 24_000),
-  /** Symbols of the longest piece: smaller is fairer, larger keeps more melody. */
+  /** Most symbols of a piece: smaller is fairer between requests, larger keeps more intonation. */
   maxSymbols: optional(
     Schema.Int.check(Schema.isBetween({ minimum: 20, maximum: 510 })),
     DEFAULT_MAX_SYMBOLS,
   ),
-  /** Presets to load; without it, every file of the folder whose accent the front end knows. */
+  /** Preset voices to load; if absent, every file of the folder whose accent the front end supports. */
   voices: Schema.optionalKey(Schema.Array(Schema.String.check(Schema.isPattern(/^[\w-]+$/)))),
 })

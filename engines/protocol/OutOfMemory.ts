@@ -1,11 +1,11 @@
-// Whether an engine's failure means that its process has no memory left. Called by EngineServer, which then ends the
-// process: what an allocator leaves behind after it has failed is nobody's guess, and a new process starts clean.
+// Whether an engine's failure means that its process has no memory left. After a failed allocation the state of native
+// libraries is undefined, so EngineServer ends the process, and the node starts a new one.
 
 /**
- * How the libraries here say it: C++ (`std::bad_alloc`), ONNX Runtime ("Failed to allocate memory", "BFCArena"), V8 and
+ * The messages of the libraries: C++ (`std::bad_alloc`), ONNX Runtime ("Failed to allocate memory", "BFCArena"), V8 and
  * Node ("Array buffer allocation failed", ENOMEM), llama.cpp ("failed to allocate").
  */
-const sayings =
+const patterns =
   /bad_alloc|bad allocation|out of memory|failed to allocate|allocation failed|cannot allocate memory|ENOMEM/i
 
-export const isOutOfMemory = (detail: string): boolean => sayings.test(detail)
+export const isOutOfMemory = (detail: string): boolean => patterns.test(detail)

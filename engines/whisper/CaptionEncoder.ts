@@ -1,5 +1,5 @@
-// Opens the encoder of a Whisper folder, so that captions encode the audio at hand where its graph can be changed for that
-// (ShortAudio), and measures what a caption costs then. Called by WhisperEngine when it loads.
+// Opens the encoder of a Whisper folder at its load. If its graph can be changed (ShortAudio), captions encode only the
+// audio that there is, and the cost of a caption is measured.
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -15,7 +15,7 @@ import type { WhisperModel } from "./WhisperModel.ts"
 export interface OpenEncoder {
   readonly encoder: OnnxSession.OnnxSession
   readonly shortAudio: boolean
-  /** Why it takes whole windows only; undefined where nothing else was expected. */
+  /** Why it takes whole windows only; undefined if the graph was not expected to change. */
   readonly refusal: string | undefined
 }
 
@@ -24,7 +24,7 @@ const problem = (detail: string) => new EngineError({ reason: "LoadFailed", fiel
 /** Frames of the trial: enough for both convolutions. */
 const TRIAL_FRAMES = 64
 
-/** Whether the changed graph really takes less than a window, and gives what the decoder expects. */
+/** Runs the changed graph on less than a window and checks the shape of its output. */
 const trial = Effect.fnUntraced(function* (encoder: OnnxSession.OnnxSession, model: WhisperModel) {
   const { type } = yield* OnnxSession.inputNamed(encoder, ["input_features"])
   const { melBins } = model.features
@@ -62,7 +62,7 @@ const openShort = Effect.fnUntraced(function* (
   return encoder
 })
 
-/** The changed graph where that works, else the file as it is. */
+/** The changed graph if its trial succeeds, else the file as it is. */
 export const openEncoder = Effect.fnUntraced(function* (
   path: string,
   model: WhisperModel,
@@ -77,12 +77,12 @@ export const openEncoder = Effect.fnUntraced(function* (
 })
 
 /**
- * Longest audio of a caption, seconds: a longer open piece is captioned in parts. A compromise: the encoder's work grows
+ * Longest audio of a caption in seconds; a longer open piece is captioned in parts. A compromise: the encoder's work grows
  * with the length, and words at the edge of a part are transcribed without what follows.
  */
 const CAPTION_SECONDS = 8
 
-/** Tokens of four seconds of fast speech that a caption repeats, and those that are new after one more second. */
+/** Tokens of four seconds of fast speech that a caption repeats, and new tokens of one more second. */
 const REPEATED_TOKENS = 16
 const NEW_TOKENS = 5
 /** Tokens of a whole window of speech: three a second. */
@@ -96,8 +96,8 @@ const timed = <A, E>(work: Effect.Effect<A, E>) =>
   })
 
 /**
- * A caption of half the longest audio: encoder, check of the text so far, some new tokens. A whole window is reckoned from
- * it, in proportion to the encoder's positions and the decoder's calls; the first real ones correct both.
+ * Measures a caption of half the longest audio: encoder, check of the text so far, some new tokens. The cost of a whole
+ * window is extrapolated by encoder positions and decoder calls; the first real calls correct both.
  */
 export const captionCost = Effect.fnUntraced(function* (
   loaded: Loaded,
@@ -112,7 +112,7 @@ export const captionCost = Effect.fnUntraced(function* (
     timestamps: false,
     seconds,
   })
-  // Text of any kind.
+  // Arbitrary text.
   const tokens = [...prompt.tokens, ...Array.from({ length: REPEATED_TOKENS }, (_, i) => i)]
   const [first, firstMs] = yield* timed(decoder.first(tokens, hidden))
   let { state } = first

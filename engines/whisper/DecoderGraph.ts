@@ -1,9 +1,9 @@
-// The merged decoder graph of a published Whisper export: what is fed and fetched at each call, and nothing about
-// what tokens mean. Called by WhisperWindow; every native call goes through the engine's gate, one at a time.
+// The merged decoder graph of a published Whisper export: the inputs and outputs of each call, without the meaning of
+// tokens. Every native call goes through the engine's gate, one at a time.
 //
-// Contract: the first call takes the whole prompt with zero-length caches and `use_cache_branch` false; it yields
-// the encoder keys and values, which stay for the window. Later calls take one token each; graphs whose later calls
-// hide a token from those before it take several. Rows are texts side by side, of the same length all the time.
+// The first call takes the whole prompt with zero-length caches and `use_cache_branch` false; it returns the encoder
+// keys and values, which stay for the window. Later calls take one token each; causal graphs take several.
+// Rows are texts side by side, all of the same length.
 import * as Effect from "effect/Effect"
 import type * as Semaphore from "effect/Semaphore"
 import type { Tensor } from "onnxruntime-node"
@@ -14,29 +14,29 @@ import { bool, int64, toFloat32 } from "../shared/onnx/Tensors.ts"
 
 export interface DecoderOutput {
   readonly state: DecoderState
-  /** Logits of input position `i`, of the second row's first behind the first row's last: a view, [vocabulary]. */
+  /** Logits of input position `i`, a view [vocabulary]. The positions of the second row follow those of the first. */
   readonly row: (i: number) => Float32Array
-  /** Gives the logits back to the system: no row will be looked at again. */
+  /** Frees the logits; no row may be read afterwards. */
   readonly forget: () => void
 }
 
 export interface DecoderGraph {
   readonly layers: number
-  /** All tokens at once, from an empty cache; the same in each of `hidden`'s rows. */
+  /** Feeds all tokens at once from an empty cache, the same for each row of `hidden`. */
   readonly first: (tokens: ReadonlyArray<number>, hidden: Tensor) => Effect.Effect<DecoderOutput, EngineError>
-  /** Tokens behind `state`, [rows, n] row by row: one a row, or several where the graph has been found causal. */
+  /** Feeds tokens after `state`, [rows, n] row by row: one a row, or several if the graph was found causal. */
   readonly next: (
     tokens: ReadonlyArray<number>,
     state: DecoderState,
     hidden: Tensor,
   ) => Effect.Effect<DecoderOutput, EngineError>
-  /** Frees a state that `next` gave and that will not be used again. */
+  /** Frees a state that `next` returned and that will not be used again. */
   readonly release: (state: DecoderState) => void
-  /** Frees what `first` gave and the encoder's share of every state behind it, when the window is done with. */
+  /** Frees what `first` returned and the encoder part of every later state; for the end of a window. */
   readonly end: (output: DecoderOutput) => void
 }
 
-/** `cache_position` was declared by exports made with transformers 4.43 to 4.45 only. */
+/** Only exports made with transformers 4.43 to 4.45 declare `cache_position`. */
 const INPUTS = ["input_ids", "use_cache_branch", "encoder_hidden_states", "cache_position"]
 
 export const make = Effect.fnUntraced(function* (session: OnnxSession, gate: Semaphore.Semaphore) {

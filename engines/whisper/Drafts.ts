@@ -1,6 +1,6 @@
-// Several windows of one file decoded side by side, as drafts: without the text in front of each, which is not known
-// yet. A draft is not a result; the window's own decoding checks it and keeps what it would have said anyway. Called
-// by Transcribe, where that pays.
+// Decodes several windows of one file side by side as drafts, without the text in front of each, which is not known
+// yet. A draft is not a result: the window's own decoding checks it and keeps the tokens that it would have chosen
+// anyway.
 import * as Effect from "effect/Effect"
 import { Tensor } from "onnxruntime-node"
 import type { EngineError } from "../protocol/Engine.ts"
@@ -12,12 +12,12 @@ import type { WhisperModel } from "./WhisperModel.ts"
 import { restrict } from "./WhisperWindow.ts"
 
 /**
- * One encoder output of so many is looked at: two neighbours, 20 ms apart, say nearly the same (the demonstration model's
- * say exactly the same), and half of them halve the attention's share of a draft.
+ * A draft attends to every second encoder output: neighbours, 20 ms apart, are nearly equal (in the demonstration model
+ * exactly equal), and half of them halve the cost of attention.
  */
 const FRAME_STRIDE = 2
 
-/** Encoder outputs [1, n, width] as one [rows, longest, width]; behind the end of a shorter one its last, silent, frame. */
+/** Encoder outputs [1, n, width] as one [rows, longest, width]. A shorter one is padded with its last frame, which is silent. */
 const stacked = (hiddens: ReadonlyArray<Tensor>): Tensor => {
   const width = hiddens[0]!.dims[2]!
   const longest = Math.ceil(Math.max(...hiddens.map(({ dims }) => dims[1]!)) / FRAME_STRIDE)
@@ -33,7 +33,7 @@ const stacked = (hiddens: ReadonlyArray<Tensor>): Tensor => {
   return numeric(hiddens[0]!.type, all, [hiddens.length, longest, width])!
 }
 
-/** Greedy tokens of each window behind the same prompt. They end early where only one text is still going on. */
+/** Greedy tokens of each window after the same prompt. Decoding stops early once only one text is unfinished. */
 export const draftsOf = Effect.fnUntraced(function* (
   model: WhisperModel,
   graph: DecoderGraph,
@@ -71,9 +71,9 @@ export const draftsOf = Effect.fnUntraced(function* (
   return texts
 })
 
-/** Tokens that tell whether a graph hides later tokens from earlier ones; any text. */
+/** Arbitrary tokens that reveal whether a graph masks later tokens from earlier ones. */
 const PROBE = [4, 3, 2, 1]
-/** Of the largest logit. A graph that hides nothing was off by 2 to 5 % (measured), rounding is a millionth. */
+/** Share of the largest logit. A graph without a mask was off by 2 to 5 % (measured); rounding is about 1e-6. */
 const PROBE_TOLERANCE = 1e-3
 
 const agree = (a: Float32Array, b: Float32Array): boolean => {
@@ -82,8 +82,8 @@ const agree = (a: Float32Array, b: Float32Array): boolean => {
 }
 
 /**
- * Whether a graph can make drafts and check them: several tokens behind a state, and two texts side by side, give what
- * they give one by one. Exports differ, and nothing in a graph says so.
+ * Whether a graph can make and check drafts: several tokens after a state, and two texts side by side, have to give
+ * the same as one by one. Exports differ, and the graph does not declare it.
  */
 export const takesDrafts = (model: WhisperModel, graph: DecoderGraph): Effect.Effect<boolean> =>
   Effect.gen(function* () {

@@ -1,10 +1,10 @@
-// The tokens in front of the decoder's output, and how many tokens it may then produce. Pure; called by the engine
-// once a window.
+// The tokens in front of the decoder's output, and the limit of tokens it may then produce. Computed once a window.
+// Pure.
 import type { WhisperModel } from "./WhisperModel.ts"
 
 export interface Prompt {
   readonly tokens: ReadonlyArray<number>
-  /** Where `<|startoftranscript|>` stands: the no-speech probability is read there. */
+  /** Position of `<|startoftranscript|>`: the no-speech probability is read there. */
   readonly startAt: number
   /** Most tokens to sample. */
   readonly sampleLimit: number
@@ -17,19 +17,19 @@ export interface PromptRequest {
   readonly timestamps: boolean
   /** Seconds of audio in the window, without padding. */
   readonly seconds: number
-  /** See TranscribeRequest: less is read and less is written. */
+  /** See TranscribeRequest: a caption gets a shorter context and a lower token limit. */
   readonly caption?: boolean
 }
 
 /**
- * Byte alphabets: nobody says more than 24 characters a second (measured on the demonstration model's training
+ * Byte alphabets: speech has at most 24 characters a second (measured on the demonstration model's training
  * texts), and each segment adds two timestamps; 30 for the shortest clips.
  */
 const BYTES_PER_SECOND = 24
 const BYTES_SPARE = 30
 
 /**
- * Tokens a second of a caption in merged vocabularies, so that one that repeats itself ends soon. Fast English is 6 tokens
+ * Most tokens a second of a caption in merged vocabularies, so that a repetition loop ends soon. Fast English has 6 tokens
  * a second; scripts that the vocabulary spells in bytes take several times as many. A guess.
  */
 const CAPTION_TOKENS_PER_SECOND = 16
@@ -68,17 +68,17 @@ export const promptOf = (model: WhisperModel, request: PromptRequest): Prompt =>
  */
 const BYTES_OF_CONDITIONING = 200
 
-/** Most tokens of earlier text in front of a window: half the context less one, 223 of 448. */
+/** Most tokens of earlier text in front of a window: half the context minus one, 223 of 448. */
 export const conditioningLimit = (model: WhisperModel): number =>
   model.byteTokens ? BYTES_OF_CONDITIONING : Math.floor(model.targetPositions / 2) - 1
 
 /**
- * Tokens of earlier text in front of a caption: a sentence or two. Each of them costs a row of the vocabulary's width, and
+ * Tokens of earlier text in front of a caption: one or two sentences. Each adds a row of the vocabulary's width, and
  * 223 cost more than a caption of a few seconds (measured at base shape).
  */
 const CAPTION_CONDITIONING = 32
 
-/** The end of the conditioning, never so much that the output lacks space. */
+/** The last tokens of the conditioning, so many that the output still has space. */
 const conditioningTail = (
   model: WhisperModel,
   request: PromptRequest,
@@ -90,10 +90,10 @@ const conditioningTail = (
   return most === 0 ? [] : request.conditioning.slice(-most)
 }
 
-/** Characters of a request's prompt that are looked at: many more than 223 tokens can hold. */
+/** Characters of a request's prompt that are tokenized: many more than 223 tokens can hold. */
 const PROMPT_CHARACTERS = 4096
 
-/** A request's context hint as tokens; the space in front is part of the published rule. */
+/** A request's context hint as tokens. The leading space follows the published rule. */
 export const encodeHint = (model: WhisperModel, hint: string): ReadonlyArray<number> => {
   const text = hint.trim().slice(-PROMPT_CHARACTERS)
   return text === "" ? [] : model.encode(` ${text}`)

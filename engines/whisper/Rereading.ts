@@ -1,19 +1,19 @@
-// A text that is probably right, read beside the text that comes out: what does it say comes next? Pure; asked by the
-// decoding loop, which checks every guess, so that a wrong one costs time and nothing else.
+// Proposes the next tokens from a text that is probably right (a draft). The decoding loop checks every guess, so a
+// wrong guess costs time and nothing else. Pure.
 
-/** Tokens guessed at once: of the demonstration model, 16 cost twice as much as one (measured), and most are right. */
+/** Tokens of one guess. With the demonstration model 16 tokens cost twice as much as one (measured), and most are right. */
 const LONGEST_GUESS = 24
-/** After a difference, until as many tokens in a row have agreed again. */
+/** Tokens of a guess after a difference, until as many tokens in a row have agreed again. */
 const CAREFUL_GUESS = 4
-/** How far from the expected place a text is found again that has lost or gained tokens. A guess: a word. */
+/** Tokens searched before and after the expected place, when the text gained or lost tokens. A guess: a word. */
 const REACH = 8
 
 export class Rereading {
   private readonly draft: ReadonlyArray<number>
   private readonly timestampBegin: number
-  /** Where the draft goes on. */
+  /** Index of the draft's next token. */
   private at = 0
-  /** Tokens in a row that agreed. */
+  /** Number of tokens in a row that agreed. */
   private agreed = CAREFUL_GUESS
   private previous = -1
 
@@ -22,18 +22,18 @@ export class Rereading {
     this.timestampBegin = timestampBegin
   }
 
-  /** What probably follows the tokens heard so far. */
+  /** The tokens that probably follow. */
   guess(): ReadonlyArray<number> {
     const length = this.agreed < CAREFUL_GUESS ? CAREFUL_GUESS : LONGEST_GUESS
     return this.draft.slice(this.at, this.at + length)
   }
 
-  /** The token that came. */
-  heard(token: number): void {
+  /** Records the token that was decoded. */
+  observe(token: number): void {
     const expected = this.draft[this.at]
     if (token === expected) this.agreed++
     else {
-      // Times move a little, and then the text goes on as before; another letter is mostly one in its place.
+      // A different timestamp does not count as a difference; a different text token usually replaces one of the draft.
       const moved = expected !== undefined && token >= this.timestampBegin && expected >= this.timestampBegin
       if (!moved) {
         if (this.agreed === 0) this.at = this.again(token)
@@ -44,7 +44,7 @@ export class Rereading {
     this.previous = token
   }
 
-  /** The nearest place where the draft has the last two tokens as well; where it is now, if there is none. */
+  /** The nearest index where the draft has the last two tokens too; the present index if there is none. */
   private again(token: number): number {
     for (let off = 0; off <= REACH; off++) {
       for (const at of [this.at + off, this.at - off]) {

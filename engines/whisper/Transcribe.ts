@@ -1,6 +1,6 @@
-// The transcription verb: a window in, segments out; or several windows, one after the other. Language, drafts, prompt,
-// attempts, seek, texts, in this order; each decision is a pure function of its own file. Called by WhisperEngine;
-// every native call passes the engine's gate.
+// The transcription verb: one window in, segments out; or several windows, one after the other. The steps are language,
+// drafts, prompt, attempts, seek, texts; each decision is a pure function in a file of its own. Every native call passes
+// the engine's gate.
 import * as Effect from "effect/Effect"
 import type * as Semaphore from "effect/Semaphore"
 import type { Tensor } from "onnxruntime-node"
@@ -36,16 +36,16 @@ export interface Loaded {
   readonly gate: Semaphore.Semaphore
   /** See WhisperOptions. */
   readonly variableLength: boolean
-  /** Whether the encoder takes less than a window, for captions: see ShortAudio. */
+  /** True if the encoder takes less than a window for captions, see ShortAudio. */
   readonly shortAudio: boolean
   readonly pieceSamples: number | undefined
-  /** Pieces of one request that are drafted side by side; 1 where that does not pay. */
+  /** Pieces of one request that are drafted side by side; 1 if that saves no time. */
   readonly piecesTogether: number
-  /** Codes that a request may name. */
+  /** Language codes that a request may name. */
   readonly languages: ReadonlyArray<string>
 }
 
-/** The language of the request, or the most probable one; one extra decoder call, once a file. */
+/** The language of the request, or the most probable one: one extra decoder call, once a file. */
 const languageOf = Effect.fnUntraced(function* (
   loaded: Loaded,
   request: TranscribeRequest,
@@ -70,7 +70,7 @@ const firstOf = <A>(values: Iterable<A>): A | undefined => [...values][0]
 
 const measured = new TextDecoder("utf-8", { ignoreBOM: true })
 
-/** Climbs the temperature ladder until an attempt is good, silence, or the last. A caption gets one attempt. */
+/** Raises the temperature until an attempt is accepted, is silence, or is the last. A caption gets one attempt. */
 const decodeWindow = Effect.fnUntraced(function* (
   loaded: Loaded,
   read: ReadPrompt,
@@ -80,7 +80,7 @@ const decodeWindow = Effect.fnUntraced(function* (
   for (const temperature of ladder) {
     const result = yield* attempt(loaded.model, loaded.decoder, read, temperature)
     const spoken = result.tokens.filter((token) => token < loaded.model.layout.endOfText)
-    // Only measured, so bytes that are no characters count too: a loop of them is a loop.
+    // The text is only measured, so invalid UTF-8 bytes count too: a loop of them is a loop.
     const text = measured.decode(loaded.model.bytesOf(spoken))
     const measures: Fallback.Measures = {
       compressionRatio: Fallback.compressionRatio(text.trim()),
@@ -94,10 +94,10 @@ const decodeWindow = Effect.fnUntraced(function* (
   return yield* Effect.die(new Error("the temperature ladder is empty"))
 })
 
-/** A rest of a file shorter than this is not worth a window: shorter than a spoken word. A guess. */
+/** A shorter rest of a file is not transcribed: it is shorter than a spoken word. A guess. */
 const SHORTEST_REST_SECONDS = 0.25
 
-/** With more samples than these a piece is cut inside its own audio, and a short rest is never swallowed with it. */
+/** A window with more samples than this is cut inside its own audio; no short rest is added to its piece. */
 export const closedSamples = ({ model, pieceSamples }: Pick<Loaded, "model" | "pieceSamples">): number =>
   (pieceSamples ?? model.windowSamples) + SHORTEST_REST_SECONDS * model.features.rateHz
 
@@ -113,9 +113,9 @@ const consumedOf = (
   return request.last && rest < SHORTEST_REST_SECONDS * rateHz ? request.samples.length : consumed
 }
 
-/** What is decoded at once, and what it probably says. */
+/** The audio of one decoding, and its expected tokens. */
 interface Piece {
-  /** Samples of the request before it. */
+  /** Offset of the piece in the request's samples. */
   readonly at: number
   readonly samples: Float32Array
   readonly hidden: Tensor
@@ -137,8 +137,8 @@ const promptFor = (
   })
 
 /**
- * The request's pieces as they will be if each is consumed whole, with drafts; the first alone where one has to come
- * after the other. Cut like the windows of requests of their own: none that later audio could change.
+ * The request's pieces, with drafts, under the assumption that each is consumed whole; only the first if the next piece
+ * depends on it. They are cut like the windows of separate requests; later audio could change none of them.
  */
 const piecesOf = Effect.fnUntraced(function* (
   loaded: Loaded,
@@ -174,20 +174,20 @@ const piecesOf = Effect.fnUntraced(function* (
   return pieces.map((piece, i) => ({ ...piece, expected: drafts[i]! }))
 })
 
-interface HeardPiece {
+interface TranscribedPiece {
   readonly consumedSamples: number
   readonly previousTokens: ReadonlyArray<number>
   readonly tokens: ReadonlyArray<number>
 }
 
-/** One piece: attempts, seek, texts. `more`: others of the same request follow when it is consumed whole. */
-const hearPiece = Effect.fnUntraced(function* (
+/** Transcribes one piece: attempts, seek, texts. `more`: the request has further pieces if this one is consumed whole. */
+const transcribePiece = Effect.fnUntraced(function* (
   loaded: Loaded,
   request: TranscribeRequest,
   piece: Piece,
   { language, more, previousTokens }: Omit<TranscribeEnd, "consumedSamples"> & { readonly more: boolean },
   out: Outlet<"transcription">,
-): Effect.fn.Return<HeardPiece, EngineError> {
+): Effect.fn.Return<TranscribedPiece, EngineError> {
   const { model } = loaded
   const seconds = piece.samples.length / model.features.rateHz
   const conditioning = previousTokens.length > 0 ? previousTokens : encodeHint(model, request.prompt)
@@ -202,10 +202,10 @@ const hearPiece = Effect.fnUntraced(function* (
   if (Fallback.isSilence(measures)) {
     return { consumedSamples: consumedOf(loaded, request, piece, seconds), previousTokens, tokens: [] }
   }
-  const heard = segmentsOf(tokens, model.layout, seconds)
-  const consumedSamples = consumedOf(loaded, request, piece, heard.consumedSeconds)
+  const decoded = segmentsOf(tokens, model.layout, seconds)
+  const consumedSamples = consumedOf(loaded, request, piece, decoded.consumedSeconds)
   const texts = new SegmentTexts(model.bytesOf, language, previousTokens)
-  const segments = heard.segments.flatMap((segment): ReadonlyArray<Segment> => {
+  const segments = decoded.segments.flatMap((segment): ReadonlyArray<Segment> => {
     const text = texts.next(segment.tokens)
     if (text === "") return []
     const { end, start } = segment
@@ -226,7 +226,7 @@ const hearPiece = Effect.fnUntraced(function* (
     if (out.paused()) yield* out.resumed
     out.push(more && i === segments.length - 1 ? { ...segment, finishedSamples: consumedSamples } : segment)
   }
-  const spoken = heard.segments.flatMap((segment) => segment.tokens)
+  const spoken = decoded.segments.flatMap((segment) => segment.tokens)
   return {
     consumedSamples,
     previousTokens:
@@ -251,12 +251,12 @@ export const transcribe = Effect.fnUntraced(function* (
   const pieces = yield* piecesOf(loaded, request, language, { at: 0, samples, hidden: yield* hidden })
   for (const [i, piece] of pieces.entries()) {
     const more = i < pieces.length - 1
-    const heard = yield* hearPiece(loaded, request, piece, { language, more, previousTokens }, out)
-    const { consumedSamples } = heard
-    previousTokens = heard.previousTokens
-    // Where it was not consumed whole, the next window begins elsewhere than the next piece.
+    const decoded = yield* transcribePiece(loaded, request, piece, { language, more, previousTokens }, out)
+    const { consumedSamples } = decoded
+    previousTokens = decoded.previousTokens
+    // If the piece was not consumed whole, the next window does not begin where the next piece does.
     if (more && consumedSamples === pieces[i + 1]!.at) continue
-    return { language, consumedSamples, previousTokens, ...(i === 0 ? { tokens: heard.tokens } : {}) }
+    return { language, consumedSamples, previousTokens, ...(i === 0 ? { tokens: decoded.tokens } : {}) }
   }
   return yield* Effect.die(new Error("a window without pieces"))
 })

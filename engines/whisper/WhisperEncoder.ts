@@ -1,5 +1,5 @@
-// Samples → encoder output: how much of a window is decoded at once, its features, and the encoder's native call.
-// Called by Transcribe once a window; it must not know tokens or text.
+// Samples → encoder output: cuts the piece that is decoded at once, computes its features, and calls the encoder.
+// Knows no tokens or text.
 import * as Effect from "effect/Effect"
 import { EngineError, type TranscribeRequest } from "../protocol/Engine.ts"
 import { firstPiece } from "../shared/listening/QuietPoint.ts"
@@ -7,20 +7,20 @@ import { numeric } from "../shared/onnx/Tensors.ts"
 import type { Loaded } from "./Transcribe.ts"
 import type { WhisperModel } from "./WhisperModel.ts"
 
-/** Padding behind short audio for `variableLength` encoders, frames; the demonstration model was measured with it. */
+/** Frames of padding after short audio for `variableLength` encoders; the demonstration model was measured with it. */
 const TAIL_FRAMES = 20
 /** Such encoders downsample by four. */
 const FRAME_MULTIPLE = 4
 
 /**
- * Silence behind a caption's audio where the published weights get less than a window, frames: 1 s. A guess: they were
+ * Frames of silence after a caption's audio if the published weights get less than a window: 1 s. A guess: they were
  * trained with silence up to 30 s.
  */
 const CAPTION_TAIL_FRAMES = 100
-/** Lengths of captions are rounded up to this: 32 encoder outputs. */
+/** Mel frames. Lengths of captions are rounded up to a multiple of this: 32 encoder outputs. */
 const CAPTION_MULTIPLE = 64
 
-/** Mel frames of a caption with so many samples, at most a whole window's. */
+/** Mel frames of a caption with this many samples, at most those of a whole window. */
 export const captionFrames = ({ features, windowSamples }: WhisperModel, samples: number): number => {
   const needed = Math.ceil(samples / features.hopSamples) + CAPTION_TAIL_FRAMES
   const rounded = Math.ceil(needed / CAPTION_MULTIPLE) * CAPTION_MULTIPLE
@@ -36,10 +36,10 @@ const framesFor = (loaded: Loaded, samples: number, caption: boolean): number =>
   return Math.min(all, Math.ceil(needed / FRAME_MULTIPLE) * FRAME_MULTIPLE)
 }
 
-/** How far back from the end of the longest piece a quiet place is looked for. */
+/** Seconds before the end of the longest piece in which a quiet place is searched. */
 const SEARCH_SECONDS = 5
 
-/** The part of a window that is decoded by one call. */
+/** The part of a window that one call decodes. */
 export const pieceOf = (loaded: Loaded, window: Float32Array, last: boolean): Float32Array => {
   const { rateHz } = loaded.model.features
   const samples = window.subarray(0, loaded.model.windowSamples)
@@ -50,7 +50,7 @@ export const pieceOf = (loaded: Loaded, window: Float32Array, last: boolean): Fl
   return samples.subarray(0, firstPiece(samples, options))
 }
 
-/** `stream` names audio that grows, see TranscribeRequest. */
+/** `stream` identifies audio that grows, see TranscribeRequest. */
 const featuresOf = (
   { mel, melMemory }: Loaded,
   samples: Float32Array,

@@ -1,7 +1,7 @@
-// The transcription engine for Whisper weights in the published ONNX layout (adapter "whisper-hf-onnx").
-// Called by the engine process through EngineDescriptor. One call transcribes one window of at most 30 s; the
-// caller moves on by `consumedSamples`, hands `previousTokens` and the language on, and joins segment texts as
-// they are. Native calls of all requests pass one gate, a decoder step at a time; interruption takes effect there.
+// The transcription engine for Whisper weights in the published ONNX layout (adapter "whisper-hf-onnx"). One call
+// transcribes one window of at most 30 s; the caller advances by `consumedSamples`, passes `previousTokens` and the
+// language on, and concatenates the segment texts. Native calls of all requests pass one gate, one decoder step at a
+// time; interruption takes effect there.
 //
 // Roles in the catalog entry: `encoder`, `decoder` and those of WhisperModel.
 import * as Effect from "effect/Effect"
@@ -26,10 +26,10 @@ import { WhisperOptions } from "./Options.ts"
 import { closedSamples, type Loaded, transcribe } from "./Transcribe.ts"
 import { readModel, type WhisperModel } from "./WhisperModel.ts"
 
-/** Windows of a file that are drafted side by side, where a later one's place does not depend on an earlier text. */
+/** Windows of a file that are drafted side by side, if the place of a later window does not depend on earlier text. */
 const PIECES_TOGETHER = 6
 
-/** [batch, mel bins, frames]; symbolic dimensions take anything. */
+/** Shape [batch, mel bins, frames]; a symbolic dimension accepts any size. */
 const checkEncoder = (
   { shape }: OnnxSession.TensorInfo,
   { features, windowSamples }: WhisperModel,
@@ -49,7 +49,7 @@ const checkEncoder = (
     : Effect.void
 }
 
-/** Encoders for audio of any length need no change of their graph. */
+/** Encoders for audio of any length are used unchanged. */
 const openEncoderOf = Effect.fnUntraced(function* (
   spec: EngineSpec,
   model: WhisperModel,

@@ -1,5 +1,5 @@
-// What the side files of a published Whisper folder say: dimensions, token ids, languages, limits. Read once at
-// load; called by WhisperEngine. It must not know ONNX sessions or requests.
+// The contents of the side files of a published Whisper folder: dimensions, token ids, languages, limits. Read once at
+// load. Knows no ONNX sessions or requests.
 //
 // Roles in the catalog entry: `config` (config.json), `generation` (generation_config.json), `preprocessor`
 // (preprocessor_config.json), `tokenizer` (tokenizer.json), `tokenizerConfig` (tokenizer_config.json).
@@ -42,14 +42,14 @@ const Preprocessor = Schema.Struct({
   n_samples: Schema.Int,
 })
 
-/** The part of tokenizer.json that tells a byte alphabet from a merged vocabulary. */
+/** The part of tokenizer.json that distinguishes a byte alphabet from a merged vocabulary. */
 const Merges = Schema.Struct({ model: Schema.Struct({ merges: Schema.Array(Schema.Unknown) }) })
 
 export interface WhisperModel {
   readonly layout: TokenLayout
   readonly startOfTranscript: number
   readonly noTimestamps: number
-  /** Undefined where the vocabulary lacks it: no conditioning on earlier text then. */
+  /** Undefined if the vocabulary lacks the token: then there is no conditioning on earlier text. */
   readonly startOfPrevious: number | undefined
   readonly noSpeech: number | undefined
   readonly transcribe: number | undefined
@@ -60,14 +60,14 @@ export interface WhisperModel {
   readonly features: LogMelOptions
   /** 480 000 samples: 30 s. */
   readonly windowSamples: number
-  /** Encoder outputs a window, 1500. */
+  /** Encoder outputs of a window, 1500. */
   readonly sourcePositions: number
-  /** Prompt and output together, 448 in the published models. */
+  /** Most tokens of prompt and output together, 448 in the published models. */
   readonly targetPositions: number
   readonly width: number
   /** True when one token is one byte (an alphabet without merges), so that texts are several times longer. */
   readonly byteTokens: boolean
-  /** Text → tokens; control tokens typed by a user are dropped. */
+  /** Text → tokens. Control tokens written in a user's text are dropped. */
   readonly encode: (text: string) => ReadonlyArray<number>
   /** Text tokens → bytes of text, which may begin and end inside a character. */
   readonly bytesOf: BytesOf

@@ -1,5 +1,5 @@
-// Decodes one window at one temperature: draft check, token loop, probabilities. Called by Transcribe, which chooses
-// the temperature and judges the result; it must not know audio, segments or requests.
+// Decodes one window at one temperature: draft check, token loop, probabilities. Transcribe chooses the temperature
+// and accepts or rejects the result. Knows no audio, segments or requests.
 import * as Effect from "effect/Effect"
 import type { Tensor } from "onnxruntime-node"
 import type { EngineError } from "../protocol/Engine.ts"
@@ -16,29 +16,29 @@ import {
 } from "./rules/TimestampRules.ts"
 import type { WhisperModel } from "./WhisperModel.ts"
 
-/** A prompt that the decoder has read, possibly followed by a draft; every attempt starts from here. */
+/** The decoder's state after a prompt, and perhaps a draft; every attempt starts from it. */
 export interface ReadPrompt {
   readonly prompt: Prompt
   readonly hidden: Tensor
   readonly timestamps: boolean
-  /** Read together with the prompt. */
+  /** Draft tokens, fed together with the prompt. */
   readonly draft: ReadonlyArray<number>
-  /** Read in pieces where it agrees with what comes out; for graphs that take several tokens at once. */
+  /** Expected tokens, fed in pieces while they agree with the output; for graphs that take several tokens at once. */
   readonly expected: ReadonlyArray<number>
   readonly output: DecoderOutput
-  /** 0 for models without the token. */
+  /** 0 for models without the no-speech token. */
   readonly noSpeechProb: number
 }
 
 export interface Attempt {
-  /** Text and timestamp tokens, without end of text. */
+  /** Text and timestamp tokens, without the end-of-text token. */
   readonly tokens: ReadonlyArray<number>
   readonly avgLogprob: number
-  /** Draft tokens that a fresh decoding would have produced too. */
+  /** Number of draft tokens that a decoding without a draft would have produced too. */
   readonly draftAccepted: number
 }
 
-/** Seed of the first attempt; a fixed number, so that the same audio always gives the same text. */
+/** Seed of the first attempt; fixed, so that the same audio always gives the same text. */
 const SEED = 0x5eed
 
 export const readPrompt = Effect.fnUntraced(function* (
@@ -60,7 +60,7 @@ export const readPrompt = Effect.fnUntraced(function* (
   return { prompt, hidden, timestamps, draft, expected, output, noSpeechProb } satisfies ReadPrompt
 })
 
-/** Masks what may not come next; works on `row` in place. */
+/** Sets the logits of forbidden tokens to -Infinity, in place. */
 export const restrict = (
   model: WhisperModel,
   row: Float32Array,
@@ -92,10 +92,10 @@ export const attempt = Effect.fnUntraced(function* (
     return token
   }
   const last = prompt.tokens.length - 1
-  // The prompt's logits serve every temperature, so each attempt masks its own copy.
+  // The prompt's logits are shared by all temperatures, so each attempt masks a copy.
   let token = take(output.row(last).slice())
   let accepted = 0
-  // A draft is right as long as this decoding chooses the same tokens; the draft's own logits say what comes next.
+  // Draft tokens are accepted while this decoding chooses the same ones; the logits at each give the next token.
   while (temperature === 0 && accepted < draft.length && token === draft[accepted]) {
     accepted++
     if (tokens.length >= prompt.sampleLimit) break
@@ -103,23 +103,23 @@ export const attempt = Effect.fnUntraced(function* (
   }
   const shared: DecoderState = cutTo(output.state, prompt.tokens.length + accepted)
   let state = shared
-  // Drawn tokens follow no draft.
+  // Sampled tokens do not follow a draft.
   const rereading = new Rereading(temperature === 0 ? read.expected : [], model.layout.timestampBegin)
-  for (const each of tokens) rereading.heard(each)
+  for (const each of tokens) rereading.observe(each)
   while (token !== model.layout.endOfText && tokens.length < prompt.sampleLimit) {
     const guess = rereading.guess().slice(0, prompt.sampleLimit - tokens.length)
     const next = yield* graph.next([token, ...guess], state, hidden)
-    // The prompt's own state serves the other temperatures too.
+    // The prompt's own state is shared by the other temperatures.
     if (state !== shared) graph.release(state)
     let right = 0
     for (;;) {
       token = take(next.row(right))
-      if (token !== model.layout.endOfText) rereading.heard(token)
+      if (token !== model.layout.endOfText) rereading.observe(token)
       if (token !== guess[right] || tokens.length >= prompt.sampleLimit) break
       right++
     }
     next.forget()
-    // The token that was chosen last is not in it yet.
+    // The state does not include the token that was chosen last.
     const length = next.state.length - guess.length + right
     state = cutTo(next.state, length)
     if (state !== next.state) graph.release(next.state)

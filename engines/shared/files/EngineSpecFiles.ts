@@ -1,5 +1,5 @@
-// Reading what an EngineSpec names: files by role, JSON files, the adapter's options. Every adapter that loads files
-// goes through here, so a wrong catalog entry reads the same whatever the engine. Error texts carry file names, never
+// Reads what an EngineSpec names: files by role, JSON files, the adapter's options. All adapters use it, so errors in a
+// catalog entry have the same texts whatever the engine. Error texts contain file names, never
 // folders.
 import { readFile } from "node:fs/promises"
 import { basename } from "node:path"

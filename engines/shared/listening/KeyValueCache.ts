@@ -1,12 +1,12 @@
-// The `past_key_values.*` inputs and `present.*` outputs of an encoder-decoder export: found by name, never assumed.
-// Called by the decoder graphs of the transcription engines; it must not know what tokens mean.
+// The `past_key_values.*` inputs and `present.*` outputs of an encoder-decoder export, discovered by name. Knows no
+// meaning of tokens.
 import * as Effect from "effect/Effect"
 import { Tensor } from "onnxruntime-node"
 import { EngineError } from "../../protocol/Engine.ts"
 import type { OnnxSession } from "../onnx/OnnxSession.ts"
 import { numeric } from "../onnx/Tensors.ts"
 
-/** Keys and values after some tokens; immutable, so that several decodings may start from one. */
+/** Keys and values after some tokens. Immutable, so several decodings may start from one state. */
 export interface DecoderState {
   /** Tokens in the cache. */
   readonly length: number
@@ -17,29 +17,29 @@ export interface DecoderState {
 export interface KeyValueCache {
   readonly layers: number
   readonly initial: DecoderState
-  /** No tokens yet of so many texts side by side. */
+  /** The state without tokens, for `rows` texts side by side. */
   readonly initialOf: (rows: number) => DecoderState
-  /** Every present, for the first call. */
+  /** Every `present` output, for the first call. */
   readonly allOutputs: ReadonlyArray<string>
-  /** Decoder presents only: the encoder's never change after the first call. */
+  /** Decoder `present` outputs only: those of the encoder never change after the first call. */
   readonly growingOutputs: ReadonlyArray<string>
-  /** A cached tensor is replaced where a full one came back; exports may return empty encoder presents. */
+  /** The next state. A tensor is replaced only by a non-empty output; exports may return empty encoder outputs. */
   readonly advance: (
     state: DecoderState,
     tokens: number,
     outputs: Readonly<Record<string, Tensor>>,
   ) => DecoderState
   /**
-   * Gives the growing tensors of a state that nobody will feed again back to the system, instead of leaving them to the
-   * garbage collector: each token makes new ones, and V8 answered so much memory outside its heap with a full collection
+   * Frees the growing tensors of a state that will not be fed again, instead of leaving them to the
+   * garbage collector: each token makes new ones, and V8 reacted to the external memory with a full collection
    * every 40 ms (measured on the demonstration model: an eighth of the time).
    */
   readonly release: (state: DecoderState) => void
-  /** The same with the encoder's keys and values: nothing that was derived from the state will be fed again. */
+  /** Frees also the encoder's keys and values: no state derived from this one will be fed again. */
   readonly end: (state: DecoderState) => void
 }
 
-/** Gives a tensor's memory back to the system at once; it holds nothing afterwards. */
+/** Frees a tensor's memory at once; it is empty afterwards. */
 export const freeTensor = (tensor: Tensor): void => {
   ;((tensor.data as Float32Array).buffer as ArrayBuffer).transfer(0)
 }
@@ -50,7 +50,7 @@ const ENCODER = ".encoder."
 const refuse = (file: string, problem: string) =>
   new EngineError({ reason: "LoadFailed", field: "decoder", detail: `${file}: ${problem}` })
 
-/** `known`: the graph's other inputs; one that is neither is a graph of another layout. */
+/** `known`: the graph's other inputs. Any further input means another layout, and fails. */
 export const discover = Effect.fnUntraced(function* (
   session: OnnxSession,
   known: ReadonlyArray<string>,
@@ -102,7 +102,7 @@ export const discover = Effect.fnUntraced(function* (
       for (const name of growing) freeTensor(state.past[name]!)
     },
     end: (state) => {
-      // The empty ones are everybody's.
+      // Empty tensors are shared by all texts.
       for (const tensor of Object.values(state.past)) if (tensor.size > 0) freeTensor(tensor)
     },
   }
@@ -118,7 +118,7 @@ export const requireInputs = Effect.fnUntraced(function* (
   }
 })
 
-/** The state as it was after the first `length` tokens: decoder tensors are cut along their third dimension. */
+/** The state after its first `length` tokens: decoder tensors are cut along their third dimension. */
 export const cutTo = (state: DecoderState, length: number): DecoderState => {
   if (length >= state.length) return state
   const past: Record<string, Tensor> = {}

@@ -1,5 +1,5 @@
 // The Slaney mel filter bank: triangles on a scale that is linear to 1 kHz and logarithmic above, each divided by
-// its width. Pure; used by the feature extractors of the transcription engines.
+// its width. Pure.
 
 /** One triangle: `weights[i]` belongs to FFT bin `firstBin + i`; bins outside have weight 0. */
 export interface MelFilter {
@@ -15,7 +15,7 @@ export interface MelFilterOptions {
   readonly highHz: number
 }
 
-// Slaney's Auditory Toolbox: 200/3 Hz a mel up to 1 kHz (mel 15), then 27 steps a factor of 6.4.
+// Slaney's Auditory Toolbox: 200/3 Hz for each mel up to 1 kHz (mel 15), then 27 steps for a factor of 6.4.
 const HZ_PER_MEL = 200 / 3
 const BREAK_HZ = 1000
 const BREAK_MEL = BREAK_HZ / HZ_PER_MEL
@@ -42,7 +42,7 @@ export const melFilters = (options: MelFilterOptions): ReadonlyArray<MelFilter> 
     }
     let first = 0
     while (first < bins && weight(first) === 0) first++
-    // A triangle narrower than the bin spacing may miss every bin; it then yields zero.
+    // A triangle narrower than the bin spacing may contain no bin; then all its weights are 0.
     if (first === bins) return { firstBin: 0, weights: new Float32Array(0) }
     let end = first
     while (end < bins && weight(end) > 0) end++

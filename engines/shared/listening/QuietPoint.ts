@@ -1,13 +1,12 @@
-// Where to cut audio that is too long for one decoding: at its quietest place. Pure; called by the transcription
-// engines, which know how long a piece may be.
+// Where to cut audio that is too long for one decoding: at its quietest place. Pure.
 
 export interface CutOptions {
   /** Longest piece. */
   readonly maxSamples: number
-  /** How far back from the end of the longest piece a quiet place is looked for. */
+  /** Length, before the end of the longest piece, in which a quiet place is searched. */
   readonly searchSamples: number
   readonly rateHz: number
-  /** True when these samples are the end of the audio. */
+  /** True if these samples are the end of the audio. */
   readonly last: boolean
 }
 
@@ -16,26 +15,26 @@ const QUIET_MS = 100
 /** Steps of the search, 10 ms: one feature frame. */
 const STEP_MS = 10
 
-/** Samples of the first piece: all of them when they fit and nothing follows, else up to a quiet place. */
+/** Samples of the first piece: all of them if they fit and nothing follows, else up to a quiet place. */
 export const firstPiece = (samples: Float32Array, options: CutOptions): number => {
   if (options.last && samples.length <= options.maxSamples) return samples.length
   const to = Math.min(samples.length, options.maxSamples)
   return quietPoint(samples, Math.max(0, to - options.searchSamples), to, options.rateHz)
 }
 
-/** The middle of the quietest 100 ms between two sample positions; the end where there is less than that. */
+/** The middle of the quietest 100 ms between two sample positions; `to` if there is less than that. */
 export const quietPoint = (samples: Float32Array, from: number, to: number, rateHz: number): number => {
   const width = (QUIET_MS * rateHz) / 1000
   const step = (STEP_MS * rateHz) / 1000
   let best = Number.POSITIVE_INFINITY
   let cut = to
-  // A window is so many steps, and each sample is squared once.
+  // A window is a whole number of steps, so each sample is squared once.
   const energies = stepEnergies(samples, from, to, step)
   const steps = QUIET_MS / STEP_MS
   for (let start = from, at = 0; start + width <= to; start += step, at++) {
     let energy = 0
     for (let i = at; i < at + steps; i++) energy += energies[i]!
-    // Of equally quiet places the last one wins: longer pieces, fewer of them.
+    // Of equally quiet places the last one is taken: longer, so fewer pieces.
     if (energy <= best) {
       best = energy
       cut = start + width / 2

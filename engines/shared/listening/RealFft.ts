@@ -1,5 +1,4 @@
 // A real-input FFT of one fixed even size, on WebAssembly memory that lives as long as a Scope.
-// Called by feature extraction only; it knows nothing of windows, mel scales or audio.
 import KissFFT, { type KissFftModule } from "@echogarden/kissfft-wasm"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -7,7 +6,7 @@ import type * as Scope from "effect/Scope"
 export interface RealFft {
   readonly size: number
   /**
-   * Float32 views on the transform's own memory, valid until the next call of `views`: fill `input` (`size`
+   * Float32 views of the transform's memory, valid until the next call of `views`: fill `input` (`size`
    * samples), call `transform`, read `output` (`size / 2 + 1` pairs of real and imaginary part).
    */
   readonly views: () => { readonly input: Float32Array; readonly output: Float32Array }
@@ -16,7 +15,7 @@ export interface RealFft {
 
 const BYTES_PER_FLOAT = 4
 
-/** One WebAssembly instance per process: it is 20 kB of code and its memory is shared by all sizes. */
+/** One WebAssembly instance for each process: its code has 20 kB and all sizes share its memory. */
 let instance: Promise<KissFftModule> | undefined
 
 export const make = (size: number): Effect.Effect<RealFft, never, Scope.Scope> =>

@@ -1,5 +1,4 @@
-// From one row of logits to one token and its log-probability. Pure apart from the generator it is handed.
-// Called by the decoding loops of the transcription engines.
+// From one row of logits to one token and its log-probability. Pure apart from the random generator passed in.
 
 /** Uniform numbers in [0, 1). */
 export type Random = () => number
@@ -23,7 +22,7 @@ export interface Choice {
 }
 
 /**
- * The largest value from `from` to before `to`. Four maxima side by side: one alone waits for each comparison, and a row has
+ * The largest value of `row` in [from, to). Four running maxima, because one would wait for each comparison, and a row has
  * 51,865 values.
  */
 export const maxOf = (row: Float32Array, from: number, to: number): number => {
@@ -42,20 +41,20 @@ export const maxOf = (row: Float32Array, from: number, to: number): number => {
   return Math.max(a, b, c, d)
 }
 
-/** The first of the largest; the first of all where there are only NaN. */
+/** Index of the first largest value; 0 if all are NaN. */
 export const argMax = (row: Float32Array): number => Math.max(0, row.indexOf(maxOf(row, 0, row.length)))
 
-/** e to this power is less than the rounding of a sum of 1 and more, in double precision. */
+/** exp of this is less than the rounding error of a sum that is at least 1, in double precision. */
 const NEGLIGIBLE = -37
 
 const STEPS = 64
-/** exp(0), exp(−1/64), … down to what is negligible. */
+/** exp(0), exp(−1/64), … down to exp(NEGLIGIBLE). */
 const EXPONENTIALS = Float64Array.from({ length: 1 - NEGLIGIBLE * STEPS }, (_, i) => Math.exp(-i / STEPS))
 
 /**
- * Log of the sum of the exponentials; `max` is the row's maximum. Forbidden tokens, mostly most of them, cost nothing.
- * From the next entry of the table it is at most 1/64 to an exponential, which three terms of its series give to 10⁻⁸:
- * 1,500 timestamps a token took 5 % of a file's time with Math.exp (measured).
+ * Log of the sum of the exponentials; `max` is the row's maximum. Forbidden tokens (-Infinity), usually most, are skipped.
+ * An exponential is a table entry times three terms of a series for the rest of at most 1/64, exact to 10⁻⁸:
+ * with Math.exp, 1,500 timestamps a token took 5 % of a file's time (measured).
  */
 const logSumExp = (row: Float32Array, max: number): number => {
   let sum = 0
@@ -75,7 +74,7 @@ export const probability = (row: Float32Array, token: number): number => {
   return Math.exp(row[token]! - logSumExp(row, max))
 }
 
-/** Greedy at temperature 0, else a draw from the softmax of `row / temperature`. */
+/** Greedy at temperature 0, else sampled from the softmax of `row / temperature`. */
 export const choose = (row: Float32Array, temperature: number, random: Random): Choice => {
   const best = argMax(row)
   const max = row[best]!
@@ -96,6 +95,6 @@ const draw = (row: Float32Array, max: number, temperature: number, uniform: numb
     left -= weight
     if (left < 0) return i
   }
-  // Rounding can leave a crumb: the last possible token takes it.
+  // Rounding can leave a rest of the sum: then the last possible token is chosen.
   return last
 }

@@ -1,16 +1,16 @@
-// The texts of one window's segments, as a client reads them. Made by the transcription engines for every window.
+// The texts of one window's segments.
 //
-// A character's bytes may lie on both sides of a segment's or a window's border. They wait until the character is
-// whole, which then belongs to the segment that completes it. Bytes that never become a character are dropped; so are
-// those at the end of a file, where a decoder stopped at its token limit.
+// A character's bytes may be divided between two segments or windows. They are held until the character is
+// complete; it then belongs to the segment that completes it. Bytes that never become a character are dropped, as at
+// the end of a file where a decoder stopped at its token limit.
 import { incompleteTail, Utf8Holdback } from "../text/Utf8Holdback.ts"
 import type { BytesOf } from "./TokenText.ts"
 import { isUnspaced } from "./Words.ts"
 
-/** The first bytes of a character are at most 3, and a token has at least one. */
+/** An incomplete character has at most 3 bytes, and a token has at least one. */
 const HELD_TOKENS = 3
 
-/** The tokens at the end of a text whose character is not whole: the next window's `previousTokens` must keep them. */
+/** The tokens at the end that hold an incomplete character: the next window's `previousTokens` must include them. */
 export const heldTokens = (bytesOf: BytesOf, tokens: ReadonlyArray<number>): ReadonlyArray<number> => {
   const last = tokens.slice(-HELD_TOKENS)
   return incompleteTail(bytesOf(last)) === 0 ? [] : last
@@ -21,7 +21,7 @@ const heldBytes = (bytesOf: BytesOf, tokens: ReadonlyArray<number>): Uint8Array 
   return last.subarray(last.length - incompleteTail(last))
 }
 
-/** A byte that only stands inside a character. */
+/** A continuation byte of UTF-8. */
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
 
 const isBlank = (text: string): boolean => text.trim() === ""
@@ -30,14 +30,14 @@ export class SegmentTexts {
   readonly #bytesOf: BytesOf
   readonly #spaced: boolean
   readonly #characters: Utf8Holdback
-  /** Text of segments that were blank: it goes in front of the next one. */
+  /** White space of blank segments; it is put before the next text. */
   #blank = ""
-  /** No segment of this window has had text. */
+  /** True until a segment of this window had text. */
   #first = true
-  /** The window begins inside a character of the window before. */
+  /** True if the window begins inside a character of the previous window. */
   #continues: boolean
 
-  /** `previousTokens`: of the request. */
+  /** `previousTokens`: those of the request. */
   constructor(bytesOf: BytesOf, language: string, previousTokens: ReadonlyArray<number>) {
     this.#bytesOf = bytesOf
     this.#spaced = !isUnspaced(language)
@@ -46,9 +46,8 @@ export class SegmentTexts {
   }
 
   /**
-   * The text of the window's next segment, empty where it has none. The texts of a file are joined with nothing
-   * between them: in languages with spaces, the first one of a window begins with a space even where the model left it
-   * out.
+   * The text of the window's next segment; may be empty. The texts of a file are concatenated without a separator:
+   * in languages with spaces, the first text of a window begins with a space even if the model omitted it.
    */
   next(tokens: ReadonlyArray<number>): string {
     const bytes = this.#bytesOf(tokens)

@@ -1,8 +1,8 @@
-// Reads the samples of a span, which lie in a file of the node's. Called by EngineServer before an engine hears them.
+// Reads the samples of a span, which are in a file of the node.
 import { closeSync, openSync, readSync } from "node:fs"
 import { type SampleSpan, stretches } from "#domain/audio/SampleRing.ts"
 
-/** f32, a new array of `span.count`. @throws where the file has gone or ends early: the request has been given up. */
+/** The samples, f32, a new array of `span.count`. @throws if the file is gone or too short: the request was cancelled. */
 export const readSpan = (span: SampleSpan): Float32Array => {
   const samples = new Float32Array(span.count)
   const bytes = new Uint8Array(samples.buffer)

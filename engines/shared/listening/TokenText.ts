@@ -1,5 +1,5 @@
-// What each token of a published tokenizer.json says, in bytes. The tokenizer library only returns strings, and in a
-// string a part of a character is already U+FFFD. Read once at load; called by WhisperModel and CohereModel.
+// The bytes of text of each token of a published tokenizer.json. The tokenizer library only returns strings, and in a
+// string an incomplete character is already U+FFFD. Read once at load.
 import { byteLevelBytes, fallbackByte, isFallbackByte, spacedBytes } from "../text/TokenBytes.ts"
 
 /** Tokens → bytes of text; none for control tokens and unknown ids. */
@@ -11,7 +11,7 @@ const isJson = (value: unknown): value is Json => typeof value === "object" && v
 
 const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** A decoder and, for a sequence, its members. */
+/** The type of a decoder; for a sequence, the types of its members. */
 const decoderTypes = (decoder: unknown): ReadonlyArray<string> => {
   if (!isJson(decoder)) return []
   if (decoder.type === "Sequence") return listOf(decoder.decoders).flatMap(decoderTypes)

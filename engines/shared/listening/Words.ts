@@ -1,6 +1,6 @@
-// Word times inside one segment. The published decoder graphs give out no attention weights, so these times are
-// INTERPOLATED: each word takes a share of its segment in proportion to its length. They are ordered and inside
-// the segment, but only as good as an even pace of speech is; docs and API must call them approximate. Pure.
+// Word times inside one segment. The published decoder graphs output no attention weights, so these times are
+// INTERPOLATED: each word gets a share of its segment in proportion to its length. They are ordered and inside
+// the segment, but exact only for an even pace of speech; docs and API must call them approximate. Pure.
 
 export interface TimedWord {
   readonly word: string
@@ -8,7 +8,7 @@ export interface TimedWord {
   readonly end: number
 }
 
-/** Written without spaces between words; Intl.Segmenter finds them. */
+/** Languages written without spaces between words; Intl.Segmenter finds the words. */
 const UNSPACED = new Set(["zh", "yue", "ja", "th", "lo", "km", "my", "bo"])
 
 export const isUnspaced = (language: string): boolean => UNSPACED.has(language)
@@ -19,7 +19,7 @@ const splitWords = (text: string, language: string): ReadonlyArray<string> => {
   for (const { segment, isWordLike } of new Intl.Segmenter(language, { granularity: "word" }).segment(text)) {
     const part = segment.trim()
     if (part === "") continue
-    // Punctuation belongs to the word in front of it.
+    // Punctuation belongs to the word before it.
     if (isWordLike === false && words.length > 0) words[words.length - 1] += part
     else words.push(part)
   }
@@ -33,7 +33,7 @@ export const interpolatedWords = (
   language: string,
 ): ReadonlyArray<TimedWord> => {
   const words = splitWords(text, language)
-  // One more than the letters: a word costs a little time however short it is.
+  // Letters plus one, because the shortest word takes some time too.
   const weights = words.map((word) => Array.from(word).length + 1)
   const total = weights.reduce((sum, weight) => sum + weight, 0)
   const at = (weight: number) => start + ((end - start) * weight) / total

@@ -1,4 +1,4 @@
-// Types for the parts of @echogarden/kissfft-wasm that RealFft uses; the package ships none.
+// Types for the parts of @echogarden/kissfft-wasm that are called; the package ships none.
 declare module "@echogarden/kissfft-wasm" {
   /** Pointers are byte offsets into the module's memory. */
   export interface KissFftModule {

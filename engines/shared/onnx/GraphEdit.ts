@@ -1,6 +1,6 @@
-// A changed ONNX graph without its weights: the model's bytes with other nodes, and with references to the weights in the
-// original file where that holds them itself. ONNX Runtime maps them from there, so a file of gigabytes is edited in
-// milliseconds, and nothing is written to disk. What to change is the caller's subject.
+// Edits an ONNX graph without copying its weights: the result has other nodes, and references into the original file for
+// weights stored in it. ONNX Runtime maps them from there, so a file of gigabytes is edited in milliseconds, and nothing
+// is written to disk. The caller decides what to change.
 import { basename } from "node:path"
 import type { Extent, GraphNode, GraphOutline, GraphTensor, GraphValue } from "./GraphOutline.ts"
 import { ELEMENT, GRAPH, MODEL, NODE, TENSOR, VALUE } from "./GraphOutline.ts"
@@ -13,22 +13,22 @@ export interface NewNode {
 }
 
 export interface GraphEdit {
-  /** Inputs of nodes that are read from elsewhere: node → position of the input → name. */
+  /** New sources of node inputs: node → index of the input → name. */
   readonly inputs: ReadonlyMap<GraphNode, ReadonlyMap<number, string>>
-  /** Nodes without attributes, put in front of a node. */
+  /** New nodes without attributes, inserted before a node. */
   readonly before: ReadonlyMap<GraphNode, ReadonlyArray<NewNode>>
   /** New int64 vectors by name. */
   readonly integers: Readonly<Record<string, ReadonlyArray<number>>>
-  /** Axes of inputs and outputs whose length is no longer fixed: value → axis → name of the length. */
+  /** Axes of inputs and outputs whose length becomes symbolic: value → axis → name of the length. */
   readonly lengths: ReadonlyMap<string, ReadonlyMap<number, string>>
-  /** Declared shapes of intermediate values: a length of an axis by its name, "" where it is left to be inferred. */
+  /** Declared shapes of intermediate values: the name of each axis's length, "" for one to be inferred. */
   readonly values: ReadonlyMap<string, { readonly element: number; readonly dims: ReadonlyArray<string> }>
 }
 
-/** Smaller tensors stay in the graph: ONNX Runtime reads shapes and scales from them when it infers and folds. */
+/** Bytes. Smaller tensors stay in the graph: ONNX Runtime reads shapes and scales from them during inference and folding. */
 const SMALLEST_REFERENCE_BYTES = 4_096
 
-/** More than any graph has without its weights; the message must stay far below 2 GB. */
+/** More than any graph without its weights; the message must stay far below 2 GB. */
 const MOST_BYTES = 64 * 1024 * 1024
 
 const EXTERNAL = 1
@@ -90,7 +90,7 @@ const valueMessage = (
 const copied = async (reader: Reader, { at, size }: Extent): Promise<Uint8Array> =>
   Uint8Array.from(await reader.bytes(at, size))
 
-/** A node as it is in the file, with other inputs. */
+/** A copy of a node of the file with other inputs. */
 const withInputs = async (reader: Reader, { extent }: GraphNode, names: ReadonlyMap<number, string>) => {
   const parts: Array<Uint8Array> = []
   let nth = 0
@@ -103,8 +103,8 @@ const withInputs = async (reader: Reader, { extent }: GraphNode, names: Readonly
 }
 
 /**
- * The edited model. Intermediate shapes that the file declares (`value_info`) are left out: ONNX Runtime infers them. Throws
- * a RangeError where the graph is too large without its weights.
+ * The edited model. Declared shapes of intermediate values (`value_info`) are omitted: ONNX Runtime infers them.
+ * @throws RangeError if the graph without its weights is too large.
  */
 export const edited = async (
   path: string,

@@ -1,7 +1,7 @@
-// Which operators a graph file uses, read from the file itself: ONNX Runtime does not tell. Called at load by
-// adapters that must know whether a graph draws random numbers. Walks the protobuf (ModelProto → GraphProto →
-// NodeProto, subgraphs and model functions included) with positional reads and skips the weights, so a file of
-// several hundred megabytes costs as little as a small one.
+// The operators that a graph file uses, read from the file because ONNX Runtime has no function for it. Adapters must
+// know whether a graph draws random numbers. Reads the protobuf (ModelProto → GraphProto → NodeProto, subgraphs and model
+// functions included) with positional reads and skips the weights, so a file of several hundred megabytes costs as
+// little as a small one.
 import { open } from "node:fs/promises"
 import { basename } from "node:path"
 import * as Effect from "effect/Effect"
@@ -25,7 +25,7 @@ const FUNCTION = { node: 7 }
 const NODE = { opType: 4, attribute: 5 }
 const ATTRIBUTE = { graph: 6, graphs: 11 }
 
-/** Subgraphs in subgraphs; a file that claims more is damaged. */
+/** Depth of nested subgraphs; a file with more is damaged. */
 const MAX_DEPTH = 32
 
 type Counts = Map<string, number>
@@ -72,7 +72,7 @@ const count = async (path: string): Promise<Counts> => {
   }
 }
 
-/** Operator → number of nodes, in the graph, its subgraphs and its functions. */
+/** Operator → number of nodes in the graph, its subgraphs and its functions. */
 export const operatorCounts = (path: string): Effect.Effect<ReadonlyMap<string, number>, EngineError> =>
   Effect.tryPromise({
     try: () => count(path),
@@ -84,7 +84,7 @@ export const operatorCounts = (path: string): Effect.Effect<ReadonlyMap<string, 
       }),
   })
 
-/** Fails when the graph draws random numbers: its output would differ from run to run. */
+/** Fails if the graph draws random numbers: its output would differ from run to run. */
 export const requireRepeatable = (path: string): Effect.Effect<void, EngineError> =>
   Effect.flatMap(operatorCounts(path), (counts) => {
     const random = [...counts].filter(([operator]) => RANDOM_OPERATORS.has(operator))

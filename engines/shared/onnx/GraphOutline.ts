@@ -1,5 +1,5 @@
-// The nodes, initializers, inputs and outputs of an ONNX graph file, without its weights: positions in the file instead.
-// Called by adapters that edit a graph when they load it (GraphEdit). Subgraphs and functions are not read.
+// The nodes, initializers, inputs and outputs of an ONNX graph file. Instead of weights it has their positions in the
+// file. For edits of a graph at its load (GraphEdit). Subgraphs and functions are not read.
 import { type FileHandle, open } from "node:fs/promises"
 import { type Field, fields, Reader } from "./Protobuf.ts"
 
@@ -18,7 +18,7 @@ export const TENSOR = {
   externalData: 13,
   dataLocation: 14,
 } as const
-/** `ValueInfoProto`, its `TypeProto`, the tensor type in that, its shape and a dimension of that. */
+/** `ValueInfoProto`, its `TypeProto`, the tensor type in it, its shape, and a dimension of the shape. */
 export const VALUE = {
   name: 1,
   type: 2,
@@ -30,10 +30,10 @@ export const VALUE = {
   dimName: 2,
 } as const
 
-/** Element types. */
+/** Element types of tensors. */
 export const ELEMENT = { float32: 1, int64: 7, float16: 10 } as const
 
-/** A part of the file. */
+/** A range of bytes of the file. */
 export interface Extent {
   readonly at: number
   readonly size: number
@@ -45,7 +45,7 @@ export interface GraphTensor {
   readonly type: number
   /** The whole message. */
   readonly extent: Extent
-  /** Its values in the file itself, little-endian; undefined where they lie elsewhere or in another form. */
+  /** Its values in the file, little-endian; undefined if they are stored elsewhere or in another form. */
   readonly data: Extent | undefined
   /** Values of an int64 tensor of at most 8 elements. */
   readonly integers: ReadonlyArray<number> | undefined
@@ -56,7 +56,7 @@ export interface GraphNode {
   readonly type: string
   readonly inputs: ReadonlyArray<string>
   readonly outputs: ReadonlyArray<string>
-  /** What a `Constant` gives. */
+  /** The value of a `Constant` node. */
   readonly value: GraphTensor | undefined
 }
 
@@ -69,7 +69,7 @@ export interface GraphValue {
 
 export interface GraphOutline {
   readonly sizeBytes: number
-  /** The graph's message. */
+  /** The message of the graph. */
   readonly graph: Extent
   readonly nodes: ReadonlyArray<GraphNode>
   readonly initializers: ReadonlyArray<GraphTensor>
@@ -81,7 +81,7 @@ const within = (reader: Reader, { at, size }: Extent) => fields(reader, at, at +
 
 const MOST_INTEGERS = 8
 
-/** A 64-bit varint that stands for a negative number is read as one close to 2^64. */
+/** Reads a 64-bit varint as signed: a negative number is encoded close to 2^64. */
 const signed = (value: number): number => (value >= 2 ** 63 ? value - 2 ** 64 : value)
 
 const packedIntegers = async (reader: Reader, field: Field): Promise<ReadonlyArray<number>> => {
@@ -120,7 +120,7 @@ const readTensor = async (reader: Reader, extent: Extent): Promise<GraphTensor> 
   if (type === ELEMENT.int64 && raw !== undefined && raw.size <= 8 * MOST_INTEGERS) {
     integers = [...(await rawIntegers(reader, raw))]
   }
-  // Packed floats are little-endian, as raw data is.
+  // Packed floats are little-endian, like raw data.
   const data = raw ?? (type === ELEMENT.float32 ? floats : undefined)
   return { name, dims, type, extent, data, integers: type === ELEMENT.int64 ? integers : undefined }
 }
@@ -174,7 +174,7 @@ const readValue = async (reader: Reader, extent: Extent): Promise<GraphValue> =>
   return { extent, name, element, dims }
 }
 
-/** Throws a RangeError where the file is not a whole model. */
+/** @throws RangeError if the file is not a complete model. */
 export const readOutline = async (reader: Reader, sizeBytes: number): Promise<GraphOutline> => {
   let graph: Field | undefined
   for await (const field of fields(reader, 0, sizeBytes)) if (field.number === MODEL.graph) graph = field
@@ -192,7 +192,7 @@ export const readOutline = async (reader: Reader, sizeBytes: number): Promise<Gr
   return { sizeBytes, graph: { at: graph.at, size: graph.size }, nodes, initializers, inputs, outputs }
 }
 
-/** Opens the file for `use`. */
+/** Opens the file for the duration of `use`. */
 export const withOutline = async <A>(
   path: string,
   use: (outline: GraphOutline, reader: Reader) => Promise<A>,

@@ -1,8 +1,7 @@
-// One ONNX Runtime session in a Scope: how a graph file is opened and how it is called.
-// Called by every engine that runs ONNX graphs; it knows nothing of models, requests or audio.
+// One ONNX Runtime session in a Scope: opens a graph file and calls it. Knows no models, requests or audio.
 //
-// `session.run` blocks the thread for as long as the graph computes and can't be cancelled, so callers keep a
-// single call short and look for interruption between calls.
+// `session.run` blocks the thread as long as the graph computes and cannot be cancelled, so callers keep a
+// single call short and check for interruption between calls.
 import { basename, dirname } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -12,8 +11,8 @@ import { EngineError, type EngineSpec } from "../../protocol/Engine.ts"
 import { executionProvider } from "./ExecutionProvider.ts"
 import { type Create, type NativeRun, release, spins, withSecond } from "./SecondSession.ts"
 
-// ONNX Runtime's published binaries (1.29 and later) otherwise tell their maker about every session: name and hash of the
-// model, the machine, a device id that they keep in the home directory. They look for this before the first session.
+// ONNX Runtime's published binaries (1.29 and later) by default report every session to their maker: name and hash of the
+// model, the machine, a device id stored in the home directory. They read this variable before the first session.
 process.env.ORT_DISABLE_TELEMETRY = "1"
 
 /** One declared input or output. Symbolic dimensions are strings (`"batch_size"`), fixed ones numbers. */
@@ -33,24 +32,24 @@ export interface OnnxSession {
   readonly inputs: ReadonlyMap<string, TensorInfo>
   readonly outputs: ReadonlyMap<string, TensorInfo>
   /**
-   * One native call. Not interruptible: an interruption that arrives meanwhile takes effect when it returns.
-   * `fetches` limits the outputs that are copied back; by default all are.
+   * One native call. Not interruptible: an interruption takes effect when the call returns.
+   * `fetches` limits the outputs that are copied back; default: all.
    */
   readonly run: (feeds: Feeds, fetches?: ReadonlyArray<string>) => Effect.Effect<Fetched, EngineError>
 }
 
 export interface OnnxOptions {
-  /** Intra-op threads, the calling one included; fixed for as long as the session is open. */
+  /** Intra-op threads, including the calling one; fixed while the session is open. */
   readonly threads: number
-  /** Whether a second session may be opened beside it, with half of the threads, for when others need the cores. */
+  /** True if a second session with half of the threads may be opened, for when others need the cores. */
   readonly narrows?: boolean
-  /** Where the graph is computed. `cuda` needs files that the package does not bring: docs/operations.md. */
+  /** Device of the graph. `cuda` needs files that the package does not contain: docs/operations.md. */
   readonly ep?: "cpu" | "cuda"
 }
 
 const decodeEp = Schema.decodeUnknownEffect(Schema.Struct(executionProvider))
 
-/** What the catalog and the choice of threads say about a model's sessions. */
+/** The options of a model's sessions, from the catalog and the choice of threads. */
 export const optionsOf = ({ options, threads, trial }: EngineSpec): Effect.Effect<OnnxOptions, EngineError> =>
   decodeEp(options).pipe(
     Effect.map(({ ep }) => ({ ep, threads, ...(trial?.narrows === true ? { narrows: true } : {}) })),
@@ -71,21 +70,21 @@ const loadFailed = (path: string, cause: unknown): EngineError =>
 const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message.trim() : String(cause))
 
 /**
- * Of every session of the engines, and of the probe that measures them. `dataFolder`: where the weights of a graph lie
- * that does not come from a file.
+ * Options of every session of the engines, and of the probe that measures them. `dataFolder`: folder of the weights, for a
+ * graph that is not read from a file.
  */
 export const sessionOptions = (
   options: OnnxOptions,
   dataFolder?: string,
 ): InferenceSession.SessionOptions => ({
-  // No second choice: a model that was to run on a GPU and runs on the processor instead would look merely slow.
+  // No fallback: a model meant for a GPU would run on the CPU and merely seem slow.
   executionProviders: [options.ep ?? "cpu"],
   intraOpNumThreads: options.threads,
   interOpNumThreads: 1,
-  // Buffers of one call serve the next. Without the arena each call of a large model takes hundreds of megabytes from the
-  // system and gives them back: 630,000 page faults and 1,400 ms instead of 615 for a sentence of Kokoro 82 M, 84,000 faults
-  // and 780 ms instead of 640 for a window of Whisper base (measured). It holds the largest call's memory until the session
-  // is closed: 70 MB for that sentence, 290 MB after sentences of all lengths.
+  // Keeps buffers for the next call. Without the arena each call of a large model allocates and frees hundreds of megabytes:
+  // 630,000 page faults and 1,400 ms instead of 615 for a sentence of Kokoro 82 M, 84,000 faults and 780 ms instead of 640
+  // for a window of Whisper base (measured). It holds the largest call's memory until the session is closed: 70 MB for that
+  // sentence, 290 MB after sentences of all lengths.
   enableCpuMemArena: true,
   // The memory pattern would keep one block for each input length.
   enableMemPattern: false,
@@ -101,14 +100,14 @@ export const sessionOptions = (
   },
 })
 
-/** Opens the graph at `path` (external data files beside it are found by ONNX Runtime) until the scope closes. */
+/** Opens the graph at `path` until the scope closes. ONNX Runtime finds external data files beside it. */
 export const open = (
   path: string,
   options: OnnxOptions,
 ): Effect.Effect<OnnxSession, EngineError, Scope.Scope> =>
   opened(path, options, (wanted) => InferenceSession.create(path, sessionOptions(wanted)))
 
-/** The same for a changed graph of that file (GraphEdit), whose weights lie beside it. */
+/** Opens an edited graph (GraphEdit) of the file at `path`, whose weights are beside it. */
 export const openEdited = (
   path: string,
   graph: Uint8Array,
@@ -157,7 +156,7 @@ const tensorInfos = (
   return infos
 }
 
-/** The first of `names` that the graph declares as an input; `LoadFailed` names what was looked for. */
+/** The first of `names` that the graph declares as an input. `LoadFailed` lists the names. */
 export const inputNamed = (
   session: OnnxSession,
   names: ReadonlyArray<string>,

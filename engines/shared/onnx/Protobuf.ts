@@ -1,12 +1,12 @@
-// Protocol-buffer messages of large files: positional reads that skip over weights, and the few encoders that an edit
-// of a graph needs. Called by GraphOperators and GraphEdit; knows no field numbers of ONNX.
+// Protocol-buffer messages of large files: positional reads that skip weights, and the encoders that an edit of a graph
+// needs. Knows no field numbers of ONNX.
 import type { FileHandle } from "node:fs/promises"
 
 export interface Field {
   readonly number: number
   /** Position of the field's key. */
   readonly from: number
-  /** Position and size of a length-delimited field's content; of the other wire types the position of the value, size 0. */
+  /** Position and size of the content of a length-delimited field. For other wire types the value's position, and size 0. */
   readonly at: number
   readonly size: number
   /** Where the next field begins. */
@@ -27,7 +27,7 @@ export class Reader {
     this.file = file
   }
 
-  /** A view into the reader's window: valid until the next read. Shorter than `size` at the end of the file. */
+  /** A view into the reader's window, valid until the next read. Shorter than `size` at the end of the file. */
   async bytes(at: number, size: number): Promise<Buffer> {
     if (at < this.windowAt || at + size > this.windowAt + this.window.length) {
       const buffer = Buffer.alloc(Math.max(WINDOW_BYTES, size))
@@ -42,7 +42,7 @@ export class Reader {
     return (await this.bytes(field.at, field.size)).toString("utf8")
   }
 
-  /** Value and width of the varint at `at`; lengths of real files stay far under 2^53. */
+  /** Value and width of the varint at `at`; lengths of real files are far below 2^53. */
   async varint(at: number): Promise<readonly [number, number]> {
     const bytes = await this.bytes(at, 10)
     let value = 0
@@ -54,7 +54,7 @@ export class Reader {
   }
 }
 
-/** The fields of the message from byte `start` to byte `end`. Throws a RangeError where the file is damaged. */
+/** The fields of the message from byte `start` to byte `end`. @throws RangeError if the file is damaged. */
 export async function* fields(reader: Reader, start: number, end: number): AsyncGenerator<Field> {
   for (let at = start; at < end; ) {
     const from = at

@@ -1,5 +1,5 @@
-// The second session of an ONNX graph, with half of the threads: for while other models or programs need the cores. Opened
-// and chosen from by OnnxSession; only a session that has a second one to give way to may spin.
+// The second session of an ONNX graph, with half of the threads, for the time when other models or programs need the
+// cores. Only a session that has a second one may spin.
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { InferenceSession } from "onnxruntime-node"
@@ -20,25 +20,24 @@ export type NativeRun = (
 export const release = (session: InferenceSession): Promise<void> => session.release().catch(() => undefined)
 
 /**
- * Whether threads wait for the next operator of a call actively. ONNX Runtime's spin by default, also between two calls:
- * two of them on two busy cores were 18 times slower than one. Spinning within a call alone makes a window of Whisper base
- * 11 % faster on an idle machine, and 1.2 times slower beside another program that computes (measured). So only a session
- * that has a narrower one to give way to spins, and only within its calls.
+ * True if threads spin while they wait for the next operator of a call. ONNX Runtime's default also spins between calls:
+ * two of them on two busy cores were 18 times slower than one. Spinning only within a call makes a window of Whisper base
+ * 11 % faster on an idle machine, and 1.2 times slower beside another program that computes (measured). So a session spins
+ * only within its calls, and only if a narrower one can replace it.
  */
 export const spins = ({ ep, narrows = false, threads }: OnnxOptions): boolean =>
   narrows && threads > 1 && ep !== "cuda"
 
-/** The session to use instead while others need the cores; undefined where there is none, or none yet. */
+/** The session to use while others need the cores; undefined if there is none, or not yet. */
 type Narrow = () => InferenceSession | undefined
 
-/** One engine a process or worker thread, so its sessions share what they find out. */
+/** There is one engine in a process or worker thread, so its sessions share this measurement. */
 const contention = new CoreContention()
 
 /**
- * A session's threads wait for each other actively at the end of each operator: two of them beside another model's lost a
- * sixth of the machine (measured). So a second session with half of the threads, which do not spin, is opened the first
- * time that other models or programs need the cores, while the first one goes on; it keeps its memory until the model is
- * unloaded.
+ * A session's threads spin at the end of each operator: two of them beside another model's lost a sixth of the machine
+ * (measured). So a second session with half of the threads, without spinning, is opened when other models or programs
+ * first need the cores; meanwhile the first one continues. It keeps its memory until the model is unloaded.
  */
 const narrower = (create: Create, options: OnnxOptions): Effect.Effect<Narrow, never, Scope.Scope> => {
   const { threads } = options
@@ -50,7 +49,7 @@ const narrower = (create: Create, options: OnnxOptions): Effect.Effect<Narrow, n
         create({ ...options, threads: narrowThreads(threads), narrows: false }),
       )
     } catch {
-      // E.g. no memory for it: the first session goes on alone.
+      // E.g. out of memory: the first session continues alone.
     }
     return narrow
   }
@@ -70,7 +69,7 @@ const narrower = (create: Create, options: OnnxOptions): Effect.Effect<Narrow, n
   )
 }
 
-/** The call, and what it says about the cores where its threads spin. */
+/** Runs a call on spinning threads and records its contention for cores. */
 const spun = async (threads: number, call: () => Promise<InferenceSession.OnnxValueMapType>) => {
   const beganMs = performance.now()
   const before = process.cpuUsage()
@@ -86,7 +85,7 @@ const runOf =
   (feeds, fetches) =>
     fetches === undefined ? session.run(feeds) : session.run(feeds, fetches)
 
-/** Calls of a session, or of its second one. */
+/** Runs calls on the session, or on its second one. */
 export const withSecond = (
   session: InferenceSession,
   create: Create,

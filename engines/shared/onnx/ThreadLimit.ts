@@ -1,5 +1,5 @@
-// How many CPU threads the ONNX sessions of this engine may use at the moment. Set by EngineServer through the descriptors of
-// the ONNX engines; read by OnnxSession before each native call. One engine a process or worker thread.
+// How many CPU threads the ONNX sessions of this engine may use at the moment; checked before each native call. There is
+// one engine in a process or worker thread.
 
 let most = Number.POSITIVE_INFINITY
 
@@ -7,5 +7,5 @@ export const limitThreads = (threads: number): void => {
   most = threads
 }
 
-/** Whether a session with so many threads may run. */
+/** True if a session with this many threads may run. */
 export const isAllowed = (threads: number): boolean => threads <= most

@@ -1,6 +1,6 @@
-// Chooses the CPU threads of the ONNX engines. A session's number is fixed when it is opened, and to open a large graph
-// once for each number would cost seconds. So one matrix product, about a layer of a published encoder, is measured
-// with each number instead; the result holds for every model on the machine and is kept by the node.
+// Chooses the CPU threads of the ONNX engines. A session's number is fixed when it is opened, and opening a large graph
+// once for each number would take seconds. So one matrix product, about a layer of a published encoder, is measured
+// with each number instead; the result is valid for every model on the machine, and the node stores it.
 import * as Effect from "effect/Effect"
 import { InferenceSession, Tensor } from "onnxruntime-node"
 import { pickThreads, type Sample } from "#domain/threads/PickThreads.ts"
@@ -9,12 +9,12 @@ import { EngineError, type EngineSpec } from "../../protocol/Engine.ts"
 import { sessionOptions } from "./OnnxSession.ts"
 
 /**
- * Rows, inner length and columns: 3 GFLOP, as many rows as a Whisper encoder has positions. 16 ms on one core with AVX-512;
- * a third of it took 5.4, and pickThreads leaves work below 5 ms on one thread without a trial.
+ * Rows, inner length and columns: 3 GFLOP, with as many rows as a Whisper encoder has positions. 16 ms on one core with
+ * AVX-512; a third of it took 5.4, and pickThreads uses one thread without a trial for work below 5 ms.
  */
 const [rows, inner, columns] = [1536, 1024, 1024] as const
 
-/** Time for all runs, about, milliseconds. */
+/** Milliseconds for all runs, approximately. */
 const budgetMs = 600
 
 const varint = (value: number): ReadonlyArray<number> =>
@@ -70,7 +70,7 @@ const probe = async (trial: ThreadTrial): Promise<ThreadChoice> => {
       const { system, user } = process.cpuUsage(before)
       return { ms: performance.now() - startedMs, cpuMs: (system + user) / 1000 }
     }
-    // The first run of a session allocates.
+    // The first run of a session allocates memory, so it is not measured.
     for (const threads of trial.counts) await run(undefined, threads)
     return await pickThreads({ trial, sizes: [undefined], run, budgetMs: 3 * budgetMs })
   } finally {
@@ -78,7 +78,7 @@ const probe = async (trial: ThreadTrial): Promise<ThreadChoice> => {
   }
 }
 
-/** The kept result, or a new one. With a single count there is nothing to choose. */
+/** The stored result, or a new one. With a single count there is nothing to choose. */
 export const chooseThreads = (
   _spec: EngineSpec,
   trial: ThreadTrial,

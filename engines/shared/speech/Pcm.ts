@@ -1,24 +1,25 @@
-// One piece's waveform → 16-bit samples that join their neighbours without a click. Called by a running utterance.
-// Pure and without state between pieces, so pieces may be made in any order and always come out the same.
+// One piece's waveform → 16-bit samples that join the neighbouring pieces without a click. Pure; no state between
+// pieces, so pieces may be made in any order with the same result.
 import type { Pause } from "./Pieces.ts"
 
-/** Peak of every sample that leaves: −1 dBFS, so that a lossy codec has room for its overshoot. */
+/** Largest peak of the output: −1 dBFS, because lossy codecs overshoot. */
 export const CEILING = 10 ** (-1 / 20)
 
 /**
- * Silence that is left where a piece ends, at speed 1. The demonstration voices pause about 330 ms after a sentence
- * and 170 ms after a comma inside one piece (measured); what is trimmed to (60 ms) is already taken off.
+ * Milliseconds of silence after a piece at speed 1. The demonstration voices pause about 330 ms after a sentence
+ * and 170 ms after a comma inside one piece (measured); the 60 ms that trimming leaves are already subtracted.
  */
 const PAUSE_MS: Readonly<Record<Pause, number>> = { sentence: 270, clause: 190, comma: 110, none: 0 }
 
-/** Speech starts and ends where a 5 ms frame passes −42 dB of the piece's peak, or −54 dBFS (both measured). */
+/** Speech starts and ends where a 5 ms frame exceeds −42 dB of the piece's peak, or −54 dBFS (both measured). */
 const FRAME_MS = 5
 const RELATIVE_FLOOR = 10 ** (-42 / 20)
 const ABSOLUTE_FLOOR = 10 ** (-54 / 20)
 
 /**
- * Kept before and after speech at speed 1: soft onsets ("h") and the decay of a final vowel lie under the floor. They
- * scale with speed as all speech does: left at 60 ms, a short sentence at speed 4 was 11 % too long (measured).
+ * Milliseconds kept before and after speech at speed 1: soft onsets ("h") and the decay of a final vowel are below the
+ * threshold. They scale with speed as all speech does: kept at 60 ms, a short sentence at speed 4 was 11 % too long
+ * (measured).
  */
 const LEAD_MS = 20
 const TAIL_MS = 40
@@ -28,13 +29,13 @@ const FADE_OUT_MS = 15
 /** Pole of the DC blocker: −3 dB near 19 Hz at 24 kHz, far under the lowest voice. */
 const DC_POLE = 0.995
 
-/** Zero-valued samples between two pieces. */
+/** Number of silent samples between two pieces. */
 export const pauseSamples = (pause: Pause, speed: number, rateHz: number): number =>
   Math.round((PAUSE_MS[pause] * rateHz) / 1000 / speed)
 
 /**
- * `wave` f32 mono of speech at `speed`, any level → s16 at most −1 dBFS, edges trimmed and faded to zero. Undefined
- * when a sample is not a finite number: the model is broken and must not be heard.
+ * `wave`: f32 mono of speech at `speed`, any level. Returns s16 of at most −1 dBFS, trimmed, with faded edges. Undefined
+ * if a sample is not finite: the model's output is invalid and must not be played.
  */
 export const toPcm = (wave: Float32Array, rateHz: number, speed = 1): Int16Array | undefined => {
   const flat = withoutDc(wave)
@@ -43,7 +44,7 @@ export const toPcm = (wave: Float32Array, rateHz: number, speed = 1): Int16Array
   const { start, end } = speechBounds(flat, peak, rateHz, speed)
   const speech = flat.subarray(start, end)
   fadeEdges(speech, rateHz)
-  // A piece above the ceiling is turned down as a whole: no distortion, and the level depends on the piece alone.
+  // A piece above the ceiling is attenuated as a whole: no distortion, and the level depends on the piece alone.
   const gain = 32767 * Math.min(1, CEILING / (peakOf(speech) ?? CEILING))
   const out = new Int16Array(speech.length)
   for (let i = 0; i < out.length; i++) out[i] = Math.round(speech[i]! * gain)
@@ -76,14 +77,14 @@ const peakOf = (wave: Float32Array): number | undefined => {
   let peak = 0
   for (let i = 0; i < wave.length; i++) {
     const size = Math.abs(wave[i]!)
-    // Written so that NaN fails it too.
+    // Written so that NaN fails the comparison too.
     if (!(size <= Number.MAX_VALUE)) return undefined
     if (size > peak) peak = size
   }
   return peak
 }
 
-/** All of it when no frame is loud enough to be speech. */
+/** Bounds of the speech; the whole piece if no frame is loud enough. */
 const speechBounds = (
   wave: Float32Array,
   peak: number,

@@ -1,31 +1,31 @@
-// Phoneme fragments → pieces of a bounded number of symbols, in order, each ready for one call of the graph.
-// Called by a running utterance. Cuts depend on the text alone, never on time or on who else is speaking, so that
-// a streamed reply and a whole one are the same samples. Nothing is dropped but what the model has no symbol for.
+// Phoneme fragments → pieces of a bounded number of symbols, in order, each for one call of the graph. Cuts depend on
+// the text alone, never on time or on other requests, so that a streamed and a whole reply have the same samples. Only
+// symbols that the model lacks are dropped.
 import * as Effect from "effect/Effect"
 import { EngineError } from "../../protocol/Engine.ts"
 import { MAX_SYMBOLS, type Symbols } from "./Symbols.ts"
 
-/** What the listener hears at the end of a piece. */
+/** The pause at the end of a piece. */
 export type Pause = "sentence" | "clause" | "comma" | "none"
 
 export interface Piece {
-  /** Known symbols only, at most `MAX_SYMBOLS` of them, no white space at either end. */
+  /** Known symbols only, at most `MAX_SYMBOLS`, without white space at either end. */
   readonly phonemes: string
   readonly pause: Pause
 }
 
 export interface PieceRule {
-  /** Symbols of the longest piece after the first ones. */
+  /** Most symbols of a piece after the first two. */
   readonly maxSymbols: number
 }
 
 /**
  * The first piece ends at its first clause mark, or at a word after 60 symbols (about 3 s of speech): the sooner it
- * ends, the sooner there is sound. Under 12 symbols a lone "Well," would be a piece, and sound like one.
+ * ends, the sooner audio starts. With less than 12 symbols, "Well," would be a piece of its own and sound cut off.
  */
 const FIRST = { min: 12, max: 60 }
 
-/** The second piece must be ready before the first has been heard, so it is half way to the rest. */
+/** Share of `maxSymbols`. The second piece must be ready before the first has played, so it is of medium length. */
 const SECOND_SHARE = 0.6
 
 const SENTENCE = ".!?…"
@@ -46,14 +46,14 @@ const pauseAfter = (symbols: ReadonlyArray<string>, end: number): Pause => {
   return pause
 }
 
-/** Index after the mark at `at`, its followers of the same run, and closing quotes that touch it. */
+/** Index after the mark at `at`, after further marks of the same run, and after closing quotes next to it. */
 const afterMark = (symbols: ReadonlyArray<string>, at: number): number => {
   let end = at + 1
   while (end < symbols.length && (SENTENCE.includes(symbols[end]!) || CLOSING.includes(symbols[end]!))) end++
   return end
 }
 
-/** The last place at or before `max` where a mark of `marks` ends. */
+/** The last position, at most `max`, where a mark of `marks` ends. */
 const lastMark = (symbols: ReadonlyArray<string>, marks: string, max: number): number => {
   for (let i = Math.min(max, symbols.length) - 1; i > 0; i--) {
     if (!marks.includes(symbols[i]!)) continue
@@ -63,7 +63,7 @@ const lastMark = (symbols: ReadonlyArray<string>, marks: string, max: number): n
   return 0
 }
 
-/** Where to cut a row that is longer than `max`: sentence, clause, comma, word, anywhere. Always 1 to `max`. */
+/** Where to cut a row that is longer than `max`: sentence, clause, comma, word, anywhere. Returns 1 to `max`. */
 export const cutAt = (symbols: ReadonlyArray<string>, max: number): number => {
   for (const marks of [SENTENCE, CLAUSE, COMMA]) {
     const end = lastMark(symbols, marks, max)
@@ -83,7 +83,7 @@ const firstMark = (symbols: ReadonlyArray<string>, min: number, max: number): nu
   return undefined
 }
 
-/** A cursor over one text. `next` phonemises no more of it than its piece needs. */
+/** A cursor over one text. `next` phonemises only as much as its piece needs. */
 export class PieceReader {
   private readonly symbols: Symbols
   private readonly fragments: AsyncIterator<string>
@@ -114,7 +114,7 @@ export class PieceReader {
       const phonemes = this.pending.slice(0, end).join("").trim()
       const pause = pauseAfter(this.pending, end)
       this.pending.splice(0, end)
-      // A row of marks alone has no sound of its own: its pause belongs to a piece that has been spoken.
+      // Marks without words are not spoken; their pause belongs to the piece before.
       if (SOUNDLESS.test(phonemes)) continue
       this.taken++
       return { phonemes, pause }

@@ -1,6 +1,5 @@
-// One speech request against its listener's clock: when its next piece is due, whose turn it is, what has been handed
-// out and what it cost. Called by the verbs of the speech adapters; it knows deadlines and samples and nothing of
-// speech.
+// The playback clock of one speech request: when its next piece is due, how many samples were delivered and how much
+// time they took to compute. Knows deadlines and samples only, not text.
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { msToSamples } from "#domain/audio/Audio.ts"
@@ -9,14 +8,14 @@ import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
 import type { EngineError, Outlet, SynthesizeEnd } from "../../protocol/Engine.ts"
 
 /**
- * Nobody listens to a batch reply while it is made, so its pieces are due this long after they are asked for:
- * behind every stream that would run dry sooner, ahead of one that is further ahead than that. A guess.
+ * Pieces of a batch reply have no playback time, so each is due this long after it is requested: after every stream
+ * that would run out of audio sooner, before one that is further ahead. A guess.
  */
 const BATCH_PATIENCE_MS = 10_000
 
 /**
- * The first piece leaves in two parts, the first of which fits a pipe's buffer: what does not fit waits for the next
- * turn of the event loop, and that comes after the next piece's phonemes (12 ms for a long text, measured).
+ * Milliseconds of the first part of the first piece, which fits a pipe's buffer. What does not fit waits for the next
+ * tick of the event loop, and that comes after the next piece's phonemes (12 ms for a long text, measured).
  */
 const FIRST_CHUNK_MS = 250
 
@@ -33,7 +32,7 @@ export class Playout {
   readonly #out: PieceOutlet
   readonly #options: PlayoutOptions
   readonly #arrivedAtMs: number
-  #heardFromMs: number | undefined
+  #playsFromMs: number | undefined
   #computeNs = 0n
   #samples = 0
 
@@ -48,30 +47,30 @@ export class Playout {
     return Clock.clockWith((clock) => Effect.sync(() => new Playout(clock, options, out)))
   }
 
-  /** What the verb ends with. */
+  /** The result of the verb. */
   get end(): Required<SynthesizeEnd> {
     return { samples: this.#samples, computeMs: Number(this.#computeNs) / 1e6 }
   }
 
-  /** Runs work that holds up everybody else, when it is this request's turn. */
-  inTurn<A>(work: Effect.Effect<A, EngineError>): Effect.Effect<A, EngineError> {
+  /** Runs blocking work once this request has the earliest deadline of the waiting ones, and measures its time. */
+  whenDue<A>(work: Effect.Effect<A, EngineError>): Effect.Effect<A, EngineError> {
     return Effect.suspend(() => this.#options.calls.take(this.#dueAtMs(), this.#timed(work)))
   }
 
-  /** Waits while the reader has enough. */
+  /** Waits while the reader is behind. */
   get wanted(): Effect.Effect<void> {
     return Effect.suspend(() => (this.#out.paused() ? this.#out.resumed : Effect.void))
   }
 
-  /** Hands out samples that nobody writes to afterwards. */
+  /** Delivers samples. The caller must not change them afterwards. */
   push(chunk: Int16Array): void {
     if (chunk.length === 0) return
-    this.#heardFromMs ??= monotonicMsOf(this.#clock)
+    this.#playsFromMs ??= monotonicMsOf(this.#clock)
     this.#samples += chunk.length
     this.#out.push({ samples: chunk })
   }
 
-  /** Hands out a whole piece and lets it leave: what comes next may hold the event loop for a while. */
+  /** Delivers a whole piece and yields, so that it is sent before the next work blocks the event loop. */
   give(piece: Int16Array): Effect.Effect<void> {
     return Effect.suspend(() => {
       const { rateHz } = this.#options
@@ -88,8 +87,8 @@ export class Playout {
   #dueAtMs(): number {
     const { priority, rateHz } = this.#options
     if (priority === "batch") return monotonicMsOf(this.#clock) + BATCH_PATIENCE_MS
-    if (this.#heardFromMs === undefined) return this.#arrivedAtMs
-    return this.#heardFromMs + (this.#samples * 1000) / rateHz
+    if (this.#playsFromMs === undefined) return this.#arrivedAtMs
+    return this.#playsFromMs + (this.#samples * 1000) / rateHz
   }
 
   #timed<A>(work: Effect.Effect<A, EngineError>): Effect.Effect<A, EngineError> {

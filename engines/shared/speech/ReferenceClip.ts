@@ -1,22 +1,22 @@
-// A caller's reference clip → what the style encoder hears: float samples at its rate, silence at the edges cut off,
-// not too long. Called by the cloning adapter; says in the caller's words why a clip is of no use.
+// A caller's reference clip → the style encoder's input: float samples at its rate, trimmed and of limited length. The
+// texts of problems go to callers.
 import { resample } from "./Resample.ts"
 
-/** Longer clips add cost and no likeness: the style is a mean over time, and was measured on clips of 6 s. */
+/** Seconds. Longer clips add cost and no likeness: the style is a mean over time, measured on clips of 6 s. */
 export const MAX_CLIP_SECONDS = 12
-/** Under half a second there is hardly a syllable; the model's card asks for two seconds. */
+/** Seconds. Half a second has hardly a syllable; the model's card recommends two seconds. */
 const MIN_CLIP_SECONDS = 0.5
-/** −50 dBFS: nothing in the clip is louder than the noise of a quiet room. A guess. */
+/** −50 dBFS: below it a clip has only background noise. A guess. */
 const SILENT_PEAK = 10 ** (-50 / 20)
-/** Edges under −40 dB of the clip's peak are silence. A guess. */
+/** Edges below −40 dB of the clip's peak are silence. A guess. */
 const EDGE_FLOOR = 10 ** (-40 / 20)
-/** Rates that exist: telephone to studio. */
+/** Sample rates in use, Hz: telephone to studio. */
 const RATES = { min: 4000, max: 192_000 }
 
-/** The part of a clip that is worth hearing, or what is wrong with it. */
+/** The usable part of a clip, or what is wrong with it. */
 export type Checked = { readonly speech: Int16Array; readonly rateHz: number } | { readonly problem: string }
 
-/** Cheap, so that a bad clip is refused before the reply has begun. `clip` s16 mono at `rateHz`. */
+/** Checks and trims `clip`, s16 mono at `rateHz`. Cheap, so that a bad clip is refused before the reply begins. */
 export const checkClip = (clip: Int16Array, rateHz: number): Checked => {
   if (!(Number.isInteger(rateHz) && rateHz >= RATES.min && rateHz <= RATES.max)) {
     return { problem: `the reference clip has a sample rate of ${rateHz} Hz` }

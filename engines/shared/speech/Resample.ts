@@ -1,7 +1,7 @@
-// A whole clip from any integer rate to any other. Called once a cloned request, with at most `MAX_CLIP_SECONDS` of audio.
+// Converts a whole clip from any integer sample rate to any other; at most `MAX_CLIP_SECONDS` of audio.
 import { type FilterShape, PolyphaseFilter } from "#domain/audio/PolyphaseFilter.ts"
 
-/** Aliases are below −80 dB (held by the test). */
+/** Aliases are below −80 dB (a test checks it). */
 const shape: FilterShape = { halfCrossings: 16, beta: 9, rollOff: 0.9 }
 
 /** `samples` at `fromHz` → the same sound at `toHz`; `ceil(length × toHz / fromHz)` samples. */

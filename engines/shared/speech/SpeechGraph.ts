@@ -1,5 +1,5 @@
-// The synthesis graph of the Kokoro contract: symbol ids, style and speed in, a waveform out. Called by utterances,
-// one call a piece. Published files name their tensors in two ways; types come from the graph itself.
+// The synthesis graph in Kokoro's layout: symbol ids, style and speed in, a waveform out; one call a piece. Published
+// files name their tensors in two ways; element types are read from the graph.
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Tensor } from "onnxruntime-node"
@@ -9,7 +9,7 @@ import * as Tensors from "../onnx/Tensors.ts"
 import { STYLE_SIZE } from "./VoiceStyles.ts"
 
 export interface KokoroGraph {
-  /** Whether `speed` is a whole number in this graph (the reference exporter's way). */
+  /** True if `speed` is an integer in this graph (as the reference exporter makes it). */
   readonly wholeSpeed: boolean
   /** One native call: ids int64 [1, n + 2], style f32 [1, 256], speed [1] → f32 samples at the model's rate. */
   readonly synthesize: (
@@ -39,7 +39,7 @@ export const open = (
         ? badGraph(session.file, `input ${info.name} is ${info.type}`)
         : Effect.succeed(tensor)
     }
-    // Types are checked now, not at the first request.
+    // Types are checked at load, not at the first request.
     yield* typed(style, new Float32Array(STYLE_SIZE), [1, STYLE_SIZE])
     yield* typed(speed, Float32Array.of(1), [1])
     const idsOf = (values: ReadonlyArray<number>) => typed(ids, Float32Array.from(values), [1, values.length])

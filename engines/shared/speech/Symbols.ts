@@ -1,5 +1,5 @@
-// The model's symbol table: one id a character, 0 at both ends. Read once at load from the published
-// `tokenizer.json` (or `config.json`, which carries the same table); called by the piece cutter and the graph.
+// The model's symbol table: one id for each character, 0 at both ends. Read once at load from the published
+// `tokenizer.json` (or `config.json`, which contains the same table).
 import { readFile } from "node:fs/promises"
 import { basename } from "node:path"
 import * as Effect from "effect/Effect"
@@ -9,11 +9,11 @@ import { EngineError } from "../../protocol/Engine.ts"
 export interface Symbols {
   /** Whether the model has an id for this character. */
   readonly has: (symbol: string) => boolean
-  /** Ids of known characters, unknown ones dropped, pad id first and last: int64 [1, n + 2] of the contract. */
+  /** Ids of known characters, unknown ones dropped, pad id first and last; for the graph's input int64 [1, n + 2]. */
   readonly ids: (phonemes: string) => ReadonlyArray<number>
 }
 
-/** The longest row of ids that the published graph accepts, pads not counted. */
+/** The longest row of ids that the published graph accepts, without pads. */
 export const MAX_SYMBOLS = 510
 
 const Vocabulary = Schema.Record(Schema.String, Schema.Int)
@@ -27,7 +27,7 @@ const TokenizerFile = Schema.fromJsonString(
 const decode = Schema.decodeUnknownEffect(TokenizerFile)
 
 export const fromVocabulary = (vocabulary: Readonly<Record<string, number>>): Symbols => {
-  // Id 0 is the pad, "$": a dollar sign in a text must never become one.
+  // Id 0 is the pad, "$": a dollar sign in a text must never become a pad.
   const table = new Map(
     Object.entries(vocabulary).filter(([symbol, id]) => id > 0 && [...symbol].length === 1),
   )

@@ -1,5 +1,5 @@
-// One speech request from its first phoneme to its last sample; the verb of both speech adapters. Pieces are cut
-// while earlier ones sound, wait for their turn, are synthesised and leave through the outlet.
+// One speech request from its first phoneme to its last sample; shared by the speech adapters with this graph. Pieces
+// are cut while earlier ones play, queue by deadline, are synthesised and pushed to the outlet.
 import * as Effect from "effect/Effect"
 import type { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import {
@@ -24,9 +24,9 @@ export interface Speaker {
 }
 
 export interface Utterance {
-  /** Phoneme fragments of the text, lazily. */
+  /** Phoneme fragments of the text, computed lazily. */
   readonly fragments: AsyncIterable<string>
-  /** The voice; asked for after `started`, because a cloned voice costs a native call. */
+  /** The voice; evaluated after `started`, because a cloned voice costs a native call. */
   readonly style: Effect.Effect<VoiceStyle, EngineError>
   readonly speed: number
   readonly priority: "stream" | "batch"
@@ -35,7 +35,7 @@ export interface Utterance {
 export const invalidInput = (field: string, detail: string): EngineError =>
   new EngineError({ reason: "InvalidInput", field, detail })
 
-/** Speed as the specification allows it, and as the graph can take it. */
+/** Checks the speed: 0.25 to 4 (protocol 8.1), and an integer if the graph needs one. */
 export const checkedSpeed = (
   speed: number,
   graph: Pick<KokoroGraph, "wholeSpeed">,
@@ -55,16 +55,16 @@ export const speak = (
   Effect.gen(function* () {
     const playout = yield* Playout.make({ ...speaker, priority: utterance.priority }, out)
     const reader = new PieceReader(utterance.fragments, speaker.symbols, speaker)
-    // Phonemes take a turn as well: the piece after next must not hold up somebody's first.
-    let piece: Piece | undefined = yield* playout.inTurn(reader.next)
+    // Phonemisation queues too: it must not delay the first piece of another request.
+    let piece: Piece | undefined = yield* playout.whenDue(reader.next)
     if (piece === undefined) return yield* invalidInput("input", "has nothing that can be pronounced")
     out.started({ pieces: 1 })
-    const style = yield* playout.inTurn(utterance.style)
+    const style = yield* playout.whenDue(utterance.style)
     while (piece !== undefined) {
       yield* playout.wanted
       const { phonemes, pause }: Piece = piece
       const ids = speaker.symbols.ids(phonemes)
-      const pcm = yield* playout.inTurn(
+      const pcm = yield* playout.whenDue(
         Effect.map(speaker.graph.synthesize(ids, style.row(ids.length - 2), utterance.speed), (wave) =>
           toPcm(wave, speaker.rateHz, utterance.speed),
         ),
@@ -73,13 +73,13 @@ export const speak = (
         return yield* new EngineError({ reason: "Failed", field: "", detail: "the model returned NaN" })
       }
       yield* playout.give(pcm)
-      piece = yield* playout.inTurn(reader.next)
-      // Sent before the next piece exists: silence that is already there is time to make it in.
+      piece = yield* playout.whenDue(reader.next)
+      // Sent before the next piece is computed, to gain the time that the pause plays.
       if (piece !== undefined)
         playout.push(new Int16Array(pauseSamples(pause, utterance.speed, speaker.rateHz)))
     }
     return playout.end
   })
 
-/** A request's place among the others. */
+/** The priority of a request; default "stream". */
 export const priorityOf = (request: SynthesizeRequest): "stream" | "batch" => request.priority ?? "stream"

@@ -1,4 +1,4 @@
-// Preset voices: files of 510 style rows, one row for each number of symbols. Read at load, called per piece.
+// Preset voices: files of 510 style rows, one row for each number of symbols. Read at load.
 import { readdir, readFile } from "node:fs/promises"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
@@ -11,11 +11,11 @@ export const STYLE_ROWS = 510
 const FILE_BYTES = STYLE_ROWS * STYLE_SIZE * 4
 
 export interface VoiceStyle {
-  /** The style for a piece of `symbols` symbols: row `min(symbols, 509)`, as the published card picks it. */
+  /** The style of a piece with `symbols` symbols: row `min(symbols, 509)`, as the published model card does. */
   readonly row: (symbols: number) => Float32Array
 }
 
-/** A voice that is one style whatever the length. */
+/** A voice with the same style for every length. */
 export const constantStyle = (style: Float32Array): VoiceStyle => ({ row: () => style })
 
 const loadFailed = (detail: string): EngineError =>
@@ -45,7 +45,7 @@ const fromBytes = (bytes: Uint8Array): VoiceStyle => {
   }
 }
 
-/** Every `<id>.bin` of the folder, or only `wanted`, of which each must be there. Ids in alphabetical order. */
+/** Loads every `<id>.bin` of the folder, or only `wanted`, each of which must exist. Ids in alphabetical order. */
 export const loadVoices = (
   folder: string,
   wanted: ReadonlyArray<string> | undefined,

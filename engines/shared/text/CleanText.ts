@@ -1,7 +1,7 @@
-// Any string → plain text a reader could read aloud: Unicode made uniform, everything without a sound removed.
-// Called once a request, before sentences are cut; holds for every language and knows nothing of numbers or words.
+// Any string → plain text that can be read aloud: Unicode is normalised, everything without a sound removed. Applied
+// once a request, before the cut into sentences; for every language. Knows no numbers or words.
 
-/** Quotation marks of many scripts → the two curly ones that are symbols of the model; apostrophes → "'". */
+/** Quotation marks of many scripts → the two curly ones in the model's symbol table; apostrophes → "'". */
 const QUOTES: ReadonlyArray<readonly [RegExp, string]> = [
   [/[‘’‚‛′ʼ`´]/g, "'"],
   [/[„‟«‹「『《〈【]/g, "“"],
@@ -9,7 +9,7 @@ const QUOTES: ReadonlyArray<readonly [RegExp, string]> = [
   [/''/g, '"'],
 ]
 
-/** Punctuation of other scripts → the model's own, with the space that those scripts leave out. */
+/** Punctuation of other scripts → the model's own, with the space that those scripts omit. */
 const PUNCTUATION: ReadonlyArray<readonly [RegExp, string]> = [
   [/[、，،﹐]/g, ", "],
   [/[。｡．۔।]/g, ". "],
@@ -22,7 +22,7 @@ const PUNCTUATION: ReadonlyArray<readonly [RegExp, string]> = [
   [/[―⸺⸻]|-{2,}/g, "—"],
 ]
 
-/** Signs whose compatibility form would stick to the word or number before them. */
+/** Signs whose compatibility form would be joined to the word or number before them. */
 const BEFORE_NFKC: ReadonlyArray<readonly [RegExp, string]> = [
   [/[™℠®©]/g, " "],
   [/(\d)([¼-¾⅐-⅞])/g, "$1 $2"],
@@ -35,14 +35,14 @@ const BEFORE_NFKC: ReadonlyArray<readonly [RegExp, string]> = [
 const SILENT: ReadonlyArray<readonly [RegExp, string]> = [
   [/\r\n?|[\u2028\u2029\u0085\v\f]/g, "\n"],
   [/[^\S\n]/g, " "],
-  // Zero-width characters, bidirectional controls, soft hyphens, variation selectors: no sound, no space.
+  // Zero-width characters, bidirectional controls, soft hyphens, variation selectors: removed without a space.
   [/\p{Cf}|[\u034f\ufe00-\ufe0f]/gu, ""],
   [/(?!\n)\p{Cc}/gu, " "],
-  // Pictures, flags, skin tones, keycaps. A reader would skip them.
+  // Pictures, flags, skin tones, keycaps: a person reading aloud would skip them.
   [/\p{Extended_Pictographic}|[\u{1f1e6}-\u{1f1ff}\u{1f3fb}-\u{1f3ff}\u20e3]/gu, " "],
-  // Private use, unassigned, and what `toWellFormed` made of lone surrogates.
+  // Private use, unassigned, and the U+FFFD that `toWellFormed` made of lone surrogates.
   [/[\p{Co}\p{Cn}\ufffd]/gu, " "],
-  // At most two marks a letter: Arabic and Vietnamese need two, stacked decorations have dozens.
+  // At most two marks on a letter: Arabic and Vietnamese need two, stacked decorations have dozens.
   [/(\p{M}{2})\p{M}+/gu, "$1"],
 ]
 
@@ -59,7 +59,7 @@ const apply = (text: string, rules: ReadonlyArray<readonly [RegExp, string]>): s
   return out
 }
 
-/** Linear in the length of `raw`; line breaks survive, because they end sentences and list items. */
+/** Linear in the length of `raw`. Line breaks are kept, because they end sentences and list items. */
 export const cleanText = (raw: string): string => {
   const uniform = apply(apply(raw.toWellFormed(), BEFORE_NFKC).normalize("NFKC"), SILENT)
   return apply(apply(apply(uniform, QUOTES), PUNCTUATION), REPEATS)

@@ -1,14 +1,14 @@
-// One written English sentence → the words and marks a reader would say, ready for the phonemiser: letters,
-// apostrophes, hyphens, spaces, and the marks of `MARKS`. Called by the front end; pure, linear in the sentence.
+// One written English sentence → its spoken form for the phonemiser: letters, apostrophes, hyphens, spaces, and the
+// marks of `MARKS`. Pure, linear in the length of the sentence.
 import type { Accent } from "./Numbers.ts"
 import { cardinal } from "./Numbers.ts"
 import { sayNumbers } from "./SpokenNumbers.ts"
 import { ABBREVIATIONS, ROMAN, romanValue } from "./SpokenWords.ts"
 
-/** The marks that are symbols of the model and carry prosody. */
+/** The punctuation marks in the model's symbol table; they carry prosody. */
 export const MARKS = ';:,.!?—…"()“”'
 
-/** An address is read with its dots and slashes. */
+/** URLs and e-mail addresses: their dots and slashes are spoken. */
 const ADDRESS = /\b(?:https?:\/\/|www\.)[^\s<>"“”]+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+/gi
 
 const sayAddress = (address: string): string => {
@@ -27,7 +27,7 @@ const sayAddress = (address: string): string => {
   )
 }
 
-/** Signs between or before numbers, while the digits are still there. */
+/** Signs between or before numbers; replaced before the digits are. */
 const SIGNS_AT_NUMBERS: ReadonlyArray<readonly [RegExp, string]> = [
   [/~(?=\s?\d)/g, "about "],
   [/(?<=\d\s?)[x×*](?=\s?\d)/g, " times "],
@@ -65,10 +65,10 @@ const SIGNS: ReadonlyArray<readonly [RegExp, string]> = [
   [/[•·|]/g, ", "],
 ]
 
-/** Dotted initials: "U.S.A." → "U S A". A full stop stays where a capital or nothing follows. */
+/** Dotted initials: "U.S.A." → "U S A". The last full stop stays if a capital or nothing follows. */
 const INITIALS = /\b((?:\p{L}\.){1,}\p{L})\.(?=\s\p{Lu}|$)|\b((?:\p{L}\.)+\p{L})\.?(?![\p{L}\d])/gu
 
-/** Everything the phonemiser has no use for. Scripts that English cannot read aloud are silent. */
+/** Everything that the phonemiser cannot use. Scripts other than Latin and Greek are not spoken. */
 const UNSPOKEN = /[^\p{Script=Latin}\p{Script=Greek}\p{M}'\s;:,.!?—…"()“”-]|(?<!\p{L})[-]|[-](?!\p{L})/gu
 
 export const englishText = (sentence: string, accent: Accent): string => {

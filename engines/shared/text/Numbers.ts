@@ -1,6 +1,6 @@
-// English number words. Pure; called by the spoken-form rules. Digits come as strings, so that no length is too long.
+// English number words. Pure. Digits are passed as strings, so that any length is possible.
 
-/** "american" says "one hundred one", "british" "one hundred and one". */
+/** "american": "one hundred one"; "british": "one hundred and one". */
 export type Accent = "american" | "british"
 
 const ONES =
@@ -10,7 +10,7 @@ const ONES =
 const TENS = "_ _ twenty thirty forty fifty sixty seventy eighty ninety".split(" ")
 const SCALES = ["", "thousand", "million", "billion", "trillion", "quadrillion", "quintillion"]
 
-/** Digits one by one: "oh five" is for years and times, here zero is "zero". */
+/** Digit by digit, with "zero". ("oh five" is used in years and times only.) */
 export const digitByDigit = (digits: string): string =>
   [...digits].map((digit) => ONES[Number(digit)] ?? "").join(" ")
 
@@ -79,7 +79,7 @@ export const plural = (words: string): string => {
   return words.endsWith("x") ? `${words}es` : `${words}s`
 }
 
-/** "3.14" → "three point one four"; thousands commas are allowed in the whole part. */
+/** "3.14" → "three point one four"; the whole part may contain commas between thousands. */
 export const decimal = (number: string, accent: Accent): string => {
   const [whole = "", fraction] = number.replaceAll(",", "").split(".")
   const words = whole === "" ? "zero" : cardinal(whole, accent)

@@ -1,6 +1,5 @@
-// Clean text → sentences, one at a time, so that the first piece of a long text is ready as soon as that of a short
-// one. Called by the front end. A missed boundary costs nothing but a longer sentence, a false one a wrong pause:
-// when in doubt, there is none.
+// Clean text → sentences, lazily, so that the first piece of a long text is ready as soon as that of a short one. A
+// missed boundary only makes a sentence longer, a false one makes a wrong pause: in doubt there is none.
 
 /** Never end a sentence with their full stop: a name or a number follows. */
 const TITLES = new Set(
@@ -9,19 +8,19 @@ const TITLES = new Set(
   ),
 )
 
-/** May end a sentence: they do where a capital letter follows. */
+/** End a sentence only if a capital letter follows. */
 const OTHERS = new Set(
   "e.g i.e a.m p.m etc inc ltd co corp ave rd blvd jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k ph.d cf al".split(
     " ",
   ),
 )
 
-/** Longest run of characters handed on as one sentence; bounds the work before the first sound. A guess. */
+/** Longest sentence in characters; bounds the work before the first sound. A guess. */
 const MAX_CHARACTERS = 400
 
 const ENDING = /[.!?…]+["”')\]]*(?=\s|$)|\n\s*\n|\n(?=\s*(?:[-*•‣◦]|\d{1,3}[.)])\s)/g
 
-/** Sentences in order; together they hold every character of `text` but white space and list bullets. */
+/** Sentences in order; together they contain every character of `text` except white space and list bullets. */
 export function* sentences(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     const end = nextEnd(text, start)
@@ -39,7 +38,7 @@ const nextEnd = (text: string, start: number): number => {
   return text.length
 }
 
-/** Whether the full stop at `dot` belongs to the word before it. */
+/** True if the full stop at `dot` belongs to the word before it. */
 const isAbbreviated = (text: string, start: number, dot: number): boolean => {
   const word = /[\p{L}\d.]*$/u.exec(text.slice(Math.max(start, dot - 12), dot))?.[0] ?? ""
   const following = /\S/u.exec(text.slice(dot + 1, dot + 40))?.[0] ?? ""
@@ -55,7 +54,7 @@ const isAbbreviated = (text: string, start: number, dot: number): boolean => {
 
 const BULLET = /^\s*(?:[-*•‣◦]|(\d{1,3})[.)])\s+/
 
-/** One sentence on one line, cut when endless. A line or paragraph that ends without a mark gets a full stop. */
+/** One sentence without line breaks, cut if it is too long. A line or paragraph without a final mark gets a full stop. */
 function* parts(raw: string): Generator<string> {
   const line = raw
     .replace(BULLET, (_, number: string | undefined) => (number === undefined ? "" : `${number}, `))
@@ -84,6 +83,6 @@ const cutBefore = (text: string, limit: number): number => {
   for (let i = limit - 1; i > 0; i--) {
     if (text[i] === " " && !/\d/.test(`${text[i - 1]}${text[i + 1]}`)) return i
   }
-  // Never between the halves of a surrogate pair.
+  // Never between the two halves of a surrogate pair.
   return /[\udc00-\udfff]/.test(text[limit]!) ? limit - 1 : limit
 }

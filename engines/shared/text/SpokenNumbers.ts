@@ -1,6 +1,5 @@
-// English dates, times, money, measures and every other way of writing a number → words.
-// Called by EnglishText with one sentence; the order of the rules is their meaning (a date before a range, a range
-// before a number). Pure.
+// English dates, times, money, measures and other ways of writing a number → words, one sentence at a time. The order
+// of the rules matters (a date before a range, a range before a number). Pure.
 import type { Accent } from "./Numbers.ts"
 import { cardinal, decimal, digitByDigit, ordinal, plural, year } from "./Numbers.ts"
 import { CURRENCIES, MONTHS, monthOf, UNITS } from "./SpokenWords.ts"
@@ -8,7 +7,7 @@ import { CURRENCIES, MONTHS, monthOf, UNITS } from "./SpokenWords.ts"
 type Say = (groups: ReadonlyArray<string | undefined>, accent: Accent) => string | undefined
 interface Rule {
   readonly pattern: RegExp
-  /** Undefined leaves the text as it stands, for a later rule. */
+  /** Undefined leaves the text unchanged, for a later rule. */
   readonly say: Say
 }
 
@@ -75,11 +74,11 @@ const GROUPS = (text: string): string =>
     .map(digitByDigit)
     .join(", ")
 
-/** Years stand alone between 1100 and 2099: "1,500" and "1500 km" are amounts. */
+/** Numbers from 1100 to 2099 that stand alone are years; "1,500" and "1500 km" are amounts. */
 const isYear = (digits: string): boolean => /^(?:1[1-9]|20)\d\d$/.test(digits)
 
 const RULES: ReadonlyArray<Rule> = [
-  // Telephone numbers: groups of digits, each said one by one.
+  // Telephone numbers: groups of digits, digit by digit.
   rule(String.raw`${NOT_INSIDE}\+\d[\d ().-]{6,22}\d(?![\w])`, ([all]) => `plus ${GROUPS(all!)}`),
   rule(String.raw`${NOT_INSIDE}(?:1[-. ])?\(?\d{3}\)?[-. ]\d{3}[-. ]\d{4}(?![\w-])`, ([all]) => GROUPS(all!)),
   rule(String.raw`${NOT_INSIDE}\d{3}-\d{4}(?![\w-])`, ([all]) => GROUPS(all!)),
@@ -130,7 +129,7 @@ const RULES: ReadonlyArray<Rule> = [
     ([, amount, word, letter, sign], accent) => money(sign!, amount!, scaleWord(word, letter), accent),
     "giu",
   ),
-  // Decades before the unit "s", signs before whatever follows the number.
+  // Decades before the unit "s", signs before anything that follows the number.
   rule(String.raw`(?<![\w.,])'?(\d{4}|\d0)'?s\b`, ([, n], accent) =>
     plural(n!.length === 4 ? year(n!, accent) : cardinal(n!, accent)),
   ),
@@ -183,7 +182,7 @@ const RULES: ReadonlyArray<Rule> = [
     String.raw`${NOT_INSIDE}(\d+)[-:](\d+)(?![\w-])`,
     ([, a, b], accent) => `${cardinal(a!, accent)} to ${cardinal(b!, accent)}`,
   ),
-  // What is left: versions, long or zero-led digit strings, decimals, years, whole numbers.
+  // The rest: versions, long digit strings or ones with leading zeros, decimals, years, whole numbers.
   rule(String.raw`\d+(?:\.\d+){2,}`, ([all], accent) =>
     all!
       .split(".")
@@ -194,7 +193,7 @@ const RULES: ReadonlyArray<Rule> = [
   rule(NUMBER, ([all], accent) => (isYear(all!) ? year(all!, accent) : decimal(all!, accent))),
 ]
 
-/** One sentence with every digit turned into words. */
+/** The sentence with all digits replaced by words. */
 export const sayNumbers = (sentence: string, accent: Accent): string => {
   if (!/\d/.test(sentence)) return sentence
   let out = sentence
@@ -207,11 +206,11 @@ export const sayNumbers = (sentence: string, accent: Accent): string => {
       return said === undefined ? whole : spaced(said, out, Number(args[offset]), whole)
     })
   }
-  // Digits of other scripts and leftovers of odd groupings: one by one, so that none is lost.
+  // Digits of other scripts and rests of odd groupings: digit by digit, so that none is lost.
   return out.replace(/\d+/g, (digits) => ` ${digitByDigit(digits)} `)
 }
 
-/** Words must not stick to the letters around the number they replace: "A4" → "A four". */
+/** Adds spaces where the words would join the letters around the number: "A4" → "A four". */
 const spaced = (said: string, text: string, offset: number, whole: string): string => {
   const before = /[\p{L}\p{N}]/u.test(text[offset - 1] ?? "") ? " " : ""
   const after = /[\p{L}\p{N}]/u.test(text[offset + whole.length] ?? "") ? " " : ""

@@ -30,7 +30,7 @@ export const CURRENCIES: Readonly<Record<string, Currency>> = {
   "₩": currency("won", "won", "jeon", "jeon"),
 }
 
-/** Units after a number. Single letters that are also words or initials ("a", "i", "A") are left out. */
+/** Units after a number. Single letters that are also words or initials ("a", "i", "A") are omitted. */
 export const UNITS: Readonly<Record<string, { readonly one: string; readonly many: string }>> =
   Object.fromEntries(
     [
@@ -95,7 +95,7 @@ export const UNITS: Readonly<Record<string, { readonly one: string; readonly man
     }),
   )
 
-/** Patterns in order; a capital letter after "St." makes it a saint, one before it a street. */
+/** Patterns in order. "St." before a capital letter is "saint", after a capitalised word "street". */
 export const ABBREVIATIONS: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bMr\b\.?/g, "Mister"],
   [/\bMrs\b\.?/g, "Missis"],
@@ -143,7 +143,7 @@ export const ABBREVIATIONS: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bw\/(?=\s)/gi, "with"],
 ]
 
-/** Roman numerals are numbers only after a word that asks for one; "I" alone never is. */
+/** Roman numerals are numbers only after a word that takes a number; "I" alone never is. */
 export const ROMAN =
   /\b(Chapter|Part|Volume|Section|Act|Phase|World War|Super Bowl|Type|Class|Appendix|Article) ((?=[IVX])(?:X{0,3})(?:IX|IV|V?I{0,3}))\b/g
 

@@ -1,10 +1,9 @@
-// What a token's spelling stands for, in bytes, for the two ways in which vocabularies spell bytes. Used by the text
-// engine's Vocabulary and by the transcription engines' TokenText. Pure.
+// The bytes of a token's spelling, for the two ways in which vocabularies spell bytes. Pure.
 
 const utf8 = new TextEncoder()
 
 /**
- * The 256 characters of byte-level BPE: printable Latin-1 bytes stand for themselves, the others follow from
+ * The 256 characters of byte-level BPE: printable Latin-1 bytes are themselves, the others are mapped in order to
  * U+0100 upwards (GPT-2's table, which every byte-level vocabulary uses).
  */
 const byteOf: ReadonlyMap<number, number> = (() => {

@@ -1,18 +1,17 @@
-// Bytes in, whole characters out. A token may hold a part of a character; its bytes wait here until the rest arrives.
+// Bytes in, whole characters out. A token may hold a part of a character; its bytes are held until the rest arrives.
 // The text never contains U+FFFD: bytes that cannot become a character are dropped, and so is a U+FFFD that the model
-// itself writes, because a reader could not tell it from damage. Called by the text and transcription engines for
-// every token or segment. Knows nothing of tokens or stop sequences.
+// itself writes, because a reader could not distinguish it from damage. Knows no tokens or stop sequences.
 
 const REPLACEMENT = "\ufffd"
 
-/** Without U+FFFD. */
+/** The text without U+FFFD. */
 export const withoutReplacement = (text: string): string =>
   text.includes(REPLACEMENT) ? text.replaceAll(REPLACEMENT, "") : text
 
 /**
- * How many bytes at the end of `bytes` are the beginning of a character that later bytes could complete (0 to 3).
- * The ranges are those of the Unicode standard, table 3-7: a second byte out of range makes the beginning invalid
- * at once, so such bytes do not wait.
+ * The number of bytes at the end of `bytes` that begin a character which later bytes could complete (0 to 3).
+ * The ranges are those of the Unicode standard, table 3-7: a second byte out of range makes the beginning invalid,
+ * so such bytes are not held.
  */
 export const incompleteTail = (bytes: Uint8Array): number => {
   const length = bytes.length
@@ -43,12 +42,12 @@ export class Utf8Holdback {
     this.#held = held
   }
 
-  /** True when no byte waits, so text known to be whole may pass by without `push`. */
+  /** True if no byte is held; then text known to be whole may skip `push`. */
   get empty(): boolean {
     return this.#held.length === 0
   }
 
-  /** The characters that are now certain. */
+  /** Adds bytes and returns the characters that are complete. */
   push(bytes: Uint8Array): string {
     const held = this.#held
     let all = bytes
@@ -62,7 +61,7 @@ export class Utf8Holdback {
     return whole === 0 ? "" : withoutReplacement(this.#decoder.decode(all.subarray(0, whole)))
   }
 
-  /** The end of the text: what still waits will never be completed and is dropped. */
+  /** Ends the text: an incomplete character is dropped. */
   end(): void {
     this.#held = nothing
   }

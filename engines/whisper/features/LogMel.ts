@@ -1,5 +1,5 @@
-// Samples → the log-mel features of a Whisper encoder. Called by the Whisper engine once a window; it must not know
-// tokens, requests or ONNX. Frames behind the end of the audio are filled in without computing them.
+// Samples → the log-mel features of a Whisper encoder, once a window. Knows no tokens, requests or ONNX. Frames after
+// the end of the audio are filled in without computing them.
 //
 // Source: the published feature extractor: 16 kHz, n_fft 400, hop 160, periodic Hann, centred with reflection,
 // power spectrum, last frame dropped, Slaney mel filters to 8 kHz, log10 floored at 8 below the maximum of the
@@ -21,8 +21,8 @@ export interface LogMel {
   /** `samples` zero-padded or cut to `frames * hopSamples` → float32 [melBins, frames], row-major. */
   readonly compute: (samples: Float32Array, frames: number) => Float32Array
   /**
-   * The same to the bit, where `known` came from samples that these begin with, or from a longer run of them; and what
-   * is known afterwards.
+   * The same result bit for bit, reusing `known` frames. These must come from samples that share this beginning. Returns
+   * the frames that are known afterwards.
    */
   readonly extend: (
     samples: Float32Array,
@@ -31,7 +31,7 @@ export interface LogMel {
   ) => { readonly features: Float32Array; readonly known: KnownFrames }
 }
 
-/** Frames that lie inside the audio with all their samples: no later audio changes them. */
+/** Frames whose samples all lie inside the audio, so later audio cannot change them. */
 export interface KnownFrames {
   readonly count: number
   /** Log10 mel powers before normalising, float32 [melBins, count], row-major. */
@@ -52,11 +52,11 @@ export const make = (options: LogMelOptions): Effect.Effect<LogMel, never, Scope
     const filters = flatten(melFilters({ melBins, fftSize, rateHz, lowHz: 0, highHz: rateHz / 2 }))
     const logs = (samples: Float32Array, frames: number, known: KnownFrames) => {
       const padded = reflectPadded(samples, frames * hopSamples, fftSize / 2)
-      const heard = framesWithAudio(samples.length, frames, options)
+      const audible = framesWithAudio(samples.length, frames, options)
       const features = new Float32Array(melBins * frames).fill(LOG_POWER_FLOOR)
       const from = Math.min(known.count, framesInside(samples.length, frames, options))
       copyFrames(known.logs, known.count, features, frames, from)
-      logPowers(fft, window, filters, padded, hopSamples, { from, to: heard }, frames, features)
+      logPowers(fft, window, filters, padded, hopSamples, { from, to: audible }, frames, features)
       return features
     }
     const compute = (samples: Float32Array, frames: number) => normalise(logs(samples, frames, nothingKnown))
@@ -70,20 +70,20 @@ export const make = (options: LogMelOptions): Effect.Effect<LogMel, never, Scope
     return { options, compute, extend }
   })
 
-/** Frames whose centred window touches the audio or its reflection; the others are silence. */
+/** Frames whose centred window overlaps the audio or its reflection; the others are silence. */
 const framesWithAudio = (length: number, frames: number, options: LogMelOptions): number =>
   Math.min(frames, Math.ceil((length + options.fftSize / 2) / options.hopSamples))
 
-/** Frames whose window ends inside the audio; none where the mirrored start still lacks samples. */
+/** Frames whose window ends inside the audio; 0 while the audio is too short for the reflection at its start. */
 const framesInside = (length: number, frames: number, { fftSize, hopSamples }: LogMelOptions): number => {
   const margin = fftSize / 2
-  const heard = Math.min(length, frames * hopSamples)
-  return heard <= margin ? 0 : Math.min(frames, Math.floor((heard - margin) / hopSamples) + 1)
+  const samples = Math.min(length, frames * hopSamples)
+  return samples <= margin ? 0 : Math.min(frames, Math.floor((samples - margin) / hopSamples) + 1)
 }
 
 const nothingKnown: KnownFrames = { count: 0, logs: new Float32Array(0) }
 
-/** The first `count` frames of [mel, from] into [mel, to]. */
+/** Copies the first `count` frames of [mel, from] into [mel, to]. */
 const copyFrames = (
   source: Float32Array,
   sourceFrames: number,
@@ -98,7 +98,7 @@ const copyFrames = (
   }
 }
 
-/** `samples` brought to `total` samples, with `margin` mirrored samples on either side. */
+/** `samples` padded or cut to `total` samples, with `margin` mirrored samples on either side. */
 const reflectPadded = (samples: Float32Array, total: number, margin: number): Float32Array => {
   const padded = new Float32Array(total + 2 * margin)
   padded.set(samples.subarray(0, total), margin)
@@ -109,7 +109,7 @@ const reflectPadded = (samples: Float32Array, total: number, margin: number): Fl
   return padded
 }
 
-/** The filter bank in one array: mel `i` weighs bins from `firstBin[i]` with `weights` from `at[i]` to `at[i + 1]`. */
+/** The filter bank in one array: mel `i` multiplies bins from `firstBin[i]` by weights `at[i]` to `at[i + 1]`. */
 interface FlatFilters {
   readonly firstBin: Int32Array
   readonly at: Int32Array
@@ -128,7 +128,7 @@ const flatten = (filters: ReadonlyArray<MelFilter>): FlatFilters => {
   return { firstBin: Int32Array.from(filters, ({ firstBin }) => firstBin), at, weights }
 }
 
-/** Writes log10 mel powers of these frames into `features` [mel, frames]. */
+/** Writes the log10 mel powers of these frames into `features` [mel, frames]. */
 const logPowers = (
   fft: RealFft.RealFft,
   window: Float32Array,
@@ -156,7 +156,7 @@ const logPowers = (
       let bin = firstBin[mel]!
       let sum = 0
       for (let i = at[mel]!; i < end; i++) sum += weights[i]! * power[bin++]!
-      // A third faster than Math.log10, and there are 8,000 a second.
+      // A third faster than Math.log10; there are 8,000 values a second of audio.
       if (sum > POWER_FLOOR) features[mel * frames + frame] = Math.log(sum) * Math.LOG10E
     }
   }

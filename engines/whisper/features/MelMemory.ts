@@ -1,12 +1,12 @@
-// Log-mel frames of audio that grows, so that a live session's next window computes the new ones only. One an engine,
-// asked by WhisperEncoder; bounded, and what it has forgotten is computed again. Knows neither samples nor sessions.
+// Cache of log-mel frames of live audio, so that a live session's next window computes only the new frames. One for each
+// engine. Bounded; evicted frames are computed again.
 import type { KnownFrames } from "./LogMel.ts"
 
 /** Most bytes of frames: 60 sessions with 8 s of 80 mel bins each, or 8 with 30 s of 128. A guess. */
 const limitBytes = 16 * 1024 * 1024
 
 export class MelMemory {
-  /** The least recently used first. */
+  /** The least recently used stream first. */
   private readonly streams = new Map<number, KnownFrames>()
   private sizeBytes = 0
 

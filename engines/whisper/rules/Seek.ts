@@ -1,9 +1,9 @@
-// Tokens of one window → timed segments, and how much of the window is finished with. Pure; called by the engine
-// once a window. It must not know text, audio or files: times are seconds from the start of the window.
+// Tokens of one window → timed segments, and how much of the window is consumed. Pure. Knows no text, audio or
+// files: times are seconds from the start of the window.
 //
-// Source: the reference transcriber's seek rule. Two timestamps in a row close a segment; when the window ends in
-// such a pair there is more to hear behind it, and the next window starts there. A lone timestamp at the end, or
-// no pair at all, means that the whole window was heard.
+// Source: the reference transcriber's seek rule. Two timestamps in a row close a segment; if the window ends in
+// such a pair, speech goes on after it, and the next window starts there. A single timestamp at the end, or
+// no pair at all, means that the whole window is consumed.
 import type { TokenLayout } from "./TimestampRules.ts"
 
 export interface TimedTokens {
@@ -23,7 +23,7 @@ export interface Heard {
 export const TIMESTAMP_STEP_SECONDS = 0.02
 
 /**
- * A window always moves on by at least this much, so that a decoder that keeps closing tiny segments can't turn a
+ * Least advance of a window, so that a decoder that keeps closing tiny segments cannot turn a
  * minute of audio into thousands of windows. A guess: shorter than any pause worth keeping.
  */
 export const MIN_ADVANCE_SECONDS = 0.5
@@ -61,7 +61,7 @@ export const segmentsOf = (
   const consumedSeconds = wholeWindow
     ? windowSeconds
     : Math.min(windowSeconds, Math.max(pairEnd ?? 0, MIN_ADVANCE_SECONDS))
-  // Text behind the last pair is an unfinished segment: the next window, which starts at the pair, hears it again.
+  // Text after the last pair is an unfinished segment: the next window, which starts at the pair, transcribes it again.
   // Without a next window it is kept.
   if (consumedSeconds === windowSeconds) close(windowSeconds)
   return { segments, consumedSeconds }

@@ -1,11 +1,11 @@
-// The encoder of a published Whisper export, changed so that it also takes audio shorter than 30 s. Such a graph adds a
-// table of 1,500 positions to what the convolutions give, and fails there for any other length: the edit cuts the table
-// to the length at hand. For the full length the result is the same. Called by WhisperEngine when it loads.
+// Edits the encoder of a published Whisper export so that it also takes audio shorter than 30 s. Such a graph adds a
+// table of 1,500 positions to the output of the convolutions, and fails there for any other length: the edit cuts the
+// table to the actual length. For the full length the result is the same.
 import type { GraphEdit, NewNode } from "../../shared/onnx/GraphEdit.ts"
 import { edited } from "../../shared/onnx/GraphEdit.ts"
 import { ELEMENT, type GraphNode, type GraphOutline, withOutline } from "../../shared/onnx/GraphOutline.ts"
 
-/** Operators through which the table may pass on its way to the addition: exports and quantizers differ. */
+/** Operators between the table and the addition: exports and quantizers differ. */
 const PASSES_TABLE: ReadonlySet<string> = new Set([
   "Cast",
   "DequantizeLinear",
@@ -19,11 +19,11 @@ const isTable = (dims: ReadonlyArray<number>, positions: number, width: number):
 
 interface Addition {
   readonly node: GraphNode
-  /** Position of the input that is the table. */
+  /** Index of the input that is the table. */
   readonly table: number
 }
 
-/** Where the table is added; undefined unless there is exactly one such place. */
+/** The node that adds the table; undefined unless there is exactly one. */
 const additionOf = (outline: GraphOutline, positions: number, width: number): Addition | undefined => {
   const tables = new Set(
     outline.initializers.filter(({ dims }) => isTable(dims, positions, width)).map(({ name }) => name),
@@ -32,7 +32,7 @@ const additionOf = (outline: GraphOutline, positions: number, width: number): Ad
     if (value !== undefined && isTable(value.dims, positions, width)) tables.add(outputs[0]!)
   }
   const found: Array<Addition> = []
-  // Nodes stand in the order in which they are computed.
+  // Nodes are in the order of computation.
   for (const node of outline.nodes) {
     const table = node.inputs.findIndex((name) => tables.has(name))
     if (table < 0) continue
@@ -68,8 +68,8 @@ const cutNodes = ({ node, table }: Addition): ReadonlyArray<NewNode> => [
 ]
 
 /**
- * Exports that were traced with one length say it in their reshapes: that dimension is then left to be inferred. A shape
- * that already leaves one to be inferred stays as it is.
+ * Exports that were traced with one length contain it in their reshapes: that dimension becomes -1 (inferred). A shape
+ * that already has an inferred dimension stays as it is.
  */
 const reshapeInputs = (
   { initializers, nodes }: GraphOutline,
@@ -94,7 +94,7 @@ const reshapeInputs = (
   })
 }
 
-/** Names of the lengths of the changed graph's input and output. */
+/** Names of the symbolic lengths of the changed graph's input and output. */
 const lengthNames = { frames: "edgewise_frames", positions: "edgewise_positions" }
 
 const lengthsOf = ({ inputs, outputs }: GraphOutline, frames: number, positions: number) => {
@@ -111,8 +111,8 @@ const lengthsOf = ({ inputs, outputs }: GraphOutline, frames: number, positions:
 }
 
 /**
- * Names the length of every value whose length ONNX Runtime cannot infer: behind the convolutions, and behind reshapes.
- * Without a name it takes no two values for equally long and reuses no buffer, and a whole window takes twice as long
+ * Names the length of every value whose length ONNX Runtime cannot infer: after the convolutions and after reshapes.
+ * Without names it treats no two lengths as equal and reuses no buffer, and a whole window takes twice as long
  * (measured at base shape: 1 GB of fresh memory a window).
  */
 const valuesOf = (outline: GraphOutline, { node }: Addition, { positions, width }: EncoderShape) => {
@@ -125,7 +125,7 @@ const valuesOf = (outline: GraphOutline, { node }: Addition, { positions, width 
   for (const { inputs, outputs, type } of outline.nodes) {
     const shape = type === "Reshape" ? (integers.get(inputs[1]!) ?? []) : []
     const [batch, length, ...rest] = shape
-    // [batch, length, width] or [batch, length, heads, head width], and nothing else.
+    // Only [batch, length, width] or [batch, length, heads, head width].
     if (batch !== 0 || length !== -1 || rest.reduce((all, size) => all * size, 1) !== width) continue
     values.set(outputs[0]!, { element, dims: ["", lengthNames.positions, ...rest.map(() => "")] })
   }
@@ -133,10 +133,10 @@ const valuesOf = (outline: GraphOutline, { node }: Addition, { positions, width 
 }
 
 export interface EncoderShape {
-  /** Encoder outputs a window, 1,500. */
+  /** Encoder outputs of a window, 1,500. */
   readonly positions: number
   readonly width: number
-  /** Mel frames a window, 3,000. */
+  /** Mel frames of a window, 3,000. */
   readonly frames: number
 }
 
@@ -160,7 +160,7 @@ export const shortAudioEdit = (outline: GraphOutline, shape: EncoderShape): Grap
   }
 }
 
-/** The changed graph of the file; undefined where there is no such table or it is used otherwise. Rejects on damaged files. */
+/** The changed graph; undefined if it has no such table or uses it differently. Rejects on damaged files. */
 export const shortAudioGraph = (path: string, shape: EncoderShape): Promise<Uint8Array | undefined> =>
   withOutline(path, async (outline, reader) => {
     const edit = shortAudioEdit(outline, shape)

@@ -1,5 +1,5 @@
-// Which tokens may come next. Pure logit processors over one row of logits: a forbidden token gets −Infinity.
-// Called by the decoding loop at every step; they must not know ONNX, audio or sampling.
+// Which tokens may come next: pure logit processors on one row of logits that set forbidden tokens to −Infinity.
+// Applied at every step. They know no ONNX, audio or sampling.
 //
 // Source: the reference decoder's rules (pairs, monotony, first timestamp, timestamp preference).
 import { maxOf } from "../../shared/listening/Sampling.ts"
@@ -9,15 +9,15 @@ export interface TokenLayout {
   readonly endOfText: number
   /** The id of `<|0.00|>`; timestamps are the ids from here to the end of the vocabulary. */
   readonly timestampBegin: number
-  /** Steps of one timestamp id from the start of the window that the first timestamp may reach at most. */
+  /** Largest first timestamp, in timestamp steps from the start of the window. */
   readonly maxInitialTimestamp: number
 }
 
 const FORBIDDEN = Number.NEGATIVE_INFINITY
-/** Far above the rounding of a sum of exponentials in double precision. */
+/** Far above the rounding error of a sum of exponentials in double precision. */
 const ROUNDING = 1e-6
 
-/** Control tokens are never output, whatever a configuration lists; end of text stays. */
+/** Forbids all control tokens except end of text, whatever a configuration lists. */
 export const suppressControls = (logits: Float32Array, layout: TokenLayout): void => {
   logits.fill(FORBIDDEN, layout.endOfText + 1, layout.timestampBegin)
 }
@@ -49,7 +49,7 @@ export const applyTimestampRules = (
   else if (afterTimestamp) logits.fill(FORBIDDEN, 0, endOfText)
   const last = lastTimestamp(sampled, timestampBegin)
   if (last !== undefined) {
-    // A segment's start may repeat the end of the one before; its own end lies behind its start.
+    // A segment's start may equal the end of the segment before; its own end must be later than its start.
     const lowest = afterTimestamp && !afterPair ? last : last + 1
     logits.fill(FORBIDDEN, timestampBegin, lowest)
   }
@@ -67,7 +67,7 @@ const timestampsPreferred = (logits: Float32Array, timestampBegin: number): bool
   const bestTime = maxOf(logits, timestampBegin, logits.length)
   if (bestTime === FORBIDDEN) return false
   if (bestTime > bestText) return true
-  // All of them together are at most so many times the best: mostly that decides, without 1,500 exponentials a token.
+  // Their sum is at most their number times the best one. This usually decides, without 1,500 exponentials a token.
   if (bestTime + Math.log(logits.length - timestampBegin) + ROUNDING < bestText) return false
   let sum = 0
   for (let i = timestampBegin; i < logits.length; i++) sum += Math.exp(logits[i]! - bestTime)

@@ -12,7 +12,7 @@ const callsOf = (draft: ReadonlyArray<number>, text: ReadonlyArray<number>): num
   let calls = 0
   let said = 0
   const say = () => {
-    rereading.heard(text[said]!)
+    rereading.observe(text[said]!)
     said++
   }
   if (text.length > 0) say()

@@ -13,7 +13,7 @@ import type { Captioner } from "#actors/live/LiveCaptions.ts"
 import { LiveSession } from "#actors/live/LiveSession.ts"
 import { s16ToBytes, s16ToF32 } from "#domain/audio/Audio.ts"
 import type { TranscriptSegment } from "#domain/audio/Transcript.ts"
-import { closedSeconds, hear } from "#engines/fake/FakeWords.ts"
+import { closedSeconds, fakeTranscript } from "#engines/fake/FakeWords.ts"
 import type { TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { inMemory, memoryAudio } from "../audio/MemoryAudio.ts"
 import { stubModel } from "./StubModel.ts"
@@ -37,7 +37,7 @@ export const ears =
   <E = never>(pieceSeconds = 2, words?: ReadonlyArray<string>): Transcribe<E> =>
   (request, onSegment) =>
     Effect.sync(() => {
-      const { end, segments } = hear(request, pieceSeconds, words)
+      const { end, segments } = fakeTranscript(request, pieceSeconds, words)
       for (const segment of segments) onSegment(segment)
       return end
     })
@@ -97,7 +97,7 @@ export const fileAnswer = (
 ) => {
   const model = stubModel("transcription", (request, listener) =>
     Effect.sync(() => {
-      const { end, segments } = hear(inMemory(request), pieceSeconds, words)
+      const { end, segments } = fakeTranscript(inMemory(request), pieceSeconds, words)
       listener.started({ language: end.language }, { pause: () => {}, resume: () => {} })
       for (const segment of segments) listener.unit(segment)
       return end
