@@ -1,11 +1,11 @@
-// How long a caller waits for its region while a thousand ask every second. The router is `edgewise serve --roles
-// router` with the built-in regions; the callers are a process of their own (callersMain).
+// How long a client waits for its region at a thousand requests a second. The router is `edgewise serve --roles
+// router` with the built-in regions; the clients are a process of their own (callersMain).
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, type Scope } from "effect"
 import { type ChildFailed, startChild } from "../support/Child.ts"
-import type { Desk } from "../support/Desk.ts"
+import type { Commands } from "../support/CommandChannel.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { Call, Called } from "./callersMain.ts"
@@ -15,7 +15,7 @@ export interface RoutePlan extends RoundsPlan {
   readonly seconds: number
 }
 
-type Callers = { readonly call: (call: Call) => Promise<Called> } & Desk
+type Callers = { readonly call: (call: Call) => Promise<Called> } & Commands
 
 const folder = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "edgewise-bench-"))),
@@ -48,7 +48,7 @@ export const routing = (plan: RoutePlan): Effect.Effect<Section, ChildFailed, Sc
     })
     const { perSecond, seconds } = plan
     const call = callers.ask("call", { port: Number(port), perSecond, seconds })
-    // The first round warms the code up and is thrown away.
+    // The first round warms up the code and is not counted.
     yield* call
     const rounds = yield* repeatRounds(plan, () => call)
     const of = (part: keyof Called) => rounds.map((round) => round[part])

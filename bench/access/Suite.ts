@@ -1,4 +1,4 @@
-// The access suite: what it costs to know who calls and to say where to go. Rows, no logic.
+// The access suite: the cost of authentication and of routing.
 import { Effect, type Scope } from "effect"
 import type { ChildFailed } from "../support/Child.ts"
 import type { Section } from "../support/Findings.ts"

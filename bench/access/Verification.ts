@@ -1,15 +1,15 @@
-// What it costs an edge to know who calls: a session token seen before and one that is new, a forged one, the rate
+// The cost of authentication at an edge: a session token seen before, a new one, a forged one, the rate
 // limit, and the memory of many users. Measured in a process of its own (verifierMain).
 import { Effect, type Scope } from "effect"
 import { type ChildFailed, startChild } from "../support/Child.ts"
-import type { Desk } from "../support/Desk.ts"
+import type { Commands } from "../support/CommandChannel.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { Verified, Work } from "./verifierMain.ts"
 
 export interface VerificationPlan extends RoundsPlan, Work {}
 
-type Verifier = { readonly verify: (work: Work) => Promise<Verified> } & Desk
+type Verifier = { readonly verify: (work: Work) => Promise<Verified> } & Commands
 
 export const verification = (plan: VerificationPlan): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
@@ -19,7 +19,7 @@ export const verification = (plan: VerificationPlan): Effect.Effect<Section, Chi
     })
     const { cached, fresh, users } = plan
     const work = { cached, fresh, users }
-    // The first round warms the code up and is thrown away.
+    // The first round warms up the code and is not counted.
     yield* verifier.ask("verify", work)
     const rounds = yield* repeatRounds(plan, () => verifier.ask("verify", work))
     const of = (part: keyof Verified) => rounds.map((round) => round[part])

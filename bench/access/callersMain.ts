@@ -1,7 +1,8 @@
-// Callers of the router in a process of their own: so many requests a second over a few connections, each timed from the
-// kernel taking it to its answer's last byte.
+// Clients of the router in a process of their own: a number of requests a second over a few connections. Each is timed
+// from the write to the kernel to the answer's last byte.
+
+import { serveCommands } from "../support/CommandChannel.ts"
 import { Connection } from "../support/Connection.ts"
-import { keepDesk } from "../support/Desk.ts"
 import { Latencies } from "../support/Latencies.ts"
 
 export interface Call {
@@ -49,7 +50,7 @@ const call = async ({ perSecond, port, seconds }: Call): Promise<Called> => {
       const due = Math.min(total, ((performance.now() - startedMs) / 1000) * perSecond)
       while (sent < due) {
         const connection = free.pop()
-        // All are waiting for the router: the rate is not held, which the findings say.
+        // All connections wait for the router: the rate is not reached, which the findings report.
         if (connection === undefined) break
         ask(connection)
       }
@@ -63,4 +64,4 @@ const call = async ({ perSecond, port, seconds }: Call): Promise<Called> => {
   return { perSecond: answered / elapsedSeconds, p50, p99, max }
 }
 
-keepDesk({ call })
+serveCommands({ call })

@@ -1,4 +1,4 @@
-// An edge's verifier in a process of its own, over a store in memory: checks tokens and answers with what it cost.
+// An edge's token verifier in a process of its own, over a store in memory: verifies tokens and returns the cost.
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { Effect, Exit, Layer } from "effect"
@@ -10,7 +10,7 @@ import { sessionVerifier } from "#api/access/SessionVerifier.ts"
 import { SlidingWindowLimiter } from "#domain/access/SlidingWindowLimiter.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { sqliteStoreLayer } from "../../src/store/Store.ts"
-import { keepDesk } from "../support/Desk.ts"
+import { serveCommands } from "../support/CommandChannel.ts"
 
 export interface Work {
   readonly cached: number
@@ -34,7 +34,7 @@ const cpuUs = (): number => {
   return user + system
 }
 
-/** Processor time of one of `times` runs, microseconds. */
+/** CPU time of one of `times` runs, microseconds. */
 const costOf = <A, E, R>(times: number, work: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const before = cpuUs()
@@ -65,7 +65,7 @@ const measureTokens = ({ cached, fresh }: Work) =>
       Array.from({ length: fresh }, (_, i) => `${i}`),
       token,
     )
-    // The same claims under another token's signature.
+    // The claims of one token with the signature of another.
     const forged = tokens.map((good, i) => {
       const other = tokens[(i + 1) % tokens.length] ?? good
       return good.slice(0, good.lastIndexOf(".")) + other.slice(other.lastIndexOf("."))
@@ -96,7 +96,7 @@ const measureUsers = ({ users }: Work) => {
   return { admitUs, userBytes }
 }
 
-keepDesk({
+serveCommands({
   verify: async (work: Work): Promise<Verified> => ({
     ...(await Effect.runPromise(measureTokens(work))),
     ...measureUsers(work),

@@ -1,4 +1,4 @@
-// What is done to an engine process, from outside and with the system's own means. Called by the trials. Linux alone.
+// Faults of an engine process, caused from outside with the system's own means. Linux only.
 import { execFile } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { promisify } from "node:util"
@@ -8,7 +8,7 @@ import { ChildFailed } from "../support/Child.ts"
 export const faults = ["SIGKILL", "SIGSEGV", "SIGSTOP", "out of memory"] as const
 export type Fault = (typeof faults)[number]
 
-/** Address space beyond what it has that a process may still get once its memory is "full". */
+/** Bytes of address space that a process may still allocate once its memory is "full". */
 const leftBytes = 1024 * 1024
 
 const statusOf = (pid: number): string => {
@@ -19,7 +19,7 @@ const statusOf = (pid: number): string => {
   }
 }
 
-/** Gone, or dead and not yet buried. */
+/** True if the process is gone or a zombie. */
 export const isDead = (pid: number): boolean => {
   const status = statusOf(pid)
   return status === "" || /^State:\s+[ZX]/m.test(status)
@@ -34,6 +34,6 @@ const fillMemory = (pid: number): Effect.Effect<void, ChildFailed> =>
     catch: (cause) => new ChildFailed({ child: "prlimit", detail: String(cause) }),
   })
 
-/** Every allocation beyond a megabyte fails from now on; signals are sent. */
+/** Signals are sent; for "out of memory", every allocation beyond a megabyte fails from now on. */
 export const commit = (fault: Fault, pid: number): Effect.Effect<void, ChildFailed> =>
   fault === "out of memory" ? fillMemory(pid) : Effect.sync(() => void process.kill(pid, fault))

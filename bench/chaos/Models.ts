@@ -1,5 +1,5 @@
-// What the chaos suite runs and asks: the demonstration weights of every kind as catalog entries, and for each kind a
-// short request (a bystander's) and a long one (a victim's). Called by the crowd and the stage; no I/O.
+// The models and requests of the chaos suite: the demonstration weights of every kind as catalog entries, and for each kind
+// a short request (of a bystander) and a long one (of a victim). No I/O.
 import { demoFiles as speechFiles } from "../speech/Models.ts"
 import { demoWeights } from "../text/Models.ts"
 import { demoOptions, demoFiles as earFiles, spokenWav } from "../transcription/Models.ts"
@@ -7,7 +7,7 @@ import { demoOptions, demoFiles as earFiles, spokenWav } from "../transcription/
 export const kinds = ["text", "speech", "transcription"] as const
 export type Kind = (typeof kinds)[number]
 
-/** An engine that is silent this long is replaced: short, so that a stopped one does not take all of the bench's time. */
+/** Milliseconds after which a silent engine is replaced: short, so that a stopped engine costs little of the bench's time. */
 export const hangDeadlineMs = 1_000
 
 const sources = (files: Readonly<Record<string, string>>) =>
@@ -77,7 +77,7 @@ const text = (max_tokens: number, stream: boolean): Call =>
     prompt: "Once upon a time there was a fox ",
     temperature: 0.7,
     max_tokens,
-    // Keeps the model from ever ending its text.
+    // Keeps the model from ending its text.
     frequency_penalty: -2,
     stream,
   })
@@ -89,25 +89,25 @@ export const shortCalls: Readonly<Record<Kind, Call>> = {
   transcription: upload(2),
 }
 
-/** Half a second of work at least, so that a fault meets them. */
+/** At least half a second of work each, so that a fault happens during it. */
 export const longCalls: Readonly<Record<Kind, Call>> = {
   text: text(4_096, true),
   speech: speech(sentence.repeat(90), true),
   transcription: upload(150),
 }
 
-/** A reply as far as it came. */
+/** The part of a reply that arrived. */
 export interface Reply {
-  /** 0 where there was none. */
+  /** 0 if there was no reply. */
   readonly status: number
-  /** Whether the body came to its end by the rules of HTTP. */
+  /** Whether the body ended by the rules of HTTP. */
   readonly whole: boolean
-  /** The last of the body. */
+  /** The end of the body. */
   readonly tail: string
 }
 
-/** Whether a reply is what the contract promises to the requests of an engine that dies. */
-export const isContractedFailure = (kind: Kind, { status, tail, whole }: Reply): boolean => {
+/** Whether a reply is one that protocol 3.2 and 3.5 allow for the requests of an engine that died. */
+export const isPermittedFailure = (kind: Kind, { status, tail, whole }: Reply): boolean => {
   if (status >= 500) return whole && tail.includes('"detail"')
   if (status !== 200) return false
   if (kind === "speech") return !whole

@@ -1,15 +1,15 @@
-// Everything the chaos suite needs, started once: a node with an engine of every kind, and the crowd. Called by the suite.
+// The processes of the chaos suite, started once: a node with an engine of every kind, and the clients.
 import { Effect, type Scope } from "effect"
 import { type Child, ChildFailed, startChild } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
 import { createKey } from "../support/Keys.ts"
-import type { CrowdDesk } from "./crowdMain.ts"
+import type { CrowdCommands } from "./crowdMain.ts"
 import { type Kind, kinds, models } from "./Models.ts"
 
 export interface Stage {
   readonly gateway: Gateway
-  readonly crowd: Child<CrowdDesk>
+  readonly crowd: Child<CrowdCommands>
   readonly operator: Target
 }
 
@@ -28,7 +28,7 @@ const call = (target: Target, path: string, body?: unknown): Effect.Effect<unkno
     catch: (cause) => new ChildFailed({ child: "edgewise serve", detail: String(cause) }),
   })
 
-/** Unloads and loads a model as an operator does, which also clears its count of restarts. Milliseconds. */
+/** Unloads and loads a model as an operator does, which also resets its count of restarts. Milliseconds. */
 export const reload = ({ operator }: Stage, kind: Kind): Effect.Effect<number, ChildFailed> =>
   Effect.gen(function* () {
     yield* call(operator, "/v1/models/unload", { model_name: kind })
@@ -37,7 +37,7 @@ export const reload = ({ operator }: Stage, kind: Kind): Effect.Effect<number, C
     return performance.now() - beganMs
   })
 
-/** The process of a model's engine, as the node tells its operator. */
+/** Process id of a model's engine, from the operators' endpoints. */
 export const enginePid = ({ operator }: Stage, kind: Kind): Effect.Effect<number, ChildFailed> =>
   Effect.flatMap(call(operator, "/v1/gpu/status"), (status) => {
     const { processes } = status as {
@@ -51,7 +51,7 @@ export const enginePid = ({ operator }: Stage, kind: Kind): Effect.Effect<number
 export const startStage = (profileDir?: string): Effect.Effect<Stage, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const gateway = yield* startGateway({ models, profileDir })
-    const crowd = yield* startChild<CrowdDesk>({
+    const crowd = yield* startChild<CrowdCommands>({
       name: "crowd",
       entry: new URL("./crowdMain.ts", import.meta.url),
     })
@@ -59,7 +59,7 @@ export const startStage = (profileDir?: string): Effect.Effect<Stage, ChildFaile
       port: gateway.target.port,
       key: yield* createKey(gateway.dataDir, "operators", "superadmin"),
     }
-    // Each a few times: the models have loaded, and the code on the way has been compiled.
+    // Several times: then the models are loaded and the code is compiled.
     for (let time = 0; time < 20; time++) {
       for (const kind of kinds) yield* crowd.ask("ask", { kind, target: gateway.target })
     }

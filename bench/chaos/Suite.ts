@@ -1,4 +1,4 @@
-// The chaos suite: how often each engine process comes to harm. Rows, no logic.
+// The chaos suite: how often each engine process is harmed, and for how long.
 import { Effect, type Scope } from "effect"
 import type { ChildFailed } from "../support/Child.ts"
 import type { Section } from "../support/Findings.ts"
@@ -9,8 +9,8 @@ import { everyHarm, type TrialsPlan, trials } from "./Trials.ts"
 const full: TrialsPlan = { harms: everyHarm, rounds: 50, withinMs: 45 * 60_000, quietMs: 500 }
 
 /**
- * 12 faults: that it works, and roughly where things stand. Quiet for about as long as the faults take: a 99th percentile
- * of 50 answers is the slowest of them, and comparing it with that of 150 would make every fault look worse than it is.
+ * 12 faults: a check that it works, with rough figures. The quiet time is about as long as the faults: the 99th percentile
+ * of 50 answers is the slowest of them, and compared with that of 150 answers every fault would look worse than it is.
  */
 const quick: TrialsPlan = { harms: everyHarm, rounds: 1, withinMs: 0, quietMs: 1_500 }
 

@@ -1,5 +1,5 @@
-// One engine process after the other comes to harm while clients of every kind are served: what its own clients got and
-// how soon, when it answered again, and whether anybody else noticed. Called by the suite.
+// Harms one engine process after the other while clients of every kind are served, and measures: what its own clients
+// received and how soon, when it answered again, and the effect on other clients.
 import { Clock, Effect, Fiber } from "effect"
 import type { ChildFailed } from "../support/Child.ts"
 import { type Finding, finding, type Section } from "../support/Findings.ts"
@@ -7,10 +7,10 @@ import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { percentile } from "../support/Statistics.ts"
 import type { Answer } from "./crowdMain.ts"
 import { commit, type Fault, faults, isDead } from "./Faults.ts"
-import { isContractedFailure, type Kind, kinds } from "./Models.ts"
+import { isPermittedFailure, type Kind, kinds } from "./Models.ts"
 import { enginePid, reload, type Stage } from "./Stage.ts"
 
-/** What happens to which engine. */
+/** A fault and the kind of engine that it happens to. */
 export type Harm = readonly [Kind, Fault]
 
 export const everyHarm: ReadonlyArray<Harm> = faults.flatMap((fault) =>
@@ -18,7 +18,7 @@ export const everyHarm: ReadonlyArray<Harm> = faults.flatMap((fault) =>
 )
 
 export interface TrialsPlan extends RoundsPlan {
-  /** Once a round each. */
+  /** Each happens once a round. */
   readonly harms: ReadonlyArray<Harm>
   /** Quiet time before every fault, to compare with; milliseconds. */
   readonly quietMs: number
@@ -27,22 +27,22 @@ export interface TrialsPlan extends RoundsPlan {
 interface Trial {
   readonly kind: Kind
   readonly fault: Fault
-  /** From the process's death to the end of its client's reply; undefined where the reply was whole. */
+  /** From the process's death to the end of its client's reply; undefined if the reply was complete. */
   readonly failedMs: number | undefined
-  readonly contracted: boolean
-  /** From the death to the end of the next answer, over a load with an answer in the same trial. */
+  readonly permitted: boolean
+  /** From the death to the end of the next answer, divided by the time of a load with an answer in the same trial. */
   readonly backMs: number
   readonly coldMs: number
   readonly quiet: ReadonlyArray<Answer>
   readonly during: ReadonlyArray<Answer>
 }
 
-/** No client waits longer than this for anything here; one that does has been left hanging. */
+/** Milliseconds. No client waits longer for anything here; a longer wait counts as hanging. */
 const patienceMs = 20_000
 
 const epochMs = Effect.map(Clock.currentTimeNanos, (ns) => Number(ns) / 1e6)
 
-/** When it died or its client had its reply, whichever came first, on the clock of the clients. */
+/** When the process died or its client had its reply, whichever came first, on the clients' clock. */
 const death = (pid: number, client: Fiber.Fiber<unknown, unknown>): Effect.Effect<number> =>
   Effect.gen(function* () {
     for (let waitedMs = 0; waitedMs < patienceMs; waitedMs += 2) {
@@ -65,7 +65,7 @@ const takeTrial = (
     const { target } = gateway
     const loadMs = yield* reload(stage, kind)
     const first = yield* crowd.ask("ask", { kind, target })
-    // What a load leaves behind is over, and the bystanders of this kind are served again.
+    // The load is over, and the bystanders of this kind are served again.
     yield* Effect.sleep(300)
     yield* crowd.ask("seen")
     yield* Effect.sleep(plan.quietMs)
@@ -76,15 +76,15 @@ const takeTrial = (
     const faultMs = yield* epochMs
     yield* commit(fault, pid)
     const harmed = yield* Effect.forkChild(crowd.ask("victimAnswer", victim))
-    // A signal's death is its sending. A stopped or starved process dies when the node notices, a starved one perhaps not.
+    // A signal kills at once. A stopped or starved process dies when the node notices it; a starved one may survive.
     const diedMs = fault === "SIGKILL" || fault === "SIGSEGV" ? faultMs : yield* death(pid, harmed)
     const back = yield* Effect.suspend(() => crowd.ask("ask", { kind, target })).pipe(
       Effect.repeat({ until: good, times: 20 }),
     )
     const reply = yield* Fiber.join(harmed)
-    const failed = isContractedFailure(kind, reply)
-    // Before that the victim's long request was served, which is neither quiet nor a fault: seconds, where memory is full
-    // and nobody has asked for more.
+    const failed = isPermittedFailure(kind, reply)
+    // Before its death the process served the victim's long request with full memory, possibly for seconds. That time is
+    // neither quiet nor a fault.
     const sinceMs = fault === "out of memory" ? diedMs : faultMs
     const during = (yield* crowd.ask("seen")).filter(
       (answer) => answer.kind !== kind && answer.endedMs >= sinceMs,
@@ -93,8 +93,8 @@ const takeTrial = (
       kind,
       fault,
       failedMs: failed ? Math.max(0, reply.endedMs - diedMs) : undefined,
-      // Between two of its windows a transcription has nothing to lose: the next engine goes on with it.
-      contracted: failed || good(reply),
+      // Between two of its windows a transcription loses nothing: the next engine continues it.
+      permitted: failed || good(reply),
       backMs: good(back) ? back.endedMs - diedMs : Number.POSITIVE_INFINITY,
       coldMs: loadMs + first.endedMs - first.sentMs,
       quiet: quiet.filter((answer) => answer.kind !== kind),
@@ -105,15 +105,15 @@ const takeTrial = (
 const latencies = (answers: ReadonlyArray<Answer>, kind: Kind): ReadonlyArray<number> =>
   answers.filter((answer) => answer.kind === kind).map(({ endedMs, sentMs }) => endedMs - sentMs)
 
-/** What the clients of the engine that died got. */
+/** Findings about the clients of the engine that died. */
 const ownFindings = (trials: ReadonlyArray<Trial>): ReadonlyArray<Finding> =>
   kinds.flatMap((kind) =>
     faults.flatMap((fault) => {
       const own = trials.filter((trial) => trial.kind === kind && trial.fault === fault)
       if (own.length === 0) return []
-      const contracted = own.filter((trial) => trial.contracted).length / own.length
+      const permitted = own.filter((trial) => trial.permitted).length / own.length
       return [
-        finding(`${kind}, ${fault}: harmed as promised`, "share", [contracted], { is: "at least", value: 1 }),
+        finding(`${kind}, ${fault}: harmed as promised`, "share", [permitted], { is: "at least", value: 1 }),
         finding(
           "  after the death",
           "ms",
@@ -130,7 +130,7 @@ const ownFindings = (trials: ReadonlyArray<Trial>): ReadonlyArray<Finding> =>
     }),
   )
 
-/** What everybody else saw. */
+/** Findings about all other clients. */
 const otherFindings = (trials: ReadonlyArray<Trial>): ReadonlyArray<Finding> => {
   const during = trials.flatMap((trial) => trial.during)
   const quiet = trials.flatMap((trial) => trial.quiet)

@@ -1,9 +1,9 @@
-// The clients of the chaos suite, in a process of their own: bystanders who ask for something short of every kind
-// again and again, and victims who ask for something long. All times are milliseconds since the epoch.
+// The clients of the chaos suite, in a process of their own: bystanders that repeat short requests of every kind,
+// and victims with one long request. All times are milliseconds since the epoch.
 import { type IncomingMessage, request } from "node:http"
 import { setTimeout } from "node:timers/promises"
+import { serveCommands } from "../support/CommandChannel.ts"
 import type { Target } from "../support/Connection.ts"
-import { keepDesk } from "../support/Desk.ts"
 import { type Call, type Kind, kinds, longCalls, type Reply, shortCalls } from "./Models.ts"
 
 export interface Answer extends Reply {
@@ -15,7 +15,7 @@ export interface Answer extends Reply {
 const now = (): number => performance.timeOrigin + performance.now()
 
 const keptCharacters = 400
-/** Between two requests of a bystander: a voice application is not a load generator. */
+/** Milliseconds between two requests of a bystander: the pace of a voice application, not of a load generator. */
 const pauseMs = 40
 
 const send = (target: Target, kind: Kind, call: Call, begun: () => void = () => {}): Promise<Answer> =>
@@ -66,7 +66,7 @@ const bystander = async (target: Target, kind: Kind): Promise<void> => {
   }
 }
 
-const desk = {
+const commands = {
   begin: (target: Target): void => {
     going = true
     for (const kind of kinds) void bystander(target, kind)
@@ -76,14 +76,14 @@ const desk = {
     going = false
   },
 
-  /** The bystanders' answers since the last time. */
+  /** The bystanders' answers since the last call. */
   seen: (): ReadonlyArray<Answer> => {
     const taken = seen
     seen = []
     return taken
   },
 
-  /** Sends something long and answers with its number once its work has begun. */
+  /** Sends a long request and returns its number once its work has begun. */
   victim: async ({ kind, target }: { readonly kind: Kind; readonly target: Target }): Promise<number> => {
     let begun: () => void = () => {}
     const first = new Promise<void>((resolve) => {
@@ -92,7 +92,7 @@ const desk = {
     const number = nextVictim++
     const answer = send(target, kind, longCalls[kind], begun)
     victims.set(number, answer)
-    // A synchronous transcription shows nothing before its end; by then its first windows are being heard.
+    // A synchronous transcription sends nothing before its end; after this time its first windows are being transcribed.
     await Promise.race([first, setTimeout(kind === "transcription" ? 150 : 2_000)])
     return number
   },
@@ -109,6 +109,6 @@ const desk = {
     send(target, kind, shortCalls[kind]),
 }
 
-export type CrowdDesk = typeof desk
+export type CrowdCommands = typeof commands
 
-keepDesk(desk)
+serveCommands(commands)

@@ -6,7 +6,7 @@ import { type Finding, finding, type Section } from "../support/Findings.ts"
 import { temporaryFolder } from "../support/Gateway.ts"
 import { demonstration, entryOf } from "../transcription/Models.ts"
 import { type AttackName, attackNames, mediaAttacks } from "./AttackPlans.ts"
-import type { AttackerDesk } from "./attackerMain.ts"
+import type { AttackerCommands } from "./attackerMain.ts"
 import type { HonestSeen } from "./honestMain.ts"
 import { models, recursiveModel } from "./Models.ts"
 import { decoderPids, forgetPeak, isHealthy, ownBytes, resident, type Stage, startStage } from "./Stage.ts"
@@ -38,7 +38,7 @@ const decodersBytes = (stage: Stage) =>
     return all.reduce((sum, bytes) => sum + bytes, 0)
   })
 
-const attackers = startChild<AttackerDesk>({
+const attackers = startChild<AttackerCommands>({
   name: "attacker",
   entry: new URL("./attackerMain.ts", import.meta.url),
 })

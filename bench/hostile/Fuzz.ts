@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { Effect, type Scope } from "effect"
 import { type ChildFailed, startChild } from "../support/Child.ts"
 import { type Finding, finding, type Goal, type Section } from "../support/Findings.ts"
-import type { FuzzerDesk, Progress } from "./fuzzerMain.ts"
+import type { FuzzerCommands, Progress } from "./fuzzerMain.ts"
 import type { HonestSeen } from "./honestMain.ts"
 import { inputOf } from "./Inputs.ts"
 import {
@@ -35,7 +35,7 @@ const none: Goal = { is: "at most", value: 0 }
 const pollMs = 500
 const mib = 1024 * 1024
 
-const startFuzzer = startChild<FuzzerDesk>({
+const startFuzzer = startChild<FuzzerCommands>({
   name: "fuzzer",
   entry: new URL("./fuzzerMain.ts", import.meta.url),
 })

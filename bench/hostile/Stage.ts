@@ -7,13 +7,13 @@ import { type Child, ChildFailed, startChild } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
 import { createKey } from "../support/Keys.ts"
-import type { HonestDesk } from "./honestMain.ts"
+import type { HonestCommands } from "./honestMain.ts"
 import { models } from "./Models.ts"
 
 export interface Stage {
   readonly gateway: Gateway
   readonly attacker: Target
-  readonly honest: Child<HonestDesk>
+  readonly honest: Child<HonestCommands>
 }
 
 const noLimits = { EDGEWISE_ANONYMOUS_RATE: "0", EDGEWISE_AUTH_FAILURE_LIMIT: "0" }
@@ -41,7 +41,7 @@ export const startStage = (
     })
     const { dataDir, target } = gateway
     const attacker = { ...target, key: yield* createKey(dataDir, "attackers", "read-write") }
-    const honest = yield* startChild<HonestDesk>({
+    const honest = yield* startChild<HonestCommands>({
       name: "honest clients",
       entry: new URL("./honestMain.ts", import.meta.url),
     })

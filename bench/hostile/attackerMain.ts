@@ -3,8 +3,8 @@
 import { createServer } from "node:http"
 import { type AddressInfo, connect, type Socket } from "node:net"
 import { setPriority } from "node:os"
+import { serveCommands } from "../support/CommandChannel.ts"
 import type { Target } from "../support/Connection.ts"
-import { keepDesk } from "../support/Desk.ts"
 import { type AttackName, type AttackPlan, attackPlan } from "./AttackPlans.ts"
 
 const lowestPriority = 19
@@ -86,7 +86,7 @@ class Attack {
 
 let attack: Attack | undefined
 
-const desk = {
+const commands = {
   start: async ({ name, target }: { readonly name: AttackName; readonly target: Target }): Promise<void> => {
     attack?.stop()
     attack = new Attack(target.port, attackPlan(name, target, await listening))
@@ -94,6 +94,6 @@ const desk = {
   stop: (): number | undefined => attack?.stop(),
 }
 
-export type AttackerDesk = typeof desk
+export type AttackerCommands = typeof commands
 
-keepDesk(desk)
+serveCommands(commands)

@@ -1,8 +1,8 @@
 // The attacker of the fuzz run, a process of its own at the lowest priority: makes the inputs of a range of indexes, sends them at
 // a pace and counts what becomes of them.
 import { setPriority } from "node:os"
+import { serveCommands } from "../support/CommandChannel.ts"
 import type { Target } from "../support/Connection.ts"
-import { keepDesk } from "../support/Desk.ts"
 import { Deliveries, type Outcome } from "./Delivery.ts"
 import { decodes, type Input, inputOf, type Kind } from "./Inputs.ts"
 import { withKey } from "./Placeholder.ts"
@@ -137,7 +137,7 @@ class Fuzzer {
 
 let fuzzer: Fuzzer | undefined
 
-const desk = {
+const commands = {
   start: (order: FuzzOrder): void => {
     fuzzer?.stop()
     fuzzer = new Fuzzer(order)
@@ -146,6 +146,6 @@ const desk = {
   stop: (): void => fuzzer?.stop(),
 }
 
-export type FuzzerDesk = typeof desk
+export type FuzzerCommands = typeof commands
 
-keepDesk(desk)
+serveCommands(commands)

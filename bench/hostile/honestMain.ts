@@ -3,8 +3,8 @@
 import { Agent, request } from "node:http"
 import { Speaker } from "../live/Speaker.ts"
 import { speech, wavOf } from "../live/Speech.ts"
+import { serveCommands } from "../support/CommandChannel.ts"
 import type { Target } from "../support/Connection.ts"
-import { keepDesk } from "../support/Desk.ts"
 import { Latencies, type Percentiles } from "../support/Latencies.ts"
 import { multipartType, upload } from "./Requests.ts"
 
@@ -165,7 +165,7 @@ class Clients {
 
 let clients: Clients | undefined
 
-const desk = {
+const commands = {
   start: (order: HonestOrder): void => {
     clients = new Clients(order)
   },
@@ -178,6 +178,6 @@ const desk = {
   },
 }
 
-export type HonestDesk = typeof desk
+export type HonestCommands = typeof commands
 
-keepDesk(desk)
+serveCommands(commands)

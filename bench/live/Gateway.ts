@@ -6,7 +6,7 @@ import { finding, type Section } from "../support/Findings.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { pairedRatios } from "../support/Statistics.ts"
-import type { EchoDesk } from "./echoMain.ts"
+import type { EchoCommands } from "./echoMain.ts"
 import { attempt } from "./Sessions.ts"
 import { Speaker } from "./Speaker.ts"
 import { speech } from "./Speech.ts"
@@ -71,7 +71,7 @@ export interface FramePlan extends RoundsPlan {
 
 export const frameSection = (
   gateway: Gateway,
-  echo: Child<EchoDesk>,
+  echo: Child<EchoCommands>,
   plan: FramePlan,
 ): Effect.Effect<Section, ChildFailed> =>
   Effect.gen(function* () {
@@ -96,7 +96,7 @@ export const frameSection = (
         for (const speaker of speakers) speaker.close()
         return (after - before) / (plan.frames * plan.sessions)
       })
-    const cpuOf = (child: Child<EchoDesk>) => Effect.map(child.ask("cpu"), ({ cpuUs }) => cpuUs)
+    const cpuOf = (child: Child<EchoCommands>) => Effect.map(child.ask("cpu"), ({ cpuUs }) => cpuUs)
     const gatewayCpu = Effect.map(gateway.child.ask("cpu"), ({ cpuUs }) => cpuUs)
     const rounds = yield* repeatRounds(plan, () =>
       Effect.gen(function* () {

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { type Child, ChildFailed } from "../support/Child.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
-import type { HearingDesk } from "./hearingMain.ts"
+import type { HearingCommands } from "./hearingMain.ts"
 
 export interface HearingPlan extends RoundsPlan {
   /** Of the session that is compared with a fresh pass at every window. */
@@ -21,7 +21,7 @@ const mean = (values: Float64Array): number => sum(values) / values.length
 const longSeconds = 120
 
 export const hearingSection = (
-  child: Child<HearingDesk>,
+  child: Child<HearingCommands>,
   plan: HearingPlan,
 ): Effect.Effect<Section, ChildFailed> =>
   Effect.gen(function* () {

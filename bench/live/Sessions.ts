@@ -6,7 +6,7 @@ import { type Finding, finding, type Goal, type Section } from "../support/Findi
 import type { Gateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { pairedRatios, percentile } from "../support/Statistics.ts"
-import type { HearingDesk } from "./hearingMain.ts"
+import type { HearingCommands } from "./hearingMain.ts"
 import { NoSession, Speaker } from "./Speaker.ts"
 import { madeUp, rateHz, speech, wavOf } from "./Speech.ts"
 
@@ -47,7 +47,7 @@ export interface LastWordPlan extends RoundsPlan {
 
 export const lastWordSection = (
   gateway: Gateway,
-  hearing: Child<HearingDesk>,
+  hearing: Child<HearingCommands>,
   plan: LastWordPlan,
 ): Effect.Effect<Section, ChildFailed> =>
   Effect.gen(function* () {

@@ -7,7 +7,7 @@ import type { Goal, Section } from "../support/Findings.ts"
 import { startGateway } from "../support/Gateway.ts"
 import { entryOf } from "../transcription/Models.ts"
 import { generated } from "../transcription/Sized.ts"
-import type { HearingDesk } from "./hearingMain.ts"
+import type { HearingCommands } from "./hearingMain.ts"
 import { type LastWordPlan, lastWordSection, listenModel, type RoomPlan, roomSection } from "./Sessions.ts"
 
 interface Sizes {
@@ -79,7 +79,7 @@ export const sizedLiveSuite = (options: {
           })
     const models =
       draftEntry === undefined ? [entry] : [{ ...entry, transcription: { draft: draftEntry.id } }, draftEntry]
-    const hearing = yield* startChild<HearingDesk>({
+    const hearing = yield* startChild<HearingCommands>({
       name: "hearing",
       entry: new URL("./hearingMain.ts", import.meta.url),
     })

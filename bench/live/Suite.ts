@@ -6,10 +6,10 @@ import { type ChildFailed, startChild } from "../support/Child.ts"
 import type { Section } from "../support/Findings.ts"
 import { startGateway } from "../support/Gateway.ts"
 import type { RoundsPlan } from "../support/Rounds.ts"
-import type { EchoDesk } from "./echoMain.ts"
+import type { EchoCommands } from "./echoMain.ts"
 import { type FramePlan, frameSection, idleModel, memorySection } from "./Gateway.ts"
 import { type HearingPlan, hearingSection } from "./Hearing.ts"
-import type { HearingDesk } from "./hearingMain.ts"
+import type { HearingCommands } from "./hearingMain.ts"
 import {
   type ClipsPlan,
   clipsSection,
@@ -111,8 +111,11 @@ const builtInSuite = (options: {
   Effect.gen(function* () {
     const plan = options.quick ? quickPlan : fullPlan
     const entryOf = (file: string) => new URL(file, import.meta.url)
-    const hearing = yield* startChild<HearingDesk>({ name: "hearing", entry: entryOf("./hearingMain.ts") })
-    const echo = yield* startChild<EchoDesk>({ name: "echo", entry: entryOf("./echoMain.ts") })
+    const hearing = yield* startChild<HearingCommands>({
+      name: "hearing",
+      entry: entryOf("./hearingMain.ts"),
+    })
+    const echo = yield* startChild<EchoCommands>({ name: "echo", entry: entryOf("./echoMain.ts") })
     const gateway = yield* startGateway({ models: models(), profileDir: options.profileDir })
     const sections = Effect.gen(function* () {
       return [

@@ -1,7 +1,7 @@
 // The floor for a session's frames: uWebSockets.js that answers each binary frame with itself, and nothing else. Its
 // desk tells its processor time.
 import { App, us_socket_local_port } from "uWebSockets.js"
-import { keepDesk } from "../support/Desk.ts"
+import { serveCommands } from "../support/CommandChannel.ts"
 import { probe } from "../support/Probe.ts"
 
 const app = App().ws("/*", { message: (ws, message) => void ws.send(message, true) })
@@ -12,8 +12,8 @@ const port = new Promise<number>((resolve, reject) => {
   )
 })
 
-const desk = { ...probe, port: (): Promise<number> => port }
+const commands = { ...probe, port: (): Promise<number> => port }
 
-export type EchoDesk = typeof desk
+export type EchoCommands = typeof commands
 
-keepDesk(desk)
+serveCommands(commands)

@@ -7,7 +7,7 @@ import { LiveAudio } from "#actors/live/LiveAudio.ts"
 import { s16ToBytes } from "#domain/audio/Audio.ts"
 import type { TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
-import { keepDesk } from "../support/Desk.ts"
+import { serveCommands } from "../support/CommandChannel.ts"
 import { rateHz, speech } from "./Speech.ts"
 
 export interface HeardSession {
@@ -104,7 +104,7 @@ const hear = async (
   }
 }
 
-const desk = {
+const commands = {
   /** Other weights than the built-in ones. */
   open: async (recogniser: Weights): Promise<void> => {
     loading = acquired(recogniser)
@@ -125,6 +125,6 @@ const desk = {
   },
 }
 
-export type HearingDesk = typeof desk
+export type HearingCommands = typeof commands
 
-keepDesk(desk)
+serveCommands(commands)

@@ -9,7 +9,7 @@ import { type Gateway, startGateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { median, pairedRatios } from "../support/Statistics.ts"
 import { generated } from "../transcription/Sized.ts"
-import type { BareEngineDesk } from "./bareEngineMain.ts"
+import type { BareEngineCommands } from "./bareEngineMain.ts"
 import { kokoroEntry, sentence, speechPath, textOf, voice } from "./Models.ts"
 
 interface Plan {
@@ -62,7 +62,7 @@ const heard = ({ target }: Gateway, input: string, stream: boolean): Effect.Effe
 /** The goal: at most this times the bare engine's first piece, plus 5 ms. */
 const allowedRatio = 1.15
 
-const firstAudio = (gateway: Gateway, bare: Child<BareEngineDesk>, plan: RoundsPlan) =>
+const firstAudio = (gateway: Gateway, bare: Child<BareEngineCommands>, plan: RoundsPlan) =>
   Effect.gen(function* () {
     const rounds = yield* repeatRounds(plan, () =>
       Effect.gen(function* () {
@@ -85,7 +85,7 @@ const firstAudio = (gateway: Gateway, bare: Child<BareEngineDesk>, plan: RoundsP
     return section
   })
 
-const speed = (gateway: Gateway, bare: Child<BareEngineDesk>, plan: RoundsPlan) =>
+const speed = (gateway: Gateway, bare: Child<BareEngineCommands>, plan: RoundsPlan) =>
   Effect.gen(function* () {
     const rounds = yield* repeatRounds(plan, () =>
       Effect.gen(function* () {
@@ -164,7 +164,7 @@ export const sizedSpeechSuite = (options: {
     const threads = catalogThreads ?? availableParallelism()
     const plan = options.quick ? quick : full
     const files = yield* generated(() => kokoroFiles(size))
-    const bare = yield* startChild<BareEngineDesk>({
+    const bare = yield* startChild<BareEngineCommands>({
       name: "bare engine",
       entry: new URL("./bareEngineMain.ts", import.meta.url),
     })

@@ -3,24 +3,24 @@
 import { Effect, type Scope } from "effect"
 import { type Child, ChildFailed, startChild } from "../support/Child.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
-import type { BareEngineDesk } from "./bareEngineMain.ts"
+import type { BareEngineCommands } from "./bareEngineMain.ts"
 import { models, type StreamFormat, scripted, sentence, spoken } from "./Models.ts"
-import type { Heard, PlayerDesk } from "./playerMain.ts"
+import type { Heard, PlayerCommands } from "./playerMain.ts"
 
 export interface Stage {
   readonly gateway: Gateway
-  readonly players: Child<PlayerDesk>
-  readonly bare: Child<BareEngineDesk>
+  readonly players: Child<PlayerCommands>
+  readonly bare: Child<BareEngineCommands>
 }
 
 export const startStage = (profileDir?: string): Effect.Effect<Stage, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const gateway = yield* startGateway({ models, profileDir })
-    const players = yield* startChild<PlayerDesk>({
+    const players = yield* startChild<PlayerCommands>({
       name: "players",
       entry: new URL("./playerMain.ts", import.meta.url),
     })
-    const bare = yield* startChild<BareEngineDesk>({
+    const bare = yield* startChild<BareEngineCommands>({
       name: "bare engine",
       entry: new URL("./bareEngineMain.ts", import.meta.url),
     })

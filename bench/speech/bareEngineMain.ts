@@ -3,7 +3,7 @@
 import { Effect, Scope } from "effect"
 import { kokoroOnnx } from "#engines/kokoro/KokoroOnnx.ts"
 import type { Outlet, SpeechEngine } from "#engines/protocol/Engine.ts"
-import { keepDesk } from "../support/Desk.ts"
+import { serveCommands } from "../support/CommandChannel.ts"
 import { demoFiles, voice } from "./Models.ts"
 
 interface Weights {
@@ -55,7 +55,7 @@ const once = async (text: string): Promise<BareReading> => {
   return { firstPieceMs, realTimeFactor: computeMs / (samples / 24) }
 }
 
-const desk = {
+const commands = {
   /** Other weights than the demonstration's. */
   open: async (weights: Weights): Promise<void> => {
     loading = load(weights)
@@ -69,6 +69,6 @@ const desk = {
   },
 }
 
-export type BareEngineDesk = typeof desk
+export type BareEngineCommands = typeof commands
 
-keepDesk(desk)
+serveCommands(commands)

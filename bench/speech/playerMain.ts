@@ -1,8 +1,8 @@
 // The listeners of the speech suite, in a process of their own: each opens a connection, asks for speech and notes when
 // its bytes come. What they made of it is worked out after the clock has stopped.
 import { setTimeout } from "node:timers/promises"
+import { serveCommands } from "../support/CommandChannel.ts"
 import { Connection, postBytes, type Target } from "../support/Connection.ts"
-import { keepDesk } from "../support/Desk.ts"
 import { type StreamFormat, speechPath } from "./Models.ts"
 import { type Arrival, type Listening, listen } from "./Timeline.ts"
 
@@ -58,7 +58,7 @@ const hearBeginning = async ({ body, target }: Ask): Promise<number> => {
 /** Longer than the native call that nobody can stop, so that the next listener finds an idle engine. */
 const restMs = 150
 
-const desk = {
+const commands = {
   /** All at once; the answers in the order of the questions. */
   hear: (asks: ReadonlyArray<Ask>): Promise<ReadonlyArray<Heard>> => Promise.all(asks.map(hear)),
 
@@ -84,6 +84,6 @@ const desk = {
   },
 }
 
-export type PlayerDesk = typeof desk
+export type PlayerCommands = typeof commands
 
-keepDesk(desk)
+serveCommands(commands)

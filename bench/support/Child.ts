@@ -1,8 +1,8 @@
-// Starts a child process of a bench and asks it questions. Called by suites; Desk.ts is the child's side.
-// Closing the scope stops the child, politely first.
+// Starts a child process of a bench and sends it commands. This is the parent's side of the command channel.
+// Closing the scope asks the child to end, and kills it if it does not.
 import { fork } from "node:child_process"
 import { Effect, Schema, type Scope } from "effect"
-import type { Desk, Question, Reply } from "./Desk.ts"
+import type { Command, Commands, Reply } from "./CommandChannel.ts"
 
 export class ChildFailed extends Schema.TaggedError<ChildFailed>()("ChildFailed", {
   child: Schema.String,
@@ -13,7 +13,7 @@ export class ChildFailed extends Schema.TaggedError<ChildFailed>()("ChildFailed"
   }
 }
 
-export interface Child<D extends Desk> {
+export interface Child<D extends Commands> {
   readonly pid: number
   readonly ask: <Name extends keyof D & string>(
     name: Name,
@@ -21,14 +21,14 @@ export interface Child<D extends Desk> {
   ) => Effect.Effect<Awaited<ReturnType<D[Name]>>, ChildFailed>
   /** Fails when the child has ended. */
   readonly died: Effect.Effect<never, ChildFailed>
-  /** Waits for a line of standard output, and fails when the child ends before it. */
+  /** Waits for a matching line of standard output. Fails if the child ends first. */
   readonly line: (pattern: RegExp) => Effect.Effect<RegExpExecArray, ChildFailed>
   /** The last 16 KB of its standard output, and of its standard error. */
   readonly output: Effect.Effect<string>
 }
 
 export interface ChildOptions {
-  /** What the child is called in errors. */
+  /** The child's name in errors. */
   readonly name: string
   readonly entry: URL
   readonly args?: ReadonlyArray<string>
@@ -36,14 +36,14 @@ export interface ChildOptions {
   readonly env?: NodeJS.ProcessEnv
 }
 
-/** After this a child that was asked to end is killed. A guess: a node with nothing in flight needs a tenth. */
+/** Milliseconds until a child that was asked to end is killed. A guess: an idle node needs a tenth of it. */
 const politeMs = 5_000
 const keptCharacters = 16 * 1024
 
-/** No question of a bench takes half of this; one that does is stuck. */
+/** Milliseconds until a command counts as stuck; none needs half of it. */
 const patienceMs = 60_000
 
-class RunningChild<D extends Desk> implements Child<D> {
+class RunningChild<D extends Commands> implements Child<D> {
   readonly #name: string
   readonly #process
   readonly #asked = new Map<number, (reply: Reply) => void>()
@@ -112,9 +112,9 @@ class RunningChild<D extends Desk> implements Child<D> {
           "error" in reply ? Effect.fail(this.#failed(reply.error)) : Effect.succeed(reply.value as never),
         ),
       )
-      const question: Question = { id, name, argument }
-      // A child that is just dying is heard of by its exit.
-      this.#process.send(question, undefined, undefined, () => {})
+      const command: Command = { id, name, argument }
+      // If the child is dying, its exit event reports it.
+      this.#process.send(command, undefined, undefined, () => {})
       return Effect.sync(() => this.#asked.delete(id))
     })
   }
@@ -163,8 +163,8 @@ class RunningChild<D extends Desk> implements Child<D> {
   }
 }
 
-/** `D` is the type of the desk that `entry` keeps. */
-export const startChild = <D extends Desk>(
+/** `D` is the type of the commands that `entry` serves. */
+export const startChild = <D extends Commands>(
   options: ChildOptions,
 ): Effect.Effect<Child<D>, never, Scope.Scope> =>
   Effect.acquireRelease(

@@ -1,5 +1,5 @@
-// A closed loop of the load client: some connections, each of which sends its next request when the last one has been
-// answered, for a fixed time. Counts answers; keeps no latencies.
+// A closed loop of the load client: connections that each send the next request once the last one was answered,
+// for a fixed time. Counts answers; records no latencies.
 import { Connection, postBytes, type Target } from "./Connection.ts"
 
 export interface Loop {
@@ -15,7 +15,7 @@ export interface LoopCount {
   readonly elapsedMs: number
 }
 
-/** Sends until `untilMs`. Fails at the first answer that is not 200. */
+/** Sends until `untilMs`. Fails at the first answer with another status than 200. */
 const sendUntil = (connection: Connection, request: Buffer, untilMs: number): Promise<number> =>
   new Promise((resolve, reject) => {
     let answers = 0

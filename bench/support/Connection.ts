@@ -1,5 +1,5 @@
-// One keep-alive connection of the load client: writes a request, reads its reply as cheaply as Node allows (one
-// buffer for all reads, no parser, no streams). Used by loadClientMain.
+// One keep-alive connection of the load client: writes a request and reads its reply as cheaply as Node allows (one
+// buffer for all reads, no parser, no streams).
 import { connect, type Socket } from "node:net"
 import { ReplyScanner } from "./ReplyScanner.ts"
 
@@ -18,10 +18,10 @@ export const postBytes = ({ key }: Target, path: string, body: unknown): Buffer 
   return Buffer.concat([Buffer.from(head), json])
 }
 
-/** What happened at a read: events completed, the time, and whether the reply ended there. */
+/** Called after each read: events completed, the time, and whether the reply ended. */
 export type OnRead = (events: number, atMs: number, ended: boolean) => void
 
-/** Enough for what a token's worth of streams sends between two turns. */
+/** Bytes: enough for one token of each stream, sent between two ticks. */
 const readBytes = 64 * 1024
 /** Reads are handled one after the other, so all connections share one buffer. */
 const readBuffer = Buffer.alloc(readBytes)
@@ -72,7 +72,7 @@ export class Connection {
     })
   }
 
-  /** Sends a request; the one before must have ended. Returns the time it was handed to the kernel. */
+  /** Sends a request; the previous one must have ended. Returns the time at which it was passed to the kernel. */
   send(request: Buffer, onRead: OnRead): number {
     this.scanner.reset()
     this.#onRead = onRead
@@ -82,7 +82,7 @@ export class Connection {
     return atMs
   }
 
-  /** Closes at once; what was running is heard of no more. */
+  /** Closes at once; a reply that is still running calls back no more. */
   close(): void {
     this.#onRead = () => {}
     this.#socket.destroy()

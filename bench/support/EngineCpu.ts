@@ -1,5 +1,5 @@
-// Processor time of a node's engine processes, read from /proc: an engine has no channel for a bench's questions.
-// Linux alone; elsewhere NaN, and the report has a dash.
+// CPU time of a node's engine processes, read from /proc, because an engine has no command channel to a bench.
+// Linux only; elsewhere NaN, which the report shows as a dash.
 import { readdir, readFile } from "node:fs/promises"
 
 /** USER_HZ: fixed at 100 on every architecture Node runs on. */
@@ -10,14 +10,14 @@ export interface ProcessStat {
   readonly cpuUs: number
 }
 
-/** Of the text of /proc/<pid>/stat. The command in its second field may hold spaces and parentheses. */
+/** Parses /proc/<pid>/stat. The command in its second field may contain spaces and parentheses. */
 export const statOf = (text: string): ProcessStat => {
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ")
   const field = (number: number) => Number(fields[number - 3])
   return { parent: field(4), cpuUs: (field(14) + field(15)) * usPerTick }
 }
 
-/** Sum over the children of `pid`. */
+/** Sum over the children of `pid`, microseconds. */
 export const engineCpuUs = async (pid: number): Promise<number> => {
   if (process.platform !== "linux") return Number.NaN
   const names = (await readdir("/proc")).filter((name) => /^\d+$/.test(name))

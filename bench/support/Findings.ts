@@ -1,5 +1,5 @@
-// What a suite found, and how it is printed: a section per question, a line per quantity, as a table or as JSON.
-// Called by the suites (which make findings) and by main (which prints). Pure.
+// The results of a suite and how they are printed: a section for each question, a row for each quantity, as a table or
+// as JSON. Pure.
 import { type Machine, machineLine } from "./Machine.ts"
 import { type Spread, spreadOf } from "./Statistics.ts"
 
@@ -16,7 +16,7 @@ export interface Finding {
   readonly goal?: Goal
 }
 
-/** One question, its answers, and how they were measured. */
+/** One question, the quantities that answer it, and how they were measured. */
 export interface Section {
   readonly title: string
   readonly method: string
@@ -38,13 +38,13 @@ export const finding = (what: string, unit: string, values: ReadonlyArray<number
   ...(goal === undefined ? {} : { goal }),
 })
 
-/** Whether the median meets the goal; undefined where there is none. */
+/** Whether the median meets the goal; undefined if there is no goal. */
 export const isMet = ({ goal, spread }: Finding): boolean | undefined => {
   if (goal === undefined) return undefined
   return goal.is === "at most" ? spread.median <= goal.value : spread.median >= goal.value
 }
 
-/** Three significant digits, and no exponent in the range of a bench. */
+/** Three significant digits, without an exponent in the range of a bench. */
 export const number = (value: number): string => {
   if (!Number.isFinite(value)) return "-"
   const magnitude = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)))
@@ -67,7 +67,7 @@ const cells = (found: Finding): ReadonlyArray<string> => {
 }
 
 const heading = ["", "median", "unit", "lowest to highest", "runs", "goal"]
-/** Numbers stand right, words left. */
+/** Numbers are right-aligned, words left-aligned. */
 const rightAligned = [false, true, false, true, true, false]
 
 const aligned = (rows: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> => {
@@ -87,7 +87,7 @@ export const asText = (report: Report): string => {
     `edgewise bench ${report.suite}${report.quick ? " --quick" : ""}, ${report.elapsedSeconds.toFixed(0)} s`,
     machineLine(report.machine),
   ]
-  // One width for the whole report, so that the eye can go down a column.
+  // Column widths are the same in the whole report, so that values can be compared down a column.
   const rows = aligned([heading, ...report.sections.flatMap(({ findings }) => findings.map(cells))])
   let next = 1
   for (const { findings, method, title } of report.sections) {
@@ -107,7 +107,7 @@ export const asJson = (report: Report): string =>
         findings: section.findings.map((found) => ({ ...found, met: isMet(found) ?? null })),
       })),
     },
-    // JSON has no NaN; a quantity nobody could read is null.
+    // JSON has no NaN; a quantity that could not be read becomes null.
     (_key, value: unknown) => (typeof value === "number" && !Number.isFinite(value) ? null : value),
     2,
   )

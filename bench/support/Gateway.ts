@@ -1,5 +1,5 @@
-// Starts a node as its users do, `edgewise serve` in a process of its own with a data directory of its own, and says
-// how to reach it. Called by suites. Closing the scope stops it and removes the directory.
+// Starts a node like its users do: `edgewise serve` in a process of its own with a data directory of its own.
+// Closing the scope stops it and removes the directory.
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -8,18 +8,18 @@ import { Effect, type Scope } from "effect"
 import { type Child, type ChildFailed, startChild } from "./Child.ts"
 import type { Target } from "./Connection.ts"
 import { engineCpuUs } from "./EngineCpu.ts"
-import type { ProbeDesk } from "./Probe.ts"
+import type { ProbeCommands } from "./Probe.ts"
 
 export interface Gateway {
-  readonly child: Child<ProbeDesk>
+  readonly child: Child<ProbeCommands>
   readonly target: Target
   readonly dataDir: string
-  /** Processor time of its engine processes so far, microseconds; NaN where the system does not tell. */
+  /** CPU time of its engine processes so far, microseconds; NaN if the system does not provide it. */
   readonly engineCpuUs: Effect.Effect<number>
 }
 
 export interface GatewayOptions {
-  /** Models as they stand in a catalog file. */
+  /** Models as in a catalog file. */
   readonly models: ReadonlyArray<Readonly<Record<string, unknown>>>
   /** Where a CPU profile of the gateway process is written when it stops. */
   readonly profileDir?: string | undefined
@@ -32,13 +32,13 @@ export interface GatewayOptions {
 const main = new URL("../../src/main.ts", import.meta.url)
 const probe = fileURLToPath(new URL("./gatewayProbe.ts", import.meta.url))
 
-/** Removed with its scope. */
+/** Removed when its scope closes. */
 export const temporaryFolder = Effect.acquireRelease(
   Effect.promise(() => mkdtemp(join(tmpdir(), "edgewise-bench-"))),
   (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true })),
 )
 
-/** Settings of the environment would be somebody else's node. */
+/** The environment without edgewise's settings: they could configure another node. */
 const cleanEnvironment = (): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("EDGEWISE_")))
 
@@ -54,7 +54,7 @@ export const startGateway = ({
     yield* Effect.promise(() => writeFile(catalog, JSON.stringify({ models })))
     const dataDir = join(folder, "data")
     const profile = profileDir === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileDir}`]
-    const child = yield* startChild<ProbeDesk>({
+    const child = yield* startChild<ProbeCommands>({
       name: "edgewise serve",
       entry: main,
       args: ["serve", "--port", "0", "--catalog", catalog, "--data-dir", dataDir],

@@ -1,4 +1,4 @@
-// Creates API keys of a bench's node with the command that operators use. Called by suites whose clients are several users.
+// Creates API keys of a bench's node with the operators' command, for suites whose clients are several users.
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
@@ -7,7 +7,7 @@ import { ChildFailed } from "./Child.ts"
 
 const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
 
-/** A key in the store of `dataDir`; the organization is created where it does not exist. */
+/** Creates a key in the store of `dataDir`, and the organization if it does not exist. */
 export const createKey = (
   dataDir: string,
   org: string,

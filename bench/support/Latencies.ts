@@ -1,4 +1,4 @@
-// A histogram of durations in whole microseconds, and the four numbers a bench prints of it. Used by the load client.
+// A histogram of durations in whole microseconds, and the four numbers that a bench prints of it.
 import { build } from "hdr-histogram-js"
 
 export interface Percentiles {
@@ -10,7 +10,7 @@ export interface Percentiles {
 }
 
 const usPerMs = 1_000
-/** Nothing in a bench takes a minute. */
+/** Upper bound of the histogram: a minute, more than anything in a bench takes. */
 const highestUs = 60_000 * usPerMs
 
 export class Latencies {

@@ -1,4 +1,4 @@
-// Where and when a bench ran: printed above every result, because a number without its machine is an anecdote.
+// Where and when a bench ran; printed above every result, because a figure is valid for its machine only.
 import { availableParallelism, cpus, loadavg, release, totalmem, type } from "node:os"
 
 export interface Machine {
@@ -9,7 +9,7 @@ export interface Machine {
   readonly memoryGiB: number
   readonly system: string
   readonly node: string
-  /** Runnable processes in the last minute, before the bench added its own: what else the machine was doing. */
+  /** Runnable processes in the last minute, before the bench added its own: other load of the machine. */
   readonly loadBefore: number
 }
 

@@ -1,31 +1,31 @@
-// What a measured process tells about itself: processor time and event-loop delay. Part of the desks of the raw
-// server and of the gateway (through gatewayProbe). Costs nothing between two questions, unless the loop is watched.
+// Readings of a measured process: CPU time, event-loop delay, memory. Commands of the raw server and of the gateway
+// (through gatewayProbe). Costs nothing between two commands, unless the loop is watched.
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 
 export interface CpuReading {
-  /** Monotonic, of this process. */
+  /** Monotonic time of this process. */
   readonly atMs: number
   /** User and system time of all threads since the start, microseconds. */
   readonly cpuUs: number
 }
 
-/** How the event loop was held up, milliseconds. */
+/** Delay of the event loop, milliseconds. */
 export interface LoopDelay {
-  /** By how much a timer of `resolutionMs` was late, for whatever reason: on a busy machine mostly its turn came late. */
+  /** How late a timer of `resolutionMs` was, for any reason; on a busy machine mostly because the process was not scheduled. */
   readonly p99: number
   readonly longest: number
-  /** Longest processor time of the main thread between two turns of a timer: what it held the loop up with itself. */
+  /** Longest CPU time of the main thread between two ticks of a timer: blocking by the process itself. */
   readonly longestWork: number
 }
 
-/** A thousand wake-ups a second: fine enough for a rule of 10 ms, and not in the runs that measure CPU. */
+/** 1,000 wake-ups a second: fine enough for a limit of 10 ms. Off in runs that measure CPU time. */
 const resolutionMs = 1
 const nsPerMs = 1e6
 const usPerMs = 1e3
 
-/** Of the calling thread. Node 22.19 and later; its types are older. */
+/** CPU time of the calling thread. Needs Node 22.19; the installed types are older. */
 const threadCpuMs = (): number => {
   const { system, user } = (
     process as typeof process & { readonly threadCpuUsage: () => NodeJS.CpuUsage }
@@ -53,7 +53,7 @@ class LoopWatch {
   end(): LoopDelay {
     this.#late.disable()
     clearInterval(this.#timer)
-    // The histogram holds whole intervals; what is above the resolution is delay.
+    // The histogram holds whole intervals; the part above the resolution is delay.
     const late = (ns: number) => Math.max(0, ns / nsPerMs - resolutionMs)
     return {
       p99: late(this.#late.percentile(99)),
@@ -63,7 +63,7 @@ class LoopWatch {
   }
 }
 
-/** Memory in use: everything that nobody needs is collected first, and what the collector keeps in reserve given back. */
+/** Memory in use after a garbage collection and after the collector has released its reserve. */
 export interface MemoryReading {
   readonly residentBytes: number
   readonly heapBytes: number
@@ -96,7 +96,7 @@ export const probe = {
     watch = new LoopWatch()
   },
 
-  /** Since `watchLoop`, and ends it. */
+  /** The delay since `watchLoop`, which ends with this call. */
   loopDelay: (): LoopDelay | undefined => {
     const delay = watch?.end()
     watch = undefined
@@ -104,4 +104,4 @@ export const probe = {
   },
 }
 
-export type ProbeDesk = typeof probe
+export type ProbeCommands = typeof probe

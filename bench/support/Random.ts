@@ -1,5 +1,5 @@
-// Pseudo-random numbers that depend on a seed and an input's index alone, so that one input can be made again without
-// those before it. Called by the input makers. Pure.
+// Pseudo-random numbers that depend only on a seed and an input's index, so that one input can be made again without
+// those before it. Pure.
 
 /** splitmix32. Its period is 2^32 numbers; an input takes a few hundred. */
 export class Random {
@@ -18,12 +18,12 @@ export class Random {
     return (value ^ (value >>> 15)) >>> 0
   }
 
-  /** An integer from 0 to `bound` - 1; 0 where the bound is less than 1. */
+  /** An integer from 0 to `bound` - 1; 0 if the bound is less than 1. */
   below(bound: number): number {
     return bound < 1 ? 0 : this.next() % bound
   }
 
-  /** True once in `times` on average. */
+  /** True with probability 1 / `times`. */
   once(times: number): boolean {
     return this.below(times) === 0
   }

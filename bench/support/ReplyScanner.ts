@@ -1,17 +1,17 @@
-// The cheapest reading of an HTTP/1.1 reply that still knows where it ends: status, body framing, and how many
-// server-sent events went by. Called by the load client for every read. Pure; holds one connection's state.
+// A minimal scanner of HTTP/1.1 replies that finds their end: status, body framing, and the number of server-sent
+// events. Holds the state of one connection. Pure.
 //
-// An event is counted at its empty line. JSON escapes line feeds, so two of them in a row inside a body are nothing
-// else; the client parses no JSON while the clock runs.
+// An event is counted at its empty line. JSON escapes line feeds, so two of them in a row inside a body are always
+// an event's end; the client parses no JSON while time is measured.
 
 const CR = 13
 const LF = 10
 
-/** Longest head and longest chunk-size line taken; a bench's server sends a few hundred bytes. */
+/** Longest head and longest chunk-size line in bytes; a bench's server sends a few hundred bytes. */
 const headBytes = 16 * 1024
 const sizeLineBytes = 32
 
-/** The last piece of a body is kept up to here: the usage of a stream is in it. */
+/** Bytes of the body's last piece that are kept: it contains the usage of a stream. */
 const tailBytes = 8 * 1024
 
 export type Part = "head" | "size" | "data" | "sized" | "ended"
@@ -33,7 +33,7 @@ export class ReplyScanner {
   #tailLength = 0
   readonly #onBody: ((piece: Buffer) => void) | undefined
 
-  /** `onBody` sees every piece of the body, valid during the call alone. */
+  /** `onBody` gets every piece of the body; it is valid during the call only. */
   constructor(onBody?: (piece: Buffer) => void) {
     this.#onBody = onBody
   }
@@ -47,7 +47,7 @@ export class ReplyScanner {
     return this.#tail.toString("utf8", 0, this.#tailLength)
   }
 
-  /** For the next reply on the same connection. */
+  /** Prepares for the next reply on the same connection. */
   reset(): void {
     this.status = 0
     this.part = "head"
@@ -57,7 +57,7 @@ export class ReplyScanner {
     this.#previousLf = false
   }
 
-  /** Reads on. Returns how many events were completed. What follows the reply's end is not looked at. */
+  /** Reads `bytes` and returns the number of completed events. Bytes after the reply's end are ignored. */
   push(bytes: Buffer): number {
     let events = 0
     let at = 0
@@ -66,7 +66,7 @@ export class ReplyScanner {
       else if (this.part === "size") at = this.#readSize(bytes, at)
       else {
         const end = Math.min(bytes.length, at + this.#left)
-        // A chunk's own CRLF is counted in `left` and is no body.
+        // A chunk's CRLF is counted in `left` but is not part of the body.
         const bodyEnd = this.part === "data" ? Math.min(end, at + Math.max(0, this.#left - 2)) : end
         if (bodyEnd > at) events += this.#readBody(bytes, at, bodyEnd)
         this.#left -= end - at
@@ -115,7 +115,7 @@ export class ReplyScanner {
 
   #startChunk(size: number): void {
     this.part = "data"
-    // The last chunk is empty; its CRLF ends the reply, as no server here sends trailers.
+    // The last chunk is empty; its CRLF ends the reply, because these servers send no trailers.
     this.#left = size + 2
     this.#lastChunk = size === 0
     if (size > 0) this.#tailLength = 0
@@ -145,7 +145,7 @@ export class ReplyScanner {
   }
 }
 
-/** The completion tokens that a reply's last piece tells, if it does. */
+/** The completion tokens in a reply's last piece, if it has them. */
 export const completionTokensIn = (tail: string): number | undefined => {
   const found = /"completion_tokens":(\d+)/.exec(tail)?.[1]
   return found === undefined ? undefined : Number(found)

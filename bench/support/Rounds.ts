@@ -1,10 +1,10 @@
-// Repeats a measurement as often as planned, or as often as its share of the bench's time allows: a busy machine gets
-// fewer readings, not a longer bench. Called by the sections of a suite.
+// Repeats a measurement a planned number of times, or until its share of the bench's time is used up: a busy machine gets
+// fewer readings, not a longer bench.
 import { Clock, Effect } from "effect"
 
 export interface RoundsPlan {
   readonly rounds: number
-  /** No round begins after this; the first always does. */
+  /** Milliseconds after which no further round begins; the first always does. */
   readonly withinMs: number
 }
 

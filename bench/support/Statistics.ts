@@ -1,5 +1,4 @@
-// What a bench says about repeated readings: the median and how far the readings lie apart. Called by every suite.
-// Pure.
+// Statistics of repeated readings: the median and the spread. Pure.
 
 /** Repeated readings of one quantity, in that quantity's unit. */
 export interface Spread {
@@ -11,14 +10,14 @@ export interface Spread {
 
 const ascending = (values: ReadonlyArray<number>): ReadonlyArray<number> => values.toSorted((a, b) => a - b)
 
-/** The value that `share` (0 to 1) of the values do not exceed: nearest rank. NaN of nothing. */
+/** The smallest value that a `share` (0 to 1) of the values does not exceed: nearest rank. NaN for no values. */
 export const percentile = (values: ReadonlyArray<number>, share: number): number => {
   const sorted = ascending(values)
   const rank = Math.ceil(share * sorted.length)
   return sorted[Math.min(sorted.length, Math.max(1, rank)) - 1] ?? Number.NaN
 }
 
-/** The middle value, or the mean of the two middle ones. NaN of nothing. */
+/** The middle value, or the mean of the two middle ones. NaN for no values. */
 export const median = (values: ReadonlyArray<number>): number => {
   const sorted = ascending(values)
   const middle = sorted.length / 2
@@ -34,8 +33,8 @@ export const spreadOf = (values: ReadonlyArray<number>): Spread => ({
 })
 
 /**
- * Subject over floor, reading by reading. Both were taken by turns, so a machine that was busy for a while was busy
- * for both halves of a pair. Throws where they are not pairs.
+ * Subject divided by floor, reading by reading. The two were measured alternately, so a busy period of the machine
+ * affected both halves of a pair. @throws if the lengths differ.
  */
 export const pairedRatios = (
   subject: ReadonlyArray<number>,

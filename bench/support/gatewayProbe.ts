@@ -1,8 +1,8 @@
-// Loaded into a node with `--import` when a bench starts it: answers the probe's questions over the IPC channel, and
-// leaves the node alone otherwise. The node's own code knows nothing of it.
-import { keepDesk } from "./Desk.ts"
+// Loaded into a node with `--import` when a bench starts it: serves the probe's commands over the IPC channel. The
+// node's own code does not know of it.
+import { serveCommands } from "./CommandChannel.ts"
 import { probe } from "./Probe.ts"
 
-keepDesk(probe)
-// The channel must not keep a node alive that has drained.
+serveCommands(probe)
+// The open channel must not keep a drained node alive.
 process.channel?.unref()

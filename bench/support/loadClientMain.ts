@@ -1,17 +1,17 @@
-// The load client: a process of its own, so that what it costs is nobody else's. Keeps a desk for the bench: a group
-// of streams that run side by side, sequential requests, and single ones. Knows no engine.
+// The load client, in a process of its own so that its CPU time does not count for the server. Commands: a group
+// of concurrent streams, sequential requests, and single requests. Knows no engine.
 import { closedLoop, type Loop, type LoopCount } from "./ClosedLoop.ts"
+import { serveCommands } from "./CommandChannel.ts"
 import { Connection, postBytes, type Target } from "./Connection.ts"
-import { keepDesk } from "./Desk.ts"
 import { Latencies, type Percentiles } from "./Latencies.ts"
 import { completionTokensIn } from "./ReplyScanner.ts"
 
 export interface Load {
   readonly target: Target
   readonly path: string
-  /** A list a stream: its requests, one after the other, from the first again after the last. */
+  /** One list for each stream: its requests, sent one after the other and repeated. */
   readonly bodies: ReadonlyArray<ReadonlyArray<object>>
-  /** Completion tokens after which a stream ends; without it a stream goes on until `stop`. */
+  /** Completion tokens after which a stream ends; if absent, it continues until `stop`. */
   readonly tokens?: number
 }
 
@@ -19,13 +19,13 @@ export interface Load {
 export interface Window {
   readonly elapsedMs: number
   readonly events: number
-  /** Between two arrivals on one stream, a stream's first event excluded. */
+  /** Times between two arrivals on one stream, without the stream's first event. */
   readonly gaps: Percentiles
-  /** From the request to its first event, of the streams whose first event came. */
+  /** Times from the request to its first event, for the streams that had one. */
   readonly firstEventMs: ReadonlyArray<number>
-  /** Of the streams that ended. */
+  /** Sum over the streams that ended. */
   readonly completionTokens: number
-  /** What the first answer was that was none: a status other than 200 or a connection that broke. */
+  /** The first failure: a status other than 200 or a broken connection. */
   readonly failure: string | undefined
 }
 
@@ -49,7 +49,7 @@ interface Stream {
   sentMs: number
   /** Completion tokens so far. */
   tokens: number
-  /** Of the last arrival; undefined before the first event of a reply. */
+  /** Time of the last arrival; undefined before the first event of a reply. */
   lastMs: number | undefined
   begun: boolean
   ended: boolean
@@ -81,12 +81,12 @@ class StreamGroup {
     for (const stream of streams) this.#send(stream, load)
   }
 
-  /** Every stream has had an event. */
+  /** Resolves when every stream has had an event. */
   begun(): Promise<void> {
     return this.#until(() => this.#streams.every(({ begun }) => begun))
   }
 
-  /** Every stream has ended; the window ends with the last of them. */
+  /** Resolves when every stream has ended; the window ends with the last of them. */
   async ended(): Promise<Window> {
     await this.#until(() => this.#streams.every(({ ended }) => ended))
     return this.#close(this.#lastEndMs)
@@ -161,7 +161,7 @@ class StreamGroup {
       return this.#send(stream, load)
     }
     stream.ended = true
-    // A stream that failed before its first event must not be waited for.
+    // Do not wait for the first event of a stream that failed before it.
     stream.begun = true
     this.#changed()
   }
@@ -178,7 +178,7 @@ class StreamGroup {
 
 const group = new StreamGroup()
 
-/** One connection for sequential requests per target, opened at the first. */
+/** One connection for sequential requests to each target, opened at the first request. */
 const kept = new Map<number, Connection>()
 
 const keptConnection = async (target: Target): Promise<Connection> => {
@@ -197,14 +197,14 @@ const exchange = (connection: Connection, request: Buffer): Promise<number> =>
     })
   })
 
-const desk = {
+const commands = {
   start: (load: Load): Promise<void> => group.start(load),
   begun: (): Promise<void> => group.begun(),
   ended: (): Promise<Window> => group.ended(),
   window: (): Window => group.window(),
   stop: (): void => group.stop(),
 
-  /** `count` requests, each sent when the one before was answered. Milliseconds each. */
+  /** Sends `count` requests, each after the answer to the one before. Milliseconds of each. */
   sequence: async ({
     body,
     count,
@@ -220,7 +220,7 @@ const desk = {
 
   loop: (loop: Loop): Promise<LoopCount> => closedLoop(loop),
 
-  /** One request beside whatever else runs, its body kept. */
+  /** One request beside other load; its body is kept. */
   once: async ({ body, path, target }: Once): Promise<OnceReply> => {
     const pieces: Array<Buffer> = []
     const connection = await Connection.open(target, (piece) => pieces.push(Buffer.from(piece)))
@@ -237,6 +237,6 @@ const desk = {
   },
 }
 
-export type LoadClientDesk = typeof desk
+export type LoadClientCommands = typeof commands
 
-keepDesk(desk)
+serveCommands(commands)

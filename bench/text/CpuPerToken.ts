@@ -1,9 +1,9 @@
-// What a streamed token costs in processor time, against raw uWS writing the same bytes at the same pace.
+// CPU time of a streamed token, against raw uWS writing the same bytes at the same pace.
 import { Effect } from "effect"
 import type { Child, ChildFailed } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
 import { finding, type Section } from "../support/Findings.ts"
-import type { ProbeDesk } from "../support/Probe.ts"
+import type { ProbeCommands } from "../support/Probe.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { pairedRatios } from "../support/Statistics.ts"
 import { chatPath, manyTokens, scriptedChat } from "./Models.ts"
@@ -17,21 +17,21 @@ export interface CpuPlan extends RoundsPlan {
 }
 
 interface Subject {
-  readonly child: Child<ProbeDesk>
+  readonly child: Child<ProbeCommands>
   readonly target: Target
   readonly model: string
   readonly engineCpuUs: Effect.Effect<number>
 }
 
 interface Reading {
-  /** Of the server process. */
+  /** CPU time of the server process. */
   readonly serverUs: number
-  /** Of its engine processes. */
+  /** CPU time of its engine processes. */
   readonly engineUs: number
   readonly tokensPerSecond: number
 }
 
-/** Time for connections of the last window to be gone before the next one begins. */
+/** Milliseconds until the connections of the last window are closed. */
 const settleMs = 150
 
 const takeCpu = ({ child, engineCpuUs }: Subject) =>
@@ -40,7 +40,7 @@ const takeCpu = ({ child, engineCpuUs }: Subject) =>
     return { atMs, cpuUs, engineUs: yield* engineCpuUs }
   })
 
-/** Microseconds of CPU a millisecond without any stream. */
+/** Microseconds of CPU time for each millisecond without streams. */
 const idleRate = (subject: Subject, windowMs: number) =>
   Effect.gen(function* () {
     const before = yield* takeCpu(subject)
@@ -83,7 +83,7 @@ const read = (
     const { elapsedMs, events } = yield* closeWindow(stage)
     yield* stopStreams(stage)
     const cpuMs = after.atMs - before.atMs
-    // The two windows differ by the time of a question; what counts is tokens a millisecond in both.
+    // The two windows differ by the time of a command; the token rate of both is the same.
     const tokens = (events / elapsedMs) * cpuMs
     return {
       serverUs: (after.cpuUs - before.cpuUs - idle.server * cpuMs) / tokens,
@@ -122,7 +122,7 @@ const atPace = (
     const round = Effect.forEach(all, (subject, at) =>
       read(stage, subject, plan, stepMs, idle[at] ?? { server: 0, engine: 0 }),
     )
-    // The first round warms the code up and is thrown away.
+    // The first round warms up the code and is not counted.
     yield* round
     const rounds = yield* repeatRounds(plan, () => round)
     const [, isolated] = all
@@ -161,7 +161,7 @@ const atPace = (
     }
   })
 
-/** A section a pace. */
+/** One section for each pace. */
 export const cpuPerToken = (
   stage: Stage,
   plan: CpuPlan,

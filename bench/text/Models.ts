@@ -5,7 +5,7 @@ export const demoWeights = fileURLToPath(
   new URL("../../models/llama-demo/llama-demo-Q8_0.gguf", import.meta.url),
 )
 
-/** A text model as it stands in a catalog. */
+/** A text model as in a catalog. */
 export const entry = (id: string, adapter: string, more: Readonly<Record<string, unknown>>) => ({
   id,
   kind: "text",
@@ -17,10 +17,10 @@ export const entry = (id: string, adapter: string, more: Readonly<Record<string,
   ...more,
 })
 
-/** Sequences of the fake engine: the streams of the processor-time measurement. */
+/** Sequences of the fake engine: the number of streams in the CPU-time measurement. */
 const fakeSlots = 64
 
-/** The most a request may ask for, and at the suite's pace longer than any of its windows. */
+/** The largest `max_tokens`; at the suite's pace longer than any of its windows. */
 export const manyTokens = 4_096
 
 const fakeModel = (id: string, isolation: "process" | "thread") =>
@@ -43,7 +43,7 @@ export const models = [
 export const chatPath = "/v1/chat/completions"
 export const completionsPath = "/v1/completions"
 
-/** A chat request whose answer is the script's. */
+/** A chat request whose reply is defined by the script. */
 export const scriptedChat = (model: string, stream: boolean, script: Readonly<Record<string, unknown>>) => ({
   model,
   stream,
@@ -51,7 +51,7 @@ export const scriptedChat = (model: string, stream: boolean, script: Readonly<Re
   messages: [{ role: "user", content: `fake:${JSON.stringify(script)}` }],
 })
 
-/** What the streams of the decode runs are asked, a number after it. */
+/** Beginning of the prompts of the decode runs; a number follows. */
 export const story = "Once upon a time there was a fox "
 
 const completion = (prompt: string, seed: number) => ({
@@ -65,12 +65,12 @@ const completion = (prompt: string, seed: number) => ({
   seed,
 })
 
-/** A reply of natural length, sampled as the bare loop samples. */
+/** A reply of natural length, with the same sampling as the bare loop. */
 export const storyCompletion = (seed: number) => completion(`${story}${seed}`, seed)
 
 /**
- * A reply that runs to its last token: each token drawn makes itself likelier, so the end of the text is never drawn.
- * What it says is nonsense; what it costs is not.
+ * A reply that runs to its last token: each token drawn becomes more likely, so the end of text is never drawn.
+ * The text is nonsense; the cost is real.
  */
 export const endlessCompletion = (seed: number) => ({
   ...completion(story, seed),
@@ -78,5 +78,5 @@ export const endlessCompletion = (seed: number) => ({
   frequency_penalty: -2,
 })
 
-/** A prompt of which only the first token is wanted. */
+/** A prompt with a reply of one token. */
 export const promptAlone = (prompt: string) => ({ ...completion(prompt, 0), max_tokens: 1 })

@@ -1,4 +1,4 @@
-// How long running streams wait while a long prompt enters the model beside them.
+// How long running streams wait when a long prompt arrives beside them.
 import { Effect } from "effect"
 import type { ChildFailed } from "../support/Child.ts"
 import { finding, type Section } from "../support/Findings.ts"
@@ -24,18 +24,18 @@ interface Round {
 
 const sentence = " The fox walked along the river and looked for a friend."
 
-/** Starts with its own number, so that no sequence remembers it from an earlier round. */
+/** Begins with its own number, so that it shares no cached prefix with earlier rounds. */
 const promptOf = (serial: number, sentences: number): string => `${serial}.${sentence.repeat(sentences)}`
 
 const usedTokens = (body: string): number => Number(/"prompt_tokens":(\d+)/.exec(body)?.[1])
 
-/** After the prompt's first token, so that a stream's gap that it cut has ended too. */
+/** Milliseconds after the prompt's first token, so that the stream gap which it interrupted has ended too. */
 const tailMs = 30
 
 const takeRound = (stage: Stage, plan: IntrusionPlan, prompt: string): Effect.Effect<Round, ChildFailed> =>
   Effect.gen(function* () {
     const { client, gateway } = stage
-    // More tokens than there is time for: no stream ends or starts while the clock runs.
+    // More tokens than the time allows: no stream ends or starts during the measurement.
     const bodies = Array.from({ length: plan.streams }, (_, seed) => [endlessCompletion(seed)])
     yield* client.ask("start", { target: gateway.target, path: completionsPath, bodies })
     yield* client.ask("begun")
@@ -50,7 +50,7 @@ const takeRound = (stage: Stage, plan: IntrusionPlan, prompt: string): Effect.Ef
     })
     const watched = yield* watchingLoop(stage, entrance)
     yield* client.ask("stop")
-    // The engine hears of the cancels before the next round begins.
+    // The engine processes the cancels before the next round begins.
     yield* Effect.sleep(100)
     const { reply, window } = watched.value
     return {

@@ -1,10 +1,10 @@
-// What a request costs the gateway in processor time, and how many of them a core answers in a second, against bare
-// `node:http` that parses the same body and answers with the same one.
+// CPU time of a request in the gateway, and requests a second on one core, against bare `node:http` that parses
+// the same body and sends the same reply.
 import { Effect } from "effect"
 import type { Child, ChildFailed } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
 import { finding, type Section } from "../support/Findings.ts"
-import type { ProbeDesk } from "../support/Probe.ts"
+import type { ProbeCommands } from "../support/Probe.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { pairedRatios } from "../support/Statistics.ts"
 import { chatPath, scriptedChat } from "./Models.ts"
@@ -12,19 +12,19 @@ import { type Stage, teachFloors } from "./Stage.ts"
 
 export interface CostPlan extends RoundsPlan {
   readonly connections: number
-  /** Load before the first round: V8 goes on compiling the path for some thousands of requests. */
+  /** Milliseconds of load before the first round: V8 continues to compile the path for some thousands of requests. */
   readonly warmUpMs: number
   readonly windowMs: number
 }
 
 interface Subject {
-  readonly child: Child<ProbeDesk>
+  readonly child: Child<ProbeCommands>
   readonly target: Target
   readonly engineCpuUs: Effect.Effect<number>
 }
 
 interface Reading {
-  /** Processor time a request, milliseconds: of the server process, and of its engine processes. */
+  /** CPU time of a request, milliseconds: of the server process, and of its engine processes. */
   readonly serverMs: number
   readonly engineMs: number
   readonly perSecond: number

@@ -1,26 +1,25 @@
-// Everything the text suite measures with, started once: a node, the raw server, the load client and the decode
-// loops, each a process of its own. Called by the suite; its sections get a stage and know no process.
+// The processes of the text suite, started once: a node, the raw server, the load client and the decode loops.
 import { Effect, type Scope } from "effect"
 import { type Child, ChildFailed, startChild } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
 import { type Finding, finding } from "../support/Findings.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
-import type { LoadClientDesk, OnceReply, Window } from "../support/loadClientMain.ts"
+import type { LoadClientCommands, OnceReply, Window } from "../support/loadClientMain.ts"
 import type { LoopDelay } from "../support/Probe.ts"
-import type { BareNodeDesk } from "./bareNodeMain.ts"
-import type { LoopsDesk } from "./loopsMain.ts"
+import type { BareNodeCommands } from "./bareNodeMain.ts"
+import type { LoopsCommands } from "./loopsMain.ts"
 import { chatPath, models, scriptedChat } from "./Models.ts"
-import type { RawServerDesk } from "./rawServerMain.ts"
+import type { RawServerCommands } from "./rawServerMain.ts"
 
 export interface Stage {
   readonly gateway: Gateway
-  readonly raw: { readonly child: Child<RawServerDesk>; readonly target: Target }
-  readonly bareNode: { readonly child: Child<BareNodeDesk>; readonly target: Target }
-  readonly client: Child<LoadClientDesk>
-  readonly loops: Child<LoopsDesk>
+  readonly raw: { readonly child: Child<RawServerCommands>; readonly target: Target }
+  readonly bareNode: { readonly child: Child<BareNodeCommands>; readonly target: Target }
+  readonly client: Child<LoadClientCommands>
+  readonly loops: Child<LoopsCommands>
 }
 
-/** Ends, failing, as soon as one of its processes has ended. */
+/** Fails as soon as one of its processes has ended. */
 export const stageDied = ({
   bareNode,
   client,
@@ -33,19 +32,19 @@ export const stageDied = ({
 export const startStage = (profileDir?: string): Effect.Effect<Stage, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const gateway = yield* startGateway({ models, profileDir })
-    const raw = yield* startChild<RawServerDesk>({
+    const raw = yield* startChild<RawServerCommands>({
       name: "raw server",
       entry: new URL("./rawServerMain.ts", import.meta.url),
     })
-    const bareNode = yield* startChild<BareNodeDesk>({
+    const bareNode = yield* startChild<BareNodeCommands>({
       name: "bare node:http server",
       entry: new URL("./bareNodeMain.ts", import.meta.url),
     })
-    const client = yield* startChild<LoadClientDesk>({
+    const client = yield* startChild<LoadClientCommands>({
       name: "load client",
       entry: new URL("../support/loadClientMain.ts", import.meta.url),
     })
-    const loops = yield* startChild<LoopsDesk>({
+    const loops = yield* startChild<LoopsCommands>({
       name: "decode loops",
       entry: new URL("./loopsMain.ts", import.meta.url),
     })
@@ -73,7 +72,7 @@ export const askGateway = (
     ),
   )
 
-/** A window in which every answer was one. */
+/** Fails unless every answer of the window succeeded. */
 export const whole = (window: Effect.Effect<Window, ChildFailed>): Effect.Effect<Window, ChildFailed> =>
   Effect.filterOrFail(
     window,
@@ -81,20 +80,20 @@ export const whole = (window: Effect.Effect<Window, ChildFailed>): Effect.Effect
     ({ failure }) => new ChildFailed({ child: "load client", detail: `was answered ${failure}` }),
   )
 
-/** What the streams did since the window before; opens the next one. */
+/** Returns what the streams did since the window before, and opens the next one. */
 export const closeWindow = ({ client }: Stage): Effect.Effect<Window, ChildFailed> =>
   whole(client.ask("window"))
 
 export interface Watched<A> {
   readonly value: A
   readonly gateway: LoopDelay
-  /** Of the raw server, which has nothing to do meanwhile: what the machine alone does to a timer. */
+  /** Delay of the raw server, which is idle meanwhile: the delay that the machine alone causes. */
   readonly idle: LoopDelay
 }
 
 const unwatched: LoopDelay = { p99: Number.NaN, longest: Number.NaN, longestWork: Number.NaN }
 
-/** Runs `effect` while the gateway's event loop is watched, and an idle process's beside it. */
+/** Runs `effect` while the delays of the gateway's event loop and of an idle process are measured. */
 export const watchingLoop = <A>(
   { gateway, raw }: Stage,
   effect: Effect.Effect<A, ChildFailed>,
@@ -110,7 +109,7 @@ export const watchingLoop = <A>(
     }
   })
 
-/** The house rule: nothing may hold the gateway's event loop up for longer, milliseconds. */
+/** The project's limit in milliseconds: nothing may block the gateway's event loop for longer. */
 const loopRuleMs = 10
 
 export const loopFindings = (watched: ReadonlyArray<Watched<unknown>>): ReadonlyArray<Finding> => [
@@ -137,11 +136,11 @@ export const loopFindings = (watched: ReadonlyArray<Watched<unknown>>): Readonly
   ),
 ]
 
-/** A model's first answer: it has loaded. */
+/** Waits for a model's first answer: then it is loaded. */
 const firstReply = (stage: Stage, model: string): Effect.Effect<unknown, ChildFailed> =>
   askGateway(stage, chatPath, { ...scriptedChat(model, false, { tokens: 1 }), max_tokens: 1 })
 
-/** Lets the floors answer with the bytes the gateway answers with: single replies, and the raw server also streams. */
+/** Gives the floors the bytes of the gateway's answers: single replies for both, streams for the raw server. */
 export const teachFloors = (stage: Stage, stepMs: number): Effect.Effect<void, ChildFailed> =>
   Effect.gen(function* () {
     const ask = (stream: boolean) =>

@@ -2,7 +2,7 @@
 // the JSON body and answers with the gateway's own body. No authentication, no validation, no accounts, no engine.
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { keepDesk } from "../support/Desk.ts"
+import { serveCommands } from "../support/CommandChannel.ts"
 import { probe } from "../support/Probe.ts"
 
 let reply = "{}"
@@ -25,7 +25,7 @@ const port = new Promise<number>((resolve, reject) => {
   server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port))
 })
 
-const desk = {
+const commands = {
   ...probe,
   port: (): Promise<number> => port,
   /** The body of every answer from now on. */
@@ -34,6 +34,6 @@ const desk = {
   },
 }
 
-export type BareNodeDesk = typeof desk
+export type BareNodeCommands = typeof commands
 
-keepDesk(desk)
+serveCommands(commands)

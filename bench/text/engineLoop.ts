@@ -1,5 +1,5 @@
-// The text engine under the same load as `bareLoop`, in this process, without the gateway: what edgewise's own token
-// loop costs or saves. Called by the bench harness, by a test, and by hand:
+// The text engine under the same load as `bareLoop`, in this process, without the gateway: the cost of edgewise's own
+// token loop. By hand:
 //   node bench/text/engineLoop.ts models/llama-demo/llama-demo-Q8_0.gguf
 import { Effect, type Scope } from "effect"
 import { llamaGguf } from "#engines/llama/model/LlamaGguf.ts"
@@ -13,7 +13,7 @@ const requestOf = (load: DecodeLoad, seed: number, maxTokens: number): GenerateR
   stop: [],
 })
 
-/** Counts characters and throws them away. */
+/** Counts characters and discards them. */
 const discarding = (): Outlet<"text"> => {
   let characters = 0
   return {
@@ -61,7 +61,7 @@ export const engineLoop = (
 const best = (rates: ReadonlyArray<DecodeRate>): DecodeRate =>
   rates.reduce((a, b) => (b.tokensPerSecond > a.tokensPerSecond ? b : a))
 
-/** Both loops by turns, so that a busy machine slows both; the best of each. */
+/** Runs both loops alternately, so that a busy machine slows both. Returns the best of each. */
 export const compareLoops = (
   load: DecodeLoad,
   rounds: number,

@@ -1,7 +1,7 @@
-// The decode loops without a gateway, in a process of their own that stays, so that their code is warm when it is
-// measured: node-llama-cpp's own loop, and edgewise's engine alone. Keeps a desk for DecodeRate.
+// The decode loops without a gateway: node-llama-cpp's own loop, and edgewise's engine alone. One lasting process, so that
+// their code is warm when it is measured.
 import { Effect } from "effect"
-import { keepDesk } from "../support/Desk.ts"
+import { serveCommands } from "../support/CommandChannel.ts"
 import { bareLoop, type DecodeLoad, type DecodeRate } from "./bareLoop.ts"
 import { engineLoop } from "./engineLoop.ts"
 
@@ -10,12 +10,12 @@ export interface Loops {
   readonly repeats: number
 }
 
-const desk = {
+const commands = {
   bare: ({ load, repeats }: Loops): Promise<ReadonlyArray<DecodeRate>> => bareLoop(load, repeats),
   engine: ({ load, repeats }: Loops): Promise<ReadonlyArray<DecodeRate>> =>
     Effect.runPromise(Effect.scoped(engineLoop(load, repeats))),
 }
 
-export type LoopsDesk = typeof desk
+export type LoopsCommands = typeof commands
 
-keepDesk(desk)
+serveCommands(commands)

@@ -2,7 +2,7 @@
 // answers with the gateway's own bytes, and advances all streams in one timer turn, as the fake engine does.
 // No authentication, no validation, no engine, no accounts, no back-pressure.
 import { App, type HttpResponse, us_socket_local_port } from "uWebSockets.js"
-import { keepDesk } from "../support/Desk.ts"
+import { serveCommands } from "../support/CommandChannel.ts"
 import { probe } from "../support/Probe.ts"
 
 export interface Imitation {
@@ -70,7 +70,7 @@ const port = new Promise<number>((resolve, reject) => {
   )
 })
 
-const desk = {
+const commands = {
   ...probe,
   port: (): Promise<number> => port,
   imitate: (next: Imitation): void => {
@@ -78,6 +78,6 @@ const desk = {
   },
 }
 
-export type RawServerDesk = typeof desk
+export type RawServerCommands = typeof commands
 
-keepDesk(desk)
+serveCommands(commands)

@@ -3,14 +3,14 @@
 import { Effect, type Scope } from "effect"
 import { type Child, type ChildFailed, startChild } from "../support/Child.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
-import type { BareLoopDesk } from "./bareLoopMain.ts"
+import type { BareLoopCommands } from "./bareLoopMain.ts"
 import { demonstration, entryOf, type Recogniser } from "./Models.ts"
-import type { SpeakerDesk } from "./speakerMain.ts"
+import type { SpeakerCommands } from "./speakerMain.ts"
 
 export interface Stage {
   readonly gateway: Gateway
-  readonly speakers: Child<SpeakerDesk>
-  readonly bare: Child<BareLoopDesk>
+  readonly speakers: Child<SpeakerCommands>
+  readonly bare: Child<BareLoopCommands>
 }
 
 export interface StageOptions {
@@ -30,11 +30,11 @@ export const startStage = ({
 }: StageOptions): Effect.Effect<Stage, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const gateway = yield* startGateway({ models: [entryOf(recogniser)], profileDir })
-    const speakers = yield* startChild<SpeakerDesk>({
+    const speakers = yield* startChild<SpeakerCommands>({
       name: "speakers",
       entry: new URL("./speakerMain.ts", import.meta.url),
     })
-    const bare = yield* startChild<BareLoopDesk>({
+    const bare = yield* startChild<BareLoopCommands>({
       name: "bare loop",
       entry: new URL("./bareLoopMain.ts", import.meta.url),
     })

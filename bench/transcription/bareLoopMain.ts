@@ -6,7 +6,7 @@ import { Effect, Scope } from "effect"
 import { InferenceSession, Tensor } from "onnxruntime-node"
 import type { Outlet, TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
-import { keepDesk } from "../support/Desk.ts"
+import { serveCommands } from "../support/CommandChannel.ts"
 import { type Recogniser, spokenSamples } from "./Models.ts"
 
 type Feeds = Record<string, Tensor>
@@ -152,7 +152,7 @@ const timed = async (work: () => Promise<void>): Promise<number> => {
 
 const prepared = new Map<number, { readonly samples: Float32Array; readonly calls: ReadonlyArray<Call> }>()
 
-const desk = {
+const commands = {
   open: async (recogniser: Recogniser): Promise<void> => {
     loading = load(recogniser)
     await loading
@@ -174,6 +174,6 @@ const desk = {
   },
 }
 
-export type BareLoopDesk = typeof desk
+export type BareLoopCommands = typeof commands
 
-keepDesk(desk)
+serveCommands(commands)

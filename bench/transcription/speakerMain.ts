@@ -2,8 +2,8 @@
 import { request } from "node:http"
 import { connect } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
+import { serveCommands } from "../support/CommandChannel.ts"
 import type { Target } from "../support/Connection.ts"
-import { keepDesk } from "../support/Desk.ts"
 import { endpoint, model, spokenWav } from "./Models.ts"
 
 const boundary = "bench"
@@ -100,7 +100,7 @@ const upload = (asked: UploadAsk): Promise<Answer> =>
     send().catch(reject)
   })
 
-const desk = {
+const commands = {
   /** Sends the same file again and again, one after the other. */
   hear: async (asked: { readonly target: Target; readonly seconds: number; readonly count: number }) => {
     const answers: Array<Answer> = []
@@ -140,6 +140,6 @@ const desk = {
   upload,
 }
 
-export type SpeakerDesk = typeof desk
+export type SpeakerCommands = typeof commands
 
-keepDesk(desk)
+serveCommands(commands)

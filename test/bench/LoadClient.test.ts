@@ -2,8 +2,8 @@
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Child, startChild } from "../../bench/support/Child.ts"
-import type { LoadClientDesk } from "../../bench/support/loadClientMain.ts"
-import type { RawServerDesk } from "../../bench/text/rawServerMain.ts"
+import type { LoadClientCommands } from "../../bench/support/loadClientMain.ts"
+import type { RawServerCommands } from "../../bench/text/rawServerMain.ts"
 
 const bench = (path: string): URL => new URL(`../../bench/${path}`, import.meta.url)
 
@@ -15,8 +15,8 @@ const imitation = {
 }
 
 const stage = Effect.gen(function* () {
-  const raw = yield* startChild<RawServerDesk>({ name: "raw", entry: bench("text/rawServerMain.ts") })
-  const client: Child<LoadClientDesk> = yield* startChild<LoadClientDesk>({
+  const raw = yield* startChild<RawServerCommands>({ name: "raw", entry: bench("text/rawServerMain.ts") })
+  const client: Child<LoadClientCommands> = yield* startChild<LoadClientCommands>({
     name: "client",
     entry: bench("support/loadClientMain.ts"),
   })

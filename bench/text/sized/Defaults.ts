@@ -1,5 +1,5 @@
-// A node whose catalog says nothing of threads, against nodes whose catalog says 1, 2, … of them. A node each, because
-// models of one node share its threads; one works at a time.
+// A node whose catalog names no number of threads, against nodes whose catalog names 1, 2, …. Each number has its own
+// node, because the models of one node share its threads; one node works at a time.
 import { Effect, type Scope } from "effect"
 import type { ChildFailed } from "../../support/Child.ts"
 import { type Finding, finding, type Section } from "../../support/Findings.ts"
@@ -19,7 +19,7 @@ interface Reading {
   readonly several: number
 }
 
-/** All up to four; beyond that powers of two and the most, because each is a node with its own context. */
+/** All numbers up to four; beyond, powers of two and the maximum, because each is a node with its own context. */
 const threadCounts = (most: number): ReadonlyArray<number> =>
   Array.from({ length: most }, (_, at) => at + 1).filter(
     (count) => count <= 4 || count === most || Number.isInteger(Math.log2(count)),

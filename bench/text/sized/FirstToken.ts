@@ -1,4 +1,4 @@
-// How soon the first token comes when prompts that share no prefix arrive at once, through the node and the bare loop.
+// Time to first token when prompts that share no prefix arrive together, through the node and through the bare loop.
 import { Effect } from "effect"
 import type { ChildFailed } from "../../support/Child.ts"
 import { type Finding, finding, type Section } from "../../support/Findings.ts"
@@ -9,13 +9,13 @@ import { runToEnd, type SizedStage } from "./Stage.ts"
 export interface FirstTokenPlan extends RoundsPlan {
   readonly streams: ReadonlyArray<number>
   readonly promptTokens: number
-  /** Of each reply: those that have begun run beside the prompts that have not. */
+  /** Tokens of each reply: replies that have begun run beside the prompts that have not. */
   readonly replyTokens: number
 }
 
 const goalOf = (streams: number) => ({ is: "at most", value: streams === 1 ? 1.1 : 1.2 }) as const
 
-/** The middle stream and the last one of a round. */
+/** The median stream and the last one of a round. */
 const summary = (firstMs: ReadonlyArray<number>) => ({ middle: median(firstMs), last: Math.max(...firstMs) })
 
 export const firstTokens = (stage: SizedStage, plan: FirstTokenPlan): Effect.Effect<Section, ChildFailed> =>

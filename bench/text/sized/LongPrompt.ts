@@ -1,4 +1,4 @@
-// What running replies notice of a long prompt that enters beside them, and what the prompt notices of the replies.
+// The effect of a long prompt on running replies, and of the replies on the prompt.
 import { Effect } from "effect"
 import type { ChildFailed } from "../../support/Child.ts"
 import { finding, type Section } from "../../support/Findings.ts"
@@ -13,7 +13,7 @@ export interface LongPromptPlan extends RoundsPlan {
 
 const replyPromptTokens = 8
 
-/** After the prompt's first token, so that a gap that it was part of has ended too, in shares of the quiet p99. */
+/** Time after the prompt's first token, in multiples of the quiet p99, so that the gap which it interrupted has ended too. */
 const tail = 3
 
 const takeRound = (stage: SizedStage, plan: LongPromptPlan) =>

@@ -6,14 +6,14 @@ import { entry } from "../Models.ts"
 
 export const sizedModel = "sized"
 
-/** Sequences, and tokens of each: the node's and the floor's. */
+/** Sequences, and tokens of each; the same for the node and the floor. */
 export const slots = 16
 export const contextTokens = 2_048
 
-/** llama.cpp's default, and what one native call evaluates at most: the node's and the floor's. */
+/** llama.cpp's default: most tokens of one native evaluation; the same for the node and the floor. */
 export const batchTokens = 512
 
-/** Without `threads` the entry says nothing of them: the node's default. */
+/** Without `threads` the entry leaves them to the node's default. */
 export const sizedEntry = (weights: string, threads?: number) =>
   entry(sizedModel, "llama-gguf", {
     files: { weights: { source: weights } },
@@ -29,7 +29,7 @@ export const promptOf = (serial: number, tokens: number): string => {
   return Array.from({ length: tokens }, () => ` ${words[random.below(words.length)] ?? "fox"}`).join("")
 }
 
-/** Numbers of prompts that no other question of the run has used. */
+/** Numbers for prompts that no other request of the run has used. */
 export class Serials {
   #next = 1
 
@@ -42,7 +42,7 @@ export class Serials {
   }
 }
 
-/** Sampling without a nucleus draws from the whole vocabulary. The floor samples alike. */
+/** Without top_p, the whole vocabulary is sampled. The floor samples alike. */
 export const sampling = { temperature: 0.7, topP: 1, topK: 0, seed: 7 } as const
 
 /** Generated weights do not end a reply early, so it has exactly `maxTokens` tokens. */
@@ -58,5 +58,5 @@ export const sizedCompletion = (prompt: string, maxTokens: number) => ({
   seed: sampling.seed,
 })
 
-/** More tokens than any window of a bench has time for, within the context. */
+/** More tokens than the time of any window allows, within the context. */
 export const unendingTokens = 1_500

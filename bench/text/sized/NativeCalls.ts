@@ -1,10 +1,10 @@
-// What one native call takes at each number of prompt tokens, which is how long a cancel may have to wait; and which share
-// of a step goes to drawing tokens from the vocabulary and turning them into text.
+// The duration of one native call at each number of prompt tokens (how long a cancel may wait), and the share of a step
+// that samples tokens from the vocabulary and turns them into text.
 import { Effect } from "effect"
 import type { Sampling } from "#engines/protocol/Engine.ts"
 import { type ChildFailed, startChild } from "../../support/Child.ts"
 import { finding, type Section } from "../../support/Findings.ts"
-import type { NativeDesk, StepParts } from "./nativeMain.ts"
+import type { NativeCommands, StepParts } from "./nativeMain.ts"
 import type { SizedStage } from "./Stage.ts"
 
 export interface NativePlan {
@@ -38,7 +38,7 @@ export const nativeCalls = (
   plan: NativePlan,
 ): Effect.Effect<ReadonlyArray<Section>, ChildFailed> =>
   Effect.gen(function* () {
-    const native = yield* startChild<NativeDesk>({
+    const native = yield* startChild<NativeCommands>({
       name: "native calls",
       entry: new URL("./nativeMain.ts", import.meta.url),
     })

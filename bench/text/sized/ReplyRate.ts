@@ -1,4 +1,4 @@
-// Replies side by side: their tokens a second once each has begun, through the node and through the bare loop.
+// Concurrent replies: their tokens a second once each has begun, through the node and through the bare loop.
 import { Effect } from "effect"
 import type { ChildFailed } from "../../support/Child.ts"
 import { type Finding, finding, type Section } from "../../support/Findings.ts"
@@ -11,10 +11,10 @@ export interface ReplyRatePlan extends RoundsPlan {
   readonly windowMs: number
 }
 
-/** Short, because what is measured begins after the prompts. */
+/** Short, because the measurement begins after the prompts. */
 const promptTokens = 8
 
-/** One stream has nothing to gain from steps that all streams share. */
+/** A single stream gains nothing from steps shared by all streams. */
 const goalOf = (streams: number) => ({ is: "at least", value: streams === 1 ? 0.95 : 1 }) as const
 
 export const replyRates = (stage: SizedStage, plan: ReplyRatePlan): Effect.Effect<Section, ChildFailed> =>

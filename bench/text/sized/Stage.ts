@@ -1,18 +1,18 @@
-// What the sized sections measure with: a node with the generated weights, the floor on the same weights and threads, and
-// the load client, each a process of its own. Called by the suite.
+// The processes of the sized sections: a node with the generated weights, the floor on the same weights and threads, and
+// the load client.
 import { Effect, type Scope } from "effect"
 import { type Child, ChildFailed, startChild } from "../../support/Child.ts"
 import type { Target } from "../../support/Connection.ts"
 import { type Gateway, startGateway } from "../../support/Gateway.ts"
-import type { LoadClientDesk, Window } from "../../support/loadClientMain.ts"
+import type { LoadClientCommands, Window } from "../../support/loadClientMain.ts"
 import { completionsPath } from "../Models.ts"
 import { whole } from "../Stage.ts"
-import type { BareDesk } from "./bareMain.ts"
+import type { BareCommands } from "./bareMain.ts"
 import { Serials, sizedCompletion, sizedEntry, unendingTokens } from "./Models.ts"
 
 /** A node, and the client that sends requests to it. */
 export interface Served {
-  readonly client: Child<LoadClientDesk>
+  readonly client: Child<LoadClientCommands>
   readonly target: Target
 }
 
@@ -20,7 +20,7 @@ export interface SizedStage extends Served {
   readonly weights: string
   readonly threads: number
   readonly gateway: Gateway
-  readonly bare: Child<BareDesk>
+  readonly bare: Child<BareCommands>
   readonly serials: Serials
 }
 
@@ -41,7 +41,7 @@ export interface PromptTime {
 
 const usedTokens = (body: string): number => Number(/"prompt_tokens":(\d+)/.exec(body)?.[1])
 
-/** One prompt, of which only the first token of a reply is wanted. */
+/** One prompt with a reply of one token. */
 export const promptOnce = (
   { client, target }: Served,
   prompt: string,
@@ -54,7 +54,7 @@ export const promptOnce = (
     Effect.map(({ body, firstEventMs }) => ({ tokens: usedTokens(body), firstTokenMs: firstEventMs })),
   )
 
-/** A stream a prompt, all at once; every reply has `tokens` tokens. */
+/** One stream for each prompt, all at once; every reply has `tokens` tokens. */
 export const runToEnd = (
   { client, target }: Served,
   prompts: ReadonlyArray<string>,
@@ -68,10 +68,10 @@ export const runToEnd = (
     return window
   })
 
-/** The engine hears of cancelled streams within this time, milliseconds. A guess. */
+/** Milliseconds in which the engine processes the cancels of streams. A guess. */
 const cancelMs = 150
 
-/** Runs `effect` while a reply to each prompt is under way, none of which ends meanwhile. */
+/** Runs `effect` while a reply to each prompt is running; none ends meanwhile. */
 export const besideReplies = <A>(
   { client, target }: Served,
   prompts: ReadonlyArray<string>,
@@ -108,16 +108,16 @@ export const replyRate = (
     }),
   )
 
-/** Prompts and replies that make code, caches and the engine's estimates warm. */
+/** Prompts and replies that warm up code, caches and the engine's estimates. */
 const warmUp = (served: Served, serials: Serials): Effect.Effect<void, ChildFailed> =>
   Effect.gen(function* () {
     for (const tokens of [8, 200, 200]) yield* promptOnce(served, serials.prompts(1, tokens)[0] ?? "")
     yield* runToEnd(served, serials.prompts(4, 8), 8)
   })
 
-/** A node with the weights alone, warm. Without `threads` it decides itself. */
+/** A warm node with only these weights. Without `threads` it chooses them itself. */
 export const startServed = (
-  client: Child<LoadClientDesk>,
+  client: Child<LoadClientCommands>,
   serials: Serials,
   { profileDir, threads, weights }: Partial<SizedStageOptions> & { readonly weights: string },
 ): Effect.Effect<Served & { readonly gateway: Gateway }, ChildFailed, Scope.Scope> =>
@@ -134,12 +134,12 @@ export const startSizedStage = (
   Effect.gen(function* () {
     const { threads, weights } = options
     const serials = new Serials()
-    const client = yield* startChild<LoadClientDesk>({
+    const client = yield* startChild<LoadClientCommands>({
       name: "load client",
       entry: new URL("../../support/loadClientMain.ts", import.meta.url),
     })
     const served = yield* startServed(client, serials, options)
-    const bare = yield* startChild<BareDesk>({
+    const bare = yield* startChild<BareCommands>({
       name: "bare loop",
       entry: new URL("./bareMain.ts", import.meta.url),
     })

@@ -1,4 +1,4 @@
-// The text suite on generated weights: which questions, in which order, for how long. Rows, no logic.
+// The text suite on generated weights: its sections, their order and their duration.
 import { Effect, type Scope } from "effect"
 import { type TextSize, textWeights } from "../../sizes/text/TextWeights.ts"
 import { ChildFailed } from "../../support/Child.ts"
@@ -20,7 +20,7 @@ interface Plan {
   readonly defaults: DefaultsPlan
 }
 
-/** Times of a window or a section grow with the size, as its steps do. */
+/** Times of a window or a section grow with the size, because its steps do. */
 const planOf = (rounds: number, scale: number): Plan => ({
   native: { rounds, streams: [1, 16], steps: 16 },
   prompt: { tokens: 500, rounds: rounds + 2, withinMs: 9_000 * scale },
@@ -30,7 +30,7 @@ const planOf = (rounds: number, scale: number): Plan => ({
   defaults: { promptTokens: 250, streams: 4, windowMs: 1_000 * scale, rounds, withinMs: 16_000 * scale },
 })
 
-/** About three minutes, five minutes and ten minutes on two cores. */
+/** About three, five and ten minutes on two cores. */
 const full: Readonly<Record<TextSize, Plan>> = {
   "0.2b": planOf(5, 1),
   "0.2b-q4": planOf(5, 1),
@@ -40,10 +40,10 @@ const full: Readonly<Record<TextSize, Plan>> = {
   "1.5b-q4": planOf(2, 4),
 }
 
-/** One round of each: that it works, and roughly where things stand. */
+/** One round of each: a check that it works, with rough figures. */
 const quick: Plan = planOf(1, 0.5)
 
-/** The sections in their order, as `--section` names them. */
+/** The sections in order, as named by `--section`. */
 const sections = {
   prompt: (stage: SizedStage, plan: Plan) => Effect.map(promptRate(stage, plan.prompt), Array.of),
   replies: (stage: SizedStage, plan: Plan) => Effect.map(replyRates(stage, plan.replies), Array.of),
@@ -68,7 +68,7 @@ export const sizedTextSuite = (options: {
   readonly quick: boolean
   readonly threads: number
   readonly profileDir: string | undefined
-  /** Runs this section alone; all of them where absent. */
+  /** Runs only this section; all of them if absent. */
   readonly section: SizedTextSection | undefined
 }): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {

@@ -1,5 +1,5 @@
 // The floor of the sized sections: node-llama-cpp's documented interface on the same weights, threads, batch and
-// context, in a process without HTTP. Keeps a desk for Stage. Knows nothing of edgewise's engine.
+// context, in a process without HTTP. Knows nothing of edgewise's engine.
 import {
   getLlama,
   type LlamaContext,
@@ -7,7 +7,7 @@ import {
   LlamaLogLevel,
   type LlamaModel,
 } from "node-llama-cpp"
-import { keepDesk } from "../../support/Desk.ts"
+import { serveCommands } from "../../support/CommandChannel.ts"
 import { batchTokens, contextTokens, sampling, slots } from "./Models.ts"
 
 interface Opened {
@@ -37,7 +37,7 @@ const open = async (weights: string, threads: number): Promise<Opened> => {
 
 const theOpened = (): Promise<Opened> => opened ?? Promise.reject(new Error("no weights are open"))
 
-/** Generates from `prompt`, each token turned into text by itself as a server does, until `wants` says no. */
+/** Generates from `prompt` until `wants` returns false; each token is turned into text alone, as a server does. */
 const generate = async (
   { model }: Opened,
   sequence: LlamaContextSequence,
@@ -51,7 +51,7 @@ const generate = async (
   }
 }
 
-/** Runs all prompts side by side, each on a sequence of its own. */
+/** Runs all prompts concurrently, each on a sequence of its own. */
 const sideBySide = async (
   prompts: ReadonlyArray<string>,
   wants: (stream: number, tokensSoFar: number) => boolean,
@@ -66,7 +66,7 @@ const sideBySide = async (
   for (const sequence of sequences) await sequence.dispose()
 }
 
-const desk = {
+const commands = {
   open: async ({ threads, weights }: { readonly weights: string; readonly threads: number }) => {
     opened = open(weights, threads)
     await opened
@@ -112,6 +112,6 @@ const desk = {
   },
 }
 
-export type BareDesk = typeof desk
+export type BareCommands = typeof commands
 
-keepDesk(desk)
+serveCommands(commands)

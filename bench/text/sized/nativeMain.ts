@@ -1,10 +1,10 @@
-// Edgewise's own native calls, one by one, in a process without a node: what a call takes, and what of a step is drawing
-// tokens and turning them into text. Keeps a desk for NativeCalls.
+// Edgewise's own native calls, one by one, in a process without a node: the duration of a call, and the parts of a step
+// that sample tokens and turn them into text.
 import { Effect } from "effect"
 import { loadModel, type Model } from "#engines/llama/model/LoadedGguf.ts"
 import { decodeOptions } from "#engines/llama/Options.ts"
 import type { Sampling } from "#engines/protocol/Engine.ts"
-import { keepDesk } from "../../support/Desk.ts"
+import { serveCommands } from "../../support/CommandChannel.ts"
 import { batchTokens, contextTokens, slots } from "./Models.ts"
 
 interface Weights {
@@ -12,7 +12,7 @@ interface Weights {
   readonly threads: number
 }
 
-/** Loads the weights, runs `measure`, and gives their memory back. */
+/** Loads the weights, runs `measure`, and frees their memory. */
 const withModel = <A>({ threads, weights }: Weights, measure: (model: Model) => Promise<A>): Promise<A> =>
   Effect.gen(function* () {
     const options = yield* decodeOptions({ contextTokens, slots, batchTokens })
@@ -23,7 +23,7 @@ const withModel = <A>({ threads, weights }: Weights, measure: (model: Model) => 
     return yield* Effect.promise(() => measure(model))
   }).pipe(Effect.scoped, Effect.runPromise)
 
-/** Ordinary tokens, none of them a control token. */
+/** Ordinary tokens, no control tokens. */
 const tokensFrom = (first: number, count: number): ReadonlyArray<number> =>
   Array.from({ length: count }, (_, at) => 1_000 + ((first + at * 7) % 100_000))
 
@@ -32,7 +32,7 @@ export interface CallTimes {
   readonly elapsedMs: ReadonlyArray<number>
 }
 
-/** One call evaluates `tokens` tokens of a prompt that is not at its end: no logits. */
+/** One call that evaluates `tokens` tokens inside of a prompt: no logits. */
 const takeCall = async ({ stepped: { native } }: Model, tokens: number): Promise<number> => {
   native.clear(0)
   const startedMs = performance.now()
@@ -59,7 +59,7 @@ export interface StepParts {
   readonly textMs: number
 }
 
-/** Steps of `streams` replies: all decode in one call, all draw at once, each token is turned into text. */
+/** Steps of `streams` replies: all decode in one call, all sample concurrently, each token is turned into text. */
 const takeSteps = async (
   { stepped: { native }, vocabulary }: Model,
   { sampling, steps, streams }: StepLoad,
@@ -69,7 +69,7 @@ const takeSteps = async (
   let next = samplers.map((_, stream) => tokensFrom(stream * 100, 8))
   let position = 0
   const parts: Array<StepParts> = []
-  // The first step evaluates the prompts and is left out.
+  // The first step evaluates the prompts and is not counted.
   for (let step = 0; step <= steps; step++) {
     const items = next.map((tokens, sequenceId) => ({ sequenceId, position, tokens, logits: true }))
     position += items[0]?.tokens.length ?? 0
@@ -96,7 +96,7 @@ export interface StepLoad {
   readonly sampling: Sampling
 }
 
-const desk = {
+const commands = {
   calls: ({
     rounds,
     sizes,
@@ -104,7 +104,7 @@ const desk = {
   }: Weights & { readonly sizes: ReadonlyArray<number>; readonly rounds: number }) =>
     withModel(weights, (model) => takeCalls(model, sizes, rounds)),
 
-  /** Per load the parts of each of its steps. */
+  /** For each load, the durations of the parts of its steps. */
   steps: ({ loads, ...weights }: Weights & { readonly loads: ReadonlyArray<StepLoad> }) =>
     withModel(weights, async (model) => {
       const found: Array<ReadonlyArray<StepParts>> = []
@@ -113,6 +113,6 @@ const desk = {
     }),
 }
 
-export type NativeDesk = typeof desk
+export type NativeCommands = typeof commands
 
-keepDesk(desk)
+serveCommands(commands)
