@@ -1,4 +1,4 @@
-// The door of the benches: `npm run bench -- <suite>`. Reads the command, runs the suite, prints what it found.
+// The entry point of the benches: `npm run bench -- <suite>`. Parses the command, runs the suite, prints its findings.
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Clock, Console, Effect, Option, type Scope } from "effect"
@@ -27,7 +27,7 @@ interface SuiteOptions {
   readonly profileDir: string | undefined
 }
 
-/** Options of a suite that can also measure on generated weights of the size that is named. */
+/** Options of a suite that can also measure generated weights of a named size. */
 interface SizedOptions<Size> extends SuiteOptions {
   /** Undefined for the demonstration weights. */
   readonly size: Size | undefined
@@ -63,7 +63,7 @@ const flags = {
   ),
 }
 
-/** Runs a suite and prints what it found. */
+/** Runs a suite and prints its findings. */
 const measure = Effect.fn(function* (
   { json, quick, suite: name }: { readonly suite: string; readonly quick: boolean; readonly json: boolean },
   sections: Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope>,
@@ -83,7 +83,7 @@ const command = (name: string, description: string, suite: Suite) =>
     measure({ suite: name, quick, json }, suite({ quick, profileDir: Option.getOrUndefined(profileDir) })),
   ).pipe(Command.withDescription(description))
 
-/** A suite with `--size`: it takes one of `sizes`, or the demonstration weights without it. */
+/** A suite with `--size`: one of `sizes`; without it the demonstration weights. */
 const sizeFlag = <const Sizes extends ReadonlyArray<string>>(sizes: Sizes) =>
   Flag.Literals("size", sizes).pipe(
     Flag.withDescription("Generated weights of this size in place of the demonstration weights"),

@@ -1,4 +1,4 @@
-// What live sessions cost the gateway process itself: memory of sessions that say nothing, and processor time of a
+// The cost of live sessions in the gateway process itself: memory of silent sessions, and CPU time of a
 // frame against a bare uWebSockets.js echo.
 import { Effect } from "effect"
 import type { Child, ChildFailed } from "../support/Child.ts"
@@ -11,7 +11,7 @@ import { attempt } from "./Sessions.ts"
 import { Speaker } from "./Speaker.ts"
 import { speech } from "./Speech.ts"
 
-/** Hears made-up words at no cost: what is measured here is the gateway. */
+/** Transcribes made-up words at no cost: the subject is the gateway. */
 export const idleModel = "listener"
 
 const openMany = async (gateway: Gateway, count: number): Promise<ReadonlyArray<Speaker>> => {
@@ -22,14 +22,14 @@ const openMany = async (gateway: Gateway, count: number): Promise<ReadonlyArray<
       const fresh = Array.from({ length: more }, () => Speaker.open(gateway.target, idleModel, 10))
       speakers.push(...(await Promise.all(fresh)))
     } catch {
-      // Newcomers are taken for speakers at first; a moment later they are known to be silent.
+      // New sessions count as speaking at first; a moment later they are known to be silent.
       await new Promise((resolve) => setTimeout(resolve, 500))
     }
   }
   return speakers
 }
 
-/** The transport and the collector have had their turn. */
+/** Waits until the transport and the garbage collector are done. */
 const settled = attempt(() => new Promise((resolve) => setTimeout(resolve, 1_000)))
 
 export const memorySection = (gateway: Gateway, sessions: number): Effect.Effect<Section, ChildFailed> =>
@@ -38,7 +38,7 @@ export const memorySection = (gateway: Gateway, sessions: number): Effect.Effect
     const closeAll = (speakers: ReadonlyArray<Speaker>) => {
       for (const speaker of speakers) speaker.close()
     }
-    // What the first hundred make the process allocate once is not theirs.
+    // Allocations that the process makes once are not counted for the sessions.
     closeAll(yield* open(100))
     yield* settled
     const before = yield* gateway.child.ask("memory")
@@ -57,7 +57,7 @@ export const memorySection = (gateway: Gateway, sessions: number): Effect.Effect
       findings: [
         finding("resident memory of an idle session", "KB", [residentKb]),
         finding("its share of the JavaScript heap", "KB", [heapKb]),
-        // Pages that were resident and empty before are in the heap's growth alone.
+        // Pages that were resident and empty before appear only in the growth of the heap.
         finding("  the larger of both", "KB", [Math.max(residentKb, heapKb)], { is: "at most", value: 25 }),
       ],
     }
@@ -65,7 +65,7 @@ export const memorySection = (gateway: Gateway, sessions: number): Effect.Effect
 
 export interface FramePlan extends RoundsPlan {
   readonly sessions: number
-  /** Of 20 ms, a session's, a round. */
+  /** Frames of 20 ms that one session sends in a round. */
   readonly frames: number
 }
 
@@ -78,7 +78,7 @@ export const frameSection = (
     const port = yield* echo.ask("port")
     const samples = speech(110)
     const target = { port, key: "" }
-    /** Sends all frames, a turn of the timer apart, and gives the microseconds of a frame. */
+    /** Sends all frames, one for each tick of the timer, and returns the microseconds of a frame. */
     const block = (where: typeof target, cpu: Effect.Effect<number, ChildFailed>) =>
       Effect.gen(function* () {
         const speakers = yield* attempt(() =>

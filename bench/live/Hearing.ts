@@ -1,4 +1,4 @@
-// What live hearing costs, without a node around it: a window late in a session against an early one, and a session
+// The cost of live transcription without a node: a late window of a session against an early one, and a session
 // against one that reuses nothing and must end in the same text.
 import { Effect } from "effect"
 import { type Child, ChildFailed } from "../support/Child.ts"
@@ -7,17 +7,17 @@ import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import type { HearingCommands } from "./hearingMain.ts"
 
 export interface HearingPlan extends RoundsPlan {
-  /** Of the session that is compared with a fresh pass at every window. */
+  /** Seconds of the session that is compared with a fresh pass at every window. */
   readonly freshSeconds: number
 }
 
-/** Some three pieces' worth of windows, so that their phases cancel out: the last of a session. */
+/** The last windows of a session, as many as about three pieces have, so that their phases cancel out. */
 const windows = 20
 const sum = (values: ArrayLike<number>): number =>
   Array.from(values).reduce((total, value) => total + value, 0)
 const mean = (values: Float64Array): number => sum(values) / values.length
 
-/** The session's length by the specification. */
+/** The longest session (protocol 10.1), seconds. */
 const longSeconds = 120
 
 export const hearingSection = (
@@ -29,7 +29,7 @@ export const hearingSection = (
       Effect.gen(function* () {
         const ask = (from: number, to: number, fromScratch = false) =>
           child.ask("session", { from, to, fromScratch })
-        // The same 20 s of speech, heard by an old session and by a young one.
+        // The same 20 s of speech, late in a long session and at the beginning of another.
         const old = yield* ask(0, longSeconds)
         const young = yield* ask(longSeconds - 30, longSeconds)
         const reused = yield* ask(0, plan.freshSeconds)

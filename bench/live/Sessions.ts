@@ -1,5 +1,5 @@
-// Live sessions of a whole node: how long after `stop` the last word comes, how far captions lag behind the speaker,
-// whether the last word is what a file gets, and how many speakers are served before one is refused.
+// Live sessions of a whole node: the time from `stop` to the final result, the lag of captions behind the audio,
+// whether the final result equals a file's transcript, and how many sessions are served before one is refused.
 import { Effect } from "effect"
 import { type Child, ChildFailed } from "../support/Child.ts"
 import { type Finding, finding, type Goal, type Section } from "../support/Findings.ts"
@@ -12,26 +12,26 @@ import { madeUp, rateHz, speech, wavOf } from "./Speech.ts"
 
 export const listenModel = "stt-large-v3-turbo"
 
-/** What failed here was a session, and the bench says so as it does of any process. */
+/** Turns a session's failure into the failure of the bench, as for a process. */
 export const attempt = <A>(work: () => Promise<A>): Effect.Effect<A, ChildFailed> =>
   Effect.tryPromise({
     try: work,
     catch: (cause) => new ChildFailed({ child: "live session", detail: String(cause) }),
   })
 
-/** Never closed: all of it is the tail. The last window is in, and the speaker says a little more before he stops. */
+/** Seconds of an open tail. The last window was sent, and the client sends a little more audio before it stops. */
 const tailSeconds = 6.4
 const windowedSeconds = 6
 const framesOf = (seconds: number) => (seconds * 1000) / 20
 
-/** Sessions that are not counted: the node's engine is compiling its first ones, and the one without a node has not. */
+/** Sessions that are not counted: both engines still compile code. */
 const manyWarmUps = 10
 
-/** Milliseconds from `stop` to the last word. */
+/** Milliseconds from `stop` to the final result. */
 const lastWordMs = async (gateway: Gateway, samples: Int16Array, inFlight: boolean): Promise<number> => {
   const speaker = await Speaker.open(gateway.target, listenModel)
   speaker.send(samples, inFlight ? framesOf(tailSeconds) : framesOf(windowedSeconds))
-  // With all audio there and one caption out, the next window is being heard.
+  // With all audio received and one caption sent, the next window is being transcribed.
   const heardMs = inFlight ? 0 : windowedSeconds * 1000
   await speaker.until((captions) => captions.some(({ audioMs }) => audioMs >= heardMs))
   speaker.send(samples, framesOf(tailSeconds))
@@ -87,7 +87,7 @@ export const lastWordSection = (
     }
   })
 
-/** What `sync=true` says about the same samples. */
+/** The transcript of the same samples as a file (`sync=true`). */
 const fileText = async ({ target: { key, port } }: Gateway, samples: Int16Array): Promise<string> => {
   const form = new FormData()
   form.append("file", new File([wavOf(samples)], "speech.wav"))
@@ -101,7 +101,7 @@ const fileText = async ({ target: { key, port } }: Gateway, samples: Int16Array)
   return ((await response.json()) as { readonly text: string }).text
 }
 
-/** A speaker, or nobody where the node has no room on a machine as busy as this. */
+/** An admitted session; undefined if the busy node refuses it. */
 const admitted = async (gateway: Gateway): Promise<Speaker | undefined> => {
   try {
     return await Speaker.open(gateway.target, listenModel)
@@ -116,14 +116,14 @@ interface Spoken {
   readonly text: string
 }
 
-/** What each speaker saw who was admitted. */
+/** The results of each admitted session. */
 const speakAll = (
   gateway: Gateway,
   speakers: number,
   samples: Int16Array,
 ): Promise<ReadonlyArray<Spoken>> => {
   const one = async (nth: number): Promise<ReadonlyArray<Spoken>> => {
-    // Speakers do not begin in the same millisecond.
+    // The sessions do not begin in the same millisecond.
     await new Promise((resolve) => setTimeout(resolve, (nth * 1000) / speakers))
     const speaker = await admitted(gateway)
     if (speaker === undefined) return []
@@ -143,7 +143,7 @@ export interface LagPlan {
 export const lagSection = (gateway: Gateway, plan: LagPlan): Effect.Effect<Section, ChildFailed> =>
   Effect.gen(function* () {
     const findings: Array<Finding> = []
-    // Stopped in the middle of a window: the ones before it have had their time.
+    // Stopped in the middle of a window; the windows before it are transcribed.
     const samples = speech(plan.seconds).subarray(0, (plan.seconds - 0.5) * rateHz)
     const expected = yield* attempt(() => fileText(gateway, samples))
     for (const speakers of plan.speakers) {
@@ -210,9 +210,9 @@ export const clipsSection = (gateway: Gateway, plan: ClipsPlan): Effect.Effect<S
 
 export interface RoomPlan {
   readonly most: number
-  /** Time between two newcomers: a window and a half, so that each is measured before the next. */
+  /** Milliseconds between two new sessions: a window and a half, so that each is measured before the next. */
   readonly everyMs: number
-  /** How long captions are watched once no further session is admitted; 5 s where absent. */
+  /** Milliseconds for which captions are watched once no further session is admitted; default 5 s. */
   readonly watchedMs?: number
 }
 

@@ -1,5 +1,5 @@
-// The live suite on generated weights of a size that people run: how long after `stop` the final text comes, how many
-// speakers are admitted, and how far their captions lag. Weights whose encoder is too large for captions name a draft.
+// The live suite on generated weights of real size: the time from `stop` to the final text, how many sessions
+// are admitted, and the lag of their captions. For weights whose encoder is too large for captions it names a draft.
 import { Effect, type Scope } from "effect"
 import { type WhisperSize, whisperFiles } from "../sizes/whisper/Whisper.ts"
 import { type ChildFailed, startChild } from "../support/Child.ts"
@@ -48,7 +48,7 @@ interface Plan {
 
 const full: Plan = {
   lastWord: { rounds: 9, withinMs: 90_000, warmUps: 1 },
-  // A newcomer is measured before the next one asks.
+  // Each new session is measured before the next one requests admission.
   room: { most: 24, everyMs: 5_000, watchedMs: 20_000 },
 }
 

@@ -1,5 +1,5 @@
-// A client of /v1/audio/transcriptions/ws that speaks at a pace of its own and notes when each caption comes. Called by
-// the sections that measure a whole node; runs in the bench's own process, which is not what they measure.
+// A client of /v1/audio/transcriptions/ws that sends audio at a given pace and records when each caption arrives. It runs
+// in the bench's own process, which is not measured.
 import WebSocket from "ws"
 import { s16ToBytes } from "#domain/audio/Audio.ts"
 import type { Target } from "../support/Connection.ts"
@@ -10,7 +10,7 @@ interface Caption {
   readonly atMs: number
 }
 
-/** A session that ended before it was asked to, or was refused: its reason. */
+/** A session that was refused or ended early, with its reason. */
 export class NoSession extends Error {}
 
 const frameMs = 20
@@ -19,7 +19,7 @@ const frameSamples = (rateHz * frameMs) / 1000
 export class Speaker {
   readonly #socket: WebSocket
   readonly captions: Array<Caption> = []
-  /** When the frame was sent that completed so many milliseconds of audio. */
+  /** Milliseconds of audio → when the frame that completed them was sent. */
   readonly #sentAtMs = new Map<number, number>()
   readonly #windowMs: number
   #sent = 0
@@ -31,7 +31,7 @@ export class Speaker {
     this.#socket = socket
     this.#windowMs = windowMs
     socket.on("message", (data, isBinary) => {
-      // The echo's answers are of no interest.
+      // The echo server's frames are ignored.
       if (isBinary) return
       const event = JSON.parse(String(data)) as { type: string; text: string; audio_ms: number }
       const atMs = performance.now()
@@ -62,7 +62,7 @@ export class Speaker {
     })
   }
 
-  /** Sends what follows of `samples`, `count` frames of 20 ms at most. False at their end. */
+  /** Sends the next frames of `samples`, at most `count` of 20 ms. False at their end. */
   send(samples: Int16Array, count = 1): boolean {
     const to = Math.min(samples.length, this.#sent + count * frameSamples)
     for (; this.#sent < to; this.#sent += frameSamples) {
@@ -75,7 +75,7 @@ export class Speaker {
     return to < samples.length
   }
 
-  /** In real time, or so many times faster, until the end of `samples` or of this session. */
+  /** Sends in real time, or `speed` times faster, until the end of `samples` or of this session. */
   async speak(samples: Int16Array, speed = 1): Promise<void> {
     const perMs = (rateHz * speed) / 1000
     const startMs = performance.now() - this.#sent / perMs
@@ -86,7 +86,7 @@ export class Speaker {
     }
   }
 
-  /** All frames whose time has come: a late timer sends two. */
+  /** Sends all frames that are due: a late timer sends two. */
   #sendDue(samples: Int16Array, due: number): boolean {
     while (this.#sent <= due) if (!this.send(samples)) return false
     return true
@@ -104,7 +104,7 @@ export class Speaker {
     while (!condition(this.captions)) await this.#next()
   }
 
-  /** The last word: milliseconds after `stop` was sent, and its text. */
+  /** Sends `stop`. Returns the milliseconds until the final result, and its text. */
   async stop(): Promise<{ readonly ms: number; readonly text: string }> {
     const askedMs = performance.now()
     this.#socket.send('{"type":"stop"}')

@@ -1,5 +1,5 @@
-// Speech for the live bench: the built-in recogniser's evaluation clips, and as many others as wanted, made of their
-// parts with pauses, hiss and other loudness. 16 kHz s16 mono; the same for the same seed. Called by the sections.
+// Speech for the live bench: the evaluation clips of the built-in model, and any number of other clips, made of their
+// parts with pauses, noise and other loudness. 16 kHz s16 mono; the same for the same seed.
 import { readFileSync } from "node:fs"
 import { bytesToS16, s16ToBytes } from "#domain/audio/Audio.ts"
 
@@ -25,13 +25,13 @@ const joined = (parts: ReadonlyArray<Int16Array>): Int16Array => {
 
 const everything = joined(clips)
 
-/** The clips one after the other, over and over. */
+/** The clips one after the other, repeated. */
 export const speech = (seconds: number): Int16Array =>
   joined(
     Array.from({ length: Math.ceil((seconds * rateHz) / everything.length) }, () => everything),
   ).subarray(0, seconds * rateHz)
 
-/** One to three parts of clips: 0.5 to 12 s. */
+/** One to three parts of clips, 0.5 to 12 s. */
 export const madeUp = (seed: number): Int16Array => {
   let state = (seed * 2_654_435_761 + 1) >>> 0
   const random = (): number => {

@@ -1,4 +1,4 @@
-// The live suite: which questions, in which order, for how long. Rows, no logic.
+// The live suite: its sections, their order and their duration.
 import { readFileSync } from "node:fs"
 import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
@@ -43,7 +43,7 @@ const fullPlan: Plan = {
   frames: { rounds: 5, withinMs: 20_000, sessions: 20, frames: 500 },
 }
 
-/** Under a minute: shows that it works and roughly where things stand. */
+/** Under a minute: a check that it works, with rough figures. */
 const quickPlan: Plan = {
   hearing: { rounds: 1, withinMs: 0, freshSeconds: 24 },
   lastWord: { rounds: 10, withinMs: 5_000 },
@@ -59,7 +59,7 @@ interface Entry {
   readonly files: Readonly<Record<string, { readonly source: string }>>
 }
 
-/** The built-in recogniser as the catalog has it, and ears that cost nothing. */
+/** The built-in transcription model as in the catalog, and a fake one without cost. */
 const models = (): ReadonlyArray<Readonly<Record<string, unknown>>> => {
   const catalog = new URL("../../models/catalog.json", import.meta.url)
   const { models: entries } = JSON.parse(readFileSync(catalog, "utf8")) as {
@@ -89,7 +89,7 @@ const models = (): ReadonlyArray<Readonly<Record<string, unknown>>> => {
 interface LiveSuiteOptions {
   readonly quick: boolean
   readonly profileDir: string | undefined
-  /** Undefined for the built-in recogniser. */
+  /** Undefined for the built-in model. */
   readonly size: LiveSize | undefined
   readonly threads: number | undefined
 }

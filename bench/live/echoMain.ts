@@ -1,5 +1,5 @@
-// The floor for a session's frames: uWebSockets.js that answers each binary frame with itself, and nothing else. Its
-// desk tells its processor time.
+// The floor for a session's frames: uWebSockets.js that answers each binary frame with the same bytes and does nothing
+// else. Its commands return its CPU time.
 import { App, us_socket_local_port } from "uWebSockets.js"
 import { serveCommands } from "../support/CommandChannel.ts"
 import { probe } from "../support/Probe.ts"

@@ -1,5 +1,5 @@
-// Live hearing without a node, a process of its own: the built-in recogniser, IncrementalTranscriber over it, and the file
-// transcriber beside it. Its desk tells what each window costs in processor time. Asked by Hearing.ts.
+// Live transcription without a node, in a process of its own: the built-in model, IncrementalTranscriber over it, and the
+// file transcriber for comparison. Its commands return the CPU time of each window.
 import { readFileSync } from "node:fs"
 import { Effect, Scope } from "effect"
 import { IncrementalTranscriber, type Transcribe } from "#actors/live/IncrementalTranscriber.ts"
@@ -12,11 +12,11 @@ import { rateHz, speech } from "./Speech.ts"
 
 export interface HeardSession {
   readonly text: string
-  /** Of each window, the last word's included. */
+  /** CPU time of each window, including the one of the final result. */
   readonly windowUs: Float64Array
 }
 
-/** Seconds. */
+/** A range of the speech, seconds. */
 interface Stretch {
   readonly from: number
   readonly to: number
@@ -79,7 +79,7 @@ const ears =
       }),
     )
 
-/** A session that is heard a window at a time. `fromScratch` is the arm that reuses nothing. */
+/** Transcribes a session one window at a time. `fromScratch`: reuses nothing between windows. */
 const hear = async (
   samples: Int16Array,
   windowSeconds: number,
@@ -105,17 +105,17 @@ const hear = async (
 }
 
 const commands = {
-  /** Other weights than the built-in ones. */
+  /** Loads other weights than the built-in ones. */
   open: async (recogniser: Weights): Promise<void> => {
     loading = acquired(recogniser)
     await loading
   },
 
-  /** Of the speech from one second to another. */
+  /** Transcribes the speech from one second to another. */
   session: ({ from, fromScratch, to }: Stretch & { readonly fromScratch: boolean }) =>
     hear(speech(to).subarray(from * rateHz), 1, fromScratch),
 
-  /** One fresh pass over so many seconds, milliseconds. */
+  /** One fresh pass over this many seconds, milliseconds. */
   file: async ({ seconds }: { readonly seconds: number }): Promise<number> => {
     const samples = speech(seconds)
     await loaded()

@@ -1,9 +1,9 @@
-// The measured part of the model cards: written from the evaluation's results, and nowhere else, so that a card cannot
-// say more than was measured. Pure; main writes the files, a test compares them.
+// The measured part of the model cards, generated from the evaluation's results only, so that a card states nothing
+// that was not measured. Pure.
 import { type Finding, isMet, number, type Section } from "../support/Findings.ts"
 
 export interface Results {
-  /** Where and when, in one line. */
+  /** Machine and date, in one line. */
   readonly machine: string
   /** File → SHA-256 of what was evaluated. */
   readonly weights: Readonly<Record<string, string>>
@@ -13,7 +13,7 @@ export interface Results {
 const BEGIN = "<!-- measured by `npm run models:eval -- --write`: do not edit -->"
 const END = "<!-- end of what was measured -->"
 
-/** Card folder → the sections it quotes, by the first word of their titles. */
+/** Card folder → the sections that it quotes, by the first word of their titles. */
 export const cards: Readonly<Record<string, ReadonlyArray<string>>> = {
   "whisper-demo-en": ["Ears"],
   "kokoro-demo": ["Voices", "Clones"],
@@ -49,7 +49,7 @@ export const measuredText = ({ machine, sections }: Results, kinds: ReadonlyArra
     END,
   ].join("\n\n")
 
-/** The card with its measured part replaced; undefined where the card has no place for it. */
+/** The card with its measured part replaced; undefined if the card has no such part. */
 export const withMeasured = (card: string, measured: string): string | undefined => {
   const [from, to] = [card.indexOf(BEGIN), card.indexOf(END)]
   return from < 0 || to < from ? undefined : card.slice(0, from) + measured + card.slice(to + END.length)

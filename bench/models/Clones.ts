@@ -1,5 +1,5 @@
-// Whether a cloned voice is like its reference: nearer to it in pitch and timbre than to the other references and to the
-// presets. The speakers are synthetic and were never heard by the style encoder. Called by the evaluation.
+// Whether a cloned voice resembles its reference: nearer to it in pitch and timbre than to the other references and to the
+// presets. The speakers are synthetic and were not part of the style encoder's training.
 import { Effect } from "effect"
 import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 import { encoderAudio } from "#engines/shared/speech/ReferenceClip.ts"
@@ -14,7 +14,7 @@ import {
   type VoiceProfile,
 } from "./VoiceProfile.ts"
 
-/** A semitone counts as much as a decibel: both are about what an ear begins to notice. A convention of this bench. */
+/** A semitone counts as much as a decibel: both are about the smallest audible difference. A convention of this bench. */
 const distance = (a: VoiceProfile, b: VoiceProfile): number => pitchDistance(a, b) + timbreDistance(a, b)
 
 export const clonesSections = Effect.gen(function* () {

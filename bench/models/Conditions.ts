@@ -1,5 +1,4 @@
-// What is done to clean speech before the ears hear it, and audio without any speech. Deterministic from a seed. Pure;
-// called by the sections.
+// Degradations of clean speech before it is transcribed, and audio without speech. Deterministic for a seed. Pure.
 
 /** A small generator of random numbers (mulberry32): the same audio on every machine. */
 export class Chance {
@@ -25,21 +24,21 @@ export class Chance {
   }
 }
 
-/** What was heard, and how loud it is: root of the mean square. */
+/** Loudness: root of the mean square. */
 const rms = (samples: Float32Array): number => {
   let sum = 0
   for (const sample of samples) sum += sample * sample
   return Math.sqrt(sum / Math.max(1, samples.length))
 }
 
-/** White noise at this ratio of signal to noise. */
+/** Adds white noise at this signal-to-noise ratio in dB. */
 export const withNoise = (samples: Float32Array, decibels: number, seed: number): Float32Array => {
   const chance = new Chance(seed)
   const level = rms(samples) / 10 ** (decibels / 20)
   return samples.map((sample) => sample + chance.normal() * level)
 }
 
-/** A room that takes this long to fall by 60 dB, its sound half as loud as the speaker's. */
+/** Adds reverberation that falls by 60 dB in this time and is half as loud as the direct sound. */
 export const inRoom = (
   samples: Float32Array,
   seconds: number,
@@ -52,7 +51,7 @@ export const inRoom = (
   const tail = Float32Array.from({ length }, (_, i) =>
     i < first ? 0 : chance.normal() * Math.exp((-6.9 * i) / length),
   )
-  // Every eighth tap: sounds like a room, costs an eighth.
+  // Every eighth tap: sounds similar at an eighth of the cost.
   const taps = Array.from({ length: Math.floor((length - first) / 8) }, (_, k) => first + k * 8)
   const energy = taps.reduce((sum, at) => sum + (tail[at] ?? 0) ** 2, 0)
   const scale = 0.5 / Math.sqrt(energy)

@@ -1,5 +1,5 @@
-// What the built-in ears get wrong: words by voice and condition, text where nobody speaks, times of segments, and how
-// fast they are. Called by the evaluation; the engine is the product's own, the audio that of models/eval.
+// Errors of the built-in transcription model: words by voice and condition, text where there is no speech, times of
+// segments, and its speed. The engine is the product's own, the audio that of models/eval.
 import { Effect } from "effect"
 import { LISTEN_RATE_HZ, s16ToF32 } from "#domain/audio/Audio.ts"
 import type { TranscriptionEngine } from "#engines/protocol/Engine.ts"
@@ -9,7 +9,7 @@ import { type Hearing, hear, loadEars } from "./Engines.ts"
 import { evaluationSet, type Recording, recordingSamples } from "./EvaluationSet.ts"
 import { type Heard, wordErrorPercent } from "./WordErrors.ts"
 
-/** Silence left on either side of a sentence that is cut out of its recording. */
+/** Seconds of silence on either side of a sentence that is cut out of its recording. */
 const MARGIN_SECONDS = 0.2
 
 interface Sentence extends Heard {
@@ -27,7 +27,7 @@ type Condition = readonly [name: string, apply: (samples: Float32Array, seed: nu
 
 const clean: Condition = ["clean", (samples) => samples]
 
-/** The goals hold for `clean`; the others show how quickly it gets worse. */
+/** The goals apply to `clean`; the others show how fast the error rate rises. */
 const conditions: ReadonlyArray<Condition> = [
   clean,
   ["noise, 20 dB", (samples, seed) => withNoise(samples, 20, seed)],
@@ -127,7 +127,7 @@ const withoutSpeech = Effect.fnUntraced(function* (ears: TranscriptionEngine) {
   } satisfies Section
 })
 
-/** Of every sentence that was said: how far the nearest start and the nearest end are that were heard. */
+/** For every spoken sentence, the distance to the nearest start and the nearest end of a transcribed segment. */
 const timeErrors = (recording: Recording, { segments }: Hearing) => {
   const nearest = (times: ReadonlyArray<number>, time: number) =>
     Math.min(...times.map((other) => Math.abs(other - time)))

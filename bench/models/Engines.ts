@@ -1,5 +1,4 @@
-// The product's own engines on the files of the catalog, in this process: loading them, and asking them for one thing at
-// a time. Called by the sections.
+// The product's own engines in this process, on the files of a catalog: loads them and runs one request at a time.
 import { dirname } from "node:path"
 import { Context, Effect, Layer } from "effect"
 import { builtInCatalog } from "#config/Config.ts"
@@ -20,14 +19,14 @@ import { encoderAudio } from "#engines/shared/speech/ReferenceClip.ts"
 import { readCatalog } from "#weights/CatalogFile.ts"
 import { locate } from "#weights/ModelFiles.ts"
 
-/** Which catalog is evaluated: the built-in one, or a candidate's. */
+/** The evaluated catalog: the built-in one, or that of a candidate. */
 export class EvaluatedCatalog extends Context.Service<EvaluatedCatalog, { readonly path: string }>()(
   "bench/models/EvaluatedCatalog",
 ) {
   static readonly at = (path: string = builtInCatalog) => Layer.succeed(EvaluatedCatalog, { path })
 }
 
-/** The models that are evaluated, by what they do. */
+/** The evaluated models by kind. */
 const evaluated = {
   ears: "stt-large-v3-turbo",
   voices: "tts-82m",
@@ -35,7 +34,7 @@ const evaluated = {
   words: "llm-3.5-27b",
 }
 
-/** Digests of the evaluated weights, as the catalog has them: results belong to these files and no others. */
+/** Digests of the evaluated weights from the catalog: the results are valid for these files only. */
 export const evaluatedWeights = Effect.gen(function* () {
   const { path } = yield* EvaluatedCatalog
   const { models } = yield* readCatalog(path)
@@ -96,7 +95,7 @@ export interface Hearing {
   readonly computeSeconds: number
 }
 
-/** A whole file, window by window as the transcriber asks. `samples` f32 mono 16 kHz. */
+/** Transcribes a whole file, window by window like a node. `samples`: f32 mono 16 kHz. */
 export const hear = Effect.fnUntraced(function* (
   ears: TranscriptionEngine,
   samples: Float32Array,
@@ -156,7 +155,7 @@ export const say = Effect.fnUntraced(function* (
   return { samples, computeSeconds: seconds } satisfies Speaking
 })
 
-/** What a voice said, as the ears take it: f32 16 kHz. */
+/** Synthesised speech as input of the transcription model: f32 16 kHz. */
 export const forEars = (samples: Int16Array): Float32Array => encoderAudio(samples, 24_000, 16_000)
 
 /** The whole greedy answer. */

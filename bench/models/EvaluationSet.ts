@@ -1,5 +1,5 @@
-// The evaluation set of the built-in models: what was said, by whom, and the audio, from models/eval. Its sentences were
-// never in training (test/models/Disjoint.test.ts). Called by the sections; knows no engine.
+// The evaluation set of the built-in models in models/eval: sentences, voices and audio. Its sentences were never part
+// of the training (test/models/Disjoint.test.ts). Knows no engine.
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { Effect, Schema } from "effect"
@@ -15,15 +15,15 @@ const Spoken = Schema.Struct({
   text: Schema.String,
   start: Schema.Finite,
   end: Schema.Finite,
-  /** `pattern`: a frame of the training text with other words; `free`: written by hand, no frame can make it. */
+  /** `pattern`: a template of the training text with other words; `free`: written by hand, matches no template. */
   kind: Schema.Literals(["pattern", "free"]),
 })
 
 const Recording = Schema.Struct({
   file: Schema.String,
-  /** Of espeak-ng. */
+  /** Name of the espeak-ng voice. */
   voice: Schema.String,
-  /** Whether that voice was among those of the training. */
+  /** Whether that voice was used in the training. */
   group: Schema.Literals(["trained", "unseen"]),
   segments: Schema.Array(Spoken),
 })
@@ -31,10 +31,10 @@ const Recording = Schema.Struct({
 const Reference = Schema.Struct({ file: Schema.String, voice: Schema.String, text: Schema.String })
 
 const EvaluationSet = Schema.Struct({
-  /** Sentences that the built-in voices read and the ears hear. */
+  /** Sentences that the built-in voices speak and the transcription model transcribes. */
   roundTrip: Schema.Array(Schema.String),
   speech: Schema.Array(Recording),
-  /** Clips to clone, of speakers that the style encoder never heard. */
+  /** Clips to clone, of speakers that the style encoder was not trained on. */
   references: Schema.Array(Reference),
 })
 
@@ -45,25 +45,25 @@ export const evaluationSet = Schema.decodeUnknownSync(Schema.fromJsonString(Eval
   readFileSync(new URL("set.json", folder), "utf8"),
 )
 
-/** Longer than any file of the set; the decoder wants a bound. */
+/** Longer than any file of the set; the decoder needs a bound. */
 const maxSeconds = 60
 
 const decoded = (file: string, rateHz: number) =>
   decodeClip(pathOf(file), { maxSeconds, rateHz }).pipe(Effect.provide(Decoder.layer()))
 
-/** s16 mono at the rate that the ears hear. */
+/** s16 mono at the sample rate of the transcription model. */
 export const recordingSamples = (recording: Recording) => decoded(recording.file, LISTEN_RATE_HZ)
-/** s16 mono at the rate of the voices. */
+/** s16 mono at the sample rate of the voices. */
 export const referenceSamples = (reference: Reference) => decoded(reference.file, SPEECH_RATE_HZ)
 
-/** One chat and the rule that its last answer has to follow. */
+/** One chat, and the rule that its last answer must follow. */
 const Prompt = Schema.Struct({
   system: Schema.optionalKey(Schema.String),
   turns: Schema.NonEmptyArray(Schema.String),
-  /** The answer must match this, case ignored unless it says otherwise ... */
+  /** Regular expression that the answer must match, ignoring case unless it sets flags. */
   rule: Schema.String,
   exactCase: Schema.optionalKey(Schema.Boolean),
-  /** ... and must not match this. */
+  /** Regular expression that the answer must not match. */
   never: Schema.optionalKey(Schema.String),
 })
 

@@ -1,5 +1,5 @@
-// What a voice is like, for comparing voices: its pitch, the shape of its mean spectrum, its loudness, and whether its
-// samples are clean. Pure but for the features, which are those of the Whisper engine. Called by the sections.
+// Measures of a voice, for comparing voices: pitch, shape of the mean spectrum, loudness, and artefacts of its
+// samples. Pure except for the features, which are computed by the Whisper engine.
 import { Effect } from "effect"
 import * as LogMel from "#engines/whisper/features/LogMel.ts"
 
@@ -13,11 +13,11 @@ const FRAME = 640
 export interface VoiceProfile {
   /** Median over voiced frames. */
   readonly pitchHz: number
-  /** Mean over voiced frames, dB by mel band, its own mean taken away: loudness does not count. */
+  /** Mean over voiced frames, dB by mel band, minus its own mean, so that loudness has no influence. */
   readonly envelope: ReadonlyArray<number>
 }
 
-/** Likeness of a frame with itself `lag` samples later: 1 is periodic. */
+/** Correlation of a frame with itself `lag` samples later: 1 is periodic. */
 const likeness = (samples: Float32Array, start: number, lag: number): number => {
   let [cross, here, there] = [0, 0, 0]
   for (let i = start; i < start + FRAME; i += 2) {
@@ -29,7 +29,7 @@ const likeness = (samples: Float32Array, start: number, lag: number): number => 
   return cross / Math.sqrt(here * there + 1e-12)
 }
 
-/** The shortest lag whose likeness is a peak near the best one: a longer one is an octave too low. */
+/** The shortest lag whose correlation has a peak near the best one: a longer one is an octave too low. */
 const lagOf = (
   samples: Float32Array,
   start: number,
@@ -57,7 +57,7 @@ interface Voiced {
   readonly lag: number
 }
 
-/** Loud, periodic frames, twice: within 60 to 400 Hz, then within 0.6 to 1.7 times the first median: no octave errors. */
+/** Loud, periodic frames, selected twice: 60 to 400 Hz, then 0.6 to 1.7 times the first median, to avoid octave errors. */
 const voicedFrames = (samples: Float32Array): ReadonlyArray<Voiced> => {
   const loudest = samples.reduce((most, sample) => Math.max(most, Math.abs(sample)), 0)
   const starts: Array<number> = []
@@ -110,9 +110,9 @@ export interface Cleanness {
   readonly peakDbfs: number
   /** Mean, as a share of full scale. */
   readonly dc: number
-  /** Mean power of the parts that are not pauses, dBFS. */
+  /** Mean power without pauses, dBFS. */
   readonly loudnessDbfs: number
-  /** The larger of the first and the last sample, as a share of full scale: what is heard as a click. */
+  /** The larger of the first and the last sample, as a share of full scale: audible as a click. */
   readonly edge: number
 }
 

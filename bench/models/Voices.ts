@@ -1,5 +1,5 @@
-// What the built-in voices are like: understood by the ears, clean, evenly loud, as long as `speed` says, fast. Called by
-// the evaluation.
+// Measures of the built-in voices: intelligible to the transcription model, free of artefacts, evenly loud, of the duration
+// that `speed` requests, fast.
 import { Effect } from "effect"
 import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 import type { SpeechEngine } from "#engines/protocol/Engine.ts"

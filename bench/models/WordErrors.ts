@@ -1,11 +1,11 @@
-// Word error rate: edits between two word sequences over the reference's length. Pure; called by the sections.
+// Word error rate: edits between two word sequences divided by the reference's length. Pure.
 
 export interface Heard {
   readonly said: string
   readonly heard: string
 }
 
-/** Lower case letters and apostrophes; everything else is dropped. */
+/** Lower-case words of letters and apostrophes; everything else is removed. */
 const wordsOf = (text: string): ReadonlyArray<string> =>
   text
     .toLowerCase()
@@ -25,7 +25,7 @@ const edits = (from: ReadonlyArray<string>, to: ReadonlyArray<string>): number =
   return row.at(-1) ?? 0
 }
 
-/** Percent, over all pairs together, so that long sentences weigh more. NaN of nothing. */
+/** Percent, over all pairs together, so that long sentences have more weight. NaN for no pairs. */
 export const wordErrorPercent = (pairs: ReadonlyArray<Heard>): number => {
   const wrong = pairs.reduce((sum, { heard, said }) => sum + edits(wordsOf(said), wordsOf(heard)), 0)
   return (100 * wrong) / pairs.reduce((sum, { said }) => sum + wordsOf(said).length, 0)

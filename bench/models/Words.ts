@@ -1,5 +1,4 @@
-// Whether the built-in chat model answers sensibly: fixed prompts, greedy answers, a rule beside each prompt that decides.
-// Called by the evaluation.
+// Whether the built-in chat model gives sensible answers: fixed prompts, greedy answers, and a rule for each prompt.
 import { Effect } from "effect"
 import type { ChatTurn, TextEngine } from "#engines/protocol/Engine.ts"
 import { finding, type Section } from "../support/Findings.ts"
@@ -11,7 +10,7 @@ export const follows = ({ exactCase, never, rule }: Prompt, text: string): boole
   return matches(rule) && (never === undefined || !matches(never))
 }
 
-/** Every turn is answered by the model itself; the last answer counts. */
+/** The model answers every message; the last answer is checked. */
 const converse = Effect.fnUntraced(function* (words: TextEngine, { system, turns }: Prompt) {
   const said: Array<ChatTurn> = system === undefined ? [] : [{ role: "system", content: system }]
   let last = ""
@@ -23,7 +22,7 @@ const converse = Effect.fnUntraced(function* (words: TextEngine, { system, turns
   return last
 })
 
-/** Small talk of about 2,000 tokens after a name was told, then questions. */
+/** Small talk of about 2,000 tokens after a name was mentioned, then questions. */
 const small: ReadonlyArray<readonly [string, string]> = [
   ["What is 2 + 3?", "2 plus 3 is 5."],
   ["Name three fruits.", "Apple, banana and cherry."],

@@ -1,5 +1,5 @@
-// The door of the evaluation of the built-in models: `npm run models:eval`. Loads the product's own engines on the files
-// of a catalog, measures, prints; with --write it also renews models/eval/results.json and the model cards.
+// The entry point of the evaluation of the built-in models: `npm run models:eval`. Loads the product's own engines on the
+// files of a catalog, measures, prints; with --write it also updates models/eval/results.json and the model cards.
 import { readFileSync, writeFileSync } from "node:fs"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"

@@ -1,4 +1,4 @@
-// What operators' work does to the node's event loop: models loaded, unloaded and purged while sixteen streams run.
+// The effect of operators' requests on the node's event loop: models loaded, unloaded and purged beside sixteen streams.
 import { Effect, type Scope } from "effect"
 import type { ChildFailed } from "../support/Child.ts"
 import { finding, type Section } from "../support/Findings.ts"
@@ -7,10 +7,10 @@ import { builtInModels, fakeModel } from "./Models.ts"
 import { operatorOf, superadminKey } from "./Operator.ts"
 
 const streams = 16
-/** Real engines: their weights are read and their processes forked and ended. */
+/** Real engines: their weights are read, their processes forked and ended. */
 const loaded = ["llm-3.5-27b", "tts-82m"]
 
-/** Streams at a token every 10 ms, for as long as anybody listens. */
+/** Streams with a token every 10 ms, until the signal aborts. */
 const openStreams = async ({ target }: Gateway, signal: AbortSignal): Promise<() => number> => {
   let bytes = 0
   const script = `fake:${JSON.stringify({ tokens: 4_000, tokenMs: 10 })}`
@@ -31,7 +31,7 @@ const openStreams = async ({ target }: Gateway, signal: AbortSignal): Promise<()
     const read = async () => {
       for await (const chunk of response.body ?? []) bytes += (chunk as Uint8Array).length
     }
-    // It ends with the purge.
+    // The stream ends with the purge.
     read().catch(() => {})
   }
   return () => bytes

@@ -1,5 +1,5 @@
-// Every built-in model loaded and unloaded a hundred times on one node: what stays in memory. The node's own resident
-// memory and that of each engine just after its load, compared with the second cycle.
+// Memory that remains after every built-in model was loaded and unloaded a hundred times on one node: resident memory
+// of the node, and of each engine just after its load, compared with the second cycle.
 import { Effect, type Scope } from "effect"
 import { residentBytesOf } from "#actors/device/ResidentMemory.ts"
 import type { ChildFailed } from "../support/Child.ts"
@@ -9,7 +9,7 @@ import { median } from "../support/Statistics.ts"
 import { builtInModels } from "./Models.ts"
 import { operatorOf, superadminKey } from "./Operator.ts"
 
-/** Ids of the same weights, engine and options are one model as far as memory goes. */
+/** Models with the same weights, engine and options use the same memory, so one of them is enough. */
 const distinct = <A extends { readonly adapter: string; readonly files: unknown; readonly options: unknown }>(
   entries: ReadonlyArray<A>,
 ): ReadonlyArray<A> =>
@@ -28,7 +28,7 @@ interface Series {
   readonly unloadMs: Array<number>
 }
 
-/** The last readings against the second one; the median of five, because one reading of a heap says little. */
+/** The last readings divided by the second one; the median of five, because a single reading of a heap varies. */
 const shareOfSecond = (values: ReadonlyArray<number>): number =>
   median(values.slice(-5)) / (values[1] ?? Number.NaN)
 
@@ -71,7 +71,7 @@ export const loadCycles = (cycles: number): Effect.Effect<Section, ChildFailed, 
         }
         const found = findingsOf(id, series)
         all.push(...found)
-        // Five minutes are long to wait for a word.
+        // Printed as progress: the section takes five minutes.
         for (const { spread, unit, what } of found) console.error(`${what}: ${number(spread.median)} ${unit}`)
       }
       return all

@@ -1,5 +1,5 @@
-// The models of this folder's nodes: the built-in catalog with its files found from anywhere and nothing loaded at the
-// start, and a fake one.
+// The models of these nodes: the built-in catalog with absolute paths of its files and nothing loaded at the start, and
+// a fake one.
 import { readFile } from "node:fs/promises"
 import { dirname, resolve } from "node:path"
 import { builtInCatalog } from "#config/Config.ts"

@@ -1,5 +1,5 @@
-// An operator of a bench's node: a superadmin key made by the command line, and JSON requests with it. Used by the
-// questions of this folder; fails loudly where the node does not answer as it should.
+// An operator of a bench's node: a superadmin key made by the command line, and JSON requests with it. Fails if the
+// node does not answer as expected.
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
@@ -20,9 +20,9 @@ export const superadminKey = async ({ dataDir }: Gateway): Promise<string> => {
 export interface Operator {
   readonly load: (model: string) => Promise<void>
   readonly unload: (model: string) => Promise<void>
-  /** Everything, whoever uses it. */
+  /** Purges every model, also those in use. */
   readonly purge: () => Promise<void>
-  /** Process id and resident bytes of a model's engine; undefined where there is none. */
+  /** Process id and resident bytes of a model's engine; undefined if it has none. */
   readonly engine: (
     model: string,
   ) => Promise<{ readonly pid: number; readonly residentMb: number } | undefined>

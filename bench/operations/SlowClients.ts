@@ -1,6 +1,6 @@
-// A thousand slow clients of each kind that slowhttptest knows (heads that never end, bodies that trickle, replies that
+// A thousand slow clients of each kind of slowhttptest (heads that never end, bodies that trickle, replies that
 // are not read) against a node that meanwhile answers ordinary requests on connections of their own, an upload of 4 KB a
-// second and a request whose model says nothing for a minute. What the ordinary ones notice.
+// second, and a request whose model is silent for a minute. Measures the effect on the ordinary requests.
 import { spawn } from "node:child_process"
 import { connect } from "node:net"
 import { Effect, type Scope } from "effect"
@@ -12,18 +12,18 @@ import { fakeModel } from "./Models.ts"
 
 const connections = 1_000
 const attackSeconds = 40
-/** The first requests load the model, and compilers come late. */
+/** Milliseconds: the first requests load the model, and V8 compiles late. */
 const warmUpMs = 5_000
 const quietMs = 20_000
 /**
- * From one ordinary request to the next, whether the last has been answered or not: fifty a second, so that a phase has its
- * 99th percentile from 2,000 of them. One after the other, a node that answers nobody for two seconds would be seen once.
+ * Milliseconds between ordinary requests, whether or not the last one was answered: fifty a second, so that a phase has its
+ * 99th percentile from 2,000 of them. In sequence, a node that is silent for two seconds would count only once.
  */
 const everyMs = 20
-/** Of those that wait for an answer: the next is left out and counted as failed. */
+/** Most requests that wait for an answer: a further one is not sent and counts as failed. */
 const atMostWaiting = 500
 
-/** The largest answer that anybody gets; slowhttptest takes no gzip. What is not read of it the kernel keeps. */
+/** The largest answer of the node (slowhttptest accepts no gzip). Its unread part is buffered by the kernel. */
 const largest = "/docs/scalar.js"
 const largestBytes = 3_000_000
 
@@ -54,7 +54,7 @@ const chat = (gateway: Gateway, content: string) =>
     body: JSON.stringify({ model: "fake", messages: [{ role: "user", content }] }),
   })
 
-/** Has it made, so that the attack meets it ready. An attack with less would be another attack. */
+/** Requests it once, so that it exists before the attack. Fails if it is smaller than assumed. */
 const checkLargest = async (gateway: Gateway): Promise<void> => {
   const response = await fetch(baseOf(gateway) + largest, { headers: { "accept-encoding": "identity" } })
   const { byteLength } = await response.arrayBuffer()
@@ -70,7 +70,7 @@ interface Seen {
   readonly failures: number
 }
 
-/** Ordinary requests until told to stop. */
+/** Sends ordinary requests until `stopped`. */
 const ordinary = async (gateway: Gateway, stopped: () => boolean): Promise<Seen> => {
   const latencies = new Latencies()
   const waiting = new Set<Promise<void>>()
@@ -110,8 +110,8 @@ const during = async <A>(gateway: Gateway, work: Promise<A>): Promise<readonly [
 }
 
 /**
- * What slowhttptest says of the service's availability at its end. An attacker has a machine of its own; here it shares one,
- * and asks for a whole core while it waits (measured: 990 ms a second, the gateway 110). So it is nice.
+ * slowhttptest's report about the availability of the service. An attacker has a machine of its own; here it shares one,
+ * and uses a whole core while it waits (measured: 990 ms a second, the gateway 110). So it runs with a low priority.
  */
 const attack = (args: ReadonlyArray<string>): Promise<string> =>
   new Promise((resolve, reject) => {
@@ -135,7 +135,7 @@ const attack = (args: ReadonlyArray<string>): Promise<string> =>
     child.on("exit", () => resolve(said))
   })
 
-/** A chat request whose body comes at 4 KB a second. Its status. */
+/** A chat request whose body arrives at 4 KB a second. Returns its status. */
 const slowUpload = (gateway: Gateway, seconds: number): Promise<number> =>
   new Promise((resolve) => {
     const body = JSON.stringify({

@@ -1,4 +1,4 @@
-// The operations suite: what models leave behind when they go, and what slow clients cost others. Rows, no logic.
+// The operations suite: memory that unloaded models leave, and the effect of slow clients on others.
 import { Effect, type Scope } from "effect"
 import type { ChildFailed } from "../support/Child.ts"
 import type { Section } from "../support/Findings.ts"

@@ -1,5 +1,5 @@
-// Tokens a second through HTTP against the loops without a gateway, on the same weights and threads; and, from the
-// same runs, when a stream's first token comes, how even the others are, and how late the gateway's event loop is.
+// Tokens a second through HTTP against the loops without a gateway, on the same weights and threads; and from the
+// same runs the time to first token, the evenness of the other tokens, and the delay of the gateway's event loop.
 import { Effect } from "effect"
 import type { ChildFailed } from "../support/Child.ts"
 import { type Finding, finding, type Section } from "../support/Findings.ts"
@@ -13,7 +13,7 @@ import { loopFindings, type Stage, type Watched, watchingLoop, whole } from "./S
 export interface DecodePlan extends RoundsPlan {
   readonly loads: ReadonlyArray<{
     readonly streams: number
-    /** Of one stream. */
+    /** Tokens of one stream. */
     readonly tokens: number
   }>
 }
@@ -26,15 +26,15 @@ interface Round {
   readonly watched: Watched<unknown>
 }
 
-/** The weights' default, and all that two shared cores leave. */
+/** The weights' default, and as much as two shared cores leave. */
 const threads = 1
 
-/** Requests a stream has ready: more than it needs, replies of this model have about 60 tokens. */
+/** Requests prepared for a stream: more than it needs, because replies of this model have about 60 tokens. */
 const repliesReady = 64
 
 const perSecond = ({ completionTokens, elapsedMs }: Window): number => (completionTokens / elapsedMs) * 1000
 
-/** The best of two: the first after loading is slower. */
+/** The best of the runs: the first one after loading is slower. */
 const best = (rates: ReadonlyArray<DecodeRate>): number =>
   Math.max(...rates.map(({ tokensPerSecond }) => tokensPerSecond))
 

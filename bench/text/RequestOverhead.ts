@@ -1,5 +1,5 @@
-// What the gateway adds to the time of a small request that is answered at once, against bare `node:http` and raw uWS:
-// both collect and parse the same body and answer with the same JSON.
+// Time that the gateway adds to a small request that is answered at once, against bare `node:http` and raw uWS, which
+// collect and parse the same body and send the same JSON.
 import { Effect } from "effect"
 import type { ChildFailed } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
@@ -10,7 +10,7 @@ import { chatPath, scriptedChat } from "./Models.ts"
 import { type Stage, teachFloors } from "./Stage.ts"
 
 export interface OverheadPlan extends RoundsPlan {
-  /** Requests before the clock runs: V8 goes on compiling the path for some thousands. */
+  /** Requests before the measurement: V8 continues to compile the path for some thousands. */
   readonly warmUp: number
   /** Sequential requests of one block. */
   readonly requests: number

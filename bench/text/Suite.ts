@@ -1,4 +1,4 @@
-// The text suite: which questions, in which order, for how long.
+// The text suite: its sections, their order and their duration.
 import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
 import type { TextSize } from "../sizes/text/TextWeights.ts"
@@ -20,7 +20,7 @@ interface Plan {
   readonly intrusion: IntrusionPlan
 }
 
-/** Under three minutes, on however busy a machine: the shares and one late round each. */
+/** Under three minutes even on a busy machine: the shares of time plus one late round each. */
 const fullPlan: Plan = {
   cpu: { streams: 64, stepsMs: [10, 2], windowMs: 1_200, rounds: 7, withinMs: 32_000 },
   overhead: { warmUp: 4_000, requests: 500, rounds: 12, withinMs: 10_000 },
@@ -37,7 +37,7 @@ const fullPlan: Plan = {
   intrusion: { streams: 4, promptTokens: 2_000, quietMs: 1_000, rounds: 9, withinMs: 15_000 },
 }
 
-/** Under 40 seconds: shows that it works and roughly where things stand. */
+/** Under 40 seconds: a check that it works, with rough figures. */
 const quickPlan: Plan = {
   cpu: { streams: 64, stepsMs: [10], windowMs: 800, rounds: 2, withinMs: 6_000 },
   overhead: { warmUp: 1_500, requests: 200, rounds: 3, withinMs: 2_000 },
@@ -54,7 +54,7 @@ const quickPlan: Plan = {
   intrusion: { streams: 4, promptTokens: 2_000, quietMs: 500, rounds: 2, withinMs: 2_000 },
 }
 
-/** The suite's sections in their order, as `--section` names them. */
+/** The sections in order, as named by `--section`. */
 const sections = {
   tokens: (stage: Stage, plan: Plan) => cpuPerToken(stage, plan.cpu),
   latency: (stage: Stage, plan: Plan) => Effect.map(requestOverhead(stage, plan.overhead), Array.of),
@@ -73,10 +73,10 @@ const demonstrationSections: ReadonlyArray<DemonstrationSection> = [
 ]
 
 export type TextSection = DemonstrationSection | SizedTextSection
-/** The first ones of the demonstration weights, the others of weights of a size. */
+/** The first ones run on the demonstration weights, the others on weights of a size. */
 export const textSections: ReadonlyArray<TextSection> = [...demonstrationSections, ...sizedTextSections]
 
-/** Fails where `--section` names one of the other kind of weights. */
+/** Fails if `--section` names a section for the other kind of weights. */
 const sectionOf = <Name extends TextSection>(
   names: ReadonlyArray<Name>,
   section: TextSection | undefined,
@@ -95,7 +95,7 @@ const sectionOf = <Name extends TextSection>(
 interface TextSuiteOptions {
   readonly quick: boolean
   readonly profileDir: string | undefined
-  /** Runs this section alone; all of them where absent. */
+  /** Runs only this section; all of them if absent. */
   readonly section: TextSection | undefined
   /** Undefined for the demonstration weights. */
   readonly size: TextSize | undefined
@@ -126,7 +126,7 @@ export const textSuite = ({
 
 const demonstrationSuite = (options: {
   readonly quick: boolean
-  /** Runs this section alone; all of them where absent. */
+  /** Runs only this section; all of them if absent. */
   readonly section: DemonstrationSection | undefined
   readonly profileDir: string | undefined
 }): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>

@@ -1,33 +1,33 @@
-// The yardstick of the text engine: node-llama-cpp's own documented loop on the same weights, nothing around it.
-// Called by the bench harness and by hand; knows nothing of edgewise.
+// The floor of the text engine: node-llama-cpp's own documented loop on the same weights and nothing else.
+// Knows nothing of edgewise.
 import { getLlama, LlamaLogLevel } from "node-llama-cpp"
 
 export interface DecodeLoad {
   readonly weights: string
-  /** Sequences that decode side by side. */
+  /** Sequences that are decoded side by side. */
   readonly streams: number
   readonly threads: number
-  /** Tokens each stream generates, reply after reply. */
+  /** Tokens that each stream generates, reply after reply. */
   readonly tokens: number
-  /** Plain text before each stream's own number. */
+  /** Plain text in front of each stream's number. */
   readonly prompt: string
 }
 
 export interface DecodeRate {
   readonly tokens: number
   readonly elapsedMs: number
-  /** Processor time of the whole process, all threads. */
+  /** CPU time of the whole process, all threads. */
   readonly cpuMs: number
   readonly tokensPerSecond: number
 }
 
-/** Tokens of context a stream needs, with room for any prompt a bench uses. */
+/** Tokens of context for one stream, enough for any prompt of a bench. */
 export const contextTokensFor = ({ tokens, prompt }: DecodeLoad): number => tokens + prompt.length + 64
 
-/** A seed of its own for every reply of every stream. */
+/** A different seed for every reply of every stream. */
 export const seedOf = (stream: number, reply: number): number => stream * 1000 + reply
 
-/** Wall and processor time of `run`, which returns how many tokens it generated. */
+/** Wall and CPU time of `run`, which returns the number of generated tokens. */
 export const measured = async (run: () => Promise<number>): Promise<DecodeRate> => {
   const cpu = process.cpuUsage()
   const started = performance.now()
@@ -38,9 +38,9 @@ export const measured = async (run: () => Promise<number>): Promise<DecodeRate> 
 }
 
 /**
- * Tokens a second of `for await (const token of sequence.evaluate(...))` on `streams` sequences of one context,
- * each token turned into text one at a time, as any server has to. A reply that ends is followed by the next one,
- * so the evaluation of prompts is part of it.
+ * Tokens a second of `for await (const token of sequence.evaluate(...))` on `streams` sequences of one context;
+ * each token is turned into text alone, as a server has to. The next reply follows when one ends,
+ * so the evaluation of prompts is included.
  */
 export const bareLoop = async (load: DecodeLoad, repeats = 1): Promise<ReadonlyArray<DecodeRate>> => {
   const llama = await getLlama({

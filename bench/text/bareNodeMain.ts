@@ -1,5 +1,5 @@
-// The floor of a request: `node:http` with the least code that does the same work for the caller. It collects and parses
-// the JSON body and answers with the gateway's own body. No authentication, no validation, no accounts, no engine.
+// The floor of a request: `node:http` with the least code that does the same work for the client. It collects and parses
+// the JSON body and sends the gateway's own body. No authentication, no validation, no accounts, no engine.
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { serveCommands } from "../support/CommandChannel.ts"
@@ -28,7 +28,7 @@ const port = new Promise<number>((resolve, reject) => {
 const commands = {
   ...probe,
   port: (): Promise<number> => port,
-  /** The body of every answer from now on. */
+  /** Sets the body of every later answer. */
   imitate: (body: string): void => {
     reply = body
   },

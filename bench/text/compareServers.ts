@@ -1,9 +1,9 @@
-// A node beside llama.cpp's own server on the same generated weights, threads and requests, by turns: first token and tokens
-// a second of streams that begin at once. Run by hand; llama.cpp is no part of this project, so name a binary of it:
+// A node beside llama.cpp's own server on the same generated weights, threads and requests, alternately: first token and
+// tokens a second of streams that begin together. Run by hand with a llama.cpp binary, which is not part of this project:
 //
 //   node bench/text/compareServers.ts --server llama-server [--size 0.2b] [--threads 2] [--rounds 5]
 //
-// Both listen on 127.0.0.1. llama-server runs with its own defaults but for threads, sequences and context.
+// Both listen on 127.0.0.1. llama-server runs with its defaults except for threads, sequences and context.
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { createServer } from "node:net"
@@ -51,7 +51,7 @@ const freePort = async (): Promise<number> => {
   return address.port
 }
 
-/** Weights of two gigabytes load within this. A guess. */
+/** Milliseconds in which weights of two gigabytes load. A guess. */
 const loadMs = 60_000
 
 const answersHealth = async (port: number): Promise<void> => {
@@ -100,7 +100,7 @@ interface Reply {
   readonly tokens: number
 }
 
-/** One streamed completion, from the request to its end. llama-server alone knows `min_p`, which must not cut anything. */
+/** One streamed completion, from the request to its end. Only llama-server knows `min_p`, which is set to cut nothing. */
 const stream = async ({ key, port }: Target, prompt: string): Promise<Reply> => {
   const request = { ...sizedCompletion(prompt, replyTokens), ...(key === "" ? { min_p: 0 } : {}) }
   const startedMs = performance.now()

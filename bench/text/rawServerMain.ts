@@ -1,21 +1,21 @@
 // The floor: uWebSockets.js with the least code that sends what the gateway sends. It collects and parses the body,
-// answers with the gateway's own bytes, and advances all streams in one timer turn, as the fake engine does.
+// answers with the gateway's own bytes, and advances all streams in one timer tick, as the fake engine does.
 // No authentication, no validation, no engine, no accounts, no back-pressure.
 import { App, type HttpResponse, us_socket_local_port } from "uWebSockets.js"
 import { serveCommands } from "../support/CommandChannel.ts"
 import { probe } from "../support/Probe.ts"
 
 export interface Imitation {
-  /** A stream's first and every later event, byte for byte the gateway's. */
+  /** A stream's first and every later event, byte for byte those of the gateway. */
   readonly firstEvent: string
   readonly nextEvent: string
-  /** The reply to a request that wants no stream. */
+  /** The reply to a request without `stream`. */
   readonly reply: unknown
-  /** Milliseconds from one turn to the next. */
+  /** Milliseconds between two ticks. */
   readonly stepMs: number
 }
 
-/** The head the gateway writes before a stream. */
+/** The head that the gateway writes before a stream. */
 const streamHead = [
   ["cache-control", "no-cache"],
   ["x-accel-buffering", "no"],
