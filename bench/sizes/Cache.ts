@@ -1,6 +1,5 @@
-// Where generated weights are kept: a folder in the system's temporary folder, one file or one folder a recipe. Each is
-// written to a name of its own and renamed when it is whole, so runs at the same time never see half of it. Called by the
-// generators.
+// Keeps generated weights in a folder of the system's temporary folder, one file or folder for each recipe. Each is
+// written under a temporary name and renamed when it is complete, so concurrent runs never see a part of it.
 import { createHash, randomUUID } from "node:crypto"
 import { existsSync } from "node:fs"
 import { mkdir, rename, rm } from "node:fs/promises"
@@ -8,7 +7,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 
 export interface Cached {
-  /** What it is called, without its ending, e.g. `text-0.2b`. */
+  /** Name without its ending, e.g. `text-0.2b`. */
   readonly name: string
   /** Everything that the content depends on. Another recipe gets another file or folder. */
   readonly recipe: unknown
@@ -29,7 +28,7 @@ const hashOf = (recipe: unknown): string =>
 const pathOf = (folder: string, name: string, recipe: unknown, ending: string): string =>
   join(folder, `${name}-${hashOf(recipe)}${ending}`)
 
-/** The path of the file, which is written first where it is missing. */
+/** The path of the file, which is written first if it is missing. */
 export const cachedFile = async (
   { ending, name, recipe, write }: CachedFile,
   folder = defaultFolder,
@@ -48,11 +47,11 @@ export const cachedFile = async (
 }
 
 export interface CachedFolder extends Cached {
-  /** Writes everything into a folder that is there and empty. */
+  /** Writes everything into an existing, empty folder. */
   readonly fill: (path: string) => Promise<void>
 }
 
-/** The path of the folder, which is filled first where it is missing. */
+/** The path of the folder, which is filled first if it is missing. */
 export const cachedFolder = async ({ fill, name, recipe }: CachedFolder): Promise<string> => {
   const path = pathOf(defaultFolder, name, recipe, "")
   if (existsSync(path)) return path
@@ -62,7 +61,7 @@ export const cachedFolder = async ({ fill, name, recipe }: CachedFolder): Promis
     await fill(unfinished)
     await rename(unfinished, path)
   } catch (cause) {
-    // A folder, unlike a file, cannot replace one that another process has filled meanwhile.
+    // Unlike a file, a folder cannot replace one that another process has filled meanwhile.
     if (!existsSync(path)) throw cause
   } finally {
     await rm(unfinished, { recursive: true, force: true })

@@ -1,5 +1,5 @@
-// `npm run bench -- sizes <kind> <size>`: generates weights of a size that people run, and prints where they are. A kind is a
-// subcommand. Called by main.
+// `npm run bench -- sizes <kind> <size>`: generates weights of real size and prints their path. A kind is a
+// subcommand.
 import { Console, Effect, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
 import { kokoroSizes, kokoroWeights } from "./kokoro/Kokoro.ts"

@@ -1,4 +1,4 @@
-// What a second of speech costs: the engine's computing, and the gateway's encoding as a share of a core.
+// The cost of a second of speech: computing time of the engine, and encoding in the gateway as a share of a core.
 import { Effect } from "effect"
 import type { ChildFailed } from "../support/Child.ts"
 import { finding, type Section } from "../support/Findings.ts"
@@ -10,7 +10,7 @@ export interface CostPlan extends RoundsPlan {
   readonly seconds: number
 }
 
-/** Milliseconds of processor time of the gateway process, all its threads, for one request. */
+/** Milliseconds of CPU time of the gateway process, all its threads, for one request. */
 const gatewayCpuMs = (stage: Stage, work: Effect.Effect<unknown, ChildFailed>) =>
   Effect.gen(function* () {
     const before = yield* stage.gateway.child.ask("cpu")

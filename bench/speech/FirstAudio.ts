@@ -1,5 +1,5 @@
-// When a listener hears something: the first audio and the first sound of a stream against the moment at which the bare
-// engine has its first piece, and whether it matters how long the text is.
+// Time to first audio and to the first audible sound of a stream, against the first piece of the bare
+// engine; and whether it depends on the length of the text.
 import { Effect } from "effect"
 import type { ChildFailed } from "../support/Child.ts"
 import { finding, type Section } from "../support/Findings.ts"

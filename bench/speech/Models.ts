@@ -1,4 +1,4 @@
-// The models of the speech suite, as catalog entries, and what is said to them.
+// The models of the speech suite as catalog entries, and the texts of its requests.
 import { fileURLToPath } from "node:url"
 
 const weights = (name: string): string =>
@@ -22,10 +22,10 @@ const entry = (id: string, adapter: string, more: Readonly<Record<string, unknow
   ...more,
 })
 
-/** What the scripted engine claims to need: eight streams of it are the most that are admitted. */
+/** The real-time factor that the scripted engine reports: at most eight of its streams are admitted. */
 export const scriptedFactor = 0.1
 
-/** Kokoro files as a catalog entry. Without `threads` it says nothing of them: the node's default. */
+/** Kokoro files as a catalog entry. Without `threads` it leaves them to the node's default. */
 export const kokoroEntry = (files: Readonly<Record<string, string>>, threads?: number) =>
   entry("demo", "kokoro-onnx", {
     files: Object.fromEntries(Object.entries(files).map(([role, source]) => [role, { source }])),
@@ -46,9 +46,9 @@ export const models = [
 export const speechPath = "/v1/audio/speech"
 export const voice = "af_bella"
 
-/** 41 characters: what a voice application says between two questions. */
+/** 41 characters: a typical reply of a voice application. */
 export const sentence = "The birch canoe slid on the smooth planks"
-/** A text of nearly `characters` that begins with the sentence. */
+/** A text of nearly `characters` characters that begins with the sentence. */
 export const textOf = (characters: number): string =>
   `${sentence}. `.repeat(Math.max(1, Math.floor(characters / (sentence.length + 2)))).trim()
 

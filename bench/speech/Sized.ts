@@ -1,5 +1,5 @@
-// The speech suite on generated weights of a size that people run: first audio and speed of a node beside the engine
-// alone, and the node's default threads beside those that a catalog names.
+// The speech suite on generated weights of real size: first audio and speed of a node beside the engine
+// alone, and the node's default threads beside numbers that a catalog names.
 import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
 import { type KokoroSize, kokoroFiles } from "../sizes/kokoro/Kokoro.ts"
@@ -39,7 +39,7 @@ interface Heard {
   readonly audioMs: number
 }
 
-/** One request in the bench's own process: it reads bytes and notes two times. */
+/** One request in the bench's own process: it reads bytes and records two times. */
 const heard = ({ target }: Gateway, input: string, stream: boolean): Effect.Effect<Heard> =>
   Effect.promise(async () => {
     const beganMs = performance.now()
@@ -155,7 +155,7 @@ const defaults = (
 export const sizedSpeechSuite = (options: {
   readonly size: KokoroSize
   readonly quick: boolean
-  /** Of the engine alone and in the catalog; absent: all cores, and the node chooses. */
+  /** Threads of the engine alone and in the catalog; absent: all cores, and the node chooses. */
   readonly threads: number | undefined
   readonly profileDir: string | undefined
 }): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>

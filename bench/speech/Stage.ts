@@ -1,5 +1,4 @@
-// Everything the speech suite measures with, started once: a node, the players and the engine without a gateway, each
-// a process of its own. Called by the suite.
+// The processes of the speech suite, started once: a node, the players and the engine without a gateway.
 import { Effect, type Scope } from "effect"
 import { type Child, ChildFailed, startChild } from "../support/Child.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
@@ -25,7 +24,7 @@ export const startStage = (profileDir?: string): Effect.Effect<Stage, ChildFaile
       entry: new URL("./bareEngineMain.ts", import.meta.url),
     })
     const stage: Stage = { gateway, players, bare }
-    // Each a few times: the models have loaded, and the code on the way has been compiled.
+    // Several times: then the models are loaded and the code is compiled.
     yield* bare.ask("inTurn", { text: sentence, count: 10 })
     const short = { pieces: 1, samples: 2_400, pieceMs: 0 }
     for (let time = 0; time < 10; time++) {
@@ -37,7 +36,7 @@ export const startStage = (profileDir?: string): Effect.Effect<Stage, ChildFaile
     return stage
   })
 
-/** Streams that begin together; fails unless all of them were served to their end. */
+/** Streams that begin together. Fails unless all of them are served to their end. */
 export const hearAll = (
   { gateway, players }: Stage,
   format: StreamFormat,

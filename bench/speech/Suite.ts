@@ -1,4 +1,4 @@
-// The speech suite: which questions, in which order, for how long. Rows, no logic.
+// The speech suite: its sections, their order and their duration.
 import { Effect, type Scope } from "effect"
 import type { KokoroSize } from "../sizes/kokoro/Kokoro.ts"
 import type { ChildFailed } from "../support/Child.ts"
@@ -22,7 +22,7 @@ const fullPlan: Plan = {
   cost: { seconds: 60, rounds: 5, withinMs: 30_000 },
 }
 
-/** Under 40 seconds: shows that it works and roughly where things stand. */
+/** Under 40 seconds: a check that it works, with rough figures. */
 const quickPlan: Plan = {
   firstAudio: { requests: 6, rounds: 2, withinMs: 10_000 },
   underruns: { streams: [1, 8], characters: 600, seconds: 4, rounds: 1, withinMs: 1_000 },

@@ -1,5 +1,5 @@
-// What a listener makes of a streamed reply: when the first audio and the first sound were there, and whether a player
-// that starts at once would have run dry. Called by the player process with bytes and their arrival times. Pure.
+// The playback of a streamed reply: when the first audio and the first audible sound arrived, and whether a player that
+// starts at once would have run out of audio. Computed from bytes and their arrival times. Pure.
 import { createRequire } from "node:module"
 import type { StreamFormat } from "./Models.ts"
 
@@ -8,7 +8,7 @@ export interface Arrival {
   readonly bytes: Uint8Array
 }
 
-/** Samples at 24 kHz that had arrived at some moment. */
+/** Samples at 24 kHz that had arrived at a time. */
 interface Step {
   readonly atMs: number
   readonly samples: number
@@ -19,10 +19,10 @@ export interface Listening {
   /** The first sample above −40 dBFS. */
   readonly firstSoundMs: number
   readonly audioMs: number
-  /** Times the player ran dry, and how long it waited in all. */
+  /** How often the player ran out of audio, and how long it waited in total. */
   readonly underruns: number
   readonly starvedMs: number
-  /** How far ahead of the ear the stream was at its worst, milliseconds; negative where it ran dry. */
+  /** Least lead of the stream over playback, milliseconds; negative if it ran out of audio. */
   readonly leastAheadMs: number
 }
 
@@ -45,7 +45,7 @@ const isLoud = (pcm: Buffer): boolean => {
 
 const joined = (arrivals: ReadonlyArray<Arrival>): Buffer => Buffer.concat(arrivals.map(({ bytes }) => bytes))
 
-/** When the byte before `end` was there. */
+/** When the byte before `end` arrived. */
 const arrivalOf = (arrivals: ReadonlyArray<Arrival>, end: number): number => {
   let seen = 0
   for (const { atMs, bytes } of arrivals) {
@@ -75,7 +75,7 @@ const pcmTrack = (arrivals: ReadonlyArray<Arrival>): Track => {
   return { steps, firstSoundMs: arrivalOf(arrivals, loudAt) }
 }
 
-/** Page by page: end in the file, granule, packets. The writer never spreads a packet over two pages. */
+/** Page by page: end in the file, granule, packets. The writer never divides a packet between two pages. */
 function* oggPages(whole: Buffer) {
   for (let at = 0; at + 27 <= whole.length; ) {
     const segments = whole[at + 26] ?? 0
@@ -107,7 +107,7 @@ const opusTrack = (arrivals: ReadonlyArray<Arrival>): Track => {
     if (index++ < headerPages) continue
     const atMs = arrivalOf(arrivals, end)
     steps.push({ atMs, samples: granule / 2 })
-    // Decoding goes on only until the sound has been found.
+    // Decode only until the first sound is found.
     if (Number.isNaN(firstSoundMs) && packets.some((packet) => isLoud(decoder.decode(packet))))
       firstSoundMs = atMs
   }
@@ -115,7 +115,7 @@ const opusTrack = (arrivals: ReadonlyArray<Arrival>): Track => {
   return { steps, firstSoundMs }
 }
 
-/** A player without a buffer of its own: it starts with the first audio and waits whenever it has none. */
+/** A player without a buffer: it starts with the first audio and waits whenever it has none. */
 const play = (steps: ReadonlyArray<Step>) => {
   const first = steps.find(({ samples }) => samples > 0)
   let clockMs = first?.atMs ?? Number.NaN
@@ -125,13 +125,13 @@ const play = (steps: ReadonlyArray<Step>) => {
   let leastAheadMs = Number.POSITIVE_INFINITY
   for (const { atMs, samples } of steps) {
     if (samples <= have) continue
-    // The moment at which all that was there before this step has been heard.
+    // When all audio received before this step has been played.
     const dryAtMs = clockMs + have / samplesPerMs
     leastAheadMs = Math.min(leastAheadMs, dryAtMs - atMs)
     if (atMs > dryAtMs) {
       underruns++
       starvedMs += atMs - dryAtMs
-      // Everything after it is heard that much later.
+      // Everything after it is played that much later.
       clockMs += atMs - dryAtMs
     }
     have = samples

@@ -1,5 +1,5 @@
-// Whether listeners ever wait: players without a buffer of their own, on more and more streams at once, up to as many
-// as are admitted.
+// Whether playback runs out of audio: players without a buffer, on an increasing number of concurrent streams, up to the
+// number that is admitted.
 import { Effect } from "effect"
 import type { ChildFailed } from "../support/Child.ts"
 import { type Finding, finding, type Section } from "../support/Findings.ts"
@@ -11,7 +11,7 @@ import { hearAll, type Stage } from "./Stage.ts"
 export interface UnderrunPlan extends RoundsPlan {
   readonly streams: ReadonlyArray<number>
   readonly characters: number
-  /** Of the scripted streams at the limit. */
+  /** Duration of the scripted streams at the limit. */
   readonly seconds: number
 }
 
@@ -44,11 +44,11 @@ const findingsOf = (title: string, rounds: ReadonlyArray<ReadonlyArray<Heard>>):
   ]
 }
 
-/** As many as the admission lets in: 0.8 of the model's time. */
+/** As many as admission accepts: 0.8 of the model's time. */
 const limit = Math.floor(0.8 / scriptedFactor + 1e-9)
 
 const atLimit = (stage: Stage, seconds: number) => {
-  // Pieces of a second, computed one after the other in a tenth of it.
+  // Pieces of a second, each computed in a tenth of it, one after the other.
   const script = { pieces: seconds, samples: 24_000, pieceMs: 1_000 * scriptedFactor }
   const body = scripted(script, { stream: true, response_format: "pcm" })
   return hearAll(
@@ -58,7 +58,7 @@ const atLimit = (stage: Stage, seconds: number) => {
   )
 }
 
-/** Statuses of one stream more than are admitted. */
+/** Statuses of the replies when one stream more than admitted is requested. */
 const beyondLimit = ({ gateway, players }: Stage) =>
   Effect.gen(function* () {
     const script = { pieces: 3, samples: 24_000, pieceMs: 1_000 * scriptedFactor }

@@ -1,5 +1,5 @@
-// The speech engine without a gateway, in a process of its own: when its first piece is there, and what all of them
-// cost. The floor under every first audio of the suite.
+// The speech engine without a gateway, in a process of its own: the time of its first piece, and the cost of all
+// pieces. The floor of every first audio of the suite.
 import { Effect, Scope } from "effect"
 import { kokoroOnnx } from "#engines/kokoro/KokoroOnnx.ts"
 import type { Outlet, SpeechEngine } from "#engines/protocol/Engine.ts"
@@ -56,7 +56,7 @@ const once = async (text: string): Promise<BareReading> => {
 }
 
 const commands = {
-  /** Other weights than the demonstration's. */
+  /** Loads other weights than the demonstration's. */
   open: async (weights: Weights): Promise<void> => {
     loading = load(weights)
     await loading

@@ -1,5 +1,5 @@
-// The listeners of the speech suite, in a process of their own: each opens a connection, asks for speech and notes when
-// its bytes come. What they made of it is worked out after the clock has stopped.
+// The players of the speech suite, in a process of their own: each opens a connection, requests speech and records when
+// its bytes arrive. The timeline is computed after the measurement.
 import { setTimeout } from "node:timers/promises"
 import { serveCommands } from "../support/CommandChannel.ts"
 import { Connection, postBytes, type Target } from "../support/Connection.ts"
@@ -38,7 +38,7 @@ const hear = async ({ body, format, target }: Ask): Promise<Heard> => {
   return { ...heard, ...listen(format, sentMs, silent ? [] : arrivals) }
 }
 
-/** The first audio alone: a listener who leaves with it. Milliseconds, NaN where there was none. */
+/** Requests speech and disconnects at the first audio. Milliseconds until then, NaN if there was none. */
 const hearBeginning = async ({ body, target }: Ask): Promise<number> => {
   let heard: (atMs: number) => void = () => {}
   const firstMs = new Promise<number>((resolve) => {
@@ -55,21 +55,21 @@ const hearBeginning = async ({ body, target }: Ask): Promise<number> => {
   return atMs - sentMs
 }
 
-/** Longer than the native call that nobody can stop, so that the next listener finds an idle engine. */
+/** Milliseconds. Longer than the native call, which cannot be stopped, so that the next player finds an idle engine. */
 const restMs = 150
 
 const commands = {
-  /** All at once; the answers in the order of the questions. */
+  /** All requests at once; results in the order of the requests. */
   hear: (asks: ReadonlyArray<Ask>): Promise<ReadonlyArray<Heard>> => Promise.all(asks.map(hear)),
 
-  /** The same question again and again, one after the other. */
+  /** The same request repeatedly, one after the other. */
   hearInTurn: async ({ ask, count }: { readonly ask: Ask; readonly count: number }) => {
     const heard: Array<Heard> = []
     for (let at = 0; at < count; at++) heard.push(await hear(ask))
     return heard
   },
 
-  /** The first audio of each of several requests, interleaved; milliseconds, a row for each round of them. */
+  /** The first audio of each of several requests, interleaved: milliseconds, one row for each round. */
   beginnings: async ({ asks, count }: { readonly asks: ReadonlyArray<Ask>; readonly count: number }) => {
     const rows: Array<ReadonlyArray<number>> = []
     for (let at = 0; at < count; at++) {

@@ -1,4 +1,4 @@
-// The model of the transcription suite, as a catalog entry, and what is played to it.
+// The model of the transcription suite as a catalog entry, and the audio of its requests.
 import { readdirSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 
@@ -15,16 +15,16 @@ export const demoFiles = {
   tokenizerConfig: path("tokenizer_config.json"),
 }
 
-/** As the built-in catalog has it. */
+/** As in the built-in catalog. */
 export const demoOptions = { slots: 4, variableLength: true, pieceSeconds: 8 }
 
 /** The weights that a suite measures on. */
 export interface Recogniser {
   readonly files: Readonly<Record<keyof typeof demoFiles, string>>
   readonly options: Readonly<Record<string, unknown>>
-  /** Of the floor. */
+  /** Threads of the floor. */
   readonly threads: number
-  /** What the catalog says for the node; undefined for the node's own choice. */
+  /** The number in the node's catalog; undefined for the node's own choice. */
   readonly catalogThreads: number | undefined
 }
 
@@ -72,7 +72,7 @@ export const clipSamples = (name: string): Float32Array => {
   return Float32Array.from({ length: bytes.length / 2 }, (_, i) => bytes.readInt16LE(2 * i) / 32_768)
 }
 
-/** All of them one after the other, again and again. */
+/** All clips one after the other, repeated. */
 export const spokenSamples = (seconds: number): Int16Array => {
   const joined = Buffer.concat(clipNames().map(clipBytes))
   const once = new Int16Array(joined.buffer.slice(joined.byteOffset, joined.byteOffset + joined.byteLength))

@@ -1,4 +1,4 @@
-// How much of the weights' speed arrives: a file through the node, beside the recogniser's native calls alone.
+// The weights' speed through the node: a file, beside the engine's native calls alone.
 import { Effect } from "effect"
 import type { ChildFailed } from "../support/Child.ts"
 import { finding, type Section } from "../support/Findings.ts"

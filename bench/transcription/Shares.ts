@@ -1,4 +1,4 @@
-// Whether clients that come together are served alike.
+// Whether concurrent clients get equal shares of the model.
 import { Effect } from "effect"
 import type { ChildFailed } from "../support/Child.ts"
 import { finding, type Section } from "../support/Findings.ts"

@@ -1,5 +1,5 @@
-// The transcription suite on generated weights of a size that people run: a file and one window through the node beside
-// the recogniser's native calls alone, and the node's default threads beside those that a catalog names.
+// The transcription suite on generated weights of real size: a file and one window through the node beside
+// the engine's native calls alone, and the node's default threads beside numbers that a catalog names.
 import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
 import { type WhisperSize, whisperFiles } from "../sizes/whisper/Whisper.ts"
@@ -17,14 +17,14 @@ interface Plan {
   readonly defaults: RoundsPlan
 }
 
-/** Two to five minutes on two cores, of which the largest weights take most to load. */
+/** Two to five minutes on two cores; the largest weights need most of it to load. */
 const full: Plan = {
   file: { rounds: 7, withinMs: 60_000 },
   window: { rounds: 9, withinMs: 40_000 },
   defaults: { rounds: 7, withinMs: 45_000 },
 }
 
-/** One round of each: that it works, and roughly where things stand. */
+/** One round of each: a check that it works, with rough figures. */
 const quick: Plan = {
   file: { rounds: 1, withinMs: 0 },
   window: { rounds: 2, withinMs: 4_000 },
@@ -32,7 +32,7 @@ const quick: Plan = {
 }
 
 const fileSeconds = 60
-/** As much as the encoder takes at once. */
+/** Seconds that the encoder takes at once. */
 const windowSeconds = 30
 
 /** Milliseconds from the request to the answer. */
@@ -45,7 +45,7 @@ interface Comparison {
   readonly title: string
   readonly seconds: number
   readonly name: string
-  /** From the milliseconds of the native calls and of the node. */
+  /** Computes the ratio from the milliseconds of the native calls and of the node. */
   readonly ratio: (calls: ReadonlyArray<number>, node: ReadonlyArray<number>) => ReadonlyArray<number>
   readonly goal: Goal
 }
@@ -81,7 +81,7 @@ const compared = (
     }
   })
 
-/** Thread counts that a catalog may well name. */
+/** Thread counts that a catalog could name. */
 const countsTo = (most: number): ReadonlyArray<number> =>
   Array.from({ length: most }, (_, at) => at + 1).filter(
     (count) => count <= 2 || count === most || Number.isInteger(Math.log2(count)),
@@ -140,7 +140,7 @@ export const generated = <A>(make: () => Promise<A>): Effect.Effect<A, ChildFail
 export const sizedTranscriptionSuite = (options: {
   readonly size: WhisperSize
   readonly quick: boolean
-  /** Of the floor and in the catalog; absent: all cores, and the node chooses. */
+  /** Threads of the floor and in the catalog; absent: all cores, and the node chooses. */
   readonly threads: number | undefined
   readonly profileDir: string | undefined
 }): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>

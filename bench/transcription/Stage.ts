@@ -1,5 +1,4 @@
-// Everything the transcription suite measures with, started once: a node, the clients and the bare loop, each a process
-// of its own. Called by the suite.
+// The processes of the transcription suite, started once: a node, the clients and the bare loop.
 import { Effect, type Scope } from "effect"
 import { type Child, type ChildFailed, startChild } from "../support/Child.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
@@ -16,7 +15,7 @@ export interface Stage {
 export interface StageOptions {
   readonly recogniser: Recogniser
   readonly profileDir: string | undefined
-  /** Files of 4 s that are heard and not counted. */
+  /** Files of 4 s that are transcribed and not counted. */
   readonly warmUps: number
 }
 
@@ -39,7 +38,7 @@ export const startStage = ({
       entry: new URL("./bareLoopMain.ts", import.meta.url),
     })
     yield* bare.ask("open", recogniser)
-    // The model has loaded, a decoder waits, and the code on the way has been compiled.
+    // Then the model is loaded, a decoder is ready, and the code is compiled.
     yield* speakers.ask("hear", { target: gateway.target, seconds: 4, count: warmUps })
     return { gateway, speakers, bare }
   })

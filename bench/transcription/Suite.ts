@@ -1,4 +1,4 @@
-// The transcription suite: which questions, in which order, for how long. Rows, no logic.
+// The transcription suite: its sections, their order and their duration.
 import { Effect, type Scope } from "effect"
 import type { WhisperSize } from "../sizes/whisper/Whisper.ts"
 import type { ChildFailed } from "../support/Child.ts"
@@ -22,7 +22,7 @@ const fullPlan: Plan = {
   uploads: { rounds: 7, withinMs: 40_000 },
 }
 
-/** Under 40 seconds: shows that it works and roughly where things stand. */
+/** Under 40 seconds: a check that it works, with rough figures. */
 const quickPlan: Plan = {
   realTime: { seconds: 20, rounds: 3, withinMs: 12_000 },
   shares: { clients: 4, seconds: 4, forMs: 3_000, rounds: 1, withinMs: 1_000 },

@@ -1,4 +1,4 @@
-// What an upload of 100 MB costs in memory, and how soon one that is too large is told so.
+// Memory of an upload of 100 MB, and how soon a larger one is refused.
 import { readFile, writeFile } from "node:fs/promises"
 import { Effect } from "effect"
 import { ChildFailed } from "../support/Child.ts"
@@ -9,16 +9,16 @@ import type { Answer, UploadAsk } from "./speakerMain.ts"
 
 export type UploadsPlan = RoundsPlan
 
-/** The specification's limit. */
+/** The largest upload (protocol 9.1). */
 const limitBytes = 100 * 1024 * 1024
-/** What a multipart parser keeps back, because a boundary could begin in it. */
+/** Bytes that a multipart parser holds back, because a boundary could begin in them. */
 const lookAheadBytes = 64
 
 const mib = 1024 * 1024
 /** 1 Gbit/s. */
 const networkBytesPerSecond = 125_000_000
 
-/** Resident memory now and its peak since `forget`, bytes; NaN where the system does not tell. */
+/** Resident memory now and its peak since `forget`, bytes; NaN if the system does not provide it. */
 const resident = async (pid: number): Promise<{ readonly now: number; readonly peak: number }> => {
   const text = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "")
   const of = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(text)?.[1]) * 1024
@@ -40,7 +40,7 @@ export const uploads = (stage: Stage, plan: UploadsPlan): Effect.Effect<Section,
         yield* Effect.promise(() => forget(child.pid))
         const before = yield* Effect.promise(() => resident(child.pid))
         const beganMs = performance.now()
-        // Zeros are no audio, which is found out when all of them are there.
+        // Zeros are no audio, which is detected once all of them have arrived.
         yield* Effect.flatMap(stage.speakers.ask("upload", { target, ...asked }), (answer) =>
           expectStatus(answer, 400),
         )

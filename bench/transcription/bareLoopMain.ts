@@ -1,7 +1,7 @@
-// The floors of the transcription suite, in a process of its own: the recogniser's native calls and nothing else, and
-// the engine without a gateway. The calls are those of a loop over the windows, a decoder call a token: the engine is
-// listened to while it hears the same audio so, and its feeds are then run again on sessions with ONNX Runtime's own
-// settings, without features, rules or texts. What the engine saves by hearing windows together is its own.
+// The floors of the transcription suite, in a process of its own: the engine's native calls alone, and the engine
+// without a gateway. The calls are those of a loop over the windows with one decoder call for each token: they are
+// recorded while the engine transcribes the audio that way, and their inputs are replayed on sessions with ONNX Runtime's
+// default settings, without features, rules or texts. Transcribing windows together is a gain of the engine.
 import { Effect, Scope } from "effect"
 import { InferenceSession, Tensor } from "onnxruntime-node"
 import type { Outlet, TranscriptionEngine } from "#engines/protocol/Engine.ts"
@@ -50,7 +50,7 @@ const silent: Outlet<"transcription"> = {
   resumed: Effect.void,
 }
 
-/** A whole file through the engine: one window after the other, or several together as the node does it. */
+/** A whole file through the engine: one window after the other, or several together as the node does. */
 const hear = async (engine: TranscriptionEngine, samples: Float32Array, together: boolean): Promise<void> => {
   const { togetherSeconds = 0, windowSeconds } = engine.facts
   const windowSamples = (together ? Math.max(togetherSeconds, windowSeconds) : windowSeconds) * 16_000
@@ -82,10 +82,10 @@ const hear = async (engine: TranscriptionEngine, samples: Float32Array, together
 const samplesOf = (seconds: number): Float32Array =>
   Float32Array.from(spokenSamples(seconds), (sample) => sample / 32_768)
 
-/** Listens to the engine's native calls. */
+/** Records the engine's native calls. */
 const callsOf = async (engine: TranscriptionEngine, samples: Float32Array): Promise<ReadonlyArray<Call>> => {
   const calls: Array<Call> = []
-  // Every session's `run` is its class's, which the package does not give out.
+  // `run` is a method of the session's class, which the package does not export.
   const sessions = Object.getPrototypeOf((await loading).encoder) as { run: InferenceSession["run"] }
   const original = sessions.run
   const recorder = function (this: InferenceSession, feeds: Feeds, fetches: ReadonlyArray<string>) {
@@ -138,7 +138,7 @@ const replay = async (calls: ReadonlyArray<Call>): Promise<void> => {
       if (!name.startsWith("present.")) continue
       const pastName = name.replace("present.", "past_key_values.")
       past[pastName] = value
-      // As the engine does: left to the garbage collector they cost an eighth of the time, and a floor is to be low.
+      // As the engine does: the garbage collector would take an eighth of the time, and a floor has to be low.
       if (!first) ((before[pastName]!.data as Float32Array).buffer as ArrayBuffer).transfer(0)
     }
   }
@@ -157,7 +157,7 @@ const commands = {
     loading = load(recogniser)
     await loading
   },
-  /** How many native calls the audio takes. */
+  /** Returns the number of native calls for the audio. */
   prepare: async (seconds: number): Promise<number> => {
     const { engine } = await loading
     const samples = samplesOf(seconds)

@@ -1,10 +1,10 @@
-// The recogniser beside @huggingface/transformers on the same files: features of its extractor, greedy tokens of its
-// decoder. That package is no dependency of this project; install it anywhere else and name its folder:
+// The transcription engine beside @huggingface/transformers on the same files: features of its extractor, greedy tokens of
+// its decoder. That package is no dependency of this project; install it elsewhere and name its folder:
 //
 //   cd "$(mktemp -d)" && npm i --ignore-scripts @huggingface/transformers
 //   node bench/transcription/compareTransformers.ts node_modules/@huggingface/transformers
 //
-// Nothing is fetched: it is told to read models/whisper-demo-en only. Ends with 1 where the two differ.
+// It reads models/whisper-demo-en only and downloads nothing. Exits with 1 if the two differ.
 import { readFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
@@ -14,9 +14,9 @@ import { make as makeLogMel } from "#engines/whisper/features/LogMel.ts"
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
 import { clipNames, clipSamples, demoFiles } from "./Models.ts"
 
-/** How far two features may lie apart. */
+/** Largest difference of two features. */
 const featureTolerance = 1e-4
-/** More bytes than anybody says in a clip. */
+/** More bytes than a clip's text has. */
 const mostTokens = 400
 
 interface Tensor {
@@ -27,7 +27,7 @@ type Extract = (samples: Float32Array) => Promise<{ readonly input_features: Ten
 interface Model {
   readonly generate: (options: object) => Promise<Tensor>
 }
-/** What is used of the package. */
+/** The part of the package that is called. */
 interface Transformers {
   readonly env: { allowRemoteModels: boolean; localModelPath: string; readonly version: string }
   readonly WhisperFeatureExtractor: new (config: unknown) => Extract
@@ -59,7 +59,7 @@ const scope = Scope.makeUnsafe()
 const scoped = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Promise<A> =>
   Effect.runPromise(Scope.provide(effect, scope))
 const mel = await scoped(makeLogMel({ melBins: 80, fftSize: 400, hopSamples: 160, rateHz: 16_000 }))
-// Whole windows of 30 s, as the published weights are run: both sides then see the same features.
+// Whole windows of 30 s, as for the published weights, so that both have the same features.
 const ours = await scoped(
   whisperHfOnnx.acquire({
     modelId: "compare",
@@ -90,7 +90,7 @@ const hear = (samples: Float32Array, timestamps: boolean): Promise<TranscribeEnd
   )
 
 const [startOfTranscript, endOfText] = [257, 256]
-/** Their tokens behind the prompt, without the end. */
+/** The package's tokens after the prompt, without the end token. */
 const greedy = async (features: Tensor, timestamps: boolean): Promise<ReadonlyArray<number>> => {
   const output = await theirs.generate({
     inputs: features,
@@ -100,7 +100,7 @@ const greedy = async (features: Tensor, timestamps: boolean): Promise<ReadonlyAr
     max_new_tokens: mostTokens,
   })
   const all = Array.from(output.data as BigInt64Array, Number)
-  // Start, language and task, and without times a fourth token that says so.
+  // Start, language and task; without timestamps also the token for that.
   const promptLength = timestamps ? 3 : 4
   if (all[0] !== startOfTranscript) throw new Error("the output does not begin with its prompt")
   return all.slice(promptLength).filter((token) => token !== endOfText)

@@ -1,4 +1,4 @@
-// The clients of the transcription suite, in a process of their own: they send files and note when the answers come.
+// The clients of the transcription suite, in a process of their own: they send files and record when the answers arrive.
 import { request } from "node:http"
 import { connect } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -53,7 +53,7 @@ const fileOf = (seconds: number): Buffer => {
   return file
 }
 
-/** The head of an upload over a bare socket, so that every byte's time is known. */
+/** The head of an upload over a bare socket, so that the time of every byte is known. */
 const headOf = ({ key }: Target, bodyBytes: number): string =>
   `POST ${target} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${key}\r\n` +
   `content-type: multipart/form-data; boundary=${boundary}\r\ncontent-length: ${bodyBytes}\r\n\r\n`
@@ -61,15 +61,15 @@ const headOf = ({ key }: Target, bodyBytes: number): string =>
 export interface UploadAsk {
   readonly target: Target
   readonly fileBytes: number
-  /** Bytes of the file after which the client stops and waits for the answer; all of them where absent. */
+  /** Bytes of the file after which the client stops and waits for the answer; default: all. */
   readonly stopAfter?: number
-  /** How fast it is sent; as fast as it goes where absent. */
+  /** Rate of the upload; default: unlimited. */
   readonly bytesPerSecond?: number
 }
 
 const piece = Buffer.alloc(256 * 1024)
 
-/** Zeros as a file: the answer's status, and how long it took after the last byte that was sent. */
+/** Uploads zeros as a file. Returns the answer's status and its time after the last byte sent. */
 const upload = (asked: UploadAsk): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const socket = connect({ host: "127.0.0.1", port: asked.target.port, noDelay: true })
@@ -108,7 +108,7 @@ const commands = {
     return answers
   },
 
-  /** Sends the same file so many times at once; milliseconds until the last answer, NaN where one was no transcript. */
+  /** Sends the same file `count` times at once. Milliseconds until the last answer, NaN if an answer was no transcript. */
   together: async (asked: { readonly target: Target; readonly seconds: number; readonly count: number }) => {
     const beganMs = performance.now()
     const answers = await Promise.all(
@@ -117,7 +117,7 @@ const commands = {
     return answers.every(({ status }) => status === 200) ? performance.now() - beganMs : Number.NaN
   },
 
-  /** Seconds of audio that each of some clients got heard, all at it for that long. */
+  /** Seconds of audio transcribed for each of several clients, all active for that long. */
   share: async (asked: {
     readonly target: Target
     readonly seconds: number

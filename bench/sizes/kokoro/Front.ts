@@ -1,4 +1,4 @@
-// The half of Kokoro that reads: PL-BERT, text encoder, durations, pitch and loudness. Called by the generator.
+// The text half of Kokoro: PL-BERT, text encoder, durations, pitch and loudness.
 import type { Graph } from "../onnx/Graph.ts"
 import {
   adaptive,
@@ -68,7 +68,7 @@ export const readSymbols = (graph: Graph, ids: string): string => {
   return linear(graph, x, "bert_encoder", width, WIDTH)
 }
 
-/** [1, 512, n]: what the symbols sound like. */
+/** [1, 512, n]: acoustic features of the symbols. */
 export const textEncoder = (graph: Graph, ids: string): string => {
   const rows = graph.op("Gather", [random(graph, "text_encoder.embedding", [SYMBOLS, WIDTH], 1), ids])
   let x = swapped(graph, rows)

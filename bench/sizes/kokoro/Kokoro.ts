@@ -1,5 +1,4 @@
-// Weights of Kokoro's shape, 82 million parameters: the folder of a published export, made once and kept. Called by the
-// `sizes` command and by the speech suite.
+// Weights of Kokoro's shape, 82 million parameters: the folder of a published export, generated once and cached.
 //
 // Every layer of the published model is there at its size, with random weights; what comes out is a noise as long as
 // the speech would be. Simplified: the harmonic source draws no random phases and no noise, and the voices are random.
@@ -17,7 +16,7 @@ import { vocoder } from "./Vocoder.ts"
 export const kokoroSizes = ["82m"] as const
 export type KokoroSize = (typeof kokoroSizes)[number]
 
-/** Goes up with every change that makes other bytes of the same shape. */
+/** Increased with every change that makes other bytes of the same shape. */
 const recipeVersion = 1
 
 /** Pitch: what the random curve of about 1 is in Hz, and its middle. */
@@ -49,7 +48,7 @@ const STYLE_ROWS = 510
 const demo = (file: string): string =>
   fileURLToPath(new URL(`../../../models/kokoro-demo/${file}`, import.meta.url))
 
-/** The folder of the weights, which are generated first where they are missing. */
+/** The folder of the weights, which are generated first if they are missing. */
 export const kokoroWeights = (size: KokoroSize): Promise<string> =>
   cachedFolder({
     name: `kokoro-${size}`,

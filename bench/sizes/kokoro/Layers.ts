@@ -1,5 +1,5 @@
-// The layers that Kokoro's graph is made of: convolutions, adaptive normalisation, recurrent layers. Called by the
-// generator; all weights are random, scaled so that signals keep their size.
+// The layers of Kokoro's graph: convolutions, adaptive normalisation, recurrent layers. All weights are random, scaled so
+// that signals keep their size.
 import type { Graph } from "../onnx/Graph.ts"
 import { normal } from "../onnx/Matrices.ts"
 

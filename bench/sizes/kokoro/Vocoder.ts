@@ -1,4 +1,4 @@
-// The half of Kokoro that sounds: decoder, harmonic source and iSTFT generator. Called by the generator of the weights.
+// The synthesis half of Kokoro: decoder, harmonic source and iSTFT generator.
 import type { Graph } from "../onnx/Graph.ts"
 import { residual } from "./Front.ts"
 import { adaptive, conv, filled, leaky, linear, swapped, upsample } from "./Layers.ts"

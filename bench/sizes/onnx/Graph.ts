@@ -1,5 +1,5 @@
-// Builds an ONNX graph node by node. Weights are named here and made when the file is written, one at a time: a graph
-// may hold more than fits the memory. Called by the generators; knows no model.
+// Builds an ONNX graph node by node. Weights are declared here and computed when the file is written, one at a time, because
+// a graph may be larger than the memory. Knows no model.
 import {
   type Attribute,
   type Bytes,

@@ -1,6 +1,5 @@
 // Weight matrices of random values and products with them, in the precision of a file: float32, or eight bits as
-// ONNX Runtime's dynamic quantiser writes them (DynamicQuantizeLinear and MatMulInteger, one scale a matrix). Called
-// by the generators.
+// ONNX Runtime's dynamic quantiser writes them (DynamicQuantizeLinear and MatMulInteger, one scale for each matrix).
 import { seededRandom } from "#engines/shared/listening/Sampling.ts"
 import type { Graph } from "./Graph.ts"
 import { rawData } from "./Messages.ts"

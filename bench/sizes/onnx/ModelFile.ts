@@ -1,5 +1,5 @@
-// Writes a graph as a model file, weight by weight. What does not fit a protobuf message (2 GB) goes into a second file
-// beside it, as published exports have it. Called by the generators.
+// Writes a graph as a model file, weight by weight. What exceeds a protobuf message (2 GB) goes into a second file
+// beside it, as in published exports.
 import { open } from "node:fs/promises"
 import { basename } from "node:path"
 import type { Graph, Initializer } from "./Graph.ts"

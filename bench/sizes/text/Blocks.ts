@@ -1,5 +1,5 @@
-// The values of a tensor as ggml stores them, as a stream of chunks: random values of a given deviation, in 8 or 4 bits.
-// Called by the GGUF writer. Pure.
+// The values of a tensor in ggml's storage formats, as a stream of chunks: random values of a given deviation, in 8 or 4
+// bits. Pure.
 import type { RandomWords } from "../RandomWords.ts"
 import { type Quantisation, type Tensor, valuesOf } from "./Shapes.ts"
 

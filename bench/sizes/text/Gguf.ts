@@ -1,5 +1,5 @@
-// Writes a GGUF file (version 3, little-endian) piece by piece: metadata, tensor table, tensors. Knows the file format
-// alone. Called by TextWeights.
+// Writes a GGUF file (version 3, little-endian) piece by piece: metadata, tensor table, tensors. Knows only the file
+// format.
 import { open } from "node:fs/promises"
 import type { RandomWords } from "../RandomWords.ts"
 import { blockTypes, tensorBytes, tensorSizeBytes } from "./Blocks.ts"
@@ -123,11 +123,11 @@ const headerOf = (metadata: GgufMetadata, tensors: ReadonlyArray<Tensor>): Buffe
 export interface GgufFile {
   readonly metadata: GgufMetadata
   readonly tensors: ReadonlyArray<Tensor>
-  /** Where the values come from. */
+  /** Source of the random values. */
   readonly random: RandomWords
 }
 
-/** Fails where `path` exists. Holds one chunk of a tensor in memory at a time. */
+/** Fails if `path` exists. Holds one chunk of a tensor in memory at a time. */
 export const writeGguf = async (path: string, { metadata, random, tensors }: GgufFile): Promise<void> => {
   const file = await open(path, "wx")
   try {

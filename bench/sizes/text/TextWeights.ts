@@ -1,6 +1,5 @@
-// Generated weights of text models: GGUF files of the shapes and sizes that people run, with random values. They say
-// nothing that makes sense, and cost what a trained model of the shape costs. Called by the text suite and by
-// `npm run bench -- sizes text`.
+// Generated weights of text models: GGUF files of published shapes and sizes with random values. Their text is nonsense;
+// their cost is that of a trained model of the shape.
 import { cachedFile } from "../Cache.ts"
 import { RandomWords } from "../RandomWords.ts"
 import { type GgufMetadata, writeGguf } from "./Gguf.ts"
@@ -33,7 +32,7 @@ export const textSizes: readonly [TextSize, ...ReadonlyArray<TextSize>] = [
   "1.5b-q4",
 ]
 
-/** Goes up with every change that makes other bytes of the same shape. */
+/** Increased with every change that makes other bytes of the same shape. */
 const recipeVersion = 2
 
 const seed = 17
@@ -106,7 +105,7 @@ export const writeTextModel = (
     random: new RandomWords(seed),
   })
 
-/** The path of the weights, which are generated first where they are missing. */
+/** The path of the weights, which are generated first if they are missing. */
 export const textWeights = (size: TextSize): Promise<string> => {
   const { quantisation, scale } = parts[size]
   const shape = textShapes[scale]

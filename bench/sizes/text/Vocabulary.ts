@@ -1,5 +1,5 @@
-// The vocabulary of the generated text models: byte-level BPE in the layout of Qwen's, 151,936 tokens. Called by
-// TextWeights. Reads the list of English words that the repository has for training.
+// The vocabulary of the generated text models: byte-level BPE in the layout of Qwen's, 151,936 tokens. Built from the
+// repository's list of English words.
 import { readFileSync } from "node:fs"
 import { RandomWords } from "../RandomWords.ts"
 import { learnedMerges, type Merge, madeUpMerges } from "./Merges.ts"
@@ -8,7 +8,7 @@ export interface TextVocabulary {
   readonly tokens: ReadonlyArray<string>
   /** Kind of each token, as GGUF numbers them. */
   readonly kinds: ReadonlyArray<number>
-  /** Two tokens and a space between them, the most urgent first. */
+  /** Two tokens with a space between them, in order of priority. */
   readonly merges: ReadonlyArray<string>
   /** Ids that a reply must not contain: control tokens, unused ones, and bytes that are no text by themselves. */
   readonly neverDrawn: ReadonlySet<number>

@@ -1,5 +1,5 @@
-// The parts that Whisper's encoder and decoder share: layer norm, projections with bias, attention, GELU. Called by both
-// generators; names follow the published weights.
+// The parts that Whisper's encoder and decoder share: layer norm, projections with bias, attention, GELU. Names follow
+// the published weights.
 import type { Graph } from "../onnx/Graph.ts"
 import { type Matrix, normal, type Precision, times } from "../onnx/Matrices.ts"
 import { headWidth } from "./Shapes.ts"

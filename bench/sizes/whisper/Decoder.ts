@@ -1,5 +1,5 @@
 // The merged decoder graph of a Whisper shape: one `If` on `use_cache_branch`, both branches over the same weights,
-// input and output embeddings tied. Called by the generator; ScriptWeights.ts says what is in the weights.
+// input and output embeddings tied. ScriptWeights.ts defines the contents of the weights.
 import { Graph } from "../onnx/Graph.ts"
 import { type Matrix, type Precision, rowsOf, timesTransposed } from "../onnx/Matrices.ts"
 import { attend, type Blocks, gelu, inHeads, layerNorm, project, randomRows } from "./Blocks.ts"
@@ -121,7 +121,7 @@ const embedded = (parts: Parts, before: string, length: string): string => {
   return graph.op("Add", [rowsOf(graph, "input_ids", embedding, precision), here])
 }
 
-/** One of the two ways through the decoder: from nothing, or one token behind the past. */
+/** One of the two branches of the decoder: from an empty cache, or one token after the cached ones. */
 const branch = (outer: Parts, cached: boolean): Graph => {
   const graph = outer.graph.branch(cached ? "cached" : "first")
   const parts: Parts = { ...outer, graph }

@@ -1,5 +1,5 @@
-// What a generated Whisper says, and how its weights say it. Random weights alone repeat a token until the context is
-// full; these end after plausible lengths. How it is arranged:
+// The text that a generated Whisper produces, and how its weights produce it. Random weights alone repeat a token until the
+// context is full; these end after plausible lengths. How it works:
 //
 // - The text is a script: five made-up words and a pair of timestamps every two seconds, the same in every window. A
 //   window of 30 s of speech gives 105 tokens, one of 4 s 14.

@@ -1,5 +1,4 @@
-// Weights of a Whisper's shape: the folder of a published export, made once and kept. Called by the `sizes` command and
-// by the suites.
+// Weights of a Whisper's shape: the folder of a published export, generated once and cached.
 import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { cachedFolder } from "../Cache.ts"
@@ -11,7 +10,7 @@ import { whisperShapes } from "./Shapes.ts"
 import { sideFiles } from "./SideFiles.ts"
 import { vocabularyOf } from "./Vocabulary.ts"
 
-/** Goes up with every change that makes other bytes of the same shape. */
+/** Increased with every change that makes other bytes of the same shape. */
 const recipeVersion = 2
 
 interface Parts {
@@ -49,7 +48,7 @@ const forms = {
   int8: { suffix: "_quantized", encoder: "uint8", decoder: "int8" },
 } as const
 
-/** The folder of the weights, which are generated first where they are missing: minutes for the largest. */
+/** The folder of the weights, which are generated first if they are missing: minutes for the largest. */
 export const whisperWeights = (size: WhisperSize): Promise<string> => {
   const { precision, shape: name } = parts[size]
   const shape = whisperShapes[name]
