@@ -193,7 +193,7 @@ const bench = Command.make("bench").pipe(
     hostile,
     sizedCommand(
       "live",
-      "Live transcription: exactness, cost of a session, lag, room, memory",
+      "Live transcription: exactness, cost of a session, lag, capacity, memory",
       liveSizes,
       liveSuite,
     ),

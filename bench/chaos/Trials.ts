@@ -167,7 +167,7 @@ export const trials = (stage: Stage, plan: TrialsPlan): Effect.Effect<ReadonlyAr
       {
         title: `Engine processes come to harm: ${all.length} times`,
         method:
-          "every kind by turns, under a long request of its own and short ones of all kinds; a cold load is an " +
+          "every kind alternately, under a long request of its own and short ones of all kinds; a cold load is an " +
           "operator's load and one answer, in the same trial; out of memory is a limit on the address space at what " +
           "the process has, so its death comes when it asks for more",
         findings: ownFindings(all),

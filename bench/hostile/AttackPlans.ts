@@ -1,5 +1,5 @@
 // The attacks of docs/security.md as plans: what a connection sends, how many connections and how often. Each is bounded in
-// rate and comes from one client. Called by the attacker. Pure.
+// rate and comes from one client. Pure.
 import { boastingTables } from "../../test/support/audio/HostileMp4.ts"
 import { speech, wavOf } from "../live/Speech.ts"
 import type { Target } from "../support/Connection.ts"
@@ -15,7 +15,7 @@ export interface AttackPlan {
   readonly first: Buffer
   /** What each sends again and again, once its first bytes were answered where `afterAnswer`. */
   readonly repeated?: { readonly bytes: Buffer; readonly perSecond: number; readonly afterAnswer: boolean }
-  /** Closes at the first bytes of an answer, and makes room for the next. */
+  /** Closes at the first bytes of an answer, and the next one is opened. */
   readonly closesOnAnswer: boolean
 }
 

@@ -1,5 +1,5 @@
-// The table of attacks: each against a node whose other client chats on, by turns with quiet. What the other client notices, and
-// what the node's memory grows by.
+// The table of attacks: each against a node that serves another client, alternately with quiet. Measures the effect on that
+// client and the growth of the node's memory.
 import { Effect, type Scope } from "effect"
 import { type ChildFailed, startChild } from "../support/Child.ts"
 import { type Finding, finding, type Section } from "../support/Findings.ts"

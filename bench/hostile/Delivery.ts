@@ -1,4 +1,4 @@
-// Sends one input to a node over a TCP connection and says what became of it. Called by the fuzzer.
+// Sends one input to a node over a TCP connection and says what became of it.
 import { connect, type Socket } from "node:net"
 import { ReplyScanner } from "../support/ReplyScanner.ts"
 import type { Input } from "./Inputs.ts"

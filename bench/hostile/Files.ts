@@ -1,4 +1,4 @@
-// Small valid audio files of the containers that the fuzzer mutates, the same in every run. Called by Inputs. Pure.
+// Small valid audio files of the containers that the fuzzer mutates, the same in every run. Pure.
 import { chirp, wavBytes } from "../../test/support/audio/AudioFiles.ts"
 import { constantFlac, silentOpus, tinyFramesMp3 } from "../../test/support/audio/HostileFiles.ts"
 import { boastingFragments, boastingTables, longSilence } from "../../test/support/audio/HostileMp4.ts"

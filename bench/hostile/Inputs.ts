@@ -1,5 +1,5 @@
 // The input of an index: which kind it is, its bytes and how they are cut. The same seed and index give the same input.
-// Called by the fuzzer. Pure.
+// Pure.
 
 import { Random } from "../support/Random.ts"
 import { audioFiles } from "./Files.ts"

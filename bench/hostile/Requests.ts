@@ -1,4 +1,4 @@
-// Valid requests of every endpoint of the edge, as bytes and in parts: what the fuzzer mutates. Called by Inputs. Pure.
+// Valid requests of every endpoint of the edge, as bytes and in parts: what the fuzzer mutates. Pure.
 import { keyPlaceholder } from "./Placeholder.ts"
 
 type Some<A> = readonly [A, ...ReadonlyArray<A>]

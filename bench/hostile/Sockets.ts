@@ -1,5 +1,4 @@
-// Valid WebSocket handshakes and conversations of the three socket endpoints, as bytes: what the fuzzer mutates. Called by
-// Inputs. Pure.
+// Valid WebSocket handshakes and conversations of the three socket endpoints, as bytes: what the fuzzer mutates. Pure.
 import { keyPlaceholder } from "./Placeholder.ts"
 
 /** A handshake and the frames that follow it once it is accepted. */

@@ -1,5 +1,5 @@
 // What the hostile suite measures with: a node without limits on rates, a key for the attacker and one for the honest clients,
-// and readings of the node. Called by the suite's sections.
+// and readings of the node.
 import { readFile, writeFile } from "node:fs/promises"
 import { Effect, type Scope } from "effect"
 import { childrenRunning } from "../../test/support/process/ChildProcesses.ts"

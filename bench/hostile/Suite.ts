@@ -1,4 +1,4 @@
-// The hostile suite: mutated inputs, and the attacks of docs/security.md. Rows, no logic.
+// The hostile suite: mutated inputs, and the attacks of docs/security.md.
 import { Effect, type Scope } from "effect"
 import { ChildFailed } from "../support/Child.ts"
 import type { Section } from "../support/Findings.ts"

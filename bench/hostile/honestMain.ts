@@ -87,7 +87,7 @@ const samples = speech(1)
 const clip = upload(wavOf(samples), "a.wav", { model: "ear", sync: "true" })
 const transcribed = (target: Target) => post(target, "/v1/audio/transcriptions", multipartType, clip)
 
-const heard = async (target: Target): Promise<void> => {
+const transcription = async (target: Target): Promise<void> => {
   const speaker = await Speaker.open(target, "ear", 0.5)
   try {
     await speaker.speak(samples, 4)
@@ -117,7 +117,7 @@ class Clients {
         ? [
             each("speech", said, othersEveryMs),
             each("transcription", transcribed, othersEveryMs),
-            each("live session", heard, othersEveryMs),
+            each("live session", transcription, othersEveryMs),
           ]
         : []),
     ]

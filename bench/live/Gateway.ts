@@ -109,7 +109,7 @@ export const frameSection = (
     return {
       title: "A frame of 20 ms",
       method:
-        `${plan.sessions} sessions, ${plan.frames} frames each, by turns to the gateway (windows of 10 s, an engine ` +
+        `${plan.sessions} sessions, ${plan.frames} frames each, alternately to the gateway (windows of 10 s, an engine ` +
         "that costs nothing) and to a bare uWebSockets.js echo; CPU of the process",
       findings: [
         finding("gateway", "us CPU", subject),

@@ -28,12 +28,12 @@ const framesOf = (seconds: number) => (seconds * 1000) / 20
 const manyWarmUps = 10
 
 /** Milliseconds from `stop` to the final result. */
-const lastWordMs = async (gateway: Gateway, samples: Int16Array, inFlight: boolean): Promise<number> => {
+const finalResultMs = async (gateway: Gateway, samples: Int16Array, inFlight: boolean): Promise<number> => {
   const speaker = await Speaker.open(gateway.target, listenModel)
   speaker.send(samples, inFlight ? framesOf(tailSeconds) : framesOf(windowedSeconds))
   // With all audio received and one caption sent, the next window is being transcribed.
-  const heardMs = inFlight ? 0 : windowedSeconds * 1000
-  await speaker.until((captions) => captions.some(({ audioMs }) => audioMs >= heardMs))
+  const transcribedMs = inFlight ? 0 : windowedSeconds * 1000
+  await speaker.until((captions) => captions.some(({ audioMs }) => audioMs >= transcribedMs))
   speaker.send(samples, framesOf(tailSeconds))
   const { ms } = await speaker.stop()
   speaker.close()
@@ -53,23 +53,23 @@ export const lastWordSection = (
   Effect.gen(function* () {
     const samples = speech(tailSeconds)
     for (let nth = 0; nth < (plan.warmUps ?? manyWarmUps); nth++)
-      yield* attempt(() => lastWordMs(gateway, samples, false))
+      yield* attempt(() => finalResultMs(gateway, samples, false))
     const rounds = yield* repeatRounds(plan, () =>
       Effect.gen(function* () {
-        const stopMs = yield* attempt(() => lastWordMs(gateway, samples, false))
+        const stopMs = yield* attempt(() => finalResultMs(gateway, samples, false))
         const fileMs = yield* hearing.ask("file", { seconds: tailSeconds })
-        return { stopMs, fileMs, cutMs: yield* attempt(() => lastWordMs(gateway, samples, true)) }
+        return { stopMs, fileMs, cutMs: yield* attempt(() => finalResultMs(gateway, samples, true)) }
       }),
     )
     const lastWord = rounds.map(({ stopMs }) => stopMs)
     const file = rounds.map(({ fileMs }) => fileMs)
     const cut = rounds.map(({ cutMs }) => cutMs)
     return {
-      title: "From stop to the last word",
+      title: "From stop to the final result",
       method:
         `sessions of ${tailSeconds} s, all of it open when stop is sent, through a node, with the caption of second ` +
-        `${windowedSeconds} there; by turns with one transcription of the same samples by the engine alone, without a ` +
-        "node, and with sessions that are stopped while a window is heard",
+        `${windowedSeconds} there; alternately with one transcription of the same samples by the engine alone, without a ` +
+        "node, and with sessions that are stopped while a window is transcribed",
       findings: [
         finding("stop to transcript.text.done", "ms", lastWord),
         finding("one transcription of the tail", "ms", file),
@@ -81,7 +81,7 @@ export const lastWordSection = (
         finding("  the engine's alone, p95 against p50", "ratio", [
           percentile(file, 0.95) / percentile(file, 0.5),
         ]),
-        finding("stop while a window is heard", "ms", cut),
+        finding("stop while a window is transcribed", "ms", cut),
         finding("  ratio", "ratio", pairedRatios(cut, file)),
       ],
     }
@@ -156,7 +156,7 @@ export const lagSection = (gateway: Gateway, plan: LagPlan): Effect.Effect<Secti
       findings.push(finding("  p95", "ms", [percentile(lags, 0.95)]))
       findings.push(finding("  windows that had a caption", "share", [lags.length / windows]))
       findings.push(
-        finding("  last words equal to sync=true", "share", [equal / spoken.length], {
+        finding("  final results equal to sync=true", "share", [equal / spoken.length], {
           is: "at least",
           value: 1,
         }),
@@ -202,13 +202,16 @@ export const clipsSection = (gateway: Gateway, plan: ClipsPlan): Effect.Effect<S
         `${plan.clips} clips of 0.5 to 12 s in windows of 0.5 to 2 s, ${plan.atOnce} at a time, against sync=true for ` +
         "the same samples; a window is without a caption when the next one is complete before its turn comes",
       findings: [
-        finding("last words equal to sync=true", "share", [equal / plan.clips], { is: "at least", value: 1 }),
+        finding("final results equal to sync=true", "share", [equal / plan.clips], {
+          is: "at least",
+          value: 1,
+        }),
         finding("windows that had a caption", "share", [captions / windows]),
       ],
     }
   })
 
-export interface RoomPlan {
+export interface CapacityPlan {
   readonly most: number
   /** Milliseconds between two new sessions: a window and a half, so that each is measured before the next. */
   readonly everyMs: number
@@ -216,9 +219,9 @@ export interface RoomPlan {
   readonly watchedMs?: number
 }
 
-export const roomSection = (
+export const capacitySection = (
   gateway: Gateway,
-  plan: RoomPlan,
+  plan: CapacityPlan,
   goals?: { readonly speakers: Goal; readonly lagP95: Goal },
 ): Effect.Effect<Section, ChildFailed> =>
   Effect.gen(function* () {
@@ -247,7 +250,7 @@ export const roomSection = (
     })
     return {
       title: "Speakers in real time before one is refused",
-      method: `a newcomer every ${plan.everyMs} ms until one gets 503, ${plan.most} at most; lags of the ${watchedMs / 1000} s after that`,
+      method: `a new session every ${plan.everyMs} ms until one gets 503, ${plan.most} at most; lags of the ${watchedMs / 1000} s after that`,
       findings: [
         finding("speakers served", "sessions", [served], goals?.speakers),
         finding("  caption behind the speaker then, p50", "ms", [percentile(lags, 0.5)]),

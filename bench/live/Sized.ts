@@ -8,7 +8,13 @@ import { startGateway } from "../support/Gateway.ts"
 import { entryOf } from "../transcription/Models.ts"
 import { generated } from "../transcription/Sized.ts"
 import type { HearingCommands } from "./hearingMain.ts"
-import { type LastWordPlan, lastWordSection, listenModel, type RoomPlan, roomSection } from "./Sessions.ts"
+import {
+  type CapacityPlan,
+  capacitySection,
+  type LastWordPlan,
+  lastWordSection,
+  listenModel,
+} from "./Sessions.ts"
 
 interface Sizes {
   readonly weights: WhisperSize
@@ -43,18 +49,18 @@ export const liveSizes: readonly [LiveSize, ...ReadonlyArray<LiveSize>] = [
 
 interface Plan {
   readonly lastWord: LastWordPlan
-  readonly room: RoomPlan
+  readonly capacity: CapacityPlan
 }
 
 const full: Plan = {
   lastWord: { rounds: 9, withinMs: 90_000, warmUps: 1 },
   // Each new session is measured before the next one requests admission.
-  room: { most: 24, everyMs: 5_000, watchedMs: 20_000 },
+  capacity: { most: 24, everyMs: 5_000, watchedMs: 20_000 },
 }
 
 const quick: Plan = {
   lastWord: { rounds: 1, withinMs: 0, warmUps: 1 },
-  room: { most: 8, everyMs: 4_000, watchedMs: 8_000 },
+  capacity: { most: 8, everyMs: 4_000, watchedMs: 8_000 },
 }
 
 export const sizedLiveSuite = (options: {
@@ -88,7 +94,7 @@ export const sizedLiveSuite = (options: {
     const sections = Effect.gen(function* () {
       return [
         yield* lastWordSection(gateway, hearing, plan.lastWord),
-        yield* roomSection(gateway, plan.room, wanted),
+        yield* capacitySection(gateway, plan.capacity, wanted),
       ]
     })
     return yield* Effect.raceAllFirst([sections, hearing.died, gateway.child.died])

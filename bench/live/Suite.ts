@@ -11,14 +11,14 @@ import { type FramePlan, frameSection, idleModel, memorySection } from "./Gatewa
 import { type HearingPlan, hearingSection } from "./Hearing.ts"
 import type { HearingCommands } from "./hearingMain.ts"
 import {
+  type CapacityPlan,
   type ClipsPlan,
+  capacitySection,
   clipsSection,
   type LagPlan,
   lagSection,
   lastWordSection,
   listenModel,
-  type RoomPlan,
-  roomSection,
 } from "./Sessions.ts"
 import { type LiveSize, sizedLiveSuite } from "./Sized.ts"
 
@@ -27,7 +27,7 @@ interface Plan {
   readonly lastWord: RoundsPlan
   readonly lag: LagPlan
   readonly clips: ClipsPlan
-  readonly room: RoomPlan
+  readonly capacity: CapacityPlan
   readonly idleSessions: number
   readonly frames: FramePlan
 }
@@ -38,7 +38,7 @@ const fullPlan: Plan = {
   lastWord: { rounds: 40, withinMs: 20_000 },
   lag: { speakers: [1, 8], seconds: 20 },
   clips: { clips: 200, atOnce: 2, speed: 10 },
-  room: { most: 60, everyMs: 1_000 },
+  capacity: { most: 60, everyMs: 1_000 },
   idleSessions: 1_000,
   frames: { rounds: 5, withinMs: 20_000, sessions: 20, frames: 500 },
 }
@@ -49,7 +49,7 @@ const quickPlan: Plan = {
   lastWord: { rounds: 10, withinMs: 5_000 },
   lag: { speakers: [1], seconds: 8 },
   clips: { clips: 12, atOnce: 2, speed: 10 },
-  room: { most: 12, everyMs: 500 },
+  capacity: { most: 12, everyMs: 500 },
   idleSessions: 200,
   frames: { rounds: 1, withinMs: 0, sessions: 10, frames: 200 },
 }
@@ -123,7 +123,7 @@ const builtInSuite = (options: {
         yield* lastWordSection(gateway, hearing, plan.lastWord),
         yield* lagSection(gateway, plan.lag),
         yield* clipsSection(gateway, plan.clips),
-        yield* roomSection(gateway, plan.room),
+        yield* capacitySection(gateway, plan.capacity),
         yield* memorySection(gateway, plan.idleSessions),
         yield* frameSection(gateway, echo, plan.frames),
       ]

@@ -41,7 +41,7 @@ export const cost = (stage: Stage, plan: CostPlan): Effect.Effect<Section, Child
         const bare = yield* stage.bare.ask("once", textOf(1_000))
         const short = yield* stage.bare.ask("once", sentence)
         const engineBefore = yield* stage.gateway.engineCpuUs
-        const [heard] = yield* hearAll(stage, "pcm", [spoken(textOf(1_000), "pcm")])
+        const [played] = yield* hearAll(stage, "pcm", [spoken(textOf(1_000), "pcm")])
         const engineUs = (yield* stage.gateway.engineCpuUs) - engineBefore
         return {
           pcm,
@@ -49,7 +49,7 @@ export const cost = (stage: Stage, plan: CostPlan): Effect.Effect<Section, Child
           mp3,
           long: bare.realTimeFactor,
           short: short.realTimeFactor,
-          engine: engineUs / 1000 / (heard?.audioMs ?? Number.NaN),
+          engine: engineUs / 1000 / (played?.audioMs ?? Number.NaN),
         }
       }),
     )

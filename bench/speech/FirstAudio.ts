@@ -70,7 +70,7 @@ export const firstAudio = (stage: Stage, plan: FirstAudioPlan): Effect.Effect<Se
       title: "First audio: demonstration weights, one stream on an idle node",
       method:
         `from the request handed to the kernel to the first samples (pcm) or the first audio page (opus) in the ` +
-        `listener's process; the bare engine runs the same text in a process without HTTP; by turns, a reading is the ` +
+        `listener's process; the bare engine runs the same text in a process without HTTP; alternately, a reading is the ` +
         `median of ${plan.requests}; "sound" is the first sample above -40 dBFS; the last five lines are listeners who leave with the first audio: ` +
         `a short text, a long text, and the long text without stream, interleaved`,
       findings: [

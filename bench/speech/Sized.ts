@@ -40,7 +40,7 @@ interface Heard {
 }
 
 /** One request in the bench's own process: it reads bytes and records two times. */
-const heard = ({ target }: Gateway, input: string, stream: boolean): Effect.Effect<Heard> =>
+const timedReply = ({ target }: Gateway, input: string, stream: boolean): Effect.Effect<Heard> =>
   Effect.promise(async () => {
     const beganMs = performance.now()
     const response = await fetch(`http://127.0.0.1:${target.port}${speechPath}`, {
@@ -67,7 +67,7 @@ const firstAudio = (gateway: Gateway, bare: Child<BareEngineCommands>, plan: Rou
     const rounds = yield* repeatRounds(plan, () =>
       Effect.gen(function* () {
         const { firstPieceMs } = yield* bare.ask("once", sentence)
-        return { bare: firstPieceMs, node: (yield* heard(gateway, sentence, true)).firstMs }
+        return { bare: firstPieceMs, node: (yield* timedReply(gateway, sentence, true)).firstMs }
       }),
     )
     const engine = rounds.map((round) => round.bare)
@@ -75,7 +75,7 @@ const firstAudio = (gateway: Gateway, bare: Child<BareEngineCommands>, plan: Rou
     const beyond = rounds.map((round) => round.node - allowedRatio * round.bare)
     const section: Section = {
       title: `First audio of ${sentence.length} characters`,
-      method: "by turns: the engine alone to its first piece, and a pcm stream to its first bytes",
+      method: "alternately: the engine alone to its first piece, and a pcm stream to its first bytes",
       findings: [
         finding("engine alone, first piece", "ms", engine),
         finding("pcm stream, first audio", "ms", node),
@@ -90,7 +90,7 @@ const speed = (gateway: Gateway, bare: Child<BareEngineCommands>, plan: RoundsPl
     const rounds = yield* repeatRounds(plan, () =>
       Effect.gen(function* () {
         const { realTimeFactor } = yield* bare.ask("once", text)
-        const { allMs, audioMs } = yield* heard(gateway, text, false)
+        const { allMs, audioMs } = yield* timedReply(gateway, text, false)
         return { bare: realTimeFactor, node: allMs / audioMs }
       }),
     )
@@ -99,7 +99,7 @@ const speed = (gateway: Gateway, bare: Child<BareEngineCommands>, plan: RoundsPl
     const section: Section = {
       title: `Real-time factor, ${text.length} characters`,
       method:
-        "by turns: computing time of the engine alone, and wall time of a whole reply, over the speech's length",
+        "alternately: computing time of the engine alone, and wall time of a whole reply, over the speech's length",
       findings: [
         finding("engine alone", "s/s", engine),
         finding("through the node", "s/s", node),
@@ -126,16 +126,16 @@ const defaults = (
       count === catalogThreads ? Effect.succeed(gateway) : node(count),
     )
     const nodes = [catalogThreads === undefined ? gateway : yield* node(), ...others]
-    yield* Effect.forEach(nodes, (each) => heard(each, sentence, false))
+    yield* Effect.forEach(nodes, (each) => timedReply(each, sentence, false))
     const rounds = yield* repeatRounds(plan, () =>
-      Effect.forEach(nodes, (each) => Effect.map(heard(each, sentence, false), ({ allMs }) => allMs)),
+      Effect.forEach(nodes, (each) => Effect.map(timedReply(each, sentence, false), ({ allMs }) => allMs)),
     )
     const of = (at: number) => rounds.map((readings) => readings[at] ?? Number.NaN)
     const handSet = counts.map((count, at) => ({ count, values: of(at + 1) }))
     const best = handSet.toSorted((a, b) => median(a.values) - median(b.values))[0]
     return {
       title: "The default number of threads",
-      method: `a node each, by turns: ${sentence.length} characters`,
+      method: `a node each, alternately: ${sentence.length} characters`,
       findings: [
         ...handSet.map(({ count, values }) => finding(`threads ${count}`, "ms", values)),
         finding("catalog without threads", "ms", of(0)),
@@ -171,7 +171,7 @@ export const sizedSpeechSuite = (options: {
     yield* bare.ask("open", { files, threads, spins: catalogThreads === undefined })
     const gateway = yield* startGateway({ models: [kokoroEntry(files, catalogThreads)], profileDir })
     yield* bare.ask("once", sentence)
-    yield* heard(gateway, sentence, true)
+    yield* timedReply(gateway, sentence, true)
     return [
       yield* firstAudio(gateway, bare, plan.first),
       yield* speed(gateway, bare, plan.speed),

@@ -44,11 +44,11 @@ export const hearAll = (
 ): Effect.Effect<ReadonlyArray<Heard>, ChildFailed> =>
   Effect.gen(function* () {
     const { target } = gateway
-    const heard = yield* players.ask(
+    const played = yield* players.ask(
       "hear",
       bodies.map((body) => ({ target, format, body })),
     )
-    const bad = heard.find(({ status, whole }) => status !== 200 || !whole)
-    if (bad === undefined) return heard
+    const bad = played.find(({ status, whole }) => status !== 200 || !whole)
+    if (bad === undefined) return played
     return yield* new ChildFailed({ child: "edgewise serve", detail: `speech answered ${bad.status}` })
   })

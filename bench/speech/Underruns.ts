@@ -18,28 +18,28 @@ export interface UnderrunPlan extends RoundsPlan {
 const sum = (values: ReadonlyArray<number>): number => values.reduce((total, value) => total + value, 0)
 
 const findingsOf = (title: string, rounds: ReadonlyArray<ReadonlyArray<Heard>>): ReadonlyArray<Finding> => {
-  const each = (part: (heard: ReadonlyArray<Heard>) => number) => rounds.map(part)
+  const each = (part: (played: ReadonlyArray<Heard>) => number) => rounds.map(part)
   return [
     finding(
       `${title}: under-runs`,
       "times",
-      each((heard) => sum(heard.map(({ underruns }) => underruns))),
+      each((played) => sum(played.map(({ underruns }) => underruns))),
       { is: "at most", value: 0 },
     ),
     finding(
       "  time a listener waited",
       "ms",
-      each((heard) => Math.max(...heard.map(({ starvedMs }) => starvedMs))),
+      each((played) => Math.max(...played.map(({ starvedMs }) => starvedMs))),
     ),
     finding(
       "  least ahead of the ear",
       "ms",
-      each((heard) => Math.min(...heard.map(({ leastAheadMs }) => leastAheadMs))),
+      each((played) => Math.min(...played.map(({ leastAheadMs }) => leastAheadMs))),
     ),
     finding(
       "  last to hear its first audio",
       "ms",
-      each((heard) => Math.max(...heard.map(({ firstAudioMs }) => firstAudioMs))),
+      each((played) => Math.max(...played.map(({ firstAudioMs }) => firstAudioMs))),
     ),
   ]
 }
@@ -64,11 +64,11 @@ const beyondLimit = ({ gateway, players }: Stage) =>
     const script = { pieces: 3, samples: 24_000, pieceMs: 1_000 * scriptedFactor }
     const body = scripted(script, { stream: true, response_format: "pcm" })
     const ask = { target: gateway.target, format: "pcm" as StreamFormat, body }
-    const heard = yield* players.ask(
+    const played = yield* players.ask(
       "hear",
       Array.from({ length: limit + 1 }, () => ask),
     )
-    return heard.filter(({ status }) => status === 503).length
+    return played.filter(({ status }) => status === 503).length
   })
 
 export const underruns = (stage: Stage, plan: UnderrunPlan): Effect.Effect<Section, ChildFailed> =>
@@ -106,7 +106,7 @@ export const underruns = (stage: Stage, plan: UnderrunPlan): Effect.Effect<Secti
       title: `Under-runs: streams that begin at the same moment, ${text.length} characters each`,
       method:
         "each listener plays from its first audio on, at 24 kHz and without a buffer; what arrives after the moment at " +
-        "which all before it has been heard is an under-run; all streams of a round counted together",
+        "which all audio before it has been played is an under-run; all streams of a round counted together",
       findings,
     }
   })

@@ -33,22 +33,22 @@ const hear = async ({ body, format, target }: Ask): Promise<Heard> => {
   })
   const { bodyBytes, ended, status } = connection.scanner
   connection.close()
-  const heard = { status, whole: ended, bodyBytes, elapsedMs: endedMs - sentMs }
+  const played = { status, whole: ended, bodyBytes, elapsedMs: endedMs - sentMs }
   const silent = status !== 200
-  return { ...heard, ...listen(format, sentMs, silent ? [] : arrivals) }
+  return { ...played, ...listen(format, sentMs, silent ? [] : arrivals) }
 }
 
 /** Requests speech and disconnects at the first audio. Milliseconds until then, NaN if there was none. */
 const hearBeginning = async ({ body, target }: Ask): Promise<number> => {
-  let heard: (atMs: number) => void = () => {}
+  let played: (atMs: number) => void = () => {}
   const firstMs = new Promise<number>((resolve) => {
-    heard = resolve
+    played = resolve
   })
   const connection = await Connection.open(target, () => {
-    if (connection.scanner.status === 200) heard(performance.now())
+    if (connection.scanner.status === 200) played(performance.now())
   })
   const sentMs = connection.send(postBytes(target, speechPath, body), (_events, _atMs, ended) => {
-    if (ended) heard(Number.NaN)
+    if (ended) played(Number.NaN)
   })
   const atMs = await firstMs
   connection.close()
@@ -64,9 +64,9 @@ const commands = {
 
   /** The same request repeatedly, one after the other. */
   hearInTurn: async ({ ask, count }: { readonly ask: Ask; readonly count: number }) => {
-    const heard: Array<Heard> = []
-    for (let at = 0; at < count; at++) heard.push(await hear(ask))
-    return heard
+    const played: Array<Heard> = []
+    for (let at = 0; at < count; at++) played.push(await hear(ask))
+    return played
   },
 
   /** The first audio of each of several requests, interleaved: milliseconds, one row for each round. */

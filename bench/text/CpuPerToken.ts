@@ -142,7 +142,7 @@ const atPace = (
       title: `CPU a token: ${plan.streams} streams, a token every ${stepMs} ms each, fake engine`,
       method:
         "user and system time of the server process over a window, idle time subtracted, divided by the tokens the " +
-        "client received; raw uWS writes the gateway's own bytes from a timer; both by turns, ratios pair by pair",
+        "client received; raw uWS writes the gateway's own bytes from a timer; both alternately, ratios pair by pair",
       findings: [
         finding(
           "tokens a second",

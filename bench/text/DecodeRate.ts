@@ -103,7 +103,7 @@ export const decodeRate = (stage: Stage, plan: DecodePlan): Effect.Effect<Sectio
       title: `Decoding: demonstration weights, ${threads} thread, streams x tokens ${tokens}`,
       method:
         "each stream asks for reply after reply until it has its tokens, prompts and requests included; the loops do " +
-        "the same in a process without HTTP; by turns, the best of two in each turn",
+        "the same in a process without HTTP; alternately, the best of two each time",
       findings,
     }
   })

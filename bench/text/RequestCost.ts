@@ -78,7 +78,7 @@ export const requestCost = (stage: Stage, plan: CostPlan): Effect.Effect<Section
       title: "Cost of a request: chat, not streamed, one token, fake engine, under load",
       method:
         `${plan.connections} connections, each sends its next request when the last one is answered; user and system ` +
-        "time of the server process over the answers; bare node:http and gateway by turns; requests a second of a core " +
+        "time of the server process over the answers; bare node:http and gateway alternately; requests a second of a core " +
         "are the inverse of that time, because the load client and the engine share the cores",
       findings: [
         finding("bare node:http process", "ms/request", of(0, server)),

@@ -61,7 +61,7 @@ export const requestOverhead = (stage: Stage, plan: OverheadPlan): Effect.Effect
     return {
       title: "Overhead of a request: chat, not streamed, one token, fake engine",
       method:
-        `${plan.requests} requests one after the other on one keep-alive connection, the servers by turns; ` +
+        `${plan.requests} requests one after the other on one keep-alive connection, the servers alternately; ` +
         "added is the gateway's percentile of a block less that of the floor's block in the same round",
       findings: [
         finding(

@@ -32,7 +32,7 @@ export const realTime = (stage: Stage, plan: RealTimePlan): Effect.Effect<Sectio
     return {
       title: `Real-time factor, a file of ${seconds} s, ${calls} native calls`,
       method:
-        "wall time by turns: the recogniser's native calls alone (a decoder call a token, the same feeds, ONNX " +
+        "wall time alternately: the recogniser's native calls alone (a decoder call a token, the same feeds, ONNX " +
         "Runtime's own settings, one thread), the engine without a gateway, and a synchronous request with upload, " +
         "decoding and answer",
       findings: [

@@ -18,21 +18,21 @@ export const shares = (stage: Stage, plan: SharesPlan): Effect.Effect<Section, C
     const rounds = yield* repeatRounds(plan, () =>
       stage.speakers.ask("share", { target, seconds, clients, forMs }),
     )
-    const total = (heard: ReadonlyArray<number>) => heard.reduce((sum, each) => sum + each, 0)
+    const total = (transcribed: ReadonlyArray<number>) => transcribed.reduce((sum, each) => sum + each, 0)
     return {
       title: `${clients} clients at once, each with files of ${seconds} s one after the other`,
-      method: `audio heard of each client in ${forMs} ms, the most over the least`,
+      method: `audio transcribed for each client in ${forMs} ms, the most over the least`,
       findings: [
         finding(
           "largest share over smallest",
           "times",
-          rounds.map((heard) => Math.max(...heard) / Math.min(...heard)),
+          rounds.map((transcribed) => Math.max(...transcribed) / Math.min(...transcribed)),
           { is: "at most", value: 1.3 },
         ),
         finding(
-          "audio heard of all",
+          "audio transcribed for all",
           "s/s",
-          rounds.map((heard) => total(heard) / (forMs / 1000)),
+          rounds.map((transcribed) => total(transcribed) / (forMs / 1000)),
         ),
       ],
     }

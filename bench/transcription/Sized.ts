@@ -36,7 +36,7 @@ const fileSeconds = 60
 const windowSeconds = 30
 
 /** Milliseconds from the request to the answer. */
-const heard = (stage: Pick<Stage, "gateway" | "speakers">, seconds: number) =>
+const transcribeMs = (stage: Pick<Stage, "gateway" | "speakers">, seconds: number) =>
   stage.speakers
     .ask("hear", { target: stage.gateway.target, seconds, count: 1 })
     .pipe(Effect.map(([answer]) => (answer?.status === 200 ? answer.elapsedMs : Number.NaN)))
@@ -63,14 +63,14 @@ const compared = (
       Effect.gen(function* () {
         const calls = yield* stage.bare.ask("calls", seconds)
         const engine = yield* stage.bare.ask("engine", seconds)
-        return { calls, engine, node: yield* heard(stage, seconds) }
+        return { calls, engine, node: yield* transcribeMs(stage, seconds) }
       }),
     )
     const of = (part: keyof (typeof rounds)[number]) => rounds.map((round) => round[part])
     return {
       title: `${title}, ${count} native calls, ${threads} threads`,
       method:
-        "wall time by turns: the native calls alone (the same feeds, ONNX Runtime's own settings, the same threads), the " +
+        "wall time alternately: the native calls alone (the same feeds, ONNX Runtime's own settings, the same threads), the " +
         "engine without a gateway, and a synchronous request with upload, decoding and answer",
       findings: [
         finding("native calls alone", "ms", of("calls")),
@@ -100,13 +100,13 @@ const defaults = (
         : Effect.gen(function* () {
             const entry = entryOf({ files, options, catalogThreads: count })
             const gateway = yield* startGateway({ models: [entry] })
-            yield* heard({ gateway, speakers }, 4)
+            yield* transcribeMs({ gateway, speakers }, 4)
             return { gateway, speakers }
           })
     const counts = countsTo(threads)
     const nodes = yield* Effect.forEach([undefined, ...counts], nodeOf)
     const rounds = yield* repeatRounds(plan, () =>
-      Effect.forEach(nodes, (node) => heard(node, windowSeconds)),
+      Effect.forEach(nodes, (node) => transcribeMs(node, windowSeconds)),
     )
     const of = (at: number) => rounds.map((readings) => readings[at] ?? Number.NaN)
     const handSet = counts.map((count, at) => ({ count, values: of(at + 1) }))
@@ -126,7 +126,7 @@ const defaults = (
     ]
     return {
       title: "The default number of threads",
-      method: `a node each, by turns: a file of ${windowSeconds} s`,
+      method: `a node each, alternately: a file of ${windowSeconds} s`,
       findings,
     }
   })

@@ -126,13 +126,13 @@ const commands = {
   }): Promise<ReadonlyArray<number>> => {
     const untilMs = performance.now() + asked.forMs
     const client = async () => {
-      let heard = 0
+      let transcribed = 0
       while (performance.now() < untilMs) {
         const { status } = await ask(asked.target, fileOf(asked.seconds))
         if (status !== 200) throw new Error(`transcription answered ${status}`)
-        heard += asked.seconds
+        transcribed += asked.seconds
       }
-      return heard
+      return transcribed
     }
     return Promise.all(Array.from({ length: asked.clients }, client))
   },

@@ -1,5 +1,5 @@
-// The messages of onnx.proto3 as bytes: what a writer of graphs needs and no more. Used by the generator of weights of
-// real shape and by the toy graphs of the tests. Pure.
+// The messages of onnx.proto3 as bytes, as far as writers of graphs need them: the generated weights and the toy graphs of the
+// tests. Pure.
 
 export type Bytes = Uint8Array
 

@@ -1,5 +1,5 @@
 // The encoder graph of a Whisper shape: two convolutions, position embeddings, transformer layers, all of them at full
-// size with random weights. Called by the generator.
+// size with random weights.
 //
 // Five of its dimensions are arranged, so that the decoder can tell how long the speech is (see Script.ts):
 // - SOUND: 64 channels of the first convolution are differences between a frame and the one before it in a mel band, in

@@ -1,5 +1,5 @@
 // The decoder weights in which a script is arranged; Script.ts tells how. Each part is what a projection has besides its
-// name and size. Called by Decoder.ts.
+// name and size.
 import type { Matrix } from "../onnx/Matrices.ts"
 import { clearColumn, type Edit, noBias, type Projection, READING, writing } from "./Blocks.ts"
 import { heardDimension, heardLatest, zeroDimension } from "./Encoder.ts"

@@ -74,7 +74,7 @@ export const defaults = (
     compare(`${plan.streams} replies`, "several")
     return {
       title: "The default number of threads",
-      method: `a node each, by turns: a prompt of ${plan.promptTokens} tokens, then replies for ${plan.windowMs} ms`,
+      method: `a node each, alternately: a prompt of ${plan.promptTokens} tokens, then replies for ${plan.windowMs} ms`,
       findings,
     }
   })

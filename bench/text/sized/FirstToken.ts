@@ -48,7 +48,7 @@ export const firstTokens = (stage: SizedStage, plan: FirstTokenPlan): Effect.Eff
     }
     return {
       title: `First token of prompts at once, ${plan.promptTokens} tokens each, ${stage.threads} threads`,
-      method: `from the request to the first token; replies of ${plan.replyTokens} tokens; no common prefix; by turns`,
+      method: `from the request to the first token; replies of ${plan.replyTokens} tokens; no common prefix; alternately`,
       findings,
     }
   })

@@ -27,7 +27,7 @@ export const promptRate = (stage: SizedStage, plan: PromptRatePlan): Effect.Effe
     return {
       title: `A prompt alone, ${stage.threads} threads`,
       method:
-        "prompt tokens divided by the time from the request to the first token, by turns; the bare loop evaluates " +
+        "prompt tokens divided by the time from the request to the first token, alternately; the bare loop evaluates " +
         "the prompt in one batch",
       findings: [
         finding(

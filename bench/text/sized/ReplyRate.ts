@@ -41,7 +41,7 @@ export const replyRates = (stage: SizedStage, plan: ReplyRatePlan): Effect.Effec
       title: `Replies, ${stage.threads} threads`,
       method:
         `tokens of all replies in ${plan.windowMs} ms from the moment when each has its first token; ` +
-        `prompts of ${promptTokens} tokens; by turns`,
+        `prompts of ${promptTokens} tokens; alternately`,
       findings,
     }
   })
