@@ -12,9 +12,11 @@ import { type EngineFailed, ModelUnavailable } from "#domain/wire/Errors.ts"
 import { adapterFacts } from "#engines/AdapterFacts.ts"
 import type { EngineFacts, EngineKind, EngineSpec } from "#engines/protocol/Engine.ts"
 import type { FromEngine, WireError } from "#engines/protocol/EngineProtocol.ts"
+import { type ChildEnd, type Self, startChild } from "../Child.ts"
 import { privateBytesOf, residentBytesOf } from "../device/ResidentMemory.ts"
-import { supervise } from "../Supervisor.ts"
+import * as Specifications from "../Specifications.ts"
 import * as Tree from "../Tree.ts"
+import type { Details } from "../TreeNode.ts"
 import { limitMemory } from "./EngineMemoryLimit.ts"
 import type { EngineOutput } from "./EngineOutput.ts"
 import * as EngineProcess from "./EngineProcess.ts"
@@ -77,8 +79,10 @@ const fromOutside: ReadonlySet<string> = new Set(["SIGKILL", "SIGTERM", "SIGINT"
 const isExcused = (cause: Cause.Cause<unknown>): boolean =>
   cause.reasons.some((one) => Cause.isFailReason(one) && one.error instanceof EngineDied && !one.error.counts)
 
+const { intensity, periodMs } = Specifications.engine.intensity
+
 const restartDetail = (nth: number, excused: boolean): string => {
-  const allowed = `${Tree.engineHost.intensity} in ${Tree.engineHost.periodMs / 1000} s`
+  const allowed = `${intensity} in ${periodMs / 1000} s`
   return excused
     ? `a restart that is not counted towards the ${allowed}: a user of an earlier crash had a request in the engine`
     : `restart ${nth} of at most ${allowed}`
@@ -90,6 +94,7 @@ export class EngineHost {
   private readonly meters: ModelMeters
   private readonly requests: SlotScheduler
   private readonly firstAnswer = Deferred.makeUnsafe<EngineFacts, ModelUnavailable>()
+  private self: Self | undefined
   private process: EngineProcess.EngineProcess | undefined
   private ready = false
   private finished = false
@@ -123,7 +128,14 @@ export class EngineHost {
   static make(options: HostOptions): Effect.Effect<EngineHost, never, Scope.Scope> {
     const host = new EngineHost(options)
     return Effect.gen(function* () {
-      yield* Effect.forkScoped(host.life)
+      yield* startChild({
+        ...Specifications.engine,
+        name: `engine ${host.entry.id}`,
+        run: (self) => host.incarnation(self),
+        onRestart: (cause, nth) => host.restarting(cause, nth),
+        counts: (cause) => !isExcused(cause),
+        onEnd: (end) => Effect.sync(() => host.ended(end)),
+      })
       // Registered last, so it runs first: those who wait are told before the process is stopped.
       yield* Effect.addFinalizer(() => Effect.sync(() => host.finish("unloaded", "the model was unloaded")))
       return host
@@ -228,6 +240,7 @@ export class EngineHost {
         this.threads = message.threads
         this.residentBytes = message.residentBytes
         this.ready = true
+        this.self?.ready()
         this.lastHeardMs = performance.now()
         this.requests.begin(message.facts.slots, this.lastHeardMs)
         if (this.process?.pid !== undefined && isOnProcessor(this.entry)) limitMemory(this.process.pid)
@@ -245,6 +258,16 @@ export class EngineHost {
         // Background work that was held back for a while is nobody's event.
         return this.requests.pump()
     }
+  }
+
+  /** What the tree shows of it. Its queue is the scheduler's: a request reaches the engine without a mailbox. */
+  private readonly details: Details = {
+    mailbox: () => ({ depth: this.requests.gauges().waiting, bound: this.entry.runtime.waitingLine }),
+    holds: () => ({
+      memoryBytes: this.heldBytes(),
+      threads: this.threadsNow(),
+      requests: this.requests.gauges().open,
+    }),
   }
 
   /** Pings on a quarter of the deadline and ends when the engine has been silent for all of it. */
@@ -277,9 +300,10 @@ export class EngineHost {
   }
 
   /** One engine process from start to death. Succeeds only when the weights were refused, which no restart cures. */
-  private readonly incarnation: Effect.Effect<WireError, EngineDied> = Effect.gen(
-    { self: this },
-    function* () {
+  private readonly incarnation = (self: Self): Effect.Effect<WireError, EngineDied, Scope.Scope> =>
+    Effect.gen({ self: this }, function* () {
+      this.self = self
+      self.node.details = this.details
       const refused = yield* Deferred.make<WireError>()
       const start = yield* EngineProcess.EngineStarter
       const printed = this.options.output?.open()
@@ -314,32 +338,21 @@ export class EngineHost {
       this.options.onEvent({ event: reason, detail })
       if (reason === "hung") process.kill()
       return yield* new EngineDied({ reason, detail, ofRequest, counts })
-    },
-  ).pipe(Effect.scoped)
+    })
 
-  private readonly life: Effect.Effect<void> = Effect.suspend(() =>
-    this.incarnation.pipe(
-      supervise(
-        `engine ${this.entry.id}`,
-        Tree.engineHost,
-        (cause, nth) =>
-          Effect.sync(() => {
-            this.restarts++
-            this.meters.restarts++
-            this.options.onEvent({ event: "restarting", detail: restartDetail(nth, isExcused(cause)) })
-          }),
-        (cause) => !isExcused(cause),
-      ),
-      Effect.matchEffect({
-        onSuccess: (refusal) => Effect.sync(() => this.giveUp("refused", refusal.detail)),
-        onFailure: ({ restarts }) =>
-          Effect.sync(() => {
-            const seconds = Tree.engineHost.periodMs / 1000
-            this.giveUp("gave-up", `it ended ${restarts + 1} times within ${seconds} s`)
-          }),
-      }),
-    ),
-  )
+  private restarting(cause: Cause.Cause<unknown>, nth: number): Effect.Effect<void> {
+    return Effect.sync(() => {
+      this.restarts++
+      this.meters.restarts++
+      this.options.onEvent({ event: "restarting", detail: restartDetail(nth, isExcused(cause)) })
+    })
+  }
+
+  private ended(end: ChildEnd<WireError, EngineDied>): void {
+    if (end.reason === "finished") this.giveUp("refused", end.value.detail)
+    if (end.reason === "gave-up")
+      this.giveUp("gave-up", `it ended ${end.restarts + 1} times within ${periodMs / 1000} s`)
+  }
 
   private giveUp(event: "refused" | "gave-up", detail: string): void {
     // First: completing what waits for the load resumes it at once, and it reads why the load has failed.

@@ -10,7 +10,7 @@ import { CompileCache, compiledCodeEnvironment } from "#domain/models/CompileCac
 import { exceptionReason } from "#domain/process/PlainLine.ts"
 import { CurrentProcessHome, type ProcessHome } from "#domain/process/ProcessHome.ts"
 import type { FromEngine, ToEngine } from "#engines/protocol/EngineProtocol.ts"
-import * as Tree from "../Tree.ts"
+import { engineKillMs, engineStopMs } from "../Specifications.ts"
 import { engineConfinement } from "./EngineConfinement.ts"
 import * as StartPriority from "./ProcessPriority.ts"
 
@@ -202,11 +202,11 @@ export const start = (options: EngineProcessOptions): Effect.Effect<EngineProces
       Effect.gen(function* () {
         if (Deferred.isDoneUnsafe(done)) return
         yield* Effect.sync(() => handle.send({ t: "stop" }))
-        const polite = yield* handle.exited.pipe(Effect.timeoutOption(Tree.engineStopMs))
+        const polite = yield* handle.exited.pipe(Effect.timeoutOption(engineStopMs))
         if (polite._tag === "Some") return
         yield* Effect.sync(() => handle.kill())
         // Whoever closed the scope looks whether it has ended; a process in the hands of a driver may not.
-        yield* handle.exited.pipe(Effect.timeoutOption(Tree.engineKillMs))
+        yield* handle.exited.pipe(Effect.timeoutOption(engineKillMs))
       }),
   ).pipe(Effect.map(({ handle }) => handle))
 

@@ -4,10 +4,13 @@
 //
 // A session only ever holds its audio (bounded by its limit) and the newest hypothesis: who reads too slowly misses
 // hypotheses in between, and nothing piles up.
-import { Effect, Fiber } from "effect"
+import { Effect, Exit, Fiber } from "effect"
 import { LISTEN_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/audio/Audio.ts"
 import { type LiveHypothesis, silence } from "#domain/audio/LiveTranscript.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
+import { type ActorRef, Message, type Next, spawn } from "../Actor.ts"
+import * as Specifications from "../Specifications.ts"
+import { CurrentParent, type Parent } from "../TreeNode.ts"
 import type { IncrementalTranscriber } from "./IncrementalTranscriber.ts"
 import type { LiveAudio } from "./LiveAudio.ts"
 import { Signal } from "./Signal.ts"
@@ -42,6 +45,30 @@ export interface LiveReport {
   readonly paceSeconds?: () => number
 }
 
+/** The end of a window has come: make a caption. */
+class Caption extends Message<void> {
+  readonly _tag = "Caption"
+}
+/** No audio follows: make the final result. */
+class Finish extends Message<void> {
+  readonly _tag = "Finish"
+}
+type SessionMessage = Caption | Finish
+
+/** One caption that is due, and the end. Frames are no messages: they go straight into the buffer. */
+const mailbox = 2
+
+/** Where the session hangs in the node's tree. */
+export interface InTree {
+  readonly name: string
+  readonly parent: Parent
+}
+
+type SessionState = "waiting" | "captioning" | "finishing"
+type SessionNext<E> = Next<SessionState, void, Exit.Exit<FinalResult, E>>
+
+const waiting = { state: "waiting", reply: undefined } as const
+
 export class LiveSession<E> {
   private readonly audio: LiveAudio
   private readonly hearing: IncrementalTranscriber<E>
@@ -49,7 +76,10 @@ export class LiveSession<E> {
   private readonly report: LiveReport
   /** True for a failure that only means: not now. */
   private readonly isBusy: (error: E) => boolean
-  private readonly due = new Signal()
+  private readonly inTree: InTree | undefined
+  private actor: ActorRef<SessionState, SessionMessage, Exit.Exit<FinalResult, E>> | undefined
+  /** Whether a caption is due that no message has been handled for. */
+  private isDue = false
   private readonly ended = new Signal()
   private readonly news = new Signal()
   private rouse: (() => void) | undefined
@@ -57,6 +87,7 @@ export class LiveSession<E> {
   private dueAt: number
   private frameAtMs: number
   private newest = silence
+  private doing: SessionState = "waiting"
   private runs = false
   private hasRun = false
   private closing: Fiber.Fiber<void, E> | undefined
@@ -68,7 +99,9 @@ export class LiveSession<E> {
     report: LiveReport,
     isBusy: (error: E) => boolean,
     nowMs: number,
+    inTree?: InTree,
   ) {
+    this.inTree = inTree
     this.audio = audio
     this.hearing = hearing
     this.windowSamples = secondsToSamples(windowSeconds, LISTEN_RATE_HZ)
@@ -109,7 +142,7 @@ export class LiveSession<E> {
     this.audio.append(bytes)
     this.report.heard(nowMs)
     if (this.audio.isFull) this.stop("limit")
-    else if (this.audio.total >= this.dueAt) this.due.set()
+    else if (this.audio.total >= this.dueAt) this.captionDue()
     this.roused()
   }
 
@@ -118,7 +151,7 @@ export class LiveSession<E> {
     if (this.end !== undefined) return
     this.end = end
     this.ended.set()
-    this.due.set()
+    this.actor?.tell(new Finish())
     this.roused()
   }
 
@@ -141,31 +174,82 @@ export class LiveSession<E> {
     })
   }
 
-  /** Transcribes until the session ends, then once more: the final result. */
+  /**
+   * Transcribes until the session ends, then once more: the final result. Runs the session's actor, which ends with its caller.
+   * Before that a session has no fiber and no mailbox: thousands of silent ones wait on a node.
+   */
   get run(): Effect.Effect<FinalResult, E> {
-    return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
+    const running = Effect.gen({ self: this }, function* (this: LiveSession<E>) {
       this.runs = true
-      for (;;) {
-        yield* this.due.wait
-        if (this.end !== undefined) break
-        this.due.clear()
-        this.dueAt = Number.POSITIVE_INFINITY
-        this.planNext(yield* this.window)
-      }
-      // What it closes is needed now.
-      if (this.closing !== undefined) yield* Fiber.join(this.closing)
-      const { total } = this.audio
-      const heardAtMs = this.frameAtMs
-      const hypothesis = yield* this.hearing.open(total, true)
-      yield* this.tell(hypothesis, heardAtMs, true)
-      return { hypothesis, end: this.end }
+      const actor = yield* spawn<SessionState, SessionMessage, Exit.Exit<FinalResult, E>>({
+        name: this.inTree?.name ?? "session",
+        terms: Specifications.session,
+        capacity: mailbox,
+        initial: Effect.succeed("waiting" as const),
+        handle: { Caption: () => this.onCaption, Finish: () => this.onFinish },
+        details: {
+          state: () => this.doing,
+          holds: () => ({ memoryBytes: this.audio.capacitySamples * 2 }),
+        },
+      })
+      this.actor = actor
+      if (this.end !== undefined) actor.tell(new Finish())
+      else if (this.isDue) actor.tell(new Caption())
+      const end = yield* actor.ended
+      if (end.reason === "finished") return yield* end.value
+      return yield* end.reason === "crashed" ? Effect.failCause(end.cause) : Effect.interrupt
     }).pipe(
+      Effect.scoped,
       Effect.ensuring(
         Effect.sync(() => {
           this.hasRun = true
         }),
       ),
     )
+    const { inTree } = this
+    return inTree === undefined ? running : Effect.provideService(running, CurrentParent, inTree.parent)
+  }
+
+  private captionDue(): void {
+    if (this.isDue) return
+    this.isDue = true
+    this.actor?.tell(new Caption())
+  }
+
+  private get onCaption(): Effect.Effect<SessionNext<E>> {
+    return Effect.suspend(() => {
+      this.isDue = false
+      // The final result follows at once and covers it.
+      if (this.end !== undefined) return Effect.succeed(waiting)
+      this.dueAt = Number.POSITIVE_INFINITY
+      this.doing = "captioning"
+      return Effect.matchEffect(this.window, {
+        onSuccess: (until) =>
+          Effect.sync(() => {
+            this.doing = "waiting"
+            this.planNext(until)
+            return waiting
+          }),
+        onFailure: (error) => Effect.succeed({ ...waiting, end: { value: Exit.fail(error) } }),
+      })
+    })
+  }
+
+  private get onFinish(): Effect.Effect<SessionNext<E>> {
+    const result = Effect.gen({ self: this }, function* (this: LiveSession<E>) {
+      this.doing = "finishing"
+      // What it closes is needed now.
+      if (this.closing !== undefined) yield* Fiber.join(this.closing)
+      const { total } = this.audio
+      const heardAtMs = this.frameAtMs
+      const hypothesis = yield* this.hearing.open(total, true)
+      yield* this.tell(hypothesis, heardAtMs, true)
+      return { hypothesis, end: this.end ?? "stop" }
+    })
+    return Effect.match(result, {
+      onSuccess: (final) => ({ ...waiting, end: { value: Exit.succeed(final) } }),
+      onFailure: (error) => ({ ...waiting, end: { value: Exit.fail(error) } }),
+    })
   }
 
   /** The next caption is due with the end of the window that `until` samples have begun, or later where they cost much. */
@@ -173,7 +257,7 @@ export class LiveSession<E> {
     const paceSamples = secondsToSamples(this.report.paceSeconds?.() ?? 0, LISTEN_RATE_HZ)
     this.dueAt =
       paceSamples > this.windowSamples ? until + paceSamples : nextWindow(until, this.windowSamples)
-    if (this.audio.total >= this.dueAt) this.due.set()
+    if (this.audio.total >= this.dueAt) this.captionDue()
   }
 
   /** Ends a session that has had no frame for too long; LiveSessions asks every now and then. */

@@ -10,11 +10,12 @@ import { exceptionReason } from "#domain/process/PlainLine.ts"
 import { mostOf } from "#domain/threads/ThreadChoice.ts"
 import { ModelNotLoaded, type ModelUnavailable, UnloadFailed } from "#domain/wire/Errors.ts"
 import type { EngineFacts } from "#engines/protocol/Engine.ts"
-import { type ActorRef, type Message, spawn } from "../Actor.ts"
-import { Device, type Grant } from "../device/Device.ts"
+import { type ActorRef, type FailureOf, isNoReply, type ReplyOf, spawn } from "../Actor.ts"
+import { Device, type Grant, hostId } from "../device/Device.ts"
 import { EngineHost, type HostEvent } from "../engine/EngineHost.ts"
 import type { Listener, RunError, RunOptions } from "../engine/EngineRequest.ts"
 import { ModelMeters } from "../engine/ModelMeters.ts"
+import * as Specifications from "../Specifications.ts"
 import * as Tree from "../Tree.ts"
 import { KeptThreads, type ThreadResults } from "../threads/KeptThreads.ts"
 import { lackOf } from "./DeploymentChange.ts"
@@ -41,12 +42,16 @@ interface InMemory {
 
 const nothingUnloaded: Unloaded = { was: false, freedBytes: 0, tookMs: 0 }
 
+const replied =
+  (state: InMemory) =>
+  <Reply>(reply: Reply) => ({ state, reply })
+
 export class Model {
   private readonly options: ModelOptions
   private deployed: Deployment
   private readonly device: Device["Service"]
   private readonly keptThreads: ThreadResults
-  private ref: ActorRef<ModelMessage> | undefined
+  private ref: ActorRef<InMemory, ModelMessage> | undefined
   private host: EngineHost | undefined
   /** The last claim; it counts until its process has ended. */
   private claim: Grant | undefined
@@ -96,14 +101,22 @@ export class Model {
       }
       model.ref = yield* spawn<InMemory, ModelMessage>({
         name: `model ${model.entry.id}`,
+        terms: Specifications.model,
         capacity: Tree.modelMailbox,
-        restart: Tree.model,
         initial: Effect.acquireRelease(
           Effect.sync((): InMemory => ({ scope: undefined })),
           (memory) => Effect.ignore(model.release(memory)),
         ),
-        handle: (memory, message) =>
-          Effect.map(model.handle(memory, message), (reply) => [memory, reply] as const),
+        handle: {
+          Load: (memory, { force }) => Effect.map(model.onLoad(memory, force), replied(memory)),
+          Unload: (memory) => Effect.map(model.onUnload(memory), replied(memory)),
+          Retire: (memory, { forModel }) => Effect.map(model.onRetire(memory, forModel), replied(memory)),
+          Discard: (memory) => Effect.map(model.onDiscard(memory), replied(memory)),
+        },
+        details: {
+          state: () => model.standing.status,
+          holds: () => ({ memoryBytes: model.claimedBytes(hostId) }),
+        },
       })
       if ((options.idleUnloadMs ?? 0) > 0 && !model.entry.runtime.pinned)
         yield* Effect.forkScoped(model.idleWatch(options.idleUnloadMs ?? 0))
@@ -180,7 +193,7 @@ export class Model {
   load(force: boolean): Effect.Effect<EngineFacts, LoadError> {
     return Effect.suspend(() => {
       this.held = false
-      return this.ask<EngineFacts, LoadError>(new Load(force))
+      return this.ask(new Load(force))
     })
   }
 
@@ -194,13 +207,13 @@ export class Model {
       this.suspects = new CrashSuspects()
       if (this.abandonLoad !== undefined)
         Deferred.doneUnsafe(this.abandonLoad, Effect.fail(this.standing.unavailable()))
-      return this.ask<Unloaded, ModelUnavailable | UnloadFailed>(new Unload())
+      return this.ask(new Unload())
     })
   }
 
   /** Unloads it if no request uses it; the next request loads it again. `forModel` is the one that needs its memory. */
   retire(forModel?: string): Effect.Effect<boolean> {
-    return Effect.orElseSucceed(this.ask<boolean, never>(new Retire(forModel)), () => false)
+    return Effect.orElseSucceed(this.ask(new Retire(forModel)), () => false)
   }
 
   /** Runs one request, loading the model first where nobody has unloaded it on purpose. */
@@ -217,7 +230,7 @@ export class Model {
       if (this.held) return Effect.fail(new ModelNotLoaded({ model: this.entry.id }))
       if (this.standing.reviveInMs() > 0) return Effect.fail(this.standing.unavailable())
       this.wanted++
-      return this.ask<EngineFacts, LoadError>(new Load(false)).pipe(
+      return this.ask(new Load(false)).pipe(
         Effect.mapError((error) => (this.held ? new ModelNotLoaded({ model: this.entry.id }) : error)),
         Effect.flatMap((): Effect.Effect<End, RunError | ModelNotLoaded> => {
           if (this.host !== undefined) return this.host.run<Started, Unit, End>(request, listener, options)
@@ -230,52 +243,57 @@ export class Model {
     })
   }
 
-  private ask<A, E>(message: Message<A, E> & ModelMessage): Effect.Effect<A, E | ModelUnavailable> {
+  private ask<M extends ModelMessage>(
+    message: M,
+  ): Effect.Effect<ReplyOf<M>, FailureOf<M> | ModelUnavailable> {
     if (this.ref === undefined) return Effect.fail(this.standing.unavailable())
-    return (this.ref.ask(message) as Effect.Effect<A, E | { readonly _tag: string }>).pipe(
-      Effect.mapError((error) => {
-        const { _tag } = error as { readonly _tag: string }
-        return _tag === "ActorStopped" || _tag === "MailboxFull" ? this.standing.unavailable() : (error as E)
-      }),
+    // Without a deadline: how long a load may take is the engine's own deadline (EngineHost).
+    return Effect.mapError(this.ref.ask(message), (error) =>
+      isNoReply(error) ? this.standing.unavailable() : error,
     )
   }
 
-  private handle(memory: InMemory, message: ModelMessage): Effect.Effect<unknown, LoadError | UnloadFailed> {
-    switch (message._tag) {
-      case "Unload":
-        return Effect.tap(this.release(memory), ({ freedBytes, tookMs, was }) =>
-          Effect.sync(() => (was ? this.news.unloaded("operator", freedBytes, tookMs) : undefined)),
-        )
-      case "Retire":
-        // Looked at and taken away in one step: a request that comes after it finds no host and asks for a load.
-        return Effect.suspend(() =>
-          this.isIdle() && !this.entry.runtime.pinned
-            ? Effect.match(this.release(memory), {
-                onSuccess: ({ freedBytes, tookMs }) => {
-                  if (message.forModel === undefined) this.news.unloaded("idle", freedBytes, tookMs)
-                  else this.news.evicted(message.forModel)
-                  return true
-                },
-                onFailure: () => false,
-              })
-            : Effect.succeed(false),
-        )
-      case "Discard":
-        return Effect.suspend(() => {
-          const { scope } = memory
-          if (this.standing.status !== "failed" || scope === undefined) return Effect.void
-          memory.scope = undefined
-          this.host = undefined
-          return Scope.close(scope, Exit.void)
-        })
-      case "Load":
-        // Asked for before an unload that is waiting behind it: the last word counts.
-        if (this.held) return Effect.fail(this.standing.unavailable())
-        if (this.standing.status === "loaded" && !message.force && this.host?.facts !== undefined)
-          return Effect.succeed(this.host.facts)
-        // What an unload could not end is replaced all the same.
-        return Effect.andThen(Effect.ignore(this.release(memory)), this.bringIn(memory))
-    }
+  private onUnload(memory: InMemory): Effect.Effect<Unloaded, UnloadFailed> {
+    return Effect.tap(this.release(memory), ({ freedBytes, tookMs, was }) =>
+      Effect.sync(() => (was ? this.news.unloaded("operator", freedBytes, tookMs) : undefined)),
+    )
+  }
+
+  private onRetire(memory: InMemory, forModel: string | undefined): Effect.Effect<boolean> {
+    // Checked and taken away in one step: a request that comes after it finds no host and asks for a load.
+    return Effect.suspend(() =>
+      this.isIdle() && !this.entry.runtime.pinned
+        ? Effect.match(this.release(memory), {
+            onSuccess: ({ freedBytes, tookMs }) => {
+              if (forModel === undefined) this.news.unloaded("idle", freedBytes, tookMs)
+              else this.news.evicted(forModel)
+              return true
+            },
+            onFailure: () => false,
+          })
+        : Effect.succeed(false),
+    )
+  }
+
+  private onDiscard(memory: InMemory): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const { scope } = memory
+      if (this.standing.status !== "failed" || scope === undefined) return Effect.void
+      memory.scope = undefined
+      this.host = undefined
+      return Scope.close(scope, Exit.void)
+    })
+  }
+
+  private onLoad(memory: InMemory, force: boolean): Effect.Effect<EngineFacts, LoadError> {
+    return Effect.suspend(() => {
+      // Sent before an unload that is waiting behind it: the last word counts.
+      if (this.held) return Effect.fail(this.standing.unavailable())
+      if (this.standing.status === "loaded" && !force && this.host?.facts !== undefined)
+        return Effect.succeed(this.host.facts)
+      // What an unload could not end is replaced all the same.
+      return Effect.andThen(Effect.ignore(this.release(memory)), this.bringIn(memory))
+    })
   }
 
   private readonly bringIn = Effect.fnUntraced({ self: this }, function* (this: Model, memory: InMemory) {

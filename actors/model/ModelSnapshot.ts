@@ -2,7 +2,7 @@
 // Types only; made by ModelRegistry, read by the operator endpoints, /metrics and tests.
 import type { Effect } from "effect"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
-import type { DeviceExhausted } from "../device/Device.ts"
+import type { DeviceExhausted } from "../device/DeviceLedger.ts"
 import type { EngineHost } from "../engine/EngineHost.ts"
 import type { EngineOutput } from "../engine/EngineOutput.ts"
 import type { ModelMeters } from "../engine/ModelMeters.ts"

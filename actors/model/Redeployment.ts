@@ -4,7 +4,8 @@
 // ModelRegistry shares its map of models; the reload endpoint and SIGHUP call `apply`.
 import { Context, Deferred, Effect, Exit, Option, Scope } from "effect"
 import { type Evictable, victimsOf } from "#domain/models/Eviction.ts"
-import { Device, type DeviceExhausted } from "../device/Device.ts"
+import { Device } from "../device/Device.ts"
+import type { DeviceExhausted } from "../device/DeviceLedger.ts"
 import * as Tree from "../Tree.ts"
 import { changeOf } from "./DeploymentChange.ts"
 import { problemAtStart } from "./MemoryClaim.ts"
