@@ -6,11 +6,9 @@ import {
   type EngineDescriptor,
   EngineError,
   type Outlet,
-  type PcmChunk,
   type SpeechEngine,
   type SynthesizeEnd,
   type SynthesizeRequest,
-  type SynthesizeStarted,
 } from "../protocol/Engine.ts"
 import { Playout } from "../shared/speech/Playout.ts"
 import { makeTurns, type Turns } from "../shared/speech/SpeechTurns.ts"
@@ -39,10 +37,7 @@ const mishap = (script: SpeechScript, index: number): Effect.Effect<void, Engine
 
 const synthesize =
   (turns: Turns, voices: ReadonlyArray<string>, { cloning, realTimeFactor }: typeof FakeSpeechOptions.Type) =>
-  (
-    request: SynthesizeRequest,
-    out: Outlet<SynthesizeStarted, PcmChunk>,
-  ): Effect.Effect<SynthesizeEnd, EngineError> =>
+  (request: SynthesizeRequest, out: Outlet<"speech">): Effect.Effect<SynthesizeEnd, EngineError> =>
     Effect.gen(function* () {
       const { voice } = request
       if ("preset" in voice ? !voices.includes(voice.preset) : !cloning) {
@@ -69,7 +64,7 @@ const synthesize =
       }
     })
 
-export const fakeSpeech: EngineDescriptor = {
+export const fakeSpeech: EngineDescriptor<"speech"> = {
   adapter: "fake-speech",
   kind: "speech",
   acquire: Effect.fnUntraced(function* (spec) {

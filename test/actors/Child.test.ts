@@ -84,7 +84,7 @@ it.effect("does not wait for a child longer than its shutdown time", () =>
       run: (self) =>
         Effect.andThen(
           Effect.addFinalizer(() => Effect.never),
-          Effect.suspend(() => (self.ready(), Effect.never)),
+          Effect.andThen(Effect.sync(self.ready), Effect.never),
         ),
     }).pipe(Scope.provide(scope), Effect.provideService(CurrentParent, { node: root, scope: undefined }))
     yield* child.ready

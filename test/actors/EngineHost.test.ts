@@ -4,8 +4,9 @@ import { Deferred, Effect, Fiber, Schedule } from "effect"
 import { residentBytesOf } from "#actors/device/ResidentMemory.ts"
 import type { Flow } from "#actors/engine/EngineRequest.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
-import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/protocol/Engine.ts"
+import type { GenerateRequest } from "#engines/protocol/Engine.ts"
 import { fakeRegistry, script } from "../support/FakeNode.ts"
+import { runText } from "../support/RunText.ts"
 
 const requestOf = (steps: Readonly<Record<string, unknown>>): GenerateRequest => ({
   prompt: { text: script(steps) },
@@ -27,7 +28,7 @@ const run = (steps: Readonly<Record<string, unknown>>, units = 1) =>
     const heard = yield* Deferred.make<void>()
     let count = 0
     const fiber = yield* Effect.forkChild(
-      registry.run<GenerateStarted, TextDelta, GenerateEnd>("fake", requestOf(steps), {
+      runText(registry, "fake", requestOf(steps), {
         started: (_, flow) => {
           seen.flow = flow
         },

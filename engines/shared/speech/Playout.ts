@@ -5,7 +5,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { msToSamples } from "#domain/audio/Audio.ts"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
-import type { EngineError, Outlet, PcmChunk, SynthesizeEnd } from "../../protocol/Engine.ts"
+import type { EngineError, Outlet, SynthesizeEnd } from "../../protocol/Engine.ts"
 import type { Turns } from "./SpeechTurns.ts"
 
 /**
@@ -26,7 +26,7 @@ export interface PlayoutOptions {
   readonly priority: "stream" | "batch"
 }
 
-type PieceOutlet = Omit<Outlet<unknown, PcmChunk>, "started">
+type PieceOutlet = Omit<Outlet<"speech">, "started">
 
 export class Playout {
   readonly #clock: Clock.Clock
