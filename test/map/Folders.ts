@@ -9,8 +9,9 @@ export interface Folder {
 
 export const folders: Readonly<Record<string, Folder>> = {
   actors: {
-    holds: "The actor primitive, supervision, restart limits and the switch that stops new work",
-    imports: ["src/domain/queues", "src/domain/wire"],
+    holds:
+      "The actor primitive, supervisors, the node's tree, its specifications, and the switch that stops new work",
+    imports: ["src/domain/process", "src/domain/queues", "src/domain/wire"],
   },
   "actors/device": {
     holds: "Processors and GPUs: what they are, which memory is claimed, how full the node's memory is",
@@ -152,10 +153,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/audio",
     ],
   },
-  "engines/llama": {
-    holds: "Options of the text adapter",
-    imports: ["engines/protocol"],
-  },
+  "engines/llama": { holds: "Options of the text adapter", imports: ["engines/protocol"] },
   "engines/llama/model": {
     holds: "Adapter: a GGUF model loaded on llama.cpp, and its requests",
     imports: [
@@ -187,10 +185,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "The interface of an engine and the messages of its channel",
     imports: ["src/domain/audio", "src/domain/threads"],
   },
-  "engines/shared/files": {
-    holds: "Weight files named by a catalog entry",
-    imports: ["engines/protocol"],
-  },
+  "engines/shared/files": { holds: "Weight files named by a catalog entry", imports: ["engines/protocol"] },
   "engines/shared/listening": {
     holds: "What transcription adapters share: mel features, sampling, segments, words",
     imports: ["engines/protocol", "engines/shared/onnx", "engines/shared/text", "src/domain/audio"],
@@ -226,10 +221,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Timestamp rules, suppressed tokens, where the next window begins, short audio",
     imports: ["engines/shared/listening", "engines/shared/onnx"],
   },
-  src: {
-    holds: "The `edgewise` program",
-    imports: ["src/cli/commands", "src/cli/shared"],
-  },
+  src: { holds: "The `edgewise` program", imports: ["src/cli/commands", "src/cli/shared"] },
   "src/api": {
     holds: "The endpoints of the three roles: which path and method is answered by which handler",
     imports: [
@@ -318,6 +310,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/http",
       "src/api/text",
       "src/domain/models",
+      "src/domain/queues",
       "src/domain/threads",
       "src/domain/wire",
       "src/http",
@@ -388,6 +381,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/wire",
       "src/http",
       "src/services",
+      "src/services/jobs",
       "src/store/accounts",
       "src/store/ledger",
     ],
@@ -517,6 +511,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/threads",
       "src/http",
       "src/services",
+      "src/services/jobs",
       "src/store",
       "src/store/accounts",
       "src/store/files",
@@ -536,6 +531,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/store/accounts",
       "src/store/signing",
       "src/transport/uws",
+      "src/weights",
     ],
   },
   "src/config": {
@@ -553,34 +549,19 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Starts a process with no more rights than it needs",
     imports: ["src/domain/process"],
   },
-  "src/domain/access": {
-    holds: "Pure: keys, addresses, rate limits",
-    imports: ["src/domain/queues"],
-  },
+  "src/domain/access": { holds: "Pure: keys, addresses, rate limits", imports: ["src/domain/queues"] },
   "src/domain/audio": {
     holds: "Pure: PCM, resampling, voice activity, transcripts",
     imports: ["src/domain/language"],
   },
-  "src/domain/language": {
-    holds: "Pure: punctuation, sentences, text to speak",
-    imports: [],
-  },
+  "src/domain/language": { holds: "Pure: punctuation, sentences, text to speak", imports: [] },
   "src/domain/models": {
     holds: "Pure: catalog entries, placement, memory, prices",
     imports: ["src/domain/queues"],
   },
-  "src/domain/process": {
-    holds: "Pure: confinement, output of processes, log limits",
-    imports: [],
-  },
-  "src/domain/queues": {
-    holds: "Pure: queues, histograms, caches, budgets",
-    imports: [],
-  },
-  "src/domain/regions": {
-    holds: "Pure: regions, distances, round trips",
-    imports: [],
-  },
+  "src/domain/process": { holds: "Pure: confinement, output of processes, log limits", imports: [] },
+  "src/domain/queues": { holds: "Pure: queues, histograms, caches, budgets", imports: [] },
+  "src/domain/regions": { holds: "Pure: regions, distances, round trips", imports: [] },
   "src/domain/threads": {
     holds: "Pure: cores, thread counts and their choice",
     imports: ["src/domain/queues"],
@@ -603,7 +584,6 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Requests admitted, paid, run and settled; no HTTP",
     imports: [
       "actors",
-      "actors/device",
       "actors/engine",
       "actors/jobs",
       "actors/model",
@@ -618,6 +598,23 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/queues",
       "src/domain/wire",
       "src/http",
+      "src/store/accounts",
+      "src/store/ledger",
+    ],
+  },
+  "src/services/jobs": {
+    holds: "Accepted transcription jobs: dispatcher, one actor for each job in work, recovery and purge",
+    imports: [
+      "actors",
+      "actors/device",
+      "actors/model",
+      "src/audio",
+      "src/domain/audio",
+      "src/domain/models",
+      "src/domain/queues",
+      "src/domain/wire",
+      "src/http",
+      "src/services",
       "src/store/accounts",
       "src/store/files",
       "src/store/ledger",
@@ -655,10 +652,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/threads",
     ],
   },
-  "src/store/idempotency": {
-    holds: "Kept answers by idempotency key",
-    imports: ["src/store/sql"],
-  },
+  "src/store/idempotency": { holds: "Kept answers by idempotency key", imports: ["src/store/sql"] },
   "src/store/ledger": {
     holds: "Balances, receipts, jobs",
     imports: [
@@ -671,10 +665,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/store/sql",
     ],
   },
-  "src/store/migrations": {
-    holds: "Schema changes in order",
-    imports: ["src/store/files"],
-  },
+  "src/store/migrations": { holds: "Schema changes in order", imports: ["src/store/files"] },
   "src/store/signing": {
     holds: "Signing keys of session tokens and TLS files",
     imports: ["src/domain/access", "src/store/files"],
@@ -683,10 +674,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Clients of SQLite and Postgres",
     imports: ["src/domain/access", "src/domain/queues", "src/store/files"],
   },
-  "src/telemetry": {
-    holds: "Log lines, spans and log records that leave the node",
-    imports: ["src/http"],
-  },
+  "src/telemetry": { holds: "Log lines, spans and log records that leave the node", imports: ["src/http"] },
   "src/transport": {
     holds: "What a listener needs besides its HTTP library: limits, deadlines, queues, settings",
     imports: ["src/domain/access", "src/domain/queues", "src/http"],
