@@ -146,7 +146,7 @@ export const nodeLayer = (
     Layer.provideMerge(CatalogReload.layer(deployedNow(config))),
     Layer.provideMerge(part("transcription jobs", Specifications.part(), TranscriptionJobs.layer)),
     Layer.provideMerge(part("live sessions", Specifications.part(), LiveSessions.layer)),
-    Layer.provideMerge(memoryWatch({ evicts: config.evictIdle })),
+    Layer.provideMerge(part("memory", Specifications.part(), memoryWatch({ evicts: config.evictIdle }))),
     Layer.provideMerge(
       part(
         "models",
