@@ -15,8 +15,8 @@ import type { FromEngine, WireError } from "#engines/protocol/EngineProtocol.ts"
 import type { EngineKind, Facts } from "#engines/protocol/Verbs.ts"
 import { type ChildEnd, type Self, startChild } from "../Child.ts"
 import { privateBytesOf, residentBytesOf } from "../device/ResidentMemory.ts"
+import * as Limits from "../Limits.ts"
 import * as Specifications from "../Specifications.ts"
-import * as Tree from "../Tree.ts"
 import type { Details } from "../TreeNode.ts"
 import { limitMemory } from "./EngineMemoryLimit.ts"
 import type { EngineOutput } from "./EngineOutput.ts"
@@ -205,7 +205,7 @@ export class EngineHost<K extends EngineKind> {
   }
 
   private unavailable(): ModelUnavailable {
-    return new ModelUnavailable({ model: this.entry.id, retryAfterMs: Tree.reviveAfterMs })
+    return new ModelUnavailable({ model: this.entry.id, retryAfterMs: Limits.reviveAfterMs })
   }
 
   private finish(reason: EngineFailed["reason"], detail: string): void {

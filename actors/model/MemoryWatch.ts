@@ -8,10 +8,10 @@ import { startChild } from "../Child.ts"
 import { Device, hostId } from "../device/Device.ts"
 import { MemoryPressureLevel } from "../device/MemoryPressureLevel.ts"
 import { privateBytesOf, residentBytesOf } from "../device/ResidentMemory.ts"
+import * as Limits from "../Limits.ts"
 import * as Specifications from "../Specifications.ts"
-import * as Tree from "../Tree.ts"
 import { ModelRegistry } from "./ModelRegistry.ts"
-import type { ModelSnapshot } from "./ModelSnapshot.ts"
+import type { ModelSnapshot } from "./ModelState.ts"
 import { Redeployment } from "./Redeployment.ts"
 
 export interface MemoryWatchOptions {
@@ -99,7 +99,7 @@ export const memoryWatch = (
         run: ({ ready }) =>
           Effect.andThen(
             Effect.sync(ready),
-            Effect.forever(Effect.andThen(look, Effect.sleep(options.everyMs ?? Tree.memoryWatchMs))),
+            Effect.forever(Effect.andThen(look, Effect.sleep(options.everyMs ?? Limits.memoryWatchMs))),
           ),
       })
     }),
