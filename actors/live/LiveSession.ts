@@ -4,15 +4,13 @@
 //
 // A session only ever holds its audio (bounded by its limit) and the newest hypothesis: who reads too slowly misses
 // hypotheses in between, and nothing piles up.
-import { Effect, Exit, Fiber } from "effect"
+import { Effect, Fiber } from "effect"
 import { LISTEN_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/audio/Audio.ts"
 import { type LiveHypothesis, silence } from "#domain/audio/LiveTranscript.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
-import { type ActorRef, Message, type Next, spawn } from "../Actor.ts"
-import * as Specifications from "../Specifications.ts"
-import { CurrentParent, type Parent } from "../TreeNode.ts"
 import type { IncrementalTranscriber } from "./IncrementalTranscriber.ts"
 import type { LiveAudio } from "./LiveAudio.ts"
+import { type InTree, type SessionActor, startSession } from "./SessionActor.ts"
 import { Signal } from "./Signal.ts"
 
 /** Why a session's audio ends. */
@@ -45,30 +43,6 @@ export interface LiveReport {
   readonly paceSeconds?: () => number
 }
 
-/** The end of a window has come: make a caption. */
-class Caption extends Message<void> {
-  readonly _tag = "Caption"
-}
-/** No audio follows: make the final result. */
-class Finish extends Message<void> {
-  readonly _tag = "Finish"
-}
-type SessionMessage = Caption | Finish
-
-/** One caption that is due, and the end. Frames are no messages: they go straight into the buffer. */
-const mailbox = 2
-
-/** Where the session hangs in the node's tree. */
-export interface InTree {
-  readonly name: string
-  readonly parent: Parent
-}
-
-type SessionState = "waiting" | "captioning" | "finishing"
-type SessionNext<E> = Next<SessionState, void, Exit.Exit<FinalResult, E>>
-
-const waiting = { state: "waiting", reply: undefined } as const
-
 export class LiveSession<E> {
   private readonly audio: LiveAudio
   private readonly hearing: IncrementalTranscriber<E>
@@ -77,7 +51,7 @@ export class LiveSession<E> {
   /** True for a failure that only means: not now. */
   private readonly isBusy: (error: E) => boolean
   private readonly inTree: InTree | undefined
-  private actor: ActorRef<SessionState, SessionMessage, Exit.Exit<FinalResult, E>> | undefined
+  private actor: SessionActor<E> | undefined
   /** Whether a caption is due that no message has been handled for. */
   private isDue = false
   private readonly ended = new Signal()
@@ -87,7 +61,6 @@ export class LiveSession<E> {
   private dueAt: number
   private frameAtMs: number
   private newest = silence
-  private doing: SessionState = "waiting"
   private runs = false
   private hasRun = false
   private closing: Fiber.Fiber<void, E> | undefined
@@ -151,7 +124,7 @@ export class LiveSession<E> {
     if (this.end !== undefined) return
     this.end = end
     this.ended.set()
-    this.actor?.tell(new Finish())
+    this.actor?.audioHasEnded()
     this.roused()
   }
 
@@ -179,25 +152,18 @@ export class LiveSession<E> {
    * Before that a session has no fiber and no mailbox: thousands of silent ones wait on a node.
    */
   get run(): Effect.Effect<FinalResult, E> {
-    const running = Effect.gen({ self: this }, function* (this: LiveSession<E>) {
+    return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
       this.runs = true
-      const actor = yield* spawn<SessionState, SessionMessage, Exit.Exit<FinalResult, E>>({
-        name: this.inTree?.name ?? "session",
-        terms: Specifications.session,
-        capacity: mailbox,
-        initial: Effect.succeed("waiting" as const),
-        handle: { Caption: () => this.onCaption, Finish: () => this.onFinish },
-        details: {
-          state: () => this.doing,
-          holds: () => ({ memoryBytes: this.audio.capacitySamples * 2 }),
-        },
-      })
+      const work = {
+        caption: this.caption,
+        finish: this.finish,
+        memoryBytes: () => this.audio.capacitySamples * 2,
+      }
+      const actor = yield* startSession(work, this.inTree)
       this.actor = actor
-      if (this.end !== undefined) actor.tell(new Finish())
-      else if (this.isDue) actor.tell(new Caption())
-      const end = yield* actor.ended
-      if (end.reason === "finished") return yield* end.value
-      return yield* end.reason === "crashed" ? Effect.failCause(end.cause) : Effect.interrupt
+      if (this.end !== undefined) actor.audioHasEnded()
+      else if (this.isDue) actor.captionIsDue()
+      return yield* actor.result
     }).pipe(
       Effect.scoped,
       Effect.ensuring(
@@ -206,38 +172,26 @@ export class LiveSession<E> {
         }),
       ),
     )
-    const { inTree } = this
-    return inTree === undefined ? running : Effect.provideService(running, CurrentParent, inTree.parent)
   }
 
   private captionDue(): void {
     if (this.isDue) return
     this.isDue = true
-    this.actor?.tell(new Caption())
+    this.actor?.captionIsDue()
   }
 
-  private get onCaption(): Effect.Effect<SessionNext<E>> {
-    return Effect.suspend(() => {
+  private get caption(): Effect.Effect<void, E> {
+    return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
       this.isDue = false
       // The final result follows at once and covers it.
-      if (this.end !== undefined) return Effect.succeed(waiting)
+      if (this.end !== undefined) return
       this.dueAt = Number.POSITIVE_INFINITY
-      this.doing = "captioning"
-      return Effect.matchEffect(this.window, {
-        onSuccess: (until) =>
-          Effect.sync(() => {
-            this.doing = "waiting"
-            this.planNext(until)
-            return waiting
-          }),
-        onFailure: (error) => Effect.succeed({ ...waiting, end: { value: Exit.fail(error) } }),
-      })
+      this.planNext(yield* this.window)
     })
   }
 
-  private get onFinish(): Effect.Effect<SessionNext<E>> {
-    const result = Effect.gen({ self: this }, function* (this: LiveSession<E>) {
-      this.doing = "finishing"
+  private get finish(): Effect.Effect<FinalResult, E> {
+    return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
       // What it closes is needed now.
       if (this.closing !== undefined) yield* Fiber.join(this.closing)
       const { total } = this.audio
@@ -245,10 +199,6 @@ export class LiveSession<E> {
       const hypothesis = yield* this.hearing.open(total, true)
       yield* this.tell(hypothesis, heardAtMs, true)
       return { hypothesis, end: this.end ?? "stop" }
-    })
-    return Effect.match(result, {
-      onSuccess: (final) => ({ ...waiting, end: { value: Exit.succeed(final) } }),
-      onFailure: (error) => ({ ...waiting, end: { value: Exit.fail(error) } }),
     })
   }
 
