@@ -45,15 +45,20 @@ export class StepBatch<K extends EngineKind> {
 
   flush(): void {
     this.scheduled = false
-    const { ended, started } = this
     const units = this.units.take()
-    if (started.length === 0 && ended.length === 0) {
-      if (units !== undefined) this.send({ type: "step", units })
-      return
+    const { ended, started } = this
+    if (units === undefined && started.length === 0 && ended.length === 0) return
+    // Fields are added one by one: an empty list or a spread would cost every message more than the fields themselves.
+    const step: { -readonly [F in keyof Step<K>]: Step<K>[F] } = { type: "step" }
+    if (started.length > 0) {
+      step.started = started
+      this.started = []
     }
-    this.started = []
-    this.ended = []
-    const step = { type: "step", started, ended } as const
-    this.send(units === undefined ? step : { ...step, units })
+    if (units !== undefined) step.units = units
+    if (ended.length > 0) {
+      step.ended = ended
+      this.ended = []
+    }
+    this.send(step)
   }
 }

@@ -126,7 +126,7 @@ class Progress implements RunReader<"text"> {
 /** Whether the caller reads the text while it is generated, or gets it as a whole at the end. */
 export type Delivery = "stream" | "whole"
 
-const failedHere = (exit: Exit.Exit<unknown, ModelRunError> | undefined): boolean =>
+const failedHere = (exit: Exit.Exit<GenerateEnd, ModelRunError> | undefined): boolean =>
   exit !== undefined && Option.exists(Exit.findErrorOption(exit), isOurs)
 
 /**

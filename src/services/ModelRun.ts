@@ -38,7 +38,7 @@ export interface RunSpec<K extends EngineKind> {
    * What it has used by now; undefined if nothing is charged. Called when the run ends for any reason. `exit` is how the
    * run ended, except with `untilReplied`.
    */
-  readonly used: (exit?: Exit.Exit<unknown, ModelRunError>) => Usage | undefined
+  readonly used: (exit?: Exit.Exit<End<K>, ModelRunError>) => Usage | undefined
   readonly reader: RunReader<K>
   /** Money reserved earlier, because preparing the request already costs something; if absent the run reserves it. */
   readonly reservation?: Reservation
@@ -140,7 +140,7 @@ export const beginRun = <K extends EngineKind>(
     const ledger = yield* UsageLedger
 
     const reservation = spec.reservation ?? (yield* reserveFor(principal, entry, spec.atMost))
-    const settle = (exit?: Exit.Exit<unknown, ModelRunError>) =>
+    const settle = (exit?: Exit.Exit<End<K>, ModelRunError>) =>
       Effect.suspend(() => {
         const usage = spec.used(exit)
         if (usage === undefined) return ledger.cancel(reservation)
