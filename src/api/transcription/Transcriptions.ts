@@ -10,8 +10,8 @@ import { punctuationOf, wantsTiming } from "#domain/wire/Transcription.ts"
 import { streamError } from "#http/ErrorBody.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
 import { sinkResponse } from "#http/SinkBody.ts"
+import { TranscriptionJobs } from "#services/jobs/TranscriptionJobs.ts"
 import { findModel } from "#services/ModelLookup.ts"
-import { TranscriptionJobs } from "#services/TranscriptionJobs.ts"
 import {
   checkLanguage,
   checkPunctuation,
