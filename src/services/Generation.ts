@@ -6,6 +6,7 @@ import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { textUsage } from "#domain/models/Usage.ts"
 import { InvalidRequest, ModelNotLoaded } from "#domain/wire/Errors.ts"
+import { type EdgeError, isNodeFault } from "#domain/wire/Failures.ts"
 import type {
   GenerateEnd,
   GenerateRequest,
@@ -13,11 +14,9 @@ import type {
   Sampling,
   TextDelta,
 } from "#engines/protocol/Engine.ts"
-import type { EdgeError } from "#http/ErrorBody.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { findModel } from "./ModelLookup.ts"
 import { beginRun, type ModelRunError, type ModelRunServices, type RunReader } from "./ModelRun.ts"
-import { isOurs } from "./TranscriptionRun.ts"
 
 /** The sampling part of a request body, after validation. */
 export interface SamplingFields {
@@ -143,7 +142,7 @@ class Progress implements RunReader<GenerateStarted, TextDelta, GenerateEnd> {
 export type Delivery = "stream" | "whole"
 
 const failedHere = (exit: Exit.Exit<unknown, ModelRunError> | undefined): boolean =>
-  exit !== undefined && Option.exists(Exit.findErrorOption(exit), isOurs)
+  exit !== undefined && Option.exists(Exit.findErrorOption(exit), isNodeFault)
 
 /**
  * Starts a generation and waits until the engine has accepted its prompt. Charged for what was generated; where it failed

@@ -17,9 +17,10 @@ import {
   type MemoryPressure,
   PaymentRequired,
 } from "#domain/wire/Errors.ts"
-import { passes, retryAfterMs } from "#domain/wire/JobRetry.ts"
+import { type EdgeError, isRefusal } from "#domain/wire/Failures.ts"
+import { retryAfterMs } from "#domain/wire/JobRetry.ts"
 import type { JobStatus } from "#domain/wire/JobStatus.ts"
-import { type EdgeError, problemOf } from "#http/ErrorBody.ts"
+import { detailOf } from "#http/ErrorBody.ts"
 import { CurrentNodeMeters } from "#http/NodeMeters.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
 import type { Accounts } from "#store/accounts/Accounts.ts"
@@ -152,21 +153,22 @@ const make = Effect.gen(function* () {
 
   const onError = (job: Job, state: Kept, error: EdgeError, trace: JobTrace | undefined) =>
     Effect.gen(function* () {
-      const { detail: note, status } = problemOf(error)
+      const note = detailOf(error)
+      const isOurFault = !isRefusal(error)
       if (error._tag === "ModelNotLoaded" && (yield* isRemoved(job, state))) {
         yield* Effect.provideContext(reportJob(job, error), services)
         const removed = `Model not loaded: the node no longer has ${job.model}`
         return yield* finish(job, "fail", { note: removed }, trace)
       }
       if (error._tag === "EngineFailed") state.engineFailures++
-      const waitMs = passes(error) ? retryAfterMs(error, state.engineFailures) : undefined
+      const waitMs = retryAfterMs(error, state.engineFailures)
       const isUnpaid = error._tag === "PaymentRequired"
       if (isUnpaid && (yield* jobs.now) - job.acceptedAtMs > unpaidMs) {
         return yield* finish(job, "fail", { note: "The organization had no credit for a day" }, trace)
       }
       yield* Effect.provideContext(reportJob(job, error, waitMs), services)
-      if (waitMs === undefined) return yield* finish(job, "fail", { note }, trace, status >= 500)
-      trace?.ends("paused", status >= 500)
+      if (waitMs === undefined) return yield* finish(job, "fail", { note }, trace, isOurFault)
+      trace?.ends("paused", isOurFault)
       yield* jobs.change(job.id, "return", {
         note: isUnpaid ? unpaidNote : note,
         waitMs,

@@ -11,7 +11,7 @@ import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { costOf } from "#domain/models/Money.ts"
 import { audioUsage } from "#domain/models/Usage.ts"
 import { InvalidRequest, ModelNotLoaded, type PaymentRequired } from "#domain/wire/Errors.ts"
-import type { EdgeError } from "#http/ErrorBody.ts"
+import type { EdgeError } from "#domain/wire/Failures.ts"
 import { CurrentRequest, nowMs } from "#http/RequestContext.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { type Reservation, UsageLedger } from "#store/ledger/UsageLedger.ts"
@@ -153,13 +153,3 @@ export const runTranscription = <E = never>(
       ),
     )
   })
-
-/** A failure of this node: a client that has received nothing pays nothing for it. */
-export const isOurs = (error: EdgeError): boolean =>
-  error._tag === "AtCapacity" ||
-  error._tag === "Draining" ||
-  error._tag === "EngineFailed" ||
-  error._tag === "InsufficientMemory" ||
-  error._tag === "MemoryPressure" ||
-  error._tag === "ModelNotLoaded" ||
-  error._tag === "ModelUnavailable"

@@ -13,10 +13,11 @@ import { EdgeApi } from "#api/reference/EdgeApi.ts"
 import { ChatRequest } from "#domain/wire/Chat.ts"
 import { CompletionRequest } from "#domain/wire/Completion.ts"
 import * as Errors from "#domain/wire/Errors.ts"
+import { type EdgeError, failureOf } from "#domain/wire/Failures.ts"
 import { LiveParameters } from "#domain/wire/LiveParameters.ts"
 import { SpeechRequest } from "#domain/wire/Speech.ts"
 import { TranscriptionParameters } from "#domain/wire/Transcription.ts"
-import { type EdgeError, problemOf } from "#http/ErrorBody.ts"
+import { problemOf } from "#http/ErrorBody.ts"
 import { type KnownPaths, unmatched } from "#http/NotFound.ts"
 import { maxFileBytes } from "#services/TranscriptionUpload.ts"
 import { framingFlaw } from "#transport/Framing.ts"
@@ -183,6 +184,7 @@ describe("errors", () => {
       const tag = quotedIn(code)[0] as EdgeError["_tag"]
       const problem = problemOf(samples[tag])
       expect([tag, status]).toEqual([tag, String(problem.status)])
+      expect([tag, retry]).toEqual([tag, expect.stringMatching(`\\b${failureOf(samples[tag]).retry}$`)])
       expect([tag, retry === "after"]).toEqual([tag, problem.headers?.["retry-after"] !== undefined])
       // Tables of another section, which other tests read.
       if (/^\d/.test(detail)) continue

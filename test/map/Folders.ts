@@ -586,7 +586,11 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/domain/wire": {
     holds: "Pure: schemas of requests and replies, and the errors",
-    imports: ["src/domain/audio", "src/domain/language", "src/domain/models"],
+    imports: ["src/domain/audio", "src/domain/language", "src/domain/models", "src/domain/wire/errors"],
+  },
+  "src/domain/wire/errors": {
+    holds: "Pure: every expected failure, with its status, fault and text",
+    imports: [],
   },
   "src/http": {
     holds: "What transport and API share: request context, body kinds, error bodies, meters",

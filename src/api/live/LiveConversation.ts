@@ -9,7 +9,7 @@ import { bytesToS16, LISTEN_RATE_HZ, samplesToSeconds } from "#domain/audio/Audi
 import { deltaOf } from "#domain/audio/LiveTranscript.ts"
 import { type SpeechEvent, VoiceActivityDetector } from "#domain/audio/VoiceActivityDetector.ts"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
-import { problemOf } from "#http/ErrorBody.ts"
+import { detailOf } from "#http/ErrorBody.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
 import type { CredentialEnd } from "../access/CredentialEnd.ts"
 import { decodeJson } from "../http/JsonBody.ts"
@@ -214,7 +214,7 @@ const untilEnding = (
     const run = Effect.tapError(session.run, (error) => reportFailure(error, "/v1/audio/transcriptions/ws"))
     const listen = Effect.match(run, {
       onSuccess: (word) => endingOf(word, session, language),
-      onFailure: (error) => failure(problemOf(error).detail, failedCode, "transcription failed"),
+      onFailure: (error) => failure(detailOf(error), failedCode, "transcription failed"),
     })
     let unwatch = () => {}
     const first = Effect.callback<Ending, SocketError>((resume) => {

@@ -10,6 +10,7 @@ import { TurnDetector } from "#domain/audio/TurnDetector.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { InvalidRequest, type RateLimited } from "#domain/wire/Errors.ts"
+import { type EdgeError, errorType } from "#domain/wire/Failures.ts"
 import {
   Append,
   changeOf,
@@ -20,7 +21,7 @@ import {
   TranscriptionSessionUpdate,
   withChange,
 } from "#domain/wire/RealtimeProtocol.ts"
-import { type EdgeError, problemOf } from "#http/ErrorBody.ts"
+import { detailOf } from "#http/ErrorBody.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
 import { findModel } from "#services/ModelLookup.ts"
 import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
@@ -149,13 +150,17 @@ export class RealtimeSocket {
     )
 
   private tellError(error: EdgeError, frame: string | Uint8Array): Effect.Effect<void, SocketError> {
-    const { detail, status } = problemOf(error)
     const param = error._tag === "InvalidRequest" ? error.field : null
     const asked = typeof frame === "string" ? Effect.runSync(Effect.option(decodeAny(frame))) : Option.none()
     const eventId = Option.isSome(asked) ? (asked.value.event_id ?? null) : null
-    const type = status < 500 ? "invalid_request_error" : "server_error"
     const told = this.tell("error", {
-      error: { type, code: error._tag, message: detail, param, event_id: eventId },
+      error: {
+        type: errorType(error),
+        code: error._tag,
+        message: detailOf(error),
+        param,
+        event_id: eventId,
+      },
     })
     return Effect.andThen(reportFailure(error, "/v1/realtime"), told)
   }

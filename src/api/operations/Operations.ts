@@ -6,7 +6,7 @@ import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { Redeployment } from "#actors/model/Redeployment.ts"
 import { freedGb, memoryRecord, toMb, usedMemory } from "#domain/models/DeviceMemory.ts"
 import { Forbidden, InvalidRequest, ModelBusy, ModelNotLoaded } from "#domain/wire/Errors.ts"
-import { problemOf, problemResponse } from "#http/ErrorBody.ts"
+import { detailOf, problemOf, problemResponse } from "#http/ErrorBody.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
 import type { BadRegions } from "#store/files/RegionsFile.ts"
 import type { BadCatalog } from "#weights/CatalogFile.ts"
@@ -127,7 +127,7 @@ const unloadEverything = Effect.gen(function* () {
             if (was) unloaded.push(entry.id)
           },
           onFailure: (error) => {
-            errors.push(problemOf(error).detail)
+            errors.push(detailOf(error))
           },
         }),
       ),

@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { InvalidRequest, ModelNotLoaded } from "#domain/wire/Errors.ts"
-import { problemOf } from "#http/ErrorBody.ts"
+import { detailOf } from "#http/ErrorBody.ts"
 import { sinkResponse } from "#http/SinkBody.ts"
 import type { PulledFile } from "#weights/PullModel.ts"
 import { readJson } from "../http/JsonBody.ts"
@@ -62,7 +62,7 @@ const bodyOf = (model: string, pull: SharedPull) =>
             onSuccess: (files) => ({ type: "done", model, files: files.map(fileRecord) }),
             onFailure: (error) => ({
               type: "error",
-              error: error._tag === "Draining" ? problemOf(error).detail : error.message,
+              error: error._tag === "Draining" ? detailOf(error) : error.message,
             }),
           }),
           telling,

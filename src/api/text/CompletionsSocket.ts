@@ -7,7 +7,8 @@ import { Drain } from "#actors/Drain.ts"
 import { TokenBucket } from "#domain/access/TokenBucket.ts"
 import { CompletionRequest } from "#domain/wire/Completion.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
-import { type EdgeError, problemOf } from "#http/ErrorBody.ts"
+import type { EdgeError } from "#domain/wire/Failures.ts"
+import { detailOf } from "#http/ErrorBody.ts"
 import { NewId } from "#http/Ids.ts"
 import { nowMs } from "#http/RequestContext.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
@@ -132,7 +133,7 @@ const runOne = (
     Effect.catch((error: EdgeError) =>
       Effect.sync(() => {
         trace?.refused(error)
-        outbox.push({ type: "error", error: problemOf(error).detail, request_id })
+        outbox.push({ type: "error", error: detailOf(error), request_id })
       }),
     ),
     (generation) => (trace === undefined ? generation : trace.follow(generation)),
@@ -183,12 +184,12 @@ const serve = Effect.fnUntraced(function* (
         yield* FiberMap.run(running, request_id, runOne(caller, start, request_id, outbox, one))
       }).pipe(
         Effect.catch((error: EdgeError) =>
-          Effect.sync(() => outbox.push({ type: "error", error: problemOf(error).detail, request_id })),
+          Effect.sync(() => outbox.push({ type: "error", error: detailOf(error), request_id })),
         ),
       )
     }).pipe(
       Effect.catch((error: EdgeError) =>
-        Effect.sync(() => outbox.push({ type: "error", error: problemOf(error).detail })),
+        Effect.sync(() => outbox.push({ type: "error", error: detailOf(error) })),
       ),
     )
 

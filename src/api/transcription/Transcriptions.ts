@@ -6,6 +6,7 @@ import { Decoder } from "#audio/Decoder.ts"
 import { render, type Transcript, type TranscriptSegment } from "#domain/audio/Transcript.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { InvalidRequest, Unauthorized } from "#domain/wire/Errors.ts"
+import { isNodeFault } from "#domain/wire/Failures.ts"
 import { punctuationOf, wantsTiming } from "#domain/wire/Transcription.ts"
 import { streamError } from "#http/ErrorBody.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
@@ -13,7 +14,6 @@ import { sinkResponse } from "#http/SinkBody.ts"
 import { TranscriptionJobs } from "#services/TranscriptionJobs.ts"
 import {
   checkPunctuation,
-  isOurs,
   runTranscription,
   type TranscriptionRun,
   transcriptionModel,
@@ -72,7 +72,7 @@ const interactive = Effect.fnUntraced(function* (
     charged: (exit) => {
       const error = Exit.findErrorOption(exit)
       if (error._tag === "None") return Exit.hasInterrupts(exit)
-      return delivers || !isOurs(error.value)
+      return delivers || !isNodeFault(error.value)
     },
   }).pipe(Effect.raceFirst(revoked), (yield* Drain).admit)
 })
@@ -119,7 +119,7 @@ const streamed = Effect.fnUntraced(function* (
         Effect.catch((error) =>
           Effect.sync(() => {
             notes.failed = true
-            if (isOurs(error)) notes.breaksOff(error)
+            if (isNodeFault(error)) notes.breaksOff(error)
             sink.write(event({ type: "error", error: streamError(error).message }) + doneEvent)
           }),
         ),
