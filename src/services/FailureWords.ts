@@ -75,6 +75,8 @@ const wordsOfError = (error: EdgeError, find: FindModel): FailureWords => {
         reason: "the node's memory is nearly full",
         action: "unload models, or raise EDGEWISE_MEMORY_MB",
       }
+    case "NoHealthyRegion":
+      return { ...about, reason: "no region is healthy: none answers its health check" }
     case "StoreDown":
       return {
         ...about,

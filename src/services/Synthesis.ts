@@ -2,7 +2,6 @@
 // for what was delivered. The speech handler decides what to say and wraps the samples; this knows no format.
 import { Deferred, Effect } from "effect"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
-import { Caller } from "#api/access/Authentication.ts"
 import { SPEECH_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/audio/Audio.ts"
 import { PlaybackClock } from "#domain/audio/PlaybackClock.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
@@ -17,6 +16,7 @@ import type {
 } from "#engines/protocol/Engine.ts"
 import { CurrentRequest, nowMs } from "#http/RequestContext.ts"
 import type { Reservation } from "#store/ledger/UsageLedger.ts"
+import { Caller } from "./Caller.ts"
 import { voicesOf } from "./ModelLookup.ts"
 import { beginRun, type ModelRun, type ModelRunError } from "./ModelRun.ts"
 import { SpeechAdmission, type SpeechModel } from "./SpeechAdmission.ts"

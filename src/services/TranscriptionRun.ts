@@ -1,6 +1,7 @@
 // One file transcribed on behalf of a caller: decoded, paid for as it goes, charged once at the end. Both the handlers
 // that answer at once and the job workers go through here.
 import { Effect, type Exit, Scope } from "effect"
+import type { RunError } from "#actors/engine/EngineRequest.ts"
 import { type TranscribeOptions, transcribeFile } from "#actors/jobs/FileTranscription.ts"
 import type { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { Decoder } from "#audio/Decoder.ts"
@@ -10,8 +11,7 @@ import { type PunctuationChoice, punctuationProblem } from "#domain/language/Pun
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { costOf } from "#domain/models/Money.ts"
 import { audioUsage } from "#domain/models/Usage.ts"
-import { InvalidRequest, ModelNotLoaded, type PaymentRequired } from "#domain/wire/Errors.ts"
-import type { EdgeError } from "#domain/wire/Failures.ts"
+import { type AtCapacity, InvalidRequest, ModelNotLoaded, type PaymentRequired } from "#domain/wire/Errors.ts"
 import { CurrentRequest, nowMs } from "#http/RequestContext.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { type Reservation, UsageLedger } from "#store/ledger/UsageLedger.ts"
@@ -52,6 +52,8 @@ export const checkPunctuation = (
     : Effect.fail(new InvalidRequest({ field: "punctuation", problem }))
 }
 
+export type TranscriptionError = RunError | AtCapacity | InvalidRequest | ModelNotLoaded | PaymentRequired
+
 export interface TranscriptionRun<E> {
   readonly principal: Principal
   readonly entry: ModelEntry
@@ -71,7 +73,7 @@ export interface TranscriptionRun<E> {
   readonly beforeWindow?: (decodedSamples: number) => Effect.Effect<void, E>
   readonly onProgress?: (progress: TranscriptProgress) => void
   /** Whether what has been transcribed is charged when the run ends so; success always is. */
-  readonly charged: (exit: Exit.Failure<Transcript, EdgeError | E>) => boolean
+  readonly charged: (exit: Exit.Failure<Transcript, TranscriptionError | E>) => boolean
 }
 
 /** Sets money aside for what has been decoded, to the millisecond: who can pay for a file can have it. */
@@ -110,7 +112,7 @@ const makeReserve = Effect.fnUntraced(function* <E>(run: TranscriptionRun<E>) {
 
 export const runTranscription = <E = never>(
   run: TranscriptionRun<E>,
-): Effect.Effect<Transcript, EdgeError | E, Scope.Scope | Decoder | ModelRegistry | UsageLedger> =>
+): Effect.Effect<Transcript, TranscriptionError | E, Scope.Scope | Decoder | ModelRegistry | UsageLedger> =>
   Effect.gen(function* () {
     const reserve = yield* makeReserve(run)
     // Before decoding: an organization without money shall not cost any work.
@@ -122,7 +124,7 @@ export const runTranscription = <E = never>(
       user: run.principal.userId,
       urgency: run.background ? "background" : "interactive",
     })
-    return yield* transcribeFile<EdgeError | E>({
+    return yield* transcribeFile<TranscriptionError | E>({
       modelId: run.entry.id,
       options: run.options,
       background: run.background,

@@ -4,12 +4,12 @@ import { readdirSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { OpenApi } from "effect/http-api"
 import { describe, expect, it } from "vitest"
-import { knownPaths as authPaths } from "#api/AuthApi.ts"
+import { knownPaths as authPaths } from "#api/AuthRoutes.ts"
+import { EdgeApi } from "#api/declared/EdgeApi.ts"
 import { knownPaths as edgePaths } from "#api/EdgeRoutes.ts"
 import { HealthRecord } from "#api/operations/Health.ts"
 import { ModelListEntry, ModelStatusRecord } from "#api/operations/Models.ts"
-import { routePath } from "#api/RouterApi.ts"
-import { EdgeApi } from "#api/reference/EdgeApi.ts"
+import { knownPaths as routerPaths } from "#api/RouterRoutes.ts"
 import { ChatRequest } from "#domain/wire/Chat.ts"
 import { CompletionRequest } from "#domain/wire/Completion.ts"
 import * as Errors from "#domain/wire/Errors.ts"
@@ -103,7 +103,7 @@ describe("endpoints", () => {
 
   it("of the auth role", () => expect(endpointsOf([14]).toSorted()).toEqual(sorted(endpointsIn(authPaths))))
 
-  it("of the router role", () => expect(endpointsOf([15])).toEqual([`GET ${routePath}`]))
+  it("of the router role", () => expect(endpointsOf([15])).toEqual(endpointsIn(routerPaths)))
 })
 
 // ---------------------------------------------------------------- fields
@@ -134,6 +134,7 @@ const samples: { readonly [Tag in EdgeError["_tag"]]: Extract<EdgeError, { reado
   AtCapacity: new Errors.AtCapacity({ model, retryAfterMs }),
   AuthUnavailable: new Errors.AuthUnavailable({ retryAfterMs }),
   BodyTooLarge: new Errors.BodyTooLarge({ limitBytes: 1 }),
+  CatalogRefused: new Errors.CatalogRefused({ problem: "models[0].id: is missing", mistakes: ["a", "b"] }),
   Draining: new Errors.Draining(),
   EngineFailed: new Errors.EngineFailed({ model, reason: "hung", detail: "" }),
   FileTooLarge: new Errors.FileTooLarge({ limitBytes: maxFileBytes }),
@@ -155,6 +156,7 @@ const samples: { readonly [Tag in EdgeError["_tag"]]: Extract<EdgeError, { reado
   ModelBusy: new Errors.ModelBusy({ models: [model] }),
   ModelNotLoaded: new Errors.ModelNotLoaded({ model }),
   ModelUnavailable: new Errors.ModelUnavailable({ model, retryAfterMs }),
+  NoHealthyRegion: new Errors.NoHealthyRegion(),
   PaymentRequired: new Errors.PaymentRequired(),
   PromptTooLong: new Errors.PromptTooLong({ field: "prompt", promptTokens: 9, contextTokens: 8 }),
   RateLimited: new Errors.RateLimited({ retryAfterMs }),

@@ -235,6 +235,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: [
       "actors",
       "src/api/access",
+      "src/api/declared",
       "src/api/http",
       "src/api/live",
       "src/api/metrics",
@@ -259,9 +260,22 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/queues",
       "src/domain/wire",
       "src/http",
+      "src/services",
       "src/store/accounts",
       "src/store/idempotency",
       "src/store/signing",
+    ],
+  },
+  "src/api/declared": {
+    holds: "The declaration of every endpoint of the three roles: payloads, replies, errors, events, frames",
+    imports: [
+      "src/api/access",
+      "src/api/http",
+      "src/api/metrics",
+      "src/api/operations",
+      "src/domain/wire",
+      "src/domain/wire/events",
+      "src/http",
     ],
   },
   "src/api/http": {
@@ -330,7 +344,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/api/reference": {
     holds: "The OpenAPI document, its page and the playground",
-    imports: ["src/api/access", "src/api/http", "src/api/operations", "src/domain/wire"],
+    imports: ["src/api/declared", "src/api/http"],
   },
   "src/api/regions": {
     holds: "Region discovery: probes, health, the caller's place",
@@ -341,7 +355,6 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: [
       "actors/model",
       "engines/protocol",
-      "src/api/access",
       "src/api/http",
       "src/audio",
       "src/audio/codecs",
@@ -592,6 +605,10 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Pure: every expected failure, with its status, fault and text",
     imports: [],
   },
+  "src/domain/wire/events": {
+    holds: "Pure: schemas of events in streams, frames on sockets and transcripts",
+    imports: ["src/domain/wire"],
+  },
   "src/http": {
     holds: "What transport and API share: request context, body kinds, error bodies, meters",
     imports: [
@@ -599,6 +616,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/queues",
       "src/domain/regions",
       "src/domain/wire",
+      "src/domain/wire/events",
       "src/store/ledger",
     ],
   },
@@ -611,7 +629,6 @@ export const folders: Readonly<Record<string, Folder>> = {
       "actors/jobs",
       "actors/model",
       "engines/protocol",
-      "src/api/access",
       "src/audio",
       "src/audio/decoder",
       "src/domain/audio",

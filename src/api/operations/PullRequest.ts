@@ -1,5 +1,5 @@
 // POST /v1/models/pull: fetches the weights of a deployed model from its hub and tells how far that is, as events.
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { InvalidRequest, ModelNotLoaded } from "#domain/wire/Errors.ts"
@@ -10,8 +10,7 @@ import { readJson } from "../http/JsonBody.ts"
 import { doneEvent, event } from "../text/TextStream.ts"
 import { ModelPulls, type PullProgress, type SharedPull } from "./ModelPulls.ts"
 import { operator } from "./Operations.ts"
-
-export const PullRequest = Schema.Struct({ model_name: Schema.NonEmptyString })
+import { PullRequest } from "./OperatorRecords.ts"
 
 const readPull = readJson(PullRequest)
 

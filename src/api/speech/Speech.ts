@@ -1,15 +1,15 @@
 // POST /v1/audio/speech and GET /v1/audio/voices: request, rules, handlers.
 import { Effect } from "effect"
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { speechTextWithin } from "#domain/language/StripMarkdown.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { InputTooLong, InvalidRequest, ModelNotLoaded, SynthesisFailed } from "#domain/wire/Errors.ts"
 import { formatOf, SpeechRequest } from "#domain/wire/Speech.ts"
+import { Caller } from "#services/Caller.ts"
 import { findModel, voiceAliasesOf, voicesOf } from "#services/ModelLookup.ts"
 import { reserveFor } from "#services/ModelRun.ts"
 import { beginSynthesis, speechAtMost } from "#services/Synthesis.ts"
-import { Caller } from "../access/Authentication.ts"
 import { readJson } from "../http/JsonBody.ts"
 import { batchReply, streamReply } from "./SpeechReply.ts"
 import { clonedVoice } from "./Voice.ts"
@@ -87,18 +87,15 @@ export const speech = Effect.fn("Speech.create")(function* (
     : yield* batchReply(entry.id, synthesis, format)
 })
 
-export const voices = Effect.fn("Speech.voices")(function* (
-  httpRequest: HttpServerRequest.HttpServerRequest,
-) {
-  const id = new URL(httpRequest.url, "http://edge").searchParams.get("model")
-  if (id === null || id === "") return yield* new InvalidRequest({ field: "model", problem: "is required" })
-  const entry = yield* speechModel(id)
+export const voices = Effect.fn("Speech.voices")(function* ({ model = "" }: { readonly model?: string }) {
+  if (model === "") return yield* new InvalidRequest({ field: "model", problem: "is required" })
+  const entry = yield* speechModel(model)
   const { cloning, languages } = entry.speech ?? defaultLimits
-  return HttpServerResponse.jsonUnsafe({
+  return {
     model: entry.id,
     voices: entry.speech?.voices ?? [],
     aliases: Object.fromEntries(yield* voiceAliasesOf(entry)),
     cloning,
     languages,
-  })
+  }
 })

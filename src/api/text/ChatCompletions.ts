@@ -5,8 +5,8 @@ import { type ChatRequest, ChatRequest as ChatRequestSchema, textOf } from "#dom
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import type { ChatTurn, GenerateEnd } from "#engines/protocol/Engine.ts"
 import { NewId } from "#http/Ids.ts"
+import { Caller } from "#services/Caller.ts"
 import { begin, type TextDefaults, textModel, toGenerateRequest } from "#services/Generation.ts"
-import { Caller } from "../access/Authentication.ts"
 import { readJson } from "../http/JsonBody.ts"
 import { type Extras, event, extrasOf, type StreamFrames, streamReply, TextFrame } from "./TextStream.ts"
 

@@ -6,6 +6,7 @@ import {
   CompletionRequest as CompletionRequestSchema,
 } from "#domain/wire/Completion.ts"
 import { NewId } from "#http/Ids.ts"
+import { Caller } from "#services/Caller.ts"
 import {
   begin,
   type Delivery,
@@ -14,7 +15,6 @@ import {
   toGenerateRequest,
 } from "#services/Generation.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
-import { Caller } from "../access/Authentication.ts"
 import { readJson } from "../http/JsonBody.ts"
 import { usageOf } from "./ChatCompletions.ts"
 import { type Extras, event, extrasOf, type StreamFrames, streamReply, TextFrame } from "./TextStream.ts"

@@ -6,12 +6,12 @@ import { Drain } from "#actors/Drain.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import { modeOf, punctuationOf, TranscriptionParameters } from "#domain/wire/Transcription.ts"
+import { Caller } from "#services/Caller.ts"
 import { TranscriptionJobs } from "#services/TranscriptionJobs.ts"
 import { checkPunctuation, transcriptionModel } from "#services/TranscriptionRun.ts"
 import type { Upload } from "#services/TranscriptionUpload.ts"
 import type { JobOptions } from "#store/ledger/Jobs.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
-import { Caller } from "../access/Authentication.ts"
 import { invalidRequestOf } from "../http/JsonBody.ts"
 
 export const queryOf = (request: HttpServerRequest.HttpServerRequest) =>

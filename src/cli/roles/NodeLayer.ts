@@ -10,6 +10,7 @@ import { NvidiaSmi } from "#actors/device/NvidiaSmi.ts"
 import { LiveSessions } from "#actors/live/LiveSessions.ts"
 import { memoryWatch } from "#actors/model/MemoryWatch.ts"
 import { type Deployment, ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import { knownPaths as authPaths } from "#api/AuthRoutes.ts"
 import { AuthFailures } from "#api/access/AuthFailures.ts"
 import { TrustedProxies } from "#api/access/CallerAddress.ts"
 import { DevelopmentKeyCheck, makeDevelopmentKeyCheck } from "#api/access/DevelopmentKey.ts"
@@ -17,7 +18,7 @@ import { Idempotency } from "#api/access/Idempotency.ts"
 import { PublicKeys } from "#api/access/PublicKeys.ts"
 import { RateLimit } from "#api/access/RateLimit.ts"
 import { sessionVerifier } from "#api/access/SessionVerifier.ts"
-import { EdgeRoutes, knownPaths } from "#api/EdgeRoutes.ts"
+import { EdgeRoutes, knownPaths as edgePaths } from "#api/EdgeRoutes.ts"
 import { standardHeaders } from "#api/http/StandardHeaders.ts"
 import { EventLoopDelay } from "#api/metrics/EventLoopDelay.ts"
 import { MetricsPage } from "#api/metrics/Metrics.ts"
@@ -25,6 +26,7 @@ import { CatalogReload } from "#api/operations/CatalogReload.ts"
 import { NodeIdentity } from "#api/operations/Health.ts"
 import { ModelPulls } from "#api/operations/ModelPulls.ts"
 import { Repository } from "#api/operations/Models.ts"
+import { knownPaths as routerPaths } from "#api/RouterRoutes.ts"
 import { CodecPool } from "#audio/codecs/CodecPool.ts"
 import { Decoder } from "#audio/Decoder.ts"
 import { VoiceUrl } from "#audio/VoiceUrl.ts"
@@ -54,7 +56,7 @@ import { weightsDir } from "#weights/Weights.ts"
 import { tlsFiles } from "../shared/NodeCertificate.ts"
 import { version } from "../shared/Version.ts"
 
-/** A path is one spelling: what Unmatched does not know must not be served either. */
+/** A path has one spelling: what KnownPaths does not hold must not be served either. */
 const routerConfig = { caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false }
 
 const uploadFolder = (config: Config): string => join(config.dataDir, "uploads")
@@ -65,8 +67,12 @@ export const transportSettings = ({ chunkedBodies, maxConnections }: Config) => 
   maxConnections,
 })
 
+/** What a role's listener serves. Access lines are written elsewhere. */
+export const serveRoutes = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
+  HttpRouter.serve(routes, { routerConfig, disableLogger: true, disableListenLog: true })
+
 const edge = (config: Config, settings: Partial<TransportSettings>, observer: NodeMeters) =>
-  HttpRouter.serve(EdgeRoutes, { routerConfig, disableLogger: true, disableListenLog: true }).pipe(
+  serveRoutes(EdgeRoutes).pipe(
     Layer.provideMerge(
       UwsServer.layer({
         host: config.host,
@@ -100,7 +106,8 @@ export const developmentKeyAccess = ({ databaseUrl, devKey, host }: Config): Dev
   devKeyAccess({ setting: devKey, host, sharedDatabase: databaseUrl !== "" })
 
 /** The counters of one process, whatever its roles. */
-export const nodeMeters = (): NodeMeters => new NodeMeters(Object.keys(knownPaths))
+export const nodeMeters = (): NodeMeters =>
+  new NodeMeters([edgePaths, authPaths, routerPaths].flatMap(Object.keys))
 
 /** What the catalog deploys here at the moment. */
 export const deployedNow = (config: Config) =>

@@ -229,3 +229,21 @@ export class ModelBusy extends Schema.TaggedError<ModelBusy>()("ModelBusy", {
     detail: ({ models }) => `force: models are in use: ${models.join(", ")}`,
   }
 }
+
+/** The catalog, or the regions file that it refers to, has mistakes. Nothing was changed. */
+export class CatalogRefused extends Schema.TaggedError<CatalogRefused>()("CatalogRefused", {
+  problem: Schema.String,
+  mistakes: Schema.Array(Schema.String),
+}) {
+  static readonly failure: Failure<CatalogRefused> = {
+    status: 400,
+    fault: "caller",
+    retry: "no",
+    when: "The catalog has mistakes; nothing has changed",
+    detail: ({ problem }) => problem,
+    body: {
+      schema: Schema.Struct({ detail: Schema.String, mistakes: Schema.Array(Schema.String) }),
+      of: ({ mistakes }, detail) => ({ detail, mistakes }),
+    },
+  }
+}

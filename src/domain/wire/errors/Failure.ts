@@ -17,7 +17,7 @@ export interface Failure<E> {
   retryAfterMs?(error: E): number
   /** The body, where it is not `{detail}` (protocol 3.1). */
   readonly body?: {
-    readonly schema: Schema.Struct<Schema.Struct.Fields>
+    readonly schema: Schema.Codec<object, unknown>
     of(error: E, detail: string): object
   }
   /** Headers beside `Retry-After`, by name. A header without a value is not sent. */

@@ -74,13 +74,15 @@ export class AtCapacity extends Schema.TaggedError<AtCapacity>()("AtCapacity", {
 export class ModelUnavailable extends Schema.TaggedError<ModelUnavailable>()("ModelUnavailable", {
   model: Schema.String,
   retryAfterMs: Schema.Finite,
+  /** Why it failed to load. For operators only. */
+  reason: Schema.optionalKey(Schema.String),
 }) {
   static readonly failure: Failure<ModelUnavailable> = {
     status: 503,
     fault: "node",
     retry: "after",
     when: "The engine failed to load or crashed too often",
-    detail: () => "Model is unavailable",
+    detail: ({ reason }) => `Model is unavailable${reason === undefined ? "" : `: ${reason}`}`,
     retryAfterMs,
   }
 }
@@ -194,5 +196,18 @@ export class SynthesisFailed extends Schema.TaggedError<SynthesisFailed>()("Synt
     when: "Speech failed before its first audio. For an unknown voice the header `X-Available-Voices` lists those of the model",
     detail: () => "TTS backend error",
     headers: { "x-available-voices": { of: ({ voices }) => voiceList(voices) } },
+  }
+}
+
+/** None of the router's regions answers its health check. */
+export class NoHealthyRegion extends Schema.TaggedError<NoHealthyRegion>()("NoHealthyRegion", {}) {
+  static readonly failure: Failure<NoHealthyRegion> = {
+    status: 503,
+    fault: "node",
+    retry: "after",
+    when: "No region answers its health check",
+    detail: () => "No healthy region",
+    // Regions are probed about that often. A guess.
+    retryAfterMs: () => 5_000,
   }
 }
