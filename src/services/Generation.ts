@@ -31,7 +31,7 @@ export interface SamplingFields {
   readonly seed?: unknown
 }
 
-/** The specification's defaults that differ between the endpoints. */
+/** Defaults that differ between the two endpoints (protocol 7.1). */
 export interface TextDefaults {
   readonly maxTokens: number
   /** 0 is no top-k. */

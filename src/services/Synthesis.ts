@@ -33,7 +33,7 @@ export type SynthesisError = ModelRunError | SynthesisFailed
 export const speechAtMost = (text: string, speed: number): Usage =>
   audioUsage("speech", Math.ceil(longestSpeechMs(text) / speed), 1000)
 
-/** Fields that a caller can put right; for the others the specification has 502. */
+/** Fields that a caller can put right. The others are answered 502 (protocol 8.6, protocol 8.9). */
 const callersFields = (cloning: boolean): ReadonlyArray<string> =>
   cloning ? ["voice", "language", "speed"] : ["language", "speed"]
 

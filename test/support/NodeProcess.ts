@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
 import { temporaryDir } from "./TestNode.ts"
+import { type WireRole, watchBase } from "./wire/WireTap.ts"
 
 const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
 
@@ -117,7 +118,9 @@ export const startProcess = async (options: {
     dir.remove()
     throw error
   }
-  const base = /edge listening on (\S+)/.exec(stdout())?.[1] ?? ""
+  const baseOf = (role: WireRole) => new RegExp(`${role} listening on (\\S+)`).exec(stdout())?.[1] ?? ""
+  for (const role of ["edge", "auth", "router"] as const) watchBase(baseOf(role), role)
+  const base = baseOf("edge")
   return {
     base,
     port: Number(new URL(base).port),

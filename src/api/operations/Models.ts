@@ -15,7 +15,7 @@ export const ModelListEntry = Schema.Struct({
   object: Schema.Literal("model"),
   created: Schema.Int,
   owned_by: Schema.String,
-  permission: Schema.Array(Schema.Unknown),
+  permission: Schema.Tuple([]),
   root: Schema.String,
   parent: Schema.Null,
 })

@@ -27,7 +27,7 @@ const speechModel = (id: string): Effect.Effect<ModelEntry, InvalidRequest | Mod
     return view.entry
   })
 
-/** Rules that join fields, in the order of the specification. */
+/** Rules that join fields, in the order of protocol 8.9. */
 const checked = (request: SpeechRequest, entry: ModelEntry) =>
   Effect.gen(function* () {
     const stream = request.stream === true
@@ -53,7 +53,7 @@ const checked = (request: SpeechRequest, entry: ModelEntry) =>
     return { cloning, format: asked.format, language, speed, stream, text }
   })
 
-/** Of a speech model whose catalog entry says nothing about speech: the specification's larger cap. */
+/** Of a speech model whose catalog entry says nothing about speech: the larger limit of protocol 8.3. */
 const defaultLimits = { maxCharacters: 4096, cloning: false, languages: ["en"] }
 
 /** Longer than any preset's name: such a voice is not worth an engine's time. */

@@ -19,7 +19,7 @@ export const queryOf = (request: HttpServerRequest.HttpServerRequest) =>
 
 const decodeParameters = Schema.decodeUnknownEffect(TranscriptionParameters)
 
-/** Form fields that stand in for a query parameter that is not set; all of them, the specification's four included. */
+/** Form fields that are read where the query does not have the parameter (protocol 9.2). */
 const formFallbacks = [
   "model",
   "language",

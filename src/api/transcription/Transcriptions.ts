@@ -26,7 +26,7 @@ import { digestOfUpload, idempotent, isAnswered } from "../access/Idempotency.ts
 import { doneEvent, event } from "../text/TextStream.ts"
 import { checkBeforeUpload, optionsOf, parametersOf, queryOf } from "./TranscriptionRequest.ts"
 
-/** The contract's pace for polling. */
+/** How often a client should poll (protocol 9.7). */
 const pollIntervalMs = 500
 
 const toRun = ({ granularities, language, prompt, punctuation, temperature }: JobOptions) => ({

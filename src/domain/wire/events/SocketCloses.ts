@@ -4,7 +4,7 @@ export type CloseCodes = Readonly<Record<number, ReadonlyArray<string | RegExp>>
 
 /** Sent by the listener to any socket. A failure of the code has the code 1011 and no reason. */
 const everySocket: CloseCodes = {
-  1001: ["server is shutting down"],
+  1001: ["server is shutting down", ""],
   1008: [
     "credential revoked",
     "session token expired",
