@@ -23,17 +23,20 @@ const bodyOf = (tag: Tag): Schema.Codec<object, unknown> => {
 }
 
 /** The reply to an error of one class. A body does not hold an error's facts, so it is encoded and never decoded. */
-const replyTo = <T extends Tag>(tag: T): Schema.Codec<ErrorOf<T>, unknown> =>
-  Schema.declare((value): value is ErrorOf<T> => value instanceof errorClasses[tag]).pipe(
-    Schema.encodeTo(bodyOf(tag), {
-      decode: SchemaGetter.forbidden(() => "a reply is not decoded as an error"),
-      encode: SchemaGetter.transform((error) => {
-        const { body, detail } = problemOf(error)
-        return body ?? { detail }
+const replyTo = <T extends Tag>(tag: T): Schema.Codec<ErrorOf<T>, unknown> => {
+  const { status, when } = errorClasses[tag].failure
+  return Schema.declare((value): value is ErrorOf<T> => value instanceof errorClasses[tag])
+    .pipe(
+      Schema.encodeTo(bodyOf(tag), {
+        decode: SchemaGetter.forbidden(() => "a reply is not decoded as an error"),
+        encode: SchemaGetter.transform((error) => {
+          const { body, detail } = problemOf(error)
+          return body ?? { detail }
+        }),
       }),
-    }),
-    HttpApiSchema.status(errorClasses[tag].failure.status),
-  )
+    )
+    .annotate({ httpApiStatus: status, description: when })
+}
 
 /** Declares that an endpoint may answer with these errors; status and body are those of their classes. */
 export const errors = <const Tags extends ReadonlyArray<Tag>>(

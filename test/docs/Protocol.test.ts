@@ -6,6 +6,7 @@ import { OpenApi } from "effect/http-api"
 import { describe, expect, it } from "vitest"
 import { knownPaths as authPaths } from "#api/AuthRoutes.ts"
 import { EdgeApi } from "#api/declared/EdgeApi.ts"
+import { listenerReplies } from "#api/declared/ReplyHeaders.ts"
 import { knownPaths as edgePaths } from "#api/EdgeRoutes.ts"
 import { HealthRecord } from "#api/operations/Health.ts"
 import { ModelListEntry, ModelStatusRecord } from "#api/operations/Models.ts"
@@ -111,6 +112,13 @@ describe("endpoints", () => {
 const fieldsOf = (schema: { readonly fields: object }) => sorted(Object.keys(schema.fields))
 
 describe("fields", () => {
+  it("of an upload are in the API document, with its file", () => {
+    const { requestBody } = OpenApi.fromApi(EdgeApi).paths["/v1/audio/transcriptions"]?.post ?? {}
+    const form = JSON.stringify(requestBody?.content?.["multipart/form-data"])
+    expect(form).toContain('"file":{"type":"string","format":"binary"')
+    for (const name of namesOf("9.2")) expect(form).toContain(`"${name}":{`)
+  })
+
   it.each([
     ["chat", ["7.1", "7.2"], ChatRequest],
     ["completions", ["7.1", "7.4"], CompletionRequest],
@@ -240,6 +248,11 @@ describe("errors", () => {
     ])
     const statuses = listenerRows.map(([status]) => status)
     for (const status of [...answered, ...flaws]) expect(statuses).toContain(String(status))
+  })
+
+  it("of the listener are those that the API declares for it, and 304 of the pages", () => {
+    const declared = listenerReplies.map(({ status }) => String(status))
+    expect(sorted([...declared, "304"])).toEqual(sorted(listenerRows.map(([status = ""]) => status)))
   })
 
   it("that the API declares stand in the tables", () => {
