@@ -28,6 +28,7 @@ import {
   type ToEngine,
   type WireError,
 } from "./protocol/EngineProtocol.ts"
+import { onOpening } from "./protocol/Opening.ts"
 import { isOutOfMemory } from "./protocol/OutOfMemory.ts"
 import { StepBatch } from "./protocol/StepBatch.ts"
 import { readSpan } from "./shared/listening/Span.ts"
@@ -151,6 +152,7 @@ export const serveEngine = (
         const { facts, kind } = loaded
         port.send({ t: "loaded", kind, facts, threads: own?.choice() ?? chosen, residentBytes })
         own?.onChoice((threads) => port.send({ t: "threads", threads }))
+        onOpening((on) => port.send({ t: "opening", on }))
       } else {
         port.send({ t: "load-failed", error: toWireError(exit.cause) })
       }

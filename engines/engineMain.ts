@@ -8,7 +8,8 @@ import type { ToEngine } from "./protocol/EngineProtocol.ts"
 
 const threadPort = (port: NonNullable<typeof parentPort>): EnginePort => ({
   send: (message) => port.postMessage(message),
-  onMessage: (listener) => port.on("message", (message: ToEngine) => listener(message)),
+  onMessage: (listener) =>
+    port.on("message", (messages: ReadonlyArray<ToEngine>) => messages.forEach(listener)),
   exit: () => port.close(),
 })
 
@@ -24,7 +25,8 @@ const processPort = (): EnginePort => {
       if (message.t === "loaded") flushCompileCache()
       if (process.connected) process.send?.(message)
     },
-    onMessage: (listener) => process.on("message", (message) => listener(message as ToEngine)),
+    onMessage: (listener) =>
+      process.on("message", (messages) => (messages as ReadonlyArray<ToEngine>).forEach(listener)),
     exit: (code) => process.exit(code),
   }
 }

@@ -94,6 +94,8 @@ export class EngineHost {
   private ready = false
   private finished = false
   private lastHeardMs = 0
+  /** The engine opens large files beside its requests. */
+  private opening = false
   private restarts = 0
   /** Steps dealt with that the engine has not been told of. */
   private unacknowledged = 0
@@ -235,6 +237,9 @@ export class EngineHost {
         this.options.onThreads?.(message.threads)
         Deferred.doneUnsafe(this.firstAnswer, Effect.succeed(message.facts))
         return this.requests.pump()
+      case "opening":
+        this.opening = message.on
+        return
       case "threads":
         this.threads = message.threads
         return this.options.onThreads?.(message.threads)
@@ -252,13 +257,14 @@ export class EngineHost {
     const { hangDeadlineMs, loadDeadlineMs } = this.entry.runtime
     const startedMs = performance.now()
     this.lastHeardMs = startedMs
+    this.opening = false
     for (let n = 0; ; n++) {
       this.process?.send({ t: "ping", n })
       yield* Effect.sleep(Math.min(2_000, hangDeadlineMs / 4, loadDeadlineMs / 4))
       const nowMs = performance.now()
       // Loading is one long native call; how long it may take depends on the disk, so it has a deadline of its own.
       const silentMs = nowMs - (this.ready ? this.lastHeardMs : startedMs)
-      if (silentMs > (this.ready ? hangDeadlineMs : loadDeadlineMs)) {
+      if (silentMs > (this.ready && !this.opening ? hangDeadlineMs : loadDeadlineMs)) {
         return new EngineDied({
           reason: "hung",
           detail: `silent for ${Math.round(silentMs)} ms`,

@@ -4,14 +4,15 @@ import { type ChildProcess, fork } from "node:child_process"
 import type { Readable } from "node:stream"
 import { Worker } from "node:worker_threads"
 import { Context, Deferred, Effect, type Scope } from "effect"
+import { ConfinedFolder } from "#confine/ConfinedFolder.ts"
 import { launch } from "#confine/Launch.ts"
-import { Room } from "#confine/Room.ts"
 import { CompileCache, compiledCodeEnvironment } from "#domain/models/CompileCache.ts"
 import { exceptionReason } from "#domain/process/PlainLine.ts"
 import { CurrentProcessHome, type ProcessHome } from "#domain/process/ProcessHome.ts"
 import type { FromEngine, ToEngine } from "#engines/protocol/EngineProtocol.ts"
 import * as Tree from "../Tree.ts"
 import { engineConfinement } from "./EngineConfinement.ts"
+import { OutgoingBatch } from "./OutgoingBatch.ts"
 import * as StartPriority from "./ProcessPriority.ts"
 
 export interface EngineExit {
@@ -98,7 +99,7 @@ const startProcess = (
   { compiled, home }: Surroundings,
 ): Started => {
   const done = Deferred.makeUnsafe<EngineExit>()
-  const room = new Room(home)
+  const room = new ConfinedFolder(home)
   const inside = childEnvironment({
     ...compiledCodeEnvironment(compiled),
     ...environment,
@@ -141,9 +142,9 @@ const startProcess = (
   })
   const handle: EngineProcess = {
     pid: child.pid,
-    send: (message) => {
-      if (child.connected) child.send(message, undefined, undefined, () => {})
-    },
+    send: new OutgoingBatch<ToEngine>((messages) => {
+      if (child.connected) child.send(messages, undefined, undefined, () => {})
+    }).send,
     kill: () => void child.kill("SIGKILL"),
     exited: Deferred.await(done),
     hasExited: () => Deferred.isDoneUnsafe(done),
@@ -170,7 +171,7 @@ const startThread = ({ onMessage, onOutput = () => {} }: EngineProcessOptions): 
   worker.on("error", (cause) => onOutput("stderr", Buffer.from(`${exceptionReason(cause)}\n`)))
   const handle: EngineProcess = {
     pid: undefined,
-    send: (message) => worker.postMessage(message),
+    send: new OutgoingBatch<ToEngine>((messages) => worker.postMessage(messages)).send,
     kill: () => void worker.terminate(),
     exited: Deferred.await(done),
     hasExited: () => Deferred.isDoneUnsafe(done),

@@ -2,6 +2,7 @@
 // catalog names as a draft where there is one. Used by LiveSessions; one queue a model that was ever used live.
 import { Clock, Effect, type Scope } from "effect"
 import { punctuationProblem } from "#domain/language/Punctuated.ts"
+import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
 import { EngineFailed, InvalidRequest } from "#domain/wire/Errors.ts"
 import type {
@@ -13,7 +14,6 @@ import type {
 } from "#engines/protocol/Engine.ts"
 import type { Model } from "../model/Model.ts"
 import type { ModelRegistry } from "../model/ModelRegistry.ts"
-import { alone, DeadlineQueue, pipelined } from "./DeadlineQueue.ts"
 import { EngineLoad } from "./EngineLoad.ts"
 import type { LiveCall, Transcribe } from "./IncrementalTranscriber.ts"
 import type { Captioner } from "./LiveCaptions.ts"
@@ -21,9 +21,14 @@ import type { EngineUse, LiveError, LiveRequest } from "./LiveSessions.ts"
 
 export type Facts = TranscriptionEngine["facts"]
 
+/** One call at work and one on its way: the engine never waits for a message to cross. */
+const pipelined = 2
+/** For calls so long that a message's way is nothing beside them: a second one would only slow the first. */
+const alone = 1
+
 export interface ModelQueue {
   readonly load: EngineLoad
-  readonly turns: DeadlineQueue
+  readonly calls: DeadlineQueue
 }
 
 /** A loaded model and its queue. */
@@ -70,7 +75,7 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
     const known = queues.get(id)
     if (known !== undefined) return known
     const seed = seedOf(facts, transcription?.draft !== undefined)
-    const queue = { load: new EngineLoad(seed), turns: new DeadlineQueue() }
+    const queue = { load: new EngineLoad(seed), calls: new DeadlineQueue() }
     queues.set(id, queue)
     return queue
   }
@@ -82,7 +87,7 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
       model.view().entry.id,
       request,
       { started: () => {}, unit: onSegment },
-      // Sessions take their own turns (DeadlineQueue).
+      // Sessions have a queue of their own, by deadline.
       { urgency: "live", continues: true, on: model },
     )
 
@@ -127,7 +132,7 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
       )
     })
 
-  /** One call in the queue's turns, measured. Final results come before all captions. */
+  /** One call, when it is first in the queue, measured. Final results come before all captions. */
   const call = (
     { queue, model }: Served,
     { windowSeconds }: LiveRequest,
@@ -155,7 +160,7 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
       const atOnce = !isFinal && queue.load.windowMs > longCallMs ? alone : pipelined
       const done = Effect.sync(() => queue.load.closingDone(nowMs()))
       return Effect.tap(
-        queue.turns.take(nowMs() + (isFinal ? 0 : windowSeconds * 1000), measured, atOnce),
+        queue.calls.take(nowMs() + (isFinal ? 0 : windowSeconds * 1000), measured, atOnce),
         kind === "closing" ? done : Effect.void,
       )
     })

@@ -2,6 +2,7 @@
 // A product like its text sibling: tests break it at any piece, benches measure the gateway with it.
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import {
   type EngineDescriptor,
   EngineError,
@@ -13,7 +14,6 @@ import {
   type SynthesizeStarted,
 } from "../protocol/Engine.ts"
 import { Playout } from "../shared/speech/Playout.ts"
-import { makeTurns, type Turns } from "../shared/speech/SpeechTurns.ts"
 import { FakeSpeechOptions } from "./Options.ts"
 import { pieceSamples, type SpeechScript, speechScriptOf } from "./SpeechScript.ts"
 
@@ -38,7 +38,11 @@ const mishap = (script: SpeechScript, index: number): Effect.Effect<void, Engine
   })
 
 const synthesize =
-  (turns: Turns, voices: ReadonlyArray<string>, { cloning, realTimeFactor }: typeof FakeSpeechOptions.Type) =>
+  (
+    calls: DeadlineQueue,
+    voices: ReadonlyArray<string>,
+    { cloning, realTimeFactor }: typeof FakeSpeechOptions.Type,
+  ) =>
   (
     request: SynthesizeRequest,
     out: Outlet<SynthesizeStarted, PcmChunk>,
@@ -52,7 +56,7 @@ const synthesize =
       if (script.refuse !== undefined) return yield* invalid(script.refuse, "scripted refusal")
       out.started({ pieces: 1 })
       const priority = request.priority ?? "stream"
-      const playout = yield* Playout.make({ turns, rateHz: RATE_HZ, priority }, out)
+      const playout = yield* Playout.make({ calls, rateHz: RATE_HZ, priority }, out)
       for (let index = 0; ; index++) {
         yield* playout.wanted
         yield* mishap(script, index)
@@ -91,7 +95,7 @@ export const fakeSpeech: EngineDescriptor = {
         ...(realTimeFactor === undefined ? {} : { realTimeFactor }),
         summary: "scripted noise, no weights",
       },
-      synthesize: synthesize(makeTurns(), voices, options),
+      synthesize: synthesize(new DeadlineQueue(), voices, options),
     }
     return engine
   }),

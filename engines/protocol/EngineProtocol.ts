@@ -1,6 +1,7 @@
 // The messages between a host (gateway side, actors/engine/EngineHost) and an engine process or thread (engineMain).
 // Plain structured-clone data: the same objects travel over child-process IPC and over a MessagePort.
-// One channel in each direction, in order, so a cancel can never overtake the request it cancels.
+// One channel in each direction, in order, so a cancel can never overtake the request it cancels. What the gateway sends in one
+// tick travels as one list of ToEngine messages (actors/OutgoingBatch), what an engine sends as one `step`.
 import type { ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import type { EngineFacts, EngineKind, EngineSpec } from "./Engine.ts"
 
@@ -50,6 +51,8 @@ export type FromEngine =
   | { readonly t: "load-failed"; readonly error: WireError }
   /** It has chosen its CPU threads again, see EngineThreads. */
   | { readonly t: "threads"; readonly threads: ThreadChoice }
+  /** It opens large files, or no longer does: its event loop may be silent for as long as a load may take. */
+  | { readonly t: "opening"; readonly on: boolean }
   /**
    * One decode step (or one turn of the engine's event loop) for all requests:
    * a flat list of id, kind, data; id, kind, data; …, or id, `text`, text, completion tokens; without an object a

@@ -74,9 +74,15 @@ export interface Synthesis {
 
 /** What admission has to know of a model, as it is now. */
 const speechModelNow = (registry: ModelRegistry["Service"], entry: ModelEntry): SpeechModel => {
-  const facts = registry.find(entry.id)?.host?.facts
-  const { waitingLine } = entry.runtime
-  return { id: entry.id, waitingLine, facts: facts !== undefined && "voices" in facts ? facts : undefined }
+  const host = registry.find(entry.id)?.host
+  const facts = host?.facts
+  const { open = 0, waiting = 0 } = host?.gauges() ?? {}
+  return {
+    id: entry.id,
+    waitingLine: entry.runtime.waitingLine,
+    taken: open + waiting,
+    facts: facts !== undefined && "voices" in facts ? facts : undefined,
+  }
 }
 
 /** Starts a synthesis; the engine has understood its request. */
@@ -84,7 +90,7 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ entry, request, res
   const admission = yield* SpeechAdmission
   const registry = yield* ModelRegistry
   const now = () => speechModelNow(registry, entry)
-  const { leave } =
+  const { leave, sounded } =
     request.priority === "batch"
       ? yield* admission.batch(now())
       : yield* admission.stream(now(), request.speed)
@@ -108,6 +114,7 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ entry, request, res
       onStarted: () => {},
       onUnit: ({ samples }) => {
         if (samples.length === 0) return
+        if (samplesIn === 0) sounded()
         samplesIn += samples.length
         if (samplesIn > maxSamples) {
           const detail = "longer than one reply may be"

@@ -3,10 +3,10 @@
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Accounts } from "#store/accounts/Accounts.ts"
-import { script } from "../support/FakeNode.ts"
-import { fakeModel, llamaModel } from "../support/TestCatalog.ts"
-import { eventually, startNode, type TestNode, untilIdle, untilLoaded } from "../support/TestNode.ts"
-import { TextStream } from "../support/TextStream.ts"
+import { TextStream } from "../support/clients/TextStream.ts"
+import { script } from "../support/nodes/FakeNode.ts"
+import { fakeModel, llamaModel } from "../support/nodes/TestCatalog.ts"
+import { eventually, startNode, type TestNode, untilIdle, untilLoaded } from "../support/nodes/TestNode.ts"
 
 let node: TestNode
 beforeAll(async () => {

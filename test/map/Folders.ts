@@ -125,6 +125,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/shared/onnx",
       "engines/shared/speech",
       "engines/shared/text",
+      "src/domain/queues",
     ],
   },
   "engines/cohere": {
@@ -139,6 +140,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/shared/listening",
       "engines/shared/speech",
       "engines/shared/text",
+      "src/domain/queues",
     ],
   },
   "engines/kokoro": {
@@ -150,6 +152,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/shared/speech",
       "engines/shared/text",
       "src/domain/audio",
+      "src/domain/queues",
     ],
   },
   "engines/llama": {
@@ -569,7 +572,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/domain/access": {
     holds: "Pure: keys, addresses, rate limits",
-    imports: ["src/domain/queues"],
+    imports: [],
   },
   "src/domain/audio": {
     holds: "Pure: PCM, resampling, voice activity, transcripts",
@@ -581,7 +584,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/domain/models": {
     holds: "Pure: catalog entries, placement, memory, prices",
-    imports: ["src/domain/queues"],
+    imports: [],
   },
   "src/domain/process": {
     holds: "Pure: confinement, output of processes, log limits",
@@ -672,7 +675,6 @@ export const folders: Readonly<Record<string, Folder>> = {
       "actors/threads",
       "src/domain/models",
       "src/domain/process",
-      "src/domain/queues",
       "src/domain/regions",
       "src/domain/threads",
     ],

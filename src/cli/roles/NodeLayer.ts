@@ -1,5 +1,4 @@
-// The layers of one node, stacked: what `serve` runs and what the contract tests start in their own process.
-// Knows every room by its layer and decides nothing; settings come from Config.
+// The layers of one node, combined from the settings of Config.
 import { join } from "node:path"
 import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
@@ -61,7 +60,7 @@ const routerConfig = { caseSensitive: true, ignoreTrailingSlash: false, ignoreDu
 
 const uploadFolder = (config: Config): string => join(config.dataDir, "uploads")
 
-/** What an operator sets of every listener. */
+/** The listener settings that an operator can change. */
 export const transportSettings = ({ chunkedBodies, maxConnections }: Config) => ({
   chunkedBodies,
   maxConnections,
@@ -87,7 +86,10 @@ const edge = (config: Config, settings: Partial<TransportSettings>, observer: No
     ),
   )
 
-/** What the roles of a process share. Made once and passed to each: a layer is built once as long as it is the same. */
+/**
+ * The store and keys that the roles of a process share. It must be made once and passed to each role, because each new
+ * layer value would be built again.
+ */
 export type NodeStore = Layer.Layer<Store | SigningKeys, StoreUnavailable>
 
 export const nodeStore = ({ databaseUrl, dataDir, roles, signingKeyDays }: Config): NodeStore => {
@@ -109,13 +111,13 @@ export const developmentKeyAccess = ({ databaseUrl, devKey, host }: Config): Dev
 export const nodeMeters = (): NodeMeters =>
   new NodeMeters([edgePaths, authPaths, routerPaths].flatMap(Object.keys))
 
-/** What the catalog deploys here at the moment. */
+/** What the catalog deploys here now. */
 export const deployedNow = (config: Config) =>
   Effect.flatMap(catalogRegions(config), (regions) =>
     deployments(config.catalog, config.region, weightsDir(config.dataDir), regions),
   )
 
-/** Where an entry's weights are at the moment; a file that is not right is a problem of its model alone. */
+/** The present location of an entry's weights. A wrong file is a problem of its model only. */
 const relocate =
   ({ catalog, dataDir }: Config) =>
   (entry: ModelEntry): Effect.Effect<Deployment> =>
@@ -123,7 +125,7 @@ const relocate =
       Effect.succeed({ entry, files: {}, sizeBytes: 0, problem }),
     )
 
-/** Weights that operators have the node itself pull. */
+/** Pulls of weights by the node itself, on an operator's request. */
 const modelPulls = ({ catalog, dataDir }: Config) =>
   Layer.unwrap(
     Effect.map(hubSettings(), (hub) =>
@@ -136,7 +138,7 @@ const modelPulls = ({ catalog, dataDir }: Config) =>
     ),
   )
 
-/** A node, listening as soon as it is built. `settings` shortens the transport's deadlines for tests. */
+/** A node, which listens as soon as the layer is built. `settings` shortens the transport's deadlines for tests. */
 export const nodeLayer = (
   config: Config,
   deployed: ReadonlyArray<Deployment>,

@@ -1,30 +1,33 @@
-// Whether a transcription job whose run has failed is tried again, and when: a pure decision of the job workers.
+// Decides whether and when a failed transcription job is tried again. Pure.
 import { type EdgeError, failureOf } from "./Failures.ts"
 
-/** New credit must be noticed within 5 s (protocol 5.2); balances are up to 2 s old. */
-const creditLookMs = 2_000
-/** An operator loads a model again that was unloaded. A guess. */
-const unloadedLookMs = 10_000
+/**
+ * Interval of attempts for a job without credit. Protocol 5.2 allows 5 s until new credit is noticed; balances are up
+ * to 2 s old.
+ */
+const creditRetryMs = 2_000
+/** Interval of attempts for a job whose model an operator has unloaded. A guess. */
+const unloadedRetryMs = 10_000
 /** A crashed engine is back after 0.1 s and its loading time. A guess. */
-const engineBackMs = 1_000
+const engineRetryMs = 1_000
 
-/** Times an engine may fail at one place of a file before the job is given up: the audio may be what crashes it. */
+/** How often an engine may fail at one place of a file before the job fails: the audio may be the cause. */
 export const maxEngineFailures = 3
 
-/** The job waits and runs again. Any other failure is final: the file's or the request's own. */
+/** Temporary failures, after which the job waits. All others are caused by the file or the request. */
 export const isTransient = (error: EdgeError): boolean => failureOf(error).retry !== "no"
 
-/** Milliseconds until the next attempt; undefined where the job is given up. */
+/** Milliseconds until the next attempt. Undefined if there is none. */
 export const retryAfterMs = (error: EdgeError, engineFailuresHere: number): number | undefined => {
   if (!isTransient(error)) return undefined
   switch (error._tag) {
     case "PaymentRequired":
-      return creditLookMs
+      return creditRetryMs
     case "ModelNotLoaded":
-      return unloadedLookMs
+      return unloadedRetryMs
     case "EngineFailed":
-      return engineFailuresHere >= maxEngineFailures ? undefined : engineBackMs
+      return engineFailuresHere >= maxEngineFailures ? undefined : engineRetryMs
     default:
-      return failureOf(error).retryAfterMs?.(error) ?? engineBackMs
+      return failureOf(error).retryAfterMs?.(error) ?? engineRetryMs
   }
 }

@@ -26,16 +26,21 @@ const eventProblems = ({ events, name }: Endpoint, text: string): ReadonlyArray<
     return problem === undefined ? [] : [`${name}: event ${data.slice(0, 300)}: ${problem}`]
   })
 
-const frameProblems = (endpoint: Endpoint, { kind, payload }: Frame): ReadonlyArray<string> => {
+/** @param isAnswer whether the client has closed the socket before: the server repeats its code and reason */
+const frameProblems = (
+  endpoint: Endpoint,
+  { kind, payload }: Frame,
+  isAnswer: boolean,
+): ReadonlyArray<string> => {
   const { frames, name } = endpoint
   checked.frames++
   if (kind === "ping" || kind === "pong") return []
   if (frames === undefined) return [`${name}: no frames are declared`]
   if (kind === "close") {
+    if (isAnswer) return []
     const code = payload.length < 2 ? 1005 : payload.readUInt16BE(0)
     const reason = payload.toString("utf8", 2)
-    // The server repeats the client's own close frame.
-    const known = frames.closes[code] ?? (code < 1001 || code === 1005 ? [""] : [])
+    const known = frames.closes[code] ?? []
     const isKnown = known.some((one) => (typeof one === "string" ? one === reason : one.test(reason)))
     return isKnown ? [] : [`${name}: close ${code} with the reason ${JSON.stringify(reason)} is not declared`]
   }
@@ -56,6 +61,8 @@ const bodyProblem = (candidates: ReadonlyArray<Replies>, type: string, body: Buf
 }
 
 interface Asked {
+  /** False for bytes that are no request, which only the listener answers, and where the request was not seen. */
+  readonly isRead: boolean
   readonly method: string
   readonly endpoint: Endpoint | undefined
 }
@@ -68,7 +75,7 @@ const replyProblems = (role: string, asked: Asked, head: Head, body: Buffer, isW
   const candidates = [endpoint?.replies.get(status), ofListener.get(status)].filter(
     (one) => one !== undefined,
   )
-  if (candidates.length === 0) return [`${about}: the status is not declared`]
+  if (candidates.length === 0) return asked.isRead ? [`${about}: the status is not declared`] : []
   const problems = [...head.headers.keys()]
     .filter((name) => !candidates.some(({ headers }) => headers.has(name)))
     .map((name) => `${about}: the header ${name} is not declared`)
@@ -99,6 +106,7 @@ class Reader {
   private readonly connection: Connection
   private endpoint: Endpoint | undefined
   private isSocket = false
+  private isClosedByClient = false
   /** A request could not be read: what follows cannot be told apart. */
   private isLost = false
 
@@ -107,7 +115,10 @@ class Reader {
   }
 
   private asked(sent: Buffer, at: number): { readonly asked: Asked; readonly end: number } {
-    const unknown = { asked: { method: "a request", endpoint: undefined }, end: sent.length }
+    const unknown = {
+      asked: { isRead: false, method: "bytes that are no request", endpoint: undefined },
+      end: sent.length,
+    }
     const head = this.isLost ? undefined : headAt(sent, at)
     const [, method = "", url = ""] = requestLine.exec(head?.first ?? "") ?? []
     if (head === undefined || method === "") {
@@ -115,7 +126,7 @@ class Reader {
       return unknown
     }
     const endpoint = endpointOf(this.connection.role, method, pathOf(url))
-    return { asked: { method, endpoint }, end: bodyAt(sent, head).end }
+    return { asked: { isRead: true, method, endpoint }, end: bodyAt(sent, head).end }
   }
 
   read(): ReadonlyArray<string> {
@@ -148,9 +159,11 @@ class Reader {
     }
     if (this.isSocket && this.endpoint !== undefined) {
       const { end, frames } = framesIn(data, at)
-      for (const frame of frames) problems.push(...frameProblems(this.endpoint, frame))
+      const client = framesIn(out, outAt)
+      this.isClosedByClient ||= client.frames.some(({ kind }) => kind === "close")
+      for (const frame of frames) problems.push(...frameProblems(this.endpoint, frame, this.isClosedByClient))
       at = end
-      outAt = out.length
+      outAt = client.end
     }
     drop(received, data, at)
     drop(sent, out, outAt)

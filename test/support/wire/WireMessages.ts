@@ -51,7 +51,7 @@ export const bodyAt = (data: Buffer, { end, headers }: Head): Body => {
   return { bytes, end: end + bytes.length, isComplete: bytes.length === length }
 }
 
-/** A message of the server on a WebSocket; fragments are joined. */
+/** A message on a WebSocket; fragments are joined. */
 export interface Frame {
   readonly kind: "text" | "binary" | "close" | "ping" | "pong" | "compressed"
   readonly payload: Buffer
@@ -79,18 +79,20 @@ export const framesIn = (
     const first = data[at]!
     const short = data[at + 1]! & 0x7f
     const extra = short === 126 ? 2 : short === 127 ? 8 : 0
-    const start = at + 2 + extra
+    const isMasked = (data[at + 1]! & 0x80) !== 0
+    const start = at + 2 + extra + (isMasked ? 4 : 0)
     if (data.length < start) break
     const length =
       extra === 0 ? short : extra === 2 ? data.readUInt16BE(at + 2) : Number(data.readBigUInt64BE(at + 2))
     if (data.length < start + length) break
-    const payload = data.subarray(start, start + length)
+    const sent = data.subarray(start, start + length)
+    const payload = isMasked ? sent.map((byte, i) => byte ^ data[start - 4 + (i % 4)]!) : sent
     at = start + length
     const opcode = first & 0x0f
-    if (opcode >= 8) frames.push({ kind: kinds[opcode] ?? "pong", payload })
+    if (opcode >= 8) frames.push({ kind: kinds[opcode] ?? "pong", payload: Buffer.from(payload) })
     else {
       if (opcode !== 0) kind = (first & 0x40) === 0 ? (kinds[opcode] ?? "binary") : "compressed"
-      fragments.push(payload)
+      fragments.push(Buffer.from(payload))
       if ((first & 0x80) === 0) continue
       frames.push({ kind, payload: Buffer.concat(fragments) })
       fragments = []

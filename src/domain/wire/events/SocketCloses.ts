@@ -4,8 +4,6 @@ export type CloseCodes = Readonly<Record<number, ReadonlyArray<string | RegExp>>
 
 /** Sent by the listener to any socket. A failure of the code has the code 1011 and no reason. */
 const everySocket: CloseCodes = {
-  // The client has closed the socket.
-  1000: [""],
   1001: ["server is shutting down", ""],
   1008: [
     "credential revoked",
@@ -28,7 +26,7 @@ const withEvery = (own: CloseCodes): CloseCodes => {
 export const completionsCloses = withEvery({ 1008: ["too many messages"] })
 
 export const liveCloses = withEvery({
-  1000: ["idle"],
+  1000: ["", "idle"],
   1003: ["not 16-bit PCM", "unknown message"],
   1011: ["transcription failed", "failed"],
   4008: ["session limit"],
