@@ -16,6 +16,12 @@ export interface InProcessEngines {
   readonly crash: () => void
 }
 
+/** What each says it holds: of this process's own memory it cannot tell which part is an engine's. */
+const residentBytes = 100 * 1024 * 1024
+
+const asOfAProcess = (message: FromEngine): FromEngine =>
+  "residentBytes" in message ? { ...message, residentBytes } : message
+
 export const inProcessEngines = (): InProcessEngines => {
   const alive = new Set<EngineProcess>()
   const crashes = new Map<EngineProcess, () => void>()
@@ -49,7 +55,7 @@ export const inProcessEngines = (): InProcessEngines => {
       {
         send: (message: FromEngine) => {
           setImmediate(() => {
-            if (alive.has(handle)) onMessage(message)
+            if (alive.has(handle)) onMessage(asOfAProcess(message))
           })
         },
         onMessage: (next) => {
