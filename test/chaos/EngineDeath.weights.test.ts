@@ -1,4 +1,4 @@
-// Engines die and hang, by kill -9 and by script: their requests fail as protocol 5 says and at once, everything
+// Engines die and hang, by kill -9 and by script: their requests fail as protocol 3.5 says and at once, everything
 // else goes on, and the next request is served.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

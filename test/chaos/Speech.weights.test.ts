@@ -217,8 +217,6 @@ describe("a burst of 30 requests, some of which are left at random", () => {
     const metrics = await node.metrics()
     for (const model of ["tts-82m", "tts-3b-ml"]) {
       expect(metrics.get(`edgewise_slots_busy{model="${model}"}`)).toBe(0)
-      // The longest native call is one piece; the contract's 100 ms, with room for a busy machine.
-      expect(metrics.get(`edgewise_cancel_to_idle_ms_max{model="${model}"}`)).toBeLessThan(1_000)
     }
     expect(node.counts.replyBufferedBytes).toBe(0)
   })

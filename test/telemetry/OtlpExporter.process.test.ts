@@ -68,7 +68,7 @@ describe("the settings", () => {
 })
 
 describe("a trace", () => {
-  it("is the caller's where it names one, to the letter of the specification, and else its own", () => {
+  it("is the caller's where it names one as W3C Trace Context says, and else the node's own", () => {
     const id = "4bf92f3577b34da6a3ce929d0e0e4736"
     const parent = "00f067aa0ba902b7"
     expect(traceFrom(`00-${id}-${parent}-01`)).toMatchObject({

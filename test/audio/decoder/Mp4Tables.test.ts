@@ -53,11 +53,11 @@ it("are looked for in bounded time whatever the bytes are", () => {
   }
   expect(samplesOf(nested)).toBe(0)
   const empty = (bytes: number) => Buffer.alloc(bytes, Buffer.from([0, 0, 0, 8, 0x66, 0x72, 0x65, 0x65]))
-  const [few, many] = [empty(4_800_000), empty(48_000_000)]
-  // Ten times the boxes; a hundred times as long would be quadratic.
+  const [few, many] = [empty(12_000_000), empty(48_000_000)]
+  // Four times the boxes; 16 times as long would be quadratic.
   const growth = growthOfTime(
     () => expect(samplesOf(few)).toBe(0),
     () => expect(samplesOf(many)).toBe(0),
   )
-  expect(growth).toBeLessThan(40)
+  expect(growth).toBeLessThan(11)
 })

@@ -59,7 +59,7 @@ describe("speech", () => {
     expect([alias.status, alias.body.equals(real.body)]).toEqual([200, true])
   })
 
-  it("with a voice that is none is the 502 of the specification, and the voices stand in a header", async () => {
+  it("an unknown voice is answered 502 with the known voices in a header, as protocol 8.9 says", async () => {
     for (const voice of ["nobody", "Alloy", "constructor", "x".repeat(1_000)]) {
       const reply = await said({ voice })
       expect([reply.status, jsonOf(reply)]).toEqual([502, { detail: "TTS backend error" }])

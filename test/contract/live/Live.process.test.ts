@@ -1,4 +1,4 @@
-// GET /v1/audio/transcriptions/ws: the contract's events, close codes and refusals, what bad clients get, what is
+// GET /v1/audio/transcriptions/ws: events, close codes and refusals (protocol 10 and 16), what bad clients get, what is
 // charged, and what remains when an engine or a client is suddenly gone. The engine hears made-up words.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

@@ -59,7 +59,7 @@ describe("a node with a GPU", () => {
     dir.remove()
   })
 
-  it("shows it in the specification's records, and no field more", async () => {
+  it("shows it in the records of protocol 12.7, and no field more", async () => {
     const memory = { total_gb: 140.4, used_gb: 1, free_gb: 138.9, percent_used: 0.71 }
     expect(await get("/v1/gpu/status")).toEqual({
       status: "success",

@@ -115,7 +115,7 @@ it("unloads everything and says what", async () => {
   expect((await statusOf()).loaded).toEqual([])
 })
 
-it("reads device 0, the host processor, in the specification's records", async () => {
+it("reads device 0, the host processor, in the records of protocol 12.7", async () => {
   await post("/v1/models/load", { model_name: "fake" })
   const status = (await (await get("/v1/gpu/status", operator)).json()) as {
     gpus: ReadonlyArray<{ memory: Record<string, number> }>

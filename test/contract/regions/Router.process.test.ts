@@ -347,7 +347,7 @@ function place(code: string) {
   return { code, name: code, country: "CA", latitude: 1, longitude: 2 }
 }
 
-/** A regions file; without regions of its own, the specification's with addresses by their codes. */
+/** A regions file; without regions of its own, those of protocol 15.4 with addresses by their codes. */
 function regionsFile(
   name: string,
   regions: ReadonlyArray<object> = builtInRegions.map((region) => ({

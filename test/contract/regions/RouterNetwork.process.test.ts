@@ -89,7 +89,7 @@ it(
         async () => (await routeOf(node, inGreenland)) === "nyc-01",
         "New York is the quickest",
       )
-      // Borders first, and worldwide is by distance: both are the specification's.
+      // Borders first, and worldwide is by distance (protocol 15.2).
       expect(await routeOf(node, inCanada)).toBe("yto-01")
       expect(await routeOf(node, inGreenland, "?scope=global")).toBe("yto-01")
 

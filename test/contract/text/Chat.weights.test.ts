@@ -1,4 +1,4 @@
-// POST /v1/chat/completions, byte by byte: the records of the specification, whole and streamed, and how they end.
+// POST /v1/chat/completions, byte by byte (protocol 7.2 and 7.3): whole and streamed records, and how they end.
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { parseEventStream } from "../../support/clients/EventStream.ts"
 import { headerOf, jsonOf, rawRequest, requestBytes } from "../../support/clients/RawHttp.ts"
@@ -39,7 +39,7 @@ const italy = (more: object = {}) => ({
 const unixSeconds = (): number => Math.floor(Date.now() / 1000)
 
 describe("the whole record", () => {
-  it("has exactly the specification's fields", async () => {
+  it("has exactly the fields of protocol 7.2", async () => {
     const before = unixSeconds()
     const response = await raw(fake({ tokens: 3, text: ["a", "b", "c"] }))
     expect(response.status).toBe(200)
@@ -145,7 +145,7 @@ describe("how much and why it ends", () => {
 })
 
 describe("the stream", () => {
-  it("is the specification's events and nothing else", async () => {
+  it("is the events of protocol 7.3 and nothing else", async () => {
     const response = await raw(fake({ tokens: 3, text: ["a", "b\r\n\n", "ü🙂\u2028"] }, { stream: true }))
     expect(response.status).toBe(200)
     expect(headerOf(response, "content-type")).toMatch(/^text\/event-stream/)

@@ -1,4 +1,4 @@
-// POST /v1/completions, byte by byte: the records of the specification, whole and streamed, and how they end.
+// POST /v1/completions, byte by byte (protocol 7.4): whole and streamed records, and how they end.
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { parseEventStream } from "../../support/clients/EventStream.ts"
 import { headerOf, jsonOf, rawRequest, requestBytes } from "../../support/clients/RawHttp.ts"
@@ -43,7 +43,7 @@ const events = async (body: object) =>
   parseEventStream((await raw({ ...body, stream: true })).body.toString("utf8"))
 
 describe("the whole record", () => {
-  it("has exactly the specification's fields", async () => {
+  it("has exactly the fields of protocol 7.4", async () => {
     const before = Math.floor(Date.now() / 1000)
     const response = await raw(fake({ tokens: 3, text: ["a", "b", "c"] }))
     expect(response.status).toBe(200)
@@ -94,7 +94,7 @@ describe("the whole record", () => {
 })
 
 describe("the stream", () => {
-  it("is the contract's chunks and nothing else", async () => {
+  it("is the chunks of protocol 7.4 and nothing else", async () => {
     const response = await raw(fake({ tokens: 2, text: ["a\n", "é"] }, { stream: true }))
     expect(response.status).toBe(200)
     expect(headerOf(response, "content-type")).toMatch(/^text\/event-stream/)

@@ -1,4 +1,4 @@
-// GET /v1/completions/ws with the `ws` client: the contract's frames, several generations at once, cancelling, and
+// GET /v1/completions/ws with the `ws` client: the frames of protocol 7.6, several generations at once, cancelling, and
 // what happens to a client that is not who it says, says nonsense, or is suddenly gone.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

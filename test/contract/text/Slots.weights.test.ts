@@ -1,5 +1,5 @@
-// A request that nobody wants any more costs nothing: whatever it was doing when its client left, its place is free
-// within the contract's 100 ms, and no other stream's bytes change.
+// A request whose client has left costs nothing (protocol 1.9): whatever it was doing, its slot is free at once, and no other
+// stream's bytes change. `npm run bench -- text` measures the milliseconds; here they are compared with a short request's.
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { RawConnection, requestBytes } from "../../support/clients/RawHttp.ts"
@@ -49,8 +49,25 @@ const timeUntil = async (free: () => boolean): Promise<number> => {
 const median = (values: ReadonlyArray<number>): number =>
   [...values].sort((a, b) => a - b)[values.length >> 1]!
 
-/** The contract's time. Judged by the median of several departures: any one may meet a busy machine. */
-const freeWithinMs = 100
+/** Milliseconds of a request for one token, the median of five: what a busy machine slows as much as a cancel. */
+const shortRequestMs = async (request: object): Promise<number> => {
+  const times: Array<number> = []
+  for (let i = 0; i < 5; i++) {
+    const startMs = performance.now()
+    await (await node.post(path, request)).text()
+    times.push(performance.now() - startMs)
+  }
+  return median(times)
+}
+
+/** A cancel takes no longer than this many short requests: no deadline and no long work is waited for. */
+const shortRequests = 20
+
+/** The median of several departures: any one may meet a busy machine. */
+const expectAtOnce = async (times: ReadonlyArray<number>, shortRequest: object): Promise<void> =>
+  expect(median(times)).toBeLessThan(shortRequests * (await shortRequestMs(shortRequest)))
+
+const shortFake = fake("fake", { tokens: 1 })
 
 describe("a client that leaves", () => {
   for (const stream of [true, false]) {
@@ -65,7 +82,7 @@ describe("a client that leaves", () => {
         times.push(await timeUntil(() => node.gauges("single").waiting === 0))
         expect(node.gauges("single").open).toBe(1)
       }
-      expect(median(times)).toBeLessThan(freeWithinMs)
+      await expectAtOnce(times, shortFake)
       // Whoever stayed is still served.
       const seen = first.events.length
       expect((await first.take(seen + 5)).length).toBeGreaterThanOrEqual(seen + 5)
@@ -81,7 +98,7 @@ describe("a client that leaves", () => {
         reading.destroy()
         times.push(await timeUntil(() => node.gauges("fake").open === 0))
       }
-      expect(median(times)).toBeLessThan(freeWithinMs)
+      await expectAtOnce(times, shortFake)
     })
 
     it(`while the model answers (stream: ${stream})`, async () => {
@@ -93,7 +110,7 @@ describe("a client that leaves", () => {
         answering.destroy()
         times.push(await timeUntil(() => node.gauges("fake").open === 0))
       }
-      expect(median(times)).toBeLessThan(freeWithinMs)
+      await expectAtOnce(times, shortFake)
     })
 
     it(`while the real model reads or answers (stream: ${stream})`, async () => {
@@ -107,7 +124,7 @@ describe("a client that leaves", () => {
           times.push(await timeUntil(() => node.gauges("llama").open === 0))
         }
       }
-      expect(median(times)).toBeLessThan(freeWithinMs)
+      await expectAtOnce(times, body("llama", { max_tokens: 1 }))
     })
   }
 

@@ -33,7 +33,7 @@ const SENTENCES: ReadonlyArray<readonly [string, string, string]> = [
 const language = (code: string) => LANGUAGES.find((candidate) => candidate.code === code)!
 
 describe("languages", () => {
-  it("are the ten of the specification", () => {
+  it("are the ten of protocol 8.7", () => {
     expect(LANGUAGES.map(({ code }) => code).sort()).toEqual("ar de en es fr it ja pl pt zh".split(" "))
   })
 

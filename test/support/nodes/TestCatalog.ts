@@ -17,7 +17,7 @@ export interface TestModel {
   readonly price?: Readonly<Record<string, number>>
 }
 
-/** The specification's price of `llm-3.5-27b`, micro-dollars a million tokens. */
+/** The price of `llm-3.5-27b`, micro-dollars a million tokens. */
 export const price = { inputPerMillionTokens: 200_000, outputPerMillionTokens: 750_000 }
 
 /** 16 slots, 8,192 tokens: what the real text models are deployed with. */
