@@ -5,6 +5,7 @@ import { expect, it } from "vitest"
 import { startStage } from "../../bench/chaos/Stage.ts"
 import { type Harm, trials } from "../../bench/chaos/Trials.ts"
 import { needs } from "../support/groups/Needs.ts"
+import { uses } from "../support/groups/Uses.ts"
 
 const harms: ReadonlyArray<Harm> = [
   ["text", "SIGSTOP"],
@@ -17,6 +18,7 @@ it(
   "its own clients get what was promised, nobody else notices, and it answers again",
   { ...needs("linux"), timeout: 120_000 },
   async () => {
+    uses("weights", "models of each kind")
     const sections = await Effect.runPromise(
       Effect.scoped(
         Effect.flatMap(startStage(), (stage) =>

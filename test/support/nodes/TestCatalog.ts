@@ -36,7 +36,7 @@ export const llamaModel: TestModel = {
 }
 
 export const writeCatalog = (path: string, models: ReadonlyArray<TestModel>): void => {
-  if (models.some(({ files }) => JSON.stringify(files ?? {}).includes("-demo/")))
+  if (models.some(({ files }) => JSON.stringify(files ?? {}).includes("-demo")))
     uses("weights", "a model's weights")
   writeFileSync(
     path,
