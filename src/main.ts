@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The door: reads the command and runs it. No default, route or decision.
+// The entry of the command line.
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect } from "effect"
 import { Command } from "effect/cli"
@@ -17,6 +17,7 @@ const commands = {
   models: async () => (await import("#cli/commands/Models.ts")).models,
   reload: async () => (await import("#cli/commands/ReloadCatalog.ts")).reload,
   logs: async () => (await import("#cli/commands/Logs.ts")).logs,
+  tree: async () => (await import("#cli/commands/Tree.ts")).tree,
   usage: async () => (await import("#cli/commands/Usage.ts")).usage,
   transcribe: async () => (await import("#cli/commands/Transcribe.ts")).transcribe,
   speak: async () => (await import("#cli/commands/Speak.ts")).speak,

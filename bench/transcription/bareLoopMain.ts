@@ -4,7 +4,7 @@
 // settings, without features, rules or texts. What the engine saves by hearing windows together is its own.
 import { Effect, Scope } from "effect"
 import { InferenceSession, Tensor } from "onnxruntime-node"
-import type { Outlet, Segment, TranscribeStarted, TranscriptionEngine } from "#engines/protocol/Engine.ts"
+import type { Outlet, TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
 import { keepDesk } from "../support/Desk.ts"
 import { type Recogniser, spokenSamples } from "./Models.ts"
@@ -21,8 +21,18 @@ type Call =
       readonly fetches: ReadonlyArray<string>
     }
 
-const load = async ({ files, options: engineOptions, threads }: Recogniser) => {
-  const spec = { modelId: "bench", adapter: "whisper-hf-onnx", files, options: engineOptions, threads }
+const load = async ({ catalogThreads, files, options: engineOptions, threads }: Recogniser) => {
+  const spec = {
+    modelId: "bench",
+    adapter: "whisper-hf-onnx",
+    files,
+    options: engineOptions,
+    threads,
+    // As in a node: threads that the catalog does not name may spin within a call.
+    ...(catalogThreads === undefined
+      ? { trial: { counts: [threads], otherwise: threads, narrows: true } }
+      : {}),
+  }
   const engine = await Effect.runPromise(whisperHfOnnx.acquire(spec).pipe(Scope.provide(Scope.makeUnsafe())))
   if (engine.kind !== "transcription") throw new Error("no transcription engine")
   const options = { intraOpNumThreads: threads, interOpNumThreads: 1, logSeverityLevel: 3 } as const
@@ -33,7 +43,7 @@ const load = async ({ files, options: engineOptions, threads }: Recogniser) => {
 let loading: ReturnType<typeof load> = Promise.reject(new Error("no weights are open"))
 loading.catch(() => {})
 
-const silent: Outlet<TranscribeStarted, Segment> = {
+const silent: Outlet<"transcription"> = {
   started: () => {},
   push: () => {},
   paused: () => false,

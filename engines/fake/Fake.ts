@@ -8,11 +8,10 @@ import {
   EngineError,
   type GenerateEnd,
   type GenerateRequest,
-  type GenerateStarted,
   type Outlet,
-  type TextDelta,
   type TextEngine,
 } from "../protocol/Engine.ts"
+import { whileOpening } from "../protocol/Opening.ts"
 import { scriptOf, unitText } from "./FakeScript.ts"
 import { FakeOptions } from "./Options.ts"
 import { Ticker } from "./Ticker.ts"
@@ -28,17 +27,17 @@ const countWords = (request: GenerateRequest): number => {
 }
 
 /** Blocks the event loop for ever, as a hung native call does. */
+const block = (ms?: number): void => {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}
+
 const hang = (): never => {
-  const cell = new Int32Array(new SharedArrayBuffer(4))
-  for (;;) Atomics.wait(cell, 0, 0)
+  for (;;) block()
 }
 
 const generate =
   (ticker: Ticker, contextTokens: number) =>
-  (
-    request: GenerateRequest,
-    out: Outlet<GenerateStarted, TextDelta>,
-  ): Effect.Effect<GenerateEnd, EngineError> =>
+  (request: GenerateRequest, out: Outlet<"text">): Effect.Effect<GenerateEnd, EngineError> =>
     Effect.gen(function* () {
       const promptTokens = countWords(request)
       if (promptTokens >= contextTokens) {
@@ -53,6 +52,8 @@ const generate =
       const script = scriptOf(promptText(request))
       out.started({ promptTokens, cachedTokens: 0 })
       if (script.prefillMs > 0) yield* Effect.sleep(script.prefillMs)
+      const { openingMs } = script
+      if (openingMs > 0) yield* Effect.promise(() => whileOpening(async () => block(openingMs)))
       const budget = Math.min(request.maxTokens, contextTokens - promptTokens)
       const total = Math.min(script.tokens, budget)
       const finishReason = script.tokens > budget ? "length" : "stop"
@@ -90,7 +91,7 @@ const generate =
       return { finishReason, promptTokens, completionTokens: total } satisfies GenerateEnd
     })
 
-export const fake: EngineDescriptor = {
+export const fake: EngineDescriptor<"text"> = {
   adapter: "fake",
   kind: "text",
   acquire: Effect.fnUntraced(function* (spec) {

@@ -2,18 +2,16 @@
 // A product like its text sibling: tests break it at any piece, benches measure the gateway with it.
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import {
   type EngineDescriptor,
   EngineError,
   type Outlet,
-  type PcmChunk,
   type SpeechEngine,
   type SynthesizeEnd,
   type SynthesizeRequest,
-  type SynthesizeStarted,
 } from "../protocol/Engine.ts"
 import { Playout } from "../shared/speech/Playout.ts"
-import { makeTurns, type Turns } from "../shared/speech/SpeechTurns.ts"
 import { FakeSpeechOptions } from "./Options.ts"
 import { pieceSamples, type SpeechScript, speechScriptOf } from "./SpeechScript.ts"
 
@@ -38,11 +36,12 @@ const mishap = (script: SpeechScript, index: number): Effect.Effect<void, Engine
   })
 
 const synthesize =
-  (turns: Turns, voices: ReadonlyArray<string>, { cloning, realTimeFactor }: typeof FakeSpeechOptions.Type) =>
   (
-    request: SynthesizeRequest,
-    out: Outlet<SynthesizeStarted, PcmChunk>,
-  ): Effect.Effect<SynthesizeEnd, EngineError> =>
+    calls: DeadlineQueue,
+    voices: ReadonlyArray<string>,
+    { cloning, realTimeFactor }: typeof FakeSpeechOptions.Type,
+  ) =>
+  (request: SynthesizeRequest, out: Outlet<"speech">): Effect.Effect<SynthesizeEnd, EngineError> =>
     Effect.gen(function* () {
       const { voice } = request
       if ("preset" in voice ? !voices.includes(voice.preset) : !cloning) {
@@ -52,7 +51,7 @@ const synthesize =
       if (script.refuse !== undefined) return yield* invalid(script.refuse, "scripted refusal")
       out.started({ pieces: 1 })
       const priority = request.priority ?? "stream"
-      const playout = yield* Playout.make({ turns, rateHz: RATE_HZ, priority }, out)
+      const playout = yield* Playout.make({ calls, rateHz: RATE_HZ, priority }, out)
       for (let index = 0; ; index++) {
         yield* playout.wanted
         yield* mishap(script, index)
@@ -69,7 +68,7 @@ const synthesize =
       }
     })
 
-export const fakeSpeech: EngineDescriptor = {
+export const fakeSpeech: EngineDescriptor<"speech"> = {
   adapter: "fake-speech",
   kind: "speech",
   acquire: Effect.fnUntraced(function* (spec) {
@@ -91,7 +90,7 @@ export const fakeSpeech: EngineDescriptor = {
         ...(realTimeFactor === undefined ? {} : { realTimeFactor }),
         summary: "scripted noise, no weights",
       },
-      synthesize: synthesize(makeTurns(), voices, options),
+      synthesize: synthesize(new DeadlineQueue(), voices, options),
     }
     return engine
   }),

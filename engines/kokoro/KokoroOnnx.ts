@@ -2,13 +2,13 @@
 // Roles in `files`: `model` (graph), `tokenizer` (symbol table), `voices` (folder of `<id>.bin`).
 import * as Effect from "effect/Effect"
 import { samplesToMs } from "#domain/audio/Audio.ts"
+import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import type { EngineDescriptor, EngineError, EngineSpec, Outlet, SpeechEngine } from "../protocol/Engine.ts"
 import { decodeOptions, fileOf, loadFailed } from "../shared/files/EngineSpecFiles.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
 import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import * as KokoroGraph from "../shared/speech/SpeechGraph.ts"
-import { makeTurns } from "../shared/speech/SpeechTurns.ts"
 import { loadSymbols } from "../shared/speech/Symbols.ts"
 import { checkedSpeed, invalidInput, priorityOf, type Speaker, speak } from "../shared/speech/Utterance.ts"
 import { constantStyle, loadVoices, STYLE_SIZE, type VoiceStyle } from "../shared/speech/VoiceStyles.ts"
@@ -48,7 +48,7 @@ export const warmUp = (
 export const WARM_UP =
   "Any voice that you can lend me, I will use. The quick brown fox jumps over the lazy dog."
 
-const NOBODY: Outlet<unknown, unknown> = {
+const NOBODY: Outlet<"speech"> = {
   started: () => {},
   push: () => {},
   paused: () => false,
@@ -67,7 +67,7 @@ const acquire = (spec: EngineSpec) =>
     const speaker: Speaker = {
       graph,
       symbols,
-      turns: makeTurns(),
+      calls: new DeadlineQueue(),
       rateHz: options.rateHz,
       maxSymbols: options.maxSymbols,
     }
@@ -105,7 +105,7 @@ const acquire = (spec: EngineSpec) =>
     return engine
   })
 
-export const kokoroOnnx: EngineDescriptor = {
+export const kokoroOnnx: EngineDescriptor<"speech"> = {
   adapter: "kokoro-onnx",
   kind: "speech",
   chooseThreads,

@@ -16,6 +16,7 @@ import { metrics } from "./metrics/Metrics.ts"
 import { health } from "./operations/Health.ts"
 import { modelLogs } from "./operations/ModelLogs.ts"
 import { listModels, modelStatus, oneModel } from "./operations/Models.ts"
+import { nodeTree } from "./operations/NodeTree.ts"
 import {
   gpuMemory,
   gpuPurge,
@@ -90,7 +91,8 @@ const Operations = HttpApiBuilder.group(BuiltApi, "Operations", (handlers) =>
     .handleRaw("reloadCatalog", ({ request }) => answered(reloadCatalog(request)))
     .handleRaw("gpuStatus", ({ request }) => answered(gpuStatus(request)))
     .handleRaw("gpuMemory", ({ request }) => answered(gpuMemory(request)))
-    .handleRaw("gpuPurge", ({ request }) => answered(gpuPurge(request))),
+    .handleRaw("gpuPurge", ({ request }) => answered(gpuPurge(request)))
+    .handleRaw("nodeTree", ({ request }) => answered(nodeTree(request))),
 )
 
 const System = HttpApiBuilder.group(BuiltApi, "System", (handlers) =>
@@ -129,6 +131,7 @@ export const knownPaths: KnownPaths = {
   "/v1/models/status": ["GET"],
   "/v1/models/unload": ["POST"],
   "/v1/models/unload-all": ["POST"],
+  "/v1/node/tree": ["GET"],
   "/v1/realtime": ["GET"],
 }
 

@@ -20,6 +20,7 @@ import {
 import { type Clip, clipBytes, clips, longWav } from "../support/audio/SpeechClips.ts"
 import { type Bystander, type Seen, startBystander } from "../support/clients/Bystander.ts"
 import { model, path, type Target, transcribe, whisper } from "../support/clients/TranscriptionClient.ts"
+import { onlyWhere } from "../support/groups/Needs.ts"
 import { type NodeProcess, startProcess } from "../support/nodes/NodeProcess.ts"
 import { fakeModel } from "../support/nodes/TestCatalog.ts"
 import { temporaryDir } from "../support/nodes/TestNode.ts"

@@ -7,8 +7,8 @@ import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engineConfinement } from "#actors/engine/EngineConfinement.ts"
 import { decoderConfinement } from "#audio/DecoderProcess.ts"
+import { ConfinedFolder } from "#confine/ConfinedFolder.ts"
 import { confinementLine } from "#confine/Launch.ts"
-import { Room } from "#confine/Room.ts"
 import type { ProcessHome } from "#domain/process/ProcessHome.ts"
 import { needs } from "../support/groups/Needs.ts"
 import { attempt } from "../support/process/ConfinedScript.ts"
@@ -27,7 +27,7 @@ const home: ProcessHome = {
   rings: inside("rings"),
   closed: [dataDir],
 }
-const room = new Room(home)
+const room = new ConfinedFolder(home)
 let listener: Server
 let port = 0
 beforeAll(async () => {
@@ -111,7 +111,7 @@ describe("a confined decoder", needs("confinement"), () => {
 describe("a confined engine", needs("confinement"), () => {
   const confinement = () =>
     engineConfinement({
-      room: room.path,
+      folder: room.path,
       compiled: inside("compiled"),
       home,
       files: [inside("weights/model.onnx")],
@@ -153,7 +153,7 @@ describe("weights", () => {
   it("in the data directory itself are read alone", () => {
     writeFileSync(inside("model.gguf"), "plain")
     const confinement = engineConfinement({
-      room: room.path,
+      folder: room.path,
       compiled: undefined,
       home,
       files: [inside("model.gguf")],

@@ -9,8 +9,9 @@ export interface Folder {
 
 export const folders: Readonly<Record<string, Folder>> = {
   actors: {
-    holds: "The actor primitive, supervision, restart limits and the switch that stops new work",
-    imports: ["src/domain/queues", "src/domain/wire"],
+    holds:
+      "The actor primitive, supervisors, the node's tree, its specifications, and the switch that stops new work",
+    imports: ["src/domain/process", "src/domain/queues", "src/domain/wire"],
   },
   "actors/device": {
     holds: "Processors and GPUs: what they are, which memory is claimed, how full the node's memory is",
@@ -125,6 +126,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/shared/onnx",
       "engines/shared/speech",
       "engines/shared/text",
+      "src/domain/queues",
     ],
   },
   "engines/cohere": {
@@ -139,6 +141,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/shared/listening",
       "engines/shared/speech",
       "engines/shared/text",
+      "src/domain/queues",
     ],
   },
   "engines/kokoro": {
@@ -150,6 +153,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/shared/speech",
       "engines/shared/text",
       "src/domain/audio",
+      "src/domain/queues",
     ],
   },
   "engines/llama": {
@@ -318,6 +322,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/http",
       "src/api/text",
       "src/domain/models",
+      "src/domain/queues",
       "src/domain/threads",
       "src/domain/wire",
       "src/http",
@@ -378,6 +383,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Transcription endpoints over HTTP",
     imports: [
       "actors",
+      "actors/model",
       "src/api/access",
       "src/api/http",
       "src/api/text",
@@ -387,6 +393,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/wire",
       "src/http",
       "src/services",
+      "src/services/jobs",
       "src/store/accounts",
       "src/store/ledger",
     ],
@@ -516,6 +523,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/threads",
       "src/http",
       "src/services",
+      "src/services/jobs",
       "src/store",
       "src/store/accounts",
       "src/store/files",
@@ -535,6 +543,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/store/accounts",
       "src/store/signing",
       "src/transport/uws",
+      "src/weights",
     ],
   },
   "src/config": {
@@ -554,7 +563,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/domain/access": {
     holds: "Pure: keys, addresses, rate limits",
-    imports: ["src/domain/queues"],
+    imports: [],
   },
   "src/domain/audio": {
     holds: "Pure: PCM, resampling, voice activity, transcripts",
@@ -566,7 +575,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/domain/models": {
     holds: "Pure: catalog entries, placement, memory, prices",
-    imports: ["src/domain/queues"],
+    imports: [],
   },
   "src/domain/process": {
     holds: "Pure: confinement, output of processes, log limits",
@@ -602,7 +611,6 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Requests admitted, paid, run and settled; no HTTP",
     imports: [
       "actors",
-      "actors/device",
       "actors/engine",
       "actors/jobs",
       "actors/model",
@@ -617,6 +625,23 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/queues",
       "src/domain/wire",
       "src/http",
+      "src/store/accounts",
+      "src/store/ledger",
+    ],
+  },
+  "src/services/jobs": {
+    holds: "Accepted transcription jobs: dispatcher, one actor for each job in work, recovery and purge",
+    imports: [
+      "actors",
+      "actors/device",
+      "actors/model",
+      "src/audio",
+      "src/domain/audio",
+      "src/domain/models",
+      "src/domain/queues",
+      "src/domain/wire",
+      "src/http",
+      "src/services",
       "src/store/accounts",
       "src/store/files",
       "src/store/ledger",
@@ -649,7 +674,6 @@ export const folders: Readonly<Record<string, Folder>> = {
       "actors/threads",
       "src/domain/models",
       "src/domain/process",
-      "src/domain/queues",
       "src/domain/regions",
       "src/domain/threads",
     ],

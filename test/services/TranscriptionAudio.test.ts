@@ -26,7 +26,7 @@ const scripted = (
   decodes: ReadonlyArray<{ readonly counts: ReadonlyArray<number>; readonly fails?: Failure }>,
 ) => {
   const asked: Array<RingRequest> = []
-  const rooms: Array<number> = []
+  const limits: Array<number> = []
   const service = Decoder.of({
     decode: () => Effect.die("not asked for"),
     warm: Effect.void,
@@ -42,7 +42,7 @@ const scripted = (
         return Effect.succeed<DecodedRing>({
           info,
           totals: () => undefined,
-          room: (until) => void rooms.push(until),
+          allowUntil: (until) => void limits.push(until),
           pull: Effect.suspend(() => {
             if (at < counts.length) return Effect.succeed(counts[at++])
             return failure === undefined ? Effect.succeed(undefined) : Effect.fail(failure)
@@ -50,7 +50,7 @@ const scripted = (
         })
       }),
   })
-  return { asked, rooms, service }
+  return { asked, limits, service }
 }
 
 const opened = (service: Decoder["Service"], skip = 0) =>
@@ -61,7 +61,7 @@ const opened = (service: Decoder["Service"], skip = 0) =>
 describe("an upload's samples", () => {
   effectIt.effect("go on where a decoder died, once", () =>
     Effect.gen(function* () {
-      const { asked, rooms, service } = scripted([
+      const { asked, limits, service } = scripted([
         { counts: [100, 50], fails: "Died" },
         { counts: [70], fails: "Died" },
       ])
@@ -83,7 +83,7 @@ describe("an upload's samples", () => {
         [1_000, 1_000 + RING_SAMPLES],
         [1_150, 1_060 + RING_SAMPLES],
       ])
-      expect(rooms).toEqual([1_060 + RING_SAMPLES])
+      expect(limits).toEqual([1_060 + RING_SAMPLES])
       expect(new Set(asked.map(({ path }) => path)).size).toBe(1)
       expect(existsSync(asked[0]!.path)).toBe(false)
     }),

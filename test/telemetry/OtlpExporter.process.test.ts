@@ -1,14 +1,16 @@
 // Where traces go, what they say, and that a collector that is slow, sick or gone costs nothing but records.
 import { Effect, Exit, Scope } from "effect"
+import * as HttpBody from "effect/http/HttpBody"
+import { OtlpSerialization } from "effect/observability"
 import fc from "fast-check"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { RequestContext } from "#http/RequestContext.ts"
+import { tracesBody } from "../../src/telemetry/OtlpBodies.ts"
 import { makeExporter } from "../../src/telemetry/OtlpExporter.ts"
-import { tracesBody } from "../../src/telemetry/OtlpJson.ts"
 import { parseOtlp } from "../../src/telemetry/OtlpSettings.ts"
-import { spansOf, traceFrom } from "../../src/telemetry/Trace.ts"
+import { type Span, spansOf, traceFrom } from "../../src/telemetry/Trace.ts"
 import { eventually } from "../support/nodes/TestNode.ts"
-import { type Collector, type Span, startCollector } from "../support/servers/Collector.ts"
+import { type Collector, startCollector } from "../support/servers/Collector.ts"
 
 describe("the settings", () => {
   const parsed = (env: Record<string, string>) => {
@@ -106,7 +108,7 @@ describe("a trace", () => {
     notes.queueMs = 3
     notes.firstUnitMs = 9
     const ended = { notes, method: "POST", route: "/v1/x", status: 200, endedMs: startedMs + 20 }
-    const spans = spansOf(ended) as ReadonlyArray<Span>
+    const spans = spansOf(ended)
     expect(spans.map(({ name }) => name)).toEqual(["POST /v1/x", "auth", "queue", "first unit", "engine"])
     const [request, ...steps] = spans
     for (const step of steps) {
@@ -138,7 +140,7 @@ describe("the exporter", () => {
   const make = (counted: ReturnType<typeof counts>, more: object = {}) => {
     const settings = { url: `${collector.url}/v1/traces`, headers: { "x-key": "k" }, timeoutMs: 1_000 }
     const sizes = { delayMs: 60_000, batchSize: 10, queueSize: 25, ...more }
-    const encode = (batch: ReadonlyArray<number>) => JSON.stringify(batch)
+    const encode = (batch: ReadonlyArray<number>) => HttpBody.jsonUnsafe(batch)
     return Effect.runPromise(
       Scope.provide(makeExporter("traces", { ...settings, ...sizes }, counted, encode), scope),
     )
@@ -178,14 +180,20 @@ describe("the exporter", () => {
     expect(counted).toMatchObject({ otlpSent: { traces: 0 }, otlpDropped: { traces: 1_000 } })
   })
 
-  it("makes a body that is OTLP's JSON", () => {
+  const bodyOf = async (layer: typeof OtlpSerialization.layerJson) => {
     const notes = new RequestContext("my-id", () => "1")
-    const body = JSON.parse(
-      tracesBody({ "service.name": "edgewise" })([
-        { notes, method: "GET", route: "/health", status: 200, endedMs: notes.startedMs },
-      ]),
-    ) as object
-    expect(body).toMatchObject({
+    const serialization = await Effect.runPromise(Effect.provide(OtlpSerialization.OtlpSerialization, layer))
+    const body = tracesBody({ resource: { "service.name": "edgewise" }, serialization })([
+      { notes, method: "GET", route: "/health", status: 200, endedMs: notes.startedMs },
+    ])
+    if (body._tag !== "Uint8Array") throw new Error("a body in memory")
+    return body
+  }
+
+  it("makes a body that is OTLP's JSON", async () => {
+    const body = await bodyOf(OtlpSerialization.layerJson)
+    expect(body.contentType).toBe("application/json")
+    expect(JSON.parse(new TextDecoder().decode(body.body))).toMatchObject({
       resourceSpans: [
         {
           resource: { attributes: [{ key: "service.name", value: { stringValue: "edgewise" } }] },
@@ -193,5 +201,13 @@ describe("the exporter", () => {
         },
       ],
     })
+  })
+
+  it("makes a body that is OTLP's protobuf", async () => {
+    const body = await bodyOf(OtlpSerialization.layerProtobuf)
+    expect(body.contentType).toBe("application/x-protobuf")
+    // ExportTraceServiceRequest: field 1, length-delimited; the span's name stands in it as UTF-8.
+    expect(body.body[0]).toBe(0x0a)
+    expect(Buffer.from(body.body).includes("GET /health")).toBe(true)
   })
 })

@@ -213,9 +213,9 @@ it("an empty catalog, an empty file, a key twice and a file that is not JSON are
   expect(await refusal("[]")).toEqual([":1:1: [] is not allowed; allowed is an object"])
   expect(await refusal("{}")).toEqual([":1:1: models: is missing"])
   const twice = JSON.stringify(entry()).replace('"created"', '"kind":"text","created"')
-  expect(await refusal(`{"models": [${twice}]}`)).toEqual([":1:68: m: kind: this key stands twice"])
+  expect(await refusal(`{"models": [${twice}]}`)).toEqual([":1:68: m: kind: this key occurs twice"])
   expect(await refusal('{"models": [,]}')).toEqual([
-    ":1:13: not valid JSON: a value is expected here; is there a comma too many?",
+    ":1:13: not valid JSON: a value is expected here; is there an extra comma?",
   ])
 })
 

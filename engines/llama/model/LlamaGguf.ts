@@ -12,9 +12,7 @@ import {
   EngineError,
   type GenerateEnd,
   type GenerateRequest,
-  type GenerateStarted,
   type Outlet,
-  type TextDelta,
   type TextEngine,
 } from "../../protocol/Engine.ts"
 import { decodeOptions } from "../Options.ts"
@@ -57,11 +55,7 @@ const runOnce = (loop: StepLoop, job: Job) =>
     loop.run(job, (exit: Exit.Exit<Outcome, EngineError>) => resume(exit))
   })
 
-const runToEnd = Effect.fnUntraced(function* (
-  loop: StepLoop,
-  job: Job,
-  out: Outlet<GenerateStarted, TextDelta>,
-) {
+const runToEnd = Effect.fnUntraced(function* (loop: StepLoop, job: Job, out: Outlet<"text">) {
   let outcome: Outcome = yield* runOnce(loop, job)
   while (outcome === "paused") {
     yield* out.resumed
@@ -84,6 +78,7 @@ const measureAgainAfterMs: ReadonlyArray<number> = [2_000, 5_000, 15_000, 60_000
 
 const measureLater = (
   { stepped }: Model,
+  loop: StepLoop,
   permits: Semaphore.Semaphore,
   slots: number,
   arrivals: Arrivals,
@@ -92,9 +87,11 @@ const measureLater = (
     for (const waitMs of measureAgainAfterMs) {
       if (!stepped.isUnsure()) return
       yield* Effect.sleep(waitMs)
-      const measuring = Effect.promise(() =>
-        stepped.measureAgain(() => arrivals.closed || arrivals.waiting > 0),
-      )
+      const measuring = Effect.promise(() => {
+        // The measured steps begin at the start of a sequence.
+        loop.empty()
+        return stepped.measureAgain(() => arrivals.closed || arrivals.waiting > 0)
+      })
       // The context must not be closed under a step.
       yield* permits.withPermitsIfAvailable(slots)(Effect.uninterruptible(measuring))
     }
@@ -108,7 +105,7 @@ const generator = (
 ): TextEngine["generate"] =>
   Effect.fnUntraced(function* (
     request: GenerateRequest,
-    out: Outlet<GenerateStarted, TextDelta>,
+    out: Outlet<"text">,
   ): Effect.fn.Return<GenerateEnd, EngineError> {
     const { tokens, marks, thought } = yield* readPrompt(model, request)
     const { sampling, stop } = request
@@ -134,7 +131,7 @@ const generator = (
       .pipe(Effect.ensuring(arrived))
   })
 
-export const llamaGguf: EngineDescriptor = {
+export const llamaGguf: EngineDescriptor<"text"> = {
   adapter: "llama-gguf",
   kind: "text",
   acquire: Effect.fnUntraced(function* (spec) {
@@ -157,7 +154,7 @@ export const llamaGguf: EngineDescriptor = {
     )
     const permits = yield* Semaphore.make(options.slots)
     const arrivals = { waiting: 0, closed: false }
-    yield* Effect.forkScoped(measureLater(model, permits, options.slots, arrivals))
+    yield* Effect.forkScoped(measureLater(model, loop, permits, options.slots, arrivals))
     // Registered last, so it runs first: a measurement under way ends with its step.
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {

@@ -1,26 +1,24 @@
 // One speech request from its first phoneme to its last sample; the verb of both speech adapters. Pieces are cut
 // while earlier ones sound, wait for their turn, are synthesised and leave through the outlet.
 import * as Effect from "effect/Effect"
+import type { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import {
   EngineError,
   type Outlet,
-  type PcmChunk,
   type SynthesizeEnd,
   type SynthesizeRequest,
-  type SynthesizeStarted,
 } from "../../protocol/Engine.ts"
 import { pauseSamples, toPcm } from "./Pcm.ts"
 import { type Piece, PieceReader } from "./Pieces.ts"
 import { Playout } from "./Playout.ts"
 import type { KokoroGraph } from "./SpeechGraph.ts"
-import type { Turns } from "./SpeechTurns.ts"
 import type { Symbols } from "./Symbols.ts"
 import type { VoiceStyle } from "./VoiceStyles.ts"
 
 export interface Speaker {
   readonly graph: Pick<KokoroGraph, "synthesize" | "wholeSpeed">
   readonly symbols: Symbols
-  readonly turns: Turns
+  readonly calls: DeadlineQueue
   readonly rateHz: number
   readonly maxSymbols: number
 }
@@ -52,7 +50,7 @@ export const checkedSpeed = (
 export const speak = (
   speaker: Speaker,
   utterance: Utterance,
-  out: Outlet<SynthesizeStarted, PcmChunk>,
+  out: Outlet<"speech">,
 ): Effect.Effect<Required<SynthesizeEnd>, EngineError> =>
   Effect.gen(function* () {
     const playout = yield* Playout.make({ ...speaker, priority: utterance.priority }, out)

@@ -9,6 +9,7 @@ import { ReloadRecord } from "../operations/CatalogReload.ts"
 import { HealthRecord } from "../operations/Health.ts"
 import { ModelLogsRecord } from "../operations/ModelLogs.ts"
 import { ModelList, ModelListEntry, ModelStatusRecord } from "../operations/Models.ts"
+import { NodeTreeRecord } from "../operations/NodeTree.ts"
 import { LoadRequest, PurgeRequest, UnloadRequest } from "../operations/Operations.ts"
 import { PullRequest } from "../operations/PullRequest.ts"
 
@@ -247,6 +248,7 @@ export class OperationsGroup extends HttpApiGroup.make("Operations")
       success: record,
       error: [...operatorErrors, InUse],
     }),
+    HttpApiEndpoint.get("nodeTree", "/v1/node/tree", { success: NodeTreeRecord, error: operatorErrors }),
   )
   .middleware(Authentication) {}
 

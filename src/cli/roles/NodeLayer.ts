@@ -1,5 +1,4 @@
-// The layers of one node, stacked: what `serve` runs and what the contract tests start in their own process.
-// Knows every room by its layer and decides nothing; settings come from Config.
+// The layers of one node, combined from the settings of Config.
 import { join } from "node:path"
 import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
@@ -10,6 +9,8 @@ import { NvidiaSmi } from "#actors/device/NvidiaSmi.ts"
 import { LiveSessions } from "#actors/live/LiveSessions.ts"
 import { memoryWatch } from "#actors/model/MemoryWatch.ts"
 import { type Deployment, ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import { NodeTree, part } from "#actors/NodeTree.ts"
+import * as Specifications from "#actors/Specifications.ts"
 import { AuthFailures } from "#api/access/AuthFailures.ts"
 import { TrustedProxies } from "#api/access/CallerAddress.ts"
 import { DevelopmentKeyCheck, makeDevelopmentKeyCheck } from "#api/access/DevelopmentKey.ts"
@@ -35,10 +36,10 @@ import { LogRate } from "#domain/process/LogRate.ts"
 import { CurrentLogRate } from "#domain/process/OperatorLog.ts"
 import { CurrentNodeMeters, NodeMeters } from "#http/NodeMeters.ts"
 import { answerFailures } from "#services/AnswerFailures.ts"
+import { TranscriptionJobs } from "#services/jobs/TranscriptionJobs.ts"
 import { OpenAiNames } from "#services/ModelLookup.ts"
 import { SpeechAdmission } from "#services/SpeechAdmission.ts"
 import { ringFolder } from "#services/TranscriptionAudio.ts"
-import { TranscriptionJobs } from "#services/TranscriptionJobs.ts"
 import { UploadDir } from "#services/TranscriptionUpload.ts"
 import { compiledCode } from "#store/files/CompileCacheFolder.ts"
 import { edgeLock } from "#store/files/DataDir.ts"
@@ -54,12 +55,12 @@ import { weightsDir } from "#weights/Weights.ts"
 import { tlsFiles } from "../shared/NodeCertificate.ts"
 import { version } from "../shared/Version.ts"
 
-/** A path is one spelling: what Unmatched does not know must not be served either. */
+/** Each path has one spelling: a path that NotFound does not list must not be served either. */
 const routerConfig = { caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false }
 
 const uploadFolder = (config: Config): string => join(config.dataDir, "uploads")
 
-/** What an operator sets of every listener. */
+/** The listener settings that an operator can change. */
 export const transportSettings = ({ chunkedBodies, maxConnections }: Config) => ({
   chunkedBodies,
   maxConnections,
@@ -81,13 +82,17 @@ const edge = (config: Config, settings: Partial<TransportSettings>, observer: No
     ),
   )
 
-/** What the roles of a process share. Made once and passed to each: a layer is built once as long as it is the same. */
+/**
+ * The store and keys that the roles of a process share. It must be made once and passed to each role, because each new
+ * layer value would be built again.
+ */
 export type NodeStore = Layer.Layer<Store | SigningKeys, StoreUnavailable>
 
 export const nodeStore = ({ databaseUrl, dataDir, roles, signingKeyDays }: Config): NodeStore => {
   const keys = { makesKeys: roles.includes("auth"), rotateEveryMs: signingKeyDays * 24 * 60 * 60 * 1000 }
   const signing = databaseUrl === "" ? SigningKeys.layer({ dataDir, ...keys }) : SigningKeys.sharedLayer(keys)
-  return signing.pipe(Layer.provideMerge(storeLayer({ dataDir, databaseUrl })))
+  const store = signing.pipe(Layer.provideMerge(storeLayer({ dataDir, databaseUrl })))
+  return part("store", Specifications.part("store"), store)
 }
 
 const sessions = ({ authJwksUrl }: Config) =>
@@ -99,16 +104,16 @@ const sessions = ({ authJwksUrl }: Config) =>
 export const developmentKeyAccess = ({ databaseUrl, devKey, host }: Config): DevKeyAccess =>
   devKeyAccess({ setting: devKey, host, sharedDatabase: databaseUrl !== "" })
 
-/** The counters of one process, whatever its roles. */
+/** The metrics of one process, for all its roles. */
 export const nodeMeters = (): NodeMeters => new NodeMeters(Object.keys(knownPaths))
 
-/** What the catalog deploys here at the moment. */
+/** What the catalog deploys here now. */
 export const deployedNow = (config: Config) =>
   Effect.flatMap(catalogRegions(config), (regions) =>
     deployments(config.catalog, config.region, weightsDir(config.dataDir), regions),
   )
 
-/** Where an entry's weights are at the moment; a file that is not right is a problem of its model alone. */
+/** The present location of an entry's weights. A wrong file is a problem of its model only. */
 const relocate =
   ({ catalog, dataDir }: Config) =>
   (entry: ModelEntry): Effect.Effect<Deployment> =>
@@ -116,7 +121,7 @@ const relocate =
       Effect.succeed({ entry, files: {}, sizeBytes: 0, problem }),
     )
 
-/** Weights that operators have the node itself pull. */
+/** Pulls of weights by the node itself, on an operator's request. */
 const modelPulls = ({ catalog, dataDir }: Config) =>
   Layer.unwrap(
     Effect.map(hubSettings(), (hub) =>
@@ -129,7 +134,7 @@ const modelPulls = ({ catalog, dataDir }: Config) =>
     ),
   )
 
-/** A node, listening as soon as it is built. `settings` shortens the transport's deadlines for tests. */
+/** A node, which listens as soon as the layer is built. `settings` shortens the transport's deadlines for tests. */
 export const nodeLayer = (
   config: Config,
   deployed: ReadonlyArray<Deployment>,
@@ -141,21 +146,29 @@ export const nodeLayer = (
     Layer.provide(MetricsPage.layer({ maxAgeMs: config.metricsAgeMs, restricted: config.metricsAuth })),
     Layer.provideMerge(modelPulls(config)),
     Layer.provideMerge(CatalogReload.layer(deployedNow(config))),
-    Layer.provideMerge(TranscriptionJobs.layer),
-    Layer.provideMerge(LiveSessions.layer),
-    Layer.provideMerge(memoryWatch({ evicts: config.evictIdle })),
+    Layer.provideMerge(part("transcription jobs", Specifications.part(), TranscriptionJobs.layer)),
+    Layer.provideMerge(part("live sessions", Specifications.part(), LiveSessions.layer)),
+    Layer.provideMerge(part("memory", Specifications.part(), memoryWatch({ evicts: config.evictIdle }))),
     Layer.provideMerge(
-      ModelRegistry.layer(deployed, {
-        idleUnloadMs: config.idleUnloadSeconds * 1000,
-        evicts: config.evictIdle,
-        relocate: relocate(config),
-      }),
+      part(
+        "models",
+        Specifications.part(),
+        ModelRegistry.layer(deployed, {
+          idleUnloadMs: config.idleUnloadSeconds * 1000,
+          evicts: config.evictIdle,
+          relocate: relocate(config),
+        }),
+      ),
     ),
     Layer.provideMerge(
-      Device.layer({
-        budgetBytes: config.memoryMb === 0 ? undefined : config.memoryMb * 1024 * 1024,
-        visible: visibleGpus(),
-      }),
+      part(
+        "devices",
+        Specifications.part(),
+        Device.layer({
+          budgetBytes: config.memoryMb === 0 ? undefined : config.memoryMb * 1024 * 1024,
+          visible: visibleGpus(),
+        }),
+      ),
     ),
     Layer.provideMerge(Layer.mergeAll(MemoryPressureLevel.layer, NvidiaSmi.layer())),
     Layer.provideMerge(
@@ -181,6 +194,7 @@ export const nodeLayer = (
       ),
     ),
     Layer.provideMerge(store),
+    Layer.provideMerge(NodeTree.layer),
     Layer.provideMerge(processHome(config.dataDir, ringFolder(uploadFolder(config)))),
     Layer.provideMerge(Layer.effectDiscard(edgeLock(config.dataDir))),
     Layer.provideMerge(compiledCode(config.dataDir)),

@@ -4,7 +4,8 @@ import { Deferred, Effect, Fiber, Schedule } from "effect"
 import { residentBytesOf } from "#actors/device/ResidentMemory.ts"
 import type { Flow } from "#actors/engine/EngineRequest.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
-import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/protocol/Engine.ts"
+import type { GenerateRequest } from "#engines/protocol/Engine.ts"
+import { runText } from "../../support/engines/RunText.ts"
 import { fakeRegistry, script } from "../../support/nodes/FakeNode.ts"
 
 const requestOf = (steps: Readonly<Record<string, unknown>>): GenerateRequest => ({
@@ -27,7 +28,7 @@ const run = (steps: Readonly<Record<string, unknown>>, units = 1) =>
     const heard = yield* Deferred.make<void>()
     let count = 0
     const fiber = yield* Effect.forkChild(
-      registry.run<GenerateStarted, TextDelta, GenerateEnd>("fake", requestOf(steps), {
+      runText(registry, "fake", requestOf(steps), {
         started: (_, flow) => {
           seen.flow = flow
         },
@@ -125,6 +126,17 @@ it.live("kills and replaces an engine that stops answering", () =>
     const next = yield* run({ tokens: 2, text: "y" })
     yield* Fiber.join(next.fiber)
     expect(next.seen.text).toBe("yy")
+  }).pipe(Effect.provide(fakeRegistry({ runtime: { hangDeadlineMs: 400 } }))),
+)
+
+it.live("leaves an engine the time of a load while it opens files, and no longer", () =>
+  Effect.gen(function* () {
+    const opening = yield* run({ tokens: 2, text: "z", openingMs: 1_200 })
+    yield* Fiber.join(opening.fiber)
+    expect(opening.seen.text).toBe("zz")
+    expect(yield* gauges).toMatchObject({ restarts: 0 })
+    const hung = yield* run({ tokens: 2, hangAt: 1 })
+    expect(yield* Effect.flip(Fiber.join(hung.fiber))).toMatchObject({ reason: "hung" })
   }).pipe(Effect.provide(fakeRegistry({ runtime: { hangDeadlineMs: 400 } }))),
 )
 

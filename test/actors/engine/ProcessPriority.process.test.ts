@@ -56,11 +56,11 @@ describe("an engine process", needs("linux"), () => {
     Effect.scoped(
       Effect.gen(function* () {
         const loaded = yield* Deferred.make<void>()
-        const engine = yield* EngineProcess.start({
+        const engine = yield* EngineProcess.start<"text">({
           isolation: "process",
           environment: {},
-          onMessage: ({ t }) => {
-            if (t === "loaded") Deferred.doneUnsafe(loaded, Effect.void)
+          onMessage: ({ type }) => {
+            if (type === "loaded") Deferred.doneUnsafe(loaded, Effect.void)
           },
         })
         const own = getPriority()
@@ -73,7 +73,7 @@ describe("an engine process", needs("linux"), () => {
         })
         expect(prioritiesOf(engine.pid!)[0]).toBe(allowed ? Math.min(19, own + 5) : own)
         engine.send({
-          t: "load",
+          type: "load",
           spec: { modelId: "fake", adapter: "fake", files: {}, options: { slots: 1 }, threads: 1 },
         })
         yield* Deferred.await(loaded)

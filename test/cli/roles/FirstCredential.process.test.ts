@@ -44,7 +44,7 @@ describe("a start", () => {
     for (const [setting, reason] of [
       [
         { EDGEWISE_HOST: "0.0.0.0" },
-        "other machines can reach 0.0.0.0 (EDGEWISE_DEV_KEY=anywhere accepts one all the same)",
+        "other machines can reach 0.0.0.0 (EDGEWISE_DEV_KEY=anywhere accepts a key nevertheless)",
       ],
       [{ EDGEWISE_DEV_KEY: "off" }, "EDGEWISE_DEV_KEY=off"],
     ] as const) {

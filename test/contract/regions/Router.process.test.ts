@@ -326,7 +326,7 @@ describe("what an operator may get wrong", () => {
     [
       "a region twice",
       { regions: regionsFile("twice.json", [place("abc-01"), place("abc-01")]), edgeDomain: "x.test" },
-      /abc-01 is there twice/,
+      /abc-01 occurs twice/,
     ],
     [
       "a country that is none",

@@ -67,7 +67,7 @@ describe("a ring", () => {
             expect(readSpan({ ...ring, from: at, count })).toEqual(audio(at, count))
             at += count
             until = at + ringSamples
-            writer.room(until)
+            writer.allowUntil(until)
           }
           await writing
           writer.close()
@@ -113,7 +113,7 @@ const throughRing = (decoder: Decoder["Service"], ringSamples: number, from: num
         if (more === undefined) return { parts, totals: decoded.totals(), samples: at }
         parts.push(readSpan({ ...ring, from: at, count: more }))
         at += more
-        decoded.room(at + ringSamples)
+        decoded.allowUntil(at + ringSamples)
       }
     }),
   )

@@ -26,7 +26,7 @@ it("tells more streams, busy threads, free cores and slots", () => {
   expect(limitsOf(machine, textReport({ 1: 20, 4: 22, 16: 21 }, 1.95))).toEqual([
     expect.stringContaining("not memory bandwidth"),
     "more streams: 16 give 1.05 times the tokens of one, so they share what one uses alone",
-    "computing: its 2 threads were busy all the time, on all cores that there are",
+    "computing: its 2 threads were busy all the time, on all available cores",
   ])
   const one = textReport({ 1: 20, 16: 60 }, 0.98, { threads: 1, threads_from: "catalog", slots: 8 })
   expect(limitsOf(machine, one).slice(1)).toEqual([
@@ -42,12 +42,14 @@ it("tells more streams, busy threads, free cores and slots", () => {
 })
 
 it("tells admission and silences of speech", () => {
-  expect(limitsOf(machine, speechReport())).toEqual([
+  expect(limitsOf(machine, { ...speechReport(), slots: 64 })).toEqual([
     expect.stringMatching(/^threads: /),
-    "admission: the node lets streams take 80 % of the engine, at 0.02 s of work a second of speech",
-    "slots: of 40 streams admitted, 8 are computed at once and the others wait for their first audio (`options.slots`)",
-    "3 streams of 40 had a silence: the machine did not keep up with what was admitted",
+    "admission: the node lets streams take 80 % of the engine, at 0.02 s of work per second of speech",
+    "3 streams of 40 had a gap: the machine did not keep up with what was admitted",
   ])
+  expect(limitsOf(machine, { ...speechReport(), slots: 40 })[1]).toBe(
+    "slots: 40 replies are computed at once (`options.slots`)",
+  )
 })
 
 it("tells admission and failures of live sessions", () => {

@@ -3,7 +3,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect, type Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { makeTurns } from "#engines/shared/speech/SpeechTurns.ts"
+import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import { fromVocabulary } from "#engines/shared/speech/Symbols.ts"
 import { type Speaker, speak } from "#engines/shared/speech/Utterance.ts"
 import { constantStyle } from "#engines/shared/speech/VoiceStyles.ts"
@@ -20,7 +20,7 @@ const scripted = () => {
   const calls = { now: 0, most: 0, symbols: 0 }
   const speaker: Speaker = {
     symbols,
-    turns: makeTurns(),
+    calls: new DeadlineQueue(),
     rateHz: RATE,
     maxSymbols: 120,
     graph: {

@@ -1,70 +1,8 @@
-// Who goes first among live sessions, and how many there is room for: the turns of an engine and its measured load.
+// How many live sessions an engine has room for, from its measured load.
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber } from "effect"
 import * as fc from "fast-check"
-import { DeadlineQueue } from "#actors/live/DeadlineQueue.ts"
 import { EngineLoad, speakingMs } from "#actors/live/EngineLoad.ts"
 import { fullShare } from "#domain/audio/LivePace.ts"
-
-const settled = Effect.repeat(Effect.yieldNow, { times: 20 })
-
-describe("turns", () => {
-  it.effect("two work at once; then the earliest deadline, then who came first", () =>
-    Effect.gen(function* () {
-      const turns = new DeadlineQueue()
-      const order: Array<string> = []
-      const gates = new Map<string, Deferred.Deferred<void>>()
-      const start = (name: string, deadlineMs: number) =>
-        Effect.gen(function* () {
-          const gate = yield* Deferred.make<void>()
-          gates.set(name, gate)
-          const work = Effect.andThen(
-            Effect.sync(() => order.push(name)),
-            Deferred.await(gate),
-          )
-          return yield* Effect.forkChild(turns.take(deadlineMs, work), { startImmediately: true })
-        })
-      for (const [name, deadline] of [
-        ["a", 9],
-        ["b", 9],
-        ["late", 500],
-        ["first", 300],
-        ["second", 300],
-        ["stop", 0],
-      ] as const) {
-        yield* start(name, deadline)
-      }
-      expect(order).toEqual(["a", "b"])
-      expect(turns.waiting).toBe(4)
-      for (const name of ["a", "b", "stop", "first"]) {
-        yield* Deferred.succeed(gates.get(name)!, undefined)
-        yield* settled
-      }
-      expect(order).toEqual(["a", "b", "stop", "first", "second", "late"])
-    }),
-  )
-
-  it.effect("whoever leaves, waiting or working or failing, leaves its turn to others", () =>
-    Effect.gen(function* () {
-      const turns = new DeadlineQueue()
-      const forever = (deadlineMs: number) =>
-        Effect.forkChild(turns.take(deadlineMs, Effect.never), { startImmediately: true })
-      const working = [yield* forever(1), yield* forever(1)]
-      const waiting = yield* forever(1)
-      yield* Fiber.interrupt(waiting)
-      expect(turns.waiting).toBe(0)
-      const failed = yield* Effect.forkChild(Effect.exit(turns.take(2, Effect.fail("no"))))
-      const died = yield* Effect.forkChild(Effect.exit(turns.take(3, Effect.die("no"))))
-      yield* settled
-      expect(turns.waiting).toBe(2)
-      yield* Fiber.interrupt(working[0]!)
-      yield* Fiber.join(failed)
-      yield* Fiber.join(died)
-      yield* Fiber.interrupt(working[1]!)
-      expect(yield* turns.take(0, Effect.succeed(1))).toBe(1)
-    }),
-  )
-})
 
 describe("the load", () => {
   it("of a window is busy time by windows, whatever waited for what", () => {

@@ -1,6 +1,6 @@
-// The own folder of one child process: its temporary files, and the files that are handed to it. Made before the process
-// starts and removed when it has ended. A file is handed over as a second link, so that the process sees it without seeing the
-// folder where all of them are, and nothing is copied.
+// The folder of one confined child process: its temporary files and the input files handed to it. Made before the
+// process starts, removed after it has ended. A file is handed over as a hard link: the process sees this file but not
+// the folder where all files are, and nothing is copied.
 import { randomUUID } from "node:crypto"
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { copyFile, link, open, rm, unlink } from "node:fs/promises"
@@ -10,7 +10,7 @@ import type { ProcessHome } from "#domain/process/ProcessHome.ts"
 
 let temporary: string | undefined
 
-/** For processes of no particular node: goes with this one. */
+/** The parent folder for processes of no particular node; removed when this process exits. */
 const temporaryHome = (): string => {
   if (temporary === undefined) {
     const made = mkdtempSync(join(tmpdir(), "edgewise-processes-"))
@@ -23,7 +23,7 @@ const temporaryHome = (): string => {
 const codeOf = (cause: unknown): string =>
   cause instanceof Error && "code" in cause ? String(cause.code) : "unknown"
 
-/** The system refused a file; `code` is its, as ENOSPC. */
+/** The system refused the hand-over of a file. `code` is the system's error code, e.g. ENOSPC. */
 export class HandOverFailed extends Error {
   readonly code: string
 
@@ -33,7 +33,7 @@ export class HandOverFailed extends Error {
   }
 }
 
-/** A second link, or a copy where the file system has no links or is another. */
+/** Makes a hard link, or a copy if the file system has no links or is another one. */
 const linkOrCopy = async (from: string, to: string): Promise<void> => {
   try {
     await link(from, to)
@@ -43,10 +43,10 @@ const linkOrCopy = async (from: string, to: string): Promise<void> => {
   }
 }
 
-/** Made empty where it is missing. */
+/** Creates an empty file if it is missing. */
 const ensureFile = async (path: string): Promise<void> => (await open(path, "a", 0o600)).close()
 
-export class Room {
+export class ConfinedFolder {
   readonly path: string
   readonly #links: boolean
   #given: Array<string> = []
@@ -58,13 +58,18 @@ export class Room {
     mkdirSync(this.path, { recursive: true, mode: 0o700 })
   }
 
-  /** @returns where the process finds the file. @throws HandOverFailed */
+  /**
+   * Hands over a file to read.
+   * @returns the path for the process
+   * @throws HandOverFailed
+   */
   async give(file: string): Promise<string> {
     return this.#handOver((path) => linkOrCopy(file, path))
   }
 
   /**
-   * The same for a file that the process writes and others read; made where it is missing. Without links it stays where it is.
+   * Hands over a file that the process writes and others read; created if missing. Without links the original path is
+   * used.
    * @throws HandOverFailed
    */
   async share(file: string): Promise<string> {
@@ -75,11 +80,11 @@ export class Room {
     return this.#links ? shared : file
   }
 
-  /** Takes back all that was given. */
+  /** Removes all files that were handed over. */
   async takeBack(): Promise<void> {
     const given = this.#given
     this.#given = []
-    // What is not there any more has gone with the room.
+    // Files that are already missing were removed with the folder.
     await Promise.all(given.map((path) => unlink(path).catch(() => {})))
   }
 
