@@ -166,7 +166,7 @@ const text = Command.make(
     ...flags,
     size: sizeFlag(textSizes),
     section: Flag.Literals("section", textSections).pipe(
-      Flag.withDescription("Run this section alone; of the demonstration weights"),
+      Flag.withDescription("Run this section alone: the first five without --size, the others with it"),
       Flag.optional,
     ),
   },

@@ -26,6 +26,7 @@ import type {
   Step,
   WireError,
 } from "./protocol/EngineProtocol.ts"
+import { onOpening } from "./protocol/Opening.ts"
 import { isOutOfMemory } from "./protocol/OutOfMemory.ts"
 import { StepBatch } from "./protocol/StepBatch.ts"
 import type { End, EngineKind, Request } from "./protocol/Verbs.ts"
@@ -171,6 +172,7 @@ export const serveEngine = (
           residentBytes,
         })
         own?.onChoice((threads) => port.send({ type: "threads", threads }))
+        onOpening((on) => port.send({ type: "opening", on }))
       } else {
         port.send({ type: "load-failed", error: toWireError(exit.cause) })
       }

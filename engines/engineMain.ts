@@ -8,7 +8,8 @@ import type { AnyToEngine } from "./protocol/EngineProtocol.ts"
 
 const threadPort = (port: NonNullable<typeof parentPort>): EnginePort => ({
   send: (message) => port.postMessage(message),
-  onMessage: (listener) => port.on("message", (message: AnyToEngine) => listener(message)),
+  onMessage: (listener) =>
+    port.on("message", (messages: ReadonlyArray<AnyToEngine>) => messages.forEach(listener)),
   exit: () => port.close(),
 })
 
@@ -24,7 +25,8 @@ const processPort = (): EnginePort => {
       if (message.type === "loaded") flushCompileCache()
       if (process.connected) process.send?.(message)
     },
-    onMessage: (listener) => process.on("message", (message: AnyToEngine) => listener(message)),
+    onMessage: (listener) =>
+      process.on("message", (messages: ReadonlyArray<AnyToEngine>) => messages.forEach(listener)),
     exit: (code) => process.exit(code),
   }
 }

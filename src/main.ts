@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The door: reads the command and runs it. No default, route or decision.
+// The entry of the command line.
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect } from "effect"
 import { Command } from "effect/cli"

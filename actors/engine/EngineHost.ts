@@ -102,6 +102,8 @@ export class EngineHost<K extends EngineKind> {
   private ready = false
   private finished = false
   private lastHeardMs = 0
+  /** The engine opens large files beside its requests. */
+  private opening = false
   private restarts = 0
   /** Step messages processed but not yet acknowledged to the engine (flow control). */
   private unacknowledged = 0
@@ -245,6 +247,9 @@ export class EngineHost<K extends EngineKind> {
         this.options.onThreads?.(message.threads)
         Deferred.doneUnsafe(this.firstAnswer, Effect.succeed(message.facts))
         return this.requests.pump()
+      case "opening":
+        this.opening = message.on
+        return
       case "threads":
         this.threads = message.threads
         return this.options.onThreads?.(message.threads)
@@ -272,13 +277,14 @@ export class EngineHost<K extends EngineKind> {
     const { hangDeadlineMs, loadDeadlineMs } = this.entry.runtime
     const startedMs = performance.now()
     this.lastHeardMs = startedMs
+    this.opening = false
     for (let n = 0; ; n++) {
       this.process?.send({ type: "ping", n })
       yield* Effect.sleep(Math.min(2_000, hangDeadlineMs / 4, loadDeadlineMs / 4))
       const nowMs = performance.now()
       // Loading is one long native call; how long it may take depends on the disk, so it has a deadline of its own.
       const silentMs = nowMs - (this.ready ? this.lastHeardMs : startedMs)
-      if (silentMs > (this.ready ? hangDeadlineMs : loadDeadlineMs)) {
+      if (silentMs > (this.ready && !this.opening ? hangDeadlineMs : loadDeadlineMs)) {
         return new EngineDied({
           reason: "hung",
           detail: `silent for ${Math.round(silentMs)} ms`,

@@ -5,8 +5,8 @@ import { type ChildProcess, fork } from "node:child_process"
 import type { Readable } from "node:stream"
 import { Worker } from "node:worker_threads"
 import { Context, Deferred, Effect, type Scope } from "effect"
+import { ConfinedFolder } from "#confine/ConfinedFolder.ts"
 import { launch } from "#confine/Launch.ts"
-import { Room } from "#confine/Room.ts"
 import { CompileCache, compiledCodeEnvironment } from "#domain/models/CompileCache.ts"
 import { exceptionReason } from "#domain/process/PlainLine.ts"
 import { CurrentProcessHome, type ProcessHome } from "#domain/process/ProcessHome.ts"
@@ -14,6 +14,7 @@ import type { FromEngine, ToEngine } from "#engines/protocol/EngineProtocol.ts"
 import type { EngineKind } from "#engines/protocol/Verbs.ts"
 import { engineKillMs, engineStopMs } from "../Specifications.ts"
 import { engineConfinement } from "./EngineConfinement.ts"
+import { OutgoingBatch } from "./OutgoingBatch.ts"
 import * as StartPriority from "./ProcessPriority.ts"
 
 export interface EngineExit {
@@ -100,14 +101,20 @@ const startProcess = <K extends EngineKind>(
   { compiled, home }: Surroundings,
 ): StartedProcess<K> => {
   const done = Deferred.makeUnsafe<EngineExit>()
-  const room = new Room(home)
+  const folder = new ConfinedFolder(home)
   const inside = childEnvironment({
     ...compiledCodeEnvironment(compiled),
     ...environment,
-    TMPDIR: room.path,
+    TMPDIR: folder.path,
   })
   const { env, execArgv, execPath } = launch(
-    engineConfinement({ room: room.path, compiled, home, files: Object.values(files ?? {}), env: inside }),
+    engineConfinement({
+      folder: folder.path,
+      compiled,
+      home,
+      files: Object.values(files ?? {}),
+      env: inside,
+    }),
     processFlags,
   )
   const child: ChildProcess = fork(entry, [], {
@@ -124,7 +131,7 @@ const startProcess = <K extends EngineKind>(
     onMessage(message)
   })
   const finish = (exit: EngineExit) => {
-    void room.remove()
+    void folder.remove()
     Deferred.doneUnsafe(done, Effect.succeed(exit))
   }
   child.on("exit", (code, signal) => {
@@ -142,9 +149,9 @@ const startProcess = <K extends EngineKind>(
   })
   const handle: EngineProcess<K> = {
     pid: child.pid,
-    send: (message) => {
-      if (child.connected) child.send(message, undefined, undefined, () => {})
-    },
+    send: new OutgoingBatch<ToEngine<K>>((messages) => {
+      if (child.connected) child.send(messages, undefined, undefined, () => {})
+    }).send,
     kill: () => void child.kill("SIGKILL"),
     exited: Deferred.await(done),
     hasExited: () => Deferred.isDoneUnsafe(done),
@@ -174,7 +181,7 @@ const startThread = <K extends EngineKind>({
   worker.on("error", (cause) => onOutput("stderr", Buffer.from(`${exceptionReason(cause)}\n`)))
   const handle: EngineProcess<K> = {
     pid: undefined,
-    send: (message) => worker.postMessage(message),
+    send: new OutgoingBatch<ToEngine<K>>((messages) => worker.postMessage(messages)).send,
     kill: () => void worker.terminate(),
     exited: Deferred.await(done),
     hasExited: () => Deferred.isDoneUnsafe(done),

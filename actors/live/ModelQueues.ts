@@ -2,6 +2,7 @@
 // model that the catalog names as a draft, if it names one. One queue for each model that was ever used live.
 import { Clock, Effect, type Scope } from "effect"
 import { punctuationProblem } from "#domain/language/Punctuated.ts"
+import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
 import { EngineFailed, InvalidRequest, ModelNotLoaded } from "#domain/wire/Errors.ts"
 import type {
@@ -13,15 +14,19 @@ import type {
 import type { Model } from "../model/Model.ts"
 import type { ModelHandle } from "../model/ModelHandle.ts"
 import type { ModelRegistry } from "../model/ModelRegistry.ts"
-import { alone, DeadlineQueue, pipelined } from "./DeadlineQueue.ts"
 import { EngineLoad } from "./EngineLoad.ts"
 import type { LiveCall, Transcribe } from "./IncrementalTranscriber.ts"
 import type { Captioner } from "./LiveCaptions.ts"
 import type { EngineUse, LiveError, LiveRequest } from "./LiveSessions.ts"
 
+/** One call at work and one on its way: the engine never waits for a message to cross. */
+const pipelined = 2
+/** For calls so long that the time of a message does not matter: a second one would only slow the first. */
+const alone = 1
+
 export interface ModelQueue {
   readonly load: EngineLoad
-  readonly turns: DeadlineQueue
+  readonly calls: DeadlineQueue
 }
 
 /** A handle and the model that it found first: all requests of a session run on that one. */
@@ -82,7 +87,7 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
     const known = queues.get(id)
     if (known !== undefined) return known
     const seed = seedOf(facts, transcription?.draft !== undefined)
-    const queue = { load: new EngineLoad(seed), turns: new DeadlineQueue() }
+    const queue = { load: new EngineLoad(seed), calls: new DeadlineQueue() }
     queues.set(id, queue)
     return queue
   }
@@ -138,7 +143,7 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
       )
     })
 
-  /** One request, when the queue gives it its time, measured. Final results come before all captions. */
+  /** One request, when it is first in the queue, measured. Final results come before all captions. */
   const call = (
     served: Served,
     { windowSeconds }: LiveRequest,
@@ -167,7 +172,7 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
       const atOnce = !isFinal && queue.load.windowMs > longCallMs ? alone : pipelined
       const done = Effect.sync(() => queue.load.closingDone(nowMs()))
       return Effect.tap(
-        queue.turns.take(nowMs() + (isFinal ? 0 : windowSeconds * 1000), measured, atOnce),
+        queue.calls.take(nowMs() + (isFinal ? 0 : windowSeconds * 1000), measured, atOnce),
         kind === "closing" ? done : Effect.void,
       )
     })

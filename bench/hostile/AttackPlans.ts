@@ -1,6 +1,6 @@
 // The attacks of docs/security.md as plans: what a connection sends, how many connections and how often. Each is bounded in
 // rate and comes from one client. Called by the attacker. Pure.
-import { boastingTables } from "../../test/support/HostileMp4.ts"
+import { boastingTables } from "../../test/support/audio/HostileMp4.ts"
 import { speech, wavOf } from "../live/Speech.ts"
 import type { Target } from "../support/Connection.ts"
 import { withKey } from "./Placeholder.ts"

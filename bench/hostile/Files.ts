@@ -1,7 +1,7 @@
 // Small valid audio files of the containers that the fuzzer mutates, the same in every run. Called by Inputs. Pure.
-import { chirp, wavBytes } from "../../test/support/AudioFiles.ts"
-import { constantFlac, silentOpus, tinyFramesMp3 } from "../../test/support/HostileFiles.ts"
-import { boastingFragments, boastingTables, longSilence } from "../../test/support/HostileMp4.ts"
+import { chirp, wavBytes } from "../../test/support/audio/AudioFiles.ts"
+import { constantFlac, silentOpus, tinyFramesMp3 } from "../../test/support/audio/HostileFiles.ts"
+import { boastingFragments, boastingTables, longSilence } from "../../test/support/audio/HostileMp4.ts"
 
 export interface AudioFile {
   readonly name: string

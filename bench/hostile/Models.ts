@@ -1,6 +1,6 @@
 // The models of the hostile suite's node as catalog entries, without prices, so that no balance ends a run. Data only.
 import { join } from "node:path"
-import { repadded } from "../../test/support/RepadGguf.ts"
+import { repadded } from "../../test/support/engines/RepadGguf.ts"
 import { demoWeights } from "../text/Models.ts"
 
 const entry = (id: string, kind: string, adapter: string, more: Readonly<Record<string, unknown>> = {}) => ({

@@ -2,7 +2,7 @@
 // and readings of the node. Called by the suite's sections.
 import { readFile, writeFile } from "node:fs/promises"
 import { Effect, type Scope } from "effect"
-import { childrenRunning } from "../../test/support/ChildProcesses.ts"
+import { childrenRunning } from "../../test/support/process/ChildProcesses.ts"
 import { type Child, ChildFailed, startChild } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"

@@ -68,11 +68,15 @@ export const sizedLiveSuite = (options: {
     const plan = short ? quick : full
     const { draft, goals: wanted, weights }: Sizes = parts[size]
     const files = yield* generated(() => whisperFiles(weights))
-    const entry = { ...entryOf({ files, options: {}, threads }), id: listenModel }
+    const entry = { ...entryOf({ files, options: {}, catalogThreads: threads }), id: listenModel }
     const draftEntry =
       draft === undefined
         ? undefined
-        : entryOf({ files: yield* generated(() => whisperFiles(draft)), options: {}, threads })
+        : entryOf({
+            files: yield* generated(() => whisperFiles(draft)),
+            options: {},
+            catalogThreads: threads,
+          })
     const models =
       draftEntry === undefined ? [entry] : [{ ...entry, transcription: { draft: draftEntry.id } }, draftEntry]
     const hearing = yield* startChild<HearingDesk>({

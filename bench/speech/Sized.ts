@@ -1,5 +1,6 @@
 // The speech suite on generated weights of a size that people run: first audio and speed of a node beside the engine
 // alone, and the node's default threads beside those that a catalog names.
+import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
 import { type KokoroSize, kokoroFiles } from "../sizes/kokoro/Kokoro.ts"
 import { type Child, type ChildFailed, startChild } from "../support/Child.ts"
@@ -114,6 +115,7 @@ const speed = (gateway: Gateway, bare: Child<BareEngineDesk>, plan: RoundsPlan) 
 const defaults = (
   gateway: Gateway,
   files: Readonly<Record<string, string>>,
+  catalogThreads: number | undefined,
   threads: number,
   plan: RoundsPlan,
 ): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
@@ -121,9 +123,9 @@ const defaults = (
     const node = (count?: number) => startGateway({ models: [kokoroEntry(files, count)] })
     const counts = threads === 1 ? [1] : [1, threads]
     const others = yield* Effect.forEach(counts, (count) =>
-      count === threads ? Effect.succeed(gateway) : node(count),
+      count === catalogThreads ? Effect.succeed(gateway) : node(count),
     )
-    const nodes = [yield* node(), ...others]
+    const nodes = [catalogThreads === undefined ? gateway : yield* node(), ...others]
     yield* Effect.forEach(nodes, (each) => heard(each, sentence, false))
     const rounds = yield* repeatRounds(plan, () =>
       Effect.forEach(nodes, (each) => Effect.map(heard(each, sentence, false), ({ allMs }) => allMs)),
@@ -153,24 +155,26 @@ const defaults = (
 export const sizedSpeechSuite = (options: {
   readonly size: KokoroSize
   readonly quick: boolean
-  readonly threads: number
+  /** Of the engine alone and in the catalog; absent: all cores, and the node chooses. */
+  readonly threads: number | undefined
   readonly profileDir: string | undefined
 }): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
-    const { profileDir, size, threads } = options
+    const { profileDir, size, threads: catalogThreads } = options
+    const threads = catalogThreads ?? availableParallelism()
     const plan = options.quick ? quick : full
     const files = yield* generated(() => kokoroFiles(size))
     const bare = yield* startChild<BareEngineDesk>({
       name: "bare engine",
       entry: new URL("./bareEngineMain.ts", import.meta.url),
     })
-    yield* bare.ask("open", { files, threads })
-    const gateway = yield* startGateway({ models: [kokoroEntry(files, threads)], profileDir })
+    yield* bare.ask("open", { files, threads, spins: catalogThreads === undefined })
+    const gateway = yield* startGateway({ models: [kokoroEntry(files, catalogThreads)], profileDir })
     yield* bare.ask("once", sentence)
     yield* heard(gateway, sentence, true)
     return [
       yield* firstAudio(gateway, bare, plan.first),
       yield* speed(gateway, bare, plan.speed),
-      yield* defaults(gateway, files, threads, plan.defaults),
+      yield* defaults(gateway, files, catalogThreads, threads, plan.defaults),
     ]
   })

@@ -1,5 +1,4 @@
 // The speech suite: which questions, in which order, for how long. Rows, no logic.
-import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
 import type { KokoroSize } from "../sizes/kokoro/Kokoro.ts"
 import type { ChildFailed } from "../support/Child.ts"
@@ -46,7 +45,7 @@ export const speechSuite = ({
 }: SpeechSuiteOptions): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
   size === undefined
     ? demonstrationSuite({ quick, profileDir })
-    : sizedSpeechSuite({ quick, profileDir, size, threads: threads ?? availableParallelism() })
+    : sizedSpeechSuite({ quick, profileDir, size, threads })
 
 const demonstrationSuite = (options: {
   readonly quick: boolean

@@ -9,17 +9,27 @@ import { demoFiles, voice } from "./Models.ts"
 interface Weights {
   readonly files: Readonly<Record<string, string>>
   readonly threads: number
+  /** As in a node: threads that the catalog does not name may spin within a call. */
+  readonly spins: boolean
 }
 
-const load = async ({ files, threads }: Weights): Promise<SpeechEngine> => {
-  const spec = { modelId: "bench", adapter: "kokoro-onnx", files, options: { slots: 8 }, threads }
+const load = async ({ files, spins, threads }: Weights): Promise<SpeechEngine> => {
+  const trial = { counts: [threads], otherwise: threads, narrows: true }
+  const spec = {
+    modelId: "bench",
+    adapter: "kokoro-onnx",
+    files,
+    options: { slots: 8 },
+    threads,
+    ...(spins ? { trial } : {}),
+  }
   const engine = await Effect.runPromise(kokoroOnnx.acquire(spec).pipe(Scope.provide(Scope.makeUnsafe())))
   if (engine.kind !== "speech") throw new Error("no speech engine")
   return engine
 }
 let loading: Promise<SpeechEngine> | undefined
 const loaded = (): Promise<SpeechEngine> => {
-  loading ??= load({ files: demoFiles, threads: 1 })
+  loading ??= load({ files: demoFiles, threads: 1, spins: false })
   return loading
 }
 

@@ -2,7 +2,7 @@
 import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
 import type { TextSize } from "../sizes/text/TextWeights.ts"
-import type { ChildFailed } from "../support/Child.ts"
+import { ChildFailed } from "../support/Child.ts"
 import type { Section } from "../support/Findings.ts"
 import { type CpuPlan, cpuPerToken } from "./CpuPerToken.ts"
 import { type DecodePlan, decodeRate } from "./DecodeRate.ts"
@@ -10,7 +10,7 @@ import { type IntrusionPlan, promptIntrusion } from "./PromptIntrusion.ts"
 import { type CostPlan, requestCost } from "./RequestCost.ts"
 import { type OverheadPlan, requestOverhead } from "./RequestOverhead.ts"
 import { type Stage, stageDied, startStage } from "./Stage.ts"
-import { sizedTextSuite } from "./sized/Suite.ts"
+import { type SizedTextSection, sizedTextSections, sizedTextSuite } from "./sized/Suite.ts"
 
 interface Plan {
   readonly cpu: CpuPlan
@@ -63,13 +63,39 @@ const sections = {
   prompts: (stage: Stage, plan: Plan) => Effect.map(promptIntrusion(stage, plan.intrusion), Array.of),
 }
 
-export type TextSection = keyof typeof sections
-export const textSections: ReadonlyArray<TextSection> = ["tokens", "latency", "requests", "decode", "prompts"]
+type DemonstrationSection = keyof typeof sections
+const demonstrationSections: ReadonlyArray<DemonstrationSection> = [
+  "tokens",
+  "latency",
+  "requests",
+  "decode",
+  "prompts",
+]
+
+export type TextSection = DemonstrationSection | SizedTextSection
+/** The first ones of the demonstration weights, the others of weights of a size. */
+export const textSections: ReadonlyArray<TextSection> = [...demonstrationSections, ...sizedTextSections]
+
+/** Fails where `--section` names one of the other kind of weights. */
+const sectionOf = <Name extends TextSection>(
+  names: ReadonlyArray<Name>,
+  section: TextSection | undefined,
+): Effect.Effect<Name | undefined, ChildFailed> => {
+  const found = names.find((name) => name === section)
+  return section === undefined || found !== undefined
+    ? Effect.succeed(found)
+    : Effect.fail(
+        new ChildFailed({
+          child: "bench text",
+          detail: `--section ${section}: here it is one of ${names.join(", ")}`,
+        }),
+      )
+}
 
 interface TextSuiteOptions {
   readonly quick: boolean
   readonly profileDir: string | undefined
-  /** Runs this section alone; all of them where absent. Of the demonstration weights. */
+  /** Runs this section alone; all of them where absent. */
   readonly section: TextSection | undefined
   /** Undefined for the demonstration weights. */
   readonly size: TextSize | undefined
@@ -83,20 +109,31 @@ export const textSuite = ({
   size,
   threads,
 }: TextSuiteOptions): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
-  size === undefined
-    ? demonstrationSuite({ quick, profileDir, section })
-    : sizedTextSuite({ quick, profileDir, size, threads: threads ?? availableParallelism() })
+  Effect.gen(function* () {
+    if (size === undefined) {
+      const wanted = yield* sectionOf(demonstrationSections, section)
+      return yield* demonstrationSuite({ quick, profileDir, section: wanted })
+    }
+    const wanted = yield* sectionOf(sizedTextSections, section)
+    return yield* sizedTextSuite({
+      quick,
+      profileDir,
+      section: wanted,
+      size,
+      threads: threads ?? availableParallelism(),
+    })
+  })
 
 const demonstrationSuite = (options: {
   readonly quick: boolean
   /** Runs this section alone; all of them where absent. */
-  readonly section: TextSection | undefined
+  readonly section: DemonstrationSection | undefined
   readonly profileDir: string | undefined
 }): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const plan = options.quick ? quickPlan : fullPlan
     const stage = yield* startStage(options.profileDir)
-    const wanted = options.section === undefined ? textSections : [options.section]
+    const wanted = options.section === undefined ? demonstrationSections : [options.section]
     const found = Effect.map(
       Effect.forEach(wanted, (name) => sections[name](stage, plan)),
       (each) => each.flat(),

@@ -22,20 +22,27 @@ export const demoOptions = { slots: 4, variableLength: true, pieceSeconds: 8 }
 export interface Recogniser {
   readonly files: Readonly<Record<keyof typeof demoFiles, string>>
   readonly options: Readonly<Record<string, unknown>>
-  /** Of the model and of its floor. */
+  /** Of the floor. */
   readonly threads: number
+  /** What the catalog says for the node; undefined for the node's own choice. */
+  readonly catalogThreads: number | undefined
 }
 
-export const demonstration: Recogniser = { files: demoFiles, options: demoOptions, threads: 1 }
+export const demonstration: Recogniser = {
+  files: demoFiles,
+  options: demoOptions,
+  threads: 1,
+  catalogThreads: 1,
+}
 
 export const model = "demo"
 
-/** As a catalog entry. Without `threads` it says nothing of them: the node's default. */
+/** As a catalog entry. */
 export const entryOf = ({
+  catalogThreads,
   files,
   options,
-  threads,
-}: Omit<Recogniser, "threads"> & Partial<Recogniser>): Readonly<Record<string, unknown>> => ({
+}: Omit<Recogniser, "threads">): Readonly<Record<string, unknown>> => ({
   id: model,
   kind: "transcription",
   adapter: "whisper-hf-onnx",
@@ -43,7 +50,7 @@ export const entryOf = ({
   created: 1,
   files: Object.fromEntries(Object.entries(files).map(([role, source]) => [role, { source }])),
   options,
-  runtime: { load: "start", ...(threads === undefined ? {} : { threads }) },
+  runtime: { load: "start", ...(catalogThreads === undefined ? {} : { threads: catalogThreads }) },
   price: { perMinute: 4_000 },
 })
 

@@ -1,5 +1,6 @@
 // The transcription suite on generated weights of a size that people run: a file and one window through the node beside
 // the recogniser's native calls alone, and the node's default threads beside those that a catalog names.
+import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
 import { type WhisperSize, whisperFiles } from "../sizes/whisper/Whisper.ts"
 import { ChildFailed } from "../support/Child.ts"
@@ -88,16 +89,16 @@ const countsTo = (most: number): ReadonlyArray<number> =>
 
 const defaults = (
   stage: Stage,
-  { files, options, threads }: Recogniser,
+  { catalogThreads, files, options, threads }: Recogniser,
   plan: RoundsPlan,
 ): Effect.Effect<Section, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const { speakers } = stage
     const nodeOf = (count: number | undefined) =>
-      count === threads
+      count === catalogThreads
         ? Effect.succeed({ gateway: stage.gateway, speakers })
         : Effect.gen(function* () {
-            const entry = entryOf({ files, options, ...(count === undefined ? {} : { threads: count }) })
+            const entry = entryOf({ files, options, catalogThreads: count })
             const gateway = yield* startGateway({ models: [entry] })
             yield* heard({ gateway, speakers }, 4)
             return { gateway, speakers }
@@ -139,14 +140,16 @@ export const generated = <A>(make: () => Promise<A>): Effect.Effect<A, ChildFail
 export const sizedTranscriptionSuite = (options: {
   readonly size: WhisperSize
   readonly quick: boolean
-  readonly threads: number
+  /** Of the floor and in the catalog; absent: all cores, and the node chooses. */
+  readonly threads: number | undefined
   readonly profileDir: string | undefined
 }): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
-    const { profileDir, size, threads } = options
+    const { profileDir, size, threads: catalogThreads } = options
+    const threads = catalogThreads ?? availableParallelism()
     const plan = options.quick ? quick : full
     const files = yield* generated(() => whisperFiles(size))
-    const recogniser: Recogniser = { files, options: {}, threads }
+    const recogniser: Recogniser = { files, options: {}, threads, catalogThreads }
     const stage = yield* startStage({ recogniser, profileDir, warmUps: 2 })
     return [
       yield* compared(stage, threads, plan.window, {

@@ -1,5 +1,4 @@
 // The transcription suite: which questions, in which order, for how long. Rows, no logic.
-import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
 import type { WhisperSize } from "../sizes/whisper/Whisper.ts"
 import type { ChildFailed } from "../support/Child.ts"
@@ -46,7 +45,7 @@ export const transcriptionSuite = ({
 }: TranscriptionSuiteOptions): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
   size === undefined
     ? demonstrationSuite({ quick, profileDir })
-    : sizedTranscriptionSuite({ quick, profileDir, size, threads: threads ?? availableParallelism() })
+    : sizedTranscriptionSuite({ quick, profileDir, size, threads })
 
 const demonstrationSuite = (options: {
   readonly quick: boolean

@@ -21,8 +21,18 @@ type Call =
       readonly fetches: ReadonlyArray<string>
     }
 
-const load = async ({ files, options: engineOptions, threads }: Recogniser) => {
-  const spec = { modelId: "bench", adapter: "whisper-hf-onnx", files, options: engineOptions, threads }
+const load = async ({ catalogThreads, files, options: engineOptions, threads }: Recogniser) => {
+  const spec = {
+    modelId: "bench",
+    adapter: "whisper-hf-onnx",
+    files,
+    options: engineOptions,
+    threads,
+    // As in a node: threads that the catalog does not name may spin within a call.
+    ...(catalogThreads === undefined
+      ? { trial: { counts: [threads], otherwise: threads, narrows: true } }
+      : {}),
+  }
   const engine = await Effect.runPromise(whisperHfOnnx.acquire(spec).pipe(Scope.provide(Scope.makeUnsafe())))
   if (engine.kind !== "transcription") throw new Error("no transcription engine")
   const options = { intraOpNumThreads: threads, interOpNumThreads: 1, logSeverityLevel: 3 } as const

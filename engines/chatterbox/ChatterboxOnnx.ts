@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import wavefile from "wavefile"
 import { samplesToMs } from "#domain/audio/Audio.ts"
+import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import {
   type EngineDescriptor,
@@ -28,7 +29,6 @@ import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import { pauseSamples, toPcm } from "../shared/speech/Pcm.ts"
 import { Playout } from "../shared/speech/Playout.ts"
 import { checkClip, encoderAudio } from "../shared/speech/ReferenceClip.ts"
-import { makeTurns } from "../shared/speech/SpeechTurns.ts"
 import { invalidInput, priorityOf } from "../shared/speech/Utterance.ts"
 import { CangjieTable, cangjie } from "./Cangjie.ts"
 import { type ClonedVoice, openGraphs } from "./ChatterboxGraphs.ts"
@@ -102,7 +102,7 @@ const acquire = (spec: EngineSpec) =>
       ...(yield* OnnxSession.optionsOf(spec)),
       exaggeration: options.exaggeration,
     })
-    const turns = makeTurns()
+    const calls = new DeadlineQueue()
     const languages = LANGUAGES.filter((code) => code !== "zh" || glyphs !== undefined)
 
     /** Checked before the reply begins; heard, which is a native call, in its turn. */
@@ -170,7 +170,7 @@ const acquire = (spec: EngineSpec) =>
           let piece = pieces.next()
           if (piece.done === true) return yield* invalidInput("input", "has nothing that can be pronounced")
           out.started({ pieces: 1 })
-          const playout = yield* Playout.make({ turns, rateHz: RATE_HZ, priority: priorityOf(request) }, out)
+          const playout = yield* Playout.make({ calls, rateHz: RATE_HZ, priority: priorityOf(request) }, out)
           const voice = yield* playout.inTurn(hear)
           while (piece.done !== true) {
             yield* playout.wanted

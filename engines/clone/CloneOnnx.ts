@@ -6,6 +6,7 @@
 // refused at load if they draw random numbers, a call's threads are fixed by the grant, pieces depend on the text
 // alone, and nothing is remembered between requests.
 import * as Effect from "effect/Effect"
+import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import { englishFragments, WARM_UP, warmUp } from "../kokoro/KokoroOnnx.ts"
 import { phonemeFragments } from "../kokoro/KokoroPhonemes.ts"
 import type {
@@ -22,7 +23,6 @@ import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
 import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import { checkClip, encoderAudio } from "../shared/speech/ReferenceClip.ts"
 import * as KokoroGraph from "../shared/speech/SpeechGraph.ts"
-import { makeTurns } from "../shared/speech/SpeechTurns.ts"
 import { loadSymbols, type Symbols } from "../shared/speech/Symbols.ts"
 import { checkedSpeed, invalidInput, priorityOf, type Speaker, speak } from "../shared/speech/Utterance.ts"
 import { constantStyle, loadVoice, type VoiceStyle } from "../shared/speech/VoiceStyles.ts"
@@ -66,7 +66,7 @@ const acquire = (spec: EngineSpec) =>
     const speaker: Speaker = {
       graph,
       symbols,
-      turns: makeTurns(),
+      calls: new DeadlineQueue(),
       rateHz: options.rateHz,
       maxSymbols: options.maxSymbols,
     }

@@ -11,6 +11,7 @@ import {
   type Outlet,
   type TextEngine,
 } from "../protocol/Engine.ts"
+import { whileOpening } from "../protocol/Opening.ts"
 import { scriptOf, unitText } from "./FakeScript.ts"
 import { FakeOptions } from "./Options.ts"
 import { Ticker } from "./Ticker.ts"
@@ -26,9 +27,12 @@ const countWords = (request: GenerateRequest): number => {
 }
 
 /** Blocks the event loop for ever, as a hung native call does. */
+const block = (ms?: number): void => {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}
+
 const hang = (): never => {
-  const cell = new Int32Array(new SharedArrayBuffer(4))
-  for (;;) Atomics.wait(cell, 0, 0)
+  for (;;) block()
 }
 
 const generate =
@@ -48,6 +52,8 @@ const generate =
       const script = scriptOf(promptText(request))
       out.started({ promptTokens, cachedTokens: 0 })
       if (script.prefillMs > 0) yield* Effect.sleep(script.prefillMs)
+      const { openingMs } = script
+      if (openingMs > 0) yield* Effect.promise(() => whileOpening(async () => block(openingMs)))
       const budget = Math.min(request.maxTokens, contextTokens - promptTokens)
       const total = Math.min(script.tokens, budget)
       const finishReason = script.tokens > budget ? "length" : "stop"

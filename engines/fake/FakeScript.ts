@@ -19,6 +19,8 @@ export const FakeScript = Schema.Struct({
   tokenMs: withDefault(count, 0),
   /** Milliseconds before the first unit, per request. */
   prefillMs: withDefault(count, 0),
+  /** Milliseconds that the event loop blocks before the first unit, announced as the opening of files. */
+  openingMs: withDefault(count, 0),
   /** Unit index before which the request fails with a typed error. */
   failAt: Schema.optionalKey(count),
   /** Unit index before which the process ends as by a fault in native code (SIGSEGV). */

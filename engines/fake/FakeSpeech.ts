@@ -2,6 +2,7 @@
 // A product like its text sibling: tests break it at any piece, benches measure the gateway with it.
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import {
   type EngineDescriptor,
   EngineError,
@@ -11,7 +12,6 @@ import {
   type SynthesizeRequest,
 } from "../protocol/Engine.ts"
 import { Playout } from "../shared/speech/Playout.ts"
-import { makeTurns, type Turns } from "../shared/speech/SpeechTurns.ts"
 import { FakeSpeechOptions } from "./Options.ts"
 import { pieceSamples, type SpeechScript, speechScriptOf } from "./SpeechScript.ts"
 
@@ -36,7 +36,11 @@ const mishap = (script: SpeechScript, index: number): Effect.Effect<void, Engine
   })
 
 const synthesize =
-  (turns: Turns, voices: ReadonlyArray<string>, { cloning, realTimeFactor }: typeof FakeSpeechOptions.Type) =>
+  (
+    calls: DeadlineQueue,
+    voices: ReadonlyArray<string>,
+    { cloning, realTimeFactor }: typeof FakeSpeechOptions.Type,
+  ) =>
   (request: SynthesizeRequest, out: Outlet<"speech">): Effect.Effect<SynthesizeEnd, EngineError> =>
     Effect.gen(function* () {
       const { voice } = request
@@ -47,7 +51,7 @@ const synthesize =
       if (script.refuse !== undefined) return yield* invalid(script.refuse, "scripted refusal")
       out.started({ pieces: 1 })
       const priority = request.priority ?? "stream"
-      const playout = yield* Playout.make({ turns, rateHz: RATE_HZ, priority }, out)
+      const playout = yield* Playout.make({ calls, rateHz: RATE_HZ, priority }, out)
       for (let index = 0; ; index++) {
         yield* playout.wanted
         yield* mishap(script, index)
@@ -86,7 +90,7 @@ export const fakeSpeech: EngineDescriptor<"speech"> = {
         ...(realTimeFactor === undefined ? {} : { realTimeFactor }),
         summary: "scripted noise, no weights",
       },
-      synthesize: synthesize(makeTurns(), voices, options),
+      synthesize: synthesize(new DeadlineQueue(), voices, options),
     }
     return engine
   }),

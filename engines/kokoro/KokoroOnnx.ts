@@ -2,13 +2,13 @@
 // Roles in `files`: `model` (graph), `tokenizer` (symbol table), `voices` (folder of `<id>.bin`).
 import * as Effect from "effect/Effect"
 import { samplesToMs } from "#domain/audio/Audio.ts"
+import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import type { EngineDescriptor, EngineError, EngineSpec, Outlet, SpeechEngine } from "../protocol/Engine.ts"
 import { decodeOptions, fileOf, loadFailed } from "../shared/files/EngineSpecFiles.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
 import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
 import * as KokoroGraph from "../shared/speech/SpeechGraph.ts"
-import { makeTurns } from "../shared/speech/SpeechTurns.ts"
 import { loadSymbols } from "../shared/speech/Symbols.ts"
 import { checkedSpeed, invalidInput, priorityOf, type Speaker, speak } from "../shared/speech/Utterance.ts"
 import { constantStyle, loadVoices, STYLE_SIZE, type VoiceStyle } from "../shared/speech/VoiceStyles.ts"
@@ -67,7 +67,7 @@ const acquire = (spec: EngineSpec) =>
     const speaker: Speaker = {
       graph,
       symbols,
-      turns: makeTurns(),
+      calls: new DeadlineQueue(),
       rateHz: options.rateHz,
       maxSymbols: options.maxSymbols,
     }

@@ -1,6 +1,8 @@
 // The messages between the gateway (actors/engine/EngineHost) and an engine process or thread (engines/EngineServer), typed
 // by the kind of the model. Plain data for the structured clone: the same objects travel over the IPC of a child process and
 // over a MessagePort. There is one channel in each direction and it keeps the order, so a cancel cannot overtake its request.
+// What the gateway sends in one tick travels as one list of ToEngine messages (actors/engine/OutgoingBatch), what an engine
+// sends in one tick as one `step`.
 import type { ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import type { EngineSpec } from "./Engine.ts"
 import type { End, EngineKind, Facts, Request, Started, Unit, Verb } from "./Verbs.ts"
@@ -98,6 +100,8 @@ export type FromEngine<K extends EngineKind> =
   | { readonly type: "load-failed"; readonly error: WireError }
   /** The engine has chosen its CPU threads again, see EngineThreads. */
   | { readonly type: "threads"; readonly threads: ThreadChoice }
+  /** The engine begins (`on`) or has ended opening large files: its event loop may be silent for as long as a load may take. */
+  | { readonly type: "opening"; readonly on: boolean }
   | Step<K>
   | { readonly type: "pong"; readonly n: number; readonly residentBytes: number; readonly open: number }
 

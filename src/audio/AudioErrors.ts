@@ -1,30 +1,30 @@
-// The failures of the audio room, with facts. Called by whoever answers a client or ends a job; how they read on
-// the wire is decided elsewhere. `detail` is a sentence fit for the client and never carries content or paths.
+// Failures of decoding, encoding and fetching audio. `detail` is a sentence for the client and never holds content or
+// paths; status and body are decided elsewhere.
 import { Schema } from "effect"
 
-/** The bytes that were sent are not audio that can be used: the sender's fault, and it stays so on a retry. */
+/** The sent bytes cannot be used as audio. A retry fails as well. */
 export class AudioRejected extends Schema.TaggedError<AudioRejected>()("AudioRejected", {
   reason: Schema.Literals([
-    /** Empty, text, a picture, or a container that is not on the list. */
+    /** Empty, text, a picture, or a container that is not supported. */
     "NotAudio",
-    /** A known container with no sound in it. */
+    /** A known container without sound. */
     "NoAudioTrack",
     "UnsupportedCodec",
-    /** A sample rate or channel count out of bounds. */
+    /** A sample rate or channel count outside the limits. */
     "UnsupportedLayout",
-    /** More seconds of audio than the caller allows. */
+    /** More seconds of audio than the limit. */
     "TooLong",
-    /** Decoding took more CPU time or memory than the caller allows. */
+    /** Decoding took more CPU time or memory than the limit. */
     "TooCostly",
-    /** A container and codec that are fine, and not one sample. */
+    /** A valid container and codec without a single sample. */
     "Empty",
   ]),
   detail: Schema.String,
 }) {}
 
 /**
- * The decoder failed, whatever was sent. `Busy` passes; after the others the next request finds a new decoder. After
- * `Preempted` the same decode may be resumed at once: another user's file has the process meanwhile.
+ * The decoder failed independently of the file. `Busy` passes; after the other reasons the next request gets a new
+ * decoder. After `Preempted` the same decode may be resumed at once: the process serves another user's file meanwhile.
  */
 export class DecoderFailed extends Schema.TaggedError<DecoderFailed>()("DecoderFailed", {
   reason: Schema.Literals(["Busy", "Died", "Hung", "Protocol", "Spool", "Closed", "Preempted"]),
@@ -37,7 +37,7 @@ export class CodecFailed extends Schema.TaggedError<CodecFailed>()("CodecFailed"
   detail: Schema.String,
 }) {}
 
-/** A reference clip could not be fetched from the address a client gave. */
+/** A reference clip could not be fetched from the client's address. */
 export class VoiceUrlRefused extends Schema.TaggedError<VoiceUrlRefused>()("VoiceUrlRefused", {
   reason: Schema.Literals([
     "BadUrl",
@@ -47,7 +47,7 @@ export class VoiceUrlRefused extends Schema.TaggedError<VoiceUrlRefused>()("Voic
     "Status",
     "Encoding",
     "TooLarge",
-    /** Far too many small pieces. */
+    /** The reply came in far too many small pieces. */
     "Scattered",
     "TimedOut",
     "Failed",

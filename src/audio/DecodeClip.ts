@@ -1,5 +1,5 @@
-// A voice to clone, as samples: short, from a stranger, so it takes the same way as every upload. Called by the
-// speech handler. The bytes touch the disk because the decoder seeks in files and never receives bodies.
+// Decodes a reference clip for voice cloning. A clip is untrusted, so it takes the same path as every upload. The bytes
+// go to disk, because the decoder reads files, not bodies.
 import { randomUUID } from "node:crypto"
 import { mkdir, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -10,20 +10,20 @@ import { DecoderFailed } from "./AudioErrors.ts"
 import { type DecodeError, Decoder } from "./Decoder.ts"
 import { removeSpooled } from "./SpoolFile.ts"
 
-/** A minute of audio decodes in 0.1 s of CPU (measured); a hundred times that is an attack. */
+/** A minute of audio decodes in 0.1 s of CPU (measured); this is a hundred times that. */
 const MAX_CPU_MS = 10_000
 
 export interface ClipOptions {
-  /** Longest clip, seconds; a longer one is refused, not cut: its transcript would no longer match. */
+  /** Longest clip, seconds. A longer one is refused, not cut, because its transcript would no longer match. */
   readonly maxSeconds: number
   readonly rateHz: number
-  /** Where bytes are written meanwhile; the system's temporary folder unless told. */
+  /** Folder for the bytes. Default: the system's temporary folder. */
   readonly spoolDir?: string
-  /** Whose clip it is: users take turns at the decoders. */
+  /** The user who sent the clip; decoders are shared fairly between users. */
   readonly user?: string
 }
 
-/** The bytes in a file that only this user can read and that goes with the scope. */
+/** Writes the bytes to a file that only this user can read. It is removed when the scope closes. */
 const spooled = (bytes: Uint8Array, folder: string) =>
   Effect.acquireRelease(
     Effect.tryPromise({
@@ -40,7 +40,7 @@ const spooled = (bytes: Uint8Array, folder: string) =>
 
 /**
  * @param source the file's bytes, or its absolute path
- * @returns s16, mono, at `rateHz`
+ * @returns s16 samples, mono, at `rateHz`
  */
 export const decodeClip = (
   source: Uint8Array | string,

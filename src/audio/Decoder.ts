@@ -1,5 +1,5 @@
-// Audio from outside as mono samples: uploads to transcribe, reference clips to clone. Called by the handlers and jobs that
-// own such a file. Each decode has a process to itself, so a file that crashes its decoder harms its own request alone.
+// Decodes uploads and reference clips to mono samples. Each decode has a process of its own, so a file that crashes its
+// decoder harms only its own request.
 
 import { Context, Effect, Layer, Queue, type Scope, Stream } from "effect"
 import { LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
@@ -20,35 +20,38 @@ import {
 export type DecodeError = AudioRejected | DecoderFailed
 
 /**
- * There is no limit on duration (specification), so these only stop what no honest 100 MB file reaches: 8 kbit/s MP3
- * is 28 hours, and decodes 800 times faster than real time (measured): 2 minutes of CPU.
+ * Durations are not limited below 48 hours (protocol 9.1). No valid 100 MB file comes near these limits: at 8 kbit/s
+ * MP3 it has 28 hours, which decode 800 times faster than real time (measured), in 2 minutes of CPU.
  */
 export const DEFAULT_LIMITS: DecodeLimits = { maxSeconds: 48 * 3600, maxCpuMs: 600_000 }
 
 export interface Decoded {
   readonly info: DecodedInfo
-  /** The next samples (f32, mono, at the rate asked for), or undefined at the end. Memory is bounded by pulling. */
+  /**
+   * The next samples (f32, mono, at the requested rate), or undefined at the end. The decoder waits for pulls, which
+   * bounds the memory.
+   */
   readonly pull: Effect.Effect<Float32Array | undefined, DecodeError>
-  /** The same as a stream, for one consumer; do not mix with `pull`. */
+  /** The same as a stream, for one consumer. Not to be mixed with `pull`. */
   readonly stream: Stream.Stream<Float32Array, DecodeError>
-  /** What was decoded; undefined before the end was pulled. */
+  /** What was decoded. Undefined until the end was pulled. */
   readonly totals: () => DecodedTotals | undefined
 }
 
-/** A decode whose samples the gateway does not see. */
+/** A decode whose samples go to a ring and not through this process. */
 export interface DecodedRing extends Pick<Decoded, "info" | "totals"> {
-  /** How many more samples lie in the ring, or undefined at the end. Memory and disk are bounded by `room`. */
+  /** How many more samples lie in the ring, or undefined at the end. `allowUntil` bounds memory and disk. */
   readonly pull: Effect.Effect<number | undefined, DecodeError>
-  /** Samples before this one may be written: those that lie where they will are no longer needed. */
-  readonly room: (until: number) => void
+  /** Allows the decoder to write the samples before this one. The samples that they overwrite are no longer needed. */
+  readonly allowUntil: (until: number) => void
 }
 
 export interface DecoderOptions extends PoolOptions {
-  /** Silence of a decoder that owes an answer, after which it is killed. Far above one chunk's work (a guess). */
+  /** Silence of a decoder that should reply, after which it is killed. A guess, far above one chunk's work. */
   readonly hangMs?: number
 }
 
-/** Whose decode it is, see WaitingLine; interactive and of no particular user where absent. */
+/** User and urgency of the decode (see WaitingLine). Default: interactive, of no particular user. */
 export interface DecodeOptions extends Partial<Place> {
   readonly limits?: DecodeLimits
 }
@@ -57,18 +60,19 @@ export class Decoder extends Context.Service<
   Decoder,
   {
     /**
-     * Opens a file and waits for its first samples, so that a file that is no audio fails here. Closing the scope
-     * ends the decoding, finished or not.
-     * @param path absolute; its name and extension mean nothing
+     * Opens a file and waits for its first samples, so that a file that is no audio fails here. Closing the scope ends
+     * the decoding.
+     * @param path absolute; the name and extension are ignored
      */
     readonly decode: (
       path: string,
       options?: DecodeOptions & { readonly rateHz?: number },
     ) => Effect.Effect<Decoded, DecodeError, Scope.Scope>
     /**
-     * The same at 16 kHz into a ring. Failing to write it is `DecoderFailed`, reason `Spool`. Its process may be taken
-     * away for another user's file: then `pull` fails with `Preempted`, and another call goes on from there.
-     * @param ring made where it is missing; `from` samples are passed over, those from `until` on wait for `room`
+     * Decodes at 16 kHz into a ring. Fails with `DecoderFailed`, reason `Spool`, if the ring cannot be written. The
+     * process may be withdrawn for another user's file: `pull` then fails with `Preempted`, and another call continues
+     * from there.
+     * @param ring created if missing; samples before `from` are skipped, those from `until` on wait for `allowUntil`
      */
     readonly decodeInto: (
       path: string,
@@ -77,7 +81,7 @@ export class Decoder extends Context.Service<
     ) => Effect.Effect<DecodedRing, DecodeError, Scope.Scope>
     /** Starts a process in the background if none is idle, e.g. while an upload is still arriving. */
     readonly warm: Effect.Effect<void>
-    /** Of the processes that run: their memory is the node's. */
+    /** Ids of the running processes; their memory counts as the node's. */
     readonly pids: () => ReadonlyArray<number>
   }
 >()("edgewise/audio/Decoder") {
@@ -90,8 +94,8 @@ const reportDecoder = ({ detail, reason }: DecoderFailed): Effect.Effect<void> =
     reason: detail,
     action:
       reason === "Spool"
-        ? "look at the disk of the data directory"
-        : "nothing if it stays with one file: the next one gets a new decoder",
+        ? "check the disk of the data directory"
+        : "none if only one file is affected: the next one gets a new decoder",
     facts: { kind: reason },
     kind: reason,
   })
@@ -100,21 +104,21 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
   const { hangMs = 60_000 } = options
   const { borrow, pids, warm } = yield* makePool(options)
 
-  /** Begins a decode and waits for the first of what `asDelivered` knows. */
+  /** Starts a decode and waits for its first event for which `asDelivered` returns a value. */
   const begin = Effect.fnUntraced(function* <A>(
     request: DecodeRequest,
     delivery: {
-      /** A chunk or the like, as it is handed on; undefined for facts on the way. Asked once for each event. */
+      /** The value of an event for the reader, e.g. a chunk. Undefined for other events. Called once for each event. */
       readonly asDelivered: (event: DecoderEvent) => A | undefined
-      /** Sends more than it was allowed to. Asked as events arrive. */
+      /** True if the process sends more than it may. Called when an event arrives. */
       readonly exceeds: (event: DecoderEvent) => boolean
-      /** One was taken by its reader. */
+      /** Called when the reader has taken a value. */
       readonly onTaken: (process: DecoderProcess) => void
     },
     { continues = false, urgency = "interactive", user = "" }: DecodeOptions,
     resumable: boolean,
   ) {
-    // Bounded by what the process may send without being answered: one that exceeds it is killed.
+    // Bounded by what the process may send without acknowledgement: a process that exceeds it is killed.
     const events = yield* Queue.unbounded<DecoderEvent | { readonly t: "preempted" }>()
     const { delivers, process: borrowed } = yield* borrow({
       user,
@@ -133,7 +137,7 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
       if (delivery.exceeds(event)) borrowed.kill()
       else Queue.offerUnsafe(events, event)
     })
-    /** Whoever speaks after the scope has closed must not speak to a process that serves another. */
+    /** Sends nothing after the scope has closed, because the process may then serve another file. */
     const say = (what: (process: DecoderProcess) => void) => {
       if (open) what(borrowed)
     }
@@ -246,11 +250,11 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
       place,
       true,
     )
-    const room = (next: number) => {
+    const allowUntil = (next: number) => {
       until = next
-      say((process) => process.room(next))
+      say((process) => process.allowUntil(next))
     }
-    return { info, pull, room, totals }
+    return { info, pull, allowUntil, totals }
   })
 
   return Decoder.of({ decode, decodeInto, pids, warm })

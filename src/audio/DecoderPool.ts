@@ -1,6 +1,6 @@
-// The decoder processes of a node: which file has one, which waits, and which processes are kept for the next files (all
-// for a moment, one for a while). Users take turns. A long file that has had a process for a while gives it back where
-// another user's file waits: it goes on later, at the place where it stopped. Used by Decoder; knows nothing of what is decoded.
+// The decoder processes of a node: which file has one, which waits, and which processes are kept idle for later files
+// (one for a while, the others briefly). Users are served in rotation. If another user's file waits, a long file gives
+// its process back after some time and continues later where it stopped.
 import { Effect, FiberMap, type Scope } from "effect"
 import { CurrentProcessHome } from "#domain/process/ProcessHome.ts"
 import { type Place, WaitingLine } from "#domain/queues/WaitingLine.ts"
@@ -8,30 +8,30 @@ import { DecoderFailed } from "./AudioErrors.ts"
 import { DecoderProcess, startDecoder } from "./DecoderProcess.ts"
 
 export interface PoolOptions {
-  /** Decodes at a time, about 100 MB each; the rest wait in the queue. Jobs must not be allowed to take them all. */
+  /** Concurrent decodes, about 100 MB each; others wait in the queue. Jobs must not take all of them. */
   readonly maxProcesses?: number
-  /** Length of the queue; past it, `Busy`. */
+  /** Length of the queue. Beyond it a decode fails with `Busy`. */
   readonly maxWaiting?: number
-  /** A decode has its process for this long before it may have to give it back. A guess: a process starts in 0.2 s. */
+  /** Time that a decode keeps its process at least. A guess: starting a process takes 0.2 s. */
   readonly minHoldMs?: number
   /** How long the last idle process is kept. A guess: starting one costs 0.2 s, keeping one 90 MB. */
   readonly idleMs?: number
-  /** How long the others are kept: files that come together come again together. A guess. */
+  /** How long the other idle processes are kept: files often come in groups. A guess. */
   readonly spareMs?: number
-  /** Starts a process; tests replace it to be able to end one. */
+  /** Starts a process. Tests replace it to end a process at will. */
   readonly startProcess?: (onDeath: () => void) => DecoderProcess
 }
 
-/** What a decode has of a process. */
+/** A decode's use of a process. */
 export interface Lease {
   readonly process: DecoderProcess
-  /** The first samples came. A decode that is resumed passes over all that came before, which may have taken long. */
+  /** To be called at the first samples. A resumed decode first skips all earlier audio, which may take long. */
   readonly delivers: () => void
 }
 
-/** What a decode asks for. */
+/** A request for a process. */
 export interface Ask extends Place {
-  /** Tells the decode that its process is taken away. Absent where it cannot be resumed. */
+  /** Called when the process is withdrawn. Absent if the decode cannot be resumed. */
   readonly onPreempted?: () => void
 }
 
@@ -39,20 +39,24 @@ interface Held {
   readonly ask: Ask
   readonly process: DecoderProcess
   readonly sinceMs: number
-  /** When its first samples came; undefined before. */
+  /** Time of its first samples. Undefined before. */
   deliversMs: number | undefined
   over: boolean
 }
 
-/** A resumed decode keeps its process this many times as long as it took to reach its place: a sixth of the work is repeated at most. */
+/**
+ * A resumed decode keeps its process this many times as long as it took to reach its position, so at most a sixth of
+ * the work is repeated.
+ */
 const holdPerReach = 5
 
-/** How often held processes are compared with what waits. A guess: far below the shortest hold. */
+/** How often decodes are compared with the queue. A guess: far below the shortest hold. */
 const watchMs = 200
 
 /**
- * The decode that has to give its process back to a waiting one, if any: one that can be resumed, has had its time, and is
- * background work or of a user that holds more than the waiting user. Of several, the one that is resumed soonest. Pure.
+ * The decode that must give its process to a waiting one, if any: it can be resumed, has had its time, and is
+ * background work or of a user with more processes than the waiting user. Of several, the one that can be resumed
+ * fastest. Pure.
  */
 export const victimOf = <H extends Pick<Held, "ask" | "sinceMs" | "deliversMs">>(
   held: ReadonlyArray<H>,
@@ -75,20 +79,20 @@ export const victimOf = <H extends Pick<Held, "ask" | "sinceMs" | "deliversMs">>
   return may.toSorted((a, b) => (rank(a) === rank(b) ? reachMs(a) - reachMs(b) : rank(b) - rank(a)))[0]
 }
 
-/** Ends all of them with the scope. */
+/** Makes the pool. All processes end with the scope. */
 export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
   const { idleMs = 300_000, maxProcesses = 4, maxWaiting = 64, minHoldMs = 1_000, spareMs = 15_000 } = options
   const home = yield* CurrentProcessHome
   const startProcess =
     options.startProcess ??
-    ((onDeath) => new DecoderProcess(onDeath, (room) => startDecoder(room, home), home))
+    ((onDeath) => new DecoderProcess(onDeath, (folder) => startDecoder(folder, home), home))
   const scope = yield* Effect.scope
-  /** By number: FiberMap takes two objects without visible fields for the same key. */
+  /** Keyed by number: FiberMap takes two objects without visible fields for the same key. */
   const living = new Map<DecoderProcess, number>()
   let launched = 0
-  /** The timers of the idle processes, by the same numbers. */
+  /** Expiry timers of the idle processes, by the same numbers. */
   const expiries = yield* FiberMap.make<number>()
-  /** The one that was busy last is taken first, so that the others can be done without. */
+  /** The most recently used is taken first, so that the others expire. */
   let idle: ReadonlyArray<DecoderProcess> = []
   const held = new Set<Held>()
   const line = new WaitingLine<{ readonly start: () => void; readonly refuse: () => void }>(maxWaiting)
@@ -112,16 +116,16 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
     }),
   )
 
-  /** Keeps a process for the next file, and ends it when none comes. */
+  /** Keeps a process for the next file; it ends when none comes in time. */
   const keep = (kept: DecoderProcess) => {
-    const patienceMs = idle.length === 0 ? idleMs : spareMs
+    const keepMs = idle.length === 0 ? idleMs : spareMs
     idle = [...idle, kept]
     const expire = Effect.sync(() => {
       if (!isIdle(kept)) return
       leaveIdle(kept)
       kept.kill()
     })
-    return FiberMap.run(expiries, living.get(kept) ?? -1, Effect.andThen(Effect.sleep(patienceMs), expire))
+    return FiberMap.run(expiries, living.get(kept) ?? -1, Effect.andThen(Effect.sleep(keepMs), expire))
   }
   const backgroundAllowed = (): boolean =>
     [...held].filter(({ ask }) => ask.urgency === "background").length < Math.max(1, maxProcesses - 1)
@@ -139,7 +143,7 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
     return one
   }
 
-  /** Gives the place to the next decode; does nothing for a decode that has lost it already. */
+  /** Frees the decode's place for the next one. Does nothing if the decode has lost it already. */
   const giveBack = (one: Held): void => {
     if (one.over) return
     one.over = true
@@ -149,7 +153,7 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
 
   const release = (one: Held): Effect.Effect<void> =>
     Effect.suspend(() => {
-      // Its process has been taken away and is dead.
+      // The process was withdrawn and has ended.
       if (one.over) return Effect.void
       const { process } = one
       process.detach()
@@ -160,10 +164,13 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
       )
     })
 
-  /** A process for one decode, until the scope closes or it has to be given back; `Busy` where the queue is full. */
+  /**
+   * Gives a process to one decode, until the scope closes or the process is withdrawn. Fails with `Busy` if the queue
+   * is full.
+   */
   const borrow = Effect.fnUntraced(function* (ask: Ask): Effect.fn.Return<Lease, DecoderFailed, Scope.Scope> {
     let mine: Held | undefined
-    // Before waiting: an interruption at any moment finds the place, whatever became of it.
+    // Added before waiting, so that an interruption at any moment releases the place.
     yield* Effect.addFinalizer(() => (mine === undefined ? Effect.void : release(mine)))
     const one = yield* Effect.callback<Held, DecoderFailed>((resume) => {
       const begin = (): void => {
@@ -191,7 +198,7 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
     }
   })
 
-  /** Takes a process away from a file that can do without for a while. */
+  /** Withdraws a process from a file that can be resumed later. */
   const preempt = (): void => {
     const user = line.nextUser
     if (user === undefined || held.size < maxProcesses) return
@@ -208,7 +215,7 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
   const warm = Effect.suspend(() =>
     idle.length === 0 && living.size < maxProcesses ? keep(launch()) : Effect.void,
   )
-  /** Of the processes that run. */
+  /** Ids of the running processes. */
   const pids = (): ReadonlyArray<number> => [...living.keys()].flatMap(({ pid }) => pid ?? [])
   return { borrow, pids, warm }
 })

@@ -1,52 +1,29 @@
-// 24 kHz to 16 kHz, as audio comes in: what speakers of OpenAI's realtime protocol send, as the recognisers hear it.
-// A windowed sinc, linear phase, aligned with the input; the same output whatever the pieces. Pure but for the samples
-// it still needs; called by the realtime endpoint on the event loop (a second of audio is 0.8 M multiplications, 1 ms).
-import { kaiserSinc } from "#domain/audio/KaiserSinc.ts"
+// Streaming conversion from 24 kHz to 16 kHz: from OpenAI's realtime protocol to the rate of the transcription models.
+// The output does not depend on how the input is split. A second of audio is 0.8 M multiplications, 1 ms.
+import { PolyphaseFilter } from "#domain/audio/PolyphaseFilter.ts"
 
-/** Zero crossings on each side of the kernel; with β 8 aliases lie under −70 dB. */
-const HALF_CROSSINGS = 16
-const KAISER_BETA = 8
-/** Pass band edge as a part of the lower Nyquist frequency, 8 kHz. */
-const ROLL_OFF = 0.92
-/** Three input samples make two output samples. */
-const UP = 2
-const DOWN = 3
-const CUTOFF = (UP / DOWN) * ROLL_OFF
-const REACH = Math.ceil(HALF_CROSSINGS / CUTOFF)
-const TAPS = 2 * REACH
+/** Aliases are below −70 dB. */
+const filter = new PolyphaseFilter(24_000, 16_000, { halfCrossings: 16, beta: 8, rollOff: 0.92 })
 
-const kernel = kaiserSinc(HALF_CROSSINGS, KAISER_BETA)
-
-/** Row p: weights of the input samples 1 − REACH … REACH around a point p / 2 behind a sample. */
-const weights = Array.from({ length: UP }, (_, phase) =>
-  Float64Array.from({ length: TAPS }, (_, k) => CUTOFF * kernel((k + 1 - REACH - phase / UP) * CUTOFF)),
-)
+const toInt16 = (value: number): number => Math.max(-32_768, Math.min(32_767, Math.round(value)))
 
 export class Downsampler {
-  /** Input that later output still needs; silence before the first sample. */
-  private held: Int16Array = new Int16Array(REACH)
+  /** Input that later output still needs; zeros before the first sample. */
+  private held: Int16Array = new Int16Array(filter.reach)
   /** Position of `held[0]` in the input. */
-  private start = -REACH
+  private start = -filter.reach
   private made = 0
 
-  /** The next samples at 24 kHz → all samples at 16 kHz that they complete. */
+  /** Takes the next samples at 24 kHz and returns all samples at 16 kHz that they complete. */
   push(samples: Int16Array): Int16Array {
     const all = new Int16Array(this.held.length + samples.length)
     all.set(this.held)
     all.set(samples, this.held.length)
     const end = this.start + all.length
     const out: Array<number> = []
-    for (;;) {
-      const whole = Math.floor((this.made * DOWN) / UP)
-      if (whole + REACH >= end) break
-      const row = weights[(this.made * DOWN) % UP]!
-      const from = whole + 1 - REACH - this.start
-      let sum = 0
-      for (let k = 0; k < TAPS; k++) sum += row[k]! * all[from + k]!
-      out.push(Math.max(-32_768, Math.min(32_767, Math.round(sum))))
-      this.made++
-    }
-    const needed = Math.floor((this.made * DOWN) / UP) + 1 - REACH
+    while (filter.positionOf(this.made) + filter.reach < end)
+      out.push(toInt16(filter.sampleAt(this.made++, all, this.start)))
+    const needed = filter.positionOf(this.made) + 1 - filter.reach
     this.held = all.slice(needed - this.start)
     this.start = needed
     return Int16Array.from(out)

@@ -1,7 +1,9 @@
-// Files that lie on disk while somebody works on them: uploads, clips, decoded audio.
+// Temporary files on disk: uploads, clips, decoded audio.
 import { unlink } from "node:fs/promises"
 
-/** Removes it, where it is there. Half the system calls of `rm` with `force`: each costs the event loop 0.1 ms or more. */
+/**
+ * Removes the file if it exists. Half the system calls of `rm` with `force`; each costs the event loop 0.1 ms or more.
+ */
 export const removeSpooled = async (path: string): Promise<void> => {
   try {
     await unlink(path)

@@ -1,6 +1,6 @@
-// Fetching a reference clip from an address that a client chose, without becoming a way into our own network. Called
-// by the speech handler. Every address is checked after its name is resolved, the socket dials exactly the address
-// that was checked, and each redirect starts over. It returns bytes and knows nothing of audio.
+// Fetches a reference clip from a client's address (protocol 8.7) without giving access to internal networks: every
+// address is checked after its name is resolved, the socket connects to exactly the checked address, and each redirect
+// is checked again.
 import { Resolver } from "node:dns/promises"
 import http from "node:http"
 import https from "node:https"
@@ -13,26 +13,26 @@ import { SmallPieces } from "#domain/queues/SmallPieces.ts"
 import { VoiceUrlRefused } from "./AudioErrors.ts"
 
 export interface VoiceUrlOptions {
-  /** Addresses of a host name. */
+  /** Resolves a host name to addresses. */
   readonly resolve?: (host: string) => Effect.Effect<ReadonlyArray<string>, VoiceUrlRefused>
-  /** Whether an address may be dialled; tests allow their own loopback listener with it. */
+  /** True if an address may be connected to. Tests use it to allow their own loopback listener. */
   readonly allowed?: (address: string) => boolean
-  /** Whole fetch, redirects included (operating contract: 10 s). */
+  /** Time for the whole fetch, including redirects. Default: 10 s (protocol 8.7). */
   readonly timeoutMs?: number
-  /** Operating contract: 25 MB. */
+  /** Default: 26,214,400 bytes (protocol 8.7). */
   readonly maxBytes?: number
   readonly maxRedirects?: number
-  /** Fetches at a time; each may hold `maxBytes`. */
+  /** Concurrent fetches; each may hold `maxBytes`. */
   readonly maxConcurrent?: number
-  /** Of those, fetches for one user. */
+  /** Concurrent fetches of one user. */
   readonly maxPerUser?: number
 }
 
-/** No honest clip address is longer; a guess, and what old proxies take. */
+/** Longest address (protocol 8.7). A guess: old proxies accept no longer ones. */
 const MAX_URL_CHARS = 2048
 
-/** Codes of this node's own trouble: its name servers, its network, its file descriptors. */
-const ownTrouble: ReadonlySet<string> = new Set([
+/** Error codes of this node's own faults: name servers, network, file descriptors. */
+const ownFaults: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
   "EMFILE",
   "ENETDOWN",
@@ -43,9 +43,9 @@ const ownTrouble: ReadonlySet<string> = new Set([
   "ETIMEOUT",
 ])
 
-/** A line for the operator where the failure is this node's; never the address, which a client has chosen. */
+/** Logs a failure that is this node's fault. Never logs the address, which a client has chosen. */
 const reportOwn = (doing: "resolve" | "connect", code: string | undefined): Effect.Effect<void> =>
-  code === undefined || !ownTrouble.has(code) || (doing === "connect" && code === "ECONNREFUSED")
+  code === undefined || !ownFaults.has(code) || (doing === "connect" && code === "ECONNREFUSED")
     ? Effect.void
     : report({
         event: "voice address not fetched",
@@ -53,7 +53,7 @@ const reportOwn = (doing: "resolve" | "connect", code: string | undefined): Effe
           doing === "resolve"
             ? `name servers do not answer (${code})`
             : `no connection can be made (${code})`,
-        action: "look at the node's name servers, network and limit of open files",
+        action: "check the node's name servers, network and limit of open files",
         facts: { code },
         kind: code,
       })
@@ -61,16 +61,16 @@ const reportOwn = (doing: "resolve" | "connect", code: string | undefined): Effe
 const codeOf = (cause: unknown): string | undefined =>
   cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : undefined
 /**
- * Node's parser costs 10 µs a chunk, whatever is in it. Servers send a kilobyte and more at a time; a guess that is
- * generous to them.
+ * Node's parser costs 10 µs per chunk of any size. Servers usually send a kilobyte or more at a time. A guess, well
+ * below that.
  */
 const clipPieces = { free: 256, meanBytes: 512 }
-/** Interim answers (1xx) before the answer; an honest server sends one or two. */
+/** Interim responses (1xx) before the response; servers send one or two. */
 const maxInterim = 8
 
 const refuse = (reason: VoiceUrlRefused["reason"], detail: string) => new VoiceUrlRefused({ reason, detail })
 
-/** By DNS alone: no hosts file, no search domains, and no thread of the pool held by a slow name server. */
+/** Uses DNS only: no hosts file, no search domains, and no thread of the pool blocked by a slow name server. */
 const resolveByDns = (host: string) =>
   Effect.callback<ReadonlyArray<string>, VoiceUrlRefused>((resume) => {
     const resolver = new Resolver({ timeout: 2_000, tries: 2 })
@@ -88,7 +88,7 @@ const resolveByDns = (host: string) =>
     return Effect.sync(() => resolver.cancel())
   })
 
-/** The URL if it may be looked at further. `text` as the client or a redirect wrote it. */
+/** The URL if it has an allowed form. `text` is as the client or a redirect wrote it. */
 const parse = (text: string, base: URL | undefined): URL | VoiceUrlRefused => {
   if (text.length > MAX_URL_CHARS || !URL.canParse(text, base?.href))
     return refuse("BadUrl", "The voice URL is not a URL")
@@ -98,7 +98,8 @@ const parse = (text: string, base: URL | undefined): URL | VoiceUrlRefused => {
   }
   if (url.username !== "" || url.password !== "")
     return refuse("BadUrl", "The voice URL must not hold credentials")
-  // The parser turns 0x7f.1, 2130706433 and full-width digits into dotted form. Whoever writes that, hides something.
+  // The parser converts 0x7f.1, 2130706433 and full-width digits to the dotted form. Such spellings are used to hide an
+  // address.
   const rewritten = isIP(url.hostname) === 4 && url.host !== base?.host && !text.includes(url.hostname)
   return rewritten ? refuse("BadUrl", "The voice URL's host is not in its plain form") : url
 }
@@ -108,7 +109,7 @@ type Answer = { readonly bytes: Uint8Array } | { readonly location: string }
 const tooLarge = (maxBytes: number) =>
   refuse("TooLarge", `The reference clip is larger than ${maxBytes} bytes`)
 
-/** Reads an answer's body into few blocks, whatever its pieces are, and gives it up when they are too small. */
+/** Reads the body into few blocks, whatever the size of its pieces. Gives up if they are too small. */
 const readClip = (
   response: http.IncomingMessage,
   maxBytes: number,
@@ -130,7 +131,7 @@ const readClip = (
     if (over) return
     sizeBytes += piece.length
     if (sizeBytes > maxBytes) return end(tooLarge(maxBytes))
-    // The parser gives all chunks of one read in one go.
+    // The parser delivers all chunks of one read in one call.
     const flaw = budget.take(piece.length, response.socket.bytesRead)
     if (flaw !== undefined) return end(refuse("Scattered", `The reference clip ${flaw}`))
     keep(small.add(piece))
@@ -150,7 +151,7 @@ const request = (url: URL, address: string, maxBytes: number) =>
       host: address,
       port: url.port === "" ? (secure ? 443 : 80) : Number(url.port),
       path: `${url.pathname}${url.search}`,
-      // Certificates are checked against the name that was asked for; an address has no name to indicate.
+      // Certificates are checked against the requested name. SNI is only sent for names, not for addresses.
       ...(secure && isIP(host) === 0 ? { servername: host } : {}),
       headers: { host: url.host, "user-agent": "edgewise", accept: "*/*", "accept-encoding": "identity" },
       agent: false,
@@ -178,7 +179,7 @@ const request = (url: URL, address: string, maxBytes: number) =>
       }
       if (status !== 200) return fail("Status", `The voice URL answered with status ${status}`)
       const encoding = response.headers["content-encoding"] ?? "identity"
-      // Unpacking would need a second limit; nobody has to compress audio for us, and it was asked not to be.
+      // The request asked for no encoding. Decompression would need a second limit.
       if (encoding !== "identity") return fail("Encoding", "The voice URL answered with a content encoding")
       if (Number(response.headers["content-length"] ?? 0) > maxBytes) {
         const { reason, detail } = tooLarge(maxBytes)
@@ -196,7 +197,7 @@ const request = (url: URL, address: string, maxBytes: number) =>
 export class VoiceUrl extends Context.Service<
   VoiceUrl,
   {
-    /** `user` is the id of the user who pays for the request: one user has a share of the fetches, not all. */
+    /** `user` is the id of the paying user, who may use a share of the fetches only. */
     readonly fetch: (url: string, user: string) => Effect.Effect<Uint8Array, VoiceUrlRefused>
   }
 >()("edgewise/audio/VoiceUrl") {
@@ -209,7 +210,7 @@ export const makeVoiceUrl = (options: VoiceUrlOptions = {}): VoiceUrl["Service"]
   const { resolve = resolveByDns, allowed = isPublicAddress, timeoutMs = 10_000 } = options
   const { maxBytes = 25 * 1024 * 1024, maxRedirects = 3, maxConcurrent = 8, maxPerUser = 4 } = options
   const permits = Semaphore.makeUnsafe(maxConcurrent)
-  /** Fetches under way by user; at most `maxConcurrent` entries. */
+  /** Running fetches by user; at most `maxConcurrent` entries. */
   const underWay = new Map<string, number>()
   const leave = (user: string): void => {
     const left = (underWay.get(user) ?? 1) - 1
@@ -227,7 +228,7 @@ export const makeVoiceUrl = (options: VoiceUrlOptions = {}): VoiceUrl["Service"]
       )
     })
 
-  /** The address to dial: all that a name resolves to must be allowed, or the name is a trick. */
+  /** The address to connect to. All addresses of the name must be allowed. */
   const checkedAddress = Effect.fnUntraced(function* (url: URL) {
     const host = url.hostname.replace(/^\[|\]$/g, "")
     const addresses = isIP(host) === 0 ? yield* resolve(host) : [host]

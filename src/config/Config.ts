@@ -1,6 +1,6 @@
-// Every setting on one page: name, default, unit, range, why. Nothing else reads the environment.
-// A setting is an environment variable and a flag of `serve`; the flag wins. A bad value stops the start with a line that
-// names the variable, the value and what is allowed, and so does a variable that only looks like a setting.
+// All settings: name, default, unit, range and reason. Each is an environment variable and a flag of `serve`; the flag
+// wins. A bad value stops the start with a line that names the variable, the value and what is allowed; so does an
+// unknown variable that looks like a setting.
 import { resolve } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Effect, Schema } from "effect"
@@ -16,7 +16,7 @@ export class BadSetting extends Schema.TaggedError<BadSetting>()("BadSetting", {
   variable: Schema.String,
   value: Schema.String,
   allowed: Schema.String,
-  /** Lines of other settings that are wrong as well. */
+  /** One line for each other wrong setting. */
   others: Schema.optionalKey(Schema.Array(Schema.String)),
 }) {
   override get message(): string {
@@ -37,9 +37,9 @@ interface Setting<A> {
   readonly help: string
   readonly allowed: string
   readonly fallback: A
-  /** What of a value that is not allowed may be shown; all of it where absent. */
+  /** Hides parts of a value that must not be shown. Absent: all of it may be shown. */
   readonly shown?: (text: string) => string
-  /** Undefined where the text is not allowed. */
+  /** Undefined if the text is not allowed. */
   readonly parse: (text: string) => A | undefined
 }
 
@@ -81,7 +81,7 @@ const parseRoles = (text: string): ReadonlyArray<Role> | undefined => {
 const parseUrl = (text: string): string | undefined =>
   URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? text : undefined
 
-const trustNobody = (_address: string): boolean => false
+const trustNone = (_address: string): boolean => false
 
 export const logLevels = ["trace", "debug", "info", "warn", "error", "none"] as const
 
@@ -149,10 +149,10 @@ export const settings = {
   region: {
     variable: "EDGEWISE_REGION",
     flag: "region",
-    help: "region code of this node: local, a built-in one, or one of the regions file where that is set; `local` deploys every model of the catalog",
+    help: "region code of this node: local, a built-in one, or one of the regions file if that is set; `local` deploys every model of the catalog",
     allowed: `a region code; built in are ${nodeRegions.join(", ")}`,
     fallback: "local",
-    // Whether there is such a region is known once the regions file is read.
+    // Checked against the regions file after that is read.
     parse: (text: string) => (/^[a-z0-9][a-z0-9-]{0,31}$/.test(text) ? text : undefined),
   },
   catalog: {
@@ -166,7 +166,7 @@ export const settings = {
   transport: {
     variable: "EDGEWISE_TRANSPORT",
     flag: "transport",
-    help: "what serves HTTP; uWebSockets.js is the only one at present",
+    help: "HTTP server library; uWebSockets.js is the only one at present",
     allowed: "uws or auto",
     fallback: "auto",
     parse: oneOf(["uws", "auto"]),
@@ -174,7 +174,7 @@ export const settings = {
   decoder: {
     variable: "EDGEWISE_DECODER",
     flag: "decoder",
-    help: "what decodes audio files; the FFmpeg of the package node-av is the only one at present",
+    help: "library that decodes audio files; the FFmpeg of the package node-av is the only one at present",
     allowed: "node-av or auto",
     fallback: "auto",
     parse: oneOf(["node-av", "auto"]),
@@ -182,7 +182,7 @@ export const settings = {
   openaiAliases: {
     variable: "EDGEWISE_OPENAI_ALIASES",
     flag: "openai-aliases",
-    help: "understand OpenAI's names of speech and transcription models and of voices, such as tts-1 and alloy",
+    help: "accept OpenAI's names of speech and transcription models and of voices, such as tts-1 and alloy",
     allowed: "true or false",
     fallback: true,
     parse: parseBoolean,
@@ -190,7 +190,7 @@ export const settings = {
   rateLimit: {
     variable: "EDGEWISE_RATE_LIMIT",
     flag: "rate-limit",
-    help: "requests a minute a user on this node; 0 turns it off",
+    help: "requests per user and minute on this node; 0 turns the limit off",
     allowed: "an integer from 0 to 1000000",
     fallback: 100,
     parse: integer(0, 1_000_000),
@@ -198,25 +198,25 @@ export const settings = {
   authFailureLimit: {
     variable: "EDGEWISE_AUTH_FAILURE_LIMIT",
     flag: "auth-failure-limit",
-    help: "wrong credentials a minute from one address at this edge; 0 turns the limit off",
+    help: "wrong credentials per address and minute at this edge; 0 turns the limit off",
     allowed: "an integer from 0 to 1000000",
-    // A guess: refusing one costs 0.2 ms, so this many are 0.1 % of a core; an office behind one address stays below.
+    // A guess: a refusal costs 0.2 ms, so this many take 0.1 % of a core; an office behind one address stays below.
     fallback: 300,
     parse: integer(0, 1_000_000),
   },
   anonymousRate: {
     variable: "EDGEWISE_ANONYMOUS_RATE",
     flag: "anonymous-rate",
-    help: "requests a second without a valid credential from one address at this edge; 0 turns the limit off",
+    help: "requests per address and second without a valid credential at this edge; 0 turns the limit off",
     allowed: "an integer from 0 to 1000000",
-    // A guess: at 50 µs each they are 5 % of a core; a proxy that is not listed makes all its callers one address.
+    // A guess: at 50 µs each they take 5 % of a core. All clients of a proxy that is not listed count as one address.
     fallback: 1_000,
     parse: integer(0, 1_000_000),
   },
   maxConnections: {
     variable: "EDGEWISE_MAX_CONNECTIONS",
     flag: "max-connections",
-    help: "open connections of each listener, WebSockets not counted; one more is closed at once",
+    help: "open connections of each listener, WebSockets not counted; further ones are closed at once",
     allowed: "an integer from 16 to 1000000",
     fallback: 8_192,
     parse: integer(16, 1_000_000),
@@ -224,25 +224,26 @@ export const settings = {
   chunkedBodies: {
     variable: "EDGEWISE_CHUNKED_BODIES",
     flag: "chunked-bodies",
-    help: "request bodies may come in chunks; false is strict: 411 without a Content-Length",
+    help: "accept chunked request bodies; false answers 411 to a body without Content-Length",
     allowed: "true or false",
-    // Chunk lines are read more freely than the standard allows (docs/security.md); many clients send uploads so.
+    // The parser of chunk lines is more lenient than the standard (docs/security.md), but many clients send uploads in
+    // chunks.
     fallback: true,
     parse: parseBoolean,
   },
   metricsAgeMs: {
     variable: "EDGEWISE_METRICS_AGE_MS",
     flag: "metrics-age-ms",
-    help: "/metrics answers with figures of up to this age in milliseconds; 0 reads them for every request",
+    help: "the figures of /metrics are at most this old, in milliseconds; 0 reads them for every request",
     allowed: "an integer from 0 to 60000",
-    // Reading them takes 1.5 ms: at most 0.15 % of a core, however often they are asked for.
+    // Reading the figures takes 1.5 ms: at most 0.15 % of a core, at any rate of requests.
     fallback: 1_000,
     parse: integer(0, 60_000),
   },
   metricsAuth: {
     variable: "EDGEWISE_METRICS_AUTH",
     flag: "metrics-auth",
-    help: "/metrics wants a superadmin key as its bearer credential",
+    help: "/metrics needs a superadmin key as its bearer credential",
     allowed: "true or false",
     fallback: false,
     parse: parseBoolean,
@@ -266,7 +267,7 @@ export const settings = {
   evictIdle: {
     variable: "EDGEWISE_EVICT_IDLE",
     flag: "evict-idle",
-    help: "unload idle models where another one needs their memory",
+    help: "unload idle models when another one needs their memory",
     allowed: "true or false",
     fallback: false,
     parse: parseBoolean,
@@ -274,7 +275,7 @@ export const settings = {
   memoryMb: {
     variable: "EDGEWISE_MEMORY_MB",
     flag: "memory-mb",
-    help: "memory that the node and its models may fill; 0 is nine tenths of the machine's or container's",
+    help: "memory that the node and its models may use; 0 means nine tenths of the machine's or container's",
     allowed: "an integer from 0 to 100000000",
     fallback: 0,
     parse: integer(0, 100_000_000),
@@ -300,7 +301,7 @@ export const settings = {
     flag: "session-seconds",
     help: "lifetime of a session token",
     allowed: "an integer from 60 to 86400",
-    // The specification's hour.
+    // Protocol 17.4.
     fallback: 3_600,
     parse: integer(60, 86_400),
   },
@@ -309,14 +310,14 @@ export const settings = {
     flag: "signing-key-days",
     help: "age at which the key that signs session tokens is replaced",
     allowed: "an integer from 1 to 3650",
-    // A guess: often enough that a rotation is nothing special.
+    // A guess: frequent enough that rotation is routine.
     fallback: 30,
     parse: integer(1, 3_650),
   },
   authJwksUrl: {
     variable: "EDGEWISE_AUTH_JWKS_URL",
     flag: "auth-jwks-url",
-    help: "where an edge fetches the keys of session tokens; without it, from the data directory",
+    help: "where an edge fetches the public keys of session tokens; default: from the data directory",
     allowed: "an http or https address, e.g. http://127.0.0.1:8081/.well-known/jwks.json",
     fallback: "",
     parse: parseUrl,
@@ -326,13 +327,13 @@ export const settings = {
     flag: "trusted-proxies",
     help: "proxies whose X-Forwarded-For and CF-IPCountry headers are trusted; default: none",
     allowed: "addresses and CIDR blocks, separated by commas, e.g. 10.0.0.0/8,::1",
-    fallback: trustNobody,
+    fallback: trustNone,
     parse: parseProxies,
   },
   edgeDomain: {
     variable: "EDGEWISE_EDGE_DOMAIN",
     flag: "edge-domain",
-    help: "the router names edges https://api.<region>.edge.<domain>; without it, this node alone",
+    help: "domain of the edges' addresses, https://api.<region>.edge.<domain>; without it the router names only this node",
     allowed: "a domain name, e.g. example.com",
     fallback: "",
     parse: (text: string) => (/^[a-z0-9](?:[a-z0-9.-]{0,200}[a-z0-9])?$/.test(text) ? text : undefined),
@@ -340,7 +341,7 @@ export const settings = {
   regions: {
     variable: "EDGEWISE_REGIONS",
     flag: "regions",
-    help: "regions file of the router, instead of the built-in regions",
+    help: "regions file of the router; default: the built-in regions",
     allowed: "the path of a regions file (JSON)",
     fallback: "",
     parse: nonEmpty,
@@ -348,16 +349,16 @@ export const settings = {
   routeTtlSeconds: {
     variable: "EDGEWISE_ROUTE_TTL_SECONDS",
     flag: "route-ttl-seconds",
-    help: "how long a caller may keep the router's answer",
+    help: "how long a client may keep the router's answer",
     allowed: "an integer from 0 to 86400",
-    // A guess: a sick region is left within a minute by everybody who keeps to it.
+    // A guess: clients leave an unhealthy region within a minute.
     fallback: 60,
     parse: integer(0, 86_400),
   },
   regionHealthSeconds: {
     variable: "EDGEWISE_REGION_HEALTH_SECONDS",
     flag: "region-health-seconds",
-    help: "how often the router probes each region's health and round trip; 0 is never",
+    help: "how often the router probes each region's health and round trip; 0 turns the probes off",
     allowed: "an integer from 0 to 3600",
     fallback: 0,
     parse: integer(0, 3_600),
@@ -365,7 +366,7 @@ export const settings = {
   geoipDb: {
     variable: "EDGEWISE_GEOIP_DB",
     flag: "geoip-db",
-    help: "MaxMind-format file that tells the router where callers are",
+    help: "MaxMind-format file with the places of IP addresses, for the router",
     allowed: "the path of a .mmdb file",
     fallback: "",
     parse: nonEmpty,
@@ -373,7 +374,7 @@ export const settings = {
   log: {
     variable: "EDGEWISE_LOG",
     flag: "log",
-    help: "log format; pretty on a terminal, else json",
+    help: "log format; default: pretty on a terminal, else json",
     allowed: "pretty or json",
     fallback: process.stdout.isTTY ? "pretty" : "json",
     parse: oneOf(["pretty", "json"]),
@@ -381,9 +382,9 @@ export const settings = {
   accessLog: {
     variable: "EDGEWISE_ACCESS_LOG",
     flag: "access-log",
-    help: "a log line for every answer",
+    help: "write a log line for every response",
     allowed: "true or false",
-    // /metrics counts every answer already; a line each is for those who keep them.
+    // /metrics already counts all responses; lines are for operators who store them.
     fallback: false,
     parse: parseBoolean,
   },
@@ -406,7 +407,7 @@ export type Config = { readonly [K in SettingName]: ValueOf<Settings[K]> }
 
 type Flags = Partial<Record<SettingName, string>>
 
-/** The region of a node must be one of the regions file in force. */
+/** A node's region must be one of the regions file in force. */
 const checkRegion = ({ region, regions }: Config): Effect.Effect<void, BadSetting | BadRegions> =>
   Effect.gen(function* () {
     if (region === settings.region.fallback) return
@@ -417,7 +418,7 @@ const checkRegion = ({ region, regions }: Config): Effect.Effect<void, BadSettin
     return yield* new BadSetting({ variable: settings.region.variable, value: region, allowed })
   })
 
-/** Two roles of a process cannot listen on one port. */
+/** Two roles of a process cannot listen on the same port. */
 const checkPorts = (config: Config): Effect.Effect<void, BadSetting> => {
   const names = { edge: "port", auth: "authPort", router: "routerPort" } as const
   const used = new Map<number, string>()
@@ -434,7 +435,7 @@ const checkPorts = (config: Config): Effect.Effect<void, BadSetting> => {
   return Effect.void
 }
 
-/** Settings by flag (undefined where not given), then environment, then default. */
+/** Settings by flag (undefined if not given), then environment, then default. */
 export const load = (
   flags: Flags,
   env: NodeJS.ProcessEnv = process.env,
@@ -467,16 +468,16 @@ export const load = (
     return { ...config, dataDir: resolve(config.dataDir), catalog: resolve(config.catalog) }
   })
 
-/** Variables with the settings' prefix that a command reads and that are no setting of a node. */
+/** Variables with the settings' prefix that a command reads and that are not settings of a node. */
 const otherVariables = ["EDGEWISE_API_KEY"]
 
-/** A line for each variable of the environment that looks like a setting and is none. */
+/** One line for each environment variable that looks like a setting and is none. */
 export const environmentMistakes = (env: NodeJS.ProcessEnv = process.env): ReadonlyArray<string> =>
   unknownVariables(env, [...Object.values(settings).map(({ variable }) => variable), ...otherVariables])
 
 /**
- * Region codes that the catalog's entries may name; undefined for the catalog of the product, which names built-in regions
- * and also has to work beside a regions file that lacks them.
+ * Region codes that the catalog's entries may name. Undefined for the built-in catalog, which names built-in regions
+ * and must also work with a regions file that lacks them.
  */
 export const catalogRegions = ({
   catalog,
@@ -484,7 +485,7 @@ export const catalogRegions = ({
 }: Config): Effect.Effect<ReadonlyArray<string> | undefined, BadRegions> =>
   catalog === builtInCatalog ? Effect.succeed(undefined) : regionCodesInForce(regions)
 
-/** OpenTelemetry's own variables; undefined where nothing is to be exported. */
+/** OpenTelemetry's own variables. Undefined if nothing is to be exported. */
 export const otlpSettings = (
   env: NodeJS.ProcessEnv = process.env,
 ): Effect.Effect<OtlpSettings | undefined, BadSetting> => {
@@ -494,17 +495,20 @@ export const otlpSettings = (
     : Effect.fail(new BadSetting({ ...parsed, allowed: `allowed is ${parsed.allowed}` }))
 }
 
-/** CUDA's own variable: the GPUs that an operator lets processes see. */
+/** CUDA's own variable: the GPUs that processes may use. */
 export const visibleGpus = (env: NodeJS.ProcessEnv = process.env): string | undefined =>
   env.CUDA_VISIBLE_DEVICES
 
-/** HF_HUB_OFFLINE, as the hub's own tools read it: nothing is pulled. */
+/** HF_HUB_OFFLINE, with the values that the hub's own tools accept: nothing is pulled. */
 export const isHubOffline = (env: NodeJS.ProcessEnv = process.env): boolean =>
   ["1", "on", "yes", "true"].includes((env.HF_HUB_OFFLINE ?? "").toLowerCase())
 
-/** The model hub's own variables, for `models pull` and for a node that pulls. The token is no setting: it has no flag. */
+/**
+ * The model hub's own variables, for `models pull` and for a node that pulls. The token has no flag, because a command
+ * line is visible to other users.
+ */
 export interface HubSettings {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly endpoint: string
   readonly token: string | undefined
 }
@@ -520,7 +524,7 @@ export const hubSettings = (env: NodeJS.ProcessEnv = process.env): Effect.Effect
       return yield* bad("HF_ENDPOINT", shown, "an http or https address without credentials or a query")
     }
     const token = env.HF_TOKEN === undefined || env.HF_TOKEN === "" ? undefined : env.HF_TOKEN
-    // As it stands in a header; the value itself is nobody's to see.
+    // The characters allowed in a header. The value itself is never shown.
     if (token !== undefined && !/^[\x21-\x7e]{1,512}$/.test(token)) {
       return yield* bad("HF_TOKEN", "…", "a token of visible ASCII characters")
     }

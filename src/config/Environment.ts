@@ -1,13 +1,13 @@
-// Environment variables that begin like the settings' and are none: misspelled settings, which would be ignored silently.
-// Pure: Config hands in the environment and the names.
+// Finds environment variables that have the settings' prefix and are not settings: mostly misspelled ones, which would
+// be ignored silently. Pure.
 import { suggestion } from "#domain/models/NearestName.ts"
 
 const prefix = "EDGEWISE_"
 
-/** Lines that are printed. A guess: more of them come from a script that means something else. */
+/** Lines printed at most. A guess: more come from a script that means something else. */
 const maxLines = 20
 
-/** One line for each unknown variable, with its name alone: a value may be a credential. */
+/** One line for each unknown variable, with its name only: a value may be a credential. */
 export const unknownVariables = (
   env: Readonly<Record<string, string | undefined>>,
   known: ReadonlyArray<string>,

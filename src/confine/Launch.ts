@@ -1,6 +1,6 @@
-// How a confined child process is started: the command line for `fork`, and what this machine can put in force. Used by
-// those who start decoders and engines. On Linux `launch.pl` restricts the process and then becomes Node, with the same
-// process id and message channel; without Perl a shell sets the limits; elsewhere, and when switched off, Node starts as it is.
+// The command line that starts a confined child process, and what this machine can enforce. On Linux `launch.pl`
+// restricts the process and then executes Node, with the same process id and message channel. Without Perl a shell sets
+// the limits. On other systems, and when switched off, Node starts unconfined.
 import { spawnSync } from "node:child_process"
 import { existsSync, realpathSync } from "node:fs"
 import { dirname, join } from "node:path"
@@ -8,11 +8,11 @@ import { fileURLToPath } from "node:url"
 import type { Access, Confinement, Limits } from "#domain/process/Confinement.ts"
 import { seccompProgram } from "./Seccomp.ts"
 
-/** Options of `fork` beside those of the caller. */
+/** Options of `fork` to add to the caller's. */
 export interface Launched {
   readonly execPath: string
   readonly execArgv: Array<string>
-  /** To be added to the child's environment; the launcher takes it out again. */
+  /** To add to the child's environment; the launcher removes them again. */
   readonly env: Readonly<Record<string, string>>
 }
 
@@ -59,20 +59,20 @@ const limitArguments = ({ cpuSeconds, data, fileBytes, openFiles }: Limits): Rea
   return set.flatMap(([which, most]) => (most === undefined ? [] : [`limit=${which}:${most}`]))
 }
 
-/** The program of this process; and the loaders that start it, for the two C libraries. */
+/** Node's executable, and the dynamic loaders of the two C libraries. */
 const node = realpathSync(process.execPath)
 const loaders = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"]
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
-/** Also where this is a package among others. */
+/** Also covers this package installed inside another one. */
 const packageFolders = (folder: string): ReadonlyArray<string> => {
   const own = join(folder, "node_modules")
   const above = dirname(folder) === folder ? [] : packageFolders(dirname(folder))
   return existsSync(own) ? [own, ...above] : above
 }
 
-/** What every Node process of this program has to read: its code, the system's libraries, what the system tells of itself. */
+/** What every Node process of this program must read: its code, the system's libraries, and facts about the system. */
 const common: ReadonlyArray<readonly [Access, string]> = [
   ["run", node],
   ...loaders.map((path) => ["run", path] as const),
@@ -81,7 +81,7 @@ const common: ReadonlyArray<readonly [Access, string]> = [
   ...["/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/ssl/openssl.cnf", "/etc/localtime"].map(
     (path) => ["read", path] as const,
   ),
-  // Of other processes this shows what any user sees; memory, environment and open files stay closed.
+  // Of other processes /proc shows what any user sees; their memory, environment and open files stay closed.
   ["read", "/proc"],
   ["read", "/sys/devices/system"],
   ["read", "/sys/fs/cgroup"],
@@ -104,7 +104,7 @@ const perlArguments = ({ grants, limits, sockets }: Confinement): Array<string> 
   ]
 }
 
-/** Kilobytes and 512-byte blocks are the shell's units. */
+/** The shell's `ulimit` counts kilobytes and 512-byte blocks. */
 const shellLine = ({ cpuSeconds, data, fileBytes, openFiles }: Limits): string =>
   [
     "umask 077",
@@ -120,14 +120,14 @@ type Way = "perl" | "shell" | "plain"
 
 export interface InForce {
   readonly way: Way
-  /** Mechanisms, e.g. `landlock-7`; empty where there are none. */
+  /** Mechanisms, e.g. `landlock-7`. Empty if there are none. */
   readonly mechanisms: ReadonlyArray<string>
 }
 
 const environment = { EDGEWISE_ARCH: process.arch, PERL_BADLANG: "0" }
 
-/** Tries the launcher on a program that does nothing. Takes 10 ms, once. */
-const look = (): InForce => {
+/** Runs the launcher once on a program that does nothing, to see what works. Takes 10 ms. */
+const detect = (): InForce => {
   if (process.platform !== "linux") return { way: "plain", mechanisms: [] }
   const limits: Limits = { openFiles: 64, fileBytes: 1 }
   if (process.arch === "x64" || process.arch === "arm64") {
@@ -137,9 +137,9 @@ const look = (): InForce => {
       encoding: "utf8",
       timeout: 10_000,
     })
-    const [told = "", version = ""] = (tried.stdout ?? "").split("\n")
+    const [reported = "", version = ""] = (tried.stdout ?? "").split("\n")
     if (tried.status === 0 && version === process.version)
-      return { way: "perl", mechanisms: told.split(" ").filter((name) => name !== "") }
+      return { way: "perl", mechanisms: reported.split(" ").filter((name) => name !== "") }
   }
   const tried = spawnSync(shell, ["-c", shellLine(limits), "/bin/true"], { env: {}, timeout: 10_000 })
   return tried.status === 0 ? { way: "shell", mechanisms: ["rlimits"] } : { way: "plain", mechanisms: [] }
@@ -147,20 +147,20 @@ const look = (): InForce => {
 
 let found: InForce | undefined
 
-/** What holds for the processes that `launch` starts on this machine. Blocks for some milliseconds the first time. */
+/** What is enforced for processes that `launch` starts on this machine. The first call blocks for some milliseconds. */
 export const inForce = (): InForce => {
-  found ??= look()
+  found ??= detect()
   return found
 }
 
-/** Processes that this one starts from now on are not confined. */
+/** Processes started from now on are not confined. */
 export const switchOff = (): void => {
   found = { way: "plain", mechanisms: [] }
 }
 
 const mechanisms = ["landlock", "seccomp", "no-new-privs", "no-capabilities", "rlimits"]
 
-/** For the node's start: what decoders and engines run under, and what this machine cannot do. */
+/** The log line of the node's start: what confines decoders and engines, and which mechanisms this machine lacks. */
 export const confinementLine = ({ mechanisms: held }: InForce = inForce()): string => {
   const missing = mechanisms.filter((name) => !held.some((each) => each.startsWith(name)))
   const has = held.length === 0 ? "nothing" : held.join(", ")
@@ -168,7 +168,7 @@ export const confinementLine = ({ mechanisms: held }: InForce = inForce()): stri
   return `decoders and engines are confined by ${has}${rest}`
 }
 
-/** @param flags of Node */
+/** @param flags Node's flags */
 export const launch = (confinement: Confinement, flags: ReadonlyArray<string>): Launched => {
   switch (inForce().way) {
     case "perl":

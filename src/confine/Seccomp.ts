@@ -1,5 +1,5 @@
-// The filter of system calls that confined processes run under, as the kernel's classic BPF program. Refused calls fail with
-// "not permitted", as they do in a container; everything else is allowed. Pure; `launch.pl` installs it.
+// The system call filter of confined processes, as a classic BPF program for the kernel. Refused calls fail with "not
+// permitted", as in a container; all others are allowed. Pure; `launch.pl` installs it.
 import type { Confinement } from "#domain/process/Confinement.ts"
 
 interface Machine {
@@ -7,11 +7,11 @@ interface Machine {
   readonly arch: number
   readonly clone: number
   readonly socket: number
-  /** Calls by number. */
+  /** System call numbers that are refused. */
   readonly refused: Readonly<Record<string, number>>
 }
 
-/** The same numbers on every machine. */
+/** Refused calls whose numbers are the same on every architecture. */
 const everywhere = { pidfd_getfd: 438, io_uring_setup: 425, io_uring_enter: 426, io_uring_register: 427 }
 
 const machines: Readonly<Record<string, Machine>> = {
@@ -59,11 +59,14 @@ const machines: Readonly<Record<string, Machine>> = {
   },
 }
 
-/** Its flags lie in memory, where a filter cannot look; without it the C library uses `clone`, whose flags are a register. */
+/**
+ * clone3 keeps its flags in memory, which a filter cannot read. It is answered as unknown, so the C library uses
+ * `clone`, whose flags are in a register.
+ */
 const clone3 = 435
 /** The CLONE_NEW* flags: namespaces. */
 const namespaces = 0x7e02_0000
-/** AF_UNIX, AF_NETLINK. */
+/** AF_UNIX and AF_NETLINK. */
 const localFamilies = [1, 16]
 
 const permit = 0x7fff_0000
@@ -81,18 +84,18 @@ type Instruction = readonly [code: number, value: number, ifTrue: number, ifFals
 
 const loadAt = (offset: number): Instruction => [load, offset, 0, 0]
 const say = (value: number): Instruction => [answer, value, 0, 0]
-/** `value` is answered where the test holds; else the next instruction is next. */
+/** Returns `value` if the test holds, else continues with the next instruction. */
 const when = (test: number, operand: number, value: number): ReadonlyArray<Instruction> => [
   [test, operand, 0, 1],
   say(value),
 ]
-/** Jumps over `body` where the call is another. */
+/** Skips `body` unless the system call has this number. */
 const onCall = (number: number, body: ReadonlyArray<Instruction>): ReadonlyArray<Instruction> => [
   [equal, number, 0, body.length],
   ...body,
 ]
 
-/** The first argument's lower half; both machines are little-endian. */
+/** Offset of the first argument's lower half; both architectures are little-endian. */
 const firstArgument = loadAt(16)
 
 const encode = (program: ReadonlyArray<Instruction>): Buffer => {
@@ -106,7 +109,7 @@ const encode = (program: ReadonlyArray<Instruction>): Buffer => {
   return bytes
 }
 
-/** The program's bytes; undefined for a machine whose numbers are not known here. */
+/** The program's bytes. Undefined for an architecture whose numbers are not listed here. */
 export const seccompProgram = (
   machine: string,
   { sockets }: Pick<Confinement, "sockets">,
@@ -119,7 +122,7 @@ export const seccompProgram = (
     [equal, known.arch, 1, 0],
     say(noSuchCall),
     loadAt(0),
-    // The second set of numbers that x64 has (x32).
+    // The second range of call numbers of x64 (x32).
     ...(machine === "x64" ? when(atLeast, 0x4000_0000, noSuchCall) : []),
     ...when(equal, clone3, noSuchCall),
     ...Object.values(known.refused).flatMap((number) => when(equal, number, notPermitted)),

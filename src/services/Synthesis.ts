@@ -67,18 +67,22 @@ export interface Synthesis {
 }
 
 /** The model as admission needs it, at this moment. */
-const speechModelNow = (model: ModelHandle<"speech">): SpeechModel => ({
-  id: model.entry.id,
-  waitingLine: model.entry.runtime.waitingLine,
-  facts: model.facts(),
-})
+const speechModelNow = (model: ModelHandle<"speech">): SpeechModel => {
+  const { open = 0, waiting = 0 } = model.current()?.view().host?.gauges() ?? {}
+  return {
+    id: model.entry.id,
+    waitingLine: model.entry.runtime.waitingLine,
+    taken: open + waiting,
+    facts: model.facts(),
+  }
+}
 
 /** Starts a synthesis; the engine has understood its request. */
 export const beginSynthesis = Effect.fnUntraced(function* ({ model, request, reservation }: SynthesisSpec) {
   const admission = yield* SpeechAdmission
   const { entry } = model
   const now = () => speechModelNow(model)
-  const { leave } =
+  const { leave, sounded } =
     request.priority === "batch"
       ? yield* admission.batch(now())
       : yield* admission.stream(now(), request.speed)
@@ -102,6 +106,7 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ model, request, res
       onStarted: () => {},
       onUnit: ({ samples }) => {
         if (samples.length === 0) return
+        if (samplesIn === 0) sounded()
         samplesIn += samples.length
         if (samplesIn > maxSamples) {
           const detail = "longer than one reply may be"

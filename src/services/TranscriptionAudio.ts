@@ -121,7 +121,7 @@ export const openAudio = Effect.fnUntraced(function* (
     span: (from, count) => ({ ...ring, from, count }),
     release: (before) => {
       until = before + ring.ringSamples
-      decoded?.room(until)
+      decoded?.allowUntil(until)
     },
   } satisfies TranscriptionAudio
 })

@@ -1,5 +1,5 @@
-// The store as one layer: the database of a data directory or one that several nodes share, migrated, and the services
-// over it. The server and every command that touches accounts stack this and nothing else of the folder.
+// The store as one layer: a database (in a data directory, or shared by several nodes), its migrations, and the
+// services that read and write it. The server and the commands use this layer only.
 import { Config, Effect, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
 import { Accounts } from "./accounts/Accounts.ts"
@@ -20,20 +20,20 @@ export type Store = Accounts | IdempotencyStore | Jobs | UsageLedger | SqlClient
 
 const all = Layer.mergeAll(Accounts.layer, IdempotencyStore.layer, Jobs.layer, UsageLedger.layer)
 
-/** Everything above SqlClient; `place` names the database for errors. */
+/** Everything above SqlClient. `place` names the database in errors. */
 const services = (place: string) => Layer.provideMerge(all, migrationsLayer(place))
 
-/** The store in one database file, or in `:memory:`. */
+/** The store in one SQLite database file, or in memory (`:memory:`). */
 export const sqliteStoreLayer = (filename: string): Layer.Layer<Store, StoreUnavailable> =>
   Layer.provideMerge(services(filename), sqliteLayer(filename))
 
-/** The store of a command: one of several that work on it, and none of the nodes. */
+/** The store of a command on a shared Postgres database. It has no node id and no heartbeat. */
 export const postgresStoreLayer = (url: string): Layer.Layer<Store, StoreUnavailable> =>
   Layer.provideMerge(services(shownDatabase(url)), postgresLayer(url, commandConnections))
 
 const postgresNodeLayer = (url: string, node: string): Layer.Layer<Store, StoreUnavailable> =>
   all.pipe(
-    // Seen before it takes anything on.
+    // The node is listed in the database before it accepts jobs or claims requests.
     Layer.provideMerge(heartbeat(node)),
     Layer.provideMerge(migrationsLayer(shownDatabase(url))),
     Layer.provideMerge(postgresLayer(url, nodeConnections)),
@@ -42,13 +42,16 @@ const postgresNodeLayer = (url: string, node: string): Layer.Layer<Store, StoreU
 
 export interface StoreOptions {
   readonly dataDir: string
-  /** Of a store that several nodes share; without it, that of the data directory. */
+  /**
+   * Address of a Postgres database that several nodes share. Without it the store is a SQLite file in the data
+   * directory.
+   */
   readonly databaseUrl?: string
 }
 
 /**
- * A node's store. The data directory is created where missing. A database in it has a thread for its checkpoints; one that
- * is shared knows the node by the id that the directory keeps.
+ * A node's store. Creates the data directory if it is missing. With SQLite, checkpoints run on a thread of their own.
+ * With a shared database, the node is identified by the id that its data directory keeps.
  */
 export const storeLayer = ({
   dataDir,
@@ -57,7 +60,8 @@ export const storeLayer = ({
   Layer.unwrap(
     databaseUrl === ""
       ? Effect.map(databaseFile(dataDir), (file) =>
-          // Opened first and closed last, so that the thread finds a log and leaves none open.
+          // The checkpoint thread opens first and closes last: it finds a write-ahead log at the start and leaves none
+          // at the end.
           services(file).pipe(
             Layer.provideMerge(Layer.succeed(StoreSync, syncLog(file))),
             Layer.provideMerge(checkpointerLayer(file)),
@@ -74,7 +78,7 @@ const settings = Config.all({
   databaseUrl: Config.String("EDGEWISE_DATABASE_URL").pipe(Config.withDefault("")),
 })
 
-/** The store of `EDGEWISE_DATABASE_URL`, else of `EDGEWISE_DATA_DIR`, for the commands. */
+/** The store for commands: that of `EDGEWISE_DATABASE_URL` if set, else that of `EDGEWISE_DATA_DIR`. */
 export const storeLayerFromEnvironment: Layer.Layer<Store, StoreUnavailable> = Layer.unwrap(
   Effect.gen(function* () {
     const { dataDir, databaseUrl } = yield* Effect.mapError(

@@ -1,6 +1,5 @@
-// Writes lines to a file descriptor without ever waiting for whoever reads it: what is pushed waits in a bounded line, is
-// put into words later and leaves in large writes of the thread pool. A reader that does not read costs lines, which are
-// counted, and nothing else. Made by cli's Telemetry for standard error; knows no format.
+// Writes lines to a file descriptor without blocking: entries wait in a bounded queue, are formatted in batches and
+// written by the thread pool. If the reader is too slow, lines are dropped and counted.
 import { writeSync, write as writeToFd } from "node:fs"
 import { Effect, type Scope } from "effect"
 
@@ -9,16 +8,16 @@ export interface LineCounts {
   logLinesDropped: number
 }
 
-/** Lines may wait: 0.8 s of 10,000 requests a second, more than a node serves. A guess. */
+/** Longest queue, in lines: 0.8 s of 10,000 requests a second, which is more than a node serves. A guess. */
 const capacity = 8_192
-/** How long lines wait for others to share their write. */
+/** How long lines wait to be written together. */
 const gatherMs = 50
-/** Lines put into words in one go: about 0.5 ms of the event loop. A guess. */
+/** Lines formatted at a time: about 0.5 ms of the event loop. A guess. */
 const batchLines = 256
-/** A descriptor that can take nothing now is asked again. */
+/** Pause before a write is repeated when the descriptor takes no data. */
 const retryMs = 50
-/** At the end, a reader that does not read is given this long. */
-const farewellMs = 1_000
+/** Longest wait for the last lines when the scope closes. */
+const lastWriteMs = 1_000
 
 type Write = (fd: number, bytes: Uint8Array, done: (error: Error | null, written: number) => void) => void
 
@@ -43,7 +42,7 @@ export class LineWriter<Entry> {
     this.write = write
   }
 
-  /** Closing the scope writes what still waits, if it is taken soon. */
+  /** Closing the scope writes the remaining lines, for at most `farewellMs`. */
   static make<Entry>(
     fd: number,
     format: (entry: Entry) => string,
@@ -58,13 +57,13 @@ export class LineWriter<Entry> {
       }),
       (writer) =>
         writer.drained.pipe(
-          Effect.timeoutOption(farewellMs),
+          Effect.timeoutOption(lastWriteMs),
           Effect.andThen(Effect.sync(() => void process.removeListener("exit", writer.atExit))),
         ),
     )
   }
 
-  /** Takes a line, or counts it as lost. */
+  /** Queues a line, or counts it as dropped. */
   push(entry: Entry): void {
     if (this.broken || this.waiting.length >= capacity) {
       this.counts.logLinesDropped++
@@ -105,7 +104,7 @@ export class LineWriter<Entry> {
       this.writing = false
       if (error === null) this.counts.logLines += lines
       else {
-        // Nobody will ever read it again.
+        // The reader has closed the pipe.
         this.broken = true
         this.counts.logLinesDropped += lines + this.waiting.length
         this.waiting = []
@@ -114,13 +113,13 @@ export class LineWriter<Entry> {
     })
   }
 
-  /** The process ends without closing anything: what waits is worth one try. */
+  /** The process exits without closing its scopes: tries once, synchronously, to write what is queued. */
   private readonly atExit = (): void => {
     if (this.waiting.length === 0 || this.broken) return
     try {
       writeSync(this.fd, this.waiting.map((entry) => `${this.format(entry)}\n`).join(""))
     } catch {
-      // A full pipe: there is nobody left who could wait for it.
+      // The pipe is full or closed; the lines are lost.
     }
   }
 }

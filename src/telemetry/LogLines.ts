@@ -1,5 +1,5 @@
-// What a line of the log says, in JSON or for people's eyes: one for whatever the program logs, one for an answer that has
-// ended. Pure. Holds ids and numbers; of a path only its route, because a path or query may hold anything.
+// Formats log lines, as JSON or as readable text: one for each log event, and one for each finished response. Pure.
+// Lines hold ids and numbers, and the route instead of the path, because a path or query may hold anything.
 import { Formatter, Logger } from "effect"
 import { CurrentRequest, noRequest, type RequestContext } from "#http/RequestContext.ts"
 
@@ -15,7 +15,7 @@ export interface AccessRecord {
   readonly model: string | undefined
 }
 
-/** A finished text, or a record that becomes one when it is written. */
+/** A formatted line, or a record that is formatted when it is written. */
 export type LogEntry = string | AccessRecord
 
 const rounded = (ms: number): number => Math.round(ms * 10) / 10
@@ -52,7 +52,7 @@ export const entryText =
   (entry: LogEntry): string =>
     typeof entry === "string" ? entry : format === "json" ? accessJson(entry) : accessPretty(entry)
 
-/** Methods are anybody's words: those that nobody knows are not repeated. */
+/** The client chooses the method, so methods of an unknown form are not repeated. */
 const knownMethod = (method: string): string => (/^[A-Z]{3,7}$/.test(method) ? method : "other")
 
 export const accessRecord = (
@@ -73,15 +73,15 @@ export const accessRecord = (
   model: notes.model,
 })
 
-/** The request that a log event belongs to; undefined outside of one. */
+/** The request that a log event belongs to. Undefined outside of a request. */
 export const notesOf = ({ fiber }: Logger.Options<unknown>): RequestContext | undefined => {
   const notes = fiber.getRef(CurrentRequest)
   return notes === noRequest ? undefined : notes
 }
 
 /**
- * The program's own log as JSON, with the id of the request that it was logged for: the fiber's, or the annotation of a
- * line that was written after the answer's end.
+ * The program's log as JSON, with the id of the request: from the fiber, or from the annotation of a line that was
+ * logged after the response ended.
  */
 export const jsonLogger = (push: (line: string) => void): Logger.Logger<unknown, void> =>
   Logger.make((options) => {

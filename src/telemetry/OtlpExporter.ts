@@ -1,6 +1,7 @@
-// Sends records of one signal to a collector, in batches, from a bounded line. A collector that is down costs records,
-// which are counted, and never a log line or a request's time. Made by cli's Telemetry, one a signal.
+// Sends records of one signal (traces or logs) to an OTLP collector, in batches, from a bounded queue. If the collector
+// is down, records are dropped and counted; log lines and requests are not delayed.
 import { Effect, Fiber, Latch, type Scope } from "effect"
+import type * as HttpBody from "effect/http/HttpBody"
 import type { Signal } from "#http/NodeMeters.ts"
 
 export interface ExporterSettings {
@@ -17,35 +18,36 @@ export interface ExporterCounts {
   readonly otlpDropped: Record<Signal, number>
 }
 
-/** Sendings of one batch; the pause between them doubles from a second. */
+/** Attempts per batch. The pause between them starts at a second and doubles. */
 const attempts = 3
 const pauseMs = 1_000
-/** At the end the last batches have this long; a stop does not wait for a collector. */
-const farewellMs = 2_000
+/** Longest wait for the last batches at the end; stopping does not wait for a collector. */
+const lastExportMs = 2_000
 
-/** Answers after which the specification says to try again. */
-const tryAgain = [429, 502, 503, 504]
+/** Statuses for which the OTLP specification demands a retry. */
+const retryableStatuses = [429, 502, 503, 504]
 
-type Sent = "taken" | "refused" | "again"
+type Sent = "accepted" | "refused" | "retry"
 
 const send = async (
   { headers, timeoutMs, url }: ExporterSettings,
-  body: string,
+  body: HttpBody.HttpBody,
   signal: AbortSignal,
 ): Promise<Sent> => {
+  if (body._tag !== "Uint8Array") return "refused"
   try {
     const response = await fetch(url, {
       method: "POST",
-      headers: { ...headers, "content-type": "application/json" },
-      body,
+      headers: { ...headers, "content-type": body.contentType },
+      body: body.text ?? body.body,
       redirect: "error",
       signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
     })
-    // A connection is reused once its answer is read.
+    // The connection is reused only after the body has been read.
     await response.arrayBuffer()
-    return response.ok ? "taken" : tryAgain.includes(response.status) ? "again" : "refused"
+    return response.ok ? "accepted" : retryableStatuses.includes(response.status) ? "retry" : "refused"
   } catch {
-    return "again"
+    return "retry"
   }
 }
 
@@ -53,12 +55,12 @@ export interface Exporter<Record> {
   readonly push: (record: Record) => void
 }
 
-/** `encode` makes a request's body of a batch; it runs when the batch is sent. */
+/** `encode` makes the request body of a batch, when the batch is sent. */
 export const makeExporter = <Record>(
   signal: Signal,
   settings: ExporterSettings,
   counts: ExporterCounts,
-  encode: (batch: ReadonlyArray<Record>) => string,
+  encode: (batch: ReadonlyArray<Record>) => HttpBody.HttpBody,
 ): Effect.Effect<Exporter<Record>, never, Scope.Scope> =>
   Effect.gen(function* () {
     let waiting: Array<Record> = []
@@ -69,7 +71,7 @@ export const makeExporter = <Record>(
         const body = encode(batch)
         for (let attempt = 1; ; attempt++) {
           const sent = yield* Effect.promise((abort) => send(settings, body, abort))
-          if (sent === "taken") {
+          if (sent === "accepted") {
             counts.otlpSent[signal] += batch.length
             return
           }
@@ -101,12 +103,12 @@ export const makeExporter = <Record>(
         yield* flush
       }
     })
-    // Not in the scope: at its end the batch that is on its way goes on, for a while.
+    // Not forked in the scope: at the scope's end the batch in flight may continue for a while.
     yield* Effect.acquireRelease(Effect.forkDetach(loop), (fiber) =>
       Effect.gen(function* () {
         closing = true
         full.openUnsafe()
-        yield* Effect.timeoutOption(Fiber.await(fiber), farewellMs)
+        yield* Effect.timeoutOption(Fiber.await(fiber), lastExportMs)
         yield* Fiber.interrupt(fiber)
         counts.otlpDropped[signal] += waiting.length
         waiting = []

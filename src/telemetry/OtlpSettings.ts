@@ -1,21 +1,28 @@
-// Where traces and logs are sent, from OpenTelemetry's own variables. Pure; Config reads the environment and calls this.
+// Parses where traces and logs are sent, from OpenTelemetry's environment variables. Pure; Config passes the
+// environment.
+
+const protocols = ["http/json", "http/protobuf"] as const
+/** The format of a body. */
+export type Protocol = (typeof protocols)[number]
 
 export interface OtlpSettings {
-  /** Absent where the signal is not exported. */
+  /** Absent if the signal is not exported. */
   readonly tracesUrl: string | undefined
   readonly logsUrl: string | undefined
   readonly tracesHeaders: Readonly<Record<string, string>>
   readonly logsHeaders: Readonly<Record<string, string>>
+  readonly tracesProtocol: Protocol
+  readonly logsProtocol: Protocol
   readonly resource: Readonly<Record<string, string>>
   readonly timeoutMs: number
-  /** Pause between two exports; a full batch leaves at once. */
+  /** Pause between two exports. A full batch is sent at once. */
   readonly delayMs: number
   readonly batchSize: number
-  /** Records that may wait; more are dropped and counted. */
+  /** Longest queue of records; more are dropped and counted. */
   readonly queueSize: number
 }
 
-/** A variable whose value cannot be used. The value itself may be a credential and is not repeated where `secret`. */
+/** A variable whose value cannot be used. A value that may be a credential (`secret`) is not repeated. */
 export interface OtlpProblem {
   readonly variable: string
   readonly value: string
@@ -44,7 +51,7 @@ const urlOf = (variable: string, text: string): string => {
   return text.replace(/\/+$/, "")
 }
 
-/** `name=value,name=value`, percent-encoded, as the specification has it. */
+/** `name=value,name=value`, percent-encoded (OpenTelemetry's format of headers). */
 const pairs = (variable: string, text: string, secret: boolean): Record<string, string> => {
   const found: Record<string, string> = {}
   for (const pair of text.split(",").filter((one) => one.trim() !== "")) {
@@ -86,20 +93,22 @@ const signalUrl = (env: Env, signal: "TRACES" | "LOGS", path: string): string | 
   return base ? `${urlOf("OTEL_EXPORTER_OTLP_ENDPOINT", base)}${path}` : undefined
 }
 
-const protocols = [
-  "OTEL_EXPORTER_OTLP_PROTOCOL",
-  "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
-  "OTEL_EXPORTER_OTLP_LOGS_PROTOCOL",
-]
+/** The variable of one signal, or that of both, or JSON. Each that is set must be one that is spoken. */
+const protocolOf = (env: Env, signal: "TRACES" | "LOGS"): Protocol => {
+  const names = [`OTEL_EXPORTER_OTLP_${signal}_PROTOCOL`, "OTEL_EXPORTER_OTLP_PROTOCOL"]
+  const chosen = names.flatMap((name) => {
+    const text = env[name] || undefined
+    if (text === undefined) return []
+    return protocols.find((known) => known === text) ?? refuse(name, text, protocols.join(" or "))
+  })
+  return chosen[0] ?? "http/json"
+}
 
 const parse = (env: Env): OtlpSettings | undefined => {
   if ((env.OTEL_SDK_DISABLED ?? "").toLowerCase() === "true") return undefined
   const tracesUrl = signalUrl(env, "TRACES", "/v1/traces")
   const logsUrl = signalUrl(env, "LOGS", "/v1/logs")
   if (tracesUrl === undefined && logsUrl === undefined) return undefined
-  for (const name of protocols) {
-    if (env[name] && env[name] !== "http/json") refuse(name, env[name], "http/json")
-  }
   const headers = (name: string) => pairs(name, env[name] ?? "", true)
   const common = headers("OTEL_EXPORTER_OTLP_HEADERS")
   const attributes = "OTEL_RESOURCE_ATTRIBUTES"
@@ -108,12 +117,14 @@ const parse = (env: Env): OtlpSettings | undefined => {
     logsUrl,
     tracesHeaders: { ...common, ...headers("OTEL_EXPORTER_OTLP_TRACES_HEADERS") },
     logsHeaders: { ...common, ...headers("OTEL_EXPORTER_OTLP_LOGS_HEADERS") },
+    tracesProtocol: protocolOf(env, "TRACES"),
+    logsProtocol: protocolOf(env, "LOGS"),
     resource: {
       "service.name": "edgewise",
       ...pairs(attributes, env[attributes] ?? "", false),
       ...(env.OTEL_SERVICE_NAME ? { "service.name": env.OTEL_SERVICE_NAME } : {}),
     },
-    // Defaults of OpenTelemetry's specification.
+    // OpenTelemetry's defaults.
     timeoutMs: integer(env, "OTEL_EXPORTER_OTLP_TIMEOUT", 10_000, 600_000),
     delayMs: integer(env, "OTEL_BSP_SCHEDULE_DELAY", 5_000, 3_600_000),
     batchSize: integer(env, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 512, 512),
@@ -121,7 +132,7 @@ const parse = (env: Env): OtlpSettings | undefined => {
   }
 }
 
-/** Undefined where nothing is to be exported. */
+/** Undefined if nothing is to be exported. */
 export const parseOtlp = (env: Env): { readonly settings: OtlpSettings | undefined } | OtlpProblem => {
   try {
     return { settings: parse(env) }

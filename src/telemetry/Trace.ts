@@ -1,7 +1,9 @@
-// A request as spans, in OTLP's JSON form: the request itself and, inside it, its steps as its notes have them; and work
-// that went on behind its answer, in the same way. Honours the caller's `traceparent`. Made when a batch is sent, not while
-// the request runs. Pure but for the random ids.
+// A request as OTLP spans in JSON: one span for the request, one for each of its steps; background work likewise.
+// Continues the caller's `traceparent`. The spans are built when a batch is sent, not while the request runs. Pure
+// except for random ids.
+
 import { randomBytes } from "node:crypto"
+import type { OtlpResource, OtlpTracer } from "effect/observability"
 import type { RequestContext } from "#http/RequestContext.ts"
 import type { EndedWork } from "#http/TracedWork.ts"
 
@@ -10,17 +12,17 @@ export interface TraceContext {
   readonly traceId: string
   /** 16 hex digits: the request's own span. */
   readonly spanId: string
-  /** The caller's span; undefined where the trace begins here. */
+  /** The caller's span. Undefined if the trace begins here. */
   readonly parentSpanId: string | undefined
   readonly sampled: boolean
 }
 
 const hex = (bytes: number): string => randomBytes(bytes).toString("hex")
 
-/** W3C Trace Context, version 00 and whatever later versions add behind it. */
+/** W3C Trace Context version 00, and later versions, which only append to it. */
 const pattern = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/
 
-/** The trace of a request: the caller's where it names one that makes sense, else a new one. */
+/** The trace of a request: the caller's if its header is valid, else a new one. */
 export const traceFrom = (traceparent: string | undefined): TraceContext => {
   const match = pattern.exec(traceparent ?? "")
   const [, traceId = "", parentSpanId = "", flags = ""] = match ?? []
@@ -31,7 +33,7 @@ export const traceFrom = (traceparent: string | undefined): TraceContext => {
 
 const traces = new WeakMap<RequestContext, TraceContext>()
 
-/** The same for a request's logs and its spans. */
+/** The trace of a request; logs and spans share it. */
 export const traceOf = (notes: RequestContext): TraceContext => {
   const known = traces.get(notes)
   if (known !== undefined) return known
@@ -40,7 +42,7 @@ export const traceOf = (notes: RequestContext): TraceContext => {
   return trace
 }
 
-/** The request's own span as a `traceparent`, for what goes on behind it. */
+/** The request's own span as a `traceparent`, for work that continues after the response. */
 export const traceparentOf = (notes: RequestContext): string => {
   const { sampled, spanId, traceId } = traceOf(notes)
   return `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`
@@ -54,15 +56,10 @@ export interface EndedTrace {
   readonly endedMs: number
 }
 
-export interface Attribute {
-  readonly key: string
-  readonly value: { readonly stringValue: string } | { readonly intValue: string }
-}
-
-/** Integers are texts in OTLP's JSON. */
+/** In OTLP, integers are strings. */
 export const attributesOf = (
   values: Readonly<Record<string, string | number | undefined>>,
-): ReadonlyArray<Attribute> =>
+): Array<OtlpResource.KeyValue> =>
   Object.entries(values).flatMap(([key, value]) =>
     value === undefined
       ? []
@@ -75,12 +72,24 @@ export const attributesOf = (
         ],
   )
 
-/** Nanoseconds since 1970 of a time of the program's clock, to the microsecond. */
+export type Span = OtlpTracer.ScopeSpan["spans"][number]
+
+/** Fields that are empty in every span of a node. */
+const nothingElse = () => ({
+  droppedAttributesCount: 0,
+  events: [],
+  droppedEventsCount: 0,
+  links: [],
+  droppedLinksCount: 0,
+})
+
+/** Nanoseconds since 1970, to the microsecond, from a time of `performance.now()`. */
 export const unixNano = (ms: number): string => `${Math.round((performance.timeOrigin + ms) * 1_000)}000`
 
 /** OTLP's numbers. */
 const spanKind = { internal: 1, server: 2, consumer: 5 }
-const errorStatus = 2
+const noStatus = { code: 0 } as const
+const errorStatus = { code: 2 } as const
 
 interface Whole {
   readonly notes: RequestContext
@@ -91,22 +100,23 @@ interface Whole {
   readonly attributes: Readonly<Record<string, string | number | undefined>>
 }
 
-const wholeSpan = ({ attributes, endedMs, failed, kind, name, notes }: Whole): object => {
+const wholeSpan = ({ attributes, endedMs, failed, kind, name, notes }: Whole): Span => {
   const { parentSpanId, spanId, traceId } = traceOf(notes)
   return {
     traceId,
     spanId,
-    ...(parentSpanId === undefined ? {} : { parentSpanId }),
+    parentSpanId,
     name,
     kind,
     startTimeUnixNano: unixNano(notes.startedMs),
     endTimeUnixNano: unixNano(endedMs),
     attributes: attributesOf({ ...attributes, "edgewise.model": notes.model }),
-    status: failed ? { code: errorStatus } : {},
+    status: failed ? errorStatus : noStatus,
+    ...nothingElse(),
   }
 }
 
-const stepSpan = (notes: RequestContext, name: string, fromMs: number, toMs: number): object => {
+const stepSpan = (notes: RequestContext, name: string, fromMs: number, toMs: number): Span => {
   const { spanId, traceId } = traceOf(notes)
   return {
     traceId,
@@ -117,14 +127,15 @@ const stepSpan = (notes: RequestContext, name: string, fromMs: number, toMs: num
     startTimeUnixNano: unixNano(fromMs),
     endTimeUnixNano: unixNano(Math.max(fromMs, toMs)),
     attributes: attributesOf({ "edgewise.model": notes.model }),
-    status: {},
+    status: noStatus,
+    ...nothingElse(),
   }
 }
 
-/** One for each step that its notes know. */
-const stepSpans = (notes: RequestContext, engineEndedMs: number): ReadonlyArray<object> => {
+/** One span for each step that the request context has recorded. */
+const stepSpans = (notes: RequestContext, engineEndedMs: number): ReadonlyArray<Span> => {
   const { askedMs, authMs, firstUnitMs, queueMs, startedMs } = notes
-  const spans: Array<object> = []
+  const spans: Array<Span> = []
   const step = (name: string, fromMs: number, toMs: number) =>
     void spans.push(stepSpan(notes, name, fromMs, toMs))
   if (authMs !== undefined) step("auth", startedMs, startedMs + authMs)
@@ -136,7 +147,7 @@ const stepSpans = (notes: RequestContext, engineEndedMs: number): ReadonlyArray<
   return spans
 }
 
-const requestSpans = ({ endedMs, method, notes, route, status }: EndedTrace): ReadonlyArray<object> => [
+const requestSpans = ({ endedMs, method, notes, route, status }: EndedTrace): ReadonlyArray<Span> => [
   wholeSpan({
     notes,
     name: `${method} ${route}`,
@@ -161,11 +172,11 @@ const workSpans = ({
   name,
   notes,
   steps,
-}: EndedWork): ReadonlyArray<object> => [
+}: EndedWork): ReadonlyArray<Span> => [
   wholeSpan({
     notes,
     name,
-    // A job is taken from a line, whoever put it there.
+    // A job is taken from a queue.
     kind: name === "transcription job" ? spanKind.consumer : spanKind.internal,
     endedMs,
     failed,
@@ -175,9 +186,9 @@ const workSpans = ({
   ...steps.map(({ fromMs, name: step, toMs }) => stepSpan(notes, step, fromMs, toMs)),
 ]
 
-/** What a batch of traces consists of. */
+/** An element of a batch of traces. */
 export type Traced = EndedTrace | EndedWork
 
-/** The span of the request, or of the work, and one for each step that it took. */
-export const spansOf = (ended: Traced): ReadonlyArray<object> =>
+/** The span of the request or work, and one for each of its steps. */
+export const spansOf = (ended: Traced): ReadonlyArray<Span> =>
   "route" in ended ? requestSpans(ended) : workSpans(ended)

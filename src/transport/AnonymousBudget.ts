@@ -1,6 +1,7 @@
-// How many requests an address may make without a valid credential. They are free of charge, and a few thousand a
-// second would take a whole core. Counted when an answer has ended, asked before a request without any credential runs;
-// one that brings a credential is never refused here, whatever others at its address do. Used by UwsServer.
+// The budget of requests without a valid credential per address (protocol 4.4). Such requests cost nothing, and a few
+// thousand a second would take a whole core. A response is counted when it has ended; the budget is checked before a
+// request without any credential runs. A request that brings a credential is never refused here, whatever other clients
+// at its address do.
 
 import { clientAddress, type IsTrusted, subscriberOf } from "#domain/access/ClientAddress.ts"
 import { GcraLimiter } from "#domain/access/GcraLimiter.ts"
@@ -11,18 +12,18 @@ import type { Flaw } from "./Framing.ts"
 export interface AnonymousLimits {
   /** Requests a second of one address. */
   readonly perSecond: number
-  /** Whose X-Forwarded-For is believed. */
+  /** Proxies whose X-Forwarded-For is trusted. */
   readonly isTrusted: IsTrusted
 }
 
-/** Seconds' worth of requests that may come at once. A guess: a page with its parts, a hundred users behind one address. */
+/** Burst, in seconds' worth of requests. A guess: a page with its parts, a hundred users behind one address. */
 const burstSeconds = 4
-/** About 100 bytes each. */
+/** Addresses remembered, about 100 bytes each. */
 const maxAddresses = 10_000
-/** Load balancers ask for this from the address of all their callers, and it costs little. */
+/** Never counted: load balancers request it from the address of all their clients, and it costs little. */
 const free = "/health"
 
-/** What is looked at of a request. */
+/** The parts of a request used here. */
 export interface CountedRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -30,7 +31,7 @@ export interface CountedRequest {
   readonly peerAddress: () => string
 }
 
-/** A header, a query or a subprotocol may hold a credential; whether it is valid is not known yet. */
+/** True if a header, the query or a subprotocol may hold a credential. Its validity is not known yet. */
 const bringsCredential = ({ headers, url }: CountedRequest): boolean =>
   headers.authorization !== undefined ||
   headers["sec-websocket-protocol"] !== undefined ||
@@ -46,7 +47,7 @@ export class AnonymousBudget {
     this.requests = new GcraLimiter({ burst: perSecond * burstSeconds, forgiveMs, maxAddresses })
   }
 
-  /** The refusal of a request that brings no credential from an address that has made too many. */
+  /** The refusal, if the request brings no credential and its address is over the budget. */
   refusal(exchange: CountedRequest): Flaw | undefined {
     if (this.requests.addresses === 0 || bringsCredential(exchange) || exchange.url === free) return undefined
     const waitMs = this.requests.waitMs(this.addressOf(exchange), nowMs())
@@ -58,7 +59,7 @@ export class AnonymousBudget {
     }
   }
 
-  /** An answer has ended. */
+  /** Counts a response that has ended. */
   ended(exchange: CountedRequest): void {
     if (exchange.notes.identified || exchange.url === free) return
     this.requests.failed(this.addressOf(exchange), nowMs())

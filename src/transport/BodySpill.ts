@@ -1,52 +1,39 @@
-// What a connection delivers although it has been paused: kept in order until its reader comes to it, on disk as far as
-// the disk takes it. Owned by one RequestBody. The file has no name, so nothing is left behind whatever happens.
+// Overflow of a request body: bytes that uWS delivers although the connection is paused. They are kept in order until
+// they are read, on disk as far as the disk accepts them. The file has no name, so nothing remains on disk after a
+// crash.
 //
-// uWS reads on within one callback, paused or not, as long as each read fills its receive buffer, and a client on the
-// same machine can fill it a hundred times in a row. Nobody else has a turn meanwhile, so the system's threads write,
-// and how far they have come is seen by the file's size: there is no other news before the callback returns.
+// Within one callback uWS continues to read, paused or not, as long as each read fills its receive buffer; a client on
+// the same machine can fill it a hundred times in a row. What arrives within one callback therefore waits in memory
+// until Node's thread pool has written it (at most 16 of 60 MB in ten floods, measured); the event loop never waits for
+// the disk. Completions of writes arrive only after the callback; until then the file's size shows the progress.
 import { randomUUID } from "node:crypto"
 import { close, fstatSync, mkdirSync, openSync, readv, unlinkSync, write } from "node:fs"
 import { join } from "node:path"
 import { type BodyBlocks, blockBytes } from "#http/BodyBlocks.ts"
-import { nowMs } from "./Deadlines.ts"
 
-/** Blocks that wait to be written before the callback waits for the disk. */
-const waitingBlocks = 8
-/** Blocks read back at once: each reading waits for a turn of the event loop. */
+/** Blocks read back at a time: each read takes a tick of the event loop. */
 const readBlocks = 4
-/**
- * How long callbacks wait for the disk in all until the event loop has turned again. Without any waiting the flood holds
- * the loop for 10 to 60 ms, with it for 46 to 66 (measured, 100 MB); what comes later waits in memory.
- */
-const patienceMs = 50
-/** A disk that takes this long over one block is busy: nobody waits for it before the loop has turned. A guess. */
-const stallMs = 5
-/** One look at the disk. A block takes 0.1 to 0.3 ms to write (measured, page cache). */
-const napMs = 0.1
-
-const clock = new Int32Array(new SharedArrayBuffer(4))
 
 export class BodySpill {
   private readonly fd: number
   private readonly blocks: BodyBlocks
   private readonly onMemory: (changeBytes: number) => void
-  /** Behind the file and `writing`, in order. */
+  /** Bytes that come after those in the file and in `writing`, in order. */
   private waiting: Array<Uint8Array> = []
   private writing: Uint8Array | undefined
   private reading = false
   private ahead: Promise<ReadonlyArray<Uint8Array>> | undefined
   private writtenBytes = 0
   private readBytes = 0
-  private patienceLeftMs = patienceMs
-  /** The disk takes no more: what waits stays in memory. */
+  /** The disk accepts no more; further bytes stay in memory. */
   private full = false
   private closed = false
   private fileClosed = false
   private onWritten: (() => void) | undefined
 
   /**
-   * @param onMemory told of every change of what is not on disk
-   * @throws where the folder cannot be written
+   * @param onMemory called with every change of the number of bytes that are not on disk
+   * @throws if the folder cannot be written
    */
   constructor(folder: string, blocks: BodyBlocks, onMemory: (changeBytes: number) => void) {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -66,9 +53,8 @@ export class BodySpill {
     )
   }
 
-  /** Copies; called within uWS's callback. */
+  /** Copies the bytes. Runs inside uWS's callback. */
   append(bytes: Uint8Array): void {
-    this.awaitDisk()
     const last = this.waiting.at(-1)
     const longer = last === undefined ? undefined : this.blocks.append(last, bytes)
     if (longer === undefined) this.waiting.push(this.blocks.copy(bytes))
@@ -78,8 +64,8 @@ export class BodySpill {
   }
 
   /**
-   * The next pieces, which the reader may give back; none once it is closed. One call at a time, while there is
-   * something.
+   * The next pieces, whose blocks the reader may return to the pool. Empty once closed. One call at a time, only while
+   * there is data.
    */
   async next(): Promise<ReadonlyArray<Uint8Array>> {
     while (!this.readable && this.writing !== undefined && !this.closed) {
@@ -99,7 +85,7 @@ export class BodySpill {
     return pieces
   }
 
-  /** Forgets everything. A `next` on its way answers nothing. */
+  /** Discards everything. A pending `next` resolves with no pieces. */
   close(): void {
     if (this.closed) return
     this.closed = true
@@ -108,7 +94,10 @@ export class BodySpill {
     this.onWritten?.()
   }
 
-  /** Its number would go to the next file, and what is on its way would meet that. */
+  /**
+   * Waits for pending I/O: the descriptor's number could otherwise be reused for another file, which that I/O would
+   * hit.
+   */
   private closeFile(): void {
     if (!this.closed || this.fileClosed || this.writing !== undefined || this.reading) return
     this.fileClosed = true
@@ -120,15 +109,15 @@ export class BodySpill {
     this.onMemory(-piece.length)
   }
 
-  /** From the file, or soon. */
+  /** True if data is in the file or being read from it. */
   private get readable(): boolean {
     return this.ahead !== undefined || this.readBytes < this.writtenBytes
   }
 
-  /** While the reader is at work on the last pieces. */
+  /** Reads the next pieces while the reader works on the last ones. */
   private readAhead(): void {
     this.ahead = this.readBack()
-    // Told to whoever asks for it, if anybody does.
+    // A failure is reported by the `next` that awaits it, if there is one.
     this.ahead.catch(() => {})
   }
 
@@ -153,19 +142,10 @@ export class BodySpill {
     })
   }
 
-  private awaitDisk(): void {
-    const beganMs = nowMs()
-    let waitedMs = 0
-    while (this.waiting.length >= waitingBlocks && waitedMs < this.patienceLeftMs && !this.full) {
-      Atomics.wait(clock, 0, 0, napMs)
-      this.write()
-      waitedMs = nowMs() - beganMs
-      if (waitedMs > stallMs) this.patienceLeftMs = 0
-    }
-    this.patienceLeftMs -= waitedMs
-  }
-
-  /** Begins the next write, once the last is done: one at a time, because the file's size tells only of the first. */
+  /**
+   * Starts the next write when the last has completed. One at a time, because the file's size only shows the progress
+   * of the first.
+   */
   private write(): void {
     if (this.writing !== undefined && fstatSync(this.fd).size >= this.writtenBytes + this.writing.length)
       this.written(this.writing)
@@ -174,7 +154,6 @@ export class BodySpill {
     if (piece === undefined) return
     this.writing = piece
     write(this.fd, piece, 0, piece.length, this.writtenBytes, (error, count) => {
-      this.patienceLeftMs = patienceMs
       if (this.writing === piece) {
         if (this.closed || (error === null && count === piece.length)) this.written(piece)
         else this.keep(piece)
@@ -191,7 +170,7 @@ export class BodySpill {
     this.onWritten?.()
   }
 
-  /** Not written, or not wholly. */
+  /** Keeps a piece in memory that was not or not wholly written. */
   private keep(piece: Uint8Array): void {
     this.full = true
     this.writing = undefined

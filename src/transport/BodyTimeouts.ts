@@ -1,22 +1,22 @@
-// When to give up on a request body: pure rules over what its sweep measured. Used by RequestBody.
+// Decides when to give up on a request body. Pure rules over measured times.
 import type { TransportSettings } from "./TransportSettings.ts"
 
-/** Times in milliseconds. Time during which the connection was paused counts for `pausedMs` alone. */
+/** Times in milliseconds. Time while the connection is paused counts only in `pausedMs`. */
 export interface BodyTimeouts {
   /** Since the head, without pauses. */
   readonly ageMs: number
   /** Since the last byte, without pauses. */
   readonly quietMs: number
-  /** Length of the pause that still lasts; 0 without one. */
+  /** Length of the current pause. 0 without one. */
   readonly pausedMs: number
   readonly receivedBytes: number
 }
 
 export type BodyVerdict =
   | { readonly is: "fine" }
-  /** The client's fault: 408 with this problem. */
+  /** The client's fault: answered 408 with this problem. */
   | { readonly is: "stalled"; readonly problem: string }
-  /** The handler's fault: it reads nothing, and a paused connection cannot tell that its client has left. */
+  /** The handler does not read the body. A paused connection does not show whether its client has left. */
   | { readonly is: "unread" }
 
 export const judgeBody = (pace: BodyTimeouts, settings: TransportSettings): BodyVerdict => {

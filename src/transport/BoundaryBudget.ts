@@ -1,12 +1,12 @@
-// How many boundaries a multipart body may have. Effect's parser counts parts that have a head or a content; boundaries
-// one behind the other cost it as much and are not counted: 100 MB may hold 20 million of them, 5 bytes each. Asked by
-// UwsRequest for every piece before the parser sees it. Pure.
+// Limits the boundaries of a multipart body. Effect's parser counts only parts that have a head or content, but
+// adjacent boundaries cost it as much: 100 MB may hold 20 million of them, 5 bytes each. Each piece is checked before
+// the parser sees it. Pure.
 
-/** RFC 2046: 1 to 70 of these. */
+/** RFC 2046: 1 to 70 of these characters. */
 const unquoted = /^[\w'()+,./:=?-]{1,70}$/
 const parameter = /;[ \t]*boundary=(?:"([^"\\]*)"|([^\s;"]*))[ \t]*(?=;|$)/gi
 
-/** The boundary that a content type names; undefined where it names none, several or one that is not allowed. */
+/** The boundary in a content type. Undefined if there is none, if there are several, or if it has other characters. */
 export const boundaryOf = (contentType: string): string | undefined => {
   const [found, another] = contentType.matchAll(parameter)
   const boundary = found?.[1] ?? found?.[2] ?? ""
@@ -20,16 +20,16 @@ export class BoundaryBudget {
   private readonly needle: Buffer
   private left: number
 
-  /** @param most boundaries in all, the last one included */
+  /** @param most boundaries in all, including the last */
   constructor(boundary: string, most: number) {
-    // The first of a body has no line break before it, and is not counted.
+    // The first boundary of a body has no line break before it and is not counted.
     this.needle = Buffer.from(`\r\n--${boundary}`)
     this.left = most
   }
 
   /**
-   * False where the body has too many. One that lies across two pieces is not found, so an honest body is never refused,
-   * and each piece lets at most one more through.
+   * False if the body has too many boundaries. A boundary that lies across two pieces is not counted: a valid body is
+   * never refused, and each piece lets at most one more through.
    */
   take(piece: Uint8Array): boolean {
     const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)

@@ -1,12 +1,12 @@
-// How many connections a listener takes. One that has sent no whole head yet can hold 64 KB for 12 s, so their number
-// bounds what they hold. WebSockets are not counted: they hold no head, and what they cost is bounded where they are
-// admitted. Beyond half of the bound each address may open a few a second, so that one address cannot take all places.
-// uWS does not tell whose connection has ended, so connections cannot be counted by address. Used by UwsServer.
+// Limits the connections of a listener. A connection without a complete head can hold 64 KB for 12 s, so their number
+// bounds the memory. WebSockets do not count: they hold no head and have limits of their own. Beyond half of the bound
+// each address may open only a few a second, so that one address cannot take all of them. uWS does not report the
+// address of a closed connection, so connections cannot be counted by address.
 import { type IsTrusted, subscriberOf } from "#domain/access/ClientAddress.ts"
 import { GcraLimiter } from "#domain/access/GcraLimiter.ts"
 import { nowMs } from "./Deadlines.ts"
 
-/** Of one address while connections are scarce: at once, and one in `everyMs`. Guesses. */
+/** The allowance of one address while connections are scarce: a burst, and one per `everyMs`. Guesses. */
 const scarceBurst = 64
 const everyMs = 50
 const maxAddresses = 10_000
@@ -21,7 +21,7 @@ export class ConnectionGate {
     this.isTrusted = isTrusted
   }
 
-  /** Whether a connection may stay. `open` are those that are open and no WebSocket, this one included. */
+  /** True if a connection may stay. `open` is the number of open connections except WebSockets, this one included. */
   admits(address: string, open: number): boolean {
     if (open > this.maxConnections) return false
     if (open <= this.maxConnections / 2 || this.isTrusted(address)) return true

@@ -1,17 +1,17 @@
-// One timer for all deadlines of a listener: whoever waits on a peer registers and is asked at every sweep.
-// A timer per write or per request would cost more than the write. Knows nothing of HTTP.
-import { type Listed, ShortLivedList } from "#domain/queues/UnorderedSet.ts"
+// One timer for all deadlines of a listener: watched objects are swept at an interval. A timer per write or per request
+// would cost more than the write.
+import { type Listed, UnorderedSet } from "#domain/queues/UnorderedSet.ts"
 
 export interface Watched extends Listed {
-  /** Compares its own state with `nowMs` (the clock of `nowMs()`) and acts; may unwatch itself. */
+  /** Compares its own state with `nowMs` (from `nowMs()`) and acts on it. May unwatch itself. */
   readonly sweep: (nowMs: number) => void
 }
 
-/** Monotonic milliseconds. Deadlines on real sockets run on real time, not on the Effect clock. */
+/** Monotonic milliseconds of the machine, not of the Effect clock: deadlines of sockets run in real time. */
 export const nowMs = (): number => performance.now()
 
 export class Deadlines {
-  private readonly watched = new ShortLivedList<Watched>()
+  private readonly watched = new UnorderedSet<Watched>()
   private readonly intervalMs: number
   private timer: NodeJS.Timeout | undefined
 
@@ -37,11 +37,12 @@ export class Deadlines {
     this.timer = undefined
   }
 
-  // The timer outlives an empty set until the next sweep, so that short requests do not start and stop it each time.
+  // The timer runs on until the first sweep that finds nothing watched, so that short requests do not start and stop it
+  // each time.
   private readonly sweepAll = (): void => {
     if (this.watched.size === 0) return this.stop()
     const now = nowMs()
-    // Over a copy: a sweep may end others, and one that begins anew must not be asked twice.
+    // Iterates over a copy: a sweep may unwatch others, and an object that is watched again must not be swept twice.
     for (const one of this.watched.values()) if (one.listedAt >= 0) one.sweep(now)
   }
 }

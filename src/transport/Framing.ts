@@ -1,12 +1,12 @@
-// What is wrong with a request's head, beyond what uWS refuses by itself: lengths, encodings, hosts and targets that two
-// parsers may read differently, and WebSocket handshakes that RFC 6455 does not know. Pure; called by UwsServer for every
-// request before anything of it is served. What uWS's own parser lets through unseen is listed in docs/security.md.
+// Checks a request's head beyond what uWS refuses itself: lengths, encodings, hosts and targets that two parsers may
+// read differently, and WebSocket handshakes that violate RFC 6455. Pure. docs/security.md lists what uWS's parser
+// accepts without showing it.
 
 export interface Head {
   readonly method: string
   /** Path and query. */
   readonly url: string
-  /** Lower-case names; a header that was sent twice has both values, joined by a comma. */
+  /** Lower-case names. Values of a repeated header are joined by a comma. */
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -18,12 +18,12 @@ export interface Flaw {
 
 const bad = (detail: string): Flaw => ({ status: 400, detail })
 
-/** uWS believes the PROXY protocol from anybody. No caller has a use for it, and another server would not read on. */
+/** uWS accepts the PROXY protocol from any client. No client needs it, and another server would not accept it. */
 export const proxyHeaderFlaw: Flaw = bad("the PROXY protocol is not spoken here")
 
-/** A token of RFC 9110; no method in use is as long as 32 characters. */
+/** A token of RFC 9110. No method in use has 32 characters. */
 const method = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/
-/** Up to 9 PB. JavaScript's integers are exact this far, and uWS counts with 62 bits. */
+/** Up to 9 PB. JavaScript's integers are exact this far; uWS counts with 62 bits. */
 const length = /^\d{1,15}$/
 /** A name, an IPv4 address or an IPv6 address in brackets, with or without a port. */
 const host = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~%!$&'()*+;=-]+)(?::\d{0,5})?$/
@@ -32,7 +32,7 @@ const webSocketKey = /^[A-Za-z0-9+/]{21}[AQgw]==$/
 
 const lengthRequired: Flaw = { status: 411, detail: "content-length: is required by this node" }
 
-/** The flaw of a request that asks to become a WebSocket, if it has one. */
+/** What is wrong with a WebSocket handshake, if anything. */
 const handshakeFlaw = ({ headers, method: name }: Head): Flaw | undefined => {
   if (name !== "GET") return bad("upgrade: a WebSocket begins with GET")
   if (headers["sec-websocket-version"] !== "13") {
@@ -59,7 +59,7 @@ const lengthFlaw = (headers: Head["headers"]): Flaw | undefined => {
   return encoding.toLowerCase() === "chunked" ? undefined : bad("transfer-encoding: must be chunked")
 }
 
-/** Why the request is refused, if it is. Its connection is closed then: where it ends is not certain. */
+/** Why the request is refused, if it is. Its connection is then closed, because the end of the request is uncertain. */
 export const framingFlaw = (head: Head, chunkedBodies: boolean): Flaw | undefined => {
   const { headers, url } = head
   if (!method.test(head.method)) return bad("method: must be a token")

@@ -1,4 +1,4 @@
-// Why an address cannot be bound, in words. uWebSockets.js says only that it cannot; Node's own listener knows the reason.
+// Finds out why an address cannot be bound. uWebSockets.js does not say why; Node's own listener does.
 import { createServer } from "node:net"
 
 const words: Readonly<Record<string, string>> = {
@@ -7,7 +7,7 @@ const words: Readonly<Record<string, string>> = {
   EACCES: "the port needs more rights",
 }
 
-/** Binds the address for a moment. Undefined where that works. */
+/** Binds the address for a moment. Undefined if that works. */
 export const listenProblem = (host: string, port: number): Promise<string | undefined> =>
   new Promise((resolve) => {
     const server = createServer()

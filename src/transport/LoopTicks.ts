@@ -1,5 +1,5 @@
-// The ticks of the event loop as a number, and work for the end of the current one. One of each listener; costs a timer
-// of the loop only in ticks that ask.
+// A counter of event-loop ticks, and callbacks for the end of the current tick. One for each listener. Only ticks in
+// which it is used cost a timer.
 type Work = () => void
 
 export class LoopTicks {
@@ -7,13 +7,13 @@ export class LoopTicks {
   private scheduled = false
   private waiting: Array<Work> = []
 
-  /** The same number within a tick, another one afterwards. */
+  /** Constant within a tick, different in the next. */
   get current(): number {
     this.schedule()
     return this.count
   }
 
-  /** Runs `work` when uWS has delivered what this tick has of all connections. */
+  /** Runs `work` after uWS has delivered what arrived in this tick on all connections. */
   afterwards(work: Work): void {
     this.waiting.push(work)
     this.schedule()

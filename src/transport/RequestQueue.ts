@@ -1,19 +1,18 @@
-// How many requests the event loop handles before it looks at other connections again. uWS calls for one request after
-// the other as long as its read holds any, so one connection that pipelines 15,000 of them would keep all others
-// waiting. The first few of a tick run at once; the others wait here, in order of arrival. uWS closes a connection whose
-// next request comes while one of its own waits, so at most one of each connection ever does.
-// Used by UwsServer, which says how a request is run.
+// Limits how many requests run before the event loop serves other connections. uWS delivers all requests that one read
+// holds, so a connection that pipelines 15,000 of them would delay all others. The first few of a tick run at once; the
+// others wait here in order of arrival. uWS closes a connection whose next request arrives while one of its own waits,
+// so each connection has at most one in the queue.
 import { nowMs } from "./Deadlines.ts"
 import type { LoopTicks } from "./LoopTicks.ts"
 
 /** Requests that run inside uWS's callbacks in one tick. At 50 µs each these are 1.6 ms. A guess. */
 const atOnce = 32
-/** How long those that wait are run before the loop's next tick. A guess. */
+/** Time spent on waiting requests per tick. A guess. */
 const sliceMs = 4
 
-/** What decides when a request runs. */
+/** The parts of a request that decide when it runs. */
 export interface QueuedRequest {
-  /** It ended while it waited. */
+  /** True if it ended while it waited. */
   readonly done: boolean
   readonly closesConnection: boolean
 }
@@ -30,13 +29,14 @@ export class RequestQueue<Request extends QueuedRequest> {
     this.run = run
   }
 
-  /** Runs it now, within uWS's callback, or later in a tick of its own. */
+  /** Runs the request now, within uWS's callback, or later in a tick of its own. */
   admit(exchange: Request): void {
     if (this.tick !== this.ticks.current) {
       this.tick = this.ticks.current
       this.ran = 0
     }
-    // A chunked body may end elsewhere than uWS thinks: what follows in the same read must find its request unanswered.
+    // A chunked body may end elsewhere than uWS thinks. It must still be unanswered when uWS parses what follows in the
+    // same read.
     if (this.waiting.length === 0 && this.ran < atOnce && !exchange.closesConnection) {
       this.ran++
       return this.run(exchange)

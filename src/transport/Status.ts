@@ -1,21 +1,20 @@
-// What a response head may say, and the body of an answer that nobody gave one. Used by ReplyWriter, Refusal and
-// UwsRequest.
+// Status lines, checks of response headers, and the default body of error statuses.
 import { STATUS_CODES } from "node:http"
 
-/** "404 Not Found". */
+/** For example "404 Not Found". */
 export const statusLine = (status: number): string => `${status} ${STATUS_CODES[status] ?? "Unknown"}`
 
 export const jsonContentType = "application/json"
 
-/** The product's error body. */
+/** The product's error body (protocol 3.1). */
 export const detailBody = (detail: string): string => JSON.stringify({ detail })
 
-/** For an error status without a body: the status's own name. */
+/** The body of an error status without one: the status's name. */
 export const defaultDetail = (status: number): string => detailBody(STATUS_CODES[status] ?? "Error")
 
 const FORBIDDEN_IN_HEADER = /[\r\n\0]/
 
-/** uWS checks nothing: a line break in a value would end the head, or begin a header of the client's choice. */
+/** uWS checks nothing: a line break in a value would end the head or insert a header. */
 export const areSendable = (headers: Readonly<Record<string, string>>): boolean => {
   for (const name in headers) {
     if (FORBIDDEN_IN_HEADER.test(headers[name] as string) || FORBIDDEN_IN_HEADER.test(name)) return false

@@ -1,10 +1,10 @@
-// What a listener counts, for /metrics and for tests. Written by this folder, read by anyone through Listener.
+// The counters of a listener, for /metrics and tests.
 import type { ListenerCounts } from "#http/NodeMeters.ts"
 
 export interface TransportCounts extends ListenerCounts {
   /** Requests handed to the application since the start. */
   readonly requests: number
-  /** Requests whose fiber runs, WebSockets included. */
+  /** Requests whose fiber runs, including WebSockets. */
   readonly inFlight: number
 }
 

@@ -1,90 +1,100 @@
-// Every bound and deadline of a listener, with its default and where it comes from. Read by the whole folder;
-// set by whoever builds a listener (the defaults in production, short deadlines in tests).
+// Every limit and deadline of a listener, with its default and the origin of that default. Production uses the
+// defaults; tests set short deadlines.
 import { tmpdir } from "node:os"
 
 export interface TransportSettings {
-  /** Open connections that are no WebSockets. One more is closed at once. */
+  /** Open connections, WebSockets not counted. Further ones are closed at once. */
   readonly maxConnections: number
-  /** Whether bodies may come in chunks, whose framing uWS reads too freely. 411 where not. */
+  /** True if chunked bodies are allowed, whose framing uWS parses too leniently. If false they are answered 411. */
   readonly chunkedBodies: boolean
-  /** Request head: names and values of all headers, method and target. Over it: 431. */
+  /** Bytes of a request head: method, target, names and values of all headers. Larger ones are answered 431. */
   readonly headBytes: number
-  /** Request body where the handler sets no `MaxBodySize`. Over it: 413, and the connection is not read further. */
+  /**
+   * Bytes of a request body if the handler sets no `MaxBodySize`. Larger ones are answered 413, and the connection is
+   * not read further.
+   */
   readonly bodyBytes: number
-  /** Bodies up to this size are collected first, and the handler then runs to its end inside one uWS callback. */
+  /** Bodies up to this size are collected first, so that the handler runs to its end inside one uWS callback. */
   readonly eagerBodyBytes: number
-  /** Body bytes that wait for their reader before the connection is paused. uWS may still deliver what it is at. */
+  /** Unread body bytes at which the connection is paused. uWS may still deliver the rest of its current read. */
   readonly bodyBufferBytes: number
   /**
-   * Body bytes in memory beyond which a body that comes on in spite of its pause goes to a temporary file. For one that
-   * announces `bodyBytes` at most it is those.
+   * Unread body bytes in memory beyond which a body that arrives in spite of the pause goes to a temporary file. For a
+   * body of a declared length up to `bodyBytes` the limit is `bodyBytes`.
    */
   readonly bodyBurstBytes: number
-  /** Where that file is made, and forgotten at once: it never has a name that outlives the call. */
+  /** Folder of that file. Its name is removed at once, so the file disappears when it is closed. */
   readonly spillFolder: string
-  /** A body that its handler does not read for this long is given up: a paused connection hides that its client left. */
+  /**
+   * A body that its handler has not read for this long is given up: a paused connection does not show whether its
+   * client has left.
+   */
   readonly bodyPauseTimeoutMs: number
-  /** A body that is wanted and does not move for this long: 408. */
+  /** A body that the handler wants to read and that does not arrive for this long is answered 408. */
   readonly bodyStallTimeoutMs: number
-  /** From this age on a body must have kept the average rate below, or: 408. */
+  /** From this age on, a body slower than `bodyBytesPerSecond` on average is answered 408. */
   readonly bodyGraceMs: number
   readonly bodyBytesPerSecond: number
-  /** What an answered request may still send of its body, read and thrown away; past it the connection closes. */
+  /**
+   * Bytes of its body that an answered request may still send; they are discarded. Beyond it the connection is closed.
+   */
   readonly discardBytes: number
-  /** Bytes of a response kept in this process for one reader. Over it the reader is cut. */
+  /** Bytes of a response buffered for one reader. Beyond it the connection is closed. */
   readonly readerBufferBytes: number
-  /** A reader that takes nothing for this long while a response waits for it is cut. */
+  /** A reader that takes nothing for this long while data is buffered for it is disconnected. */
   readonly stallTimeoutMs: number
-  /** How long a refused connection stays open, unread, for its answer to arrive. */
+  /** Time for which a refused connection stays open, unread, so that the response arrives. */
   readonly lingerMs: number
-  /** Longest WebSocket message delivered. Over it: close 1009. */
+  /** Longest WebSocket message. A longer one closes the socket with 1009. */
   readonly frameBytes: number
-  /** Messages of one WebSocket that wait for their reader; uWS cannot pause one. Over it: close 1009. */
+  /** Unread bytes of messages of one WebSocket, which uWS cannot pause. More close it with 1009. */
   readonly inboundBytes: number
-  /** Outgoing bytes of one WebSocket beyond which its writer waits. */
+  /** Unsent bytes of one WebSocket at which its writer waits. */
   readonly outboundBytes: number
-  /** A WebSocket that answers no ping for this long is closed. 0 or 8 to 960, in steps of 4 (uWS's granularity). */
+  /** A WebSocket that answers no ping for this long is closed. 0, or 8 to 960 in steps of 4 (uWS's granularity). */
   readonly webSocketIdleSeconds: number
 }
 
 export const defaultSettings: TransportSettings = {
-  // Guess: 64 KB of head each are 512 MB at worst.
+  // A guess: 64 KB of head each are 512 MB at worst.
   maxConnections: 8_192,
   chunkedBodies: true,
-  // Guess: a bearer token of a few KB and generous cookies are a fifth of it.
+  // A guess: a bearer token of a few KB and large cookies are a fifth of it.
   headBytes: 32 * 1024,
-  // Operating contract: 8 MB.
+  // Protocol 17.1.
   bodyBytes: 8_000_000,
-  // Guess: covers chat requests; a body of this size mostly arrives with one read.
+  // A guess: covers chat requests; a body of this size mostly arrives in one read.
   eagerBodyBytes: 64 * 1024,
-  // Guess: half of uWS's receive buffer.
+  // A guess: half of uWS's receive buffer.
   bodyBufferBytes: 256 * 1024,
-  // uWS reads on within one callback, paused or not, as long as each read fills its buffer of 512 KB: 1.7 MB after a
-  // pause as a rule, up to a whole upload of 100 MB from a client on the same machine (both measured).
+  // Within one callback uWS continues to read, paused or not, as long as each read fills its buffer of 512 KB: usually
+  // 1.7 MB after a pause, up to a whole upload of 100 MB from a client on the same machine (both measured).
   bodyBurstBytes: 2 * 1024 * 1024,
   spillFolder: tmpdir(),
-  // Guess: handlers read a body first thing; a minute is a disk in serious trouble.
+  // A guess: handlers read a body first; a minute means a disk with serious problems.
   bodyPauseTimeoutMs: 60_000,
   bodyStallTimeoutMs: 30_000,
   bodyGraceMs: 30_000,
-  // A 4 KB/s uplink must pass (uWS alone would cut it: it asks for 16 KB/s); one byte a second must not.
+  // A 4 KB/s uplink must pass (uWS alone would cut it: it demands 16 KB/s); one byte a second must not.
   bodyBytesPerSecond: 1024,
-  // A whole transcription upload (100 MB by specification): many clients read no answer before they have sent all.
+  // A whole transcription upload (100 MB, protocol 9.1): many clients read no response before they have sent
+  // everything.
   discardBytes: 128 * 1024 * 1024,
-  // Guess: 5 s of 24 kHz PCM, or 1,000 chat chunks, on top of what the kernel holds (measured: 3.9 MB on loopback).
+  // A guess: 5 s of 24 kHz PCM, or 1,000 chat chunks, in addition to the kernel's buffer (measured: 3.9 MB on
+  // loopback).
   readerBufferBytes: 256 * 1024,
   stallTimeoutMs: 30_000,
-  // Guess: several round trips of a bad mobile link.
+  // A guess: several round trips of a slow mobile link.
   lingerMs: 2_000,
-  // A live session's whole 120 s of 16 kHz PCM is 3.84 MB and may come as one message.
+  // All 120 s of a live session are 3.84 MB of 16 kHz PCM and may arrive as one message.
   frameBytes: 4 * 1024 * 1024,
   inboundBytes: 8 * 1024 * 1024,
   outboundBytes: 256 * 1024,
-  // uWS's own default.
+  // uWS's default.
   webSocketIdleSeconds: 120,
 }
 
-/** How often deadlines are looked at: a quarter of the shortest, so that each is met within 25 %. 10 ms to 1 s. */
+/** Interval of deadline checks: a quarter of the shortest deadline, so each is met within 25 %. 10 ms to 1 s. */
 export const sweepIntervalMs = (settings: TransportSettings): number =>
   Math.min(
     1_000,

@@ -1,5 +1,5 @@
-// What is wrong with one entry of a catalog beyond its schema: adapter, kind, options, files, id and regions, which depend on
-// one another. Works on the entry as it was written, because one mistake must not hide the others.
+// Checks of one catalog entry beyond its schema: adapter, kind, options, files, id and regions, which depend on one
+// another. They work on the entry as written, so that one mistake does not hide the others.
 import { stat } from "node:fs/promises"
 import { dirname, isAbsolute, join } from "node:path"
 import { Result, Schema } from "effect"
@@ -16,7 +16,7 @@ const isWritten = (value: unknown): value is Written =>
 
 const isKind = Schema.is(ModelKind)
 
-/** The entry's files as role and source; what is no such pair is the schema's mistake. */
+/** The entry's files as pairs of role and source. Pairs of another form are reported by the schema. */
 const sourcesOf = (entry: Written): ReadonlyArray<readonly [role: string, source: string]> =>
   Object.entries(isWritten(entry.files) ? entry.files : {}).flatMap(([role, file]) =>
     isWritten(file) && typeof file.source === "string" ? [[role, file.source] as const] : [],
@@ -47,7 +47,7 @@ const optionMistakes = (entry: Written, { options }: AdapterFacts): ReadonlyArra
     : decoded.failure.map((mistake) => ({ ...mistake, path: ["options", ...mistake.path] }))
 }
 
-/** External data of an ONNX graph: a file beside it that the graph itself names. It has no role of its own. */
+/** External data of an ONNX graph: a file beside the graph that the graph itself names, so it has no role. */
 const isGraphData = (adapter: unknown, source: string | undefined): boolean =>
   String(adapter).endsWith("-onnx") && /[._]data(?:_\d+)?$/.test(source ?? "")
 
@@ -81,7 +81,7 @@ const sourceMistakes = (entry: Written): ReadonlyArray<Mistake> =>
       problem: `${JSON.stringify(source.slice(0, 200))} is not hf:owner/repo@commit/file`,
     }))
 
-/** Which kind each of these keys is for. */
+/** The kind of model that each of these keys is for. */
 const keysOfKind = { speech: "speech", transcription: "transcription" } as const
 
 const kindMistakes = (entry: Written): ReadonlyArray<Mistake> =>
@@ -132,12 +132,12 @@ const isFolder = async (path: string): Promise<boolean | undefined> => {
   try {
     return (await stat(path)).isDirectory()
   } catch {
-    // What is not there is no mistake of the catalog: the model is not available, and the node says so.
+    // A missing path is no mistake of the catalog: the node reports the model as unavailable.
     return undefined
   }
 }
 
-/** By entry: folders that stand where a file is needed, and the reverse. */
+/** By entry: folders where a file is needed, and files where a folder is needed. */
 export const folderMistakes = async (
   catalogPath: string,
   entries: ReadonlyArray<unknown>,

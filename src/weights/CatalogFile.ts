@@ -1,5 +1,5 @@
-// Reads the model catalog, a JSON file, and refuses one that is wrong: every mistake of it with its line, at once. Where an
-// entry's weights are, and whether they are sound, is ModelFiles' subject. Called by serve, check and the models commands.
+// Reads the model catalog, a JSON file. A catalog with mistakes is refused with the line of each. ModelFiles finds and
+// checks the weights of its entries.
 import { Effect, Result, Schema } from "effect"
 import { draftMistakes } from "#domain/models/ModelDrafts.ts"
 import { Catalog } from "#domain/models/ModelEntry.ts"
@@ -12,20 +12,20 @@ import { entryMistakes, folderMistakes } from "./CatalogEntry.ts"
 export class BadCatalog extends Schema.TaggedError<BadCatalog>()("BadCatalog", {
   path: Schema.String,
   problem: Schema.String,
-  /** Of a catalog that is refused: a line for each mistake, as an operator reads it. */
+  /** For a refused catalog: one line per mistake. */
   lines: Schema.optionalKey(Schema.Array(Schema.String)),
 }) {
   override get message(): string {
     return this.lines === undefined ? `catalog ${this.path}: ${this.problem}` : firstOf(this.lines)
   }
 
-  /** Of a command that it ends: a wrong file is an operator's mistake, like wrong usage. */
+  /** Exit status of the command: a file with mistakes counts as wrong usage. */
   get exitStatus(): number {
     return this.lines === undefined ? 1 : 2
   }
 }
 
-/** The entry's id where it has one that can be shown, else its place in the list. */
+/** The entry's id if it can be shown, else its position in the list. */
 const modelOf: Owner = (value, path) => {
   const [models, index] = path
   if (models !== "models" || typeof index !== "number") return undefined
@@ -78,8 +78,8 @@ const check = (path: string, regions: ReadonlyArray<string> | undefined) => (jso
   })
 
 /**
- * The catalog, or every mistake in it. `regions` are the region codes that entries may name; they are not checked where it
- * is absent.
+ * The catalog, or all its mistakes. `regions` are the region codes that entries may name; without it they are not
+ * checked.
  */
 export const readCatalog = (
   path: string,

@@ -1,5 +1,5 @@
-// One file of a hub on its way to the disk: what has come of it so far, and one connection after another that brings the
-// rest, hashed as it is written. Made by PullFile, which holds the lock, counts the attempts and judges the sum.
+// The download of one hub file: what has arrived so far, and one connection after another that fetches the rest and
+// hashes it as it is written. The caller holds the lock, counts the attempts and compares the sum.
 import { createHash, type Hash } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { type FileHandle, mkdir, open, readFile, rename, rm, stat, statfs, writeFile } from "node:fs/promises"
@@ -12,41 +12,41 @@ import { besidePath, keptPath, writeRecord } from "./Weights.ts"
 
 export interface PullSettings {
   readonly hub: Hub
-  /** Where weights are kept. */
+  /** The directory of the weights. */
   readonly dir: string
-  /** Attempts in a row that bring nothing, the first included. */
+  /** Consecutive attempts without progress, including the first, before the download fails. */
   readonly attempts: number
-  /** First pause between two attempts, milliseconds; doubles up to the second. */
+  /** First and longest pause between two attempts, milliseconds. The pause doubles each time. */
   readonly backoffMs: readonly [base: number, cap: number]
   readonly silenceMs: number
 }
 
 export interface PullWatcher {
-  /** Another process pulls the same file. */
+  /** Called when another process is pulling the same file. */
   readonly waiting: () => void
   readonly progress: (doneBytes: number, totalBytes: number) => void
-  /** An attempt failed and another follows. */
+  /** Called when an attempt has failed and another follows. */
   readonly retrying: (problem: string, attempt: number) => void
 }
 
-/** Left free on the disk beside the file, bytes: the store and the uploads live there too. A guess. */
+/** Bytes left free on the disk, because the store and the uploads are on it too. A guess. */
 const spareBytes = 64 * 1024 * 1024
 
-/** What an unfinished file is worth going on with: the content under this tag had this size. */
+/** The condition for resuming a download: the host's content under this tag had this size. */
 const Unfinished = Schema.Struct({ etag: Schema.String, sizeBytes: Schema.Int })
 type Unfinished = typeof Unfinished.Type
 const decodeUnfinished = Schema.decodeUnknownSync(Schema.fromJsonString(Unfinished))
 
 const sha256Pattern = /^[0-9a-f]{64}$/
 
-/** A whole file, and what the hub says its sum should be. */
+/** A complete file, and the sum that the hub declares for it. */
 export interface Whole {
   readonly sizeBytes: number
   readonly sha256: string
   readonly linkedSha256: string | undefined
 }
 
-/** One file's pull: its names on disk and what has come so far. Used under the lock. */
+/** The download of one file: its paths on disk and what has arrived. Used under the lock. */
 export class Download {
   readonly source: string
   readonly path: string
@@ -63,7 +63,7 @@ export class Download {
     this.path = keptPath(settings.dir, file)
   }
 
-  /** Held by whoever works on the file. */
+  /** Path of the file's lock. */
   get lock(): string {
     return besidePath(this.settings.dir, this.file, "lock")
   }
@@ -74,8 +74,8 @@ export class Download {
     return besidePath(this.settings.dir, this.file, "note")
   }
 
-  /** The directories; for their owner alone, as the rest of the data directory. */
-  async makeRoom(): Promise<void> {
+  /** Creates the directories, for their owner only like the rest of the data directory. */
+  async makeFolders(): Promise<void> {
     for (const path of [this.path, this.part]) await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   }
 
@@ -83,7 +83,7 @@ export class Download {
     return new PullCorrupt({ source: this.source, problem })
   }
 
-  /** Forgets what has come. */
+  /** Deletes what has arrived. */
   async discard(): Promise<void> {
     await rm(this.part, { force: true })
     await rm(this.note, { force: true })
@@ -93,14 +93,14 @@ export class Download {
     try {
       const note = decodeUnfinished(await readFile(this.note, "utf8"))
       const { size } = await stat(this.part)
-      // A whole file whose sum nobody looked at, or more than a file: from the start again.
+      // A complete file whose sum was not checked, or one that is too long, is downloaded again from the start.
       return size > 0 && size < note.sizeBytes ? { ...note, offset: size } : undefined
     } catch {
       return undefined
     }
   }
 
-  /** One connection: as much of the file as it brings. Returns when all of it is on disk. */
+  /** Uses one connection to fetch as much of the file as possible. Returns when the file is complete on disk. */
   async attempt(signal: AbortSignal): Promise<Whole> {
     const { hub } = this.settings
     const before = await this.resumable()
@@ -116,11 +116,11 @@ export class Download {
       const going = before !== undefined && range?.start === before.offset && range.total === before.sizeBytes
       if (answer.status === 416 || (answer.status === 206 && !going)) {
         await this.discard()
-        throw new Transient(answer.host, "the file is another one than before")
+        throw new Transient(answer.host, "the file has changed since the download began")
       }
       const sizeBytes = this.declaredSize(answer, range?.total)
       const offset = going ? before.offset : 0
-      await this.checkRoom(sizeBytes - offset)
+      await this.checkFreeSpace(sizeBytes - offset)
       if (!going) await this.begin(answer, sizeBytes)
       const hash = createHash("sha256")
       if (offset > 0) for await (const chunk of createReadStream(this.part)) hash.update(chunk as Buffer)
@@ -136,19 +136,22 @@ export class Download {
     }
   }
 
-  /** Size of the whole file. Every side that names one must name the same; without any, nothing bounds the file. */
+  /**
+   * Size of the whole file. All declared sizes must agree; at least one is required, because nothing else bounds the
+   * file.
+   */
   private declaredSize({ headers, linkedSize, status }: Answer, rangeTotal: number | undefined): number {
     const length = headers["content-length"]
     const own = status === 206 ? rangeTotal : length === undefined ? undefined : Number(length)
     const size = own ?? linkedSize
-    if (size === undefined) throw this.corrupt("the hub does not say how large the file is")
+    if (size === undefined) throw this.corrupt("the hub does not declare the size of the file")
     if (linkedSize !== undefined && linkedSize !== size) {
       throw this.corrupt(`the hub says ${linkedSize} bytes, its storage ${size}`)
     }
     return size
   }
 
-  private async checkRoom(wantedBytes: number): Promise<void> {
+  private async checkFreeSpace(wantedBytes: number): Promise<void> {
     const { bavail, bsize } = await statfs(dirname(this.path))
     const freeBytes = bavail * bsize
     if (wantedBytes + spareBytes <= freeBytes) return
@@ -160,7 +163,7 @@ export class Download {
     await this.discard()
     await writeFile(this.part, "")
     const etag = headers.etag
-    // If-Range takes strong tags only: without one, a cut means starting again.
+    // If-Range accepts strong tags only. Without one, a cut connection means starting again.
     if (etag === undefined || etag.startsWith("W/") || bareTag(etag) === "") return
     await writeFile(this.note, JSON.stringify({ etag, sizeBytes } satisfies Unfinished))
   }
@@ -172,7 +175,7 @@ export class Download {
       this.watcher.progress(at, sizeBytes)
       for await (const chunk of connected(answer)) {
         if (at + chunk.length > sizeBytes) {
-          throw this.corrupt(`more came than the ${sizeBytes} bytes that were declared`)
+          throw this.corrupt(`received more than the declared ${sizeBytes} bytes`)
         }
         hash.update(chunk)
         for (let done = 0; done < chunk.length; ) {
@@ -189,9 +192,9 @@ export class Download {
     }
   }
 
-  /** The file is whole and right: it gets its record and its name. */
+  /** Writes the record of a complete, checked file and gives the file its final name. */
   async keep({ sha256, sizeBytes }: Whole): Promise<void> {
-    // First: an older file must not be taken for the one that its new record is about.
+    // First remove the old file: otherwise the new record could be taken for that of the old file.
     await rm(this.path, { force: true })
     await writeRecord(this.settings.dir, this.file, { sizeBytes, sha256 })
     await rename(this.part, this.path)
@@ -208,7 +211,7 @@ const rangeOf = (
   return match === null ? undefined : { start: Number(match[1]), total: Number(match[2]) }
 }
 
-/** The body's chunks; a connection that breaks is worth another attempt, a disk that breaks is not. */
+/** The body's chunks. A broken connection throws Transient, which allows another attempt; a disk error does not. */
 async function* connected({ body, host }: Answer): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of body) yield chunk as Buffer

@@ -1,21 +1,22 @@
-// Whether a GGUF file is whole and what it is, from its header alone: magic, version, metadata, tensor table, and that the
-// file is as long as its tensors need. Called by WeightCheck. Reads some megabytes at most, in pieces; never tensors.
+// Checks that a GGUF file is complete and reads what kind of model it is, from its header: magic, version, metadata,
+// tensor table, and that the file is as long as its tensors need. Reads some megabytes at most, in pieces, and no
+// tensor data.
 import { EndOfFile, FileReader } from "#store/files/FileReader.ts"
 
-/** What the header says. */
+/** Facts from the header. */
 export interface GgufFacts {
-  /** `general.architecture`; undefined where the file names none. */
+  /** `general.architecture`. Undefined if the file has none. */
   readonly architecture: string | undefined
   /** `general.type`, e.g. `model`, `adapter`, `mmproj`. */
   readonly type: string | undefined
-  /** Files that the model is split into. */
+  /** Number of files that the model is split into. */
   readonly parts: number
   readonly tensors: number
 }
 
 export type GgufFinding = GgufFacts | { readonly problem: string }
 
-/** Values in a block, bytes of a block, by ggml's type number. Of a type that is not listed the size is not known. */
+/** Values and bytes of a block, by ggml's type number. The sizes of other types are unknown. */
 const blockOf: Readonly<Record<number, readonly [values: number, bytes: number]>> = {
   0: [1, 4],
   1: [1, 2],
@@ -51,7 +52,7 @@ const blockOf: Readonly<Record<number, readonly [values: number, bytes: number]>
   39: [32, 17],
 }
 
-/** Bytes of a metadata value by its type; strings (8) and arrays (9) have a length of their own. */
+/** Bytes of a metadata value by type. Strings (8) and arrays (9) have variable lengths. */
 const valueBytes: Readonly<Record<number, number>> = {
   0: 1,
   1: 1,
@@ -68,12 +69,12 @@ const valueBytes: Readonly<Record<number, number>> = {
 const stringType = 8
 const arrayType = 9
 
-/** Bounds that no real file comes near; beyond them the header is damaged. */
+/** Far above any real file; beyond them the header counts as damaged. */
 const maxKeys = 100_000
 const maxTensors = 1_000_000
 const maxDimensions = 8
 const maxNesting = 4
-/** A key, an architecture or a tensor name. */
+/** Bytes of a key, an architecture or a tensor name. */
 const maxNameBytes = 1_024
 
 class Damaged extends Error {}
@@ -103,7 +104,7 @@ const skipValue = async (reader: FileReader, type: number, depth = 0): Promise<v
       return reader.skip(length * fixed)
     }
     if (depth === maxNesting) throw damaged("metadata")
-    // Each of its values takes a byte at least.
+    // Each value takes at least one byte.
     if (length > reader.sizeBytes) throw new EndOfFile(reader.position + length)
     for (let n = 0; n < length; n++) await skipValue(reader, of, depth + 1)
     return
@@ -113,7 +114,7 @@ const skipValue = async (reader: FileReader, type: number, depth = 0): Promise<v
   reader.skip(fixed)
 }
 
-/** Metadata that matters here; the rest is passed over. */
+/** Reads the metadata used here and skips the rest. */
 const readMetadata = async (reader: FileReader, keys: number) => {
   const texts = new Map<string, string>()
   let alignment = 32
@@ -136,7 +137,7 @@ const readMetadata = async (reader: FileReader, keys: number) => {
   }
 }
 
-/** Where the last tensor ends, counted from where tensors begin. */
+/** The end of the last tensor, counted from where tensors begin. */
 const readTensors = async (reader: FileReader, tensors: number): Promise<number> => {
   let endBytes = 0
   for (let n = 0; n < tensors; n++) {
@@ -175,7 +176,7 @@ const read = async (reader: FileReader): Promise<GgufFinding> => {
   return { ...facts, tensors }
 }
 
-/** What the file is, or what is wrong with it in words that follow its name. Fails as the file system does. */
+/** The file's facts, or a problem in words that follow the file's name. Fails with the file system's error. */
 export const checkGguf = (path: string): Promise<GgufFinding> =>
   FileReader.over(path, async (reader) => {
     try {

@@ -1,23 +1,23 @@
-// One answer of a model hub: follows its redirects and says what it declares about the file. Used by PullFile. Knows
-// the hub's resolve protocol (X-Linked-Size and X-Linked-Etag on the way, the content at the end), and no disk.
+// Requests a file from a model hub, follows redirects, and reads what the hub declares about the file. Implements the
+// hub's resolve protocol: X-Linked-Size and X-Linked-Etag on the way, the content at the end.
 //
-// The token goes to the endpoint's own origin alone. A redirect leads to a storage host with a signed address, which
-// the token is none of the business of.
+// The token is sent only to the endpoint's own origin. A redirect leads to a storage host with a signed address, which
+// must not receive it.
 import { request as httpRequest, type IncomingMessage } from "node:http"
 import { request as httpsRequest } from "node:https"
 
 export interface Hub {
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly endpoint: string
   readonly token: string | undefined
 }
 
-/** A hub redirects once to its storage; storage may redirect once more. */
+/** A hub redirects once to its storage; the storage may redirect once more. */
 const maxRedirects = 5
 /** Silence after which a connection counts as dead. A guess: storage hosts stall for seconds, not for a minute. */
 export const silenceMs = 60_000
 
-/** The connection failed, or the answer asks to come back later: worth another attempt. */
+/** The connection failed, or the host asked to come back later: another attempt may succeed. */
 export class Transient extends Error {
   readonly host: string
   readonly retryAfterMs: number | undefined
@@ -28,7 +28,7 @@ export class Transient extends Error {
   }
 }
 
-/** An answer that will not get better: its status, or a redirect that must not be followed. */
+/** A final refusal: by status, or because a redirect must not be followed. */
 export class Refusal extends Error {
   readonly host: string
   readonly status: number
@@ -45,7 +45,7 @@ export interface Answer {
   readonly status: 200 | 206 | 416
   readonly host: string
   readonly headers: IncomingMessage["headers"]
-  /** What the hub says of the file on the way to its content. */
+  /** The size and tag that the hub declared before the redirect. */
   readonly linkedSize: number | undefined
   readonly linkedEtag: string | undefined
   readonly body: IncomingMessage
@@ -54,11 +54,11 @@ export interface Answer {
 const integerOf = (text: string | ReadonlyArray<string> | undefined): number | undefined =>
   typeof text === "string" && /^\d{1,15}$/.test(text) ? Number(text) : undefined
 
-/** An entity tag without its quotes and its weakness. */
+/** An entity tag without quotes and weak prefix. */
 export const bareTag = (tag: string | ReadonlyArray<string> | undefined): string | undefined =>
   typeof tag === "string" ? tag.replace(/^W\//, "").replace(/^"|"$/g, "") : undefined
 
-/** `Retry-After` in seconds, at most a minute of it; a date is not worth the guess at clocks. */
+/** `Retry-After` in seconds, at most 60. A date is ignored, because the clocks may differ. */
 const retryAfterMs = (headers: IncomingMessage["headers"]): number | undefined => {
   const seconds = integerOf(headers["retry-after"])
   return seconds === undefined ? undefined : Math.min(60, seconds) * 1_000
@@ -72,7 +72,7 @@ const one = (
 ): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     const send = url.protocol === "https:" ? httpsRequest : httpRequest
-    // A connection of its own each time: after a cut, a kept one could be cut too.
+    // A new connection for each request: after a cut, a kept connection could be cut too.
     const request = send(url, { headers, signal, agent: false }, resolve)
     request.setTimeout(silentMs, () => request.destroy(new Error(`silent for ${silentMs} ms`)))
     request.on("error", (cause: NodeJS.ErrnoException) =>
@@ -84,7 +84,7 @@ const one = (
 export interface Ask {
   readonly hub: Hub
   readonly url: string
-  /** Bytes that are there already, and the tag under which the content's host gave them. */
+  /** Bytes that are on disk already, and the tag under which the host sent them. */
   readonly from: { readonly offset: number; readonly etag: string } | undefined
   readonly signal: AbortSignal
   readonly silenceMs: number
@@ -92,7 +92,7 @@ export interface Ask {
 
 const isRedirect = (status: number): boolean => [301, 302, 303, 307, 308].includes(status)
 
-/** Asks for the file, or for the rest of it. Throws Transient or Refusal. */
+/** Requests the file, or the rest of it. Throws Transient or Refusal. */
 export const ask = async ({ from, hub, silenceMs: silentMs, signal, url }: Ask): Promise<Answer> => {
   const home = new URL(hub.endpoint).origin
   let at = new URL(url)
@@ -108,7 +108,7 @@ export const ask = async ({ from, hub, silenceMs: silentMs, signal, url }: Ask):
     }
     const response = await one(at, headers, signal, silentMs)
     const status = response.statusCode ?? 0
-    // Only the hub itself knows; a storage host further on could say anything.
+    // Only the hub's own declarations count, not those of a storage host.
     if (at.origin === home) {
       linkedSize ??= integerOf(response.headers["x-linked-size"])
       linkedEtag ??= bareTag(response.headers["x-linked-etag"])

@@ -1,6 +1,5 @@
-// Finds and checks the weight files that catalog entries name, and decides which entries a region deploys: what the
-// registry starts, and what a reload applies. Called by serve and check, by the models commands and before each load. A file
-// that is missing or damaged is noted in the deployment, so that the node starts and serves its other models.
+// Finds and checks the weight files of catalog entries, and decides which entries a region deploys. A missing or
+// damaged file is recorded in the deployment, so that the node starts and serves its other models.
 import { dirname, isAbsolute, join } from "node:path"
 import { Effect } from "effect"
 import type { Deployment, FileVersion } from "#actors/model/ModelRegistry.ts"
@@ -11,9 +10,9 @@ import { checkWeight } from "./WeightCheck.ts"
 import { keptPath, pulled } from "./Weights.ts"
 
 /**
- * Where an entry's files are, and what is wrong with them (`problem`). The SHA-256 of a local file is computed where the
- * catalog names one; that of a pulled file was checked when it came. `weightsDir` is where pulled files are; a file that
- * is not there yet is listed in `missing`.
+ * The paths of an entry's files and what is wrong with them (`problem`). The SHA-256 of a local file is computed if the
+ * catalog names one; that of a pulled file was checked when it arrived.
+ * @param weightsDir the folder of pulled files; files that are not there yet are listed in `missing`
  */
 export const locate = (
   catalogPath: string,
@@ -57,7 +56,10 @@ export const locate = (
     return { entry, files, versions, sizeBytes, missing, ...(problem === "" ? {} : { problem }) }
   })
 
-/** The deployments of a region's node. `regions` are the codes that entries may name; unchecked where absent. */
+/**
+ * The deployments of a node in this region. `regions` are the codes that entries may name; without it they are not
+ * checked.
+ */
 export const deployments = (
   catalogPath: string,
   region: string,

@@ -1,11 +1,11 @@
-// Whether an ONNX file is a whole model, and which external data files it needs, from the outline of its protobuf message:
-// fields are passed over by their length, tensors are not read. Called by WeightCheck.
+// Checks that an ONNX file is a complete model and finds the external data files that it needs, from the field lengths
+// of its protobuf message. Tensors are skipped, not read.
 import { EndOfFile, FileReader } from "#store/files/FileReader.ts"
 
 export interface ExternalData {
-  /** As the model names it: a path beside the model's file. */
+  /** As the model names it: a path relative to the model's file. */
   readonly location: string
-  /** The data file has to be this long at least. */
+  /** Minimum length of the data file. */
   readonly neededBytes: number
 }
 
@@ -20,7 +20,7 @@ const tensor = { externalData: 13, dataLocation: 14 } as const
 const entry = { key: 1, value: 2 } as const
 const external = 1
 
-/** Names and numbers of external data. */
+/** Longest key, path or number of an external data entry. */
 const maxTextBytes = 4_096
 
 class NotOnnx extends Error {}
@@ -37,12 +37,12 @@ const varint = async (reader: FileReader): Promise<number> => {
 
 interface Field {
   readonly number: number
-  /** Where a length-delimited field ends; undefined for a number. */
+  /** End of a length-delimited field. Undefined for a number. */
   readonly endAt: number | undefined
   readonly value: number
 }
 
-/** Calls `onField` for each field up to `endAt`; whatever it leaves unread of a field is passed over. */
+/** Calls `onField` for each field up to `endAt` and skips what it leaves unread. */
 const fields = async (
   reader: FileReader,
   endAt: number,
@@ -117,7 +117,7 @@ const read = async (reader: FileReader): Promise<OnnxFinding> => {
   return { externalData: [...needed].map(([location, neededBytes]) => ({ location, neededBytes })) }
 }
 
-/** What the model needs, or what is wrong with the file in words that follow its name. Fails as the file system does. */
+/** The model's needs, or a problem in words that follow the file's name. Fails with the file system's error. */
 export const checkOnnx = (path: string): Promise<OnnxFinding> =>
   FileReader.over(path, async (reader) => {
     try {

@@ -1,13 +1,13 @@
-// Why a file could not be pulled. `message` is the one line the command line prints; code branches on tag and reason.
-// No token and no query string ever gets in here: redirects carry signed addresses.
+// Why a file could not be pulled. `message` is the line that the command line prints; code branches on tag and reason.
+// Tokens and query strings never appear here: redirects have signed addresses.
 import { Schema } from "effect"
 
-/** The hub said no, and would say it again. */
+/** The hub refused, and another attempt would not help. */
 export class HubRefused extends Schema.TaggedError<HubRefused>()("HubRefused", {
   source: Schema.String,
   host: Schema.String,
   status: Schema.Int,
-  /** Whether a token was sent. */
+  /** True if a token was sent. */
   withToken: Schema.Boolean,
 }) {
   override get message() {
@@ -22,16 +22,16 @@ export class HubRefused extends Schema.TaggedError<HubRefused>()("HubRefused", {
       case 403:
         return this.withToken
           ? "the token in HF_TOKEN may not read this repository; its terms may have to be accepted first"
-          : "the repository is not open to everybody; set HF_TOKEN"
+          : "the repository is not public; set HF_TOKEN"
       case 404:
         return "no such repository, revision or file"
       default:
-        return "not what a file is answered with"
+        return "an unexpected status for a file"
     }
   }
 }
 
-/** What came is not what was declared: a sum, a size, or an answer that makes no sense. */
+/** The received data differ from what was declared: sum, size, or a reply that cannot be interpreted. */
 export class PullCorrupt extends Schema.TaggedError<PullCorrupt>()("PullCorrupt", {
   source: Schema.String,
   problem: Schema.String,
@@ -41,7 +41,7 @@ export class PullCorrupt extends Schema.TaggedError<PullCorrupt>()("PullCorrupt"
   }
 }
 
-/** The connection failed again and again, or the hub did. */
+/** The connection or the hub failed in every attempt. */
 export class HubUnreachable extends Schema.TaggedError<HubUnreachable>()("HubUnreachable", {
   source: Schema.String,
   host: Schema.String,
@@ -49,11 +49,11 @@ export class HubUnreachable extends Schema.TaggedError<HubUnreachable>()("HubUnr
   attempts: Schema.Int,
 }) {
   override get message() {
-    return `${this.source}: ${this.host}: ${this.problem}, after ${this.attempts} attempts; what came is kept, pull again to go on`
+    return `${this.source}: ${this.host}: ${this.problem}, after ${this.attempts} attempts; the received part is kept, pull again to continue`
   }
 }
 
-/** The file cannot be kept: no room, no permission. */
+/** The file cannot be stored: no disk space, or no permission. */
 export class CannotKeep extends Schema.TaggedError<CannotKeep>()("CannotKeep", {
   source: Schema.String,
   problem: Schema.String,

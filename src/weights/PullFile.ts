@@ -1,5 +1,5 @@
-// Pulls one file of a hub into the weights directory: locked, resumed where it stopped, tried again a bounded number of
-// times, and given its name only when its sum is right. Called by the models command.
+// Pulls one hub file into the weights directory: under a lock, resumed where it stopped, with a bounded number of
+// attempts. The file gets its final name only after its sum was checked.
 import { Effect, Random } from "effect"
 import type { HubFile } from "#domain/models/HubFile.ts"
 import { problemOf } from "#store/files/DataDir.ts"
@@ -9,28 +9,28 @@ import { Refusal, silenceMs, Transient } from "./HubClient.ts"
 import { CannotKeep, HubRefused, HubUnreachable, PullCorrupt, type PullError } from "./PullErrors.ts"
 import { pulled } from "./Weights.ts"
 
-/** Guesses: a minute's outage is sat out, an unplugged cable is reported. */
+/** Guesses: the attempts outlast a minute's outage; a longer one is reported. */
 export const pullDefaults = { attempts: 6, backoffMs: [1_000, 30_000] as const, silenceMs }
 
 export interface Pulled {
   readonly path: string
   readonly sizeBytes: number
   readonly sha256: string
-  /** False where it was there already. */
+  /** False if the file was already there. */
   readonly fetched: boolean
-  /** Bytes that came over the network now. */
+  /** Bytes received by this call. */
   readonly receivedBytes: number
-  /** Whose sum it was held against; undefined where neither the catalog nor the hub knows one. */
+  /** Where the expected sum came from. Undefined if neither the catalog nor the hub declares one. */
   readonly checkedBy: "catalog" | "hub" | undefined
 }
 
-/** Progress that starts the count of attempts anew, bytes: less may be a host that sends a little and hangs up. */
+/** Bytes of progress that reset the count of attempts. Less could be a host that sends a little and hangs up. */
 const progressBytes = 1024 * 1024
-const isOurs = (cause: unknown): cause is PullError =>
+const isPullError = (cause: unknown): cause is PullError =>
   cause instanceof PullCorrupt || cause instanceof CannotKeep
 
 const pullError = (source: string, cause: unknown): PullError | Transient => {
-  if (cause instanceof Transient || isOurs(cause)) return cause
+  if (cause instanceof Transient || isPullError(cause)) return cause
   if (!(cause instanceof Refusal)) return new CannotKeep({ source, problem: problemOf(cause) })
   const { host, message, status, withToken } = cause
   return message === ""
@@ -38,7 +38,7 @@ const pullError = (source: string, cause: unknown): PullError | Transient => {
     : new PullCorrupt({ source, problem: `${host} ${message}` })
 }
 
-/** Attempts until the file is whole, a refusal is final, or nothing has come for too many attempts in a row. */
+/** Tries until the file is complete, a refusal is final, or too many consecutive attempts made no progress. */
 const attempts = Effect.fnUntraced(function* (pull: Download, settings: PullSettings, watcher: PullWatcher) {
   const [base, cap] = settings.backoffMs
   let failures = 0
@@ -53,7 +53,7 @@ const attempts = Effect.fnUntraced(function* (pull: Download, settings: PullSett
       },
       catch: (cause) => pullError(pull.source, cause),
     }).pipe(
-      // The lock is not given back while a last write is still on its way.
+      // The lock is kept until the last write has ended.
       Effect.onInterrupt(() =>
         Effect.promise(() =>
           running.then(
@@ -78,7 +78,7 @@ const attempts = Effect.fnUntraced(function* (pull: Download, settings: PullSett
   }
 })
 
-/** Brings one file to its place, whoever else wants it at the same time. `sha256` is the catalog's, where it has one. */
+/** Pulls one file; safe while other processes pull it too. `sha256` is the catalog's, if it has one. */
 export const pullFile = (
   file: HubFile,
   sha256: string | undefined,
@@ -93,7 +93,7 @@ export const pullFile = (
         try: work,
         catch: (cause) => new CannotKeep({ source, problem: problemOf(cause) }),
       })
-    yield* onDisk(() => pull.makeRoom())
+    yield* onDisk(() => pull.makeFolders())
     yield* Effect.mapError(
       fileLock(pull.lock, watcher.waiting),
       (cause) => new CannotKeep({ source, problem: problemOf(cause) }),
@@ -112,7 +112,7 @@ export const pullFile = (
       yield* onDisk(() => pull.discard())
       const who = sha256 === undefined ? "the hub" : "the catalog"
       return yield* pull.corrupt(
-        `has SHA-256 ${came.sha256}, ${who} says ${expected}; what came is thrown away`,
+        `has SHA-256 ${came.sha256}, ${who} says ${expected}; the received file is deleted`,
       )
     }
     yield* onDisk(() => pull.keep(came))

@@ -1,4 +1,4 @@
-// Pulls all hub files of one catalog entry, one after the other. Called by the models command and by the node's own pulls.
+// Pulls all hub files of one catalog entry, one after the other.
 import { Effect, type Scope } from "effect"
 import { hubScheme, parseHubFile } from "#domain/models/HubFile.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
@@ -12,13 +12,13 @@ export interface PulledFile extends Pulled {
   readonly source: string
 }
 
-/** Where an entry is from, and what is to be done with it. */
+/** The entry to pull, and how. */
 export interface ModelPull {
   /** Path of the catalog, for errors. */
   readonly catalog: string
   readonly entry: ModelEntry
   readonly settings: PullSettings
-  /** Who watches a file, given its name without folders; until the scope closes. */
+  /** Makes the progress watcher of a file, given its name without folders. It lasts until the scope closes. */
   readonly watch: (name: string) => Effect.Effect<PullWatcher, never, Scope.Scope>
 }
 
@@ -34,7 +34,7 @@ const filesOf = (catalog: string, entry: ModelEntry) =>
     },
   )
 
-/** What it pulled or found there; nothing of an entry whose files are all local. */
+/** The files that were pulled or already there. Empty for an entry whose files are all local. */
 export const pullModel = ({
   catalog,
   entry,

@@ -1,6 +1,5 @@
-// What is wrong with one weight file of a catalog entry, found without loading it: not there, cut short, of another format
-// or kind than the entry's, or another file than the catalog's SHA-256 says. Called by ModelFiles at the node's start and
-// before every load.
+// Checks one weight file of a catalog entry without loading it: missing, cut short, of another format or kind than the
+// entry's, or with another SHA-256 than the catalog's.
 import { open, stat } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import type { FileVersion } from "#actors/model/ModelRegistry.ts"
@@ -14,11 +13,11 @@ export interface WeightToCheck {
   readonly role: string
   /** Absolute. */
   readonly path: string
-  /** What the file must have, lower-case hex; absent: it is not computed. */
+  /** The expected sum, lower-case hex. Without it no sum is computed. */
   readonly sha256?: string | undefined
 }
 
-/** Architectures that are not text models, by what they are. From llama.cpp's and stable-diffusion.cpp's own names. */
+/** Architectures that are not text models, and what they are. Names from llama.cpp and stable-diffusion.cpp. */
 const otherArchitectures: Readonly<Record<string, string>> = {
   clip: "an image or audio encoder",
   mmproj: "an image or audio encoder",
@@ -49,7 +48,7 @@ const otherTypes: Readonly<Record<string, string>> = {
 
 type Format = "gguf" | "onnx"
 
-/** What the adapter will read the file as; undefined for small files that it parses itself. */
+/** The format in which the adapter reads the file. Undefined for small files that the adapter parses itself. */
 const formatOf = ({ entry, path, role }: WeightToCheck): Format | undefined => {
   const isGraphs = entry.adapter.endsWith("-onnx")
   if (entry.adapter === "llama-gguf" && role === "weights") return "gguf"
@@ -64,7 +63,7 @@ const shownFormat = async (path: string): Promise<string | undefined> => {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(16), 0, 16, 0)
     const head = buffer.subarray(0, bytesRead)
     if (head.subarray(0, 4).toString("latin1") === "GGUF") return "a GGUF file"
-    // Field 1 (ir_version) as a number, then a later field: how every exporter begins an ONNX model.
+    // Field 1 (ir_version) as a number, then a later field: every exporter begins an ONNX model like this.
     if (head[0] === 0x08 && head[1]! < 0x20 && [0x12, 0x3a].includes(head[2] ?? 0)) return "an ONNX model"
     if (head.subarray(0, 2).toString("latin1") === "PK") return "a ZIP archive"
     if (/^version https:/.test(head.toString("latin1"))) return "a Git LFS pointer instead of the file"
@@ -81,7 +80,7 @@ const otherKind = ({ architecture, type }: GgufFacts): string | undefined => {
   return typed === undefined ? undefined : `${architecture ?? "unnamed"}, ${typed}`
 }
 
-/** `NAME-00001-of-00003.gguf`: the other parts lie beside it under these names. */
+/** `NAME-00001-of-00003.gguf`: the other parts are beside it under these names. */
 const missingParts = async (path: string, parts: number): Promise<string | undefined> => {
   const name = /^(.*)-\d{5}-of-(\d{5})\.gguf$/.exec(basename(path))
   if (parts <= 1) return undefined
@@ -104,7 +103,7 @@ const ggufProblem = async ({ entry, path, role }: WeightToCheck): Promise<string
 }
 
 const dataProblem = async (path: string, { location, neededBytes }: ExternalData) => {
-  // A location that leaves the model's folder is refused by ONNX Runtime.
+  // ONNX Runtime refuses a path outside the model's folder.
   if (location === "" || location.startsWith("/") || location.split(/[\\/]/).includes(".."))
     return "names its external data by a path outside of its folder"
   const info = await stat(join(dirname(path), location)).catch(() => undefined)
@@ -137,9 +136,9 @@ const contentProblem = async (weight: WeightToCheck): Promise<string | undefined
 const codeOf = (cause: unknown): string => (cause as NodeJS.ErrnoException).code ?? "unknown error"
 
 export interface CheckedWeight {
-  /** In words that follow the file's name; undefined where nothing is wrong. */
+  /** In words that follow the file's name. Undefined if nothing is wrong. */
   readonly problem: string | undefined
-  /** What the file is now, with its sum where that was computed; undefined where there is none. */
+  /** The file's version, with its sum if one was computed. Undefined if there is no file. */
   readonly version: FileVersion | undefined
 }
 

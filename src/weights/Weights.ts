@@ -1,6 +1,5 @@
-// Where pulled weights are kept, and whether a file is there. A file has its final name only when all of it has come and
-// its sum was right; a record beside it says which sum that was, so that a start does not read gigabytes again.
-// Written by PullFile, asked by CatalogFile.
+// The layout of the weights directory, and whether a file is there. A file has its final name only when it is complete
+// and its sum was checked. A record beside it holds that sum, so that a start does not read gigabytes again.
 import { readFile, rename, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { Schema } from "effect"
@@ -11,7 +10,7 @@ export const weightsDir = (dataDir: string): string => join(dataDir, "weights")
 
 export const keptPath = (dir: string, file: HubFile): string => join(dir, keptAt(file))
 
-/** What belongs to a file lies in a tree of its own, so that no file of a repository can have its name. */
+/** Lock, note, partial file and sum lie in a separate tree, so that no file of a repository can have their names. */
 export const besidePath = (dir: string, file: HubFile, what: "lock" | "note" | "part" | "sum"): string =>
   join(dir, "pull", `${keptAt(file)}.${what}`)
 
@@ -24,14 +23,14 @@ export type WeightRecord = typeof Record.Type
 
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(Record))
 
-/** Written before the file gets its name: a file without a record is one that nobody has checked. */
+/** Written before the file gets its name, so a file without a record is unchecked. */
 export const writeRecord = async (dir: string, file: HubFile, record: WeightRecord): Promise<void> => {
   const path = besidePath(dir, file, "sum")
   await writeFile(`${path}.tmp`, JSON.stringify(record))
   await rename(`${path}.tmp`, path)
 }
 
-/** The record of a file that is there in the size that was checked, and when it was written; or undefined. */
+/** The record of a file whose size matches it, and when it was written. Undefined otherwise. */
 export const pulled = async (
   dir: string,
   file: HubFile,

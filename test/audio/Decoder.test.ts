@@ -19,8 +19,8 @@ import {
   wavBytes,
   writeWav,
   writeWithAv,
-} from "../support/AudioFiles.ts"
-import { reason } from "../support/Reason.ts"
+} from "../support/audio/AudioFiles.ts"
+import { reason } from "../support/process/Reason.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "edgewise-decoder-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

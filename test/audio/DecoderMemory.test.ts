@@ -8,8 +8,8 @@ import { afterAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { DEFAULT_LIMITS, makeDecoder } from "#audio/Decoder.ts"
 import { inForce } from "#confine/Launch.ts"
-import { boastingFragments, boastingTables, longSilence } from "../support/HostileMp4.ts"
-import { residentBytes } from "../support/ProcessMemory.ts"
+import { boastingFragments, boastingTables, longSilence } from "../support/audio/HostileMp4.ts"
+import { residentBytes } from "../support/process/ProcessMemory.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "edgewise-memory-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

@@ -11,7 +11,7 @@ import { Effect, Fiber } from "effect"
 import { isPublicAddress } from "#domain/access/PublicAddress.ts"
 import { VoiceUrlRefused } from "../../src/audio/AudioErrors.ts"
 import { makeVoiceUrl, type VoiceUrlOptions } from "../../src/audio/VoiceUrl.ts"
-import { reason } from "../support/Reason.ts"
+import { reason } from "../support/process/Reason.ts"
 
 const CLIP = Buffer.alloc(50_000, "RIFF")
 

@@ -15,8 +15,8 @@ import type { TextShape } from "../../bench/sizes/text/Shapes.ts"
 import { writeTextModel } from "../../bench/sizes/text/TextWeights.ts"
 import { readWordList, textVocabulary } from "../../bench/sizes/text/Vocabulary.ts"
 import { promptOf } from "../../bench/text/sized/Models.ts"
-import { generateText, openText, textRequest } from "../support/EngineHarness.ts"
-import { temporaryDir } from "../support/TemporaryDir.ts"
+import { generateText, openText, textRequest } from "../support/engines/EngineHarness.ts"
+import { temporaryDir } from "../support/process/TemporaryDir.ts"
 
 const folder = temporaryDir()
 afterAll(folder.remove)

@@ -6,11 +6,11 @@ import { DatabaseSync } from "node:sqlite"
 import { afterAll, describe, expect, it } from "vitest"
 import { costOf } from "#domain/models/Money.ts"
 import { textUsage } from "#domain/models/Usage.ts"
-import { script } from "../support/FakeNode.ts"
-import { type NodeProcess, startProcess } from "../support/NodeProcess.ts"
-import { headerOf, RawConnection, requestBytes } from "../support/RawHttp.ts"
-import { fakeModel, price } from "../support/TestCatalog.ts"
-import { temporaryDir } from "../support/TestNode.ts"
+import { headerOf, RawConnection, requestBytes } from "../support/clients/RawHttp.ts"
+import { script } from "../support/nodes/FakeNode.ts"
+import { type NodeProcess, startProcess } from "../support/nodes/NodeProcess.ts"
+import { fakeModel, price } from "../support/nodes/TestCatalog.ts"
+import { temporaryDir } from "../support/nodes/TestNode.ts"
 
 const kills = Number(process.env.CHAOS_KILLS ?? 5)
 const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 1_000_000)

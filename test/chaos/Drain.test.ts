@@ -2,12 +2,12 @@
 // left behind, neither a process nor an unpaid token.
 import { readdirSync, readFileSync } from "node:fs"
 import { afterEach, describe, expect, it } from "vitest"
-import { parseEventStream } from "../support/EventStream.ts"
-import { script } from "../support/FakeNode.ts"
-import { edgewise, type NodeProcess, startProcess } from "../support/NodeProcess.ts"
-import { SocketClient } from "../support/SocketClient.ts"
-import { eventually, parseMetrics } from "../support/TestNode.ts"
-import { TextStream } from "../support/TextStream.ts"
+import { parseEventStream } from "../support/clients/EventStream.ts"
+import { SocketClient } from "../support/clients/SocketClient.ts"
+import { TextStream } from "../support/clients/TextStream.ts"
+import { script } from "../support/nodes/FakeNode.ts"
+import { edgewise, type NodeProcess, startProcess } from "../support/nodes/NodeProcess.ts"
+import { eventually, parseMetrics } from "../support/nodes/TestNode.ts"
 
 const running: Array<NodeProcess> = []
 const start = async (env: Readonly<Record<string, string>> = {}): Promise<NodeProcess> => {

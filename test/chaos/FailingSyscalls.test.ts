@@ -6,11 +6,11 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { afterAll, describe, expect, it } from "vitest"
-import { type NodeProcess, startProcess } from "../support/NodeProcess.ts"
-import { RawConnection } from "../support/RawHttp.ts"
-import { fakeModel } from "../support/TestCatalog.ts"
-import { eventually } from "../support/TestNode.ts"
-import { whisper } from "../support/TranscriptionClient.ts"
+import { RawConnection } from "../support/clients/RawHttp.ts"
+import { whisper } from "../support/clients/TranscriptionClient.ts"
+import { type NodeProcess, startProcess } from "../support/nodes/NodeProcess.ts"
+import { fakeModel } from "../support/nodes/TestCatalog.ts"
+import { eventually } from "../support/nodes/TestNode.ts"
 
 const post = (node: NodeProcess, path: string, body: string, type = "application/json") =>
   fetch(node.base + path, {

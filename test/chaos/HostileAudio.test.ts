@@ -7,9 +7,7 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { makeDecoder } from "#audio/Decoder.ts"
-import { AV_TARGETS, chirp, wavBytes, writeWithAv } from "../support/AudioFiles.ts"
-import { type Bystander, type Seen, startBystander } from "../support/Bystander.ts"
-import { childrenRunning } from "../support/ChildProcesses.ts"
+import { AV_TARGETS, chirp, wavBytes, writeWithAv } from "../support/audio/AudioFiles.ts"
 import {
   boastingWav,
   constantFlac,
@@ -18,13 +16,15 @@ import {
   randomsFrom,
   silentOpus,
   tinyFramesMp3,
-} from "../support/HostileFiles.ts"
-import { type NodeProcess, startProcess } from "../support/NodeProcess.ts"
-import { forgetPeak, residentBytes } from "../support/ProcessMemory.ts"
-import { type Clip, clipBytes, clips, longWav } from "../support/SpeechClips.ts"
-import { fakeModel } from "../support/TestCatalog.ts"
-import { temporaryDir } from "../support/TestNode.ts"
-import { model, path, type Target, transcribe, whisper } from "../support/TranscriptionClient.ts"
+} from "../support/audio/HostileFiles.ts"
+import { type Clip, clipBytes, clips, longWav } from "../support/audio/SpeechClips.ts"
+import { type Bystander, type Seen, startBystander } from "../support/clients/Bystander.ts"
+import { model, path, type Target, transcribe, whisper } from "../support/clients/TranscriptionClient.ts"
+import { type NodeProcess, startProcess } from "../support/nodes/NodeProcess.ts"
+import { fakeModel } from "../support/nodes/TestCatalog.ts"
+import { temporaryDir } from "../support/nodes/TestNode.ts"
+import { childrenRunning } from "../support/process/ChildProcesses.ts"
+import { forgetPeak, residentBytes } from "../support/process/ProcessMemory.ts"
 
 type Bytes = Uint8Array<ArrayBuffer>
 const full = process.env.HOSTILE === "full"

@@ -4,8 +4,8 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { residentBytesOf } from "#actors/device/ResidentMemory.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
-import { builtInModel } from "../support/BuiltInModels.ts"
-import { startNode, type TestNode } from "../support/TestNode.ts"
+import { builtInModel } from "../support/nodes/BuiltInModels.ts"
+import { startNode, type TestNode } from "../support/nodes/TestNode.ts"
 
 const demand = { runtime: { load: "demand" } }
 /** Cycles by model: the text model is the quickest to load. */

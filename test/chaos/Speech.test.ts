@@ -7,9 +7,9 @@ import { setImmediate } from "node:timers/promises"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { wavBytes } from "../support/AudioFiles.ts"
-import { parseOgg } from "../support/OggPages.ts"
-import { headerOf, RawConnection, type RawResponse } from "../support/RawHttp.ts"
+import { wavBytes } from "../support/audio/AudioFiles.ts"
+import { parseOgg } from "../support/audio/OggPages.ts"
+import { headerOf, RawConnection, type RawResponse } from "../support/clients/RawHttp.ts"
 import {
   cloneModel,
   fakeVoice,
@@ -18,8 +18,8 @@ import {
   speak,
   speechRequestBytes,
   spokenScript,
-} from "../support/SpeechNode.ts"
-import { eventually, startNode, type TestNode, untilIdle } from "../support/TestNode.ts"
+} from "../support/nodes/SpeechNode.ts"
+import { eventually, startNode, type TestNode, untilIdle } from "../support/nodes/TestNode.ts"
 
 let node: TestNode
 /** The system's temporary folder of this file alone, so that what is left in it was left by us. */

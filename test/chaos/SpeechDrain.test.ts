@@ -1,11 +1,11 @@
 // Stopping a node while it speaks: a stream is finished, a reply that is still on its way to a slow reader too, and who
 // comes after is refused.
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { type NodeProcess, startProcess } from "../support/NodeProcess.ts"
-import { RawConnection, requestBytes } from "../support/RawHttp.ts"
-import { fakeVoice, scriptSamples, speechPath, spokenScript } from "../support/SpeechNode.ts"
-import { fakeModel } from "../support/TestCatalog.ts"
-import { eventually } from "../support/TestNode.ts"
+import { RawConnection, requestBytes } from "../support/clients/RawHttp.ts"
+import { type NodeProcess, startProcess } from "../support/nodes/NodeProcess.ts"
+import { fakeVoice, scriptSamples, speechPath, spokenScript } from "../support/nodes/SpeechNode.ts"
+import { fakeModel } from "../support/nodes/TestCatalog.ts"
+import { eventually } from "../support/nodes/TestNode.ts"
 
 let node: NodeProcess
 beforeAll(async () => {

@@ -3,10 +3,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
 import { RING_SAMPLES } from "#domain/audio/SampleRing.ts"
-import { childrenRunning } from "../support/ChildProcesses.ts"
-import { clipBytes, clips, sparseWav } from "../support/SpeechClips.ts"
-import { eventually, startNode, type TestNode } from "../support/TestNode.ts"
-import { TextStream } from "../support/TextStream.ts"
+import { clipBytes, clips, sparseWav } from "../support/audio/SpeechClips.ts"
+import { TextStream } from "../support/clients/TextStream.ts"
 import {
   metered,
   model,
@@ -17,7 +15,9 @@ import {
   untilDone,
   untilNoUploads,
   whisper,
-} from "../support/TranscriptionClient.ts"
+} from "../support/clients/TranscriptionClient.ts"
+import { eventually, startNode, type TestNode } from "../support/nodes/TestNode.ts"
+import { childrenRunning } from "../support/process/ChildProcesses.ts"
 
 type Bytes = Uint8Array<ArrayBuffer>
 const short = clipBytes(clips[3]!) as Bytes

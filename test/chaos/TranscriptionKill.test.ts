@@ -4,10 +4,7 @@
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { afterAll, describe, expect, it } from "vitest"
-import { type NodeProcess, startProcess } from "../support/NodeProcess.ts"
-import { longWav } from "../support/SpeechClips.ts"
-import { fakeModel } from "../support/TestCatalog.ts"
-import { temporaryDir } from "../support/TestNode.ts"
+import { longWav } from "../support/audio/SpeechClips.ts"
 import {
   model,
   poll,
@@ -16,7 +13,10 @@ import {
   untilDone,
   untilNoUploads,
   whisper,
-} from "../support/TranscriptionClient.ts"
+} from "../support/clients/TranscriptionClient.ts"
+import { type NodeProcess, startProcess } from "../support/nodes/NodeProcess.ts"
+import { fakeModel } from "../support/nodes/TestCatalog.ts"
+import { temporaryDir } from "../support/nodes/TestNode.ts"
 
 type Bytes = Uint8Array<ArrayBuffer>
 const kills = Number(process.env.CHAOS_KILLS ?? 6)

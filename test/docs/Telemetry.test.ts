@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { settings } from "#config/Config.ts"
-import { type FamilyText, parseExposition } from "../support/PrometheusGrammar.ts"
-import { startNode, type TestNode } from "../support/TestNode.ts"
+import { startNode, type TestNode } from "../support/nodes/TestNode.ts"
+import { type FamilyText, parseExposition } from "../support/process/PrometheusGrammar.ts"
 
 const doc = (name: string): string =>
   readFileSync(fileURLToPath(new URL(`../../docs/${name}`, import.meta.url)), "utf8")

@@ -126,6 +126,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/shared/onnx",
       "engines/shared/speech",
       "engines/shared/text",
+      "src/domain/queues",
     ],
   },
   "engines/cohere": {
@@ -140,6 +141,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/shared/listening",
       "engines/shared/speech",
       "engines/shared/text",
+      "src/domain/queues",
     ],
   },
   "engines/kokoro": {
@@ -151,9 +153,13 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/shared/speech",
       "engines/shared/text",
       "src/domain/audio",
+      "src/domain/queues",
     ],
   },
-  "engines/llama": { holds: "Options of the text adapter", imports: ["engines/protocol"] },
+  "engines/llama": {
+    holds: "Options of the text adapter",
+    imports: ["engines/protocol"],
+  },
   "engines/llama/model": {
     holds: "Adapter: a GGUF model loaded on llama.cpp, and its requests",
     imports: [
@@ -185,7 +191,10 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "The interface of an engine and the messages of its channel",
     imports: ["src/domain/audio", "src/domain/threads"],
   },
-  "engines/shared/files": { holds: "Weight files named by a catalog entry", imports: ["engines/protocol"] },
+  "engines/shared/files": {
+    holds: "Weight files named by a catalog entry",
+    imports: ["engines/protocol"],
+  },
   "engines/shared/listening": {
     holds: "What transcription adapters share: mel features, sampling, segments, words",
     imports: ["engines/protocol", "engines/shared/onnx", "engines/shared/text", "src/domain/audio"],
@@ -221,7 +230,10 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Timestamp rules, suppressed tokens, where the next window begins, short audio",
     imports: ["engines/shared/listening", "engines/shared/onnx"],
   },
-  src: { holds: "The `edgewise` program", imports: ["src/cli/commands", "src/cli/shared"] },
+  src: {
+    holds: "The `edgewise` program",
+    imports: ["src/cli/commands", "src/cli/shared"],
+  },
   "src/api": {
     holds: "The endpoints of the three roles: which path and method is answered by which handler",
     imports: [
@@ -549,19 +561,34 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Starts a process with no more rights than it needs",
     imports: ["src/domain/process"],
   },
-  "src/domain/access": { holds: "Pure: keys, addresses, rate limits", imports: ["src/domain/queues"] },
+  "src/domain/access": {
+    holds: "Pure: keys, addresses, rate limits",
+    imports: [],
+  },
   "src/domain/audio": {
     holds: "Pure: PCM, resampling, voice activity, transcripts",
     imports: ["src/domain/language"],
   },
-  "src/domain/language": { holds: "Pure: punctuation, sentences, text to speak", imports: [] },
+  "src/domain/language": {
+    holds: "Pure: punctuation, sentences, text to speak",
+    imports: [],
+  },
   "src/domain/models": {
     holds: "Pure: catalog entries, placement, memory, prices",
-    imports: ["src/domain/queues"],
+    imports: [],
   },
-  "src/domain/process": { holds: "Pure: confinement, output of processes, log limits", imports: [] },
-  "src/domain/queues": { holds: "Pure: queues, histograms, caches, budgets", imports: [] },
-  "src/domain/regions": { holds: "Pure: regions, distances, round trips", imports: [] },
+  "src/domain/process": {
+    holds: "Pure: confinement, output of processes, log limits",
+    imports: [],
+  },
+  "src/domain/queues": {
+    holds: "Pure: queues, histograms, caches, budgets",
+    imports: [],
+  },
+  "src/domain/regions": {
+    holds: "Pure: regions, distances, round trips",
+    imports: [],
+  },
   "src/domain/threads": {
     holds: "Pure: cores, thread counts and their choice",
     imports: ["src/domain/queues"],
@@ -647,12 +674,14 @@ export const folders: Readonly<Record<string, Folder>> = {
       "actors/threads",
       "src/domain/models",
       "src/domain/process",
-      "src/domain/queues",
       "src/domain/regions",
       "src/domain/threads",
     ],
   },
-  "src/store/idempotency": { holds: "Kept answers by idempotency key", imports: ["src/store/sql"] },
+  "src/store/idempotency": {
+    holds: "Kept answers by idempotency key",
+    imports: ["src/store/sql"],
+  },
   "src/store/ledger": {
     holds: "Balances, receipts, jobs",
     imports: [
@@ -665,7 +694,10 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/store/sql",
     ],
   },
-  "src/store/migrations": { holds: "Schema changes in order", imports: ["src/store/files"] },
+  "src/store/migrations": {
+    holds: "Schema changes in order",
+    imports: ["src/store/files"],
+  },
   "src/store/signing": {
     holds: "Signing keys of session tokens and TLS files",
     imports: ["src/domain/access", "src/store/files"],
@@ -674,7 +706,10 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Clients of SQLite and Postgres",
     imports: ["src/domain/access", "src/domain/queues", "src/store/files"],
   },
-  "src/telemetry": { holds: "Log lines, spans and log records that leave the node", imports: ["src/http"] },
+  "src/telemetry": {
+    holds: "Log lines, spans and log records that leave the node",
+    imports: ["src/http"],
+  },
   "src/transport": {
     holds: "What a listener needs besides its HTTP library: limits, deadlines, queues, settings",
     imports: ["src/domain/access", "src/domain/queues", "src/http"],

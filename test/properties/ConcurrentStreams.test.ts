@@ -1,8 +1,8 @@
 // Continuous batching may not be heard: on the real model a stream says the same alone and among others.
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { llamaModel } from "../support/TestCatalog.ts"
-import { startNode, type TestNode, untilIdle } from "../support/TestNode.ts"
-import { TextStream, textOf } from "../support/TextStream.ts"
+import { TextStream, textOf } from "../support/clients/TextStream.ts"
+import { llamaModel } from "../support/nodes/TestCatalog.ts"
+import { startNode, type TestNode, untilIdle } from "../support/nodes/TestNode.ts"
 
 let node: TestNode
 beforeAll(async () => {

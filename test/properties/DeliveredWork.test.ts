@@ -14,8 +14,8 @@ import { begin, type Delivery } from "#services/Generation.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { sqliteStoreLayer } from "#store/Store.ts"
-import { fakeDeployment } from "../support/FakeNode.ts"
-import { stubModel } from "../support/StubModel.ts"
+import { stubModel } from "../support/engines/StubModel.ts"
+import { fakeDeployment } from "../support/nodes/FakeNode.ts"
 
 const { entry } = fakeDeployment()
 const outcomes = 100_000

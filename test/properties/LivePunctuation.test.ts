@@ -8,7 +8,7 @@ import { LiveAudio } from "#actors/live/LiveAudio.ts"
 import type { LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
 import { joinTexts } from "#domain/audio/Transcript.ts"
 import { withoutPunctuation } from "#domain/language/Punctuation.ts"
-import { bytesOf, ears, factsOf, fileAnswer, plain, samplesOf } from "../support/LiveEars.ts"
+import { bytesOf, ears, factsOf, fileAnswer, plain, samplesOf } from "../support/engines/LiveEars.ts"
 
 const spoken = {
   plain: ["what", "is", "red", "fox", "3.5", "don't"],

@@ -2,10 +2,10 @@
 // never a node that has lost a slot or a byte of money over it.
 import fc from "fast-check"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { jsonOf, RawConnection, requestBytes } from "../support/RawHttp.ts"
-import { SocketClient } from "../support/SocketClient.ts"
-import { fakeModel } from "../support/TestCatalog.ts"
-import { eventually, startNode, type TestNode, untilIdle } from "../support/TestNode.ts"
+import { jsonOf, RawConnection, requestBytes } from "../support/clients/RawHttp.ts"
+import { SocketClient } from "../support/clients/SocketClient.ts"
+import { fakeModel } from "../support/nodes/TestCatalog.ts"
+import { eventually, startNode, type TestNode, untilIdle } from "../support/nodes/TestNode.ts"
 
 let node: TestNode
 beforeAll(async () => {

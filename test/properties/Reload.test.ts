@@ -11,9 +11,9 @@ import { EngineStarter } from "#actors/engine/EngineProcess.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { Redeployment } from "#actors/model/Redeployment.ts"
 import type { GenerateEnd, GenerateRequest, TextDelta } from "#engines/protocol/Engine.ts"
-import { fakeDeployment, fakeWorld, script } from "../support/FakeNode.ts"
-import { type InProcessEngines, inProcessEngines } from "../support/InProcessEngine.ts"
-import { runText } from "../support/RunText.ts"
+import { type InProcessEngines, inProcessEngines } from "../support/engines/InProcessEngine.ts"
+import { runText } from "../support/engines/RunText.ts"
+import { fakeDeployment, fakeWorld, script } from "../support/nodes/FakeNode.ts"
 
 const ids = ["a", "b", "c"] as const
 type Id = (typeof ids)[number]

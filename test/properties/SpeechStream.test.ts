@@ -2,8 +2,8 @@
 // a beginning of what it would have received, and an end mark is there exactly when the end is.
 import fc from "fast-check"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { decodeOggOpus, parseOgg } from "../support/OggPages.ts"
-import { headerOf, RawConnection, type RawResponse } from "../support/RawHttp.ts"
+import { decodeOggOpus, parseOgg } from "../support/audio/OggPages.ts"
+import { headerOf, RawConnection, type RawResponse } from "../support/clients/RawHttp.ts"
 import {
   fakeVoice,
   presetModel,
@@ -11,8 +11,8 @@ import {
   speak,
   speechRequestBytes,
   spokenScript,
-} from "../support/SpeechNode.ts"
-import { startNode, type TestNode, untilIdle } from "../support/TestNode.ts"
+} from "../support/nodes/SpeechNode.ts"
+import { startNode, type TestNode, untilIdle } from "../support/nodes/TestNode.ts"
 
 let node: TestNode
 beforeAll(async () => {

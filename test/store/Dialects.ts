@@ -4,7 +4,7 @@ import { Effect, Layer, type Scope } from "effect"
 import { afterAll, beforeAll, describe } from "vitest"
 import type { StoreUnavailable } from "#store/files/StoreErrors.ts"
 import { type Store, sqliteStoreLayer, storeLayer } from "#store/Store.ts"
-import { hasPostgres, type PostgresServer, startPostgres } from "../support/PostgresServer.ts"
+import { hasPostgres, type PostgresServer, startPostgres } from "../support/servers/PostgresServer.ts"
 import { tempDir } from "./TempDir.ts"
 
 type StoreLayer = Layer.Layer<Store, StoreUnavailable>

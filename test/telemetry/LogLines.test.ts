@@ -3,7 +3,7 @@ import { Effect, Logger } from "effect"
 import { expect, it } from "vitest"
 import { CurrentRequest, RequestContext } from "#http/RequestContext.ts"
 import { jsonLogger } from "../../src/telemetry/LogLines.ts"
-import { logRecord } from "../../src/telemetry/OtlpJson.ts"
+import { logRecord } from "../../src/telemetry/OtlpBodies.ts"
 import { traceOf } from "../../src/telemetry/Trace.ts"
 
 /** What one message becomes, as a line and as a record of the collector. */

@@ -4,7 +4,7 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { RawConnection } from "../support/RawHttp.ts"
+import { RawConnection } from "../support/clients/RawHttp.ts"
 import { startListener, type TestListener } from "./TestListener.ts"
 
 let server: TestListener

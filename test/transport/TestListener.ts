@@ -2,7 +2,7 @@
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { Listener, type ListenOptions, layer } from "#transport/uws/UwsServer.ts"
-import { overTls, ownFiles, tlsPorts } from "../support/TestCertificates.ts"
+import { overTls, ownFiles, tlsPorts } from "../support/servers/TestCertificates.ts"
 
 export interface TestListener {
   readonly port: number

@@ -9,7 +9,7 @@ import { type LongPromptPlan, longPrompt } from "./LongPrompt.ts"
 import { type NativePlan, nativeCalls } from "./NativeCalls.ts"
 import { type PromptRatePlan, promptRate } from "./PromptRate.ts"
 import { type ReplyRatePlan, replyRates } from "./ReplyRate.ts"
-import { type SizedStageOptions, stageDied, startSizedStage } from "./Stage.ts"
+import { type SizedStage, type SizedStageOptions, stageDied, startSizedStage } from "./Stage.ts"
 
 interface Plan {
   readonly native: NativePlan
@@ -43,14 +43,36 @@ const full: Readonly<Record<TextSize, Plan>> = {
 /** One round of each: that it works, and roughly where things stand. */
 const quick: Plan = planOf(1, 0.5)
 
+/** The sections in their order, as `--section` names them. */
+const sections = {
+  prompt: (stage: SizedStage, plan: Plan) => Effect.map(promptRate(stage, plan.prompt), Array.of),
+  replies: (stage: SizedStage, plan: Plan) => Effect.map(replyRates(stage, plan.replies), Array.of),
+  first: (stage: SizedStage, plan: Plan) => Effect.map(firstTokens(stage, plan.first), Array.of),
+  long: (stage: SizedStage, plan: Plan) => Effect.map(longPrompt(stage, plan.long), Array.of),
+  native: (stage: SizedStage, plan: Plan) => nativeCalls(stage, plan.native),
+  defaults: (stage: SizedStage, plan: Plan) => Effect.map(defaults(stage, plan.defaults), Array.of),
+}
+
+export type SizedTextSection = keyof typeof sections
+export const sizedTextSections: ReadonlyArray<SizedTextSection> = [
+  "prompt",
+  "replies",
+  "first",
+  "long",
+  "native",
+  "defaults",
+]
+
 export const sizedTextSuite = (options: {
   readonly size: TextSize
   readonly quick: boolean
   readonly threads: number
   readonly profileDir: string | undefined
+  /** Runs this section alone; all of them where absent. */
+  readonly section: SizedTextSection | undefined
 }): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
-    const { profileDir, size, threads } = options
+    const { profileDir, section, size, threads } = options
     const plan = options.quick ? quick : full[size]
     const weights = yield* Effect.tryPromise({
       try: () => textWeights(size),
@@ -58,15 +80,11 @@ export const sizedTextSuite = (options: {
     })
     const settings: SizedStageOptions = { weights, threads, profileDir }
     const stage = yield* startSizedStage(settings)
-    const sections = Effect.gen(function* () {
-      return [
-        yield* promptRate(stage, plan.prompt),
-        yield* replyRates(stage, plan.replies),
-        yield* firstTokens(stage, plan.first),
-        yield* longPrompt(stage, plan.long),
-        ...(yield* nativeCalls(stage, plan.native)),
-        yield* defaults(stage, plan.defaults),
-      ]
-    })
-    return yield* Effect.raceFirst(sections, stageDied(stage))
+    const found = Effect.map(
+      Effect.forEach(section === undefined ? sizedTextSections : [section], (name) =>
+        sections[name](stage, plan),
+      ),
+      (each) => each.flat(),
+    )
+    return yield* Effect.raceFirst(found, stageDied(stage))
   })

@@ -78,6 +78,7 @@ const measureAgainAfterMs: ReadonlyArray<number> = [2_000, 5_000, 15_000, 60_000
 
 const measureLater = (
   { stepped }: Model,
+  loop: StepLoop,
   permits: Semaphore.Semaphore,
   slots: number,
   arrivals: Arrivals,
@@ -86,9 +87,11 @@ const measureLater = (
     for (const waitMs of measureAgainAfterMs) {
       if (!stepped.isUnsure()) return
       yield* Effect.sleep(waitMs)
-      const measuring = Effect.promise(() =>
-        stepped.measureAgain(() => arrivals.closed || arrivals.waiting > 0),
-      )
+      const measuring = Effect.promise(() => {
+        // The measured steps begin at the start of a sequence.
+        loop.empty()
+        return stepped.measureAgain(() => arrivals.closed || arrivals.waiting > 0)
+      })
       // The context must not be closed under a step.
       yield* permits.withPermitsIfAvailable(slots)(Effect.uninterruptible(measuring))
     }
@@ -151,7 +154,7 @@ export const llamaGguf: EngineDescriptor<"text"> = {
     )
     const permits = yield* Semaphore.make(options.slots)
     const arrivals = { waiting: 0, closed: false }
-    yield* Effect.forkScoped(measureLater(model, permits, options.slots, arrivals))
+    yield* Effect.forkScoped(measureLater(model, loop, permits, options.slots, arrivals))
     // Registered last, so it runs first: a measurement under way ends with its step.
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {

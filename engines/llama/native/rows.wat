@@ -1,5 +1,6 @@
-;; Sums over one row of logits, 4 values at a time. Rows.ts calls it and says what lies where; `npm run rows` makes rows.wasm
-;; of this text. All lengths are in bytes and multiples of 1024: 256 values are a block, and each block has a sum of its own.
+;; Sums over one row of logits, 4 values at a time. Rows.ts and Candidates.ts call it and say what lies where; `npm run rows`
+;; makes rows.wasm of this text. All lengths are in bytes and multiples of 1024, unless stated otherwise: 256 values are a block,
+;; and each block has a sum of its own.
 (module
   (memory (export "memory") 1)
 
@@ -51,21 +52,24 @@
               (f32x4.mul (f32x4.sub (v128.load (local.get $logits)) (local.get $top)) (local.get $by)))
             (local.set $n (f32x4.add (local.get $x) (v128.const f32x4 12582912 12582912 12582912 12582912)))
             (local.set $f
-              (f32x4.sub (local.get $x)
-                (f32x4.sub (local.get $n) (v128.const f32x4 12582912 12582912 12582912 12582912))))
+              (f32x4.sub (local.get $x) (f32x4.sub (local.get $n) (v128.const f32x4 12582912 12582912 12582912 12582912))))
             (local.set $kept
               (v128.and (local.get $kept) (f32x4.ge (local.get $x) (v128.const f32x4 -125 -125 -125 -125))))
             (local.set $x
-              (f32x4.add (v128.const f32x4 0.0096715127 0.0096715127 0.0096715127 0.0096715127)
-                (f32x4.mul (local.get $f) (v128.const f32x4 0.0013264727 0.0013264727 0.0013264727 0.0013264727))))
+              (f32x4.relaxed_madd (local.get $f) (v128.const f32x4 0.0013264727 0.0013264727 0.0013264727 0.0013264727)
+                (v128.const f32x4 0.0096715127 0.0096715127 0.0096715127 0.0096715127)))
             (local.set $x
-              (f32x4.add (v128.const f32x4 0.0555073374 0.0555073374 0.0555073374 0.0555073374) (f32x4.mul (local.get $f) (local.get $x))))
+              (f32x4.relaxed_madd (local.get $f) (local.get $x)
+                (v128.const f32x4 0.0555073374 0.0555073374 0.0555073374 0.0555073374)))
             (local.set $x
-              (f32x4.add (v128.const f32x4 0.2402224209 0.2402224209 0.2402224209 0.2402224209) (f32x4.mul (local.get $f) (local.get $x))))
+              (f32x4.relaxed_madd (local.get $f) (local.get $x)
+                (v128.const f32x4 0.2402224209 0.2402224209 0.2402224209 0.2402224209)))
             (local.set $x
-              (f32x4.add (v128.const f32x4 0.6931469776 0.6931469776 0.6931469776 0.6931469776) (f32x4.mul (local.get $f) (local.get $x))))
+              (f32x4.relaxed_madd (local.get $f) (local.get $x)
+                (v128.const f32x4 0.6931469776 0.6931469776 0.6931469776 0.6931469776)))
             (local.set $x
-              (f32x4.add (v128.const f32x4 1 1 1 1) (f32x4.mul (local.get $f) (local.get $x))))
+              (f32x4.relaxed_madd (local.get $f) (local.get $x)
+                (v128.const f32x4 1 1 1 1)))
             (local.set $x
               (v128.and (local.get $kept) (i32x4.add (local.get $x) (i32x4.shl (local.get $n) (i32.const 23)))))
             (v128.store (local.get $weights) (local.get $x))
@@ -78,6 +82,102 @@
       (f32.store (local.get $sums) (call $sumOf (local.get $sum)))
       (local.set $sums (i32.add (local.get $sums) (i32.const 4)))
       (br_if $block (i32.lt_u (local.get $logits) (local.get $end)))))
+
+  ;; Sums of the weights of all values, one a block. The weights are those of `weigh`, which explains them.
+  (func (export "total")
+    (param $logits i32) (param $sums i32) (param $bytes i32) (param $largest f32) (param $scale f32)
+    (local $end i32) (local $blockEnd i32) (local $sum v128) (local $kept v128) (local $x v128) (local $n v128)
+    (local $f v128) (local $top v128) (local $by v128)
+    (local.set $top (f32x4.splat (local.get $largest)))
+    (local.set $by (f32x4.splat (local.get $scale)))
+    (local.set $end (i32.add (local.get $logits) (local.get $bytes)))
+    (loop $block
+      (local.set $sum (v128.const i32x4 0 0 0 0))
+      (local.set $blockEnd (i32.add (local.get $logits) (i32.const 1024)))
+      (loop $more
+        (local.set $x
+          (f32x4.mul (f32x4.sub (v128.load (local.get $logits)) (local.get $top)) (local.get $by)))
+        (local.set $n (f32x4.add (local.get $x) (v128.const f32x4 12582912 12582912 12582912 12582912)))
+        (local.set $f
+          (f32x4.sub (local.get $x) (f32x4.sub (local.get $n) (v128.const f32x4 12582912 12582912 12582912 12582912))))
+        (local.set $kept (f32x4.ge (local.get $x) (v128.const f32x4 -125 -125 -125 -125)))
+        (local.set $x
+          (f32x4.relaxed_madd (local.get $f) (v128.const f32x4 0.0013264727 0.0013264727 0.0013264727 0.0013264727)
+            (v128.const f32x4 0.0096715127 0.0096715127 0.0096715127 0.0096715127)))
+        (local.set $x
+          (f32x4.relaxed_madd (local.get $f) (local.get $x)
+            (v128.const f32x4 0.0555073374 0.0555073374 0.0555073374 0.0555073374)))
+        (local.set $x
+          (f32x4.relaxed_madd (local.get $f) (local.get $x)
+            (v128.const f32x4 0.2402224209 0.2402224209 0.2402224209 0.2402224209)))
+        (local.set $x
+          (f32x4.relaxed_madd (local.get $f) (local.get $x)
+            (v128.const f32x4 0.6931469776 0.6931469776 0.6931469776 0.6931469776)))
+        (local.set $x
+          (f32x4.relaxed_madd (local.get $f) (local.get $x)
+            (v128.const f32x4 1 1 1 1)))
+        (local.set $sum
+          (f32x4.add (local.get $sum)
+            (v128.and (local.get $kept) (i32x4.add (local.get $x) (i32x4.shl (local.get $n) (i32.const 23))))))
+        (br_if $more
+          (i32.lt_u (local.tee $logits (i32.add (local.get $logits) (i32.const 16))) (local.get $blockEnd))))
+      (f32.store (local.get $sums) (call $sumOf (local.get $sum)))
+      (local.set $sums (i32.add (local.get $sums) (i32.const 4)))
+      (br_if $block (i32.lt_u (local.get $logits) (local.get $end)))))
+
+  ;; Copies the values that are at least `least` to `into`, and for each block where its copies begin to `begins`. Returns
+  ;; where the copies end; up to 16 bytes behind that are written, too. `table` has for each mask of 4 lanes the shuffle of
+  ;; 16 bytes that moves these lanes to the front. Only whether 16 values have such a one among them is a branch: for single
+  ;; values, of which a tenth are such by chance, the branch would be predicted wrongly so often that it took most of the time.
+  (func (export "collect")
+    (param $logits i32) (param $bytes i32) (param $least f32) (param $into i32) (param $begins i32) (param $table i32)
+    (result i32)
+    (local $end i32) (local $blockEnd i32) (local $from v128) (local $mask i32)
+    (local.set $from (f32x4.splat (local.get $least)))
+    (local.set $end (i32.add (local.get $logits) (local.get $bytes)))
+    (loop $block
+      (i32.store (local.get $begins) (local.get $into))
+      (local.set $begins (i32.add (local.get $begins) (i32.const 4)))
+      (local.set $blockEnd (i32.add (local.get $logits) (i32.const 1024)))
+      (loop $more
+        (if
+          (v128.any_true
+            (v128.or
+              (v128.or
+                (f32x4.ge (v128.load (local.get $logits)) (local.get $from))
+                (f32x4.ge (v128.load offset=16 (local.get $logits)) (local.get $from)))
+              (v128.or
+                (f32x4.ge (v128.load offset=32 (local.get $logits)) (local.get $from))
+                (f32x4.ge (v128.load offset=48 (local.get $logits)) (local.get $from)))))
+          (then
+            (local.set $mask (i32x4.bitmask (f32x4.ge (v128.load (local.get $logits)) (local.get $from))))
+            (v128.store (local.get $into)
+              (i8x16.relaxed_swizzle
+                (v128.load (local.get $logits))
+                (v128.load (i32.add (local.get $table) (i32.shl (local.get $mask) (i32.const 4))))))
+            (local.set $into (i32.add (local.get $into) (i32.shl (i32.popcnt (local.get $mask)) (i32.const 2))))
+            (local.set $mask (i32x4.bitmask (f32x4.ge (v128.load offset=16 (local.get $logits)) (local.get $from))))
+            (v128.store (local.get $into)
+              (i8x16.relaxed_swizzle
+                (v128.load offset=16 (local.get $logits))
+                (v128.load (i32.add (local.get $table) (i32.shl (local.get $mask) (i32.const 4))))))
+            (local.set $into (i32.add (local.get $into) (i32.shl (i32.popcnt (local.get $mask)) (i32.const 2))))
+            (local.set $mask (i32x4.bitmask (f32x4.ge (v128.load offset=32 (local.get $logits)) (local.get $from))))
+            (v128.store (local.get $into)
+              (i8x16.relaxed_swizzle
+                (v128.load offset=32 (local.get $logits))
+                (v128.load (i32.add (local.get $table) (i32.shl (local.get $mask) (i32.const 4))))))
+            (local.set $into (i32.add (local.get $into) (i32.shl (i32.popcnt (local.get $mask)) (i32.const 2))))
+            (local.set $mask (i32x4.bitmask (f32x4.ge (v128.load offset=48 (local.get $logits)) (local.get $from))))
+            (v128.store (local.get $into)
+              (i8x16.relaxed_swizzle
+                (v128.load offset=48 (local.get $logits))
+                (v128.load (i32.add (local.get $table) (i32.shl (local.get $mask) (i32.const 4))))))
+            (local.set $into (i32.add (local.get $into) (i32.shl (i32.popcnt (local.get $mask)) (i32.const 2))))))
+        (br_if $more
+          (i32.lt_u (local.tee $logits (i32.add (local.get $logits) (i32.const 64))) (local.get $blockEnd))))
+      (br_if $block (i32.lt_u (local.get $logits) (local.get $end))))
+    (local.get $into))
 
   ;; Sums of the weights that are at least `least`, one a block; and how many those are.
   (func (export "above")
@@ -103,34 +203,21 @@
       (i32.add (i32x4.extract_lane 0 (local.get $count)) (i32x4.extract_lane 1 (local.get $count)))
       (i32.add (i32x4.extract_lane 2 (local.get $count)) (i32x4.extract_lane 3 (local.get $count)))))
 
-  ;; Adds each weight of at least `least` to its bucket: 8 bytes of sum, 4 of count, 4 unused. The buckets are those of the
-  ;; weight's highest 12 bits, 8 from one power of two to the next; the weights of 1 are in bucket 1016.
-  (func (export "classify") (param $weights i32) (param $bytes i32) (param $least f32) (param $buckets i32)
-    (local $end i32) (local $vectorEnd i32) (local $w f32) (local $bucket i32) (local $from v128)
-    (local.set $from (f32x4.splat (local.get $least)))
+  ;; Adds each weight to its bucket: 8 bytes of sum, 4 of count, 4 unused. The buckets are those of the weight's highest 12
+  ;; bits, 8 from one power of two to the next; the weights of 1 are in bucket 1016. `bytes` is any multiple of 4 above 0.
+  (func (export "classify") (param $weights i32) (param $bytes i32) (param $buckets i32)
+    (local $end i32) (local $w f32) (local $bucket i32)
     (local.set $end (i32.add (local.get $weights) (local.get $bytes)))
     (loop $more
-      (if (v128.any_true (f32x4.ge (v128.load (local.get $weights)) (local.get $from)))
-        (then
-          (local.set $vectorEnd (i32.add (local.get $weights) (i32.const 16)))
-          (loop $lanes
-            (local.set $w (f32.load (local.get $weights)))
-            (if (f32.ge (local.get $w) (local.get $least))
-              (then
-                (local.set $bucket
-                  (i32.add
-                    (local.get $buckets)
-                    (i32.shl (i32.shr_u (i32.reinterpret_f32 (local.get $w)) (i32.const 20)) (i32.const 4))))
-                (f64.store (local.get $bucket)
-                  (f64.add (f64.load (local.get $bucket)) (f64.promote_f32 (local.get $w))))
-                (i32.store offset=8 (local.get $bucket)
-                  (i32.add (i32.load offset=8 (local.get $bucket)) (i32.const 1)))))
-            (br_if $lanes
-              (i32.lt_u
-                (local.tee $weights (i32.add (local.get $weights) (i32.const 4)))
-                (local.get $vectorEnd)))))
-        (else (local.set $weights (i32.add (local.get $weights) (i32.const 16)))))
-      (br_if $more (i32.lt_u (local.get $weights) (local.get $end)))))
+      (local.set $w (f32.load (local.get $weights)))
+      (local.set $bucket
+        (i32.add
+          (local.get $buckets)
+          (i32.shl (i32.shr_u (i32.reinterpret_f32 (local.get $w)) (i32.const 20)) (i32.const 4))))
+      (f64.store (local.get $bucket) (f64.add (f64.load (local.get $bucket)) (f64.promote_f32 (local.get $w))))
+      (i32.store offset=8 (local.get $bucket) (i32.add (i32.load offset=8 (local.get $bucket)) (i32.const 1)))
+      (br_if $more
+        (i32.lt_u (local.tee $weights (i32.add (local.get $weights) (i32.const 4))) (local.get $end)))))
 
   ;; Copies the weights in [least, below) to `into` and returns where the copies end; stops as soon as `intoEnd` is reached.
   (func (export "gather")

@@ -31,6 +31,8 @@ export class Job {
   pending: ReadonlyArray<number>
   /** False until the first token was drawn. */
   replying = false
+  /** Admission order of the first job that came after this one's first token. */
+  beganBefore = 0
   #report: ((exit: Exit.Exit<Outcome, EngineError>) => void) | undefined
 
   constructor(order: number, terms: JobTerms) {

@@ -71,6 +71,11 @@ export class SequenceMemory {
     this.#checkpoints.dropAfter(slot, 0)
   }
 
+  /** Empties all sequences; none may be busy. */
+  empty(): void {
+    for (const slot of this.#slots) if (slot.tokens.length > 0) this.forget(slot)
+  }
+
   /** Gives the checkpoints back. */
   close(): void {
     this.#checkpoints.clear(this.#slots)

@@ -58,6 +58,11 @@ export class StepLoop {
     this.#memory.lean(on)
   }
 
+  /** Empties all sequences; no job may be open. Later prompts find nothing of earlier ones. */
+  empty(): void {
+    this.#memory.empty()
+  }
+
   /** Not more jobs at a time than slots: the caller's semaphore. */
   open(terms: JobTerms): Job {
     return new Job(this.#order++, terms)
@@ -159,9 +164,9 @@ export class StepLoop {
 
   #works(): ReadonlyArray<Work> {
     const works: Array<Work> = []
-    for (const { slot, order, pending, replying, pauseAfter } of this.#running)
+    for (const { slot, order, pending, replying, beganBefore, pauseAfter } of this.#running)
       if (slot !== undefined)
-        works.push({ id: slot.id, order, pending: pending.length, replying, pauseAfter })
+        works.push({ id: slot.id, order, pending: pending.length, replying, beganBefore, pauseAfter })
     return works
   }
 
@@ -212,6 +217,7 @@ export class StepLoop {
 
   #deliver(job: Job, token: number): void {
     const { out, prompt } = job.terms
+    if (!job.replying) job.beganBefore = this.#order
     job.replying = true
     job.pending = [token]
     const { text, finish } = job.completion.accept(this.#vocabulary.piece(token))

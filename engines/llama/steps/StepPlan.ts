@@ -20,6 +20,8 @@ export interface Work {
   readonly pending: number
   /** A reply under way, as opposed to a prompt. */
   readonly replying: boolean
+  /** Of a reply: prompts of a lower admission order were already waiting when it began. */
+  readonly beganBefore: number
   /** A prompt stops after this many tokens at the latest, so that a checkpoint can be taken there. */
   readonly pauseAfter: number | undefined
 }
@@ -52,9 +54,9 @@ export class StepPlan {
 
   /** `undefined` where there is no work. */
   next(works: ReadonlyArray<Work>): Step | undefined {
-    const replies = works.filter(({ replying }) => replying).map(({ id }) => id)
-    replies.sort((a, b) => a - b)
-    const prompts = works.filter(({ replying }) => !replying)
+    const replying = works.filter((work) => work.replying)
+    const replies = idsOf(replying)
+    const prompts = works.filter((work) => !work.replying)
     for (;;) {
       const [group, ...others] = this.#groups
       if (group === undefined) break
@@ -62,7 +64,7 @@ export class StepPlan {
       const ids = group.filter((id) => replies.includes(id))
       if (ids.length > 0) return { kind: "replies", ids }
     }
-    const step = replies.length === 0 ? this.#promptAlone(prompts) : this.#promptBeside(prompts, replies)
+    const step = replies.length === 0 ? this.#promptAlone(prompts) : this.#promptBeside(prompts, replying)
     if (step !== undefined) return step
     const [first, ...others] = replyGroups(replies, this.#costs.replies)
     this.#groups = others
@@ -81,15 +83,13 @@ export class StepPlan {
   }
 
   /** The first call of a round in any case, and further ones of short prompts as long as they fit into its time. */
-  #promptBeside(prompts: ReadonlyArray<Work>, replies: ReadonlyArray<number>): Step | undefined {
-    const { prompt: costs } = this.#costs
+  #promptBeside(prompts: ReadonlyArray<Work>, replies: ReadonlyArray<Work>): Step | undefined {
     const begun = this.#share
     this.#share = undefined
     if (prompts.length === 0) return undefined
-    const size = begun?.size ?? this.#sizeBeside(prompts.length, replies)
-    const leftMs = begun?.leftMs ?? costs.expectedMs(size)
+    const { leftMs, size } = begun ?? this.#shareBeside(prompts, replies)
     const step = this.#promptStep(this.#firstOf(prompts), size)
-    const elapsedMs = costs.expectedMs(step.take)
+    const elapsedMs = this.#costs.prompt.expectedMs(step.take)
     if (begun !== undefined && elapsedMs > leftMs) return undefined
     this.#share = { size, leftMs: leftMs - elapsedMs }
     return step
@@ -111,9 +111,21 @@ export class StepPlan {
     return { kind: "prompt", id, take }
   }
 
-  #sizeBeside(prompts: number, replies: ReadonlyArray<number>): number {
+  #shareBeside(prompts: ReadonlyArray<Work>, replies: ReadonlyArray<Work>) {
     const { replies: costs } = this.#costs
-    const repliesMs = groupsMs(replyGroups(replies, costs), costs)
-    return this.#pace.nextBeside({ prompts, replies: replies.length, repliesMs })
+    const repliesMs = groupsMs(replyGroups(idsOf(replies), costs), costs)
+    if (isBurst(prompts, replies)) return this.#pace.inBurst(repliesMs)
+    const size = this.#pace.nextBeside({ prompts: prompts.length, replies: replies.length, repliesMs })
+    return { size, leftMs: this.#costs.prompt.expectedMs(size) }
   }
+}
+
+/** Ascending: only neighbouring sequences share a pass. */
+const idsOf = (works: ReadonlyArray<Work>): ReadonlyArray<number> =>
+  works.map(({ id }) => id).sort((a, b) => a - b)
+
+/** Whether all of these prompts were waiting already when the first of the replies began. */
+const isBurst = (prompts: ReadonlyArray<Work>, replies: ReadonlyArray<Work>): boolean => {
+  const began = replies.reduce((first, { beganBefore }) => Math.min(first, beganBefore), Infinity)
+  return prompts.every(({ order }) => order < began)
 }

@@ -8,10 +8,9 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { InferenceSession, type Tensor } from "onnxruntime-node"
-import { narrowThreads } from "#domain/threads/ThreadChoice.ts"
 import { EngineError, type EngineSpec } from "../../protocol/Engine.ts"
 import { executionProvider } from "./ExecutionProvider.ts"
-import { isAllowed } from "./ThreadLimit.ts"
+import { type Create, type NativeRun, release, spins, withSecond } from "./SecondSession.ts"
 
 // ONNX Runtime's published binaries (1.29 and later) otherwise tell their maker about every session: name and hash of the
 // model, the machine, a device id that they keep in the home directory. They look for this before the first session.
@@ -43,7 +42,7 @@ export interface OnnxSession {
 export interface OnnxOptions {
   /** Intra-op threads, the calling one included; fixed for as long as the session is open. */
   readonly threads: number
-  /** Whether a second session may be opened beside it, with half of the threads, for when other models work. */
+  /** Whether a second session may be opened beside it, with half of the threads, for when others need the cores. */
   readonly narrows?: boolean
   /** Where the graph is computed. `cuda` needs files that the package does not bring: docs/operations.md. */
   readonly ep?: "cpu" | "cuda"
@@ -92,21 +91,15 @@ export const sessionOptions = (
   enableMemPattern: false,
   graphOptimizationLevel: "all",
   logSeverityLevel: 3,
-  // Idle ONNX Runtime threads spin by default: two of them on two busy cores were 18 times slower than one. Spinning within a
-  // call alone (`force_spinning_stop`) made a window of Whisper base 8 % faster on an idle machine, 1.5 times slower beside
-  // another such model and 1.2 times beside another program.
   extra: {
     session: {
-      intra_op: { allow_spinning: "0" },
-      inter_op: { allow_spinning: "0" },
+      ...(spins(options)
+        ? { force_spinning_stop: "1" }
+        : { intra_op: { allow_spinning: "0" }, inter_op: { allow_spinning: "0" } }),
       ...(dataFolder === undefined ? {} : { model_external_initializers_file_folder_path: dataFolder }),
     },
   },
 })
-
-type Create = (options: OnnxOptions) => Promise<InferenceSession>
-
-const release = (session: InferenceSession): Promise<void> => session.release().catch(() => undefined)
 
 /** Opens the graph at `path` (external data files beside it are found by ONNX Runtime) until the scope closes. */
 export const open = (
@@ -136,59 +129,18 @@ const opened = (
     (session) => Effect.promise(() => release(session)),
   ).pipe(
     Effect.flatMap((session) =>
-      Effect.map(narrower(create, options), (narrow) => fromNative(basename(path), session, narrow)),
+      Effect.map(withSecond(session, create, options), (run) => fromNative(basename(path), session, run)),
     ),
   )
 
-/** The session to use instead while other models work; undefined where there is none, or none yet. */
-type Narrow = () => InferenceSession | undefined
-
-/**
- * A session's threads wait for each other actively at the end of each operator: two of them beside another model's lost a
- * sixth of the machine (measured). So a second session with half of the threads is opened the first time that other
- * models work, while the first one goes on; it keeps its memory until the model is unloaded.
- */
-const narrower = (create: Create, options: OnnxOptions): Effect.Effect<Narrow, never, Scope.Scope> => {
-  const { narrows = false, threads } = options
-  const half = narrowThreads(threads)
-  if (!narrows || half === threads) return Effect.succeed(() => undefined)
-  let opening: Promise<InferenceSession | undefined> | undefined
-  let narrow: InferenceSession | undefined
-  const begin = async (): Promise<InferenceSession | undefined> => {
-    try {
-      narrow = await create({ ...options, threads: half })
-    } catch {
-      // E.g. no memory for it: the first session goes on alone.
-    }
-    return narrow
-  }
-  return Effect.acquireRelease(
-    Effect.sync(
-      (): Narrow => () => {
-        if (isAllowed(threads)) return undefined
-        opening ??= begin()
-        return narrow
-      },
-    ),
-    () =>
-      Effect.promise(async () => {
-        const opened = await opening
-        if (opened !== undefined) await release(opened)
-      }),
-  )
-}
-
-const fromNative = (file: string, session: InferenceSession, narrow: Narrow): OnnxSession => ({
+const fromNative = (file: string, session: InferenceSession, run: NativeRun): OnnxSession => ({
   file,
   inputs: tensorInfos(session.inputMetadata),
   outputs: tensorInfos(session.outputMetadata),
   run: (feeds, fetches) =>
     Effect.uninterruptible(
       Effect.tryPromise({
-        try: () => {
-          const now = narrow() ?? session
-          return fetches === undefined ? now.run(feeds) : now.run(feeds, fetches)
-        },
+        try: () => run(feeds, fetches),
         catch: (cause) =>
           new EngineError({ reason: "Failed", field: "", detail: `${file}: ${messageOf(cause)}` }),
       }),

@@ -8,8 +8,11 @@ import type { ThreadChoice, ThreadTrial } from "#domain/threads/ThreadChoice.ts"
 import { EngineError, type EngineSpec } from "../../protocol/Engine.ts"
 import { sessionOptions } from "./OnnxSession.ts"
 
-/** Rows, inner length and columns: 1 GFLOP, 10 to 20 ms on one core. */
-const [rows, inner, columns] = [512, 1024, 1024] as const
+/**
+ * Rows, inner length and columns: 3 GFLOP, as many rows as a Whisper encoder has positions. 16 ms on one core with AVX-512;
+ * a third of it took 5.4, and pickThreads leaves work below 5 ms on one thread without a trial.
+ */
+const [rows, inner, columns] = [1536, 1024, 1024] as const
 
 /** Time for all runs, about, milliseconds. */
 const budgetMs = 600

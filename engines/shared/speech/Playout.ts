@@ -4,9 +4,9 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { msToSamples } from "#domain/audio/Audio.ts"
+import type { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
 import type { EngineError, Outlet, SynthesizeEnd } from "../../protocol/Engine.ts"
-import type { Turns } from "./SpeechTurns.ts"
 
 /**
  * Nobody listens to a batch reply while it is made, so its pieces are due this long after they are asked for:
@@ -21,7 +21,7 @@ const BATCH_PATIENCE_MS = 10_000
 const FIRST_CHUNK_MS = 250
 
 export interface PlayoutOptions {
-  readonly turns: Turns
+  readonly calls: DeadlineQueue
   readonly rateHz: number
   readonly priority: "stream" | "batch"
 }
@@ -55,7 +55,7 @@ export class Playout {
 
   /** Runs work that holds up everybody else, when it is this request's turn. */
   inTurn<A>(work: Effect.Effect<A, EngineError>): Effect.Effect<A, EngineError> {
-    return Effect.suspend(() => this.#options.turns.take(this.#dueAtMs(), this.#timed(work)))
+    return Effect.suspend(() => this.#options.calls.take(this.#dueAtMs(), this.#timed(work)))
   }
 
   /** Waits while the reader has enough. */

@@ -1,6 +1,7 @@
 // One speech request from its first phoneme to its last sample; the verb of both speech adapters. Pieces are cut
 // while earlier ones sound, wait for their turn, are synthesised and leave through the outlet.
 import * as Effect from "effect/Effect"
+import type { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import {
   EngineError,
   type Outlet,
@@ -11,14 +12,13 @@ import { pauseSamples, toPcm } from "./Pcm.ts"
 import { type Piece, PieceReader } from "./Pieces.ts"
 import { Playout } from "./Playout.ts"
 import type { KokoroGraph } from "./SpeechGraph.ts"
-import type { Turns } from "./SpeechTurns.ts"
 import type { Symbols } from "./Symbols.ts"
 import type { VoiceStyle } from "./VoiceStyles.ts"
 
 export interface Speaker {
   readonly graph: Pick<KokoroGraph, "synthesize" | "wholeSpeed">
   readonly symbols: Symbols
-  readonly turns: Turns
+  readonly calls: DeadlineQueue
   readonly rateHz: number
   readonly maxSymbols: number
 }

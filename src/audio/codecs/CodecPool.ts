@@ -1,7 +1,7 @@
-// The codec threads and the encoders open on them: encoding costs CPU that the gateway's event loop does not
-// have. Called by the speech handler. It knows samples and bytes, not requests, and imports no codec itself.
+// The codec threads and the encoders open on them, which keep the CPU work of encoding off the gateway's event loop.
+// The codecs themselves are imported only by the threads.
 //
-// A thread that dies fails the encoders open on it, each with its own typed error, and is replaced.
+// If a thread dies, the encoders open on it fail with a typed error, and it is replaced.
 import { Worker } from "node:worker_threads"
 import { Context, Effect, Layer, type Scope } from "effect"
 import { msToSamples, SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
@@ -12,13 +12,13 @@ import { oggOpusHeaders } from "./OggOpus.ts"
 import { ThreadEncoder } from "./ThreadEncoder.ts"
 
 export interface CodecPoolOptions {
-  /** Threads. One keeps up with about 50 streams of Opus on a free core (measured 50 × real time). */
+  /** Number of threads. One serves about 50 Opus streams on a free core (measured: 50 × real time). */
   readonly threads?: number
-  /** Encoders open at a time, all threads together; a guess far above what speech models can feed. */
+  /** Open encoders of all threads together. A guess, far above what speech models can produce. */
   readonly maxOpen?: number
-  /** Longest audio of one encoder. The specification's longest input at its slowest speed is below 30 minutes. */
+  /** Longest audio of one encoder. One reply has at most an hour (protocol 8.3). */
   readonly maxMs?: number
-  /** Starts a thread; tests replace it to be able to end one. */
+  /** Starts a thread. Tests replace it to end a thread at will. */
   readonly spawn?: () => Worker
 }
 
@@ -27,13 +27,13 @@ const spawnCodecWorker = () =>
     name: "codec",
     execArgv: ["--disable-warning=ExperimentalWarning"],
     env: {},
-    // What one thread holds is bounded by the encoders' windows; this is for the day that is wrong. A guess.
+    // The encoders' windows already bound a thread's memory; this is a second limit in case of a bug. A guess.
     resourceLimits: { maxOldGenerationSizeMb: 512 },
   })
 
 interface Slot {
   worker: Worker | undefined
-  /** Whether the present worker ever finished starting: one that did not is replaced on demand only. */
+  /** True if the present worker has finished starting. One that has not is replaced only by the next `open`. */
   up: boolean
   lastError: string
   readonly open: Map<number, ThreadEncoder>
@@ -43,8 +43,8 @@ export class CodecPool extends Context.Service<
   CodecPool,
   {
     /**
-     * Opens an encoder for 24 kHz mono speech. Opus hands out its stream headers before this returns. Closing
-     * the scope before `finish` succeeded aborts.
+     * Opens an encoder for 24 kHz mono speech. Opus delivers its stream headers before this returns. Closing the scope
+     * before `finish` has succeeded aborts the encoding.
      */
     readonly open: (options: EncoderOptions) => Effect.Effect<Encoder, CodecFailed, Scope.Scope>
   }
@@ -79,7 +79,7 @@ export const makeCodecPool = (
       const detail = `a codec thread ended (exit ${code}${slot.lastError === "" ? "" : `, ${slot.lastError}`})`
       slot.lastError = ""
       for (const encoder of orphans) encoder.fail(new CodecFailed({ reason: "WorkerDied", detail }))
-      // Not after a failed start: that would spin. The next `open` tries again.
+      // Not after a failed start, which would loop. The next `open` tries again.
       if (slot.up && !closed) start(slot)
     })
     return worker

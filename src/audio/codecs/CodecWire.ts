@@ -1,7 +1,7 @@
-// The messages between CodecPool (gateway thread) and codecWorker (codec thread): structured clones over the
-// worker's port, in order. PCM and bytes are transferred, not copied.
+// The messages between CodecPool (gateway thread) and codecWorker (codec thread): structured clones over the worker's
+// port, in order. PCM and bytes are transferred, not copied.
 
-/** Formats that cost CPU; pcm and wav are made where they are wanted. */
+/** The formats that a thread encodes; pcm and wav need no thread. */
 export type WorkerFormat = "mp3" | "opus"
 
 /** Chosen by the pool, unique for the life of the worker. */
@@ -11,11 +11,11 @@ export type ToCodec =
   | { readonly t: "open"; readonly id: EncoderId; readonly format: WorkerFormat }
   | { readonly t: "push"; readonly id: EncoderId; readonly samples: Int16Array<ArrayBuffer> }
   | { readonly t: "finish"; readonly id: EncoderId }
-  /** Nothing more is sent about this id. */
+  /** No further message about this id follows. */
   | { readonly t: "abort"; readonly id: EncoderId }
 
 export type FromCodec =
-  /** Codecs are compiled; sent once. */
+  /** The codecs are compiled. Sent once. */
   | { readonly t: "up" }
   /** `samples` of the input were consumed; `bytes` may be empty while a codec fills its frame. */
   | {

@@ -1,5 +1,5 @@
-// What the pool hands out, and the two encoders that need no thread. Called by CodecPool; used by the speech
-// handler. Bytes leave by a plain function call, because they go straight to a socket.
+// The interface of an encoder, and the two encoders that need no thread. Bytes are delivered by a plain function call,
+// because they go straight to a socket.
 
 import { Deferred, Effect } from "effect"
 import { type AudioFormat, s16ToBytes } from "#domain/audio/Audio.ts"
@@ -9,8 +9,9 @@ import { WAV_MAX_SAMPLES, wavHeader } from "./Wav.ts"
 export interface EncoderOptions {
   readonly format: AudioFormat
   /**
-   * Called with every piece of the encoded stream, in order; never after the encoder's scope has closed. `samples` of
-   * the input are in these bytes and in no earlier ones; their sum over a finished stream is the input's length.
+   * Called with every piece of the encoded stream, in order, never after the encoder's scope has closed. `samples` is
+   * the number of input samples in these bytes and in no earlier ones; their sum over a finished stream is the input's
+   * length.
    */
   readonly onBytes: (bytes: Uint8Array, samples: number) => void
 }
@@ -22,19 +23,19 @@ export interface EncodedTotals {
 
 export interface Encoder {
   /**
-   * Hands in mono s16 samples at 24 kHz, which nobody may write to afterwards. Returns false when more is
-   * outstanding than the window: what was pushed is kept, but wait for `ready` before pushing more.
+   * Takes mono s16 samples at 24 kHz, which must not be changed afterwards. False if more than the window is queued:
+   * the samples are kept, but wait for `ready` before pushing more.
    */
   readonly push: (samples: Int16Array) => boolean
-  /** Completes when outstanding work is inside the window, at once if it is; fails when the encoder has failed. */
+  /** Completes when the queued audio is within the window, at once if it is. Fails when the encoder has failed. */
   readonly ready: Effect.Effect<void, CodecFailed>
-  /** Never succeeds: fails when the encoder fails, to be raced against the producer. */
+  /** Fails when the encoder fails and never succeeds; to be raced with the producer. */
   readonly failed: Effect.Effect<never, CodecFailed>
-  /** Ends the stream properly. Closing the scope without it is an abort: no end mark, no more bytes. */
+  /** Ends the stream properly. Closing the scope without it aborts: no end mark, no more bytes. */
   readonly finish: Effect.Effect<EncodedTotals, CodecFailed>
 }
 
-/** Samples as they are. */
+/** Delivers the samples unchanged. */
 export const pcmEncoder = (options: EncoderOptions): Encoder => {
   let samplesIn = 0
   return {
@@ -50,8 +51,8 @@ export const pcmEncoder = (options: EncoderOptions): Encoder => {
 }
 
 /**
- * Holds all samples until the end, because the header tells their number. The header and then each piece are
- * handed out without joining them: nothing here is proportional to the length but the holding.
+ * Holds all samples until the end, because the header contains their number. Header and pieces are delivered without
+ * joining them.
  */
 export const wavEncoder = (options: EncoderOptions, rateHz: number, maxSamples: number): Encoder => {
   const limit = Math.min(maxSamples, WAV_MAX_SAMPLES)

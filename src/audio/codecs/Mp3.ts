@@ -1,11 +1,11 @@
-// Speech as MP3, 128 kbit/s constant, 24 kHz mono (specification). LAME in wasm; called on a codec worker thread.
+// Speech as MP3, 128 kbit/s constant, 24 kHz mono (protocol 8.2). Uses LAME compiled to wasm; runs on a codec thread.
 import { readFile } from "node:fs/promises"
 import { createRequire } from "node:module"
 import { createEncoder } from "wasm-media-encoders"
 import { s16ToF32 } from "#domain/audio/Audio.ts"
 import { mp3Crc, mp3InfoFrame } from "./Mp3Info.ts"
 
-/** Kilobits a second, from the specification's table of formats. */
+/** Kilobits a second (protocol 8.2). */
 export const MP3_KBPS = 128
 
 /** Bytes of one MPEG 2 frame: 576 samples at the bit rate. A whole number at both rates, so no frame is padded. */
@@ -13,13 +13,13 @@ const frameBytesAt = (rateHz: number): number => (72_000 * MP3_KBPS) / rateHz
 
 export interface Mp3Encoder {
   readonly push: (samples: Int16Array) => void
-  /** The whole file. Its first frame tells the number of the others, which is why nothing comes out earlier. */
+  /** The whole file. Its first frame contains the number of frames, so no bytes are available earlier. */
   readonly finish: () => ReadonlyArray<Uint8Array>
 }
 
 /**
- * Reads LAME once; the result makes encoders, each a wasm instance of its own, so that nothing of one reply can be
- * left over in the next. The first costs 4 ms, later ones 2 (measured; the package's own inlined copy costs 90).
+ * Reads LAME once and returns a function that makes encoders. Each has a wasm instance of its own, so that no data of
+ * one reply remain in the next. The first costs 4 ms, later ones 2 (measured; the package's own inlined copy costs 90).
  */
 export const loadMp3 = async (): Promise<(rateHz: 16000 | 24000) => Promise<Mp3Encoder>> => {
   const file = createRequire(import.meta.url).resolve("wasm-media-encoders/wasm/mp3")
@@ -35,7 +35,7 @@ export const loadMp3 = async (): Promise<(rateHz: 16000 | 24000) => Promise<Mp3E
       if (encoded.length === 0) return
       sizeBytes += encoded.length
       crc = mp3Crc(encoded, crc)
-      // LAME's output buffer is reused by the next call.
+      // LAME reuses its output buffer in the next call.
       frames.push(Uint8Array.from(encoded))
     }
     return {

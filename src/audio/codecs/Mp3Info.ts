@@ -1,14 +1,14 @@
-// The first frame of an MP3 file: silent for a decoder that does not know it, and for the others the number of frames
-// and how many samples of them are not the recording's (the "Info" frame of Xing and LAME, which every player reads).
-// Pure; called by the MP3 encoder. Without it a player adds the encoder's delay to every file.
+// The first frame of an MP3 file (the "Info" frame of Xing and LAME, which every player reads): the number of frames,
+// and how many samples at both ends are not part of the recording. Decoders that do not know it play silence. Without
+// it players add the encoder's delay to every file. Pure.
 
-/** Samples that LAME 3.100 puts before the recording; lame_get_encoder_delay(), held by a test. */
+/** Samples that LAME 3.100 puts before the recording: lame_get_encoder_delay(), checked by a test. */
 const ENCODER_DELAY = 576
-/** Of one frame of MPEG 2 Layer III. */
+/** Samples of one frame of MPEG 2 Layer III. */
 export const MP3_FRAME_SAMPLES = 576
-/** Frame header and the side information of a mono MPEG 2 frame. */
+/** Frame header and side information of a mono MPEG 2 frame. */
 const TAG_AT = 4 + 9
-/** Number of frames, of bytes, table of contents, quality: all present. */
+/** Number of frames, number of bytes, table of contents, quality: all present. */
 const ALL_FIELDS = 0x0f
 const CONSTANT_BIT_RATE = 1
 
@@ -26,9 +26,9 @@ export const mp3Crc = (bytes: Uint8Array, crc: number): number => {
 }
 
 export interface Mp3Recording {
-  /** Samples that went into the encoder. */
+  /** Input samples of the encoder. */
   readonly samples: number
-  /** Frames that came out, all of one size. */
+  /** Output frames, all of one size. */
   readonly frames: number
   readonly frameBytes: number
   readonly kbps: number
@@ -50,7 +50,7 @@ export const mp3InfoFrame = (header: Uint8Array, recording: Mp3Recording): Uint8
   view.setUint32(TAG_AT + 4, ALL_FIELDS)
   view.setUint32(TAG_AT + 8, frames)
   view.setUint32(TAG_AT + 12, sizeBytes)
-  // Equal frames: after each hundredth of the time, a hundredth of the bytes.
+  // All frames have one size, so each hundredth of the time is a hundredth of the bytes.
   for (let i = 0; i < 100; i++) frame[TAG_AT + 16 + i] = Math.floor((i * 256) / 100)
   const lame = TAG_AT + 120
   text(lame, "LAME3.100")

@@ -1,26 +1,26 @@
-// Speech as an Ogg Opus stream (RFC 7845), page by page. The headers are a pure function, so that the gateway can
-// send them at once; the encoder runs on a codec worker thread. It must not know who listens.
+// Speech as an Ogg Opus stream (RFC 7845), page by page. The headers are a pure function, so that the gateway can send
+// them at once; the encoder runs on a codec thread.
 //
-// Pages are cut by packet number alone, never by how the samples were handed in: equal samples, equal bytes.
+// Pages depend on packet numbers only, not on how the samples were split: the same samples give the same bytes.
 import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 import { OggFlag, oggPage } from "./OggPage.ts"
 import { makeOpusCodec } from "./OpusCodec.ts"
 
-/** All Opus granules and decoders run at 48 kHz (RFC 7845 section 4), which is the specification's "48 kHz". */
+/** The rate of all Opus granule positions and decoders (RFC 7845 section 4); the 48 kHz of protocol 8.2. */
 const GRANULE_RATE_HZ = 48_000
-/** libopus looks 6.5 ms ahead: 156 samples at 24 kHz. The wasm build has no getter for it; held by a test. */
+/** libopus's lookahead of 6.5 ms: 156 samples at 24 kHz. The wasm build has no getter for it; checked by a test. */
 export const PRE_SKIP = 312
-/** 20 ms: libopus's usual frame, and the least delay that still codes speech well. */
+/** 20 ms: libopus's usual frame, and the shortest that still codes speech well. */
 const FRAME_MS = 20
-/** Where more bits stop being heard on a 24 kHz voice (a guess; opusenc's default for mono speech is close). */
+/** Above this, more bits are inaudible for a 24 kHz voice. A guess, close to opusenc's default for mono speech. */
 const BITS_PER_SECOND = 48_000
-/** The first 200 ms leave packet by packet, for the ear that waits … */
+/** Pages with a single packet at the start: the first 200 ms are sent without further delay. */
 const SINGLE_PACKET_PAGES = 10
-/** … later pages carry 60 ms: 28 bytes of page head are then 4 kbit/s and not 11. */
+/** Later pages carry 60 ms: 28 bytes of page header are then 4 kbit/s instead of 11. */
 const PACKETS_PER_PAGE = 3
 /**
- * The stream's name inside its file. Constant, because equal requests must give byte-identical audio
- * (specification, tts-3b-ml); it only has to differ between streams multiplexed in one file, and there is one.
+ * The stream's serial number. Constant, because a cloning model gives the same bytes for the same request (protocol
+ * 8.1). It must only differ between streams multiplexed in one file, and there is one.
  */
 export const OGG_SERIAL = 0x65646765
 
@@ -59,9 +59,9 @@ export const oggOpusHeaders = (): Uint8Array => {
 }
 
 export interface OggOpusEncoder {
-  /** Whole pages that became ready; no end-of-stream among them. */
+  /** Complete pages; none of them is marked as the end of the stream. */
   readonly push: (samples: Int16Array) => ReadonlyArray<Uint8Array>
-  /** What was held back, its last page marked as the end of the stream and cut to the input's exact length. */
+  /** The remaining pages. The last one is marked as the end of the stream and cut to the input's exact length. */
   readonly finish: () => ReadonlyArray<Uint8Array>
   readonly close: () => void
 }
@@ -106,8 +106,8 @@ export const makeOggOpusEncoder = (): OggOpusEncoder => {
       return pages
     },
     finish: () => {
-      // The decoder drops PRE_SKIP samples at the start, so silence follows until all of the input has come out.
-      // At least one frame is always still to code, which is why nothing must be held back for the end mark.
+      // The decoder drops PRE_SKIP samples at the start, so zeros follow until the whole input has been output. At
+      // least one frame is always left to code here, so `push` need not hold one back for the end mark.
       const wanted = inputSamples + PRE_SKIP / granulesPerSample
       while (codedFrames * frameSamples < wanted) {
         frame.fill(0, filled)

@@ -1,4 +1,4 @@
-// One page of an Ogg stream (RFC 3533), as bytes. Pure; called by OggOpus. It knows nothing of what packets mean.
+// One page of an Ogg stream (RFC 3533) as bytes. Pure.
 
 /** Header type flags, RFC 3533 section 6. */
 export const OggFlag = { none: 0, beginOfStream: 2, endOfStream: 4 } as const
@@ -11,7 +11,7 @@ const MAX_SEGMENTS = 255
 
 export interface OggPage {
   readonly flags: number
-  /** What "position" means is the codec's business; for Opus, samples at 48 kHz. */
+  /** The granule position. Its meaning depends on the codec; for Opus it counts samples at 48 kHz. */
   readonly granule: bigint
   readonly serial: number
   readonly sequence: number
@@ -19,7 +19,7 @@ export interface OggPage {
   readonly packets: ReadonlyArray<Uint8Array>
 }
 
-/** CRC-32 with polynomial 0x04c11db7, not reflected, start and end 0: Ogg's own variety. */
+/** CRC-32 with polynomial 0x04c11db7, not reflected, start and end 0: Ogg's variant. */
 const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
   let r = byte << 24
   for (let bit = 0; bit < 8; bit++) r = r & 0x8000_0000 ? (r << 1) ^ 0x04c1_1db7 : r << 1
@@ -32,7 +32,7 @@ export const oggCrc = (bytes: Uint8Array): number => {
   return crc >>> 0
 }
 
-/** @throws RangeError when the packets do not fit one page: a mistake of the caller, never of its input. */
+/** @throws RangeError if the packets do not fit one page, which is a bug of the caller */
 export const oggPage = (page: OggPage): Uint8Array => {
   const lacing: Array<number> = []
   let bodyBytes = 0

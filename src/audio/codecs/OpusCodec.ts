@@ -1,12 +1,11 @@
-// libopus (the wasm build inside opusscript) as one encoder: s16 frames in, packets out. Called by OggOpus, on a
-// codec worker thread only. It knows nothing of containers.
+// One libopus encoder (the wasm build inside opusscript): s16 frames in, packets out. Runs on codec threads only.
 //
-// The package's own class is not used: it shares one wasm heap among all encoders and, by mixing byte and element
-// offsets, writes its PCM at twice the address it allocated, which is another encoder's memory once several
-// live. Here every encoder has a wasm instance of its own (1 to 2 ms, about 0.3 MB touched) and real addresses.
+// The package's own class is not used. It shares one wasm heap among all encoders. It also mixes byte and element
+// offsets and writes its PCM at twice the allocated address, which is another encoder's memory when several are alive.
+// Here every encoder has a wasm instance of its own (1 to 2 ms, about 0.3 MB touched) and correct addresses.
 import { createRequire } from "node:module"
 
-/** What the wasm module offers, as far as it is used. */
+/** The used part of the wasm module's interface. */
 interface OpusModule {
   readonly HEAPU8: Uint8Array
   readonly HEAPU16: Uint16Array
@@ -34,19 +33,19 @@ const instantiate = createRequire(import.meta.url)(
   "opusscript/build/opusscript_native_wasm.js",
 ) as () => OpusModule
 
-/** OPUS_APPLICATION_AUDIO: no high-pass or formant emphasis; the voice comes out as the model made it. */
+/** OPUS_APPLICATION_AUDIO: no high-pass filter or formant emphasis, so the voice stays as the model made it. */
 const APPLICATION_AUDIO = 2049
 const SET_BITRATE = 4002
 /** opus_defines.h recommends 4000; opusscript's own limit is 3 × 1276. */
 const MAX_PACKET_BYTES = 3828
 
 export interface OpusCodec {
-  /** Exactly `frameSamples` samples; the packet is a copy. */
+  /** Takes exactly `frameSamples` samples; the packet is a copy. */
   readonly encode: (frame: Int16Array) => Uint8Array
   readonly close: () => void
 }
 
-/** @throws when libopus refuses the parameters */
+/** @throws if libopus refuses the parameters */
 export const makeOpusCodec = (options: {
   readonly rateHz: 8000 | 12000 | 16000 | 24000 | 48000
   readonly frameSamples: number

@@ -1,5 +1,5 @@
-// One encoder that lives on a codec thread, as its user sees it: a small state machine between function calls
-// (samples in, bytes out) and Effects (ready, failed, finish). Called by CodecPool alone.
+// The gateway's side of one encoder on a codec thread: a small state machine between function calls (samples in, bytes
+// out) and Effects (ready, failed, finish).
 
 import { Effect, Exit } from "effect"
 import { msToSamples, SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
@@ -7,9 +7,12 @@ import { CodecFailed } from "../AudioErrors.ts"
 import type { EncoderId, FromCodec, ToCodec } from "./CodecWire.ts"
 import type { EncodedTotals, Encoder } from "./Encoder.ts"
 
-/** Outstanding audio above which `push` asks to wait: 10 s is 480 KB and some 200 ms of work for Opus. */
+/** Queued audio above which `push` asks the producer to wait: 10 s are 480 KB and about 200 ms of work for Opus. */
 export const WINDOW_SAMPLES = msToSamples(10_000, SPEECH_RATE_HZ)
-/** Outstanding audio that nobody who minds `ready` reaches; a single piece of speech is far shorter. A guess. */
+/**
+ * Hard limit of queued samples. A producer that awaits `ready` stays far below it; exceeding it is a bug and fails the
+ * encoder. A guess.
+ */
 export const OVERRUN_SAMPLES = msToSamples(600_000, SPEECH_RATE_HZ)
 
 type Ending = Exit.Exit<EncodedTotals, CodecFailed>
@@ -22,7 +25,7 @@ export class ThreadEncoder implements Encoder {
   readonly #onEnded: () => void
   #outstanding = 0
   #samplesIn = 0
-  /** Samples that the thread has taken and that are in no bytes so far. */
+  /** Samples that the thread has consumed and that are not yet in any bytes. */
   #held = 0
   #sizeBytes = 0
   #finishing = false
@@ -56,7 +59,7 @@ export class ThreadEncoder implements Encoder {
       this.#abort("Overrun", `${this.#outstanding} samples outstanding`)
       return false
     }
-    // A copy of just these samples: the view may lie in a larger buffer, and transferring takes all of it.
+    // A copy: the view may lie in a larger buffer, and transferring takes all of it.
     const own = samples.slice()
     this.#post({ t: "push", id: this.#id, samples: own }, [own.buffer])
     return this.#outstanding <= WINDOW_SAMPLES
@@ -85,7 +88,7 @@ export class ThreadEncoder implements Encoder {
     return this.#when(() => this.#ending)
   })
 
-  /** A message of the thread about this encoder. */
+  /** Handles a message of the thread about this encoder. */
   receive(message: Exclude<FromCodec, { t: "up" }>): void {
     if (this.#ending !== undefined) return
     if (message.t === "failed") {
@@ -111,7 +114,7 @@ export class ThreadEncoder implements Encoder {
     this.#end(Exit.fail(error))
   }
 
-  /** The scope closed. Without a successful finish before it, the thread drops what it holds. */
+  /** The scope has closed. Unless `finish` has succeeded before, the thread drops what it holds. */
   close(): void {
     this.#abort("Closed", "the encoder was closed before it finished")
   }
@@ -133,7 +136,7 @@ export class ThreadEncoder implements Encoder {
     for (const waiter of [...this.#waiters]) waiter()
   }
 
-  /** Waits until `look` has an answer; it is asked now and after each change. */
+  /** Waits until `look` returns a result. It is called now and after each change. */
   #when<A>(look: () => Exit.Exit<A, CodecFailed> | undefined): Effect.Effect<A, CodecFailed> {
     const now = look()
     if (now !== undefined) return now

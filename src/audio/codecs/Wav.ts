@@ -1,14 +1,14 @@
-// The header of a WAV file with 16-bit mono samples. Pure; called by the encoders. Reading WAV is not done here:
-// files from outside go through the decoder process like every other format.
+// The header of a WAV file with 16-bit mono samples. Pure. WAV files of clients are read by the decoder process like
+// every other format.
 import { BYTES_PER_SAMPLE, samplesToBytes } from "#domain/audio/Audio.ts"
 
-/** RIFF chunk, "fmt " chunk of 16 bytes, "data" chunk head. */
+/** RIFF chunk, "fmt " chunk of 16 bytes, head of the "data" chunk. */
 export const WAV_HEADER_BYTES = 44
 
-/** The RIFF size field is 32 bits and counts all but its own first 8 bytes. */
+/** The RIFF size field has 32 bits and counts everything except the first 8 bytes. */
 export const WAV_MAX_SAMPLES = Math.floor((0xffff_ffff - (WAV_HEADER_BYTES - 8)) / BYTES_PER_SAMPLE)
 
-/** What comes before `samples` little-endian s16 samples; PCM (format 1), mono. */
+/** The header before `samples` little-endian s16 samples: PCM (format 1), mono. */
 export const wavHeader = (samples: number, rateHz: number): Uint8Array => {
   const header = new Uint8Array(WAV_HEADER_BYTES)
   const view = new DataView(header.buffer)

@@ -1,16 +1,16 @@
-// The door of a codec thread: takes samples from CodecPool, gives back bytes. Encoders take turns in slices, so a
-// minute of speech handed in at once does not hold up the first sound of another reply. It knows no request.
+// The entry of a codec thread: takes samples from CodecPool and returns bytes. Encoders are served in slices in
+// rotation, so a minute of speech does not delay the first bytes of another reply.
 import { parentPort } from "node:worker_threads"
 import { msToSamples, SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 import type { EncoderId, FromCodec, ToCodec, WorkerFormat } from "./CodecWire.ts"
 import { loadMp3 } from "./Mp3.ts"
 import { makeOggOpusEncoder } from "./OggOpus.ts"
 
-/** 250 ms of audio is about 5 ms of work for Opus (50 × real time measured): the longest wait for one's turn. */
+/** 250 ms of audio take about 5 ms for Opus (50 × real time, measured), which bounds the wait for a slice. */
 const SLICE_SAMPLES = msToSamples(250, SPEECH_RATE_HZ)
 /**
- * The first slice of a reply, each next one twice as long: two Opus frames, so that somebody hears something a few
- * milliseconds sooner, and goes on hearing while others take their turns.
+ * The first slice of a reply; each next one is twice as long. Two Opus frames, so that the first bytes leave some
+ * milliseconds earlier and follow steadily while other encoders are served.
  */
 const FIRST_SLICE_SAMPLES = msToSamples(40, SPEECH_RATE_HZ)
 
@@ -22,10 +22,10 @@ interface WorkingEncoder {
 
 interface Job {
   encoder: WorkingEncoder | undefined
-  /** Bounded by the pool, which counts what is outstanding. */
+  /** Bounded by the pool, which counts queued samples. */
   readonly queue: Array<Int16Array>
   finishing: boolean
-  /** Of its next slice, at most. */
+  /** Length of its next slice at most. */
   sliceSamples: number
 }
 
@@ -33,7 +33,7 @@ const port = parentPort
 if (port === null) throw new Error("codecWorker runs as a worker thread")
 
 const jobs = new Map<EncoderId, Job>()
-let turnScheduled = false
+let roundScheduled = false
 
 const send = (message: FromCodec, transfer: ReadonlyArray<ArrayBuffer> = []) =>
   port.postMessage(message, transfer)
@@ -63,7 +63,7 @@ const end = (id: EncoderId, job: Job) => {
   job.encoder?.close()
 }
 
-/** One slice of one encoder; true when it has more to do. */
+/** Processes one slice of one encoder. True if it has more to do. */
 const step = (id: EncoderId, job: Job, encoder: WorkingEncoder): boolean => {
   const next = job.queue.shift()
   if (next !== undefined) {
@@ -84,7 +84,7 @@ const step = (id: EncoderId, job: Job, encoder: WorkingEncoder): boolean => {
 }
 
 const takeTurns = () => {
-  turnScheduled = false
+  roundScheduled = false
   let more = false
   for (const [id, job] of jobs) {
     if (job.encoder === undefined) continue
@@ -98,10 +98,10 @@ const takeTurns = () => {
   if (more) schedule()
 }
 
-// setImmediate lets messages (an abort, another encoder's first samples) in between two rounds.
+// setImmediate lets messages (an abort, another encoder's first samples) arrive between two rounds.
 const schedule = () => {
-  if (turnScheduled) return
-  turnScheduled = true
+  if (roundScheduled) return
+  roundScheduled = true
   setImmediate(takeTurns)
 }
 
@@ -130,7 +130,7 @@ port.on("message", (message: ToCodec) => {
   schedule()
 })
 
-// Both codecs are compiled before the first request asks: 2 to 100 ms that no listener should wait for.
+// Compiles both codecs before the first request, which would otherwise wait 2 to 100 ms.
 const mp3Ready = loadMp3()
 makeOggOpusEncoder().close()
 await mp3Ready

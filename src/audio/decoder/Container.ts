@@ -1,18 +1,17 @@
-// Which container a file is, by its content and never by its name. Pure apart from the reader it is given; called
-// by DecodeLoop in the decoder process. The native library is then told the answer and does no guessing of its own:
-// only one demuxer ever meets the bytes.
+// Recognises a file's container by its content, never by its name. Pure except for the reader. The native library is
+// given the result and does not probe, so only one demuxer ever parses the bytes.
 
-/** The demuxer's name in FFmpeg, for the six families the specification accepts. */
+/** FFmpeg's demuxer names of the six supported container families (protocol 9.1). */
 export type Container = "mp3" | "wav" | "mov" | "ogg" | "flac" | "matroska"
 
 /** Up to `length` bytes from `offset`; fewer at the end of the file. */
 export type ReadAt = (offset: number, length: number) => Uint8Array
 
-/** How far to look for the first MP3 frame after the tags; encoders pad with a few KB at most. A guess. */
+/** Search range for the first MP3 frame after the tags; encoders pad with a few KB at most. A guess. */
 const MP3_SCAN_BYTES = 65_536
-/** Frames in a row that make MPEG audio out of noise: one header matches about every 1,500th position. */
+/** Consecutive frames that distinguish MPEG audio from noise, where one header matches about every 1,500th position. */
 const MP3_FRAMES_IN_A_ROW = 3
-/** A tag may hold a cover picture; several tags in a row are a mistake that happens, many are an attack. */
+/** A tag may hold a cover picture. Several tags in a row occur by mistake, many only in attacks. */
 const MAX_ID3_TAGS = 4
 
 const at = (bytes: Uint8Array, offset: number, word: string): boolean => {
@@ -20,12 +19,12 @@ const at = (bytes: Uint8Array, offset: number, word: string): boolean => {
   return true
 }
 
-/** Kbit/s by index, Layer III; 0 is "free", which no decoder here takes. ISO 11172-3 table and 13818-3. */
+/** Kbit/s by index, Layer III; 0 is "free", which no decoder here accepts. ISO 11172-3 table and 13818-3. */
 const MPEG1_KBPS = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320]
 const MPEG2_KBPS = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160]
 const MPEG1_RATES_HZ = [44_100, 48_000, 32_000]
 
-/** Size of the MPEG audio Layer III frame whose header is at `offset`, or undefined where there is none. */
+/** Size of the MPEG audio Layer III frame whose header is at `offset`. Undefined if there is none. */
 export const mp3FrameBytes = (bytes: Uint8Array, offset: number): number | undefined => {
   if (offset + 4 > bytes.length) return undefined
   const [sync, head, rates] = [bytes[offset]!, bytes[offset + 1]!, bytes[offset + 2]!]
@@ -42,7 +41,7 @@ export const mp3FrameBytes = (bytes: Uint8Array, offset: number): number | undef
 
 const isMp3 = (read: ReadAt, start: number): boolean => {
   const bytes = read(start, MP3_SCAN_BYTES)
-  // Right at the start one frame is enough, so that a clip of 30 ms is not refused.
+  // At the very start one frame is enough, so that a clip of 30 ms is not refused.
   if (mp3FrameBytes(bytes, 0) !== undefined) return true
   for (let offset = 1; offset + 4 <= bytes.length; offset++) {
     let frames = 0
@@ -56,13 +55,13 @@ const isMp3 = (read: ReadAt, start: number): boolean => {
   return false
 }
 
-/** Offset behind any ID3v2 tags at the start of the file. */
+/** Offset after any ID3v2 tags at the start of the file. */
 const afterId3 = (read: ReadAt): number => {
   let offset = 0
   for (let tags = 0; tags < MAX_ID3_TAGS; tags++) {
     const head = read(offset, 10)
     if (head.length < 10 || !at(head, 0, "ID3")) break
-    // 28 bits, seven a byte.
+    // 28 bits, seven per byte.
     const size =
       ((head[6]! & 127) << 21) | ((head[7]! & 127) << 14) | ((head[8]! & 127) << 7) | (head[9]! & 127)
     const footer = (head[5]! & 0x10) === 0 ? 0 : 10

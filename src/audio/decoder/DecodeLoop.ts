@@ -1,6 +1,5 @@
-// A file from outside, decoded to mono floats at one rate, in bounded memory. Runs in the decoder process only: this
-// is where untrusted bytes meet native code. It knows nothing of the process's messages; it calls `info` and
-// `emit`. Damage inside a file is passed over; wrong kinds of file are refused by an error with a reason.
+// Decodes an untrusted file to mono floats at one rate, in bounded memory. Runs in the decoder process only, where
+// untrusted bytes reach native code. Damage inside a file is skipped; files of a wrong kind are refused with a reason.
 import { closeSync, fstatSync, openSync, readSync } from "node:fs"
 import { AV_LOG_QUIET, AVERROR_EOF, AVMEDIA_TYPE_AUDIO } from "node-av/constants"
 import {
@@ -19,30 +18,32 @@ import type { DecodedInfo, DecodedTotals, DecodeRequest } from "./DecoderWire.ts
 import { checkLayout, MonoResampler, Rejected } from "./MonoResampler.ts"
 import { declaredSamples } from "./Mp4Tables.ts"
 
-/** FFmpeg's names of the decoders that may see a stranger's bytes: what the six containers hold in practice. */
+/**
+ * FFmpeg's names of the decoders that may process untrusted bytes: the codecs in practical use in the six containers.
+ */
 const CODECS = new Set([
   ..."mp3float mp3 aac alac vorbis opus flac adpcm_ima_wav adpcm_ms".split(" "),
   ..."u8 s8 s16le s16be s24le s24be s32le s32be f32le f32be f64le f64be alaw mulaw"
     .split(" ")
     .map((kind) => `pcm_${kind}`),
 ])
-/** Failed reads after which the rest of a file is given up; the good part is kept. */
+/** Failed reads after which the rest of a file is dropped; the part before is kept. */
 const MAX_READ_ERRORS = 32
-/** The loop looks at its budgets and lets messages in at least this often. */
-const TURN_MS = 20
-/** A decoder holds 100 to 160 MB (measured); well above that, a header has talked it into something. */
+/** Longest time between two checks of the limits, at which messages are also received. */
+const SLICE_MS = 20
+/** A decoder holds 100 to 160 MB (measured). Far more means that a forged header made it allocate. */
 const MAX_RSS_BYTES = 768 * 1024 * 1024
-/** Bounds on guessing inside the demuxer: bytes, and microseconds of audio. */
+/** Limits of the demuxer's probing: bytes, and microseconds of audio. */
 const PROBE_BYTES = 1 << 20
 const ANALYZE_US = 5_000_000
 
 export interface DecodeSink {
   readonly info: (info: DecodedInfo) => void
-  /** Takes a chunk that it may keep; awaited when it returns a promise, which is the back-pressure. */
+  /** Takes a chunk and may keep it. A returned promise is awaited, which is the back-pressure. */
   readonly emit: (samples: Float32Array) => Promise<void> | undefined
 }
 
-/** A sample has a byte at least. */
+/** Refuses files that declare more samples than they have bytes: a sample takes at least one byte. */
 const refuseEmptyPromises = (read: ReadAt, sizeBytes: number): void => {
   if (declaredSamples(read, sizeBytes) <= sizeBytes) return
   throw new Rejected("NotAudio", "The file's tables speak of more samples than it has bytes")
@@ -70,7 +71,7 @@ const openFormat = (path: string, container: Container): FormatContext => {
   const options = Dictionary.fromObject({
     protocol_whitelist: "file",
     format_whitelist: "wav,mp3,ogg,flac,mov,mp4,m4a,3gp,3g2,mj2,matroska,webm",
-    // Keeps the probe from opening a decoder that will not be used, such as a video's.
+    // Keeps the probe from opening unused decoders, such as a video's.
     codec_whitelist: [...CODECS].join(","),
     probesize: PROBE_BYTES,
     analyzeduration: ANALYZE_US,
@@ -78,7 +79,7 @@ const openFormat = (path: string, container: Container): FormatContext => {
   try {
     const opened = format.openInputSync(`file:${path}`, InputFormat.findInputFormat(container), options)
     if (opened < 0) throw new Rejected("NotAudio", `The ${container} file is damaged beyond reading`)
-    // A failure here still leaves what the headers said, which is looked at next.
+    // Even if this fails, what the headers said is available and checked next.
     format.findStreamInfoSync(null)
     return format
   } catch (cause) {
@@ -129,7 +130,7 @@ const cpuClock = (): (() => number) => {
 
 /** Decodes the whole file. @throws Rejected */
 export const decodeFile = async (request: DecodeRequest, sink: DecodeSink): Promise<DecodedTotals> => {
-  Log.setLevel(AV_LOG_QUIET) // its lines quote metadata
+  Log.setLevel(AV_LOG_QUIET) // its messages quote metadata
   const cpuMs = cpuClock()
   const withinBudget = () => {
     if (cpuMs() > request.limits.maxCpuMs) {
@@ -161,7 +162,7 @@ export const decodeFile = async (request: DecodeRequest, sink: DecodeSink): Prom
     sink.info({ container, codec: codec.name, sourceRateHz, channels })
     packet.alloc()
     frame.alloc()
-    for (let turnEndsAt = performance.now() + TURN_MS, readErrors = 0; ; ) {
+    for (let sliceEndsAt = performance.now() + SLICE_MS, readErrors = 0; ; ) {
       const status = format.readFrameSync(packet)
       if (status === AVERROR_EOF) break
       if (status < 0) {
@@ -174,11 +175,11 @@ export const decodeFile = async (request: DecodeRequest, sink: DecodeSink): Prom
         await drain(codec.context)
       }
       packet.unref()
-      if (performance.now() < turnEndsAt) continue
+      if (performance.now() < sliceEndsAt) continue
       withinBudget()
-      // Also lets Node free the native buffers of the frames that were read.
+      // Also lets Node free the native buffers of frames that were read.
       await new Promise(setImmediate)
-      turnEndsAt = performance.now() + TURN_MS
+      sliceEndsAt = performance.now() + SLICE_MS
     }
     codec.context.sendPacketSync(null)
     await drain(codec.context)

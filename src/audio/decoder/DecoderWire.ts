@@ -1,17 +1,17 @@
 // The messages between Decoder (gateway) and decoderMain (decoder process), over child-process IPC with advanced
-// serialization, in order. One decode at a time in a process: who crashes it harms nobody else.
+// serialization, in order. A process decodes one file at a time, so a crash harms no other file.
 import type { SampleRing } from "#domain/audio/SampleRing.ts"
 
 export interface DecodeLimits {
-  /** Seconds of decoded audio; one more sample is `TooLong`. */
+  /** Seconds of decoded audio; one sample more is `TooLong`. */
   readonly maxSeconds: number
   /** CPU time (user and system) of the decoding, ms. */
   readonly maxCpuMs: number
 }
 
-/** Where decoded samples go that the gateway does not want to see. */
+/** The ring for samples that do not go through the gateway. */
 export interface RingRequest extends SampleRing {
-  /** Samples passed over at the start. */
+  /** Samples skipped at the start. */
   readonly from: number
   /** The first sample that may not be written yet. */
   readonly until: number
@@ -20,14 +20,14 @@ export interface RingRequest extends SampleRing {
 export interface DecodeRequest {
   /** Absolute path. */
   readonly path: string
-  /** Rate wanted; the output is mono f32 at this rate. */
+  /** Requested rate; the output is mono f32 at this rate. */
   readonly rateHz: number
   readonly limits: DecodeLimits
-  /** Absent: they come in chunks. */
+  /** Absent: the samples are sent in chunks. */
   readonly ring?: RingRequest
 }
 
-/** Facts about the source, from its headers and never trusted for sizes. */
+/** Facts about the source from its headers; never trusted for sizes. */
 export interface DecodedInfo {
   readonly container: string
   readonly codec: string
@@ -35,11 +35,11 @@ export interface DecodedInfo {
   readonly channels: number
 }
 
-/** What was tolerated on the way. */
+/** Totals of a decode, and the damage that was tolerated. */
 export interface DecodedTotals {
-  /** Samples at the rate asked for. */
+  /** Samples at the requested rate. */
   readonly samples: number
-  /** Read or decode errors that were passed over. */
+  /** Read or decode errors that were skipped. */
   readonly damages: number
   readonly cpuMs: number
 }
@@ -55,28 +55,28 @@ export type RejectReason =
 
 export type ToDecoder =
   | { readonly t: "decode"; readonly request: DecodeRequest }
-  /** One chunk was taken; the process may send one more. */
+  /** The reader has taken one chunk; the process may send one more. */
   | { readonly t: "ack" }
   /** Samples before this one may be written to the ring. */
-  | { readonly t: "room"; readonly until: number }
+  | { readonly t: "allow"; readonly until: number }
 
 export type FromDecoder =
-  /** The native library is loaded; sent once. */
+  /** The native library is loaded. Sent once. */
   | { readonly t: "up" }
-  /** Before the first chunk. */
+  /** Sent before the first chunk. */
   | { readonly t: "info"; readonly info: DecodedInfo }
   | { readonly t: "chunk"; readonly samples: Float32Array }
-  /** So many more lie in the ring. */
+  /** So many more samples lie in the ring. */
   | { readonly t: "written"; readonly samples: number }
-  /** The ring cannot be written; `code` is the system's (ENOSPC). Ends the decode. */
+  /** The ring cannot be written; `code` is the system's (e.g. ENOSPC). Ends the decode. */
   | { readonly t: "unwritable"; readonly code: string }
   | { readonly t: "end"; readonly totals: DecodedTotals }
   | { readonly t: "rejected"; readonly reason: RejectReason; readonly detail: string }
 
-/** Chunks that may be on their way without an acknowledgement. */
+/** Chunks that may be sent without an acknowledgement. */
 export const WINDOW_CHUNKS = 4
 /**
- * About 1 s at 16 kHz, 64 KB: what a pipe delivers in one piece. Taking one costs the gateway's thread about 0.2 ms
+ * About 1 s at 16 kHz, 64 KB, which a pipe delivers in one piece. Receiving one costs the gateway's thread about 0.2 ms
  * (measured; twice the size cost more than twice the time).
  */
 export const CHUNK_SAMPLES = 16_384

@@ -1,10 +1,10 @@
-// Decoded frames of any layout → mono f32 at one rate, in whole chunks. Part of the decode loop, so it runs in the
-// decoder process only. Bounded memory: one chunk, one scratch buffer of a frame's size.
+// Converts decoded frames of any layout to mono f32 at one rate, in whole chunks. Runs in the decoder process only.
+// Bounded memory: one chunk, and one scratch buffer of a frame's size.
 import { AV_SAMPLE_FMT_FLT } from "node-av/constants"
 import { avChannelLayoutDefault, type Frame, SoftwareResampleContext } from "node-av/lib"
 import { CHUNK_SAMPLES, type RejectReason } from "./DecoderWire.ts"
 
-/** A file that is refused, and why. */
+/** A refused file, and why. */
 export class Rejected extends Error {
   readonly reason: RejectReason
   constructor(reason: RejectReason, detail: string) {
@@ -13,14 +13,16 @@ export class Rejected extends Error {
   }
 }
 
-/** Telephone speech is 8 kHz; below 4 kHz a header lies to be multiplied (a 32 KB WAV at 1 Hz is 4.5 hours). */
+/**
+ * Telephone speech has 8 kHz. Below 4 kHz a forged header could multiply the output (a 32 KB WAV at 1 Hz is 4.5 hours).
+ */
 const MIN_RATE_HZ = 4_000
-/** The highest rate any recorder makes; a filter for an absurd one would need memory without bound. */
+/** The highest rate of any recorder. Higher rates would need filters of unbounded memory. */
 const MAX_RATE_HZ = 768_000
 const MAX_CHANNELS = 32
-/** Rounding of `getOutSamples`; a guess on the safe side. */
+/** Rounding of `getOutSamples`. A guess on the safe side. */
 const SPARE_SAMPLES = 64
-/** AV_CHANNEL_ORDER_UNSPEC: a count without places, as in many WAV files. */
+/** AV_CHANNEL_ORDER_UNSPEC: a channel count without positions, as in many WAV files. */
 const ORDER_UNSPECIFIED = 0
 
 export const checkLayout = (rateHz: number, channels: number): void => {
@@ -57,21 +59,26 @@ export class MonoResampler {
     return this.#samples
   }
 
-  /** One decoded frame. Waits for the reader when a chunk is full. */
+  /** Takes one decoded frame. Waits for the reader when a chunk is full. */
   async push(frame: Frame): Promise<void> {
-    // Chained streams and joined files change their parameters on the way.
+    // The parameters of chained streams and joined files may change in the middle.
     const input = `${frame.sampleRate} ${frame.format} ${frame.channels}`
     if (this.#context === undefined || input !== this.#input) {
       await this.#flush()
       this.#context = this.#open(frame)
       this.#input = input
     }
-    const room = this.#context.getOutSamples(frame.nbSamples) + SPARE_SAMPLES
-    const count = this.#context.convertSync(this.#roomFor(room), room, frame.extendedData, frame.nbSamples)
+    const capacity = this.#context.getOutSamples(frame.nbSamples) + SPARE_SAMPLES
+    const count = this.#context.convertSync(
+      this.#bufferFor(capacity),
+      capacity,
+      frame.extendedData,
+      frame.nbSamples,
+    )
     if (count > 0) await this.#deliver(count)
   }
 
-  /** What the filter and the chunk still hold. */
+  /** Emits what the filter and the chunk still hold. */
   async end(): Promise<void> {
     await this.#flush()
     if (this.#filled > 0) await this.#emit(this.#chunk.slice(0, this.#filled))
@@ -103,13 +110,13 @@ export class MonoResampler {
 
   async #flush(): Promise<void> {
     if (this.#context === undefined) return
-    const room = this.#context.getOutSamples(0) + SPARE_SAMPLES
-    const count = this.#context.convertSync(this.#roomFor(room), room, null, 0)
+    const capacity = this.#context.getOutSamples(0) + SPARE_SAMPLES
+    const count = this.#context.convertSync(this.#bufferFor(capacity), capacity, null, 0)
     this.free()
     if (count > 0) await this.#deliver(count)
   }
 
-  #roomFor(samples: number): Array<Buffer> {
+  #bufferFor(samples: number): Array<Buffer> {
     const sizeBytes = samples * Float32Array.BYTES_PER_ELEMENT
     if (this.#scratch.length < sizeBytes) this.#scratch = Buffer.from(new ArrayBuffer(sizeBytes))
     return [this.#scratch]

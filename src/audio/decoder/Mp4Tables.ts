@@ -1,16 +1,19 @@
-// How many samples an MP4 file says it has, before FFmpeg believes it and makes an index of them: from the boxes' headers and
-// a few fields, whatever is in the samples. Called by DecodeLoop; pure apart from the reader it is given. A file that this does
-// not understand is left to FFmpeg and to the limit on the process.
+// Counts the samples that an MP4 file declares, from box headers and a few fields, before FFmpeg builds an index of
+// them. Pure except for the reader. Files that this parser does not understand are left to FFmpeg and the memory limit
+// of the process.
 
 import type { ReadAt } from "./Container.ts"
 
-/** Boxes that are looked at; files with more are left to the limit. A guess: 20 hours in fragments of a second have half of it. */
+/**
+ * Boxes parsed at most; files with more are left to the memory limit. A guess: 20 hours in fragments of a second have
+ * half of it.
+ */
 const mostBoxes = 1_000_000
-/** Sound tables lie eight levels deep. */
+/** Sound tables are nested eight levels deep. */
 const deepest = 10
-/** Read at once: the boxes of a fragment, and little of the samples between two of them. */
+/** Bytes per read: the boxes of a fragment, and little of the samples between two of them. */
 const windowBytes = 4_096
-/** FFmpeg indexes so many samples at once where each lasts one tick, as in uncompressed sound. */
+/** FFmpeg indexes this many samples together if each lasts one tick, as in uncompressed sound. */
 const samplesTogether = 1_024
 
 const containers = new Set(["moov", "trak", "mdia", "minf", "stbl", "moof", "traf"])
@@ -39,11 +42,11 @@ class Window {
 
 interface Track {
   samples: number
-  /** Each sample lasts one tick. */
+  /** True if each sample lasts one tick. */
   isUncompressed: boolean
 }
 
-/** Samples of all tracks and fragments, as an index would have them. `sizeBytes` is the file's. */
+/** Entries that an index of all tracks and fragments would have. `sizeBytes` is the file's size. */
 export const declaredSamples = (read: ReadAt, sizeBytes: number): number => {
   const window = new Window(read)
   let boxes = 0

@@ -1,15 +1,14 @@
-// Decoded samples into a ring, as far as there is room. Runs in the decoder process; decoderMain gives it the chunks and
-// the news of room.
+// Writes decoded samples into a ring, as far as the gateway allows. Runs in the decoder process.
 import { closeSync, constants, openSync, writeSync } from "node:fs"
 import { stretches } from "#domain/audio/SampleRing.ts"
 import type { RingRequest } from "./DecoderWire.ts"
 
-// Made where it is missing, and left as it is where another decoder died over it.
+// Created if missing; not truncated, because another decoder may have died while writing it.
 const { O_CREAT, O_RDWR } = constants
 
 /** The ring cannot be opened or written. */
 export class Unwritable extends Error {
-  /** The system's, as ENOSPC. */
+  /** The system's code, e.g. ENOSPC. */
   readonly code: string
 
   constructor(cause: unknown) {
@@ -30,11 +29,11 @@ export class RingWriter {
   private readonly request: RingRequest
   private readonly onWritten: (samples: number) => void
   private readonly file: number
-  /** Of the next sample. */
+  /** Index of the next sample. */
   private position = 0
   /** The first sample that may not be written yet. */
   private until: number
-  private onRoom: (() => void) | undefined
+  private onAllowed: (() => void) | undefined
 
   /** @throws Unwritable */
   constructor(request: RingRequest, onWritten: (samples: number) => void) {
@@ -44,14 +43,14 @@ export class RingWriter {
     this.file = orUnwritable(() => openSync(request.path, O_RDWR | O_CREAT, 0o600))
   }
 
-  room(until: number): void {
+  allowUntil(until: number): void {
     this.until = until
-    const waiting = this.onRoom
-    this.onRoom = undefined
+    const waiting = this.onAllowed
+    this.onAllowed = undefined
     waiting?.()
   }
 
-  /** Waits for room. @throws Unwritable, as where the disk is full */
+  /** Waits until the samples may be written. @throws Unwritable, e.g. if the disk is full */
   async write(samples: Float32Array): Promise<void> {
     const skipped = Math.max(0, Math.min(samples.length, this.request.from - this.position))
     this.position += skipped
@@ -60,7 +59,7 @@ export class RingWriter {
       const count = Math.min(rest.length, this.until - this.position)
       if (count <= 0) {
         await new Promise<void>((resolve) => {
-          this.onRoom = resolve
+          this.onAllowed = resolve
         })
         continue
       }

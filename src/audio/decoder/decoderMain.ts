@@ -1,5 +1,5 @@
-// The door of the decoder process: takes one decode at a time from Decoder over IPC and answers it. It is started
-// with an empty environment, is killed to cancel, and ends when its parent does.
+// The entry of the decoder process: receives one decode at a time over IPC and sends its result. It starts with an
+// empty environment, is killed to cancel a decode, and ends when its parent ends.
 
 import { decodeFile } from "./DecodeLoop.ts"
 import type { DecodeRequest, FromDecoder, ToDecoder } from "./DecoderWire.ts"
@@ -35,7 +35,7 @@ const decode = async (request: DecodeRequest) => {
   } catch (cause) {
     if (cause instanceof Rejected) send({ t: "rejected", reason: cause.reason, detail: cause.message })
     else if (cause instanceof Unwritable) send({ t: "unwritable", code: cause.code })
-    // Anything else is a mistake of this program: it ends the process, and the parent tells the request.
+    // Any other error is a bug of this program: it ends the process, and the parent reports the failure.
     else throw cause
   } finally {
     ring?.close()
@@ -48,8 +48,8 @@ process.on("message", (message: ToDecoder) => {
     case "decode":
       void decode(message.request)
       return
-    case "room":
-      ring?.room(message.until)
+    case "allow":
+      ring?.allowUntil(message.until)
       return
     case "ack": {
       unacknowledged--

@@ -1,5 +1,5 @@
-// `edgewise check`: what `serve` with the same settings would stumble over, found without serving. Reads files, makes and
-// removes an empty file in the data directory, and binds each port for a moment; changes nothing else.
+// `edgewise check`: finds what would stop or hinder `serve` with the same settings, without serving. Reads files, makes
+// and removes an empty file in the data directory, and binds each port for a moment.
 import { Console, Effect, Layer } from "effect"
 import { Command } from "effect/cli"
 import {
@@ -23,7 +23,7 @@ import { clockProblem, memoryProblem } from "../roles/StartWarnings.ts"
 import { AlreadyReported, exitStatusOf, linesOf } from "../shared/CommandLine.ts"
 import { nodeCertificate } from "../shared/NodeCertificate.ts"
 import { jsonFlag, printJson } from "../shared/Output.ts"
-import { settingFlags, textsOf } from "./Serve.ts"
+import { settingFlags, textsOf } from "../shared/SettingFlags.ts"
 
 type Subject =
   | "settings"
@@ -41,14 +41,14 @@ export interface Finding {
   readonly subject: Subject
   /** One line that names the file, key or setting at fault. */
   readonly problem: string
-  /** 2 for settings and for files that an operator writes, 1 for the rest. */
+  /** 2 for settings and for files that an operator writes, 1 for all else. */
   readonly exitStatus: number
 }
 
 const findingsOf = (subject: Subject, error: unknown): ReadonlyArray<Finding> =>
   linesOf(error).map((problem) => ({ subject, problem, exitStatus: exitStatusOf(error) }))
 
-/** What a step fails with, as findings; what it succeeds with is not needed. */
+/** Runs a step and returns its failure as findings. */
 const attempt = <A, E>(subject: Subject, step: Effect.Effect<A, E>): Effect.Effect<ReadonlyArray<Finding>> =>
   Effect.match(step, { onFailure: (error) => findingsOf(subject, error), onSuccess: () => [] })
 
@@ -70,7 +70,7 @@ const weightsOf = (config: Config, entry: ModelEntry): Effect.Effect<ReadonlyArr
 
 const catalogAndWeights = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
   Effect.gen(function* () {
-    // A regions file that is wrong is reported by itself.
+    // A wrong regions file is reported separately.
     const regions = yield* Effect.orElseSucceed(catalogRegions(config), () => undefined)
     const { models } = yield* readCatalog(config.catalog, regions)
     const deployed = models.filter((entry) => isDeployedIn(entry, config.region))
@@ -86,7 +86,7 @@ const listenersOf = ({ authPort, port, roles, routerPort }: Config) => {
   return roles.map((role) => ({ role, port: ports[role] })).filter((one) => one.port !== 0)
 }
 
-/** A step that says what is wrong in one line, or nothing. */
+/** Runs a step that returns the problem in one line, if there is one. */
 const oneFinding = (subject: Subject, step: Effect.Effect<string | undefined>) =>
   Effect.map(
     step,
@@ -107,7 +107,7 @@ const ports = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
     (found) => found.flat(),
   )
 
-/** Everything that is wrong. Files and ports are looked at only once the settings that name them are right. */
+/** Everything that is wrong. Files and ports are checked only if the settings that name them are valid. */
 export const findings = (texts: Parameters<typeof load>[0]): Effect.Effect<ReadonlyArray<Finding>> =>
   Effect.gen(function* () {
     const unknown = environmentMistakes().map(
@@ -121,7 +121,7 @@ export const findings = (texts: Parameters<typeof load>[0]): Effect.Effect<Reado
     const config = loaded.success
     const { geoipDb, roles } = config
     const steps = [
-      // A self-signed certificate is made where there is none, which a check must not do.
+      // This would make a self-signed certificate if there is none, which a check must not do.
       config.tls === "self-signed" ? undefined : attempt("certificates", nodeCertificate(config)),
       roles.includes("router") || config.regions !== "" ? attempt("regions", endpointsOf(config)) : undefined,
       roles.includes("router") && geoipDb !== ""

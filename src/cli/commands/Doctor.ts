@@ -1,5 +1,5 @@
-// `edgewise doctor`: what this machine can do with the catalog at hand, measured on a private node in about a minute. Parts are in
-// doctor/; docs/doctor.md says how each figure is measured.
+// `edgewise doctor`: measures on a private node, in about a minute, what this machine can do with the catalog.
+// docs/doctor.md says how each figure is measured.
 import { Console, Effect } from "effect"
 import { CliError, Command, Flag } from "effect/cli"
 import { load } from "#config/Config.ts"
@@ -12,10 +12,10 @@ import { AlreadyReported } from "../shared/CommandLine.ts"
 import { interrupted } from "../shared/NodeClient.ts"
 import { jsonFlag, printJson } from "../shared/Output.ts"
 import { progressLine } from "../shared/ProgressLine.ts"
+import { settingFlags, textsOf } from "../shared/SettingFlags.ts"
 import { keepHeapSmall } from "../shared/V8Flags.ts"
-import { settingFlags, textsOf } from "./Serve.ts"
 
-/** With what comes before, about a minute. */
+/** With the steps before it, about a minute. */
 const defaultSeconds = 55
 const leastSeconds = 5
 const mostSeconds = 3_600
@@ -52,7 +52,7 @@ export const doctor = Command.make(
       ),
       Flag.withMetavar("N"),
       Flag.withDescription(
-        `Time for loading and measuring models; what does not fit is marked. ${defaultSeconds} if absent`,
+        `Time for loading and measuring models; models that do not fit are marked. Default: ${defaultSeconds}`,
       ),
       Flag.withDefault(defaultSeconds),
     ),
@@ -71,7 +71,7 @@ export const doctor = Command.make(
     const unknown = model.find((id) => !known.includes(id))
     if (unknown !== undefined) return yield* unknownModel(unknown, known)
     const deployed = model.length === 0 ? all : all.filter(({ entry }) => model.includes(entry.id))
-    // As `serve` does.
+    // Same as in `serve`.
     keepHeapSmall()
     if (!config.confine) switchOff()
     const examination = Effect.gen(function* () {

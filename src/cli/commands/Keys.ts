@@ -1,4 +1,4 @@
-// `edgewise keys`: API keys, made, listed and revoked. Works on the store, also while a node runs on it.
+// `edgewise keys`: makes, lists and revokes API keys. Works on the store, also while a node runs on it.
 import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { accountNameRule, isAccountName } from "#store/accounts/AccountName.ts"
@@ -34,13 +34,13 @@ const create = Command.make(
         scope: key.scope,
       })
     }
-    // The key alone on standard output, so that `KEY=$(edgewise keys create …)` works.
+    // Only the key on standard output, so that `KEY=$(edgewise keys create …)` works.
     yield* Console.log(key.apiKey)
     yield* Console.error(
       `${key.keyId}, ${key.scope}, user ${key.user} of ${key.org}. The key is not shown again.`,
     )
   }, Effect.provide(storeLayerFromEnvironment)),
-).pipe(Command.withDescription("Create an API key, and its organization with 5 USD where it does not exist"))
+).pipe(Command.withDescription("Create an API key, and its organization with 5 USD if it does not exist"))
 
 const list = Command.make(
   "list",
@@ -72,7 +72,7 @@ const revoke = Command.make(
     const revoked_at = isoTime(revokedAtMs)
     yield* json ? printJson({ key_id: keyId, revoked_at }) : Console.log(`${keyId} revoked at ${revoked_at}`)
   }, Effect.provide(storeLayerFromEnvironment)),
-).pipe(Command.withDescription("Revoke a key; a running node stops taking it within 5 seconds"))
+).pipe(Command.withDescription("Revoke a key; running nodes refuse it within 5 seconds"))
 
 export const keys = Command.make("keys").pipe(
   Command.withDescription("API keys"),

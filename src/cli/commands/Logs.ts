@@ -1,5 +1,5 @@
-// `edgewise logs MODEL`: what a model's engine printed on a running node and what happened to it, over the node's own HTTP
-// interface. Needs a key with the superadmin scope.
+// `edgewise logs MODEL`: shows the output and the events of a model's engine on a running node, over the node's HTTP
+// interface (protocol 12.5). Needs a superadmin key.
 import { Console, Effect, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import {
@@ -13,7 +13,7 @@ import {
 } from "../shared/NodeClient.ts"
 import { jsonFlag } from "../shared/Output.ts"
 
-/** How often `--follow` asks for new lines. A guess: soon enough for a person. */
+/** How often `--follow` requests new lines. A guess: soon enough for a person. */
 const followEveryMs = 1_000
 
 const Line = Schema.Struct({
@@ -47,7 +47,7 @@ export const logs = Command.make(
   {
     model: Argument.String("MODEL").pipe(Argument.withDescription("Model of the catalog")),
     follow: Flag.Boolean("follow").pipe(
-      Flag.withDescription("Go on with lines as they come, until interrupted"),
+      Flag.withDescription("Also print new lines until interrupted"),
       Flag.withDefault(false),
     ),
     json: jsonFlag,
@@ -61,8 +61,7 @@ export const logs = Command.make(
       })
     const first = yield* linesAfter(access, model, 0)
     if (json && !follow) return yield* Console.log(JSON.stringify(first, null, 2))
-    if (first.lines.length === 0)
-      yield* Console.error(`${model} is ${first.status}; nothing has happened yet`)
+    if (first.lines.length === 0) yield* Console.error(`${model} is ${first.status}; there are no lines yet`)
     yield* print(first.lines)
     let after = first.lines.at(-1)?.seq ?? 0
     while (follow) {

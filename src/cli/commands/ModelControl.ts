@@ -1,5 +1,5 @@
-// `edgewise models load` and `unload` on a running node, and the load states that `models list` shows beside the catalog.
-// All of it is the node's own HTTP interface: these need a key, and the first two one with the superadmin scope.
+// `edgewise models load`, `unload` and `status`, and the load states that `models list` shows beside the catalog. All of it
+// uses the node's HTTP interface: loading and unloading need a superadmin key, the states any key.
 import { Console, Effect, Option, Schema } from "effect"
 import { Argument, CliError, Command, Flag } from "effect/cli"
 import { describeThreads, describeTrial, ThreadChoice } from "#domain/threads/ThreadChoice.ts"
@@ -14,12 +14,12 @@ import {
 } from "../shared/NodeClient.ts"
 import { jsonFlag, table } from "../shared/Output.ts"
 
-/** A node that is there answers this at once; a list is not worth more waiting. A guess. */
+/** A running node replies to this at once; `models list` should not wait longer. A guess. */
 const statusTimeoutMs = 2_000
 
 const States = Schema.Struct({
   loading_status: Schema.Record(Schema.String, Schema.String),
-  /** For superadmin keys only. */
+  /** Sent to superadmin keys only. */
   failures: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
   threads: Schema.optionalKey(
     Schema.Record(Schema.String, Schema.Struct({ ...ThreadChoice.fields, now: Schema.Int })),
@@ -37,7 +37,7 @@ const askStates = (access: NodeAccess) =>
     return { text, states: yield* Effect.mapError(decodeStates(text), () => notARecord) }
   })
 
-/** Load states and failures by model, from the node that the settings or flags name; undefined where none answers. */
+/** Load states and failures by model, of the node that the settings or flags name. Undefined if none answers. */
 export const loadStates = (given: {
   readonly url: Option.Option<string>
   readonly key: Option.Option<string>
@@ -111,7 +111,7 @@ export const loadModel = Command.make(
   {
     id: Argument.String("ID").pipe(Argument.withDescription("Model of the catalog")),
     forceReload: Flag.Boolean("force-reload").pipe(
-      Flag.withDescription("Replace the engine that is there; its requests fail"),
+      Flag.withDescription("Replace a running engine; its requests fail"),
       Flag.withDefault(false),
     ),
     json: jsonFlag,
@@ -122,7 +122,7 @@ export const loadModel = Command.make(
     const body = { model_name: id, force_reload: forceReload }
     yield* Effect.flatMap(post(access, "/v1/models/load", body), (text) => report(text, json))
   }, Effect.scoped),
-).pipe(Command.withDescription("Load a model on a running node, and wait until it answers"))
+).pipe(Command.withDescription("Load a model on a running node, and wait until it is ready"))
 
 export const unloadModel = Command.make(
   "unload",
@@ -146,4 +146,4 @@ export const unloadModel = Command.make(
       : post(access, "/v1/models/unload-all", undefined)
     yield* Effect.flatMap(asked, (text) => report(text, json))
   }, Effect.scoped),
-).pipe(Command.withDescription("Unload a model of a running node, and wait until its memory is back"))
+).pipe(Command.withDescription("Unload a model of a running node, and wait until its memory is free"))

@@ -1,5 +1,5 @@
-// `edgewise models list`: what the catalog deploys in this region, where the weights are and how large.
-// Where a node runs and a key is at hand, also whether each is loaded there; it works without.
+// `edgewise models list`: the models that the catalog deploys in this region, with the place and size of their weights.
+// If a node runs and a key is available, also the load states there.
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { load } from "#config/Config.ts"
@@ -25,7 +25,7 @@ const list = Command.make(
         owned_by: entry.ownedBy,
         weights: problem !== undefined ? "unusable" : missing.length === 0 ? "here" : "not pulled",
         status: states?.loading_status[entry.id] ?? (states === undefined ? "no node" : "not deployed"),
-        /** Why it has failed on the node, else what is wrong with its files here. */
+        /** Why it failed on the node, else what is wrong with its files here. */
         reason: states?.failures?.[entry.id] ?? problem ?? null,
       }),
     )

@@ -38,11 +38,11 @@ const create = Command.make(
     credits: Flag.String("credits").pipe(
       Flag.filterMap(usd, () => usdRule),
       Flag.withMetavar("USD"),
-      Flag.withDescription("Credits to start with"),
+      Flag.withDescription("Initial credits"),
       Flag.withDefault(0),
     ),
     paymentMethod: Flag.Boolean("payment-method").pipe(
-      Flag.withDescription("It is invoiced: requests are never refused for want of credits"),
+      Flag.withDescription("It is invoiced: its requests are never refused for lack of credits"),
       Flag.withDefault(false),
     ),
     json: jsonFlag,

@@ -1,5 +1,5 @@
-// `edgewise models pull`: fetches the weights of models whose files are on a hub, and says what came. A node that runs on
-// the same data directory finds them at its next load of the model.
+// `edgewise models pull`: fetches the weights of models whose files are on a hub, and lists them. A node on the same
+// data directory uses them at the next load of the model.
 import { Console, Effect, type Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { hubSettings, isHubOffline, load } from "#config/Config.ts"
@@ -21,7 +21,7 @@ class HubOffline extends Schema.TaggedError<HubOffline>()("HubOffline", {}) {
   }
 }
 
-/** Without a terminal, a line for every tenth. */
+/** Without a terminal, one line per tenth of the file. */
 const tenth = 0.1
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`
@@ -31,7 +31,8 @@ const watcherOf = (name: string, bar: ProgressLine | undefined): PullWatcher => 
   const say = (text: string): void => void process.stderr.write(`${name}: ${text}\n`)
   let next = 0
   return {
-    waiting: () => (bar === undefined ? say("another pull has it, waiting") : bar.show("waiting", undefined)),
+    waiting: () =>
+      bar === undefined ? say("waiting for another pull of this file") : bar.show("waiting", undefined),
     retrying: (problem, attempt) => {
       if (bar === undefined) say(`${problem}; attempt ${attempt}`)
       else bar.show(`attempt ${attempt}`, undefined)
@@ -46,17 +47,17 @@ const watcherOf = (name: string, bar: ProgressLine | undefined): PullWatcher => 
   }
 }
 
-/** A bar on a terminal, lines elsewhere; wiped when the file is there. */
+/** The same for one file. The bar is removed when the file is there. */
 const watch = (name: string) =>
   Effect.map(progressLine(), (line) => watcherOf(name, process.stderr.isTTY === true ? line : undefined))
 
-const checkWords = { catalog: "SHA-256 as in the catalog", hub: "SHA-256 as the hub says" }
+const checkWords = { catalog: "SHA-256 as in the catalog", hub: "SHA-256 as the hub declares" }
 
 const lineOf = ({ checked_by, fetched, size_bytes, source }: FileRecord): string =>
-  `${source}  ${megabytes(size_bytes)}  ${fetched ? "pulled" : "was here"}, ` +
+  `${source}  ${megabytes(size_bytes)}  ${fetched ? "pulled" : "already there"}, ` +
   `${checked_by === null ? "no SHA-256 to check it against" : checkWords[checked_by]}`
 
-/** One pulled model as `--json` prints it; `path` where this command wrote the file. */
+/** One pulled model as `--json` prints it. `path` is set if this command wrote the file. */
 interface Document {
   readonly id: string
   readonly files: ReadonlyArray<FileRecord & { readonly path?: string }>
@@ -72,7 +73,7 @@ const recordOf = ({ checkedBy, fetched, path, role, sha256, sizeBytes, source }:
   fetched,
 })
 
-/** Into the data directory of the settings, from the catalog of the settings. */
+/** Pulls into the data directory of the settings, with the catalog of the settings. */
 const pullHere = Effect.fnUntraced(function* (ids: ReadonlySet<string>) {
   const config = yield* load({})
   if (isHubOffline()) return yield* new HubOffline()
@@ -89,7 +90,7 @@ const pullHere = Effect.fnUntraced(function* (ids: ReadonlySet<string>) {
   for (const entry of entries) {
     const files = yield* pullModel({ catalog: config.catalog, entry, settings, watch })
     pulled.push({ id: entry.id, files: files.map(recordOf) })
-    // What a start would say, now: e.g. a file of the same entry that is local and not there.
+    // Reports what a start would report, e.g. a local file of the same entry that is missing.
     const { problem } = yield* locate(config.catalog, entry, settings.dir)
     if (problem !== undefined)
       return yield* new BadCatalog({ path: config.catalog, problem: `${entry.id}: ${problem}` })
@@ -97,7 +98,7 @@ const pullHere = Effect.fnUntraced(function* (ids: ReadonlySet<string>) {
   return pulled
 })
 
-/** On the running node, of its catalog and into its data directory. */
+/** Has the running node pull, with its catalog and into its data directory. */
 const pullThere = Effect.fnUntraced(function* (
   ids: ReadonlySet<string>,
   given: { readonly url: Option.Option<string>; readonly key: Option.Option<string> },

@@ -1,4 +1,4 @@
-// `edgewise reload`: has a running node read its catalog again, and says what changed.
+// `edgewise reload`: has a running node read its catalog again, and prints what changed.
 import { Console, Effect, Schema } from "effect"
 import { Command } from "effect/cli"
 import { ReloadRecord } from "#api/operations/CatalogReload.ts"

@@ -1,17 +1,9 @@
-// `edgewise serve`: starts a node's roles (Roles), tells how to reach it, and drains it when it is told to stop.
+// `edgewise serve`: starts the node's roles, prints how to reach it, and drains it when it is told to stop.
 import { Console, Effect, Fiber, Option } from "effect"
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import { Drain } from "#actors/Drain.ts"
 import type { Deployment } from "#actors/model/ModelRegistry.ts"
-import {
-  type Config,
-  hubSettings,
-  load,
-  otlpSettings,
-  roles,
-  type SettingName,
-  settings,
-} from "#config/Config.ts"
+import { type Config, hubSettings, load, otlpSettings, roles } from "#config/Config.ts"
 import { confinementLine, switchOff } from "#confine/Launch.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
 import { tryDataDirectory } from "#store/files/DataDir.ts"
@@ -24,6 +16,7 @@ import { startWarnings } from "../roles/StartWarnings.ts"
 import { telemetry } from "../roles/Telemetry.ts"
 import { keepCertificate, type NodeCertificate, nodeCertificate } from "../shared/NodeCertificate.ts"
 import { Reload, reloadOnHangup } from "../shared/Reload.ts"
+import { settingFlags, textsOf } from "../shared/SettingFlags.ts"
 import { keepHeapSmall } from "../shared/V8Flags.ts"
 import { version } from "../shared/Version.ts"
 
@@ -40,7 +33,7 @@ const greet = Effect.fnUntraced(function* (
   if (config.roles.includes("edge")) yield* Console.log(confinementLine())
   if (certificate?.selfSigned === true) {
     yield* Console.log(`self-signed certificate, SHA-256 ${certificate.certificate.fingerprint}`)
-    yield* Console.log(`clients have to trust this file, e.g. curl --cacert ${certificate.files.cert}`)
+    yield* Console.log(`clients must trust this file, e.g. curl --cacert ${certificate.files.cert}`)
   }
   const demonstrations = deployed.filter(({ entry }) => entry.demonstration).length
   if (demonstrations > 0) {
@@ -62,7 +55,7 @@ const greet = Effect.fnUntraced(function* (
   if (model !== undefined) yield* Console.log(`try it:\n${curlLine({ base, key, model, certificate })}`)
 })
 
-/** Completes at the first SIGINT or SIGTERM; a second one ends the process at once. */
+/** Completes at the first SIGINT or SIGTERM. A second one ends the process at once. */
 const toldToStop = Effect.callback<string>((resume) => {
   const onSignal = (signal: string) => {
     process.removeAllListeners("SIGINT").removeAllListeners("SIGTERM")
@@ -88,7 +81,7 @@ const run = Effect.fnUntraced(function* (config: Config, meters: NodeMeters) {
     yield* Effect.logInfo("draining").pipe(Effect.annotateLogs({ signal, inFlight: drain.inFlight() }))
     yield* Effect.forEach(listeners, (listener) => listener.windDown({ accept: true }))
     const finished = yield* drain.close.pipe(
-      // Work that is done may still be on its way to its client.
+      // Responses of finished work may still be in transmission.
       Effect.andThen(Effect.forEach(listeners, (listener) => listener.idle)),
       Effect.timeoutOption(config.drainSeconds * 1000),
     )
@@ -99,80 +92,18 @@ const run = Effect.fnUntraced(function* (config: Config, meters: NodeMeters) {
   yield* Effect.logInfo("stopped")
 })
 
-const flagOf = (name: SettingName) =>
-  Flag.String(settings[name].flag).pipe(
-    Flag.withDescription(`${settings[name].help} (${settings[name].variable})`),
-    Flag.optional,
-  )
-
-/** The settings as flags, of `serve` and of `check`. */
-export const settingFlags = {
-  host: flagOf("host"),
-  roles: flagOf("roles"),
-  port: flagOf("port"),
-  authPort: flagOf("authPort"),
-  routerPort: flagOf("routerPort"),
-  tls: flagOf("tls"),
-  tlsCert: flagOf("tlsCert"),
-  tlsKey: flagOf("tlsKey"),
-  dataDir: flagOf("dataDir"),
-  databaseUrl: flagOf("databaseUrl"),
-  region: flagOf("region"),
-  catalog: flagOf("catalog"),
-  transport: flagOf("transport"),
-  decoder: flagOf("decoder"),
-  openaiAliases: flagOf("openaiAliases"),
-  rateLimit: flagOf("rateLimit"),
-  authFailureLimit: flagOf("authFailureLimit"),
-  anonymousRate: flagOf("anonymousRate"),
-  maxConnections: flagOf("maxConnections"),
-  chunkedBodies: flagOf("chunkedBodies"),
-  metricsAgeMs: flagOf("metricsAgeMs"),
-  metricsAuth: flagOf("metricsAuth"),
-  idleUnloadSeconds: flagOf("idleUnloadSeconds"),
-  confine: flagOf("confine"),
-  evictIdle: flagOf("evictIdle"),
-  memoryMb: flagOf("memoryMb"),
-  drainSeconds: flagOf("drainSeconds"),
-  devKey: flagOf("devKey"),
-  sessionSeconds: flagOf("sessionSeconds"),
-  signingKeyDays: flagOf("signingKeyDays"),
-  authJwksUrl: flagOf("authJwksUrl"),
-  trustedProxies: flagOf("trustedProxies"),
-  edgeDomain: flagOf("edgeDomain"),
-  regions: flagOf("regions"),
-  routeTtlSeconds: flagOf("routeTtlSeconds"),
-  regionHealthSeconds: flagOf("regionHealthSeconds"),
-  geoipDb: flagOf("geoipDb"),
-  log: flagOf("log"),
-  accessLog: flagOf("accessLog"),
-  logLevel: flagOf("logLevel"),
-} satisfies Record<SettingName, unknown>
-
-/** Some or all of them. */
-type Given = { readonly [K in SettingName]?: Option.Option<string> }
-
-/** The flags that were given. */
-export const textsOf = (given: Given): Partial<Record<SettingName, string>> => {
-  const texts: Partial<Record<SettingName, string>> = {}
-  for (const [name, value] of Object.entries(given)) {
-    if (Option.isSome(value)) texts[name as SettingName] = value.value
-  }
-  return texts
-}
-
 export const serve = Command.make(
   "serve",
   settingFlags,
   Effect.fn(function* (given) {
     const config = yield* load(textsOf(given))
-    // Read again where it is used; here so that a mistake in it is found before anything starts.
+    // Read again when it is used; here so that a mistake in it is found before anything starts.
     yield* hubSettings()
     keepHeapSmall()
     if (!config.confine) switchOff()
     const otlp = yield* otlpSettings()
     const meters = nodeMeters()
-    // Around all of it: a SIGHUP while the node starts must not end it.
+    // Around everything: a SIGHUP while the node starts must not end it.
     yield* Effect.andThen(reloadOnHangup, run(config, meters)).pipe(
       Effect.scoped,
       Effect.provide(Reload.layer),

@@ -1,5 +1,5 @@
-// `edgewise sessions`: the key that signs session tokens. Works on the data directory, or on the database that nodes
-// share, also while nodes run on it.
+// `edgewise sessions`: the key that signs session tokens. Works on the data directory or on the nodes' shared database,
+// also while nodes run on it.
 import { Console, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { load } from "#config/Config.ts"
@@ -11,7 +11,7 @@ const rotate = Command.make(
   "rotate",
   {
     endAll: Flag.Boolean("end-all").pipe(
-      Flag.withDescription("Forget every other key: all tokens issued so far end at once"),
+      Flag.withDescription("Delete every other key: all tokens issued so far end at once"),
       Flag.withDefault(false),
     ),
     json: jsonFlag,
@@ -25,7 +25,7 @@ const rotate = Command.make(
     if (json) return yield* printJson({ kid, active_at, ended_all: endAll })
     yield* Console.log(`${kid} signs from ${active_at}${endAll ? "; all earlier tokens have ended" : ""}`)
   }),
-).pipe(Command.withDescription("Make the next signing key now; tokens of the last one stay good"))
+).pipe(Command.withDescription("Make the next signing key now; tokens of the current one stay valid"))
 
 export const sessions = Command.make("sessions").pipe(
   Command.withDescription("Session tokens"),

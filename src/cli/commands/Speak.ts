@@ -1,4 +1,4 @@
-// `edgewise speak TEXT --out FILE`: a text spoken by a running node into a file.
+// `edgewise speak TEXT --out FILE`: has a running node synthesize a text into a file.
 import { createWriteStream, renameSync, rmSync } from "node:fs"
 import { extname } from "node:path"
 import { Console, Effect, Option } from "effect"
@@ -18,7 +18,7 @@ import { progressLine } from "../shared/ProgressLine.ts"
 const formats = ["wav", "mp3", "opus", "pcm"] as const
 type Format = (typeof formats)[number]
 
-/** What a file's name says it is. */
+/** The format by the file's extension. */
 const formatByExtension: Readonly<Record<string, Format>> = {
   ".wav": "wav",
   ".mp3": "mp3",
@@ -38,7 +38,7 @@ interface Speech {
 const local = (cause: unknown) =>
   new NodeRefused({ status: 0, detail: cause instanceof Error ? cause.message : String(cause) })
 
-/** A file that appears under its name when all of it is there. */
+/** A file that gets its name only when it is complete. */
 const openFile = (path: string) =>
   Effect.acquireRelease(
     Effect.callback<ReturnType<typeof createWriteStream>, NodeRefused>((resume) => {
@@ -59,7 +59,7 @@ const speakInto = Effect.fnUntraced(function* (
   format: Format,
   out: string,
 ) {
-  // Before anything is paid for.
+  // Opened first, so that a wrong path costs nothing.
   const file = yield* openFile(out)
   const progress = yield* progressLine()
   progress.show("speaking", undefined)
@@ -91,7 +91,7 @@ const speakInto = Effect.fnUntraced(function* (
 export const speak = Command.make(
   "speak",
   {
-    text: Argument.String("TEXT").pipe(Argument.withDescription("What is said")),
+    text: Argument.String("TEXT").pipe(Argument.withDescription("Text to speak")),
     voice: Flag.String("voice").pipe(
       Flag.withMetavar("ID"),
       Flag.withDescription("Voice of the model"),
@@ -99,7 +99,7 @@ export const speak = Command.make(
     ),
     out: Flag.String("out").pipe(Flag.withMetavar("FILE"), Flag.withDescription("File that is written")),
     format: Flag.Literals("format", formats).pipe(
-      Flag.withDescription("wav, or what the file's name says, where absent"),
+      Flag.withDescription("Audio format; default: by the file's extension, else wav"),
       Flag.optional,
     ),
     model: Flag.String("model").pipe(
@@ -109,7 +109,7 @@ export const speak = Command.make(
     ),
     language: Flag.String("language").pipe(
       Flag.withMetavar("CODE"),
-      Flag.withDescription("Language of the text, for models that know several"),
+      Flag.withDescription("Language of the text, for models with several"),
       Flag.optional,
     ),
     speed: Flag.Finite("speed").pipe(Flag.withDescription("0.25 to 4"), Flag.optional),

@@ -1,5 +1,5 @@
-// `edgewise transcribe FILE`: a file transcribed by a running node. As a job, so that neither a long file nor a restart
-// of the node breaks it off; with --stream its words as they are heard.
+// `edgewise transcribe FILE`: has a running node transcribe a file. By default as a job, which survives long files and
+// a restart of the node; with --stream the text is printed as it is transcribed.
 import { randomUUID } from "node:crypto"
 import { statSync } from "node:fs"
 import { Console, Effect, Option, Result, Scope } from "effect"
@@ -29,7 +29,7 @@ const sizeOf = (path: string) =>
     catch: (cause) => local(cause instanceof Error ? cause.message : String(cause)),
   })
 
-/** Sends the file as the only part of a form; its name on this machine is nobody's business. */
+/** Sends the file as the only part of a form. Its name on this machine is not sent. */
 const upload = Effect.fnUntraced(function* (
   access: NodeAccess,
   file: string,
@@ -62,8 +62,8 @@ interface JobState {
 const parse = <A>(text: string): Effect.Effect<A, NodeRefused> =>
   Effect.try({ try: () => JSON.parse(text) as A, catch: () => local("the node's answer is not JSON") })
 
-/** One look at a job, on a connection of its own: the node may have been started anew in between. */
-const look = (access: NodeAccess, jobId: string, method: "GET" | "DELETE") =>
+/** Polls or cancels a job, on a new connection: the node may have been restarted since the last poll. */
+const requestJob = (access: NodeAccess, jobId: string, method: "GET" | "DELETE") =>
   Effect.gen(function* () {
     const incoming = yield* send(access, { method, target: `${endpoint}?job_id=${jobId}` })
     yield* expectStatus(incoming, 200, 202)
@@ -73,17 +73,17 @@ const look = (access: NodeAccess, jobId: string, method: "GET" | "DELETE") =>
     }
   }).pipe(Effect.scoped)
 
-/** Looks that may fail in a row while a node restarts: half a minute. A guess. */
-const patience = 60
+/** Consecutive polls that may fail while a node restarts: half a minute. A guess. */
+const maxFailedPolls = 60
 const pollMs = 500
 
 const result = Effect.fnUntraced(function* (access: NodeAccess, jobId: string, progress: ProgressLine) {
   let failures = 0
   for (;;) {
-    const seen = yield* Effect.result(look(access, jobId, "GET"))
+    const seen = yield* Effect.result(requestJob(access, jobId, "GET"))
     if (Result.isFailure(seen)) {
-      // Status 0: it was not reached. Anything it says itself is final.
-      if (seen.failure.status !== 0 || ++failures > patience) return yield* seen.failure
+      // Status 0: the node was not reached. Any refusal of the node is final.
+      if (seen.failure.status !== 0 || ++failures > maxFailedPolls) return yield* seen.failure
     } else {
       failures = 0
       if (seen.success.done) return seen.success.body
@@ -93,7 +93,7 @@ const result = Effect.fnUntraced(function* (access: NodeAccess, jobId: string, p
   }
 })
 
-/** What the synchronous answer would have been: the poll wraps texts and adds two fields. */
+/** Converts the poll's reply to that of a synchronous request: the poll wraps texts and adds two fields. */
 const rendered = (body: JobState, format: TranscriptFormat): string => {
   const { job_id: _job, status: _status, ...transcript } = body as JobState & { readonly text?: string }
   return format === "json" || format === "verbose_json"
@@ -117,8 +117,8 @@ const asJob = Effect.fnUntraced(function* (
     }),
   )
   const body = yield* result(access, accepted.job_id, progress).pipe(
-    // Who breaks off does not want to pay for the rest.
-    Effect.onInterrupt(() => Effect.ignore(look(access, accepted.job_id, "DELETE"))),
+    // An interrupted command should not pay for the rest.
+    Effect.onInterrupt(() => Effect.ignore(requestJob(access, accepted.job_id, "DELETE"))),
   )
   return rendered(body, format)
 })
@@ -129,11 +129,11 @@ interface StreamEvent {
   readonly error?: string
 }
 
-/** Prints the words as they come. */
+/** Prints the text as it arrives. */
 const asStream = Effect.fnUntraced(function* (access: NodeAccess, file: string, query: URLSearchParams) {
   query.set("stream", "true")
   const whole = yield* Effect.scope
-  // The line of progress ends with the upload: it would cut through the words.
+  // The progress line ends with the upload; otherwise it would overwrite the text.
   const incoming = yield* Effect.scoped(
     Effect.flatMap(progressLine(), (progress) => Scope.provide(upload(access, file, query, progress), whole)),
   )
@@ -157,20 +157,20 @@ export const transcribe = Command.make(
     file: Argument.String("FILE").pipe(Argument.withDescription("MP3, WAV, M4A, OGG, FLAC or WebM audio")),
     model: Flag.String("model").pipe(
       Flag.withMetavar("ID"),
-      Flag.withDescription("Model that listens"),
+      Flag.withDescription("Model that transcribes"),
       Flag.withDefault("stt-large-v3-turbo"),
     ),
     language: Flag.String("language").pipe(
       Flag.withMetavar("CODE"),
-      Flag.withDescription("Language spoken, e.g. en; found out where the model can"),
+      Flag.withDescription("Spoken language, e.g. en; default: detected, if the model can"),
       Flag.optional,
     ),
     format: Flag.Literals("format", transcriptFormats).pipe(
-      Flag.withDescription("What is printed"),
+      Flag.withDescription("Output format"),
       Flag.withDefault("text"),
     ),
     stream: Flag.Boolean("stream").pipe(
-      Flag.withDescription("Print words as they are heard"),
+      Flag.withDescription("Print the text while it is transcribed"),
       Flag.withDefault(false),
     ),
     ...nodeFlags,
@@ -178,7 +178,7 @@ export const transcribe = Command.make(
   Effect.fn(function* ({ file, format, key, language, model, stream, url }) {
     if (stream && format !== "text") {
       const error = new CliError.ValidationError({
-        message: "--stream prints text: it takes no other --format",
+        message: "--stream prints text only: it cannot be combined with another --format",
       })
       return yield* new CliError.ShowHelp({ commandPath: ["edgewise", "transcribe"], errors: [error] })
     }

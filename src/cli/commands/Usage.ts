@@ -1,4 +1,4 @@
-// `edgewise usage`: metered usage and its price, as a table, one JSON document or CSV. Reads the store, changes nothing.
+// `edgewise usage`: metered usage and its price, as a table, one JSON document or CSV. Only reads the store.
 import { Console, Effect, Option } from "effect"
 import { CliError, Command, Flag } from "effect/cli"
 import { formatUsd } from "#domain/models/Money.ts"
@@ -55,19 +55,19 @@ const cells = (rows: ReadonlyArray<ModelUsage>) =>
 export const usageTable = (rows: ReadonlyArray<ModelUsage>): string =>
   rows.length === 0 ? "no usage" : table(heading, cells(rows))
 
-/** Ids, names, times and kinds hold no comma and no quote, so no field needs quoting. */
+/** Ids, names, times and kinds contain neither commas nor quotes, so no field needs quoting. */
 const csvOf = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string =>
   [head, ...rows].map((line) => line.join(",")).join("\n")
 
 interface Printing {
   readonly head: ReadonlyArray<string>
   readonly rows: ReadonlyArray<object>
-  /** Of the JSON document. */
+  /** Key of the rows in the JSON document. */
   readonly name: string
   readonly total: string
 }
 
-/** What a command found, in the form that was asked for. */
+/** Prints the result in the requested form. */
 const printUsage = (
   { head, name, rows, total }: Printing,
   about: object,
@@ -79,15 +79,15 @@ const printUsage = (
   return Console.log(`${lines.length === 0 ? "no usage" : table(head, lines)}\ntotal ${total} USD`)
 }
 
-/** Receipts that are printed where nobody says how many. A guess: a screenful for a file, not for a person. */
+/** Default number of printed receipts. A guess: suited to a file rather than a screen. */
 const defaultReceipts = 1_000
-/** Read and printed as one text. */
+/** All receipts are read and printed as one text. */
 const maxReceipts = 1_000_000
 
-/** A day (UTC) or an exact time with its offset: what reads the same everywhere. */
+/** Accepts a day (UTC) or an exact time with its offset, both unambiguous in every time zone. */
 const parseSince = (text: string): Option.Option<number> => {
   const accepted = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/.test(text)
-  // Date.parse reads February 31 as March 3; the day alone, written back, must be the day that was read.
+  // Date.parse reads February 31 as March 3. Therefore the parsed day must give the same text again.
   const day = text.slice(0, 10)
   const dayMs = accepted ? Date.parse(day) : Number.NaN
   const ms = Date.parse(text)
@@ -102,7 +102,7 @@ export const usage = Command.make(
     since: Flag.String("since").pipe(
       Flag.filterMap(parseSince, () => "a date like 2026-01-31 or a time like 2026-01-31T12:00:00Z"),
       Flag.withMetavar("DATE"),
-      Flag.withDescription("Only what was used from this day (UTC) or time on"),
+      Flag.withDescription("Only usage from this day (UTC) or time on"),
       Flag.optional,
     ),
     json: jsonFlag,
@@ -111,9 +111,7 @@ export const usage = Command.make(
       Flag.withDefault(false),
     ),
     receipts: Flag.Boolean("receipts").pipe(
-      Flag.withDescription(
-        "One line for every priced answer, by the id in its X-Receipt-Id, the newest first",
-      ),
+      Flag.withDescription("One line per priced answer, with the id of its X-Receipt-Id, newest first"),
       Flag.withDefault(false),
     ),
     limit: Flag.Int("limit").pipe(
@@ -122,7 +120,7 @@ export const usage = Command.make(
         () => `an integer from 1 to ${maxReceipts}`,
       ),
       Flag.withMetavar("N"),
-      Flag.withDescription(`Receipts at most, the newest of all; ${defaultReceipts} if absent`),
+      Flag.withDescription(`Number of receipts at most, newest first; default: ${defaultReceipts}`),
       Flag.withDefault(defaultReceipts),
     ),
   },

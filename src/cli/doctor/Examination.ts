@@ -1,5 +1,6 @@
-// The course of `edgewise doctor`: machine, surroundings, then each model of the catalog on a private node, within the time that
-// was given. Models that a node loads when it starts stay loaded until the end, as they would there; others are unloaded again.
+// The course of `edgewise doctor`: machine, environment checks, then each model of the catalog on a private node,
+// within the given time. Models that a node loads at its start stay loaded until the end, as on a real node; others are
+// unloaded again.
 import { Clock, Effect } from "effect"
 import type { Deployment } from "#actors/model/ModelRegistry.ts"
 import type { Config } from "#config/Config.ts"
@@ -25,7 +26,7 @@ import { limitsOf } from "./report/Limits.ts"
 export interface Asked {
   readonly config: Config
   readonly deployed: ReadonlyArray<Deployment>
-  /** Bound of the models' measurements; machine and surroundings take some seconds before. */
+  /** Time limit of the models' measurements. The checks before take some seconds more. */
   readonly seconds: number
   readonly progress: ProgressLine
 }
@@ -70,7 +71,7 @@ const examineModels = Effect.fnUntraced(function* (
   return { reports, memory: memoryOf(node) }
 })
 
-/** Everything ends with the scope: the node, its engines, the load client and the temporary folder. */
+/** Runs the examination. The node, its engines, the load client and the temporary folder end with the scope. */
 export const examine = (asked: Asked) =>
   Effect.gen(function* () {
     const { config, deployed, progress, seconds } = asked

@@ -1,5 +1,4 @@
-// The auth role as a layer: its listener over the store and the signing keys. Knows every room by its layer and decides
-// nothing.
+// The auth role as a layer: its listener over the store and the signing keys.
 import { Layer } from "effect"
 import { HttpServer } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
@@ -32,7 +31,7 @@ export const authRole = (config: Config, store: NodeStore, observer: NodeMeters)
     ),
     Layer.provide([
       AuthFailures.layer(sessionFailuresAMinute),
-      // Its own count: sessions are not requests to an edge.
+      // Counted separately: requests for sessions are not requests to an edge.
       RateLimit.layer(config.rateLimit),
       Layer.succeed(SessionSeconds, config.sessionSeconds),
       Layer.succeed(TrustedProxies, config.trustedProxies),

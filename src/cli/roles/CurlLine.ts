@@ -1,22 +1,22 @@
-// The curl command that `serve` prints: it works as pasted, over TLS too. Pure.
+// The curl command that `serve` prints. It works when pasted, also with TLS. Pure.
 import type { NodeCertificate } from "../shared/NodeCertificate.ts"
 
 export interface CurlTarget {
   /** Base address of the edge listener. */
   readonly base: string
-  /** Undefined where the operator has to make one first: the shell's `$KEY` stands for it. */
+  /** Undefined if the operator must make a key first; the command then has the shell variable `$KEY`. */
   readonly key: string | undefined
   readonly model: string
   readonly certificate: Pick<NodeCertificate, "certificate" | "files" | "selfSigned"> | undefined
 }
 
-/** Addresses that mean every interface, and one to call instead. */
+/** Addresses that mean all interfaces, and the one to call instead. */
 const everyInterface: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "[::]": "[::1]" }
 
 const quoted = (path: string): string =>
   /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
 
-/** Address and options under which curl accepts the certificate. */
+/** The address and options with which curl accepts the certificate. */
 const reached = ({
   base,
   certificate: served,
@@ -29,14 +29,14 @@ const reached = ({
   const { covers, names } = served.certificate
   const name = names.find((each) => /^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$/.test(each) && !/^[0-9.]+$/.test(each))
   if (name === undefined || covers(address.replace(/[[\]]/g, ""))) return { url, options: "" }
-  // The development key is refused to requests that name another host than this machine.
+  // The development key is refused for requests whose `Host` is another machine.
   return {
     url: `https://${name}:${port}`,
     options: `--resolve ${name}:${port}:${address} -H 'Host: localhost' `,
   }
 }
 
-/** Temperature 0: the first answer a new operator sees should be the model's best one. */
+/** Temperature 0: the first answer that a new operator sees should be the model's best one. */
 export const curlLine = (target: CurlTarget): string => {
   const { options, url } = reached(target)
   const authorization =

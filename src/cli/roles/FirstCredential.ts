@@ -1,5 +1,5 @@
-// The credential of a node's first requests: the development key where the settings accept one, and what the start says
-// about it. Called by Roles when the edge listens, and by Serve for the lines.
+// The credential for a node's first requests: the development key if the settings accept one, and the lines about it
+// that the start prints.
 import { resolve } from "node:path"
 import { Effect } from "effect"
 import { type Config, settings } from "#config/Config.ts"
@@ -10,9 +10,9 @@ import { developmentKeyAccess } from "./NodeLayer.ts"
 
 export interface FirstCredential {
   readonly access: DevKeyAccess
-  /** The key that is accepted; undefined where there is none. */
+  /** The accepted key. Undefined if there is none. */
   readonly key: DevelopmentKey | undefined
-  /** The data directory holds a key from an earlier start, which is refused now. */
+  /** True if the data directory holds a key from an earlier start that is refused now. */
   readonly refusesOldKey: boolean
 }
 
@@ -32,17 +32,17 @@ const reasonOf = ({ access }: FirstCredential, { host }: Config): string => {
     case "off":
       return "EDGEWISE_DEV_KEY=off"
     case "shared database":
-      return "nodes share the database (EDGEWISE_DEV_KEY=anywhere accepts one all the same)"
+      return "nodes share the database (EDGEWISE_DEV_KEY=anywhere accepts a key nevertheless)"
     case "beyond loopback":
-      return `other machines can reach ${host} (EDGEWISE_DEV_KEY=anywhere accepts one all the same)`
+      return `other machines can reach ${host} (EDGEWISE_DEV_KEY=anywhere accepts a key nevertheless)`
   }
 }
 
-/** In single quotes for a shell, where the text needs them. */
+/** In single quotes for a shell if necessary. */
 const quoted = (text: string): string =>
   /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 
-/** The command that makes a key in this node's store. Of a shared database only the variable's name is shown. */
+/** The command that makes a key in this node's store. For a shared database only the variable's name is shown. */
 const createCommand = ({ dataDir, databaseUrl }: Config): string => {
   const command = "edgewise keys create --org acme"
   if (databaseUrl !== "") return `${command} (with EDGEWISE_DATABASE_URL set as for this node)`

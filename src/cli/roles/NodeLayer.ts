@@ -1,5 +1,4 @@
-// The layers of one node, stacked: what `serve` runs and what the contract tests start in their own process.
-// Knows every room by its layer and decides nothing; settings come from Config.
+// The layers of one node, combined from the settings of Config.
 import { join } from "node:path"
 import { Effect, Layer } from "effect"
 import { HttpRouter } from "effect/http"
@@ -56,12 +55,12 @@ import { weightsDir } from "#weights/Weights.ts"
 import { tlsFiles } from "../shared/NodeCertificate.ts"
 import { version } from "../shared/Version.ts"
 
-/** A path is one spelling: what Unmatched does not know must not be served either. */
+/** Each path has one spelling: a path that NotFound does not list must not be served either. */
 const routerConfig = { caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false }
 
 const uploadFolder = (config: Config): string => join(config.dataDir, "uploads")
 
-/** What an operator sets of every listener. */
+/** The listener settings that an operator can change. */
 export const transportSettings = ({ chunkedBodies, maxConnections }: Config) => ({
   chunkedBodies,
   maxConnections,
@@ -83,7 +82,10 @@ const edge = (config: Config, settings: Partial<TransportSettings>, observer: No
     ),
   )
 
-/** What the roles of a process share. Made once and passed to each: a layer is built once as long as it is the same. */
+/**
+ * The store and keys that the roles of a process share. It must be made once and passed to each role, because each new
+ * layer value would be built again.
+ */
 export type NodeStore = Layer.Layer<Store | SigningKeys, StoreUnavailable>
 
 export const nodeStore = ({ databaseUrl, dataDir, roles, signingKeyDays }: Config): NodeStore => {
@@ -102,16 +104,16 @@ const sessions = ({ authJwksUrl }: Config) =>
 export const developmentKeyAccess = ({ databaseUrl, devKey, host }: Config): DevKeyAccess =>
   devKeyAccess({ setting: devKey, host, sharedDatabase: databaseUrl !== "" })
 
-/** The counters of one process, whatever its roles. */
+/** The metrics of one process, for all its roles. */
 export const nodeMeters = (): NodeMeters => new NodeMeters(Object.keys(knownPaths))
 
-/** What the catalog deploys here at the moment. */
+/** What the catalog deploys here now. */
 export const deployedNow = (config: Config) =>
   Effect.flatMap(catalogRegions(config), (regions) =>
     deployments(config.catalog, config.region, weightsDir(config.dataDir), regions),
   )
 
-/** Where an entry's weights are at the moment; a file that is not right is a problem of its model alone. */
+/** The present location of an entry's weights. A wrong file is a problem of its model only. */
 const relocate =
   ({ catalog, dataDir }: Config) =>
   (entry: ModelEntry): Effect.Effect<Deployment> =>
@@ -119,7 +121,7 @@ const relocate =
       Effect.succeed({ entry, files: {}, sizeBytes: 0, problem }),
     )
 
-/** Weights that operators have the node itself pull. */
+/** Pulls of weights by the node itself, on an operator's request. */
 const modelPulls = ({ catalog, dataDir }: Config) =>
   Layer.unwrap(
     Effect.map(hubSettings(), (hub) =>
@@ -132,7 +134,7 @@ const modelPulls = ({ catalog, dataDir }: Config) =>
     ),
   )
 
-/** A node, listening as soon as it is built. `settings` shortens the transport's deadlines for tests. */
+/** A node, which listens as soon as the layer is built. `settings` shortens the transport's deadlines for tests. */
 export const nodeLayer = (
   config: Config,
   deployed: ReadonlyArray<Deployment>,

@@ -1,14 +1,14 @@
-// Whether a node could keep its data where they are to be, tried without leaving anything behind.
+// Checks whether a node could use its data directory, without leaving anything behind.
 import { existsSync, rmdirSync } from "node:fs"
 import { dirname } from "node:path"
 import { Effect } from "effect"
 import { databaseFileProblem, tryDataDirectory } from "#store/files/DataDir.ts"
 
-/** The directories that have to be made for `dir`, the innermost first. */
+/** The directories that would have to be made for `dir`, the innermost first. */
 const missingOf = (dir: string): ReadonlyArray<string> =>
   existsSync(dir) || dirname(dir) === dir ? [] : [dir, ...missingOf(dirname(dir))]
 
-/** Not by force: what another process has put there meanwhile stays. */
+/** Removes only empty directories, so that files of other processes stay. */
 const removeEmpty = (dirs: ReadonlyArray<string>): void => {
   try {
     for (const dir of dirs) rmdirSync(dir)
@@ -17,7 +17,7 @@ const removeEmpty = (dirs: ReadonlyArray<string>): void => {
   }
 }
 
-/** What is wrong with the data directory, or undefined. One that is not there is made and removed again. */
+/** What is wrong with the data directory. Undefined if nothing is. A missing one is made and removed again. */
 export const dataDirProblem = (dir: string): Effect.Effect<string | undefined> =>
   Effect.suspend(() => {
     const missing = missingOf(dir)

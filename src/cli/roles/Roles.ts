@@ -1,4 +1,4 @@
-// The roles of one process, side by side over one store and one drain: what `serve` runs.
+// The roles of one process, over one store and one drain.
 import { Effect, Layer } from "effect"
 import { Drain } from "#actors/Drain.ts"
 import type { Deployment } from "#actors/model/ModelRegistry.ts"
@@ -13,7 +13,7 @@ import { type NodeStore, nodeLayer, nodeMeters, nodeStore } from "./NodeLayer.ts
 import { routerRole } from "./RouterRole.ts"
 import { announce, Started } from "./Started.ts"
 
-/** What SIGHUP does to the catalog; a wrong one is one line, and nothing changes. */
+/** Reloads the catalog on SIGHUP. A wrong catalog is logged in one line and changes nothing. */
 const reloadAtSignal = ({ reload }: CatalogReload["Service"]): Effect.Effect<void> =>
   Effect.catch(reload, (error) =>
     Effect.logWarning("SIGHUP: the catalog was not applied").pipe(
@@ -37,7 +37,7 @@ const edgeRole = (
     }),
   ).pipe(Layer.provide(nodeLayer(config, deployed, {}, store, meters)))
 
-/** Every role of the settings, listening as soon as this is built. A role that is not asked for costs nothing. */
+/** Every role of the settings, listening as soon as the layer is built. Other roles cost nothing. */
 export const rolesLayer = (
   config: Config,
   deployed: ReadonlyArray<Deployment>,
@@ -49,7 +49,7 @@ export const rolesLayer = (
     has("edge") ? edgeRole(config, deployed, store, meters) : Layer.empty,
     has("auth") ? authRole(config, store, meters) : Layer.empty,
     has("router") ? routerRole(config, meters) : Layer.empty,
-    // An edge watches the answers of all listeners of its process itself, because it knows the models.
+    // An edge observes the responses of all listeners of its process itself, because it knows the models.
     has("edge") ? Layer.empty : Layer.provide(answerFailures, Layer.succeed(CurrentNodeMeters, meters)),
   ).pipe(Layer.provideMerge(Layer.mergeAll(Drain.layer, Reload.layer, Started.layer)))
 }

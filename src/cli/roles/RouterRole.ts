@@ -18,12 +18,12 @@ import { tlsFiles } from "../shared/NodeCertificate.ts"
 import { transportSettings } from "./NodeLayer.ts"
 import { announce, Started } from "./Started.ts"
 
-/** A node outside of the specification's table is nowhere in particular; nobody has a choice there anyway. */
-const nowhere = { name: "Local", country: "ZZ", latitude: 0, longitude: 0 } as const
+/** The place of a node outside of the table of protocol 15.4. It is the only region, so its place does not matter. */
+const standalonePlace = { name: "Local", country: "ZZ", latitude: 0, longitude: 0 } as const
 
 const known: ReadonlyArray<Region> = [...builtInRegions, stagingRegion]
 
-/** The regions of the settings; undefined where they name none and this node is all there is. */
+/** The regions of the settings. Undefined if they name none, so this node is the only one. */
 const regionMap = (config: Config): Effect.Effect<RegionMap | undefined, BadRegions> => {
   if (config.regions !== "") return readRegions(config.regions)
   if (config.edgeDomain === "") return Effect.succeed(undefined)
@@ -41,13 +41,13 @@ const withEndpoints = (config: Config, { regions }: RegionMap) =>
     return Effect.fail(new BadRegions({ path: config.regions, problem }))
   })
 
-/** The regions that this router hands out, with their addresses; undefined where this node is all there is. */
+/** The regions that this router hands out, with their addresses. Undefined if this node is the only one. */
 export const endpointsOf = (config: Config) =>
   Effect.flatMap(regionMap(config), (map) =>
     map === undefined ? Effect.succeed(undefined) : withEndpoints(config, map),
   )
 
-/** Of this process's edge if it runs one, else where the settings say one listens. */
+/** The address of this process's edge, or the address at which the settings say that one listens. */
 const edgeBase = (config: Config, { listening }: Started["Service"]): string =>
   listening.find(({ role }) => role === "edge")?.base ??
   `${tlsFiles(config) === undefined ? "http" : "https"}://${config.host.includes(":") ? `[${config.host}]` : config.host}:${config.port}`
@@ -60,7 +60,10 @@ const regions = (config: Config, observer: NodeMeters) =>
       const ttlSeconds = config.routeTtlSeconds
       const map = yield* regionMap(config)
       if (map === undefined) {
-        const own = known.find(({ code }) => code === config.region) ?? { code: config.region, ...nowhere }
+        const own = known.find(({ code }) => code === config.region) ?? {
+          code: config.region,
+          ...standalonePlace,
+        }
         return Layer.merge(
           RegionHealth.unwatched,
           Layer.succeed(RegionDirectory, {

@@ -1,5 +1,5 @@
-// What the roles of a process have started, for `serve` to tell its operator about and to wind down. Each role adds itself
-// once it listens; in one process the router also learns here where the edge is.
+// The listeners and the credential of a process's roles, for printing them and for the drain. Each role adds itself
+// when it listens. In one process the router also learns the edge's address here.
 import { Context, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import type { Role } from "#config/Config.ts"

@@ -1,14 +1,15 @@
-// What a node tells about itself while it runs, as layers: its log, a line for each answer, spans and log records for a
-// collector. Called by serve; decides from the settings what there is, and knows no format.
+// A node's telemetry as layers, chosen by the settings: its log, a line for each response, and spans and log records
+// for a collector.
 import { Effect, Layer, Logger, References } from "effect"
+import { OtlpSerialization } from "effect/observability"
 import type { Config } from "#config/Config.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
 import type { EndedWork } from "#http/TracedWork.ts"
 import { LineWriter } from "../../telemetry/LineWriter.ts"
 import { accessRecord, entryText, jsonLogger, type LogEntry } from "../../telemetry/LogLines.ts"
+import { type LogRecord, logRecord, logsBody, tracesBody } from "../../telemetry/OtlpBodies.ts"
 import { makeExporter } from "../../telemetry/OtlpExporter.ts"
-import { logRecord, logsBody, tracesBody } from "../../telemetry/OtlpJson.ts"
-import type { OtlpSettings } from "../../telemetry/OtlpSettings.ts"
+import type { OtlpSettings, Protocol } from "../../telemetry/OtlpSettings.ts"
 import { type Traced, traceOf, traceparentOf } from "../../telemetry/Trace.ts"
 
 const levelNames = {
@@ -39,13 +40,28 @@ const localLogger = Effect.fnUntraced(function* (config: Config, meters: NodeMet
   return config.log === "pretty" ? Logger.consolePretty() : jsonLogger((line) => writer.push(line))
 })
 
-/** Five spans each, made when they are sent: 64 hold the event loop for 2.8 ms (measured on a busy test machine). */
+/**
+ * Five spans per request, built when they are sent: 64 requests block the event loop for 2.8 ms (measured on a busy
+ * test machine).
+ */
 const requestsABatch = 64
+
+const serializations = {
+  "http/json": OtlpSerialization.layerJson,
+  "http/protobuf": OtlpSerialization.layerProtobuf,
+}
+
+const senderOf = ({ resource }: OtlpSettings, protocol: Protocol) =>
+  Effect.map(
+    Effect.provide(OtlpSerialization.OtlpSerialization, serializations[protocol]),
+    (serialization) => ({ resource, serialization }),
+  )
 
 const traces = Effect.fnUntraced(function* (otlp: OtlpSettings, url: string, meters: NodeMeters) {
   const batchSize = Math.min(otlp.batchSize, requestsABatch)
   const settings = { ...otlp, url, headers: otlp.tracesHeaders, batchSize }
-  const exporter = yield* makeExporter<Traced>("traces", settings, meters, tracesBody(otlp.resource))
+  const sender = yield* senderOf(otlp, otlp.tracesProtocol)
+  const exporter = yield* makeExporter<Traced>("traces", settings, meters, tracesBody(sender))
   yield* watching(meters, ({ method, notes, status }, route, endedMs) => {
     if (traceOf(notes).sampled) exporter.push({ notes, method, route, status, endedMs })
   })
@@ -65,13 +81,14 @@ const traces = Effect.fnUntraced(function* (otlp: OtlpSettings, url: string, met
 
 const collectorLogger = Effect.fnUntraced(function* (otlp: OtlpSettings, url: string, meters: NodeMeters) {
   const settings = { ...otlp, url, headers: otlp.logsHeaders }
-  const exporter = yield* makeExporter<object>("logs", settings, meters, logsBody(otlp.resource))
+  const sender = yield* senderOf(otlp, otlp.logsProtocol)
+  const exporter = yield* makeExporter<LogRecord>("logs", settings, meters, logsBody(sender))
   return Logger.make((options) =>
     exporter.push(logRecord(options, options.fiber.getRef(References.CurrentLogAnnotations))),
   )
 })
 
-/** Everything that the settings ask for. Without a collector, nothing of OTLP is made or called. */
+/** The telemetry of the settings. Without a collector, no OTLP code runs. */
 export const telemetry = (config: Config, otlp: OtlpSettings | undefined, meters: NodeMeters) =>
   Layer.unwrap(
     Effect.gen(function* () {
@@ -80,7 +97,7 @@ export const telemetry = (config: Config, otlp: OtlpSettings | undefined, meters
       if (otlp?.logsUrl !== undefined) loggers.push(yield* collectorLogger(otlp, otlp.logsUrl, meters))
       return Layer.mergeAll(
         Logger.layer(loggers),
-        // The pretty logger asks it, no other does.
+        // Only the pretty logger reads this.
         Layer.succeed(Logger.LogToStderr, true),
         Layer.succeed(References.MinimumLogLevel, levelNames[config.logLevel]),
       )

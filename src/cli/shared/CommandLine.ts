@@ -1,6 +1,5 @@
-// Runs a command tree the way the command line promises: what fails is one line on standard error and exit status 1; wrong
-// usage, wrong settings and wrong files of the operator's own are a line each and exit status 2; and standard output carries
-// nothing but what a command printed.
+// Runs a command. A failure is one line on standard error and exit status 1. Wrong usage, wrong settings and wrong
+// files of the operator are one line each and exit status 2. Standard output carries only what a command prints.
 import { Cause, Console, Data, Effect, Exit, Logger } from "effect"
 import { CliError, CliOutput, Command } from "effect/cli"
 import { environmentMistakes } from "#config/Config.ts"
@@ -11,7 +10,7 @@ const oneLine = (text: string): string =>
     .replace(/\s*Did you mean this\?\s*/g, "; did you mean ")
     .replace(/\s*\n\s*/g, " ")
 
-/** Wrong usage names its first mistake; the whole help is a `--help` away. */
+/** Wrong usage prints its first mistake only; `--help` prints the help. */
 const presenter = CliOutput.layerPresenter({
   present: (event) =>
     event._tag === "InvalidInvocation"
@@ -21,17 +20,17 @@ const presenter = CliOutput.layerPresenter({
       : CliOutput.defaultPresenter.present(event),
 })
 
-/** The words of an error, or of what caused it where it has none of its own. */
+/** The message of an error, or of its cause if it has none. */
 const messageOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   if (error.message !== "") return error.message
   return error.cause === undefined ? String(error) : messageOf(error.cause)
 }
 
-/** Ends a command that has printed what is wrong itself. */
+/** Ends a command that has already printed what is wrong. */
 export class AlreadyReported extends Data.TaggedError("AlreadyReported")<{ readonly exitStatus: number }> {}
 
-/** The lines of an error that has several mistakes to tell of; one line of any other. */
+/** The lines of an error with several mistakes; one line for any other. */
 export const linesOf = (error: unknown): ReadonlyArray<string> => {
   const lines: unknown = typeof error === "object" && error !== null && "lines" in error ? error.lines : []
   const texts = Array.isArray(lines) ? lines.filter((line) => typeof line === "string") : []
@@ -47,13 +46,13 @@ const asksForHelp = (args: ReadonlyArray<string>): boolean =>
 const printLines = (lines: ReadonlyArray<string>) =>
   Effect.forEach(lines, (line) => Console.error(line), { discard: true })
 
-/** Exit status of a command line, after everything it had to say has been said. */
+/** Runs the command line and returns its exit status after all output was written. */
 export const runCommandLine = <const Name extends string, Input, ContextInput, E, R>(
   command: Command.Command<Name, Input, ContextInput, E, R>,
   args: ReadonlyArray<string>,
   version: string,
 ) => {
-  // `check` reports them with everything else.
+  // `check` reports them together with everything else.
   const unknown = asksForHelp(args) || args[0] === "check" ? [] : environmentMistakes()
   if (unknown.length > 0) return Effect.as(printLines(unknown), 2)
   return Command.runWith(command, { version })(args).pipe(

@@ -1,6 +1,6 @@
-// Reads Server-Sent Events of a node's answer, however its bytes are cut. Used by `transcribe` and `models pull --node`.
+// Parses Server-Sent Events of a node's reply, however its bytes are split.
 
-/** Gives the JSON text of each event to `onData`; `[DONE]` is none. */
+/** Passes the JSON text of each event to `onData`, except `[DONE]`. */
 export const eventReader = (onData: (json: string) => void): ((chunk: Buffer) => void) => {
   const decoder = new TextDecoder()
   let rest = ""

@@ -1,5 +1,5 @@
-// The certificate of a node's listeners: which files the settings name, their check at the start, and their renewal
-// while the node runs. Called by Serve; the roles only learn the paths.
+// The certificate of a node's listeners: the files that the settings name, their check at the start, and their renewal
+// while the node runs.
 import { Clock, Duration, Effect, type Scope } from "effect"
 import type { Config } from "#config/Config.ts"
 import { type Certificate, expiresSoon } from "#domain/access/Certificate.ts"
@@ -26,10 +26,10 @@ const pairFiles = ({ dataDir, tls, tlsCert, tlsKey }: TlsSettings): PairFiles | 
   return tlsCert === "" ? undefined : { cert: tlsCert, key: tlsKey, certVariable, keyVariable }
 }
 
-/** Undefined where the listeners speak plain HTTP. */
+/** Undefined if the listeners use plain HTTP. */
 export const tlsFiles = (config: TlsSettings): TlsFiles | undefined => pairFiles(config)
 
-/** Settings that contradict each other. */
+/** The problem of settings that contradict each other. */
 const contradiction = ({ tls, tlsCert, tlsKey }: TlsSettings): BadCertificate | undefined => {
   const bad = (variable: string, problem: string) => new BadCertificate({ variable, path: "", problem })
   if (tls === "self-signed" && (tlsCert !== "" || tlsKey !== "")) {
@@ -51,7 +51,10 @@ export interface NodeCertificate extends LoadedPair {
 const load = (config: TlsSettings, files: PairFiles): Effect.Effect<LoadedPair, BadCertificate> =>
   config.tls === "self-signed" ? selfSigned(config.dataDir) : readPair(files)
 
-/** Checks the pair, or makes the self-signed one. Undefined without TLS. To be run before anything listens. */
+/**
+ * Checks the certificate and key, or makes the self-signed ones. Undefined without TLS. To be run before anything
+ * listens.
+ */
 export const nodeCertificate = Effect.fnUntraced(function* (config: TlsSettings) {
   const wrong = contradiction(config)
   if (wrong !== undefined) return yield* wrong
@@ -71,15 +74,15 @@ const warnIfItEndsSoon = Effect.fnUntraced(function* (certificate: Certificate) 
   if (words !== undefined) yield* Effect.logWarning(words).pipe(Effect.annotateLogs(annotations(certificate)))
 })
 
-/** Cheap enough for any disk: two `stat` calls. */
+/** Cheap on any disk: two `stat` calls. */
 const WATCH_EVERY = Duration.seconds(2)
 const CHECK_DATES_EVERY = Duration.days(1)
 
 /**
- * Keeps the listeners' certificate current until the scope closes: reads the files on every reload, and when they have
- * changed and then stayed the same for one interval (both files are seldom replaced in one step). A pair that does not
- * pass its checks is one warning, and the old one stays. Polls, because file events do not arrive from every network
- * file system, nor where a directory on the way is exchanged, as Kubernetes does it.
+ * Keeps the listeners' certificate current until the scope closes. Reads the files on every reload, and when they have
+ * changed and then stayed the same for one interval (both files are seldom replaced in one step). For a pair that fails
+ * its checks one warning is logged, and the old pair stays. Polls, because file events are missing on some network file
+ * systems, and where a directory in the path is replaced, as in Kubernetes.
  */
 export const keepCertificate = Effect.fnUntraced(function* (
   config: TlsSettings,
@@ -88,7 +91,7 @@ export const keepCertificate = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, never, Reload | Scope.Scope> {
   const { files } = first
   let current: LoadedPair = first
-  // What the last check of the files has seen.
+  // State of the files at the last check.
   let checked = yield* pairSignature(files)
   let pending = checked
 
@@ -103,7 +106,7 @@ export const keepCertificate = Effect.fnUntraced(function* (
     yield* warnIfItEndsSoon(pair.certificate)
   }).pipe(
     Effect.catch((error) =>
-      Effect.logWarning(`the certificate in use stays: ${error.message || String(error.cause)}`).pipe(
+      Effect.logWarning(`the current certificate stays in use: ${error.message || String(error.cause)}`).pipe(
         Effect.annotateLogs(annotations(current.certificate)),
       ),
     ),
@@ -117,7 +120,7 @@ export const keepCertificate = Effect.fnUntraced(function* (
   })
 
   const daily = Effect.gen(function* () {
-    // A self-signed certificate that nears its end is replaced by reading it.
+    // A self-signed certificate that is about to expire is replaced by reading it.
     if (first.selfSigned) yield* renew
     yield* warnIfItEndsSoon(current.certificate)
   })

@@ -1,5 +1,5 @@
-// Requests of the command line to a running node: where it is, which key opens it, and what its refusals mean. Used by
-// `transcribe` and `speak`. Over Node's own http client: it sends a length, and has no deadline for a long answer.
+// Requests of the command line to a running node: its address, the key, and the errors for refusals. Uses Node's http
+// client, which sends a Content-Length and has no deadline for a long reply.
 import { createReadStream, readFileSync } from "node:fs"
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http"
 import { request as httpsRequest, type RequestOptions } from "node:https"
@@ -11,18 +11,18 @@ import { load } from "#config/Config.ts"
 import { tlsFiles } from "./NodeCertificate.ts"
 import { trustOptions } from "./NodeTrust.ts"
 
-/** Something that ends a command with one line. */
+/** An error that ends a command with one line. */
 export class NodeRefused extends Schema.TaggedError<NodeRefused>()("NodeRefused", {
   status: Schema.Int,
   detail: Schema.String,
-  /** A line for each mistake in a file of the node's operator. */
+  /** One line for each mistake in a file of the node's operator. */
   lines: Schema.optionalKey(Schema.Array(Schema.String)),
 }) {
   override get message(): string {
     return this.status === 0 ? this.detail : `${this.detail} (${this.status})`
   }
 
-  /** Of the command that it ends: a wrong file is an operator's mistake, like wrong usage. */
+  /** Exit status of the command: a wrong file counts as wrong usage. */
   get exitStatus(): number {
     return this.lines === undefined ? 1 : 2
   }
@@ -33,12 +33,12 @@ const local = (detail: string) => new NodeRefused({ status: 0, detail })
 export const nodeFlags = {
   url: Flag.String("url").pipe(
     Flag.withMetavar("URL"),
-    Flag.withDescription("Address of the node; the one that EDGEWISE_HOST and EDGEWISE_PORT make otherwise"),
+    Flag.withDescription("Address of the node; default: from EDGEWISE_HOST and EDGEWISE_PORT"),
     Flag.optional,
   ),
   key: Flag.String("key").pipe(
     Flag.withMetavar("KEY"),
-    Flag.withDescription("API key; EDGEWISE_API_KEY or the data directory's development key otherwise"),
+    Flag.withDescription("API key; default: EDGEWISE_API_KEY, else the data directory's development key"),
     Flag.optional,
   ),
 }
@@ -50,7 +50,7 @@ export interface NodeAccess {
   readonly trust: RequestOptions
 }
 
-/** An address to bind is not always one to call. */
+/** An address to connect to, for an address to bind. */
 const callable = (host: string): string => {
   if (host === "0.0.0.0") return "127.0.0.1"
   if (host === "::") return "[::1]"
@@ -65,7 +65,7 @@ const developmentKey = (dataDir: string): string | undefined => {
   }
 }
 
-/** Address and key, from flags, environment and data directory, in this order. */
+/** Address and key: from flags, environment or data directory, in this order. */
 export const nodeAccess = Effect.fnUntraced(function* (given: {
   readonly url: Option.Option<string>
   readonly key: Option.Option<string>
@@ -99,16 +99,16 @@ export interface Sent {
   /** Path and query. */
   readonly target: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Pieces in order; a path is the file's content. `sizeBytes` is all of them together. */
+  /** Pieces in order; a path stands for the file's content. `sizeBytes` is the size of all of them together. */
   readonly body?: {
     readonly pieces: ReadonlyArray<string | { readonly path: string }>
     readonly sizeBytes: number
   }
-  /** Bytes of the body that have left. */
+  /** Called with the bytes of the body sent so far. */
   readonly onSent?: (sentBytes: number) => void
 }
 
-/** The pieces' bytes, counted as they are taken. */
+/** The pieces' bytes, counted as they are read. */
 async function* bytesOf({ body, onSent }: Sent): AsyncGenerator<Buffer> {
   let sentBytes = 0
   for (const piece of body?.pieces ?? []) {
@@ -121,12 +121,12 @@ async function* bytesOf({ body, onSent }: Sent): AsyncGenerator<Buffer> {
   }
 }
 
-/** Writes the body as fast as the connection takes it, until an answer comes or all is sent. */
+/** Writes the body as fast as the connection accepts it, until a reply arrives or everything is sent. */
 const sendBody = (outgoing: ClientRequest, sent: Sent, onError: (cause: Error) => void): void => {
   if (sent.body === undefined) return void outgoing.end()
   const source = Readable.from(bytesOf(sent))
   source.once("error", onError)
-  // A node that has refused reads no further, and says why.
+  // A node that has refused reads no further, and its reply says why.
   outgoing.once("response", () => {
     source.unpipe(outgoing)
     source.destroy()
@@ -152,13 +152,13 @@ const unreachable = (base: URL, cause: NodeJS.ErrnoException): NodeRefused => {
       `${base.origin}: ${message}; name its certificate with EDGEWISE_TLS_CERT or NODE_EXTRA_CA_CERTS`,
     )
   }
-  // A TLS listener closes a connection that begins with plain HTTP, without a word.
+  // A TLS listener silently closes a connection that begins with plain HTTP.
   const hint =
     code === "ECONNRESET" && base.protocol === "http:" ? "; if it speaks TLS, use --url https://…" : ""
   return local(`${base.origin}: ${message}${hint}`)
 }
 
-/** Sends a request and waits for the head of its answer. Interrupting it, or closing the scope, ends the connection. */
+/** Sends a request and waits for the head of its reply. Interrupting it, or closing the scope, ends the connection. */
 export const send = Effect.fnUntraced(function* ({ base, key, trust }: NodeAccess, sent: Sent) {
   const connect = base.protocol === "https:" ? httpsRequest : httpRequest
   const outgoing = yield* Effect.acquireRelease(
@@ -182,7 +182,7 @@ export const send = Effect.fnUntraced(function* ({ base, key, trust }: NodeAcces
   })
 })
 
-/** The rest of an answer, piece by piece. */
+/** The rest of a reply, piece by piece. */
 export const eachChunk = (
   incoming: IncomingMessage,
   onChunk: (chunk: Buffer) => void,
@@ -191,7 +191,7 @@ export const eachChunk = (
     incoming.on("data", onChunk)
     incoming.on("end", () => resume(Effect.void))
     incoming.on("close", () => {
-      if (!incoming.complete) resume(Effect.fail(local("the node broke the connection off")))
+      if (!incoming.complete) resume(Effect.fail(local("the node closed the connection early")))
     })
   })
 
@@ -216,18 +216,18 @@ const refusalOf = (status: number, text: string): NodeRefused => {
     detail = String(body.detail ?? body.message ?? detail)
     if (Array.isArray(body.mistakes)) lines = body.mistakes.map(String)
   } catch {
-    // Not the node's own words, e.g. those of a proxy in front of it.
+    // Not the node's own reply, e.g. that of a proxy in front of it.
   }
   return new NodeRefused({ status, detail, ...(lines.length === 0 ? {} : { lines }) })
 }
 
-/** The answer, where it is one of these; otherwise its refusal. */
+/** Succeeds if the reply has one of these statuses; otherwise fails with its refusal. */
 export const expectStatus = (incoming: IncomingMessage, ...statuses: ReadonlyArray<number>) =>
   statuses.includes(incoming.statusCode ?? 0)
     ? Effect.succeed(incoming)
     : Effect.flatMap(textOf(incoming), (text) => Effect.fail(refusalOf(incoming.statusCode ?? 0, text)))
 
-/** Fails at the first SIGINT or SIGTERM, so that what a command has begun is ended properly. */
+/** Fails at the first SIGINT or SIGTERM, so that the command can end its request properly. */
 export const interrupted = Effect.callback<never, NodeRefused>((resume) => {
   const onSignal = () => resume(Effect.fail(local("interrupted")))
   process.once("SIGINT", onSignal).once("SIGTERM", onSignal)

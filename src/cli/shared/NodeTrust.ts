@@ -1,5 +1,5 @@
-// Which certificates the command line trusts when it calls a node over https: those that Node.js trusts (with the ones
-// of NODE_EXTRA_CA_CERTS), and the node's own, where its settings or its data directory are at hand.
+// The certificates that the command line trusts over https: those that Node.js trusts (including NODE_EXTRA_CA_CERTS),
+// and the node's own, if its settings or its data directory are available.
 import { X509Certificate } from "node:crypto"
 import { readFileSync } from "node:fs"
 import type { RequestOptions } from "node:https"
@@ -13,7 +13,7 @@ const read = (path: string): { readonly pem: string; readonly fingerprint: strin
     const pem = readFileSync(path, "latin1")
     return { pem, fingerprint: new X509Certificate(pem).fingerprint256 }
   } catch {
-    // Not on this machine, or not this user's to read: it is then trusted as any other server's.
+    // Not on this machine, or not readable by this user: the node is then trusted like any other server.
     return undefined
   }
 }
@@ -23,9 +23,10 @@ export const trustOptions = (config: Config): RequestOptions => {
   if (own === undefined) return {}
   return {
     ca: [...getCACertificates("default"), own.pem],
-    // A certificate whose authority is not known here is trusted for itself.
+    // A certificate of an unknown authority is trusted itself.
     allowPartialTrustChain: true,
-    // The node is called by its address, and its certificate may be for a name only; it is the same certificate.
+    // The node is called by its address, and its certificate may be for a name only. The fingerprint shows that it is
+    // the same certificate.
     checkServerIdentity: (host, peer) =>
       peer.fingerprint256 === own.fingerprint ? undefined : checkServerIdentity(host, peer),
   }

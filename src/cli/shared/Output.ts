@@ -1,9 +1,9 @@
-// What the commands' output and options have in common: JSON documents, tables, times, and the options `--json` and `--org`.
+// Shared output and options of the commands: JSON documents, tables, times, `--json` and `--org`.
 import { Console, DateTime } from "effect"
 import { Flag } from "effect/cli"
 import { accountNameRule, isAccountName } from "#store/accounts/AccountName.ts"
 
-/** Every command's `--json`: one document on standard output and nothing else there. */
+/** `--json` of every command: prints one document, and nothing else, on standard output. */
 export const jsonFlag = Flag.Boolean("json").pipe(
   Flag.withDescription("Print one JSON document"),
   Flag.withDefault(false),
@@ -11,14 +11,14 @@ export const jsonFlag = Flag.Boolean("json").pipe(
 
 export const printJson = (document: unknown) => Console.log(JSON.stringify(document, null, 2))
 
-/** `--org` of the commands that work inside one. */
+/** `--org` of the commands that work on one organization. */
 export const orgFlag = Flag.String("org").pipe(
   Flag.filter(isAccountName, () => accountNameRule),
   Flag.withMetavar("NAME"),
   Flag.withDescription("Organization"),
 )
 
-/** Rows of text under a heading, in columns; numbers to the right. */
+/** Formats rows in columns under a heading; numbers are right-aligned. */
 export const table = (heading: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
   const lines = [heading, ...rows]
   const widths = heading.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)))

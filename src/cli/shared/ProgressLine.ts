@@ -1,5 +1,4 @@
-// One line on standard error that says how far a command is; nothing at all where nobody watches. Used by commands
-// that take long.
+// A progress line on standard error, only on a terminal.
 import { Effect, type Scope } from "effect"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 
@@ -10,11 +9,11 @@ interface Terminal {
 }
 
 const barWidth = 24
-/** Eyes see no more. */
+/** Redrawing more often is not visible. */
 const everyMs = 100
 
 export interface ProgressLine {
-  /** `done` in 0..1 draws a bar; undefined counts seconds, for work whose length nobody knows. */
+  /** `done` in 0..1 draws a bar. undefined counts seconds, for work of unknown length. */
   readonly show: (what: string, done: number | undefined) => void
 }
 
@@ -26,7 +25,7 @@ const bar = (done: number): string => {
 export const lineOf = (what: string, done: number | undefined, seconds: number): string =>
   `${what.padEnd(14)} ${done === undefined ? `${Math.floor(seconds)} s` : bar(done)}`
 
-/** Drawn until the scope closes, and then wiped. */
+/** Shown until the scope closes, then removed. */
 export const progressLine = (
   terminal: Terminal = process.stderr,
 ): Effect.Effect<ProgressLine, never, Scope.Scope> =>

@@ -1,5 +1,5 @@
-// `edgewise models pull --node`: has a running node pull, and follows the events of its answer. What it pulls lies on the
-// node's disk, so this works from another machine too.
+// `edgewise models pull --node`: has a running node pull, and follows the events of its reply (protocol 12.4). The
+// files are stored on the node, so this also works from another machine.
 import { Effect, Schema } from "effect"
 import type { PullWatcher } from "#weights/Download.ts"
 import { eventReader } from "./EventStream.ts"
@@ -30,7 +30,10 @@ const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Event))
 
 const refused = (detail: string) => new NodeRefused({ status: 0, detail })
 
-/** Ends with the pull; interrupting it leaves the pull, which ends where it has no other caller. */
+/**
+ * Completes with the pull. Interrupting it disconnects; the node then stops the pull unless another client waits for
+ * it.
+ */
 export const pullOnNode = Effect.fnUntraced(function* (
   access: NodeAccess,
   id: string,

@@ -1,4 +1,4 @@
-// What a running node reads again when its operator says so: on SIGHUP. Subscribers register with `onReload`.
+// Reloads what a running node reads again on SIGHUP. Parts of the node register with `onReload`.
 import { closeSync, openSync } from "node:fs"
 import { Context, Effect, Layer, type Scope, Semaphore } from "effect"
 
@@ -10,9 +10,9 @@ interface Subscriber {
 export class Reload extends Context.Service<
   Reload,
   {
-    /** Runs `reload` at every reload, until the scope closes. `name` stands in the log line if it dies. */
+    /** Runs `reload` at every reload, until the scope closes. The log line names `name` if it dies. */
     readonly onReload: (name: string, reload: Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
-    /** Runs every subscriber, in the order of registration and never two reloads at once. */
+    /** Runs all registered reloads in the order of registration, never two at once. */
     readonly reload: Effect.Effect<void>
   }
 >()("edgewise/cli/Reload") {
@@ -46,7 +46,7 @@ export class Reload extends Context.Service<
   )
 }
 
-/** Whether this process was started from a terminal that is closed by now, which also sends SIGHUP. */
+/** True if this process was started from a terminal that has been closed, which also sends SIGHUP. */
 const terminalWasClosed = (): boolean => {
   if (process.platform === "win32" || !(process.stdin.isTTY || process.stdout.isTTY)) return false
   try {
@@ -58,8 +58,8 @@ const terminalWasClosed = (): boolean => {
 }
 
 /**
- * Reloads at every SIGHUP, but stops the node as SIGTERM does where its terminal was closed. Signals that arrive during a
- * reload lead to one more.
+ * Reloads at every SIGHUP, but stops the node like SIGTERM if its terminal was closed. Signals during a reload lead to
+ * one more reload.
  */
 export const reloadOnHangup = Effect.gen(function* () {
   const { reload } = yield* Reload

@@ -1,19 +1,19 @@
-// A TLS certificate and its private key, checked against each other and against the clock. Pure: files are read by
-// store/TlsFiles. Every problem is words that complete "<file>: …".
+// Checks that a TLS certificate and a private key belong together and are valid now. Pure. A problem is words that
+// complete "<file>: …".
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto"
 
 export interface Certificate {
-  /** SHA-256 of the certificate, in hexadecimal with colons, as browsers and `openssl x509 -fingerprint` print it. */
+  /** SHA-256 of the certificate in hexadecimal with colons, as browsers and `openssl x509 -fingerprint` print it. */
   readonly fingerprint: string
-  /** Host names and addresses that it is valid for; may begin with `*.`. */
+  /** Host names and addresses for which it is valid; may begin with `*.`. */
   readonly names: ReadonlyArray<string>
   readonly notBefore: Date
   readonly notAfter: Date
-  /** True if `host`, a name or a numeric address, is one that it is valid for. */
+  /** True if `host`, a name or a numeric address, is covered. */
   readonly covers: (host: string) => boolean
 }
 
-/** Which of the two files is wrong, and how. */
+/** The wrong file, and what is wrong with it. */
 export interface PairProblem {
   readonly file: "cert" | "key"
   readonly problem: string
@@ -62,7 +62,7 @@ const curves: Readonly<Record<string, string>> = {
   secp521r1: "P-521",
 }
 
-/** Keys that the TLS library and today's clients take. */
+/** The problem of a key that the TLS library or current clients do not accept. */
 const unusableKey = ({ asymmetricKeyDetails, asymmetricKeyType }: KeyObject): string | undefined => {
   const { modulusLength = 0, namedCurve = "" } = asymmetricKeyDetails ?? {}
   if (asymmetricKeyType === "rsa") {
@@ -89,7 +89,7 @@ const describe = (leaf: X509Certificate): Certificate => ({
   covers: (host) => (isAddress(host) ? leaf.checkIP(host) : leaf.checkHost(host)) !== undefined,
 })
 
-/** The pair as a server can use it at `now`, or the first problem. */
+/** The pair for a server at the time `now`, or its first problem. */
 export const checkPair = (certPem: string, keyPem: string, now: Date): Certificate | PairProblem => {
   const chain = readChain(certPem)
   if (typeof chain === "string") return { file: "cert", problem: chain }
@@ -119,11 +119,11 @@ export const checkPair = (certPem: string, keyPem: string, now: Date): Certifica
 
 export const isProblem = (checked: Certificate | PairProblem): checked is PairProblem => "problem" in checked
 
-/** The time in which certbot has long tried to renew: it starts 30 days before the end. */
+/** certbot renews 30 days before the end, so at 14 days its renewals have been failing for long. */
 const EXPIRES_SOON_DAYS = 14
 const dayMs = 24 * 60 * 60 * 1000
 
-/** Words for a warning, where the certificate has 14 days or fewer left. */
+/** A warning if the certificate has 14 days or fewer left. */
 export const expiresSoon = ({ notAfter }: Certificate, now: Date): string | undefined => {
   const days = Math.floor((notAfter.getTime() - now.getTime()) / dayMs)
   return days < EXPIRES_SOON_DAYS

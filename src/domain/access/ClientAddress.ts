@@ -1,5 +1,4 @@
-// The address a request comes from, seen through the proxies that an operator trusts, and nobody else's word for it.
-// Pure; used by the router to place a caller and by the auth service to count failures.
+// Finds the client's address of a request, trusting only the forwarding headers of configured proxies. Pure.
 import { BlockList, isIP } from "node:net"
 
 export type IsTrusted = (address: string) => boolean
@@ -9,7 +8,7 @@ const familyOf = (address: string): "ipv4" | "ipv6" | undefined => {
   return version === 0 ? undefined : version === 4 ? "ipv4" : "ipv6"
 }
 
-/** Addresses and CIDR blocks, separated by commas; undefined where one of them is neither. */
+/** Parses addresses and CIDR blocks, separated by commas. Undefined if one of them is neither. */
 export const parseProxies = (text: string): IsTrusted | undefined => {
   const list = new BlockList()
   for (const entry of text.split(",").map((part) => part.trim())) {
@@ -29,15 +28,15 @@ export const parseProxies = (text: string): IsTrusted | undefined => {
   }
 }
 
-/** An entry of `X-Forwarded-For`: an address, which some proxies write with a port. */
+/** An entry of `X-Forwarded-For`: an address, sometimes with a port. */
 const forwarded = (entry: string): string | undefined => {
   const bare = entry.replace(/^\[([^\]]*)\](?::\d+)?$/, "$1").replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, "$1")
   return isIP(bare) === 0 ? undefined : bare
 }
 
 /**
- * The last address that no trusted proxy vouches for: each proxy appends its own peer, so whatever is left of the first
- * untrusted one, read from the right, the client may have made up.
+ * The last address that is not a trusted proxy's. Each proxy appends the address of its own client, so everything left
+ * of the first untrusted address, read from the right, may be forged.
  */
 export const clientAddress = (
   peer: string,
@@ -56,7 +55,7 @@ export const clientAddress = (
 
 /** The eight groups of a valid IPv6 address, without leading zeros. */
 const groupsOf = (address: string): ReadonlyArray<string> => {
-  // The URL parser writes every form (capitals, an IPv4 tail) in one.
+  // The URL parser normalizes every spelling (capitals, an IPv4 tail).
   const canonical = new URL(`http://[${address.replace(/%.*$/, "")}]`).hostname.slice(1, -1)
   const [head = "", tail] = canonical.split("::")
   const left = head === "" ? [] : head.split(":")
@@ -65,6 +64,6 @@ const groupsOf = (address: string): ReadonlyArray<string> => {
   return [...left, ...new Array<string>(8 - left.length - right.length).fill("0"), ...right]
 }
 
-/** One subscriber: an IPv4 address, or the 64 bits of an IPv6 address that name a network. */
+/** The key of one subscriber: an IPv4 address, or the first 64 bits of an IPv6 address (its network). */
 export const subscriberOf = (address: string): string =>
   isIP(address) === 6 ? groupsOf(address).slice(0, 4).join(":") : address

@@ -1,4 +1,4 @@
-// From where a node accepts its development key, by its settings. Pure.
+// Decides from where a node accepts its development key. Pure.
 import { isLoopback } from "./Loopback.ts"
 
 export const devKeySettings = ["loopback", "anywhere", "off"] as const
@@ -6,18 +6,18 @@ export type DevKeySetting = (typeof devKeySettings)[number]
 
 export type DevKeyAccess =
   | { readonly from: "loopback" | "anywhere" }
-  /** No development key is made, and one that exists is refused. */
+  /** No development key is made, and an existing one is refused. */
   | { readonly from: "nowhere"; readonly because: "off" | "shared database" | "beyond loopback" }
 
 export interface DevKeyCircumstances {
   readonly setting: DevKeySetting
-  /** The address that the listeners bind. */
+  /** The address to which the listeners are bound. */
   readonly host: string
-  /** The store is a database that other nodes may use as well. */
+  /** True if the store is a database that other nodes may use as well. */
   readonly sharedDatabase: boolean
 }
 
-/** `loopback` serves a node that only its own machine can reach; everything else has to be asked for by `anywhere`. */
+/** `loopback` is only for a node that only its own machine can reach; all else needs `anywhere`. */
 export const devKeyAccess = ({ host, setting, sharedDatabase }: DevKeyCircumstances): DevKeyAccess => {
   if (setting === "off") return { from: "nowhere", because: "off" }
   if (setting === "anywhere") return { from: "anywhere" }

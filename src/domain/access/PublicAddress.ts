@@ -1,6 +1,8 @@
-// Whether an IP address belongs to the public internet. Pure; called before dialling any address that a client chose.
-// The tables are IANA's special-purpose address registries (RFC 6890 and successors); what cannot be parsed in the
-// plain form, or is not clearly public, is not public.
+// Decides whether an IP address belongs to the public internet, before connecting to an address that a client chose.
+// Pure. The tables are IANA's special-purpose address registries (RFC 6890 and successors). An address that is not in
+// the plain form, or not clearly public, counts as not public.
+
+import { BlockList, isIPv4, isIPv6 } from "node:net"
 
 /** [first address, prefix length] of the IPv4 blocks that are not the public internet. */
 const IPV4_REFUSED: ReadonlyArray<readonly [string, number]> = [
@@ -22,8 +24,8 @@ const IPV4_REFUSED: ReadonlyArray<readonly [string, number]> = [
 ]
 
 /**
- * Public IPv6 is global unicast, 2000::/3, less these. All forms that carry an IPv4 address inside (mapped,
- * compatible, NAT64) lie outside of 2000::/3, but 6to4 and Teredo, which are listed.
+ * Public IPv6 is global unicast, 2000::/3, without these. Forms that contain an IPv4 address (mapped, compatible,
+ * NAT64) lie outside of 2000::/3, except 6to4 and Teredo, which are listed.
  */
 const IPV6_REFUSED: ReadonlyArray<readonly [string, number]> = [
   ["2001::", 23], // protocol assignments, Teredo, ORCHID
@@ -32,59 +34,19 @@ const IPV6_REFUSED: ReadonlyArray<readonly [string, number]> = [
   ["3fff::", 20], // documentation
 ]
 
-/** Four plain decimal numbers without leading zeros; undefined for every other way to write an address. */
-const parseIpv4 = (text: string): bigint | undefined => {
-  const parts = text.split(".")
-  if (parts.length !== 4) return undefined
-  let value = 0n
-  for (const part of parts) {
-    if (!/^(?:0|[1-9]\d{0,2})$/.test(part) || Number(part) > 255) return undefined
-    value = (value << 8n) | BigInt(part)
-  }
-  return value
-}
+const ipv4Refused = new BlockList()
+for (const [network, prefix] of IPV4_REFUSED) ipv4Refused.addSubnet(network, prefix, "ipv4")
 
-/** Groups of 16 bits; the last 32 bits of a whole address may be written as IPv4. */
-const parseGroups = (text: string, last: boolean): ReadonlyArray<bigint> | undefined => {
-  if (text === "") return []
-  const groups: Array<bigint> = []
-  const parts = text.split(":")
-  for (const [i, part] of parts.entries()) {
-    if (last && part.includes(".") && i === parts.length - 1) {
-      const ipv4 = parseIpv4(part)
-      if (ipv4 === undefined) return undefined
-      groups.push(ipv4 >> 16n, ipv4 & 0xffffn)
-    } else if (/^[0-9a-fA-F]{1,4}$/.test(part)) groups.push(BigInt(`0x${part}`))
-    else return undefined
-  }
-  return groups
-}
+const ipv6Refused = new BlockList()
+for (const [network, prefix] of IPV6_REFUSED) ipv6Refused.addSubnet(network, prefix, "ipv6")
 
-/** RFC 4291 text forms, without a zone. */
-const parseIpv6 = (text: string): bigint | undefined => {
-  const halves = text.split("::")
-  if (halves.length > 2) return undefined
-  const head = parseGroups(halves[0]!, halves.length === 1)
-  const tail = halves.length === 2 ? parseGroups(halves[1]!, true) : []
-  if (head === undefined || tail === undefined) return undefined
-  const missing = 8 - head.length - tail.length
-  if (halves.length === 2 ? missing < 1 : missing !== 0) return undefined
-  const groups = [...head, ...Array.from({ length: missing }, () => 0n), ...tail]
-  return groups.reduce((value, group) => (value << 16n) | group, 0n)
-}
+const globalUnicast = new BlockList()
+globalUnicast.addSubnet("2000::", 3, "ipv6")
 
-const within = (value: bigint, bits: number, block: bigint, prefix: number): boolean =>
-  value >> BigInt(bits - prefix) === block >> BigInt(bits - prefix)
-
-const ipv4Blocks = IPV4_REFUSED.map(([text, prefix]) => [parseIpv4(text)!, prefix] as const)
-const ipv6Blocks = IPV6_REFUSED.map(([text, prefix]) => [parseIpv6(text)!, prefix] as const)
-const globalUnicast = parseIpv6("2000::")!
-
-/** @param address as a resolver gives it: no brackets, no port, no zone */
+/** @param address as a resolver returns it: no brackets, no port, no zone */
 export const isPublicAddress = (address: string): boolean => {
-  const ipv4 = parseIpv4(address)
-  if (ipv4 !== undefined) return !ipv4Blocks.some(([block, prefix]) => within(ipv4, 32, block, prefix))
-  const ipv6 = parseIpv6(address)
-  if (ipv6 === undefined || !within(ipv6, 128, globalUnicast, 3)) return false
-  return !ipv6Blocks.some(([block, prefix]) => within(ipv6, 128, block, prefix))
+  if (isIPv4(address)) return !ipv4Refused.check(address, "ipv4")
+  // Node takes an address with a zone ("fe80::1%eth0") for IPv6; a public address has none.
+  if (!isIPv6(address) || address.includes("%")) return false
+  return globalUnicast.check(address, "ipv6") && !ipv6Refused.check(address, "ipv6")
 }

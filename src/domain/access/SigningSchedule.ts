@@ -1,43 +1,46 @@
-// When a signing key is announced, used, and forgotten, so that a rotation never breaks a valid token. Pure, over times
-// alone: SigningKeys holds the keys.
+// When a signing key is published, used and deleted, so that a rotation never breaks a valid token. Pure, over times
+// only.
 //
-//   announced ──(announceMs)──▶ active ──▶ its successor is active ──(longest session)──▶ forgotten
+//   published ──(announceMs)──▶ active ──▶ its successor is active ──(longest session)──▶ deleted
 //
-// A key is published from its announcement to its end. Nobody meets a signature of a key that could not be fetched in
-// time, and nobody loses a token because the key that signed it is gone.
+// A key is published some time before it signs, so that verifiers have fetched it by then, and until the last token
+// that it signed has expired.
 
 export interface KeyTimes {
-  /** From then on it may sign, until a younger key is active. */
+  /** From then on it signs, until a newer key is active. */
   readonly activeAtMs: number
 }
 
-/** The longest session that can be configured: retired keys outlive every token they signed. */
+/** The longest configurable session. A replaced key is kept this long, which outlives every token that it signed. */
 export const maxSessionMs = 24 * 60 * 60 * 1000
-/** Clocks of edges may be that wrong: the brief time in which an expired token still passes. */
+/** Tolerance for the clocks of edges: an expired token is accepted for this long. */
 export const clockSkewMs = 5_000
 
-/** Twice the time for which an edge may keep a fetched key set (`keySetAgeSeconds`). */
+/**
+ * Time between publishing a key and its first use: twice the time for which an edge may keep a fetched key set
+ * (`keySetAgeSeconds`).
+ */
 export const announceMs = 10 * 60 * 1000
-/** How long an edge may use a fetched key set before it asks again. */
+/** How long an edge may use a fetched key set before it fetches again. */
 export const keySetAgeSeconds = 300
 
 const oldestFirst = <K extends KeyTimes>(keys: ReadonlyArray<K>): ReadonlyArray<K> =>
   keys.toSorted((a, b) => a.activeAtMs - b.activeAtMs)
 
-/** The key that signs now. Where none is active yet, as after a clock was set back, the oldest must do. */
+/** The key that signs now. If none is active yet, e.g. after a clock was set back, the oldest is used. */
 export const signingKey = <K extends KeyTimes>(keys: ReadonlyArray<K>, nowMs: number): K | undefined => {
   const sorted = oldestFirst(keys)
   return sorted.findLast((key) => key.activeAtMs <= nowMs) ?? sorted[0]
 }
 
-/** The keys that some valid token may be signed with, or soon will be. */
+/** The keys that a valid token may be signed with now or soon. */
 export const publishedKeys = <K extends KeyTimes>(keys: ReadonlyArray<K>, nowMs: number): ReadonlyArray<K> =>
   oldestFirst(keys).filter((_, i, sorted) => {
     const successor = sorted[i + 1]
     return successor === undefined || nowMs <= successor.activeAtMs + maxSessionMs + clockSkewMs
   })
 
-/** When the next key should be active, where it is time to announce one; at once where there is none yet. */
+/** When the next key should become active, if it is time to publish one. At once if there is no key yet. */
 export const nextKeyActiveAtMs = (
   keys: ReadonlyArray<KeyTimes>,
   nowMs: number,

@@ -1,36 +1,37 @@
-// The exact sliding-window limiter: at most `limit` admitted requests of a user in ANY rolling window. Called once a
-// request by the api's rate limit; holds no clock (the caller passes the time) and knows nothing of replies.
+// An exact sliding-window rate limiter: at most `limit` admitted requests per user in ANY window of that length. The
+// caller passes the time.
 //
-// Memory: a user exists from its first admitted request until one to two windows after its last, so idle users cost
-// nothing and no sweep ever runs. Two generations of users turn over once a window; who is in neither cannot have an
-// admission inside the window. A user's ring of times starts at `firstSlots` and doubles up to `limit`.
+// Memory: a user is kept from the first admitted request until one to two windows after the last one, so idle users
+// cost nothing and no sweep is needed. Users are kept in two generations that are exchanged once a window; a user in
+// neither cannot have an admission within the window. A user's ring of times starts at `firstSlots` and doubles up to
+// `limit`.
 
 export interface Admission {
   readonly admitted: boolean
   /** Requests that would still be admitted now. */
   readonly remaining: number
-  /** 0 when admitted; else the time until a next request of this user can be admitted, if none comes between. */
+  /** 0 if admitted; else the time until the next request of this user can be admitted, if none comes in between. */
   readonly retryAfterMs: number
-  /** Until `remaining` grows again, if nothing else is asked: the oldest request leaves the window. */
+  /** Time until `remaining` grows, if no request comes in between: then the oldest request leaves the window. */
   readonly resetMs: number
 }
 
 export interface RateWindowOptions {
-  /** Requests in a window; 0 turns the limiter off. */
+  /** Requests per window; 0 turns the limiter off. */
   readonly limit: number
   readonly windowMs?: number
   /**
-   * Users remembered at once. One more, who is not remembered yet, is refused until the older generation is dropped:
-   * the limiter then fails closed, because forgetting somebody instead would let that user pass the limit.
+   * Users kept at once. A further user is refused until the older generation is dropped: dropping another user instead
+   * would let that user exceed the limit.
    */
   readonly maxUsers?: number
 }
 
-/** The specification's minute. */
+/** Protocol 4.1. */
 const defaultWindowMs = 60_000
-/** A guess at the most users a node will meet in two minutes. With their names they fill 280 MB (measured). */
+/** A guess at the most users of a node in two minutes. With their names they take 280 MB (measured). */
 const defaultMaxUsers = 1_000_000
-/** Most users of a node send a handful of requests a minute. A guess. */
+/** Most users of a node send a few requests a minute. A guess. */
 const firstSlots = 4
 
 /** Times of admitted requests, oldest first, in a ring. */
@@ -80,7 +81,7 @@ export class SlidingWindowLimiter {
   readonly #maxUsers: number
   #young = new Map<string, Ring>()
   #old = new Map<string, Ring>()
-  #turnedMs = Number.NEGATIVE_INFINITY
+  #exchangedMs = Number.NEGATIVE_INFINITY
   #nowMs = Number.NEGATIVE_INFINITY
 
   constructor(options: RateWindowOptions) {
@@ -89,23 +90,26 @@ export class SlidingWindowLimiter {
     this.#maxUsers = options.maxUsers ?? defaultMaxUsers
   }
 
-  /** Users that cost memory at present. */
+  /** Users that take memory at present. */
   get users(): number {
     return this.#young.size + this.#old.size
   }
 
-  /** Decides about one request of a user and counts it if admitted. Times that go backwards are read as "now". */
+  /**
+   * Decides about one request of a user, and counts it if admitted. A time that goes backwards is taken as the latest
+   * one.
+   */
   admit(user: string, atMs: number): Admission {
     if (this.#limit === 0) {
       return { admitted: true, remaining: Number.POSITIVE_INFINITY, retryAfterMs: 0, resetMs: 0 }
     }
     const nowMs = Math.max(atMs, this.#nowMs)
     this.#nowMs = nowMs
-    this.#turn(nowMs)
+    this.#exchange(nowMs)
 
     const ring = this.#recall(user)
     if (ring === undefined) {
-      return refused(this.#turnedMs + this.#windowMs - nowMs)
+      return refused(this.#exchangedMs + this.#windowMs - nowMs)
     }
     ring.dropUntil(nowMs - this.#windowMs)
     if (ring.count >= this.#limit) return refused(ring.oldest() + this.#windowMs - nowMs)
@@ -114,15 +118,15 @@ export class SlidingWindowLimiter {
     return { admitted: true, remaining: this.#limit - ring.count, retryAfterMs: 0, resetMs }
   }
 
-  #turn(nowMs: number): void {
-    if (nowMs - this.#turnedMs < this.#windowMs) return
-    // After two quiet windows even the young generation is out of every window.
-    this.#old = nowMs - this.#turnedMs < 2 * this.#windowMs ? this.#young : new Map()
+  #exchange(nowMs: number): void {
+    if (nowMs - this.#exchangedMs < this.#windowMs) return
+    // After two windows without a request, the young generation has left every window too.
+    this.#old = nowMs - this.#exchangedMs < 2 * this.#windowMs ? this.#young : new Map()
     this.#young = new Map()
-    this.#turnedMs = nowMs
+    this.#exchangedMs = nowMs
   }
 
-  /** The user's ring, in the young generation; undefined where there is no room for a user not seen lately. */
+  /** The user's ring, moved to the young generation. Undefined if the user is new and the table is full. */
   #recall(user: string): Ring | undefined {
     const young = this.#young.get(user)
     if (young !== undefined) return young

@@ -1,10 +1,10 @@
-// An allowance that refills with time: a burst at once, and a rate for ever. Holds no clock: the caller passes the time,
-// of a clock that is never set back. Used for the frames of WebSockets and for requests without a credential.
+// A token bucket: an allowance with a burst that refills at a fixed rate. The caller passes the time of a monotonic
+// clock.
 
 export interface Allowance {
-  /** What may be spent at once. */
+  /** Largest amount that can be spent at once. */
   readonly burst: number
-  /** What comes back in a second, up to `burst`. */
+  /** Refill per second, up to `burst`. */
   readonly perSecond: number
 }
 
@@ -19,13 +19,13 @@ export class TokenBucket {
     this.sinceMs = nowMs
   }
 
-  /** What may be spent now. */
+  /** The amount that can be spent now. */
   available(nowMs: number): number {
     const { burst, perSecond } = this.allowance
     return Math.min(burst, this.left + ((nowMs - this.sinceMs) / 1_000) * perSecond)
   }
 
-  /** Spends `cost`, at most all there is. False where there was less. */
+  /** Spends `cost`, or all that is left. False if less was left. */
   spend(cost: number, nowMs: number): boolean {
     const available = this.available(nowMs)
     this.left = Math.max(0, available - cost)

@@ -1,21 +1,21 @@
-// Samples, milliseconds, bytes: the only place where one becomes another. Pure; called by audio, api, actors.
-// It knows nothing of containers or codecs. All audio here is mono; "pcm" means signed 16-bit little-endian.
+// Conversions between samples, milliseconds and bytes. Pure. All audio here is mono; "pcm" means signed 16-bit
+// little-endian.
 
-/** Rate of all synthesized speech, samples a second (specification: "24 kHz, 16-bit, mono"). */
+/** Rate of all synthesized speech, samples a second (protocol 8.2). */
 export const SPEECH_RATE_HZ = 24_000
 
-/** Rate that the transcription models hear, samples a second (specification, live transcription frames). */
+/** Input rate of the transcription models, samples a second (protocol 10.2). */
 export const LISTEN_RATE_HZ = 16_000
 
-/** A sample of 16-bit PCM. */
+/** Bytes of a sample of 16-bit PCM. */
 export const BYTES_PER_SAMPLE = 2
 
-/** What a client may ask speech to be wrapped in. */
+/** The formats of synthesized speech (protocol 8.2). */
 export type AudioFormat = "pcm" | "wav" | "mp3" | "opus"
 
 export const samplesToMs = (samples: number, rateHz: number): number => (samples * 1000) / rateHz
 
-/** Whole samples that fit in the time, so that a budget in ms is never exceeded by rounding. */
+/** Whole samples that fit in the time, so that rounding never exceeds a limit in ms. */
 export const msToSamples = (ms: number, rateHz: number): number => Math.floor((ms * rateHz) / 1000)
 
 export const samplesToSeconds = (samples: number, rateHz: number): number => samples / rateHz
@@ -28,7 +28,7 @@ export const samplesToBytes = (samples: number): number => samples * BYTES_PER_S
 export const bytesToSamples = (sizeBytes: number): number => Math.floor(sizeBytes / BYTES_PER_SAMPLE)
 
 /**
- * 16-bit samples as floats in [-1, 1): divided by 32768, so the value survives the way back unchanged.
+ * 16-bit samples as floats in [-1, 1): divided by 32768, so that converting back gives the same samples.
  * @param samples s16
  * @returns f32, a new array
  */
@@ -39,7 +39,7 @@ export const s16ToF32 = (samples: Int16Array): Float32Array => {
 }
 
 /**
- * Floats as 16-bit samples: rounded to nearest, clipped to [-32768, 32767]; NaN is silence.
+ * Floats as 16-bit samples: rounded to nearest, clipped to [-32768, 32767]; NaN becomes 0.
  * @param samples f32, nominally in [-1, 1]
  * @returns s16, a new array
  */
@@ -47,7 +47,7 @@ export const f32ToS16 = (samples: Float32Array): Int16Array => {
   const out = new Int16Array(samples.length)
   for (let i = 0; i < samples.length; i++) {
     const scaled = Math.round(samples[i]! * 32_768)
-    // A plain store would wrap around instead of clipping; NaN stores as 0.
+    // A plain store would wrap around instead of clipping; NaN is stored as 0.
     out[i] = scaled > 32_767 ? 32_767 : scaled < -32_768 ? -32_768 : scaled
   }
   return out
@@ -56,8 +56,8 @@ export const f32ToS16 = (samples: Float32Array): Int16Array => {
 const littleEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1
 
 /**
- * The little-endian bytes of 16-bit samples. A view of the same memory on little-endian machines (all that
- * Node's binaries run on here), so the samples must not be written to afterwards.
+ * The little-endian bytes of 16-bit samples. On little-endian machines (all that Node's binaries run on here) a view of
+ * the same memory, so the samples must not be changed afterwards.
  */
 export const s16ToBytes = (samples: Int16Array): Uint8Array => {
   if (littleEndian) return new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength)

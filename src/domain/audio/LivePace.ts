@@ -1,34 +1,34 @@
-// How often live sessions get a caption, and how many sessions an engine follows, from what their work costs. Pure; asked
-// by EngineLoad, which measures the costs.
+// How often live sessions get a caption, and how many sessions an engine can serve, from the measured cost of their
+// work (protocol 10.6). Pure.
 
-/** What live sessions cost on this machine. */
+/** Measured cost of live sessions on this machine. */
 export interface LiveCost {
   /** Engine time of one caption, milliseconds. */
   readonly captionMs: number
-  /** Engine time that closing a speaker's pieces takes, as a share of the engine, 0 where captions include it. */
+  /** Share of the engine's time that finishing the pieces of one speaker takes. 0 if captions include it. */
   readonly closingShare: number
 }
 
 /**
- * Share of the engine that live sessions may fill. A guess: no queue grows without bound even at 1, because a session
- * waits with one caption at most; a tenth is left for final results and other requests.
+ * Share of the engine that live sessions may use. A guess: even at 1 no queue grows without bound, because a session
+ * has at most one caption waiting; a tenth is left for final results and other requests.
  */
 export const fullShare = 0.9
 
 /**
- * Where captions are dear, a speaker's may come less often than requested, until they take this share of the engine. A
- * compromise: with a sixth, four speakers and the closing of their pieces fit.
+ * If captions are expensive, a speaker gets them less often than requested, down to this share of the engine. A
+ * compromise: at a sixth, four speakers and the finishing of their pieces fit.
  */
 const modestShare = 1 / 6
 
-/** But never less often than this, seconds, unless the client itself requested fewer. */
+/** Longest time between two captions, seconds, unless the client itself requested a longer one. */
 const rarestSeconds = 2
 
 /** The longest time between two captions of a session that requested one every `windowSeconds`. */
 export const slowestSeconds = (windowSeconds: number, { captionMs }: LiveCost): number =>
   Math.max(windowSeconds, Math.min(rarestSeconds, captionMs / 1000 / modestShare))
 
-/** Share of the engine that a speaker takes with a caption every `seconds`. */
+/** Share of the engine that a speaker with a caption every `seconds` takes. */
 const shareOf = (seconds: number, { captionMs, closingShare }: LiveCost): number =>
   captionMs / 1000 / seconds + closingShare
 
@@ -38,7 +38,7 @@ const sum = (values: ReadonlyArray<number>): number => values.reduce((total, val
 export const shareOfAll = (windows: ReadonlyArray<number>, cost: LiveCost): number =>
   sum(windows.map((seconds) => shareOf(seconds, cost)))
 
-/** Whether that share of the engine follows all of them when each gets its captions as seldom as is allowed. */
+/** True if `share` of the engine can serve all of them, each with captions as seldom as allowed. */
 export const fits = (windows: ReadonlyArray<number>, cost: LiveCost, share = fullShare): boolean =>
   windows.length <= 1 ||
   shareOfAll(
@@ -46,7 +46,7 @@ export const fits = (windows: ReadonlyArray<number>, cost: LiveCost, share = ful
     cost,
   ) <= share
 
-/** How many speakers with this window are followed at the same time, at least 1. */
+/** How many speakers with this window can be served at once, at least 1. */
 export const speakersThatFit = (windowSeconds: number, cost: LiveCost): number =>
   Math.max(1, Math.floor(fullShare / shareOf(slowestSeconds(windowSeconds, cost), cost) + 1e-9))
 

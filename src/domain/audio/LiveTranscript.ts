@@ -1,12 +1,12 @@
-// What a live session says while its speaker still speaks: how one hypothesis becomes the next on the wire, and how a
-// client keeps the caption. Pure; used by the live endpoints, and by tests from the client's side.
+// The caption of a running live session: the difference between two hypotheses as an event, and how a client applies it
+// (protocol 10.3). Pure.
 
-/** What the audio so far says. */
+/** The transcript of the audio so far. */
 export interface LiveHypothesis {
   readonly text: string
   /** Unicode code points at the start of `text` that no later audio changes. */
   readonly stableChars: number
-  /** ISO-639-1, or undefined before anything was heard. */
+  /** ISO-639-1. Undefined before any speech was recognised. */
   readonly language: string | undefined
   /** Audio that it covers, milliseconds from the start. */
   readonly audioMs: number
@@ -14,7 +14,7 @@ export interface LiveHypothesis {
 
 export const silence: LiveHypothesis = { text: "", stableChars: 0, language: undefined, audioMs: 0 }
 
-/** One step of the caption, as it stands in an event. */
+/** One change of the caption, as sent in an event. */
 export interface CaptionDelta {
   /** 1, 2, 3, … */
   readonly rev: number
@@ -24,7 +24,7 @@ export interface CaptionDelta {
   readonly audio_ms: number
 }
 
-/** The step from what the client has to the newest hypothesis; hypotheses in between may have been left out. */
+/** The change from the client's caption to the newest hypothesis. Hypotheses in between may have been skipped. */
 export const deltaOf = (shown: string, next: LiveHypothesis, rev: number): CaptionDelta => {
   const extended = next.text.startsWith(shown)
   return {
@@ -36,7 +36,7 @@ export const deltaOf = (shown: string, next: LiveHypothesis, rev: number): Capti
   }
 }
 
-/** The caption after an event: what docs/live.md gives to clients. */
+/** The caption after an event, as docs/live.md describes it for clients. */
 export const captionAfter = (caption: string, { delta, op }: Pick<CaptionDelta, "op" | "delta">): string =>
   op === "append" ? caption + delta : delta
 
@@ -47,8 +47,8 @@ const codePoints = (text: string): number => {
 }
 
 /**
- * A hypothesis from its texts as the engine gave them. `closed` comes from audio that is finished with, `open` from
- * what may still be heard otherwise.
+ * A hypothesis from the engine's texts: `closed` from audio whose transcript is final, `open` from audio whose
+ * transcript may still change.
  */
 export const hypothesisOf = (
   closed: string,

@@ -1,10 +1,10 @@
-// Whether somebody who plays a stream as it comes would have run dry: audio that is delivered later than the end of the
-// audio before it leaves a silence. Pure; time comes in as numbers. One a speech stream.
+// Finds the gaps that a client hears when it plays a stream as it arrives: audio that arrives after the end of the
+// audio before it leaves a silence. Pure; the caller passes the time. One for each stream.
 import { samplesToMs } from "./Audio.ts"
 
 export class PlaybackClock {
   private readonly rateHz: number
-  /** When the audio delivered so far will have been played. */
+  /** The time at which the audio delivered so far will have been played. */
   private endMs: number | undefined
 
   constructor(rateHz: number) {
@@ -15,7 +15,10 @@ export class PlaybackClock {
     return this.endMs !== undefined
   }
 
-  /** Audio arrives; the silence before it, milliseconds, 0 for none. Playing begins with the first. */
+  /**
+   * Records the arrival of audio. Returns the silence before it in milliseconds, 0 for none. Playback begins with the
+   * first.
+   */
   delivered(samples: number, nowMs: number): number {
     const endMs = this.endMs ?? nowMs
     const silentMs = Math.max(0, nowMs - endMs)

@@ -1,4 +1,4 @@
-// A transcript, and the five forms in which it is given out. Pure; used by the transcription handlers and jobs.
+// A transcript, and the five formats in which it is sent (protocol 9.4). Pure.
 
 import type { Punctuating } from "../language/Punctuated.ts"
 
@@ -18,7 +18,7 @@ export interface TranscriptSegment {
   readonly avgLogprob: number
   readonly compressionRatio: number
   readonly noSpeechProb: number
-  /** Where the window began in which the engine heard it. */
+  /** Start of the engine's window that contained it, seconds. */
   readonly windowStart: number
   readonly words?: ReadonlyArray<TranscriptWord>
 }
@@ -32,26 +32,26 @@ export interface Transcript {
   readonly segments: ReadonlyArray<TranscriptSegment>
 }
 
-/** How far a file has been transcribed: enough to go on from there. Plain data. */
+/** How far a file has been transcribed, with everything needed to continue from there. Plain data. */
 export interface TranscriptProgress {
   readonly segments: ReadonlyArray<TranscriptSegment>
-  /** Samples at 16 kHz that are finished with. */
+  /** Samples at 16 kHz whose transcript is final. */
   readonly samples: number
-  /** As asked for, or as detected by now. */
+  /** The requested language, or the one detected so far. */
   readonly language: string | undefined
-  /** The engine's conditioning for what follows. */
+  /** The engine's conditioning for the next window. */
   readonly previousTokens: ReadonlyArray<number>
-  /** What the punctuation of the text so far leaves behind; absent: nothing. */
+  /** State of the punctuation after the text so far. Absent: none. */
   readonly punctuating?: Punctuating
 }
 
 export const transcriptFormats = ["json", "text", "srt", "vtt", "verbose_json"] as const
 export type TranscriptFormat = (typeof transcriptFormats)[number]
 
-/** The segments' texts as one: each starts with a space where its language puts one between words. */
+/** Joins the segments' texts. Each begins with a space if its language separates words by spaces. */
 export const joinTexts = (texts: ReadonlyArray<string>): string => texts.join("").trim()
 
-/** Three decimals are a sample's width at 16 kHz and then some; more digits would be noise. */
+/** Three decimals (protocol 9.4): recognised times are far less exact than a millisecond. */
 const rounded = (seconds: number): number => Math.round(seconds * 1000) / 1000
 
 const clock = (ms: number, decimalMark: string): string => {
@@ -61,7 +61,7 @@ const clock = (ms: number, decimalMark: string): string => {
   return `${part(hours, 2)}:${part(minutes, 2)}:${part(Math.floor(ms / 1000) % 60, 2)}${decimalMark}${part(ms % 1000, 3)}`
 }
 
-/** A caption's text may hold neither a line end nor an arrow: both mean something in these formats. */
+/** Caption formats allow neither line ends nor arrows within a text. */
 const captionText = (text: string): string =>
   text
     .replaceAll("\0", "")
@@ -76,8 +76,8 @@ interface Caption {
 }
 
 /**
- * Segments as cues in whole milliseconds. A cue must end after it starts, and players want them in order: what an
- * engine gave no length gets one millisecond.
+ * Segments as cues in whole milliseconds. A cue must end after it starts, and players need them in order: a segment
+ * without length gets one millisecond.
  */
 const captions = (segments: ReadonlyArray<TranscriptSegment>): ReadonlyArray<Caption> => {
   let earliestMs = 0

@@ -1,5 +1,5 @@
-// Audio into turns: who speaks is heard with a little of what came before, and a silence ends the turn. Pure but for
-// the audio it holds back; used by the realtime endpoint. 16 kHz s16.
+// Splits audio into speakers' turns: a turn begins with a little audio from before the speech, and a silence ends it.
+// Pure except for the audio that it holds back. 16 kHz s16.
 import { LISTEN_RATE_HZ } from "./Audio.ts"
 import { ONSET_FRAMES, VoiceActivityDetector } from "./VoiceActivityDetector.ts"
 
@@ -13,7 +13,7 @@ const sliceSamples = LISTEN_RATE_HZ / 50
 
 export class TurnDetector {
   private readonly detector: VoiceActivityDetector
-  /** The newest audio of a silence, at most this long: what is heard of it when somebody speaks up. */
+  /** Length of the newest silence that is kept: the audio that a turn starts with, before its speech. */
   private readonly heldSamples: number
   private held = new Int16Array(0)
   private rest = new Int16Array(0)
@@ -21,7 +21,7 @@ export class TurnDetector {
 
   constructor(silenceMs: number, prefixMs: number) {
     this.detector = new VoiceActivityDetector(LISTEN_RATE_HZ, { silenceMs })
-    // Speech is noticed some frames after it began.
+    // Speech is detected some frames after it began.
     this.heldSamples = Math.ceil((prefixMs * LISTEN_RATE_HZ) / 1000) + (ONSET_FRAMES - 1) * sliceSamples
   }
 

@@ -1,12 +1,12 @@
-// When somebody speaks: sound that stands out of the background, by its energy. Pure; used by the live endpoints for
-// their speech events and for turns. It knows loudness and not voices: music and slamming doors are speech to it.
+// Detects speech as sound that is louder than the background. Pure. It measures energy, not voices: music and slamming
+// doors count as speech.
 //
 // All times are milliseconds of audio. The numbers are guesses from how people speak (a syllable is 100 to 200 ms, a
 // pause inside a sentence up to 400 ms), tried on the built-in recogniser's evaluation clips, with and without noise.
 
 export interface SpeechEvent {
   readonly type: "started" | "stopped"
-  /** Where in the audio it began or ended. */
+  /** Position in the audio. */
   readonly audioMs: number
 }
 
@@ -18,13 +18,13 @@ export interface SpeechRules {
 export const defaultRules: SpeechRules = { silenceMs: 500 }
 
 const FRAME_MS = 20
-/** So many loud frames in a row are speech: shorter is a click. */
+/** Consecutive loud frames that count as speech; fewer are a click. */
 export const ONSET_FRAMES = 3
-/** Loud is 10 dB over the background: ten times its power. */
+/** Loud means 10 dB over the background: ten times its power. */
 const OVER_BACKGROUND = 10
-/** Nothing below -50 dBFS is speech, however quiet the background. Power of samples in [-1, 1]. */
+/** Nothing below -50 dBFS counts as speech, however quiet the background. Power of samples in [-1, 1]. */
 const QUIETEST = 1e-5
-/** Each frame the background may rise by 0.5 %: a fan that starts is background after ten seconds. */
+/** The background estimate may rise by 0.5 % per frame: a fan that starts is background after ten seconds. */
 const RISE = 1.005
 const LOUDEST_BACKGROUND = 1e-2
 
@@ -48,7 +48,7 @@ export class VoiceActivityDetector {
     return this.speaking
   }
 
-  /** The next samples, s16, any number of them. */
+  /** Takes the next samples, s16, any number. */
   push(samples: Int16Array): ReadonlyArray<SpeechEvent> {
     const events: Array<SpeechEvent> = []
     for (let i = 0; i < samples.length; i++) {

@@ -1,22 +1,22 @@
-// A request's `punctuation`, applied to the texts of a file: true adds where the model wrote none, false removes. The
-// rules for adding are this project's own and small: a segment is a sentence. Pure; called by the file transcriber and
-// by live sessions for every piece of audio, in the same way, so that both give the same text.
+// Applies a request's `punctuation` to the texts of a file: true adds marks if the model wrote none, false removes
+// them. The rules for adding are this project's own and small: a segment is a sentence. Pure. Files and live sessions
+// apply it in the same way to each piece of audio, so that both give the same text.
 import { hasPunctuation, noText, type Removal, removePunctuation } from "./Punctuation.ts"
 import { punctuatedLanguages, sentenceRules } from "./SentenceRules.ts"
 
 /** True adds, false removes, undefined leaves the text as the model wrote it. */
 export type PunctuationChoice = boolean | undefined
 
-/** What earlier pieces of the same file leave behind. Plain data. */
+/** State that earlier pieces of the same file leave. Plain data. */
 export interface Punctuating {
   readonly removal: Removal
-  /** The model has written a mark: it punctuates by itself, and nothing is added any more. */
+  /** True once the model has written a mark: it punctuates by itself, and nothing is added from then on. */
   readonly byModel: boolean
 }
 
 export const nothingPunctuated: Punctuating = { removal: noText, byModel: false }
 
-/** Why punctuation cannot be as it is wanted in a language; undefined where it can, or where no language is known yet. */
+/** Why the choice is impossible in a language. Undefined if it is possible, or if the language is not known yet. */
 export const punctuationProblem = (
   choice: PunctuationChoice,
   language: string | undefined,
@@ -25,7 +25,7 @@ export const punctuationProblem = (
     ? undefined
     : `cannot be added in ${language}; it can in ${punctuatedLanguages.join(", ")}`
 
-/** The first letter as a capital, where that is one letter again; Dutch writes both letters of "ij" so. */
+/** The first letter as a capital, if that is a single letter; Dutch capitalizes both letters of "ij". */
 const capitalized = (sentence: string, language: string): string => {
   if (language === "nl" && sentence.startsWith("ij")) return `IJ${sentence.slice(2)}`
   const [first = ""] = sentence
@@ -39,8 +39,8 @@ const startOf = (text: string, language: string, mark: string): string => {
 }
 
 /**
- * Segments of one piece as sentences. In languages with spaces, a segment that the next one continues without a space
- * is no sentence's end: it ends inside a word or a number.
+ * The segments of one piece as sentences. In languages with spaces, a segment that the next one continues without a
+ * space is not the end of a sentence: it ends inside a word or a number.
  */
 const asSentences = (texts: ReadonlyArray<string>, language: string): ReadonlyArray<string> => {
   const rules = sentenceRules[language]
@@ -64,7 +64,7 @@ const asSentences = (texts: ReadonlyArray<string>, language: string): ReadonlyAr
   return out
 }
 
-/** The texts of one piece's segments, in order, as wanted, and the state for the next piece. */
+/** The texts of one piece's segments with the choice applied, and the state for the next piece. */
 export const punctuated = (
   choice: PunctuationChoice,
   language: string,

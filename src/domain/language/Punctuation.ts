@@ -1,8 +1,7 @@
-// Text without punctuation, for requests that forbid it. Exact: every mark of Unicode's category P is removed, except
-// those listed here, and nothing else changes; letters keep their case. Pure; called by Punctuated, which feeds a file's
-// texts one after the other.
+// Removes punctuation from text. Exact: every mark of Unicode's category P is removed except those listed here, and
+// nothing else changes; letters keep their case. Pure. Works on the parts of a text one after the other.
 
-/** Read aloud rather than separating anything: percent, at, hash, slash, section, prime and their relatives. */
+/** Marks that are read aloud: percent, at, hash, slash, section, prime and similar ones. */
 const SPOKEN = /[%&@#/*§٪‰‱′″％＆＠＃／＊]/u
 const APOSTROPHE_OR_HYPHEN = /['’‘＇\-‐‑－_]/u
 /** As in Catalan "col·legi", Japanese and Chinese foreign names, Hebrew abbreviations. */
@@ -18,13 +17,13 @@ const DIGIT = /\p{N}/u
 const CAPITAL = /\p{Lu}/u
 const SMALL_OR_DIGIT = /[\p{Ll}\p{N}]/u
 
-/** As in "example.com", "U.S." or "e.g."; a sentence that ends without a space is told by its capital. */
+/** As in "example.com", "U.S." or "e.g.". A capital after the dot shows a sentence end without a space. */
 const isDotInside = (before: string, after: string): boolean =>
   CAPITAL.test(before)
     ? CAPITAL.test(after) || SMALL_OR_DIGIT.test(after)
     : SMALL_OR_DIGIT.test(before) && SMALL_OR_DIGIT.test(after)
 
-/** Neighbours are characters, empty at the ends of the text. */
+/** Neighbours are characters; empty at the ends of the text. */
 const isKept = (mark: string, before: string, after: string): boolean => {
   if (APOSTROPHE_OR_HYPHEN.test(mark) && WORD.test(before) && WORD.test(after)) return true
   if (BETWEEN_LETTERS.test(mark) && LETTER.test(before) && LETTER.test(after)) return true
@@ -34,14 +33,14 @@ const isKept = (mark: string, before: string, after: string): boolean => {
   return mark === "." && isDotInside(before, after)
 }
 
-/** A mark whose fate its neighbours decide. */
+/** True for a mark whose neighbours decide whether it is removed. */
 const isMark = (character: string): boolean => MARK.test(character) && !SPOKEN.test(character)
 
-/** Where a text that comes in parts stands. Plain data. */
+/** State between the parts of a text. Plain data. */
 export interface Removal {
   /** The last character that was neither a blank nor a mark; empty at the start of the text. */
   readonly before: string
-  /** Blanks and marks behind it: the next character decides about them. */
+  /** Blanks and marks after it: the next character decides about them. */
   readonly pending: string
 }
 
@@ -56,9 +55,9 @@ const shortened = (run: ReadonlyArray<string>): string =>
     : [...run.slice(0, LONGEST_PENDING / 2), ...run.slice(-LONGEST_PENDING / 2)].join("")
 
 /**
- * The next part of a text without its marks. Where marks are removed between two words, one space is left. Blanks and
- * marks at the end of the part wait for the next one, so that the parts add up to what the whole text gives; those at
- * the end of the text are dropped.
+ * The next part of a text without its marks. If marks are removed between two words, one space is left. Blanks and
+ * marks at the end of the part wait for the next one, so that the parts give the same as the whole text; those at the
+ * end of the text are dropped.
  */
 export const removePunctuation = (state: Removal, text: string): readonly [string, Removal] => {
   const characters = Array.from(state.pending + text)
@@ -92,5 +91,5 @@ export const removePunctuation = (state: Removal, text: string): readonly [strin
 /** A whole text without its marks, and without the blanks at its end. */
 export const withoutPunctuation = (text: string): string => removePunctuation(noText, text)[0]
 
-/** Whether a text has a mark that would be removed. */
+/** True if a text has a mark that would be removed. */
 export const hasPunctuation = (text: string): boolean => withoutPunctuation(text) !== text.trimEnd()

@@ -1,19 +1,18 @@
-// How a sentence ends in the languages that punctuation can be added in, and what makes it a question. Data, and small
-// by intention: each pattern takes in openings (or, where the language puts it there, endings) that are nearly always
-// questions, and leaves the rest as statements. Used by AddedPunctuation.
+// How sentences and questions end, by language, for adding punctuation. Data, deliberately small: each pattern lists
+// openings (or endings, depending on the language) that nearly always mark a question; all else is a statement.
 
 export interface SentenceRules {
   /** Written with spaces between words. */
   readonly spaced: boolean
   readonly end: string
   readonly question: string
-  /** Stands in front of a question. */
+  /** Put before a question. */
   readonly questionStart?: string
-  /** What the sentence, in small letters, begins or ends with when it is a question. */
+  /** Matches the beginning or end of a lower-case sentence that is a question. */
   readonly asks: RegExp
 }
 
-/** A sentence that begins with one of these, as whole words. */
+/** Matches a sentence that begins with one of these as whole words. */
 const opens = (...patterns: ReadonlyArray<string>): RegExp =>
   new RegExp(`^(?:${patterns.join("|")})(?![\\p{L}\\p{M}\\p{N}])`, "u")
 

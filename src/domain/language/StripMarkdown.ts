@@ -1,8 +1,7 @@
-// What a text says when it is read aloud: the quotes around it and the marks of code and markdown taken off, before
-// its length is counted (specification, Limits). Pure; called by the speech handler.
+// Removes the quotes around a text and the marks of code and markdown, before the text is spoken and its length is
+// counted (protocol 8.3). Pure.
 //
-// Chat models write markdown where nobody asked for it, so this undoes the marks that are certainly marks and leaves
-// every doubtful character alone:
+// Chat models often write markdown, so this removes what is certainly markup and leaves every doubtful character:
 //   quotes      one pair around the whole text, if that quote does not occur inside
 //   fences      the ``` or ~~~ lines go, the code stays and is then text like any other
 //   headings    "# " to "###### " at the start of a line, and closing #s
@@ -13,10 +12,10 @@
 //   inline      `code`, *a*, _a_, **a**, __a__, ***a***, ~~a~~ keep what is inside
 // HTML, backslash escapes and anything that spans lines stay as they are.
 //
-// The rules are applied until nothing changes, so cleaning twice is cleaning once. Each pass is linear, and the work
-// is bounded: the input is limited in length, and nesting that no writer reaches stays partly marked.
+// The rules are applied until nothing changes, so cleaning a cleaned text changes nothing. Each pass is linear, and the
+// work is bounded: the input's length is limited, and unrealistically deep nesting stays partly marked.
 
-/** Longest input looked at, as a multiple of the cap: markup never takes 8 times its text. A guess. */
+/** Longest input, as a multiple of the limit: markup is never 8 times as long as its text. A guess. */
 const MAX_MARKUP_FACTOR = 8
 /** Characters processed over all passes: 13 ms for the worst nesting found (measured), 60 passes over 4096. */
 const WORK_CHARS = 250_000
@@ -31,12 +30,12 @@ const BULLET = /^[ \t]*[-*+][ \t]+(?:\[[ xX]\][ \t]+)?(?=\S)/
 const NUMBER = /^[ \t]*\d{1,3}[.)][ \t]+(?=\S)/
 
 const WORD = "[\\p{L}\\p{M}\\p{N}]"
-/** The same of scripts with spaces between words; in the others a mark may touch the next word: 这是**重点**内容. */
+/** The same for scripts with spaces between words; in the others a mark may touch the next word: 这是**重点**内容. */
 const SPACED_WORD = `(?:(?![\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Hangul}])${WORD})`
 
 /**
- * Pairs of one mark. It opens neither behind a word (2*3*4, snake_case) nor behind a backslash, and not before a
- * space or anything that faces backwards; it closes by the mirror of that. Inside there is no mark of its kind.
+ * Pairs of one mark. It opens neither after a word (2*3*4, snake_case) nor after a backslash, and not before a space or
+ * a closing character; closing follows the mirrored rule. There is no mark of its kind inside.
  */
 const emphasis = (mark: string, run: string, word: string): RegExp =>
   new RegExp(
@@ -50,7 +49,7 @@ const EMPHASES = [
 ]
 const LETTER = /[\p{L}\p{N}]/u
 
-/** Not behind a word or bracket: f[i](x) is code. */
+/** Not after a word or bracket: f[i](x) is code. */
 const LINK =
   /(?<![\p{L}\p{N}\])])!?\[([^[\]\n]*)\]\([^()\s]+(?:\([^()\s]*\)[^()\s]*)?(?:[ \t]+"[^"\n]*")?\)/gu
 const AUTOLINK = /<((?:https?:\/\/|mailto:)[^<>\s]+)>/g
@@ -83,7 +82,7 @@ const tableRow = (line: string): string =>
     .map((cell) => cell.trim())
     .join(", ")
 
-/** The line without its marks, or undefined when it is nothing but marks. */
+/** The line without its marks. Undefined if it has nothing but marks. */
 const withoutLineMarks = (line: string, numbered: boolean): string | undefined => {
   const trimmed = line.trimEnd()
   if (FENCE.test(trimmed) || RULE.test(trimmed) || DEFINITION.test(trimmed)) return undefined
@@ -132,7 +131,7 @@ const withoutInlineMarks = (text: string): string => {
   return rest
 }
 
-/** The text to be spoken, without the space around it. Never longer than the input. */
+/** The text to speak, without surrounding space. Never longer than the input. */
 export const cleanSpeechText = (input: string): string => {
   let text = input.trim()
   for (let work = 0; work < WORK_CHARS; ) {
@@ -144,14 +143,14 @@ export const cleanSpeechText = (input: string): string => {
   return text
 }
 
-/** Unicode code points: what the cap counts (a lone surrogate is one). */
+/** Unicode code points, the unit of the limit (a lone surrogate counts as one). */
 export const codePointCount = (text: string): number => {
   let count = 0
   for (const _ of text) count++
   return count
 }
 
-/** The text to be spoken, or undefined when it has more than `maxCodePoints` after cleaning. */
+/** The text to speak. Undefined if it has more than `maxCodePoints` after cleaning. */
 export const speechTextWithin = (input: string, maxCodePoints: number): string | undefined => {
   if (input.length > maxCodePoints * MAX_MARKUP_FACTOR) return undefined
   const text = cleanSpeechText(input)

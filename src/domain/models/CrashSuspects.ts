@@ -1,24 +1,24 @@
-// Whose requests an engine crashed over. An engine serves many users at once, so a crash only says that one of them may have
-// caused it. Three rules find out which, and keep the others served:
+// Finds the user whose requests crash an engine. An engine serves many users at once, so a crash only shows that one of
+// them may have caused it. Three rules identify this user and keep the others served:
 //
-// 1. Every user with a request in the engine at a crash is on probation for a while: suspects are not served side by side,
-//    so the next crash within that time has one of them in it at most. Each further crash doubles the time.
-// 2. If exactly one user of a crash was there at an earlier one, that user is refused for a while, longer each time.
-// 3. A crash counts against the engine (see actors/Supervisor) only if none of its users was there at an earlier one. So one
-//    user spends one of the restarts an engine has, however often it crashes.
+// 1. Every user with a request in the engine at a crash is a suspect for a while. Suspects are not served side by side,
+//    so the next crash in that time involves at most one of them. Each further crash doubles the time.
+// 2. If exactly one user of a crash was also present at an earlier one, that user is refused for a while, longer each time.
+// 3. A crash counts against the engine's restarts only if none of its users was present at an earlier one. So one user
+//    uses up one restart of the engine, however often it crashes.
 //
-// Plain data with the caller's times; one table for each model. Users without a name are not looked at.
-import { TtlCache } from "../queues/TtlCache.ts"
+// Plain data with the caller's times; one table for each model. Users without a name are ignored.
+import { LRUCache } from "lru-cache"
 
-/** After the last crash that a user was there at, all of it is forgotten. */
+/** Time after the last crash of a user until all is forgotten. */
 const rememberedMs = 1_800_000
-/** A guess: an attack that is slower than this costs others one restart a time, which they wait out. */
+/** A guess: a slower attack costs the other users one restart each time. */
 const probationMs = 15_000
 const longestProbationMs = 600_000
-/** A guess: short, because a bug of the engine's may have hit the same user twice. */
+/** A guess: short, because a bug of the engine may have hit the same user twice by chance. */
 const refusalMs = 60_000
 const longestRefusalMs = 600_000
-/** Users remembered; one more displaces the one whose last crash is the longest ago. */
+/** Users in the table. A further one replaces the one with the oldest last crash. */
 const mostUsers = 4_096
 
 interface Suspect {
@@ -40,41 +40,42 @@ const unknown: Suspect = {
 const doubled = (first: number, times: number, most: number): number => Math.min(most, first * 2 ** times)
 
 export interface CrashVerdict {
-  /** Refused from now on. */
+  /** The user who is refused from now on. */
   readonly guilty: string | undefined
-  /** Whether it is a crash of the engine's own, as far as is known. */
+  /** True if the crash counts against the engine. */
   readonly counts: boolean
 }
 
 export class CrashSuspects {
-  private readonly suspects = new TtlCache<Suspect>()
+  /** By user, in the order of last crashes: read with `peek`, which leaves the order alone. */
+  private readonly suspects = new LRUCache<string, Suspect>({ max: mostUsers })
 
   /** @param present users with a request in the engine, each once or more */
   crashed(present: Iterable<string>, nowMs: number): CrashVerdict {
     this.forget(nowMs)
     const users = [...new Set(present)].filter((user) => user !== "")
-    const repeated = users.filter((user) => this.suspects.get(user) !== undefined)
+    const repeated = users.filter((user) => this.suspects.peek(user) !== undefined)
     const guilty = repeated.length === 1 ? repeated[0] : undefined
     for (const user of users) this.note(user, user === guilty, nowMs)
     return { guilty, counts: repeated.length === 0 }
   }
 
-  /** Time until the user is served again; 0 where it is now. */
+  /** Time until the user is served again. 0 if it is served now. */
   refusedForMs(user: string, nowMs: number): number {
-    return Math.max(0, (this.suspects.get(user)?.refusedUntilMs ?? nowMs) - nowMs)
+    return Math.max(0, (this.suspects.peek(user)?.refusedUntilMs ?? nowMs) - nowMs)
   }
 
   isOnProbation(user: string, nowMs: number): boolean {
-    return (this.suspects.get(user)?.probationUntilMs ?? nowMs) > nowMs
+    return (this.suspects.peek(user)?.probationUntilMs ?? nowMs) > nowMs
   }
 
-  /** Whether there are any suspects, to spare the others the question. */
+  /** True if there are no suspects; saves the other checks. */
   get isEmpty(): boolean {
     return this.suspects.size === 0
   }
 
   private note(user: string, guilty: boolean, nowMs: number): void {
-    const before = this.suspects.get(user) ?? unknown
+    const before = this.suspects.peek(user) ?? unknown
     this.suspects.set(user, {
       lastMs: nowMs,
       crashes: before.crashes + 1,
@@ -87,11 +88,8 @@ export class CrashSuspects {
   }
 
   private forget(nowMs: number): void {
-    for (;;) {
-      const oldest = this.suspects.oldest()
-      if (oldest === undefined) return
-      const [user, { lastMs }] = oldest
-      if (this.suspects.size <= mostUsers && nowMs - lastMs < rememberedMs) return
+    for (const user of this.suspects.rkeys()) {
+      if (nowMs - (this.suspects.peek(user) ?? unknown).lastMs < rememberedMs) return
       this.suspects.delete(user)
     }
   }

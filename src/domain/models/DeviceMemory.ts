@@ -1,4 +1,4 @@
-// Device memory in the specification's units. Pure; used by the operator endpoints.
+// Device memory in the units of protocol 12.8. Pure.
 
 const mebibyte = 1024 * 1024
 const gibibyte = 1024 * mebibyte
@@ -6,7 +6,7 @@ const gibibyte = 1024 * mebibyte
 export interface DeviceMemory {
   readonly totalBytes: number
   readonly usedBytes: number
-  /** Where a driver keeps some for itself, less than what is not used. */
+  /** Given if a driver keeps some memory for itself: then less than what is not used. */
   readonly freeBytes?: number
 }
 
@@ -25,14 +25,14 @@ export const usedMemory = ({ totalBytes, usedBytes }: DeviceMemory) => ({
   percent_used: percent(usedBytes, totalBytes),
 })
 
-/** The record of GET /v1/gpu/memory. */
+/** The record of GET /v1/gpu/memory (protocol 12.9). */
 export const memoryRecord = (memory: DeviceMemory) => ({
   ...usedMemory(memory),
   free_gb: toGb(freeOf(memory)),
   percent_free: percent(freeOf(memory), memory.totalBytes),
 })
 
-/** The `memory` of a device in GET /v1/gpu/status. */
+/** The `memory` of a device in GET /v1/gpu/status (protocol 12.7). */
 export const statusMemory = (memory: DeviceMemory) => ({
   total_mb: toMb(memory.totalBytes),
   used_mb: toMb(memory.usedBytes),

@@ -1,15 +1,16 @@
-// Which loaded models give way to another one: the cheapest to load again, and no more than needed. Pure; asked by
-// ModelRegistry when a claim does not fit.
+// Chooses the loaded models to unload for another model: the fastest to load again, and no more than needed. Pure.
 
 export interface Evictable {
   readonly id: string
-  /** What its going gives back on the device in question. */
+  /** Memory on the device in question that unloading it frees. */
   readonly sizeBytes: number
-  /** How long its last load took: what its next request will wait. */
+  /** Time of its last load, which its next request will wait. */
   readonly reloadMs: number
 }
 
-/** Models whose going frees `neededBytes`, cheapest first; undefined where all of them together would not do. */
+/**
+ * Models whose unloading frees `neededBytes`, fastest to reload first. Undefined if all of them together are too small.
+ */
 export const victimsOf = (
   candidates: ReadonlyArray<Evictable>,
   neededBytes: number,
@@ -23,7 +24,7 @@ export const victimsOf = (
     freedBytes += candidate.sizeBytes
   }
   if (freedBytes < neededBytes) return undefined
-  // The last one may be large enough to spare some of those before it.
+  // The last one may be large enough to keep some of those before it.
   return chosen.filter((candidate) => {
     if (freedBytes - candidate.sizeBytes < neededBytes) return true
     freedBytes -= candidate.sizeBytes

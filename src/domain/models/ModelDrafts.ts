@@ -1,10 +1,13 @@
-// The drafts of transcription models: smaller models of the same catalog that caption live sessions. Pure; called by the
-// catalog loader.
+// Checks the drafts of transcription models: smaller models of the same catalog that write the captions of live
+// sessions. Pure.
 import type { ModelEntry } from "./ModelEntry.ts"
 import type { AliasMistake } from "./ModelNames.ts"
 import { suggestion } from "./NearestName.ts"
 
-/** The entry's id, its draft, that one's draft and so on; ends with an id that is named the second time, or has no draft. */
+/**
+ * The entry's id, its draft, that draft's draft and so on. Ends with an id that has no draft or that occurs the second
+ * time.
+ */
 const chainOf = (drafts: ReadonlyMap<string, string>, id: string): ReadonlyArray<string> => {
   const chain = [id]
   for (let next = drafts.get(id); next !== undefined; next = drafts.get(next)) {
@@ -31,12 +34,12 @@ const problemOf = (
   if (draft === id) return "is the model itself; name a smaller one, or leave it out"
   if (named.kind !== "transcription") return `${draft} is a ${named.kind} model; a draft transcribes`
   const chain = chainOf(drafts, id)
-  // One line a circle: at the entry of it that stands first in the catalog.
+  // One mistake per circle: at its first entry in the catalog.
   const isFirst = entries.find((entry) => chain.includes(entry.id))?.id === id
   return chain.at(-1) === id && isFirst ? `is circular: ${chain.join(" -> ")}` : undefined
 }
 
-/** What is wrong with the drafts of a catalog. */
+/** All mistakes in the drafts of a catalog. */
 export const draftMistakes = (entries: ReadonlyArray<ModelEntry>): ReadonlyArray<AliasMistake> => {
   const drafts = new Map(
     entries.flatMap(({ id, transcription }) =>

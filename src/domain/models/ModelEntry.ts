@@ -1,13 +1,12 @@
-// What a deployed model is: the catalog's entries as schemas, and pure questions about them.
-// Read by the catalog loader (store side), the actors and the api; knows no file system and no engine.
+// The schemas of catalog entries, and pure functions of an entry.
 import { Effect, Schema } from "effect"
 
 export const ModelKind = Schema.Literals(["text", "speech", "transcription"])
 export type ModelKind = typeof ModelKind.Type
 
 /**
- * A model id as it stands in paths and JSON: a name, or an owner and a name as model hubs write them (`Qwen/Qwen3-0.6B`),
- * 128 characters at most.
+ * A model id in paths and JSON: a name, or an owner and a name as on model hubs (`Qwen/Qwen3-0.6B`), at most 128
+ * characters (protocol 6.1).
  */
 export const ModelId = Schema.String.check(
   Schema.isPattern(/^(?=.{1,128}$)[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)?$/, {
@@ -16,7 +15,7 @@ export const ModelId = Schema.String.check(
   }),
 )
 
-/** Last parts of paths below `/v1/models/`, which `GET /v1/models/{id}` could not answer for a model. */
+/** Path segments below `/v1/models/` that are endpoints, so they cannot be ids (protocol 6.2). */
 export const reservedModelIds: ReadonlyArray<string> = [
   "load",
   "logs",
@@ -30,7 +29,7 @@ export const reservedModelIds: ReadonlyArray<string> = [
 /** One weight file: a path relative to the catalog's folder, or `hf:owner/repo@commit/file`. */
 export const WeightFile = Schema.Struct({
   source: Schema.NonEmptyString,
-  /** Lower-case hex; absent for folders of small files that carry their own list. */
+  /** Lower-case hex. Absent for folders of small files, which contain their own list of sums. */
   sha256: Schema.optionalKey(
     Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/, { expected: "64 lower-case hex digits" })),
   ),
@@ -38,7 +37,7 @@ export const WeightFile = Schema.Struct({
 
 const MicroDollars = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 
-/** Prices in micro-dollars (1e-6 USD), as integers, so that no sum ever rounds. */
+/** Prices in micro-dollars (1e-6 USD). Integers, so that sums are exact. */
 export const Price = Schema.Struct({
   inputPerMillionTokens: Schema.optionalKey(MicroDollars),
   outputPerMillionTokens: Schema.optionalKey(MicroDollars),
@@ -47,86 +46,91 @@ export const Price = Schema.Struct({
 
 /** How the engine of a model is run. */
 export const Runtime = Schema.Struct({
-  /** `process` survives native crashes and gives memory back; `thread` shares the gateway's fate. */
+  /** `process` survives native crashes and returns its memory; in a `thread` a native crash ends the node. */
   isolation: Schema.Literals(["process", "thread"]).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed("process" as const)),
   ),
   /**
-   * CPU threads. `auto`: as many as pay on this machine, fewer while other models work (docs/operations.md). A number is
-   * used as it stands, whatever else works.
+   * CPU threads. `auto`: the fastest number on this machine, fewer while other models work (docs/operations.md). A
+   * number is used unchanged, whatever other models do.
    */
   threads: Schema.Union([
     Schema.Literal("auto"),
     Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 256 })),
   ]).pipe(Schema.withDecodingDefaultKey(Effect.succeed("auto" as const))),
-  /** Requests that may wait for a slot; one more is answered 503. */
+  /** Requests that may wait for a slot. A further one is refused with 503 (protocol 4.5). */
   waitingLine: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10_000 })).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed(64)),
   ),
-  /** `start` loads with the node, `demand` at the first request. */
+  /** `start` loads the model with the node, `demand` at the first request. */
   load: Schema.Literals(["start", "demand"]).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed("demand" as const)),
   ),
-  /** Silence after which an engine counts as hung and is killed, milliseconds; longer than its longest native call. */
+  /**
+   * Silence after which an engine counts as hung and is killed, milliseconds. Must be longer than its longest native
+   * call.
+   */
   hangDeadlineMs: Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 600_000 })).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed(15_000)),
   ),
-  /** A load that takes longer has failed, milliseconds. 10 minutes: a guess, for weights on a slow disk. */
+  /** Longest load, milliseconds; a longer one fails. 10 minutes: a guess, for weights on a slow disk. */
   loadDeadlineMs: Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 86_400_000 })).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed(600_000)),
   ),
-  /** Seconds without a request after which it is unloaded; 0 never; absent: what the node's settings say. */
+  /** Seconds without a request after which it is unloaded. 0: never. Absent: the node's setting. */
   idleUnloadSeconds: Schema.optionalKey(
     Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 31_536_000 })),
   ),
-  /** Never unloaded for being idle, nor to make room for another. */
+  /** Never unloaded, neither when idle nor for another model's memory. */
   pinned: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
 })
 
-/** What a speech model takes. */
+/** Limits and voices of a speech model. */
 export const SpeechLimits = Schema.Struct({
-  /** Unicode code points of one request's text, after clean-up. */
+  /** Unicode code points of one request's text, after clean-up (protocol 8.3). */
   maxCharacters: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000 })),
   /** Preset voices, as `/v1/audio/voices` lists them. */
   voices: Schema.Array(Schema.NonEmptyString),
   /** Other names of these voices: alias → voice. */
   aliases: Schema.optionalKey(Schema.Record(Schema.NonEmptyString, Schema.NonEmptyString)),
-  /** Whether the voice may be a reference clip. */
+  /** True if the voice may be a reference clip. */
   cloning: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
   /** ISO-639-1. */
   languages: Schema.Array(Schema.NonEmptyString).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["en"]))),
 })
 
-/** What a transcription model does without being told. */
+/** Defaults of a transcription model. */
 export const TranscriptionDefaults = Schema.Struct({
-  /** Language when a request names none; absent where the model detects it. */
+  /** Language of requests that name none. Absent if the model detects it. */
   defaultLanguage: Schema.optionalKey(Schema.String),
-  /** Id of a smaller model of the catalog that captions live sessions; the final result is this model's own. */
+  /**
+   * Id of a smaller model of the catalog that writes the captions of live sessions; the final result is this model's.
+   */
   draft: Schema.optionalKey(ModelId),
 })
 
 export const ModelEntry = Schema.Struct({
   id: ModelId,
   kind: ModelKind,
-  /** Other names under which the model answers. Lists, receipts and metrics show its id. */
+  /** Other names of the model in requests. Lists, receipts and metrics show its id. */
   aliases: Schema.optionalKey(Schema.Array(ModelId)),
   adapter: Schema.NonEmptyString,
   ownedBy: Schema.NonEmptyString,
   /** Unix time, seconds. */
   created: Schema.Int,
   files: Schema.Record(Schema.String, WeightFile),
-  /** The adapter's own options; it decodes them itself. */
+  /** The adapter's options, which it decodes itself. */
   options: Schema.Record(Schema.String, Schema.Unknown).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed({})),
   ),
   runtime: Runtime.pipe(Schema.withDecodingDefaultKey(Effect.succeed({}))),
   price: Price,
-  /** Of speech models only. */
+  /** Speech models only. */
   speech: Schema.optionalKey(SpeechLimits),
   transcription: Schema.optionalKey(TranscriptionDefaults),
-  /** Region codes that deploy it; `*` is every region. The region `local` deploys everything. */
+  /** Region codes that deploy it; `*` means every region. The region `local` deploys everything. */
   regions: Schema.Array(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["*"]))),
-  /** True for the built-in weights, which the start log and `/docs` call by their name: a demonstration. */
+  /** True for the built-in demonstration weights; the start log and `/docs` say so. */
   demonstration: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
 })
 export type ModelEntry = typeof ModelEntry.Type
@@ -134,6 +138,6 @@ export type ModelEntry = typeof ModelEntry.Type
 export const Catalog = Schema.Struct({ models: Schema.Array(ModelEntry) })
 export type Catalog = typeof Catalog.Type
 
-/** Whether a node of the region deploys the entry. */
+/** True if a node of the region deploys the entry. */
 export const isDeployedIn = (entry: ModelEntry, region: string): boolean =>
   region === "local" || entry.regions.includes("*") || entry.regions.includes(region)

@@ -1,5 +1,5 @@
-// Other names (aliases) under which models and voices answer: the ones of a catalog entry, and OpenAI's, so that clients
-// written for OpenAI work unchanged. Pure functions and tables. A real id or voice always wins over an alias.
+// Aliases of models and voices: those of a catalog entry, and OpenAI's, so that clients written for OpenAI work
+// unchanged (protocol 6.4). Pure functions and tables. A real id or voice always wins over an alias.
 import type { ModelEntry, ModelKind } from "./ModelEntry.ts"
 
 /**
@@ -18,14 +18,14 @@ const openAiModels: ReadonlyMap<string, ModelKind> = new Map([
   ["gpt-realtime-whisper", "transcription"],
 ])
 
-/** Models for which OpenAI finds no turns: their clients say themselves where an utterance ends. */
+/** OpenAI's models without turn detection: their clients mark the end of each utterance themselves. */
 const withoutTurns: ReadonlySet<string> = new Set(["gpt-live-transcribe", "gpt-realtime-whisper"])
 
-/** Whether clients of this model expect the server to find turns where they say nothing about it. */
+/** True if clients of this model expect the server to detect turns unless they say otherwise. */
 export const expectsTurns = (name: string | undefined): boolean =>
   name === undefined || !withoutTurns.has(name)
 
-/** OpenAI's voices, and the preset of `tts-82m` that stands for each: a woman's voice for a woman's. */
+/** OpenAI's voices, and the preset of `tts-82m` for each, with a female preset for a female voice. */
 const openAiVoices: ReadonlyMap<string, string> = new Map([
   ["alloy", "af_sarah"],
   ["ash", "am_adam"],
@@ -42,7 +42,7 @@ const openAiVoices: ReadonlyMap<string, string> = new Map([
   ["verse", "bm_lewis"],
 ])
 
-/** The deployed model that a name means: by id, by an alias of its entry, by OpenAI's name where `openAi` allows it. */
+/** The deployed model with this name: by id, by an alias of its entry, or by OpenAI's name if `openAi` is true. */
 export const modelNamed = (
   entries: ReadonlyArray<ModelEntry>,
   name: string,
@@ -56,8 +56,8 @@ export const modelNamed = (
 }
 
 /**
- * A voice of the model for one of OpenAI's: the one of the same given name (`af_alloy`), the preset of the table, one of
- * the same sex (the second letter of a preset's id), or the model's first.
+ * A voice of the model for one of OpenAI's: the voice of the same given name (`af_alloy`), the preset of the table, one
+ * of the same sex (second letter of a preset's id), or the model's first.
  */
 const openAiVoice = (voices: ReadonlyArray<string>, name: string, preset: string): string | undefined => {
   const sex = preset[1]
@@ -83,13 +83,13 @@ export const voiceAliases = (
   return new Map([...theirs, ...own].filter(([name]) => !voices.includes(name)))
 }
 
-/** A wrong alias: its place in the catalog file, and what is wrong with it. */
+/** A wrong alias: its position in the catalog file, and what is wrong with it. */
 export interface AliasMistake {
   readonly path: ReadonlyArray<string | number>
   readonly problem: string
 }
 
-/** What is wrong with the aliases of a catalog. */
+/** All mistakes in the aliases of a catalog. */
 export const aliasMistakes = (entries: ReadonlyArray<ModelEntry>): ReadonlyArray<AliasMistake> => {
   const takenBy = new Map(entries.map(({ id }) => [id, id]))
   const mistakes: Array<AliasMistake> = []

@@ -1,9 +1,8 @@
-// Money as whole micro-dollars (1e-6 USD): what a request costs, and amounts as people write them. Used by metering,
-// the usage ledger and the command line; knows no organization and no balance.
+// Money in whole micro-dollars (1e-6 USD): the cost of a request, and parsing and formatting of amounts. Pure.
 //
-// Amounts are safe integers, not bigint: 2^53 micro-dollars are 9 billion USD, more than any balance here may hold
-// (`maxMicroDollars`), and numbers go through JSON, SQLite and comparisons as they are. Only the product of a price
-// and a count can pass 2^53, so `costOf` multiplies in bigint.
+// Amounts are safe integers, not bigint: 2^53 micro-dollars are 9 billion USD, more than the largest balance
+// (`maxMicroDollars`), and numbers work unchanged in JSON, SQLite and comparisons. Only the product of a price and a
+// count can exceed 2^53, so `costOf` multiplies in bigint.
 import type { ModelEntry } from "./ModelEntry.ts"
 import type { Usage } from "./Usage.ts"
 
@@ -11,7 +10,7 @@ type Price = ModelEntry["price"]
 
 export const microDollarsPerDollar = 1_000_000
 
-/** 1e9 USD: the largest amount or balance that is accepted. A guess, far above use and far below 2^53. */
+/** 1e9 USD: the largest amount or balance. A guess, far above use and far below 2^53. */
 export const maxMicroDollars = 1_000_000_000 * microDollarsPerDollar
 
 const tokensPerPrice = 1_000_000n
@@ -20,8 +19,8 @@ const msPerMinute = 60_000n
 const scale = tokensPerPrice * msPerMinute
 
 /**
- * What a request costs, in micro-dollars. The exact sum of its parts is rounded **up** once, at the end: a request
- * that used anything of a priced model costs at least one micro-dollar, and never more than one above the exact price.
+ * The cost of a request in micro-dollars. The exact sum of its parts is rounded **up** once, at the end: a request that
+ * used anything of a priced model costs at least one micro-dollar, and less than one above the exact price.
  */
 export const costOf = (price: Price, usage: Usage): number => {
   const tokens =
@@ -31,7 +30,7 @@ export const costOf = (price: Price, usage: Usage): number => {
   return Number((tokens * msPerMinute + audio * tokensPerPrice + scale - 1n) / scale)
 }
 
-/** "5", "0.25", "12.000001" → micro-dollars, digit by digit; undefined for anything else or beyond `maxMicroDollars`. */
+/** "5", "0.25", "12.000001" → micro-dollars. Undefined for all other texts and beyond `maxMicroDollars`. */
 export const parseUsd = (text: string): number | undefined => {
   const match = /^(\d{1,10})(?:\.(\d{1,6}))?$/.exec(text)
   if (match === null) return undefined
@@ -40,7 +39,7 @@ export const parseUsd = (text: string): number | undefined => {
   return microDollars <= maxMicroDollars ? microDollars : undefined
 }
 
-/** Micro-dollars → "5.00", "0.25", "0.000123": at least two decimals and never a rounded one. */
+/** Micro-dollars → "5.00", "0.25", "0.000123": at least two decimals, never rounded. */
 export const formatUsd = (microDollars: number): string => {
   const magnitude = Math.abs(microDollars)
   const whole = Math.floor(magnitude / microDollarsPerDollar)

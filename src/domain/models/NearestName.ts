@@ -1,6 +1,6 @@
-// The known name that is most like a mistyped one, for messages. Pure.
+// Finds the known name that is most similar to a mistyped one, for error messages. Pure.
 
-/** Edits (insert, delete, replace, or swap two neighbours) that turn one text into the other. */
+/** Edits (insert, delete, replace, or swap two neighbours) that change one text into the other. */
 export const editDistance = (a: string, b: string): number => {
   let beforeLast: ReadonlyArray<number> = []
   let last = Array.from({ length: b.length + 1 }, (_, j) => j)
@@ -17,7 +17,7 @@ export const editDistance = (a: string, b: string): number => {
   return last[b.length]!
 }
 
-/** Names longer than this are compared by their first characters: the work grows with the square of the length. */
+/** Longer names are compared by their first characters: the work grows with the square of the length. */
 const comparedCharacters = 100
 
 const folded = (name: string): string =>
@@ -26,17 +26,16 @@ const folded = (name: string): string =>
     .toLowerCase()
     .replace(/[^a-z0-9]/g, "")
 
-/** A shorter beginning of a name says too little. */
+/** A shorter prefix matches too many names. */
 const shortestBeginning = 3
 
-/** A third of a name's characters; one of a short name, two of a middling one. */
+/** A third of a name's characters; for short names 1 or 2. */
 const allowedEdits = (name: string): number =>
   name.length < 5 ? 1 : Math.max(2, Math.floor(name.length / 3))
 
 /**
- * The nearest of the known names, or undefined where none is near: more than about a third of its characters would have to
- * change, and the mistyped one is not its beginning. Upper case, hyphens and underscores do not count:
- * `context_tokens` is `contextTokens`.
+ * The most similar known name. Undefined if about a third of its characters would have to change and the mistyped name
+ * is not a prefix of it. Upper case, hyphens and underscores are ignored: `context_tokens` equals `contextTokens`.
  */
 export const nearestName = (name: string, known: Iterable<string>): string | undefined => {
   const mistyped = folded(name)
@@ -54,10 +53,10 @@ export const nearestName = (name: string, known: Iterable<string>): string | und
   return nearest
 }
 
-/** Names listed where none is near; a longer list helps no more than the documentation. A guess. */
+/** Known names listed if none is similar. A guess: a longer list is no better than the documentation. */
 const listedNames = 12
 
-/** `; did you mean "x"?`, or the known names where none is near. */
+/** `; did you mean "x"?`, or the known names if none is similar. */
 export const suggestion = (name: string, known: ReadonlyArray<string>): string => {
   const nearest = nearestName(name, known)
   if (nearest !== undefined) return `; did you mean ${JSON.stringify(nearest)}?`

@@ -1,7 +1,7 @@
-// What `nvidia-smi` prints, read strictly: the columns that are asked for and the rows that come back. Pure; the program
-// itself is run by actors/NvidiaSmi. A row that is not exactly as asked for is a problem and never half a reading.
+// Strict parser of `nvidia-smi`'s output: the requested columns and the printed rows. Pure. A row in any other form is
+// a problem; it is never read partly.
 
-/** Columns of `--query-gpu`, in order. The name is last, because it is the one that may hold a comma. */
+/** Columns of `--query-gpu`, in order. The name is last, because only it may contain a comma. */
 export const gpuColumns = [
   "index",
   "uuid",
@@ -15,7 +15,7 @@ export const gpuColumns = [
   "name",
 ] as const
 
-/** Columns of `--query-compute-apps`, in order; the process's path is last for the same reason. */
+/** Columns of `--query-compute-apps`, in order. The process's path is last for the same reason. */
 export const processColumns = ["gpu_uuid", "pid", "used_gpu_memory", "process_name"] as const
 
 export interface NvidiaGpu {
@@ -25,7 +25,7 @@ export interface NvidiaGpu {
   readonly totalBytes: number
   readonly usedBytes: number
   readonly freeBytes: number
-  /** Undefined where the GPU does not tell, e.g. while it is cut into MIG instances. */
+  /** Undefined if the GPU does not report it, e.g. while it is divided into MIG instances. */
   readonly gpuPercent: number | undefined
   readonly memoryPercent: number | undefined
   readonly temperatureC: number | undefined
@@ -36,25 +36,28 @@ export interface NvidiaProcess {
   readonly gpuUuid: string
   readonly pid: number
   readonly name: string
-  /** Undefined where the driver does not tell (containers, MIG). */
+  /** Undefined if the driver does not report it (containers, MIG). */
   readonly usedBytes: number | undefined
 }
 
-/** Either all rows or why there are none. */
+/** All rows, or why there are none. */
 export type Parsed<A> = { readonly rows: ReadonlyArray<A> } | { readonly problem: string }
 
 const mebibyte = 1024 * 1024
 
-/** `[N/A]`, `[Not Supported]`, `[Unknown Error]`, `[GPU is lost]`, `N/A`: the driver's ways to say nothing. */
+/**
+ * Values that the driver prints for an unknown field: `[N/A]`, `[Not Supported]`, `[Unknown Error]`, `[GPU is lost]`,
+ * `N/A`.
+ */
 const isUnknown = (field: string): boolean => field === "N/A" || /^\[.*\]$/.test(field)
 
-/** A whole number of at most nine digits; undefined for what the driver does not tell, NaN for anything else. */
+/** A whole number of at most nine digits. Undefined if the driver does not report it, NaN for any other text. */
 const numberOf = (field: string): number | undefined => {
   if (isUnknown(field)) return undefined
   return /^\d{1,9}$/.test(field) ? Number(field) : Number.NaN
 }
 
-/** At most this much of a line goes into a message: nothing that a driver prints is long. */
+/** The part of a line that a message shows; a driver's lines are short. */
 const shown = (line: string): string => JSON.stringify(line.slice(0, 120))
 
 const linesOf = (text: string): ReadonlyArray<string> =>
@@ -63,7 +66,7 @@ const linesOf = (text: string): ReadonlyArray<string> =>
     .map((line) => line.trim())
     .filter((line) => line !== "")
 
-/** The first `count - 1` fields and the rest of the line as the last one. */
+/** The first `count - 1` fields, and the rest of the line as the last one. */
 const fieldsOf = (line: string, count: number): ReadonlyArray<string> | undefined => {
   const parts = line.split(", ")
   if (parts.length < count) return undefined
@@ -121,7 +124,7 @@ const parse =
     return { rows }
   }
 
-/** The rows of `--query-gpu`. A machine whose driver runs and has no GPU says so in words. */
+/** The rows of `--query-gpu`. A machine with a driver and without a GPU prints a sentence instead. */
 export const parseGpus = (text: string): Parsed<NvidiaGpu> =>
   text.trim() === "No devices were found" ? { rows: [] } : parse(gpuOf)(text)
 

@@ -1,19 +1,21 @@
-// How many streams of speech a model can feed without a gap: pure arithmetic on its real-time factor, the time that
-// computing a second of speech takes. Called by the admission of streams; knows no clock and no model.
+// Admission of speech streams (protocol 8.8): how many streams a model can produce without a gap, from its real-time
+// factor (computing time per second of speech). Pure.
 
 /**
- * The share of its time that a model may have to spend on the streams that are open. What is left covers pieces that
- * cost more than the mean, a batch piece that cannot be interrupted, and a busy machine. A guess, held by the bench:
- * no under-run up to it.
+ * The share of a model's time that open streams may need. The rest covers pieces that cost more than the mean, a batch
+ * piece that cannot be interrupted, and a busy machine. A guess, confirmed by the bench: no under-run up to it.
  */
 export const MAX_STREAM_LOAD = 0.8
 
-/** Speech after which an old measurement counts for a third: half a minute, a handful of requests. A guess. */
+/**
+ * Speech after which the weight of an old measurement has dropped to a third: half a minute, a handful of requests. A
+ * guess.
+ */
 const MEMORY_MS = 30_000
 
 /**
- * The moving factor after one more reply: `computeMs` went into `audioMs` of speech. Long replies say more than short
- * ones.
+ * The moving real-time factor after one more reply that took `computeMs` for `audioMs` of speech. Long replies weigh
+ * more.
  */
 export const nextFactor = (
   before: number | undefined,
@@ -27,14 +29,15 @@ export const nextFactor = (
 }
 
 /**
- * Seconds of ordinary speech that a stream's listener hears in a second. Fast speech holds more words a second, and a
- * model that computes by words has to hurry; slow speech is not counted as less, as some compute by samples.
+ * Load of a stream, in seconds of speech at speed 1 per second of playback. Fast speech has more words a second, so a
+ * model whose work depends on words must compute faster. Slow speech counts as 1, because some models' work depends on
+ * samples.
  */
 export const weightOf = (speed: number): number => Math.max(1, speed)
 
 /**
- * Whether one more stream can be fed in time. A lone stream always may: refusing it would mean that nothing is ever
- * measured again. So does every stream while nothing is known, which is until the model has loaded.
+ * True if one more stream can be served in time. The only stream is always admitted; otherwise nothing would ever be
+ * measured again. All streams are admitted while there is no measurement, which is until the model has loaded.
  */
 export const admits = (openWeight: number, weight: number, factor: number | undefined): boolean =>
   openWeight === 0 || factor === undefined || (openWeight + weight) * factor <= MAX_STREAM_LOAD

@@ -1,5 +1,4 @@
-// What a request used: tokens of a text model, or milliseconds of audio. Written by the api's metering, kept by the
-// usage ledger, priced by Money; knows neither prices nor tables.
+// What a request used: tokens of a text model, or milliseconds of audio. Plain data.
 import type { ModelKind } from "./ModelEntry.ts"
 
 export interface Usage {
@@ -7,7 +6,10 @@ export interface Usage {
   /** Counted with the model's own tokenizer; 0 for audio. */
   readonly inputTokens: number
   readonly outputTokens: number
-  /** Audio spoken or heard, counted in samples after decoding and rounded up to whole milliseconds; 0 for text. */
+  /**
+   * Synthesized or transcribed audio, counted in samples after decoding and rounded up to whole milliseconds; 0 for
+   * text.
+   */
   readonly audioMs: number
 }
 
@@ -25,14 +27,14 @@ export const audioUsage = (kind: "speech" | "transcription", samples: number, ra
   audioMs: Math.ceil((samples * 1000) / rateHz),
 })
 
-/** Everything one organization used of one model in a period. */
+/** Everything that one organization used of one model in a period. */
 export interface ModelUsage extends Usage {
   readonly model: string
   readonly requests: number
   readonly microDollars: number
 }
 
-/** One priced answer, as the ledger keeps it. */
+/** One priced answer, as the ledger stores it. */
 export interface UsageReceipt extends Usage {
   readonly receiptId: string
   readonly atMs: number

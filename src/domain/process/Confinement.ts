@@ -1,20 +1,22 @@
-// What a child process that works on a stranger's bytes may still do: a description as data. Who starts decoders and engines
-// makes one, `confine/Launch` puts it in force. Pure.
+// The rights and limits of a confined child process (a decoder or engine, which processes untrusted bytes), as data.
+// `confine/Launch` enforces them. Pure.
 import { dirname, relative } from "node:path"
 
-/** Resources and their most, in the kernel's units (bytes, seconds, pieces). */
+/** Resource limits in the kernel's units (bytes, seconds, counts). */
 export interface Limits {
-  /** Private writable memory, bytes. Address space would say nothing: V8 and engines reserve 12 to 22 GB of it. */
+  /**
+   * Private writable memory, bytes. Not address space, of which V8 and engines reserve 12 to 22 GB without using it.
+   */
   readonly data?: number
   readonly cpuSeconds?: number
   readonly openFiles: number
-  /** Size of each file it writes, bytes. */
+  /** Size of each file that it writes, bytes. */
   readonly fileBytes: number
 }
 
 /**
- * `read`: files and folders. `run`: the same, and programs may be started. `fill`: read, and write into files that are there.
- * `keep`: make, write and remove files too. `device`: read, write and control.
+ * `read`: read files and folders. `run`: also start programs. `fill`: read, and write into existing files. `keep`: also
+ * create, write and remove files. `device`: read, write and control.
  */
 export type Access = "read" | "run" | "fill" | "keep" | "device"
 
@@ -25,21 +27,21 @@ export interface Grant {
 
 export interface Confinement {
   readonly limits: Limits
-  /** Everything below a path. What no grant covers cannot be opened. */
+  /** Each covers everything below its path. A path without a grant cannot be opened. */
   readonly grants: ReadonlyArray<Grant>
-  /** `none`: no sockets at all. `local`: Unix and netlink sockets, which drivers of GPUs may ask for. */
+  /** `none`: no sockets at all. `local`: Unix and netlink sockets, which GPU drivers may need. */
   readonly sockets: "none" | "local"
 }
 
-/** Whether `path` is `folder` or lies below it. Both absolute. */
+/** True if `path` is `folder` or lies below it. Both absolute. */
 export const isWithin = (folder: string, path: string): boolean => {
   const way = relative(folder, path)
   return way === "" || !(way === ".." || way.startsWith("../../"))
 }
 
 /**
- * What to read for a file of weights: its folder, because large weights are several files of which a catalog names the first.
- * The file alone where the folder is, or holds, one that must stay closed.
+ * The right to read a weight file: its folder, because large weights are several files of which a catalog names the
+ * first. Only the file itself if the folder is, or contains, a folder that must stay closed.
  */
 export const weightsGrant = (file: string, closed: ReadonlyArray<string>): Grant => {
   const folder = dirname(file)

@@ -1,13 +1,12 @@
-// Decides which log lines of a kind may be written: so many a second, the others are counted. Pure; the caller gives the
-// time. Used by OperatorLog for every line about a failure, so that a crash loop or a burst of failing requests stays a
-// few lines a second.
+// Limits the log lines of each kind per second and counts the suppressed ones, so that a crash loop or a burst of
+// failing requests writes only a few lines a second. Pure; the caller passes the time.
 
-/** Longest time for which a kind counts its lines together. */
+/** Period for which the lines of a kind are counted. */
 const windowMs = 1_000
 
 /**
- * Kinds remembered at a time. Kinds are made of event names, model ids and paths of the route table, so there are
- * hundreds at most; further ones share one kind.
+ * Kinds in the table. Kinds are made of event names, model ids and paths of the route table, so there are hundreds at
+ * most; further ones share one kind.
  */
 const maxKinds = 1_024
 
@@ -23,8 +22,8 @@ export class LogRate {
   private readonly windows = new Map<string, Window>()
 
   /**
-   * The number of lines of this kind suppressed since the last one that was written, or undefined if this line has to be
-   * suppressed too. `aSecond` lines of a kind may be written within any second that begins with a written line.
+   * The number of lines of this kind suppressed since the last one written, or undefined if this line is suppressed
+   * too. `aSecond` lines of a kind may be written in a second that begins with a written line.
    */
   admit(kind: string, nowMs: number, aSecond = 1): number | undefined {
     const key = this.keyOf(kind, nowMs)

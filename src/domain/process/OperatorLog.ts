@@ -1,6 +1,6 @@
-// Log lines for the operator about what failed and what was done about it: one structured line an event, at most one a
-// second of a kind, with the number of lines that were left out since. Called by every folder that notices a failure.
-// `docs/operations.md` lists the events; texts, prompts, transcripts and credentials never stand in a line.
+// Log lines for the operator about failures and what was done about them: one structured line per event, at most one a
+// second of each kind, with the number of suppressed lines. `docs/operations.md` lists the events. Texts, prompts,
+// transcripts and credentials are never logged.
 import { Clock, Context, Effect } from "effect"
 import { LogRate } from "./LogRate.ts"
 import { plainLine } from "./PlainLine.ts"
@@ -38,21 +38,21 @@ export type LogLevel = "debug" | "info" | "warn" | "error"
 
 export interface OperatorLine {
   readonly event: LogEvent
-  /** Another level than the event's own. */
+  /** Replaces the event's own level. */
   readonly level?: LogLevel | undefined
   readonly model?: string | undefined
   /** `host`, or the uuid of a GPU. */
   readonly device?: string | undefined
-  /** Why, in words. Shortened and freed of control characters here. */
+  /** The reason in words. Shortened and stripped of control characters here. */
   readonly reason?: string | undefined
   readonly requestId?: string | undefined
   /** What the operator can do, in words. */
   readonly action?: string | undefined
-  /** Numbers and names beside these. */
+  /** Further numbers and names. */
   readonly facts?: Readonly<Record<string, string | number>>
-  /** What else tells lines of one event and model apart, for the limit of one line a second: a status, a route. */
+  /** Distinguishes lines of one event and model for the limit of one line a second: a status, a route. */
   readonly kind?: string
-  /** Lines of this kind a second; 1 where absent. */
+  /** Lines of this kind a second. Default: 1. */
   readonly aSecond?: number
 }
 
@@ -93,7 +93,7 @@ export const report = (line: OperatorLine): Effect.Effect<void> =>
         )
   })
 
-/** The same for callbacks outside of fibers: with the loggers, levels and clock of where it was asked for. */
+/** The same for callbacks outside of fibers, with the loggers, levels and clock of the fiber that created it. */
 export const reporter: Effect.Effect<(line: OperatorLine) => void> = Effect.map(
   Effect.context<never>(),
   (context) => {

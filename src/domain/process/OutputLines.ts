@@ -1,19 +1,18 @@
-// What a process prints, as lines: cut at line ends, bounded, and with a level where the text shows one. Pure; used by
-// EngineOutput for the standard output and standard error of engines.
+// Splits the output of a process into lines of bounded length, and finds the level that a line shows. Pure.
 import type { LogLevel } from "./OperatorLog.ts"
 
-/** Bytes of a line that are kept; what follows up to the line's end is dropped. */
+/** Bytes kept of a line; the rest of the line is dropped. */
 const maxLineBytes = 1_000
 
 const lineFeed = 10
 
-/** Cuts one stream's chunks into lines. Keeps at most one line's bytes between chunks. */
+/** Splits the chunks of one stream into lines. Keeps at most one line's bytes between chunks. */
 export class LineSplitter {
   private parts: Array<Buffer> = []
   private keptBytes = 0
   private readonly onLine: (line: Buffer) => void
 
-  /** `onLine` gets each line that is not empty, without its line end and cut to 1,000 bytes. */
+  /** `onLine` gets each non-empty line without its line end, cut to 1,000 bytes. */
   constructor(onLine: (line: Buffer) => void) {
     this.onLine = onLine
   }
@@ -28,7 +27,7 @@ export class LineSplitter {
     this.keep(chunk, from, chunk.length)
   }
 
-  /** Gives what came after the last line end, as a line: the stream has ended. */
+  /** The stream has ended: delivers what came after the last line end as a line. */
   end(): void {
     if (this.keptBytes === 0) return
     const line = this.parts.length === 1 ? this.parts[0]! : Buffer.concat(this.parts)
@@ -40,20 +39,20 @@ export class LineSplitter {
   private keep(chunk: Buffer, from: number, to: number): void {
     const until = Math.min(to, from + maxLineBytes - this.keptBytes)
     if (until <= from) return
-    // A copy: the chunk is 64 KB of which a few bytes may be the beginning of a line.
+    // A copy: otherwise a few bytes would keep a chunk of 64 KB in memory.
     this.parts.push(Buffer.from(chunk.subarray(from, until)))
     this.keptBytes += until - from
   }
 }
 
 /**
- * Marks of native libraries and runtimes: ONNX Runtime's `[E:onnxruntime…]`, assertions of ggml and C++, Node's fatal
- * errors and exceptions.
+ * Patterns of native libraries and runtimes: ONNX Runtime's `[E:onnxruntime…]`, assertions of ggml and C++, Node's
+ * fatal errors and exceptions.
  */
 const errorLine =
   /^\[[EF]:|^\s*(?:fatal|panic|uncaught|terminate called|what\(\):)|^(?:\w+ )?error\b|^\w*(?:Error|Exception)\b|GGML_ASSERT|assert\w* .*fail|\bfatal error\b|\bAborted\b|out of memory|: error: /i
 const warningLine = /^\[W:|^\s*\(?(?:node:\d+\) )?warn|\bwarning\b:/i
 
-/** The level that a line shows; chatter of libraries is `debug`. */
+/** The level that a line shows; other output of libraries is `debug`. */
 export const outputLevel = (text: string): LogLevel =>
   errorLine.test(text) ? "error" : warningLine.test(text) ? "warn" : "debug"

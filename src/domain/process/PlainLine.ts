@@ -1,4 +1,4 @@
-// Text from libraries, engines and exceptions as one bounded line that is safe to log. Pure.
+// Converts text of libraries, engines and exceptions to one bounded line that is safe to log. Pure.
 
 /** Longest reason in a log line, characters. A guess: three lines of a terminal. */
 export const maxReasonCharacters = 300
@@ -12,7 +12,7 @@ const controlCharacters = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu
 
 /** The text in one line of at most `maxCharacters`, without control characters. A longer one ends with `…`. */
 export const plainLine = (text: string, maxCharacters = maxReasonCharacters): string => {
-  // Cut first: a text of megabytes is not worth three passes. Ten times leaves room for what is removed.
+  // Cut first, because the text may have megabytes. Ten times the limit allows for what is removed.
   const plain = text
     .slice(0, maxCharacters * 10)
     .replace(terminalCommands, "")
@@ -25,8 +25,8 @@ export const plainLine = (text: string, maxCharacters = maxReasonCharacters): st
 }
 
 /**
- * An exception as a reason. Double-quoted parts are left out: exceptions of parsers quote what they were parsing, which
- * may be a caller's text.
+ * An exception as a reason. Double-quoted parts are removed: exceptions of parsers quote their input, which may be a
+ * caller's text.
  */
 export const exceptionReason = (cause: unknown): string => {
   const said = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)

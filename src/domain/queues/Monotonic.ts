@@ -1,6 +1,6 @@
-// Milliseconds of a clock that never jumps, for everything that measures how long ago something was: rate limits, caches,
-// deadlines, idle times. The wall clock may be set forwards or backwards while the node runs; it is for dates that are
-// shown, written to the store or checked against another machine's. The zero is arbitrary and differs between processes.
+// Milliseconds of a monotonic clock, for measuring durations: rate limits, caches, deadlines, idle times. The wall
+// clock may be set while the node runs; it is for dates that are shown, stored or compared with another machine's. The
+// zero is arbitrary and differs between processes.
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 

@@ -1,21 +1,20 @@
-// Whether a body comes in pieces of a size that is worth handling. A piece costs the event loop some time, however little
-// is in it, and a chunked body may have one byte a chunk: 8 million of them in 8 MB. One budget per body, asked at every
-// piece by RequestBody and VoiceUrl. Pure.
+// Limits the number of small pieces of a body. Each piece costs the event loop some time whatever its size, and a
+// chunked body may have one byte per chunk: 8 million of them in 8 MB. One budget per body. Pure.
 
 export interface PieceLimits {
-  /** Pieces that a body may have whatever their size. */
+  /** Pieces that a body may have at any size. */
   readonly free: number
-  /** What all pieces must have on average from then on. */
+  /** Mean size that is required of all pieces beyond that number. */
   readonly meanBytes: number
 }
 
 /**
- * Guesses. Free are 4,096 tokens or lines that are written one by one; the mean is about ten times the framing of a
+ * Guesses. 4,096 pieces are as many tokens or lines written one by one; the mean is about ten times the framing of a
  * chunk. A piece of a request costs 1 to 2 µs (measured).
  */
 export const requestPieces: PieceLimits = { free: 4_096, meanBytes: 64 }
 
-/** Pieces in one tick beyond one in each `tickPieceBytes`: 10 ms of the event loop at most. */
+/** Pieces allowed in one tick, in addition to one per `tickPieceBytes`: 10 ms of the event loop at most. */
 const tickPieces = 8_192
 const tickPieceBytes = 1_024
 
@@ -31,7 +30,10 @@ export class PieceBudget {
     this.limits = limits
   }
 
-  /** Counts a piece. Why the body must not go on, if it must not. `tick` is any number that changes with the loop. */
+  /**
+   * Counts a piece. Returns why the body must be refused, if it must. `tick` is any number that changes with each tick
+   * of the event loop.
+   */
   take(sizeBytes: number, tick: number): string | undefined {
     const { free, meanBytes } = this.limits
     this.pieces++

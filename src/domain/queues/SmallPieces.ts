@@ -1,5 +1,5 @@
-// Small pieces of a body, copied one behind the other into blocks: an array of their own would cost each of them 200
-// bytes and a hundred times the work of its copy. Used for request bodies (BodyBuffer) and reference clips (VoiceUrl).
+// Collects small pieces of a body in blocks: an array of its own would cost each piece 200 bytes and a hundred times
+// the work of copying it.
 
 const firstBlockBytes = 4 * 1024
 const lastBlockBytes = 64 * 1024
@@ -9,7 +9,7 @@ export class SmallPieces {
   private startAt = 0
   private endAt = 0
 
-  /** Adds a copy. What is finished by it, if it does not fit behind the others. */
+  /** Adds a copy of the piece. If it does not fit into the block, returns the finished bytes of that block. */
   add(bytes: Uint8Array): Uint8Array | undefined {
     let finished: Uint8Array | undefined
     if (this.endAt + bytes.length > this.block.length) {
@@ -24,7 +24,7 @@ export class SmallPieces {
     return finished
   }
 
-  /** What was added since the last call, as one array; later pieces go behind it and leave it as it is. */
+  /** Everything added since the last call, as one array; later pieces are written after it. */
   take(): Uint8Array | undefined {
     if (this.startAt === this.endAt) return undefined
     const taken = this.block.subarray(this.startAt, this.endAt)

@@ -1,38 +1,39 @@
-// The requests that wait for one of a few places (slots of an engine, decoder processes): a bounded queue that is fair
-// between users, with live sessions before it and background work behind it. Plain data, no I/O.
+// The queue of requests for a few places (slots of an engine, decoder processes). It is bounded and fair between users;
+// live sessions come first, background work last (protocol 4.5). Plain data, no I/O.
 //
-// Users take turns: between two requests of one user, every other user that waits has had one. A full queue makes room for
-// a user who has fewer requests waiting than another user, and that other user's newest request is refused instead. So a
-// flood fills its own share only. A request that continues admitted work (the next window of a file) is never refused and
-// never displaced: it does not count against the bound, because each admitted file has at most one window waiting.
+// Users are served in rotation: between two requests of one user, every other user in the queue has had one. If the
+// queue is full, a request of a user with fewer waiting requests than another user is accepted, and that other user's
+// newest request is refused instead. So a flood only fills its own share. A request that continues admitted work (the
+// next window of a file) is never refused or displaced. It does not count against the limit, because each admitted file
+// has at most one window waiting.
 
-/** Who goes first: a live session, then a request whose client waits for the answer, then a job. */
+/** In order of priority: a live session, a request whose client waits for the answer, a job. */
 export type Urgency = "live" | "interactive" | "background"
 
 export interface Place {
   readonly user: string
   readonly urgency: Urgency
-  /** Part of work that was admitted before. */
+  /** True if it is part of work that was admitted before. */
   readonly continues: boolean
 }
 
 export type Joined<Job> =
   | {
       readonly taken: true
-      /** Another user's request, which has lost its place. */
+      /** Another user's request, which was removed from the queue. */
       readonly displaced: Job | undefined
     }
   | { readonly taken: false }
 
-/** Which requests may start now. Live sessions always may. */
+/** The kinds of requests that may start now. Live sessions always may. */
 export interface Allowed {
   readonly interactive: boolean
   readonly background: boolean
-  /** An interactive request goes before a live session this time. */
+  /** True if an interactive request goes before a live session this time. */
   readonly interactiveFirst?: boolean
 }
 
-/** Whether a request has to wait for a reason of its own, though its kind may start. */
+/** True if a request must wait for a reason of its own, although its kind may start. */
 export type Held<Job> = (job: Job) => boolean
 
 const isFree = (): boolean => false
@@ -47,11 +48,11 @@ interface Entry<Job> {
   readonly continues: boolean
 }
 
-/** Longest wait that is announced, milliseconds. Measurements say nothing about a longer one. A guess. */
+/** Longest wait that is announced, milliseconds: measurements cannot predict longer ones. A guess. */
 const maxRetryAfterMs = 300_000
 
 export class WaitingLine<Job> {
-  /** Interactive requests by user, in the order of turns: a user that was served goes to the end. No empty lists. */
+  /** Interactive requests by user, in the order of service: a served user goes to the end. No empty lists. */
   private readonly users = new Map<string, Array<Entry<Job>>>()
   private readonly live: Array<Job> = []
   private readonly background: Array<Job> = []
@@ -59,7 +60,7 @@ export class WaitingLine<Job> {
   private interactive = 0
   /** Interactive requests that count against the limit. */
   private fresh = 0
-  /** Moving average of how long a request holds its slot, milliseconds; 1 s until one has finished (a guess). */
+  /** Moving average of the time that a request holds its slot, milliseconds; 1 s until one has finished (a guess). */
   private holdMs = 1_000
 
   constructor(limit: number) {
@@ -70,12 +71,12 @@ export class WaitingLine<Job> {
     return this.live.length + this.interactive + this.background.length
   }
 
-  /** Whether an interactive request waits. */
+  /** True if an interactive request waits. */
   get hasInteractive(): boolean {
     return this.interactive > 0
   }
 
-  /** The limit holds for interactive and for background requests separately. Live sessions are bounded by their own admission. */
+  /** The limit applies to interactive and to background requests separately. Live sessions have their own admission. */
   join(job: Job, { continues, urgency, user }: Place): Joined<Job> {
     if (urgency === "live") {
       this.live.push(job)
@@ -90,7 +91,7 @@ export class WaitingLine<Job> {
     if (!continues && this.fresh >= this.limit) {
       const longest = this.longest()
       if (longest === undefined || longest.length <= this.waitingOf(user) + 1) return { taken: false }
-      // The newest: it has waited least. The list does not become empty, because it was longer than one.
+      // The newest, because it has waited least. The list does not become empty, because it was longer than one.
       const [last] = longest.splice(
         longest.findLastIndex((entry) => !entry.continues),
         1,
@@ -107,14 +108,14 @@ export class WaitingLine<Job> {
     return { taken: true, displaced }
   }
 
-  /** The user whose turn is next among interactive requests. */
+  /** The user of the next interactive request. */
   get nextUser(): string | undefined {
     return this.users.keys().next().value
   }
 
   /**
-   * The next to be served: a live session, an interactive request, then background work, each where it is allowed. Those that
-   * are held keep their places.
+   * Removes and returns the next request: a live session, an interactive request, then background work, each if
+   * allowed. Held requests keep their places.
    */
   shift(
     { background, interactive, interactiveFirst = false }: Allowed,
@@ -124,7 +125,7 @@ export class WaitingLine<Job> {
     const first = interactiveFirst ? interactiveNext() : takeFirst(this.live, held)
     if (first !== undefined) return first
     const second = interactiveFirst ? takeFirst(this.live, held) : interactiveNext()
-    // Background work starts only while no interactive request waits, also where none may start at present.
+    // Background work starts only while no interactive request waits, even if none may start at present.
     return second ?? (background && this.interactive === 0 ? takeFirst(this.background, held) : undefined)
   }
 
@@ -170,23 +171,23 @@ export class WaitingLine<Job> {
     return all
   }
 
-  /** Records how long a finished request held its slot. Each new value has the weight of one eighth. */
+  /** Records how long a finished request held its slot. Each new value has a weight of one eighth. */
   observe(heldMs: number): void {
     this.holdMs += (heldMs - this.holdMs) / 8
   }
 
   /**
-   * When one more request of this user could begin, given `slots` that serve side by side, estimated from how long
-   * requests have held a slot: all requests whose turn comes before it, and itself. 1 s to 5 minutes.
+   * Estimated time until one more request of this user could start, given `slots` parallel slots: the time of all
+   * requests that come before it, and its own. 1 s to 5 minutes.
    */
   retryAfterMs(slots: number, user: string): number {
     const own = this.waitingOf(user)
     let ahead = own
-    // A user whose turn comes before this user's has one more request before the newcomer.
-    let turns = own + 1
+    // A user that is served before this user has one more request before the new one.
+    let served = own + 1
     for (const [other, entries] of this.users) {
-      if (other === user) turns = own
-      else ahead += Math.min(entries.length, turns)
+      if (other === user) served = own
+      else ahead += Math.min(entries.length, served)
     }
     const rounds = (ahead + 1) / Math.max(1, slots)
     return Math.min(maxRetryAfterMs, Math.max(1_000, rounds * this.holdMs))

@@ -1,5 +1,5 @@
-// One point a country: the city where most of its networks meet (mostly the largest or the capital), to a tenth of a
-// degree. Data only; used where a caller's country is known and nothing better is.
+// One point per country: the city where most of its networks meet (mostly the largest or the capital), to a tenth of a
+// degree. Data only; used if only the country of a client is known.
 import type { Point } from "./Geography.ts"
 
 /** ISO 3166-1 alpha-2, latitude, longitude. */

@@ -1,6 +1,6 @@
-// Points on the Earth and the distance between them. Pure; used to find the region nearest to a caller.
+// Points on the Earth and the distance between them. Pure.
 
-/** Degrees: north and east positive. */
+/** Degrees; north and east are positive. */
 export interface Point {
   readonly latitude: number
   readonly longitude: number
@@ -9,7 +9,7 @@ export interface Point {
 export const isPoint = ({ latitude, longitude }: Point): boolean =>
   Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180
 
-/** Mean radius (IUGG). The Earth's flattening is worth 0.5 %, far below what a network path adds. */
+/** Mean radius (IUGG). The Earth's flattening changes distances by 0.5 %, far less than network paths do. */
 const earthRadiusKm = 6371.0088
 
 const radians = (degrees: number): number => (degrees * Math.PI) / 180
@@ -21,6 +21,6 @@ export const kilometresBetween = (a: Point, b: Point): number => {
   const h =
     latitude * latitude +
     Math.cos(radians(a.latitude)) * Math.cos(radians(b.latitude)) * longitude * longitude
-  // Rounding may lift h over 1 at antipodes, where asin has no answer.
+  // Rounding may lift h over 1 at antipodes, where asin is NaN.
   return 2 * earthRadiusKm * Math.asin(Math.min(1, Math.sqrt(h)))
 }

@@ -1,4 +1,4 @@
-// The region codes of the specification, and the two that are not in its table. Data only.
+// The built-in region codes (protocol 15.4), and two further codes of nodes. Data only.
 export const regionCodes = [
   "yto-01",
   "yul-01",
@@ -20,5 +20,5 @@ export const regionCodes = [
 
 export type RegionCode = (typeof regionCodes)[number]
 
-/** `local` deploys every model of the catalog; `sfo-02` is the specification's staging node. */
+/** `local` deploys every model of the catalog; `sfo-02` is the staging node. */
 export const nodeRegions: ReadonlyArray<string> = ["local", ...regionCodes, "sfo-02"]

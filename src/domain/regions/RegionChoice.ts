@@ -1,11 +1,10 @@
-// Which region a caller is sent to: the specification's rule as one pure function. Called by the router for every
-// request; knows neither how a caller was located nor how a region's health and round trip were found out.
+// The choice of a client's region (protocol 15.2) as one pure function.
 import { countryHub } from "./CountryHubs.ts"
 import { expectedRoundTripsMs, type Measurements } from "./ExpectedRoundTrip.ts"
 import { kilometresBetween, type Point } from "./Geography.ts"
 import type { Region, RoundTrips } from "./RegionMap.ts"
 
-/** What is known of where a caller is; both may be missing. */
+/** What is known of a client's place; both may be missing. */
 export interface Place {
   readonly country?: string
   readonly point?: Point
@@ -14,39 +13,39 @@ export interface Place {
 export interface Choice {
   readonly regions: ReadonlyArray<Region>
   readonly isHealthy: (code: string) => boolean
-  /** Round trips between countries that an operator has measured. */
+  /** An operator's measured round trips between countries. */
   readonly rttMs: RoundTrips
-  /** The router's own measurements; undefined where they say nothing about this caller. */
+  /** The router's own measurements. Undefined if they say nothing about this client. */
   readonly measurements: Measurements | undefined
-  /** The caller's country, where it is known. */
+  /** The client's country, if known. */
   readonly country: string | undefined
   readonly point: Point
   /** `global` ignores borders. */
   readonly scope: "country" | "global"
-  /** An integer from 0 that is fixed for the caller: regions at the same spot share their callers by it. */
+  /** An integer from 0 that is constant for the client. Regions at the same place share their clients by it. */
   readonly spread: number
 }
 
-/** Regions that are this close to each other are one spot: two sites of a city. */
+/** Regions this close to each other are one place, e.g. two sites of a city. */
 const sameSpotKm = 1
-/** Sites of a spot share their callers while their round trips differ by no more than this. A guess. */
+/** Sites of a place share their clients while their round trips differ by no more than this. A guess. */
 const sameSpotMs = 2
 
-/** Where a place is: its point, or the hub of its country; undefined where neither is known. */
+/** The point of a place, or the hub of its country. Undefined if neither is known. */
 export const pointOf = ({ country, point }: Place): Point | undefined =>
   point ?? (country === undefined ? undefined : countryHub(country))
 
-/** A fixed number of a caller and a region: the region with the highest one gets the caller (rendezvous hashing). */
+/** A constant number of a client and a region: the region with the highest one gets the client (rendezvous hashing). */
 const affinity = (spread: number, code: string): number => {
   let hash = spread | 0
   for (let i = 0; i < code.length; i++) hash = Math.imul(hash ^ code.charCodeAt(i), 0x01000193)
-  // Mixes the high bits down: similar codes must not order all callers alike.
+  // Mixes the high bits down: similar codes must not rank all clients alike.
   hash = Math.imul(hash ^ (hash >>> 16), 0x45d9f3b)
   hash = Math.imul(hash ^ (hash >>> 16), 0x45d9f3b)
   return (hash ^ (hash >>> 16)) >>> 0
 }
 
-/** The caller's region among equal sites. It changes for no other caller when one of the sites leaves. */
+/** The client's region among equal sites. When a site is removed, only its own clients move. */
 const siteFor = (sites: ReadonlyArray<Region>, spread: number): Region | undefined => {
   let best: Region | undefined
   for (const site of sites) {
@@ -55,7 +54,7 @@ const siteFor = (sites: ReadonlyArray<Region>, spread: number): Region | undefin
   return best
 }
 
-/** The region with the lowest cost, or another site at its spot that costs at most `tolerance` more. */
+/** The region with the lowest cost, or another site at its place that costs at most `tolerance` more. */
 const cheapest = (
   regions: ReadonlyArray<Region>,
   costs: ReadonlyArray<number>,
@@ -75,7 +74,7 @@ const nearest = (regions: ReadonlyArray<Region>, { point, spread }: Choice): Reg
   return cheapest(regions, distancesKm, { spread, tolerance: sameSpotKm })
 }
 
-/** By the round trips that the caller can expect; by distance where nothing was measured. */
+/** By expected round trips, or by distance without measurements. */
 const quickest = (regions: ReadonlyArray<Region>, choice: Choice): Region | undefined => {
   const { measurements, point, spread } = choice
   const expectedMs = measurements && expectedRoundTripsMs(regions, point, measurements)
@@ -89,8 +88,9 @@ const measuredMs = (from: string, to: string, rttMs: RoundTrips): number | undef
   rttMs[from]?.[to] ?? rttMs[to]?.[from]
 
 /**
- * The regions of the country with the shortest round trip in the operator's table; all of them where it has none for
- * the caller's country. The table comes before the router's measurements: it was measured where the caller is.
+ * The regions of the country with the shortest round trip in the operator's table; all regions if the table lacks the
+ * client's country. The table takes precedence over the router's measurements, because it was measured in the client's
+ * country.
  */
 const acrossTheBorder = (healthy: ReadonlyArray<Region>, { country, rttMs }: Choice) => {
   if (country === undefined) return healthy
@@ -105,7 +105,7 @@ const acrossTheBorder = (healthy: ReadonlyArray<Region>, { country, rttMs }: Cho
   return best
 }
 
-/** The caller's region; undefined where no region is healthy. */
+/** The client's region. Undefined if no region is healthy. */
 export const chooseRegion = (choice: Choice): Region | undefined => {
   const healthy = choice.regions.filter((region) => choice.isHealthy(region.code))
   if (choice.scope === "global") return nearest(healthy, choice)

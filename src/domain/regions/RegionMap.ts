@@ -1,5 +1,5 @@
-// What a router knows of the world: its regions, and the round trips between countries that somebody has measured.
-// The schema of a regions file; the specification's own sixteen are in Regions. Pure.
+// The schema of a regions file: regions, and measured round trips between countries. The built-in regions are in
+// Regions. Pure.
 import { Effect, Schema } from "effect"
 
 /** ISO 3166-1 alpha-2, upper case. */
@@ -10,17 +10,17 @@ const degrees = (limit: number) => Schema.Finite.check(Schema.isBetween({ minimu
 
 export const Region = Schema.Struct({
   code,
-  /** The place, for people. */
+  /** The place, as people read it. */
   name: Schema.NonEmptyString,
   country: Country,
   latitude: degrees(90),
   longitude: degrees(180),
-  /** Base address of its edge, without a slash at the end; where absent, the router makes one. */
+  /** Base address of its edge, without a trailing slash. If absent, the router derives it. */
   endpoint: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^https?:\/\/[^\s/?#@]+$/))),
 })
 export type Region = typeof Region.Type
 
-/** Measured round trips in ms: caller's country → country with edges. One direction is enough, it is read as both. */
+/** Measured round trips in ms: client's country → country with edges. Each entry counts for both directions. */
 export const RoundTrips = Schema.Record(
   Schema.String,
   Schema.Record(Schema.String, Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0))),
@@ -33,5 +33,5 @@ export const RegionMap = Schema.Struct({
 })
 export type RegionMap = typeof RegionMap.Type
 
-/** The specification's form of an edge's address. */
+/** The address of an edge (protocol 1.1). */
 export const edgeAddress = (region: string, domain: string): string => `https://api.${region}.edge.${domain}`

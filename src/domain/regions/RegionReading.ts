@@ -1,7 +1,7 @@
-/** What the probes of one region found: the newest answer, and the round trip from this process to the region's edge. */
+/** The result of probing one region: its newest health, and the round trip from this process to its edge. */
 export interface RegionReading {
   readonly region: string
   readonly healthy: boolean
-  /** Milliseconds; undefined where no recent probe was answered. */
+  /** Milliseconds. Undefined if no recent probe was answered. */
   readonly roundTripMs: number | undefined
 }

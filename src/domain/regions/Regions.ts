@@ -1,4 +1,5 @@
-// Where the specification's regions are. Data only: city coordinates rounded to a hundredth of a degree (1 km).
+// The places of the built-in regions (protocol 15.4). Data only: city coordinates rounded to a hundredth of a degree (1
+// km).
 import { type RegionCode, regionCodes } from "./Region.ts"
 import type { Region } from "./RegionMap.ts"
 
@@ -28,7 +29,7 @@ const places: Readonly<Record<RegionCode, Omit<Region, "code">>> = {
 
 export const builtInRegions: ReadonlyArray<Region> = regionCodes.map((code) => ({ code, ...places[code] }))
 
-/** The specification's staging node: never handed out, but a router may stand there. */
+/** The staging node: clients are never sent there, but a router may run there. */
 export const stagingRegion: Region = {
   code: "sfo-02",
   ...unitedStates("San Francisco (staging)", 37.77, -122.42),

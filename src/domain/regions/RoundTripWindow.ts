@@ -1,7 +1,6 @@
-// The round trip to one place, from repeated measurements of which some are disturbed. Pure; used by the router for
-// each region.
+// The round trip to one region from repeated measurements, some of which are disturbed. Pure.
 
-/** Measurements that count at once. A guess: one disturbed probe does not matter, and a new path is seen after five. */
+/** Number of measurements used. A guess: one disturbed probe does not matter, and a new path shows after five. */
 const size = 5
 
 export class RoundTripWindow {
@@ -9,7 +8,7 @@ export class RoundTripWindow {
   /** Oldest first. */
   private readonly samples: Array<{ readonly ms: number; readonly atMs: number }> = []
 
-  /** Measurements older than `maxAgeMs` no longer count. */
+  /** Measurements older than `maxAgeMs` do not count. */
   constructor(maxAgeMs: number) {
     this.maxAgeMs = maxAgeMs
   }
@@ -22,8 +21,8 @@ export class RoundTripWindow {
   }
 
   /**
-   * The shortest of the last measurements; undefined where none counts. The shortest and not a mean: queues, a busy
-   * processor and lost packets only ever lengthen a round trip.
+   * The shortest of the last measurements. Undefined if there is none. Not a mean, because queues, a busy processor and
+   * lost packets only ever lengthen a round trip.
    */
   shortestMs(nowMs: number): number | undefined {
     const fresh = this.samples.filter(({ atMs }) => nowMs - atMs <= this.maxAgeMs).map(({ ms }) => ms)

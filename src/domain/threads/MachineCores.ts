@@ -1,7 +1,7 @@
-// How many CPU threads this process may use, from what Linux tells: the affinity mask, hardware threads that share a core,
-// and the CPU limit of the container. Pure: the caller reads the files. Used by actors/threads/ReadCores and `doctor`.
+// How many CPU threads this process may use on Linux: the affinity mask, hardware threads that share a core, and the
+// CPU limit of the container. Pure: the caller reads the files.
 
-/** Reads a small text file; undefined where it is missing or unreadable. */
+/** Reads a small text file. Undefined if it is missing or unreadable. */
 export type ReadText = (path: string) => string | undefined
 
 export interface MachineCores {
@@ -9,18 +9,18 @@ export interface MachineCores {
   readonly hardwareThreads: number
   /** Physical cores among them. A virtual machine may hide that two of its processors share one. */
   readonly cores: number
-  /** CPU limit of the container, in processors, e.g. 1.5; undefined without a limit. */
+  /** CPU limit of the container in processors, e.g. 1.5. Undefined without a limit. */
   readonly quota: number | undefined
 }
 
-/** A list as Linux writes it, `0-3,8,10-11`; undefined where it is not one. */
+/** A list in Linux's form, `0-3,8,10-11`. Undefined for other texts. */
 export const parseCpuList = (text: string | undefined): ReadonlyArray<number> | undefined => {
   const list = text?.trim() ?? ""
   if (!/^\d{1,6}(-\d{1,6})?(,\d{1,6}(-\d{1,6})?)*$/.test(list)) return undefined
   const cpus = new Set<number>()
   for (const range of list.split(",")) {
     const [first = 0, last = first] = range.split("-").map(Number)
-    // No machine has as many: a wrong file must not fill the memory.
+    // Far more than any machine has: a damaged file must not fill the memory.
     if (last - first >= 65_536) return undefined
     for (let cpu = first; cpu <= last; cpu++) cpus.add(cpu)
   }
@@ -46,7 +46,7 @@ const quotaV2 = (read: ReadText, folder: string): number | undefined => {
   return used === undefined || of === undefined ? undefined : used / of
 }
 
-/** cgroup v1: two files; a quota of -1 is none. */
+/** cgroup v1: two files. A quota of -1 means no limit. */
 const quotaV1 = (read: ReadText, folder: string): number | undefined => {
   const used = positive(read(`${folder}/cpu.cfs_quota_us`))
   const of = positive(read(`${folder}/cpu.cfs_period_us`))
@@ -56,8 +56,8 @@ const quotaV1 = (read: ReadText, folder: string): number | undefined => {
 const cgroupRoot = "/sys/fs/cgroup"
 
 /**
- * The lowest CPU limit of the process's control group and of those above it. Inside a container the path may be the
- * host's and its folder missing; the mount's own root is then the container's group.
+ * The lowest CPU limit of the process's control group and of the groups above it. Inside a container the path may be
+ * the host's and its folder missing; then the root of the mount is the container's group.
  */
 const quotaOf = (read: ReadText): number | undefined => {
   const quotas: Array<number | undefined> = []
@@ -75,7 +75,7 @@ const quotaOf = (read: ReadText): number | undefined => {
   return found.length === 0 ? undefined : Math.min(...found)
 }
 
-/** Hardware threads that share a core have the same list; without lists each counts as a core. */
+/** Hardware threads that share a core have the same list. Without lists each counts as a core. */
 const coresOf = (read: ReadText, cpus: ReadonlyArray<number>): number => {
   const cores = new Set<string>()
   for (const cpu of cpus) {
@@ -88,7 +88,7 @@ const coresOf = (read: ReadText, cpus: ReadonlyArray<number>): number => {
   return cores.size
 }
 
-/** `processors`: how many the runtime counts, for systems without these files. */
+/** `processors`: the runtime's count, for systems without these files. */
 export const machineCores = (read: ReadText, processors: number): MachineCores => {
   const allowed = /^Cpus_allowed_list:\s*(\S+)$/m.exec(read("/proc/self/status") ?? "")?.[1]
   const cpus = parseCpuList(allowed)
@@ -100,16 +100,16 @@ export const machineCores = (read: ReadText, processors: number): MachineCores =
 }
 
 /**
- * Most threads that a model may use. A quota is rounded down: with more threads than it allows, the container is stopped
- * for a part of every period, and llama.cpp's threads wait for each other actively.
+ * The most threads that a model may use. A quota is rounded down: with more threads the container is stopped for a part
+ * of every period, and llama.cpp's threads wait for each other in busy loops.
  */
 export const mostThreads = ({ hardwareThreads, quota }: MachineCores): number =>
   Math.max(1, Math.min(hardwareThreads, Math.floor(quota ?? hardwareThreads)))
 
-/** Threads to use where nothing was measured: one a physical core. */
+/** Threads to use without a measurement: one per physical core. */
 export const coreThreads = (machine: MachineCores): number => Math.min(mostThreads(machine), machine.cores)
 
-/** Counts worth measuring, ascending: 1, 2, 4, … below the cores, the cores, and all hardware threads. */
+/** Counts to measure, ascending: 1, 2, 4, … below the cores, the cores, and all hardware threads. */
 export const threadCounts = (machine: MachineCores): ReadonlyArray<number> => {
   const counts = new Set<number>()
   for (let count = 1; count < coreThreads(machine); count *= 2) counts.add(count)

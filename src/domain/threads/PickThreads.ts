@@ -1,38 +1,45 @@
-// Chooses a number of threads from times of the same work with several numbers of threads. Called by engines at their
-// load, with a function that does the work once; the clock is in it.
+// Chooses a number of threads from measured times of the same work with several numbers of threads. The passed function
+// does the work once and measures it.
 import { fixedThreads, type ThreadChoice, type ThreadTrial, type ThreadWork } from "./ThreadChoice.ts"
 
 /** One run of the work. */
 export interface Sample {
   readonly ms: number
-  /** Processor time of all threads of the process meanwhile. */
+  /** Processor time of all threads of the process during the run. */
   readonly cpuMs: number
 }
 
 /**
- * More threads are taken only where they need at most this part of the time of fewer. A measurement has the machine for
- * itself, and requests do not: replies of a 0.2 B model took 0.90 of the time with two threads while it loaded, and came at
- * 43 tokens a second instead of 58 through HTTP, beside the gateway and the client on the same two cores.
+ * A larger number of threads is chosen only if it needs at most this part of the time of a smaller one. A measurement
+ * has the machine alone, and requests do not: replies of a 0.2 B model took 0.90 of the time with two threads during
+ * its load, but came at 43 tokens a second instead of 58 through HTTP, beside the gateway and the client on the same
+ * two cores.
  */
 const clearlyFaster = 0.85
 
 /**
- * Work that takes one thread less than this stays on one. Threads that share a step wait for each other, and one that the
- * system has suspended for another process comes back after 3 to 10 ms: steps of 0.2 ms went from 4,600 a second to 100
- * beside other work on a machine of two cores (measured), where the most to be won is a fraction of a millisecond.
+ * Work that takes one thread less than this stays on one thread. Threads that share a step wait for each other, and a
+ * thread that the system suspends for another process resumes after 3 to 10 ms: on a busy machine with two cores, steps
+ * of 0.2 ms fell from 4,600 a second to 100 (measured). The possible gain is a fraction of a millisecond.
  */
 const shortestMs = 5
 
-/** Runs of each count. */
+/** Runs of each count at most. */
 const mostRounds = 5
 
-/** Time for one kind of work, as a part of the time for all. */
+/** One kind of work may take the total time divided by this. */
 const budgetParts = 3
 
-/** How many times longer the next larger step is expected to take: 1 to 8 times, by how memory-bound it is. A guess. */
+/**
+ * Expected ratio of the times of one step size and the next smaller one: 1 to 8, depending on memory bandwidth. A
+ * guess.
+ */
 const growth = 4
 
-/** A run of n threads on free cores needs nearly n times its time; with less, other processes had a part of the cores. */
+/**
+ * A run of n threads on free cores uses nearly n times its duration of processor time. With less than this share of it,
+ * other processes disturbed the run.
+ */
 const undisturbed = 0.8
 
 const median = (values: ReadonlyArray<number>): number =>
@@ -43,7 +50,7 @@ export interface TrialOptions {
   /** Kinds of work, ascending by size; undefined for an engine with one kind. */
   readonly sizes: ReadonlyArray<number | undefined>
   readonly run: (tokens: number | undefined, threads: number) => Promise<Sample>
-  /** Time for all of it, about. */
+  /** Approximate time for all measurements. */
   readonly budgetMs: number
 }
 
@@ -53,10 +60,10 @@ const worked = (tokens: number | undefined, threads: number, ms: ThreadWork["ms"
   ms,
 })
 
-/** Milliseconds as they are kept and shown. */
+/** Milliseconds as stored and shown. */
 const rounded = (ms: number): number => Math.round(ms * 1000) / 1000
 
-/** One kind of work; undefined where other processes disturbed it. `spentMs` counts what it took. */
+/** Measures one kind of work. Undefined if other processes disturbed it. `spentMs` counts the time used. */
 const measure = async (
   { budgetMs, run, trial: { counts } }: TrialOptions,
   tokens: number | undefined,
@@ -66,7 +73,7 @@ const measure = async (
   const samples = new Map(counts.map((count) => [count, [] as Array<Sample>]))
   samples.get(1)?.push(first)
   let spentMs = first.ms
-  // By turns, so that a machine that changes its speed changes it for all counts.
+  // The counts alternate, so that changes of the machine's speed affect all of them.
   for (let round = 0; round < mostRounds && (round === 0 || spentMs < budgetMs / budgetParts); round++)
     for (const count of counts) {
       if (round === 0 && count === 1) continue
@@ -85,8 +92,8 @@ const measure = async (
 }
 
 /**
- * The choice for each kind of work. Work that would exceed the budget gets the count of the next smaller kind.
- * `source` is `size` where other processes disturbed the measurement: such a result is not worth keeping.
+ * The choice for each kind of work. Work that would exceed the budget gets the count of the next smaller kind. `source`
+ * is `size` if other processes disturbed the measurement; such a result is not stored.
  */
 export const pickThreads = async (options: TrialOptions): Promise<ThreadChoice> => {
   const { budgetMs, sizes, trial } = options

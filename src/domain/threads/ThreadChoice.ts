@@ -1,23 +1,23 @@
-// The CPU threads that a model was given and why: measured when it loaded, kept from an earlier load, or said by the
-// catalog. Plain data: engines send it with their facts, the node keeps it in a file and shows it to operators.
+// The CPU threads of a model and their origin: measured at its load, kept from an earlier load, or set by the catalog.
+// Plain data: engines send it with their facts, the node stores it in a file and shows it to operators.
 import * as Schema from "effect/Schema"
 
 const Count = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 65_536 }))
 
-/** What was measured of one kind of work, and the number of threads that was chosen for it. */
+/** Measured times of one kind of work, and the chosen number of threads. */
 export const ThreadWork = Schema.Struct({
-  /** Tokens of one step; absent for engines whose thread count does not depend on the work. */
+  /** Tokens of one step. Absent for engines whose thread count does not depend on the work. */
   tokens: Schema.optionalKey(Count),
   threads: Count,
-  /** Median milliseconds by thread count; empty where nothing was measured. */
+  /** Median milliseconds by thread count. Empty if nothing was measured. */
   ms: Schema.Record(Schema.String.check(Schema.isPattern(/^\d{1,5}$/)), Schema.Finite),
 })
 export type ThreadWork = typeof ThreadWork.Type
 
 export const ThreadChoice = Schema.Struct({
   /**
-   * `catalog`: `runtime.threads`. `measured`: at this load. `kept`: at an earlier load with the same weights on the same
-   * machine. `size`: small work runs on one thread, or the machine was too busy to measure.
+   * `catalog`: `runtime.threads`. `measured`: at this load. `kept`: at an earlier load with the same weights on the
+   * same machine. `size`: small work runs on one thread, or the machine was too busy to measure.
    */
   source: Schema.Literals(["catalog", "measured", "kept", "size"]),
   /** Ascending by tokens, at least one. */
@@ -29,15 +29,15 @@ export type ThreadChoice = typeof ThreadChoice.Type
 export interface ThreadTrial {
   /** Counts to try, ascending, beginning with 1. */
   readonly counts: ReadonlyArray<number>
-  /** The count for large weights where nothing can be measured. */
+  /** The count for large weights if nothing can be measured. */
   readonly otherwise: number
   /** The result of an earlier load. */
   readonly kept?: ThreadChoice
-  /** ONNX engines: there is memory for the weights a second time, in sessions with fewer threads. */
+  /** ONNX engines: true if there is memory for a second copy of the weights, in sessions with fewer threads. */
   readonly narrows?: boolean
 }
 
-/** Threads of an ONNX engine's second sessions, for while other models work: half of them. */
+/** Threads of an ONNX engine's second sessions, used while other models work: half of them. */
 export const narrowThreads = (threads: number): number => Math.max(1, Math.floor(threads / 2))
 
 /** The same number for all work. */
@@ -55,7 +55,7 @@ export const threadsFor = ({ works }: ThreadChoice, tokens: number): number => {
   return works.reduce((best, work) => (distance(work) < distance(best) ? work : best)).threads
 }
 
-/** E.g. `1 (1 token), 2 (8 tokens)`. */
+/** For example `1 (1 token), 2 (8 tokens)`. */
 export const describeThreads = ({ works }: ThreadChoice): string =>
   works
     .map(({ threads, tokens }) =>
@@ -63,7 +63,7 @@ export const describeThreads = ({ works }: ThreadChoice): string =>
     )
     .join(", ")
 
-/** E.g. `1 token: 9.9 ms with 1, 9.6 ms with 2`; empty where nothing was measured. */
+/** For example `1 token: 9.9 ms with 1, 9.6 ms with 2`. Empty if nothing was measured. */
 export const describeTrial = ({ works }: ThreadChoice): string =>
   works
     .filter(({ ms }) => Object.keys(ms).length > 0)

@@ -1,5 +1,4 @@
-// How the CPU threads of a machine are divided among the models that work at the same time. Pure; called by
-// actors/threads/ThreadLedger whenever a model begins or ends to work.
+// Divides the CPU threads of a machine among the models that work at the same time. Pure.
 import type { Urgency } from "../queues/WaitingLine.ts"
 
 /** One model that has requests. */
@@ -12,21 +11,21 @@ export interface Worker {
 }
 
 /**
- * Parts of the machine by kind of work: live sessions before answers to callers before background files. Parts instead
- * of strict order, so that no model is left with one thread of many for as long as others work. A guess.
+ * Shares by urgency. Shares instead of strict priority, so that no model keeps only one of many threads while others
+ * work. A guess.
  */
 const weights: Readonly<Record<Urgency, number>> = { live: 4, interactive: 2, background: 1 }
 
 /**
- * Threads by worker id: never 0, never more than a worker wants, and together no more than `threads` unless there are more
- * workers than threads. What one does not want goes to the others.
+ * Threads by worker id: never 0, never more than a worker wants, and together no more than `threads` unless there are
+ * more workers than threads. Threads that one worker does not want go to the others.
  */
 export const shareThreads = (
   workers: ReadonlyArray<Worker>,
   threads: number,
 ): ReadonlyMap<string, number> => {
   const shares = new Map(workers.map(({ id }) => [id, 1]))
-  // One after the other to the worker that is furthest below its part; of equals the more urgent, then the first.
+  // Each thread goes to the worker furthest below its share; among equals to the more urgent, then the first.
   for (let left = threads - workers.length; left > 0; left--) {
     let next: Worker | undefined
     let lowest = Number.POSITIVE_INFINITY

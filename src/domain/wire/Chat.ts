@@ -1,9 +1,9 @@
-// A chat request and its answers on the wire. Schemas only; used by the api and by OpenAPI.
+// A chat request and its replies on the wire (protocol 7.2, 7.3). Schemas.
 import { Schema } from "effect"
 import { samplingFields } from "./Sampling.ts"
 
 const TextPart = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
-/** Anything else that calls itself a part: images, audio, files. Which models take them is decided later. */
+/** A part of any other type: images, audio, files. The model decides whether it accepts it. */
 const OtherPart = Schema.Struct({ type: Schema.String })
 
 export const ChatMessage = Schema.Struct({
@@ -46,7 +46,7 @@ export const ChatCompletion = Schema.Struct({
   usage: TokenUsage,
 })
 
-/** The text of a message; undefined where a part is not text. */
+/** The text of a message. Undefined if a part is not text. */
 export const textOf = (content: ChatMessage["content"]): string | undefined => {
   if (typeof content === "string") return content
   let text = ""

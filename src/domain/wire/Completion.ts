@@ -1,4 +1,4 @@
-// A text completion request and its answers on the wire. Schemas only; used by the api and by OpenAPI.
+// A text completion request and its replies on the wire (protocol 7.4). Schemas.
 import { Schema } from "effect"
 import { FinishReason, TokenUsage } from "./Chat.ts"
 import { samplingFields } from "./Sampling.ts"

@@ -1,14 +1,14 @@
-// Every expected failure of the product, on one page. Errors carry facts; how a fact reads on the wire
-// (status, headers, body) is decided in api/ErrorBody alone, and nobody branches on message text.
+// Every expected failure of the product (protocol 3.2). Errors carry facts; api/ErrorBody decides status, headers and
+// body. Code branches on the tag, never on message text.
 import { Schema } from "effect"
 
-/** A request that cannot be served as written. `field` names the parameter, `problem` what is wrong with it. */
+/** A request that cannot be served as written. `field` names the parameter, `problem` says what is wrong with it. */
 export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("InvalidRequest", {
   field: Schema.String,
   problem: Schema.String,
 }) {}
 
-/** The request body exceeds its cap, in bytes. */
+/** The request body exceeds its limit, in bytes. */
 export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLarge", {
   limitBytes: Schema.Int,
 }) {}
@@ -21,7 +21,7 @@ export class PromptTooLong extends Schema.TaggedError<PromptTooLong>()("PromptTo
   contextTokens: Schema.Int,
 }) {}
 
-/** No bearer credential, or one that is not a known live key or a valid session token. */
+/** No bearer credential, or one that is neither a live key nor a valid session token. */
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", {
   reason: Schema.Literals([
     "missing",
@@ -38,7 +38,7 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthoriz
   ]),
 }) {}
 
-/** Session tokens cannot be checked at present: the keys that sign them cannot be had. */
+/** Session tokens cannot be checked at present, because their public keys cannot be fetched. */
 export class AuthUnavailable extends Schema.TaggedError<AuthUnavailable>()("AuthUnavailable", {
   retryAfterMs: Schema.Finite,
 }) {}
@@ -51,12 +51,12 @@ export class StoreDown extends Schema.TaggedError<StoreDown>()("StoreDown", {
 /** The organization has neither a payment method nor enough credit for the request. */
 export class PaymentRequired extends Schema.TaggedError<PaymentRequired>()("PaymentRequired", {}) {}
 
-/** The credential lacks the scope that the endpoint asks for. */
+/** The credential lacks the scope that the endpoint requires. */
 export class Forbidden extends Schema.TaggedError<Forbidden>()("Forbidden", {
   scope: Schema.String,
 }) {}
 
-/** The user passed the node's rate limit; `retryAfterMs` until the next request would be admitted. */
+/** The user exceeded the node's rate limit. The next request is admitted after `retryAfterMs`. */
 export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited", {
   retryAfterMs: Schema.Finite,
 }) {}
@@ -66,19 +66,19 @@ export class ModelNotLoaded extends Schema.TaggedError<ModelNotLoaded>()("ModelN
   model: Schema.String,
 }) {}
 
-/** The model's waiting line is full. */
+/** The model's queue is full. */
 export class AtCapacity extends Schema.TaggedError<AtCapacity>()("AtCapacity", {
   model: Schema.String,
   retryAfterMs: Schema.Finite,
 }) {}
 
-/** The model is deployed but cannot answer at present: its engine failed to load or crashed too often. */
+/** The model is deployed but cannot serve requests at present: its engine failed to load or crashed too often. */
 export class ModelUnavailable extends Schema.TaggedError<ModelUnavailable>()("ModelUnavailable", {
   model: Schema.String,
   retryAfterMs: Schema.Finite,
 }) {}
 
-/** A device has not the memory that a model needs; nothing was allocated. */
+/** A device lacks the memory that a model needs. Nothing was allocated. */
 export class InsufficientMemory extends Schema.TaggedError<InsufficientMemory>()("InsufficientMemory", {
   model: Schema.String,
   /** The device's name. */
@@ -88,19 +88,19 @@ export class InsufficientMemory extends Schema.TaggedError<InsufficientMemory>()
   retryAfterMs: Schema.Finite,
 }) {}
 
-/** The node's memory is nearly full: no new work of this kind until some of it is free again. */
+/** The node's memory is nearly full: new work of this kind is refused until some of it is free again. */
 export class MemoryPressure extends Schema.TaggedError<MemoryPressure>()("MemoryPressure", {
   retryAfterMs: Schema.Finite,
 }) {}
 
-/** A model's process did not end, so its memory is not back. */
+/** A model's process did not end, so its memory is not free. */
 export class UnloadFailed extends Schema.TaggedError<UnloadFailed>()("UnloadFailed", {
   model: Schema.String,
   /** Bytes that its process still holds. */
   heldBytes: Schema.Finite,
 }) {}
 
-/** The key of another request: method, address and body have to be the same for its answer to be given again. */
+/** The key was used with another request: method, address and body must be the same. */
 export class IdempotencyKeyReused extends Schema.TaggedError<IdempotencyKeyReused>()(
   "IdempotencyKeyReused",
   {},
@@ -111,47 +111,47 @@ export class IdempotentPending extends Schema.TaggedError<IdempotentPending>()("
   retryAfterMs: Schema.Finite,
 }) {}
 
-/** The request was answered before, with more than is kept. */
+/** The request was answered before, with a larger answer than is kept. */
 export class IdempotentAnswerLost extends Schema.TaggedError<IdempotentAnswerLost>()(
   "IdempotentAnswerLost",
   {},
 ) {}
 
-/** The node is draining and takes no new work. */
+/** The node is draining and accepts no new work. */
 export class Draining extends Schema.TaggedError<Draining>()("Draining", {}) {}
 
-/** The engine that was serving the request failed, died or stopped answering. */
+/** The engine failed, crashed or stopped responding while it served the request. */
 export class EngineFailed extends Schema.TaggedError<EngineFailed>()("EngineFailed", {
   model: Schema.String,
   reason: Schema.Literals(["failed", "crashed", "hung", "unloaded", "protocol"]),
   detail: Schema.String,
 }) {}
 
-/** The text to speak is longer than the model takes, after clean-up; `maxCharacters` in Unicode code points. */
+/** The text to speak is longer than the model's limit after clean-up; `maxCharacters` in Unicode code points. */
 export class InputTooLong extends Schema.TaggedError<InputTooLong>()("InputTooLong", {
   model: Schema.String,
   maxCharacters: Schema.Int,
 }) {}
 
-/** Synthesis failed before its first audio: an unknown voice, nothing to pronounce, or the engine's own failure. */
+/** Synthesis failed before its first audio: an unknown voice, nothing to pronounce, or a failure of the engine. */
 export class SynthesisFailed extends Schema.TaggedError<SynthesisFailed>()("SynthesisFailed", {
   model: Schema.String,
   detail: Schema.String,
-  /** The voices that the model has, where it does not have the one asked for. */
+  /** The model's voices, if the requested one is unknown. */
   voices: Schema.optionalKey(Schema.Array(Schema.String)),
 }) {}
 
-/** An uploaded file exceeds its cap, in bytes. */
+/** An uploaded file exceeds its limit, in bytes. */
 export class FileTooLarge extends Schema.TaggedError<FileTooLarge>()("FileTooLarge", {
   limitBytes: Schema.Int,
 }) {}
 
-/** No job of that id that the caller may see. */
+/** No job of this id that the caller may read. */
 export class JobNotFound extends Schema.TaggedError<JobNotFound>()("JobNotFound", {
   jobId: Schema.String,
 }) {}
 
-/** Models are serving requests, and nobody said to unload them all the same. */
+/** Models are serving requests, and the request did not force their unloading. */
 export class ModelBusy extends Schema.TaggedError<ModelBusy>()("ModelBusy", {
   models: Schema.Array(Schema.String),
 }) {}

@@ -1,5 +1,4 @@
-// What becomes of a transcription job whose run has failed: a pure decision. Used by the job workers; the error names
-// are those of Errors.
+// Decides whether and when a failed transcription job is tried again. Pure.
 import type {
   AtCapacity,
   Draining,
@@ -11,7 +10,7 @@ import type {
   PaymentRequired,
 } from "./Errors.ts"
 
-/** Failures that pass by themselves: the job waits. Any other is the file's or the request's own. */
+/** Temporary failures, after which the job waits. All others are caused by the file or the request. */
 export type Passing =
   | AtCapacity
   | Draining
@@ -35,31 +34,34 @@ const passing = new Set<string>([
 
 export const passes = (error: { readonly _tag: string }): error is Passing => passing.has(error._tag)
 
-/** The contract lets new credit take 5 s to be noticed; balances are up to 2 s old. */
-const creditLookMs = 2_000
-/** A model that an operator has taken away comes back by hand. A guess. */
-const unloadedLookMs = 10_000
+/**
+ * Interval of attempts for a job without credit. Protocol 5.2 allows 5 s until new credit is noticed; balances are up
+ * to 2 s old.
+ */
+const creditRetryMs = 2_000
+/** Interval of attempts for a job whose model an operator has unloaded. A guess. */
+const unloadedRetryMs = 10_000
 /** A crashed engine is back after 0.1 s and its loading time. A guess. */
-const engineBackMs = 1_000
+const engineRetryMs = 1_000
 
-/** Times an engine may fail at one place of a file before the job is given up: the audio may be what kills it. */
+/** How often an engine may fail at one place of a file before the job fails: the audio may be the cause. */
 export const maxEngineFailures = 3
 
-/** Milliseconds until the next attempt, or undefined where there shall be none. */
+/** Milliseconds until the next attempt. Undefined if there is none. */
 export const retryAfterMs = (error: Passing, engineFailuresHere: number): number | undefined => {
   switch (error._tag) {
     case "PaymentRequired":
-      return creditLookMs
+      return creditRetryMs
     case "ModelNotLoaded":
-      return unloadedLookMs
+      return unloadedRetryMs
     case "EngineFailed":
-      return engineFailuresHere >= maxEngineFailures ? undefined : engineBackMs
+      return engineFailuresHere >= maxEngineFailures ? undefined : engineRetryMs
     case "AtCapacity":
     case "InsufficientMemory":
     case "MemoryPressure":
     case "ModelUnavailable":
       return error.retryAfterMs
     case "Draining":
-      return engineBackMs
+      return engineRetryMs
   }
 }

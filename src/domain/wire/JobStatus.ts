@@ -1,4 +1,4 @@
-// The states of a transcription job as a pure table. A pair that the table does not list cannot happen.
+// The states of a transcription job (protocol 9.6) as a pure table. Transitions that it does not list are impossible.
 export type JobStatus = "accepted" | "processing" | "completed" | "failed" | "cancelled"
 
 export type JobEvent =
@@ -6,11 +6,11 @@ export type JobEvent =
   | "start"
   /** Its transcript is stored. */
   | "complete"
-  /** Its audio, or its engine, cannot give a transcript. */
+  /** No transcript is possible, because of its audio or its engine. */
   | "fail"
-  /** Its owner does not want it any more. */
+  /** Its owner cancelled it. */
   | "cancel"
-  /** It goes back into the queue: the node died under it, is draining, or its organization has no credit left. */
+  /** It goes back into the queue: the node died or is draining, or its organization has no credit left. */
   | "return"
 
 const table: Readonly<Record<JobStatus, Partial<Readonly<Record<JobEvent, JobStatus>>>>> = {
@@ -21,7 +21,7 @@ const table: Readonly<Record<JobStatus, Partial<Readonly<Record<JobEvent, JobSta
   cancelled: {},
 }
 
-/** The state after `event`, or undefined where the event changes nothing any more. */
+/** The state after `event`. Undefined if the event has no effect in this state. */
 export const nextJobStatus = (status: JobStatus, event: JobEvent): JobStatus | undefined =>
   table[status][event]
 

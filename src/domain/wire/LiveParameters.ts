@@ -1,8 +1,8 @@
-// The parameters of a live transcription, from the query. Schemas only.
+// The query parameters of a live transcription. Schemas.
 import { Schema } from "effect"
 import { TranscriptionParameters } from "./Transcription.ts"
 
-/** The contract: 0.25 to 10 seconds, 1 where nothing is said. */
+/** Limits and default of `window_s` (protocol 10.1). */
 export const windowSeconds = { minimum: 0.25, maximum: 10, default: 1 } as const
 
 const isWindow = (text: string): boolean => {
@@ -11,7 +11,7 @@ const isWindow = (text: string): boolean => {
 }
 
 export const LiveParameters = Schema.Struct({
-  /** Without it the node's first model that transcribes. */
+  /** Default: the first deployed model that transcribes. */
   model: Schema.optionalKey(Schema.String),
   language: TranscriptionParameters.fields.language,
   prompt: TranscriptionParameters.fields.prompt,
@@ -25,10 +25,10 @@ export const LiveParameters = Schema.Struct({
       ),
     ),
   ),
-  /** Whether the session says when speech starts and stops. */
+  /** True: the session also reports when speech starts and stops. */
   vad_events: TranscriptionParameters.fields.stream,
 })
 export type LiveParameters = typeof LiveParameters.Type
 
-/** What a flag of the query says; the schema has seen that it is one. */
+/** The value of a flag whose form the schema has checked. */
 export const isTrue = (flag: string | undefined): boolean => flag === "1" || flag?.toLowerCase() === "true"

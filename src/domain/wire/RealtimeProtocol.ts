@@ -1,18 +1,18 @@
-// OpenAI's realtime protocol, as far as transcription sessions go: what clients may send, and how a session describes
-// itself. Schemas and pure functions; the realtime endpoint uses them. Both spellings of the protocol are understood,
-// `session.update` and the older `transcription_session.update`.
+// The transcription part of OpenAI's realtime protocol (protocol 11): client messages, and the description of a
+// session. Schemas and pure functions. Accepts both spellings, `session.update` and the older
+// `transcription_session.update`.
 import { Schema } from "effect"
 import type { PunctuationChoice } from "../language/Punctuated.ts"
 import { expectsTurns } from "../models/ModelNames.ts"
 import { LanguageCode, TranscriptionParameters } from "./Transcription.ts"
 
-/** 16-bit samples a second of `pcm16`; the protocol knows no other. */
+/** Sample rate of `pcm16`, the only one of the protocol. */
 export const REALTIME_RATE_HZ = 24_000
 
 const Transcription = Schema.Struct({
   model: Schema.optionalKey(Schema.String),
   language: TranscriptionParameters.fields.language,
-  /** Newer clients send a list; one that names a single language is that language, others say nothing. */
+  /** Newer clients send a list. A list with one language means that language; other lists are ignored. */
   languages: Schema.optionalKey(Schema.Array(LanguageCode)),
   prompt: TranscriptionParameters.fields.prompt,
 })
@@ -53,14 +53,14 @@ export const TranscriptionSessionUpdate = Schema.Struct({
 
 export const Append = Schema.Struct({ audio: Schema.String })
 
-/** What a session does with audio. */
+/** How a session processes audio. */
 export interface RealtimeSettings {
   readonly model: string
   readonly language: string | undefined
   readonly prompt: string
-  /** From the address: the protocol has no word for it. */
+  /** From the query: the protocol has no field for it. */
   readonly punctuation: PunctuationChoice
-  /** How turns are found; null: the client says when one ends. */
+  /** Turn detection. null: the client ends each turn. */
   readonly turns: { readonly silenceMs: number; readonly prefixMs: number } | null
 }
 
@@ -75,7 +75,7 @@ const singleLanguage = (languages: ReadonlyArray<string> = []): string | undefin
 export const withChange = (settings: RealtimeSettings, change: Change): RealtimeSettings => {
   const { transcription, turn_detection } = change
   const model = transcription?.model
-  // A model for which clients find the turns themselves, unless the update says otherwise.
+  // For a model whose clients end turns themselves, unless the update says otherwise.
   const turns = turn_detection === undefined && !expectsTurns(model) ? null : turn_detection
   return {
     model: model ?? settings.model,
@@ -94,7 +94,7 @@ export const withChange = (settings: RealtimeSettings, change: Change): Realtime
   }
 }
 
-/** The older update says the same in other words. */
+/** Converts the older update to the newer form. */
 export const changeOf = (session: (typeof TranscriptionSessionUpdate.Type)["session"]): Change => ({
   ...(session.input_audio_transcription === undefined
     ? {}

@@ -1,4 +1,4 @@
-// A speech request on the wire, its rules that need no model, and what each format is called. Schemas and data.
+// A speech request on the wire (protocol 8.1), the rules that need no model, and the formats. Schemas and data.
 import { Schema } from "effect"
 import type { AudioFormat } from "../audio/Audio.ts"
 
@@ -34,7 +34,7 @@ export const contentTypes: Readonly<Record<AudioFormat, string>> = {
 const batchFormats = ["pcm", "wav", "mp3"] as const
 const streamFormats = ["pcm", "opus"] as const
 
-/** The format of the reply, or what is wrong with what was asked for. */
+/** The format of the reply, or what is wrong with the requested one. */
 export const formatOf = (
   asked: string,
   stream: boolean,
@@ -47,18 +47,20 @@ export const formatOf = (
 }
 
 /**
- * The longest audio that a letter or a blank can become at speed 1, milliseconds. Ordinary text takes 60 to 80 ms a
- * character, a row of the letter W 420 (measured).
+ * The longest audio of a letter or a blank at speed 1, milliseconds. Ordinary text takes 60 to 80 ms per character, a
+ * row of the letter W 420 (measured).
  */
 const msPerLetter = 600
 
-/** The same of digits and symbols, which are read as words: "≥" takes 1,070 ms, the Roman numeral "ↇ" 1,230 (measured). */
+/**
+ * The same for digits and symbols, which are read as words: "≥" takes 1,070 ms, the Roman numeral "ↇ" 1,230 (measured).
+ */
 const msPerSymbol = 1_500
 
-/** Letters, marks and blanks; not those of the blocks of symbols, where "Ↄ" is a letter that is read by its name. */
+/** Letters, marks and blanks, except in the blocks of symbols, where letters such as "Ↄ" are read by their names. */
 const letterOrBlank = /^(?![\u2000-\u2bff])[\p{L}\p{M}\s]$/u
 
-/** The longest audio that a text can become at speed 1, milliseconds: what a reservation assumes. */
+/** The longest audio of a text at speed 1, milliseconds; a reservation assumes it. */
 export const longestSpeechMs = (text: string): number => {
   let total = 0
   for (const character of text) total += letterOrBlank.test(character) ? msPerLetter : msPerSymbol

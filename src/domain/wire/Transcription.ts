@@ -1,14 +1,14 @@
-// The parameters of a transcription request, from query and form. Schemas only.
+// The parameters of a transcription request, from query and form (protocol 9.2). Schemas.
 import { Schema } from "effect"
 import { transcriptFormats } from "../audio/Transcript.ts"
 
-/** Query and form values are texts; these read them. */
+/** Query and form values are texts; these schemas parse them. */
 const flag = Schema.String.check(
   Schema.isPattern(/^(true|false|1|0)$/i, { message: "must be true or false" }),
 )
 const isTrue = (text: string | undefined): boolean => text === "1" || text?.toLowerCase() === "true"
 
-/** A decimal number as any language prints one, exponents included; no hexadecimal, no blanks, no Infinity. */
+/** A decimal number, with an optional exponent. No hexadecimal, blanks or Infinity. */
 const isTemperature = (text: string): boolean =>
   /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) && Number(text) >= 0 && Number(text) <= 1
 
@@ -21,7 +21,7 @@ export const LanguageCode = Schema.String.check(
 )
 
 export const TranscriptionParameters = Schema.Struct({
-  /** Required, by then from either place. */
+  /** Required, in the query or the form; checked after both are joined. */
   model: Schema.optionalKey(Schema.NonEmptyString),
   language: Schema.optionalKey(LanguageCode),
   prompt: Schema.optionalKey(
@@ -36,14 +36,17 @@ export const TranscriptionParameters = Schema.Struct({
   punctuation: Schema.optionalKey(flag),
   stream: Schema.optionalKey(flag),
   sync: Schema.optionalKey(flag),
-  /** Streams only: how long each step took, in the last event. */
+  /** Streams only: adds the times of the steps to the last event. */
   include_timing: Schema.optionalKey(flag),
 })
 export type TranscriptionParameters = typeof TranscriptionParameters.Type
 
 export type TranscriptionMode = "job" | "stream" | "sync"
 
-/** How the request is answered, or why that cannot be said. `modelInQuery` is where the model came from. */
+/**
+ * The mode of the request (protocol 9.3), or why its flags contradict each other. `modelInQuery` is true if the query
+ * names the model.
+ */
 export const modeOf = (
   parameters: TranscriptionParameters,
   modelInQuery: boolean,

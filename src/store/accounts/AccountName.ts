@@ -1,4 +1,4 @@
-// Names of organizations and users, as people type them into the command line and read them in lists.
+// The rule for names of organizations and users.
 import { Effect } from "effect"
 import { InvalidName } from "../files/StoreErrors.ts"
 

@@ -1,5 +1,5 @@
-// The account tables in SQL: organizations, users and keys, row in, noun out. Called by Accounts alone; decides nothing
-// beyond what a statement decides, and never sees a key, only its digest.
+// The account tables in SQL: organizations, users and keys. Rows are converted to records; nothing is decided here
+// beyond what a statement decides. Keys are only known by their digest.
 import { randomBytes } from "node:crypto"
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -7,7 +7,7 @@ import { base62 } from "#domain/access/ApiKey.ts"
 
 export type Scope = "read-write" | "superadmin"
 
-/** Who a credential speaks for. */
+/** The user, organization and key that a credential stands for. */
 export interface Principal {
   readonly keyId: string
   readonly orgId: string
@@ -15,16 +15,16 @@ export interface Principal {
   readonly userId: string
   readonly userName: string
   readonly scope: Scope
-  /** It speaks by the development key, which is not accepted from everywhere. */
+  /** True for the development key, which only some addresses may use. */
   readonly development: boolean
-  /** When the session token that it speaks by ends, milliseconds since 1970; absent for API keys. */
+  /** When the session token expires, milliseconds since 1970. Absent for API keys. */
   readonly expiresAtMs?: number
 }
 
 export interface Org {
   readonly id: string
   readonly name: string
-  /** What is left; negative only where a request used more than its reservation. */
+  /** The remaining balance. Negative only where a request used more than its reservation. */
   readonly creditsMicroDollars: number
   readonly paymentMethod: boolean
   readonly createdAtMs: number
@@ -68,7 +68,7 @@ interface KeyRow {
   readonly revoked_at_ms: number | null
 }
 
-/** 96 random bits: unique without asking the table. */
+/** 96 random bits: unique without a query. */
 const newId = (kind: "org" | "user" | "key"): string => `${kind}_${base62(randomBytes(12), 17)}`
 
 export const makeAccountRows = Effect.gen(function* () {
@@ -93,7 +93,7 @@ export const makeAccountRows = Effect.gen(function* () {
     }
   }
 
-  /** The value of `name`, which is `fresh` if no process has set one before. */
+  /** The value stored under `name`. If none is stored yet, `fresh` is stored and returned. */
   const metaValue = Effect.fnUntraced(function* (name: string, fresh: string) {
     yield* sql`INSERT INTO meta (name, value) VALUES (${name}, ${fresh}) ON CONFLICT (name) DO NOTHING`
     const rows = yield* sql<{ readonly value: string }>`SELECT value FROM meta WHERE name = ${name}`
@@ -108,7 +108,7 @@ export const makeAccountRows = Effect.gen(function* () {
   const findOrg = (name: string) =>
     Effect.map(sql<OrgRow>`SELECT * FROM orgs WHERE name = ${name}`, ([row]) => row && orgOf(row))
 
-  /** The new organization, or undefined where the name is taken. */
+  /** Creates the organization. Undefined if the name is taken. */
   const insertOrg = Effect.fnUntraced(function* (org: {
     readonly name: string
     readonly creditsMicroDollars: number
@@ -122,7 +122,10 @@ export const makeAccountRows = Effect.gen(function* () {
     return row && orgOf(row)
   })
 
-  /** The organization after the credit; undefined where there is none, or its balance would pass `limit`. */
+  /**
+   * Adds a credit and returns the organization. Undefined if there is none of this name, or if its balance would exceed
+   * `limit`.
+   */
   const addCredits = (name: string, microDollars: number, limit: number) =>
     Effect.map(
       sql<OrgRow>`
@@ -152,8 +155,9 @@ export const makeAccountRows = Effect.gen(function* () {
   })
 
   /**
-   * The organization of a live key, which is marked as the development key. Where it was not marked yet, an earlier
-   * version made it, and its organization's payment method becomes `credits`: see the migration that does the same.
+   * Marks the live key with this digest as the development key and returns its organization. A key that was not marked
+   * yet was made by an earlier version: its organization then loses its payment method and gets `credits`, as in the
+   * fifth migration.
    */
   const markDevelopment = Effect.fnUntraced(function* (digest: string, devOrg: string, credits: number) {
     const unmarked = yield* sql<{ readonly org_id: string }>`
@@ -189,7 +193,10 @@ export const makeAccountRows = Effect.gen(function* () {
       ),
     )
 
-  /** Digest and time of revocation, the first one where it was revoked before; undefined where there is no such key. */
+  /**
+   * The key's digest and time of revocation (the first time, if it was revoked before). Undefined if there is no such
+   * key.
+   */
   const revoke = Effect.fnUntraced(function* (keyId: string) {
     const nowMs = yield* Clock.currentTimeMillis
     const [row] = yield* sql<{ readonly digest: string; readonly revoked_at_ms: number }>`

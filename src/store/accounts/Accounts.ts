@@ -1,6 +1,5 @@
-// Who may call: credentials to principals on the hot path, and the administration of organizations, users and keys
-// behind the command line. Called by the api's authentication, the auth service and cli; knows no HTTP, and of an API
-// key keeps only a digest under the store's secret.
+// Accounts: looks up the principal of a credential on the hot path, and administers organizations, users and keys for
+// the command line. Of an API key only a digest under the store's secret is kept.
 import { randomBytes } from "node:crypto"
 import { Clock, Context, Effect, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -26,7 +25,7 @@ import { RowCache } from "./RowCache.ts"
 export type { KeyInfo, Org, Principal, Scope } from "./AccountRows.ts"
 
 export interface NewKey {
-  /** The key itself; this is the only time it is seen. */
+  /** The key itself, returned only once. */
   readonly apiKey: string
   readonly keyId: string
   readonly org: string
@@ -34,15 +33,17 @@ export interface NewKey {
   readonly scope: Scope
 }
 
-/** How old an answer about a credential may be. The contract allows 5 s for a change to be noticed. */
+/** Longest age of a cached lookup. Protocol 2.6 allows 5 s until a change is noticed. */
 const credentialLifeMs = 2000
-/** Credentials remembered, about 0.5 KB each; and unknown ones, so that guessing costs the guesser more. Guesses. */
+/**
+ * Cached credentials, about 0.5 KB each, and cached unknown ones, so that repeated wrong keys need no query. Guesses.
+ */
 const knownCapacity = 20_000
 const unknownCapacity = 20_000
 
-/** What an organization gets when `keys create` makes it on the way: the contract's 5 USD. */
+/** Credits of an organization that `keys create` makes: 5 USD (protocol 5.2). */
 const firstCreditsMicroDollars = 5 * microDollarsPerDollar
-/** What the organization of the development key gets. */
+/** Credits of the organization of the development key (protocol 5.2). */
 const developmentCreditsMicroDollars = 100 * microDollarsPerDollar
 const defaultUser = "default"
 const developmentOrg = "dev"
@@ -52,14 +53,14 @@ type Admin<A, E = never> = Effect.Effect<A, E | StoreUnavailable>
 export class Accounts extends Context.Service<
   Accounts,
   {
-    /** An API key's principal, at most 2 s out of date. A database that cannot be read is a defect. */
+    /** The principal of an API key, at most 2 s out of date. If the database cannot be read, the effect dies. */
     readonly authenticate: (apiKey: string) => Effect.Effect<Principal, Unauthorized>
-    /** The same for a key id, e.g. of a session token that was issued for that key. */
+    /** The same for a key id, e.g. the one that a session token names. */
     readonly principalOf: (keyId: string) => Effect.Effect<Principal, Unauthorized>
-    /** Completes when the principal's key is revoked, within 5 s, by whatever process; never otherwise. */
+    /** Completes within 5 s after the principal's key is revoked, by any process. Never completes otherwise. */
     readonly revoked: (principal: Principal) => Effect.Effect<void>
-    /** The same by a call; what it gives back must be called when nobody cares any more. */
-    readonly onRevoked: (principal: Principal, told: () => void) => () => void
+    /** The same with a callback. Returns the function that ends the watch. */
+    readonly onRevoked: (principal: Principal, onRevocation: () => void) => () => void
     readonly createOrg: (org: {
       readonly name: string
       readonly creditsMicroDollars?: number
@@ -67,23 +68,23 @@ export class Accounts extends Context.Service<
     }) => Admin<Org, OrgExists | InvalidName | InvalidCredit>
     readonly creditOrg: (name: string, microDollars: number) => Admin<Org, OrgNotFound | InvalidCredit>
     readonly showOrg: (name: string) => Admin<Org, OrgNotFound>
-    /** Creates the organization, with 5 USD of credits, and the user where they do not exist. */
+    /** Creates a key. Also creates the organization, with 5 USD of credits, and the user if they do not exist. */
     readonly createKey: (key: {
       readonly org: string
       readonly user?: string
       readonly scope?: Scope
     }) => Admin<NewKey, InvalidName>
-    /** Whether the store has no organization yet. */
+    /** True if the store has no organization yet. */
     readonly isEmpty: Admin<boolean>
     /**
-     * Registers a key as the development key, with an organization of 100 USD, if the store has no organization yet.
-     * The key's organization; undefined where the key is not a live one of this store.
+     * If the store has no organization, registers the key as the development key of a new one with 100 USD. Returns the
+     * key's organization; undefined if the key is not a live key of this store.
      */
     readonly adoptDevelopmentKey: (apiKey: string) => Admin<Org | undefined>
-    /** The same for a key that may be registered already, and is never registered by this. */
+    /** The same without registering: only marks a key that exists. */
     readonly markDevelopmentKey: (apiKey: string) => Admin<Org | undefined>
     readonly listKeys: (org: string) => Admin<ReadonlyArray<KeyInfo>, OrgNotFound>
-    /** When the key was revoked: now, or before. */
+    /** The time of revocation: now, or earlier if the key was revoked before. */
     readonly revokeKey: (keyId: string) => Admin<{ readonly revokedAtMs: number }, KeyNotFound>
   }
 >()("edgewise/store/Accounts") {
@@ -107,7 +108,7 @@ const make = Effect.gen(function* () {
   const revocations = yield* makeRevocations(rows.revokedAmong)
   const invalidKey = Effect.fail(new Unauthorized({ reason: "invalid-key" }))
 
-  // Digests and key ids share the caches: a digest is 64 hex digits, an id starts with `key_`.
+  // Digests and key ids share the caches. They cannot collide: a digest is 64 hex digits, an id starts with `key_`.
   const cached = (
     credential: string,
     read: (credential: string) => Effect.Effect<Principal | undefined, SqlError>,
@@ -155,7 +156,7 @@ const make = Effect.gen(function* () {
 
     revoked: (principal) => revocations.watch(principal.keyId),
 
-    onRevoked: (principal, told) => revocations.listen(principal.keyId, told),
+    onRevoked: (principal, onRevocation) => revocations.listen(principal.keyId, onRevocation),
 
     createOrg: Effect.fn("Accounts.createOrg")(function* (org) {
       const name = yield* accountName(org.name)
@@ -224,7 +225,7 @@ const make = Effect.gen(function* () {
       const revoked = (yield* rows.revoke(keyId)) ?? (yield* new KeyNotFound({ keyId }))
       known.delete(revoked.digest)
       known.delete(keyId)
-      yield* revocations.tell(keyId)
+      yield* revocations.notify(keyId)
       return { revokedAtMs: revoked.revokedAtMs }
     }, orUnavailable),
   })

@@ -1,6 +1,6 @@
-// The development key: made at the first start of an empty data directory and kept there, readable by its owner alone, so
-// that `npm start` can print a curl line that works. Called by `serve` where the node's settings accept such a key;
-// commands that merely open the store never make one.
+// The development key: made at the first start on an empty data directory and kept in a file there that only the owner
+// can read, so that `npm start` can print a working curl command. Only `serve` makes one; commands that open the store
+// do not.
 import { randomBytes } from "node:crypto"
 import { join } from "node:path"
 import { Effect } from "effect"
@@ -17,9 +17,9 @@ export interface DevelopmentKey {
 const fileIn = (dataDir: string): string => join(dataDir, "dev-key")
 
 /**
- * The development key of a data directory, or undefined where there is none: the store had organizations before its
- * first start, or the key was revoked. The file is written before the row, so that a crash in between loses nothing:
- * the next start finds the file and registers it.
+ * The development key of a data directory. Undefined if the store had organizations before its first start, or if the
+ * key was revoked. The file is written before the row, so a crash in between loses nothing: the next start finds the
+ * file and registers its key.
  */
 export const developmentKey = Effect.fn("DevKey.developmentKey")(function* (
   dataDir: string,
@@ -37,16 +37,16 @@ export const developmentKey = Effect.fn("DevKey.developmentKey")(function* (
   }
   const org = yield* accounts.adoptDevelopmentKey(apiKey)
   if (org !== undefined) return { apiKey, org }
-  // Another node of the same store, or a command, was first: the key that was made just now has no owner.
+  // Another node of the same store, or a command, made the first organization: the new key is not registered.
   if (isFresh) yield* removeOnceFile(file)
   return undefined
 })
 
-/** Whether an earlier start has left a development key in the data directory. */
+/** True if an earlier start left a live development key in the data directory. */
 export const hasDevelopmentKey = (dataDir: string): Effect.Effect<boolean, StoreUnavailable, Accounts> =>
   Effect.gen(function* () {
     const apiKey = yield* readOnceFile(fileIn(dataDir))
     if (apiKey === undefined || !isApiKey(apiKey)) return false
-    // Also marks a key that an earlier version registered, so that it is refused like any other development key.
+    // Also marks a key that an earlier version registered without the mark.
     return (yield* (yield* Accounts).markDevelopmentKey(apiKey)) !== undefined
   })

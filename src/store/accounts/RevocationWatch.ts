@@ -1,49 +1,49 @@
-// Those who must know when a key is revoked while they still work for it: streams, live sessions. Accounts owns one;
-// a single fiber asks the database for all of them, because a key may be revoked by another process.
+// Watches for revoked keys on behalf of open streams, sockets and live sessions. Another process may revoke a key, so
+// one fiber polls the database for all watched keys.
 import { Duration, Effect } from "effect"
 import type { SqlError } from "effect/sql/SqlError"
-import { ShortLivedList } from "#domain/queues/UnorderedSet.ts"
+import { UnorderedSet } from "#domain/queues/UnorderedSet.ts"
 
-/** The contract promises 5 s; half of it leaves room for a slow look. */
+/** Interval of the poll. Half of the 5 s of protocol 2.6, which leaves time for a slow query. */
 const pollEvery = Duration.millis(2500)
-/** Ids asked for in one statement, so that no look takes long: about 0.1 ms a hundred. */
-const idsPerLook = 200
+/** Ids in one statement, to keep each statement short: about 0.1 ms per hundred. */
+const idsPerQuery = 200
 
 interface Watcher {
-  readonly told: () => void
+  readonly onRevocation: () => void
   listedAt: number
 }
 
-/** `revokedAmong` answers which of some key ids are revoked by now. */
+/** `revokedAmong` returns those of the given key ids that are revoked. */
 export const makeRevocations = Effect.fnUntraced(function* (
   revokedAmong: (keyIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, SqlError>,
 ) {
-  // Who must be told, by key; an entry goes with its last watcher, or when all have been told.
-  const watched = new Map<string, ShortLivedList<Watcher>>()
+  // Watchers by key id. An entry is removed with its last watcher, or when its watchers have been notified.
+  const watched = new Map<string, UnorderedSet<Watcher>>()
 
-  const tell = (keyId: string): void => {
+  const notify = (keyId: string): void => {
     const listeners = watched.get(keyId)
     watched.delete(keyId)
-    for (const { told } of listeners?.values() ?? []) told()
+    for (const { onRevocation } of listeners?.values() ?? []) onRevocation()
   }
 
-  const look = Effect.gen(function* () {
+  const poll = Effect.gen(function* () {
     const ids = [...watched.keys()]
-    for (let from = 0; from < ids.length; from += idsPerLook) {
-      for (const id of yield* revokedAmong(ids.slice(from, from + idsPerLook))) tell(id)
+    for (let from = 0; from < ids.length; from += idsPerQuery) {
+      for (const id of yield* revokedAmong(ids.slice(from, from + idsPerQuery))) notify(id)
       yield* Effect.yieldNow
     }
   }).pipe(
     Effect.catch((error) =>
-      Effect.logWarning("revoked keys could not be read; will look again", error.message),
+      Effect.logWarning("revoked keys could not be read; will try again", error.message),
     ),
   )
-  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(pollEvery), look)))
+  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(pollEvery), poll)))
 
-  const listen = (keyId: string, told: () => void): (() => void) => {
-    const listeners = watched.get(keyId) ?? new ShortLivedList<Watcher>()
+  const listen = (keyId: string, onRevocation: () => void): (() => void) => {
+    const listeners = watched.get(keyId) ?? new UnorderedSet<Watcher>()
     watched.set(keyId, listeners)
-    const watcher: Watcher = { told, listedAt: -1 }
+    const watcher: Watcher = { onRevocation, listedAt: -1 }
     listeners.add(watcher)
     return () => {
       listeners.delete(watcher)
@@ -52,12 +52,14 @@ export const makeRevocations = Effect.fnUntraced(function* (
   }
 
   return {
-    /** Completes when the key is revoked, and never otherwise. */
+    /** Completes when the key is revoked; never completes otherwise. */
     watch: (keyId: string): Effect.Effect<void> =>
       Effect.callback((resume) => Effect.sync(listen(keyId, () => resume(Effect.void)))),
-    /** The same without a fiber, for those who wait by the thousand; what it gives back ends the watch. */
+    /**
+     * The same with a callback instead of a fiber, for thousands of watchers. Returns the function that ends the watch.
+     */
     listen,
-    /** A key revoked by this process. */
-    tell: (keyId: string): Effect.Effect<void> => Effect.sync(() => tell(keyId)),
+    /** Notifies the watchers of a key that this process has revoked. */
+    notify: (keyId: string): Effect.Effect<void> => Effect.sync(() => notify(keyId)),
   }
 })

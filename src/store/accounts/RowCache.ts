@@ -1,16 +1,20 @@
-// A bounded map whose entries stop counting after a fixed time. Accounts keeps credentials in it; it holds no clock.
+// A bounded map whose entries expire after a fixed time. The caller passes the time.
 //
-// Every entry lives equally long, so the order of insertion is the order of expiry: when full, the entry dropped is the
-// one that would have expired first.
-import { TtlCache } from "#domain/queues/TtlCache.ts"
+// All entries live equally long, so the order of setting is the order of expiry: a full map drops the entry that would
+// expire first.
+import { LRUCache } from "lru-cache"
+
+interface Entry<Value> {
+  readonly value: Value
+  readonly untilMs: number
+}
 
 export class RowCache<Value> {
-  readonly #entries = new TtlCache<{ readonly value: Value; readonly untilMs: number }>()
-  readonly #capacity: number
+  readonly #entries: LRUCache<string, Entry<Value>>
   readonly #lifeMs: number
 
   constructor(options: { readonly capacity: number; readonly lifeMs: number }) {
-    this.#capacity = options.capacity
+    this.#entries = new LRUCache({ max: options.capacity })
     this.#lifeMs = options.lifeMs
   }
 
@@ -19,19 +23,14 @@ export class RowCache<Value> {
   }
 
   get(key: string, nowMs: number): Value | undefined {
-    const entry = this.#entries.get(key)
+    // `peek` leaves the order alone.
+    const entry = this.#entries.peek(key)
     return entry !== undefined && nowMs < entry.untilMs ? entry.value : undefined
   }
 
-  /** `knownAtMs` is when the value was known to hold, which is before it arrived here. */
+  /** `knownAtMs` is when the value was read, which is before it arrived here. */
   set(key: string, value: Value, knownAtMs: number): void {
-    // A refreshed entry moves to the end of the order.
     this.#entries.set(key, { value, untilMs: knownAtMs + this.#lifeMs })
-    while (this.#entries.size > this.#capacity) {
-      const oldest = this.#entries.oldest()
-      if (oldest === undefined) return
-      this.#entries.delete(oldest[0])
-    }
   }
 
   delete(key: string): void {

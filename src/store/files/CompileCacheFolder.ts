@@ -1,6 +1,5 @@
-// The folder of the data directory where child processes keep compiled code (Node's compile cache). Made when a node
-// starts. Whoever can write there can make engines run what he likes, so it is the owner's alone, as the directory is.
-// Nothing in it is missed: without it processes start a little slower.
+// The folder of the data directory where child processes keep compiled code (Node's compile cache). It is accessible to
+// its owner only, because code in it runs in the engines. Without it, processes only start more slowly.
 import { chmodSync, readdirSync, rmSync, statfsSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { Effect, Layer } from "effect"
@@ -8,15 +7,15 @@ import { CompileCache } from "#domain/models/CompileCache.ts"
 import { makeDir, problemOf } from "./DataDir.ts"
 
 /**
- * Node keeps a file a module, in a folder for each version of itself: about 1,100 files and 7 MB with every engine
- * started once (measured). Beyond this an installation has moved often, and all of it goes.
+ * Node keeps one file per module, in a folder per Node version: about 1,100 files and 7 MB once every engine has
+ * started (measured). With more files than this, the installation has moved often, and the whole folder is emptied.
  */
-const mostFiles = 5_000
+const maxFiles = 5_000
 
-/** Node's folders begin with its version and the processor; flags of V8 and the user follow. */
-const isOurs = (name: string): boolean => name.startsWith(`${process.version}-${process.arch}-`)
+/** The names of Node's folders begin with its version and processor architecture; V8's flags and the user id follow. */
+const isOfThisNode = (name: string): boolean => name.startsWith(`${process.version}-${process.arch}-`)
 
-/** Makes the folder and clears away what other versions of Node have left. Throws where that cannot be done. */
+/** Creates the folder and removes what other versions of Node left. Throws if that fails. */
 const prepare = (dataDir: string): string => {
   const folder = join(resolve(dataDir), "compiled")
   makeDir(folder)
@@ -24,35 +23,35 @@ const prepare = (dataDir: string): string => {
   let files = 0
   for (const name of readdirSync(folder)) {
     const versioned = join(folder, name)
-    if (!isOurs(name)) rmSync(versioned, { recursive: true, force: true })
+    if (!isOfThisNode(name)) rmSync(versioned, { recursive: true, force: true })
     else files += readdirSync(versioned).length
   }
-  if (files > mostFiles)
+  if (files > maxFiles)
     for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true, force: true })
   return folder
 }
 
 /**
- * Free space without which nothing is kept: on a full disk Node leaves an empty file a module behind, at every start. A
- * guess, ten times what it fills.
+ * Free disk space below which the cache is off: on a full disk Node leaves an empty file per module at every start. A
+ * guess, ten times what the cache fills.
  */
-const roomBytes = 64 * 1024 * 1024
+const minFreeBytes = 64 * 1024 * 1024
 
-const hasRoom = (folder: string): boolean => {
+const hasFreeSpace = (folder: string): boolean => {
   try {
     const { bavail, bsize } = statfsSync(folder)
-    return bavail * bsize >= roomBytes
+    return bavail * bsize >= minFreeBytes
   } catch {
     return false
   }
 }
 
-/** Gives the folder to everything below it; nothing where it cannot be had, which is logged and is no failure. */
+/** Provides the folder to the layers below. If it cannot be made, this is logged and the cache is off. */
 export const compiledCode = (dataDir: string): Layer.Layer<never> =>
   Layer.effect(
     CompileCache,
     Effect.try({ try: () => prepare(dataDir), catch: problemOf }).pipe(
-      Effect.map((folder) => () => (hasRoom(folder) ? folder : undefined)),
+      Effect.map((folder) => () => (hasFreeSpace(folder) ? folder : undefined)),
       Effect.catch((problem) =>
         Effect.as(
           Effect.logWarning("compiled code is not kept").pipe(Effect.annotateLogs({ problem })),

@@ -1,35 +1,37 @@
-// The data directory: where it is on disk and who may read it. Called when the store opens; whatever else keeps files
-// there (uploads, weights, signing keys) asks for the same directory.
+// The data directory: its location, permissions, lock and database file.
 import { closeSync, existsSync, mkdirSync, openSync, readSync, unlinkSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { Effect, type Scope } from "effect"
 import { tryFileLock } from "./FileLock.ts"
 import { StoreUnavailable } from "./StoreErrors.ts"
 
-/** Keys, balances and uploads: for the owner alone. */
+/** Owner only: the directory holds keys, balances and uploads. */
 const dirMode = 0o700
 const fileMode = 0o600
 
 export const problemOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
-/** Step by step, because Node's own recursive mkdir never returns where a directory refuses children (as /proc does). */
+/**
+ * Creates a directory and its parents one by one. Node's recursive mkdir never returns where a directory refuses
+ * children (e.g. /proc).
+ */
 export const makeDir = (dir: string): void => {
   if (existsSync(dir)) return
   makeDir(dirname(dir))
   try {
     mkdirSync(dir, { mode: dirMode })
   } catch (cause) {
-    // Another process may have made it just now.
+    // Another process may have created it in the meantime.
     if (!existsSync(dir)) throw cause
   }
 }
 
 const databaseName = "store.sqlite"
 
-/** How every SQLite database begins, except an empty one. */
+/** The first bytes of every SQLite database that is not empty. */
 const databaseHead = "SQLite format 3\0"
 
-/** What is wrong with the database file of a data directory, or undefined; one that is not there yet is fine. */
+/** What is wrong with the database file of a data directory. Undefined if it is fine or missing. */
 export const databaseFileProblem = (dir: string): string | undefined => {
   const file = join(dir, databaseName)
   if (!existsSync(file)) return undefined
@@ -51,7 +53,7 @@ const made = (dataDir: string): string => {
   return dir
 }
 
-/** What the system's errors mean for a data directory. */
+/** The system's error codes in words. */
 const words: Readonly<Record<string, string>> = {
   EACCES: "this user may not write here",
   EISDIR: `${databaseName} is a folder`,
@@ -69,8 +71,8 @@ const unavailable = (dataDir: string) => (cause: unknown) => {
 }
 
 /**
- * Makes this process the only edge on its data directory: it removes uploads that it does not know, and would remove those
- * of another. Commands and other roles are not affected. The lock goes with the process, however it ends.
+ * Locks the data directory for one edge process, because an edge removes uploads that it does not know. Commands and
+ * other roles do not take this lock. It is released when the process ends, even by a crash.
  */
 export const edgeLock = (dataDir: string): Effect.Effect<void, StoreUnavailable, Scope.Scope> =>
   Effect.gen(function* () {
@@ -84,11 +86,13 @@ export const edgeLock = (dataDir: string): Effect.Effect<void, StoreUnavailable,
     })
   })
 
-/** The data directory, created where missing: of a node whose database is elsewhere. */
+/** The data directory, created if missing, of a node whose database is elsewhere. */
 export const dataDirectory = (dataDir: string): Effect.Effect<string, StoreUnavailable> =>
   Effect.try({ try: () => made(dataDir), catch: unavailable(dataDir) })
 
-/** Makes the directory where it is missing and writes a small file into it, which is removed: fails where a node would. */
+/**
+ * Creates the directory if missing, writes a small file into it and removes that file. Fails where a node would fail.
+ */
 export const tryDataDirectory = (dataDir: string): Effect.Effect<void, StoreUnavailable> =>
   Effect.try({
     try: () => {
@@ -100,8 +104,8 @@ export const tryDataDirectory = (dataDir: string): Effect.Effect<void, StoreUnav
   })
 
 /**
- * The database file of a data directory, both created where missing. The file is made empty first, because SQLite
- * would take the process's umask for it, and gives its `-wal` and `-shm` the file's own mode.
+ * The database file of a data directory, both created if missing. An empty file is made first to set its mode: SQLite
+ * alone would use the umask. SQLite gives `-wal` and `-shm` the mode of the database file.
  */
 export const databaseFile = (dataDir: string): Effect.Effect<string, StoreUnavailable> =>
   Effect.try({

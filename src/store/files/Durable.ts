@@ -1,5 +1,5 @@
-// Writing so that a loss of power takes nothing back: a file's bytes, its name in its folder, and what SQLite has committed.
-// Called where a promise is made to a client or an operator (an accepted job, a key), never per request.
+// Writes that survive a loss of power: a file's bytes, its name in its folder, and SQLite's commits. For promises to a
+// client or an operator (an accepted job, a key), not for every request.
 import { type FileHandle, open } from "node:fs/promises"
 import { dirname } from "node:path"
 import { Context, Effect } from "effect"
@@ -14,20 +14,23 @@ const sync = async (path: string): Promise<void> => {
   }
 }
 
-/** A file that was written, and the folder entry that names it. Rejects where either cannot be synced. */
+/** Syncs a file that was written and the folder entry that names it. Rejects if either cannot be synced. */
 export const syncFile = async (path: string): Promise<void> => {
   await sync(path)
   await sync(dirname(path))
 }
 
 /**
- * What the store has committed so far. SQLite's log is synced by itself only at checkpoints (`synchronous=NORMAL`), because a
- * sync for each batch of receipts would hold the event loop. Nothing to do for Postgres, which syncs each commit itself.
+ * Syncs what the store has committed so far. SQLite syncs its log only at checkpoints (`synchronous=NORMAL`), because a
+ * sync for each batch of receipts would block the event loop. A no-op for Postgres, which syncs each commit itself.
  */
 export const StoreSync = Context.Reference<Effect.Effect<void>>("edgewise/store/StoreSync", {
   defaultValue: () => Effect.void,
 })
 
-/** Of a database in a file: its log holds every commit since the last checkpoint, which has synced the rest. */
+/**
+ * Syncs the write-ahead log of a SQLite database. It holds every commit since the last checkpoint, which has synced the
+ * rest.
+ */
 export const syncLog = (databasePath: string): Effect.Effect<void> =>
   Effect.ignore(Effect.tryPromise(() => sync(`${databasePath}-wal`)))

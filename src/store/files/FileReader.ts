@@ -1,10 +1,10 @@
-// Reads a file from its beginning in small pieces, for checks of large weight files: a header is read, what lies between
-// headers is passed over without reading it. Waits for the disk after each piece, so a check never holds the event loop.
+// Reads parts of a large file in small pieces: weight checks read headers and skip what lies between them. Each piece
+// is read asynchronously, so a check never blocks the event loop.
 import { type FileHandle, open } from "node:fs/promises"
 
 const pieceBytes = 32 * 1024
 
-/** The file ends before what its header promises. */
+/** The file is shorter than its header says. */
 export class EndOfFile extends Error {
   readonly neededBytes: number
   constructor(neededBytes: number) {
@@ -17,9 +17,9 @@ export class FileReader {
   readonly sizeBytes: number
   private readonly file: FileHandle
   private piece: Buffer = Buffer.alloc(0)
-  /** Where in the file `piece` begins. */
+  /** File offset of `piece`. */
   private pieceAt = 0
-  /** Where the next byte is read. */
+  /** File offset of the next read. */
   position = 0
 
   private constructor(file: FileHandle, sizeBytes: number) {
@@ -27,7 +27,7 @@ export class FileReader {
     this.sizeBytes = sizeBytes
   }
 
-  /** Runs `read` over the file and closes it. Fails as the file system does, or with `EndOfFile`. */
+  /** Runs `read` over the file and closes it. Fails with the file system's error or with `EndOfFile`. */
   static async over<A>(path: string, read: (reader: FileReader) => Promise<A>): Promise<A> {
     const file = await open(path, "r")
     try {
@@ -37,7 +37,7 @@ export class FileReader {
     }
   }
 
-  /** The next `count` bytes, at most 32 KiB; valid until the next call. */
+  /** The next `count` bytes (at most 32 KiB), valid until the next call. */
   async bytes(count: number): Promise<Buffer> {
     const end = this.position + count
     if (end > this.sizeBytes) throw new EndOfFile(end)
@@ -49,7 +49,7 @@ export class FileReader {
     return found
   }
 
-  /** Passes over bytes, also beyond the end of the file: a read there fails. */
+  /** Skips bytes. May skip beyond the end of the file; the next read then fails. */
   skip(count: number): void {
     this.position += count
   }
@@ -58,7 +58,7 @@ export class FileReader {
     return (await this.bytes(4)).readUInt32LE()
   }
 
-  /** Exact up to 2^53; larger ones are larger than any file. */
+  /** Exact up to 2^53. No file is larger. */
   async uint64(): Promise<number> {
     return Number((await this.bytes(8)).readBigUInt64LE())
   }

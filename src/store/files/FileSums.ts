@@ -1,20 +1,20 @@
-// SHA-256 sums of weight files, kept by path until the file changes: a reload of the catalog, or a load of a model, does not
-// read gigabytes again that were read before. Kept in memory only, so a start reads every file once. Called by WeightCheck.
+// SHA-256 sums of weight files, cached by path until the file changes, so that a reload of the catalog or a load of a
+// model does not read gigabytes again. The cache is in memory only: after a start every file is read once.
 import { createHash } from "node:crypto"
 import { createReadStream, type Stats } from "node:fs"
-import { TtlCache } from "#domain/queues/TtlCache.ts"
+import { LRUCache } from "lru-cache"
 
 interface Known {
-  /** Size and times of modification and change: any write gives the file another one. */
+  /** Inode, size and times of the file; any write changes it. */
   readonly stamp: string
-  /** Of a file that is being read, too: it is read once for all who ask meanwhile. */
+  /** Also set while the file is being read: concurrent callers share one read. */
   readonly sum: Promise<string>
 }
 
-/** More files than catalogs have. A guess; 10,000 are about 3 MB. */
+/** Cached files, above the size of any catalog. A guess; 10,000 take about 3 MB. */
 const maxKnown = 10_000
 
-const known = new TtlCache<Known>()
+const known = new LRUCache<string, Known>({ max: maxKnown })
 
 const stampOf = ({ ctimeMs, ino, mtimeMs, size }: Stats): string => `${ino} ${size} ${mtimeMs} ${ctimeMs}`
 
@@ -24,16 +24,14 @@ const read = async (path: string): Promise<string> => {
   return hash.digest("hex")
 }
 
-/** The sum of a file, lower-case hex. `info` is what the system says of it now. Rejects where it cannot be read. */
+/** The sum of a file in lower-case hex. `info` is the file's current stat. Rejects if the file cannot be read. */
 export const sumOf = (path: string, info: Stats): Promise<string> => {
   const stamp = stampOf(info)
   const before = known.get(path)
   if (before?.stamp === stamp) return before.sum
   const sum = read(path)
   known.set(path, { stamp, sum })
-  // A file that could not be read is read again.
+  // A failed read is not cached.
   sum.catch(() => known.delete(path))
-  const oldest = known.size > maxKnown ? known.oldest() : undefined
-  if (oldest !== undefined) known.delete(oldest[0])
   return sum
 }

@@ -1,5 +1,4 @@
-// Where an IP address is, from a MaxMind-format file (country or city edition) that the operator brings. Called by the
-// router; knows addresses and places, nothing of regions.
+// Looks up the place of an IP address in a MaxMind-format file (country or city edition) that the operator provides.
 import { Context, Effect, Layer, Schema } from "effect"
 import { type CityResponse, open } from "maxmind"
 import { isPoint } from "#domain/regions/Geography.ts"
@@ -13,7 +12,7 @@ export class BadGeoDatabase extends Schema.TaggedError<BadGeoDatabase>()("BadGeo
     return `geo database ${this.path}: ${this.problem}`
   }
 
-  /** Of a command that it ends: the setting names a wrong file. */
+  /** Exit status of the command: the setting names a wrong file. */
   readonly exitStatus = 2
 }
 
@@ -23,10 +22,10 @@ const problemOf = (cause: unknown): string => {
   return cause.code === "ENOENT" ? "there is no such file" : `cannot be read (${String(cause.code)})`
 }
 
-/** Answers kept decoded. The package's own default. */
+/** Lookups kept decoded. The package's default. */
 const cachedAnswers = 10_000
 
-/** The package's types promise more than the smaller editions and other makers' files hold. */
+/** The fields are `unknown` because smaller editions and other makers' files lack some of the package's types. */
 interface Entry {
   readonly country?: { readonly iso_code?: unknown }
   readonly registered_country?: { readonly iso_code?: unknown }
@@ -49,13 +48,13 @@ const placeOf = ({ country, location, registered_country }: Entry): Place => {
 export class GeoDatabase extends Context.Service<
   GeoDatabase,
   {
-    /** Empty where nothing is known of the address, or it is none. */
+    /** Empty if the address is unknown or not an address. */
     readonly locate: (address: string) => Place
   }
 >()("edgewise/store/GeoDatabase") {
   static readonly none = Layer.succeed(GeoDatabase, { locate: () => ({}) })
 
-  /** The whole file is held in memory (a city edition has about 60 MB) and read once. */
+  /** Reads the whole file into memory once (a city edition has about 60 MB). */
   static readonly file = (path: string): Layer.Layer<GeoDatabase, BadGeoDatabase> =>
     Layer.effect(
       GeoDatabase,
@@ -70,7 +69,7 @@ export class GeoDatabase extends Context.Service<
               const entry: Entry | null = reader.get(address)
               return entry === null ? {} : placeOf(entry)
             } catch {
-              // Not an address, or an IPv6 one in an IPv4 database.
+              // Not an address, or an IPv6 address in an IPv4 database.
               return {}
             }
           },

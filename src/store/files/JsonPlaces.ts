@@ -1,10 +1,10 @@
-// Reads a JSON file that an operator wrote by hand and keeps where each key and value stands, so that a mistake can be
-// named with its line and column. Pure.
+// Parses a hand-written JSON file and keeps the position of each key and value, so that mistakes are reported with line
+// and column. Pure.
 import { findNodeAtLocation, type Node, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser"
 
 export type JsonPath = ReadonlyArray<string | number>
 
-/** Both count from 1; the column counts UTF-16 units, as editors do. */
+/** Line and column count from 1. The column counts UTF-16 units, as editors do. */
 export interface Place {
   readonly line: number
   readonly column: number
@@ -12,11 +12,11 @@ export interface Place {
 
 export interface JsonPlaces {
   readonly value: unknown
-  /** Where the value at a path stands; of a path that is not there, its nearest parent. */
+  /** Position of the value at a path, or of its nearest existing parent. */
   readonly placeOfValue: (path: JsonPath) => Place
-  /** Where the last key of a path stands. */
+  /** Position of the last key of a path. */
   readonly placeOfKey: (path: JsonPath) => Place
-  /** Keys that stand twice in their object, at the second one. */
+  /** Keys that occur twice in their object, at the second occurrence. */
   readonly repeatedKeys: ReadonlyArray<{ readonly path: JsonPath; readonly place: Place }>
 }
 
@@ -25,12 +25,12 @@ export interface BadJson {
   readonly place: Place
 }
 
-/** By the names of the parser's errors. */
+/** Messages by the parser's error names. */
 const problems: Readonly<Record<string, string>> = {
-  InvalidSymbol: "this is no JSON value; texts stand in double quotes",
-  InvalidNumberFormat: "this is no number",
+  InvalidSymbol: "this is not a JSON value; texts need double quotes",
+  InvalidNumberFormat: "this is not a number",
   PropertyNameExpected: "a key in double quotes is expected here",
-  ValueExpected: "a value is expected here; is there a comma too many?",
+  ValueExpected: "a value is expected here; is there an extra comma?",
   ColonExpected: "a colon is expected here",
   CommaExpected: "a comma is expected here",
   CloseBraceExpected: "a closing brace is expected here",
@@ -46,7 +46,7 @@ const placeAt = (text: string, offset: number): Place => {
   return { line: before.split("\n").length, column: offset - before.lastIndexOf("\n") }
 }
 
-/** The tree, or undefined where the nesting is deeper than the stack. */
+/** The syntax tree. Undefined if the nesting is too deep for the stack. */
 const treeOf = (text: string, errors: Array<ParseError>): Node | undefined => {
   try {
     return parseTree(text, errors, { disallowComments: true, allowTrailingComma: false })
@@ -56,7 +56,7 @@ const treeOf = (text: string, errors: Array<ParseError>): Node | undefined => {
   }
 }
 
-/** Undefined for the rare text that the parser with places takes and JSON does not, e.g. with other kinds of white space. */
+/** Undefined for the rare text that the tree parser accepts and JSON does not, e.g. with other white space. */
 const valueOf = (text: string): unknown => {
   try {
     return JSON.parse(text)
@@ -65,7 +65,7 @@ const valueOf = (text: string): unknown => {
   }
 }
 
-/** The property node of a value, or the value itself in a list and at the top. */
+/** The property node of a value; for list items and the root, the value itself. */
 const keyNode = (node: Node): Node => (node.parent?.type === "property" ? node.parent : node)
 
 const repeated = (node: Node, path: JsonPath, found: Array<{ path: JsonPath; offset: number }>): void => {
@@ -82,7 +82,7 @@ const repeated = (node: Node, path: JsonPath, found: Array<{ path: JsonPath; off
 }
 
 export const parseJsonFile = (source: string): JsonPlaces | BadJson => {
-  // Some editors begin a file with a byte order mark.
+  // Some editors write a byte order mark.
   const text = source.replace(/^\uFEFF/, "")
   const start = { line: 1, column: 1 }
   if (text.trim() === "") return { problem: "the file is empty", place: start }

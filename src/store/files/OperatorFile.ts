@@ -1,5 +1,5 @@
-// JSON files that an operator writes by hand, the catalog and the regions file: how they are read, and how their mistakes
-// are printed, each on one line that begins with path, line and column.
+// Reads JSON files that an operator writes by hand (the catalog and the regions file) and formats their mistakes, one
+// line each, beginning with path, line and column.
 import { readFile, stat } from "node:fs/promises"
 import { Effect, Result } from "effect"
 import { type JsonPath, type JsonPlaces, type Place, parseJsonFile } from "./JsonPlaces.ts"
@@ -8,10 +8,10 @@ import type { Mistake } from "./SchemaMistakes.ts"
 /** The lines that say why a file is refused. */
 export type Refusal = ReadonlyArray<string>
 
-/** A line a region or a few a model: a megabyte is thousands of them. */
+/** Far above real files: a region takes one line and a model a few, so a megabyte is thousands. */
 const maxBytes = 1_000_000
 
-/** Mistakes that are shown. A guess: more than a screen of them helps no more. */
+/** Mistakes shown at most. A guess: more than a screen does not help. */
 const maxMistakes = 20
 
 const readText = (path: string, what: string): Effect.Effect<string, Refusal> =>
@@ -34,7 +34,10 @@ const keyText = (path: JsonPath): string =>
     .join("")
     .replace(/^\./, "")
 
-/** Whose mistake a path is, e.g. a model's, and where its own keys begin in the path. */
+/**
+ * Returns the owner of a path in words (e.g. the model that a mistake belongs to), and where the owner's own keys begin
+ * in the path.
+ */
 export type Owner = (
   value: unknown,
   path: JsonPath,
@@ -47,7 +50,7 @@ const lineOf = (file: string, json: JsonPlaces, { path, problem }: Mistake, plac
   return `${file}:${place.line}:${place.column}: ${subject.join("")}${problem}`
 }
 
-/** One line a mistake, in the order of the file. */
+/** One line per mistake, in file order. */
 const linesOf = (
   file: string,
   json: JsonPlaces,
@@ -67,7 +70,9 @@ const linesOf = (
 }
 
 /**
- * Reads the file and has `check` decode it or name its mistakes; `what` is the file in words, `owner` says whose a mistake is.
+ * Reads the file; `check` decodes it or lists its mistakes.
+ * @param what the kind of file in words
+ * @param owner names the entry that a mistake belongs to
  */
 export const readOperatorFile = <A>(
   path: string,
@@ -81,7 +86,7 @@ export const readOperatorFile = <A>(
       return yield* Effect.fail([`${path}:${json.place.line}:${json.place.column}: ${json.problem}`])
     }
     const repeated = json.repeatedKeys.map(
-      (twice): Mistake => ({ ...twice, problem: "this key stands twice" }),
+      (twice): Mistake => ({ ...twice, problem: "this key occurs twice" }),
     )
     const checked = yield* check(json)
     if (Result.isSuccess(checked) && repeated.length === 0) return checked.success
@@ -89,6 +94,6 @@ export const readOperatorFile = <A>(
     return yield* Effect.fail(linesOf(path, json, mistakes, owner))
   })
 
-/** One line of a refusal, for log lines and answers: its first, with the number of the others. */
+/** A refusal in one line, for logs and replies: its first line and the number of the others. */
 export const firstOf = ([first = "", ...others]: Refusal): string =>
   others.length === 0 ? first : `${first} (and ${others.length} more)`

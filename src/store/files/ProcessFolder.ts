@@ -1,5 +1,5 @@
-// The folder of the data directory where child processes have their own folders. Emptied when a node starts, which the edge's
-// lock allows: what is there then was left by a process that was killed with its node.
+// The folder of the data directory where child processes have their own folders. It is emptied when a node starts: what
+// it holds was left by processes that were killed with their node. The data directory's lock makes this safe.
 import { randomUUID } from "node:crypto"
 import { chmodSync, linkSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"

@@ -1,5 +1,5 @@
-// Reads an operator's regions file: regions with their places and addresses, and measured round trips. Called by serve and
-// check. A wrong one is refused with the line of every mistake.
+// Reads an operator's regions file: regions with their places and addresses, and measured round trips. A file with
+// mistakes is refused with the line of each.
 import { Effect, Result, Schema } from "effect"
 import { nodeRegions } from "#domain/regions/Region.ts"
 import { Country, RegionMap } from "#domain/regions/RegionMap.ts"
@@ -10,7 +10,7 @@ import { decodeStrictly, type Mistake } from "./SchemaMistakes.ts"
 export class BadRegions extends Schema.TaggedError<BadRegions>()("BadRegions", {
   path: Schema.String,
   problem: Schema.String,
-  /** Of a file that is refused: a line for each mistake, as an operator reads it. */
+  /** For a refused file: one line per mistake. */
   lines: Schema.optionalKey(Schema.Array(Schema.String)),
 }) {
   override get message(): string {
@@ -30,11 +30,11 @@ const codesTwice = ({ regions }: RegionMap): ReadonlyArray<Mistake> => {
       codes.add(code)
       return []
     }
-    return [{ path: ["regions", index, "code"], problem: `${code} is there twice` }]
+    return [{ path: ["regions", index, "code"], problem: `${code} occurs twice` }]
   })
 }
 
-/** The name of a node that belongs to no region; a region that were called so could not be told from it. */
+/** `local` is the code of a node outside of all regions, so no region may have it. */
 const localTwice = ({ regions }: RegionMap): ReadonlyArray<Mistake> =>
   regions.flatMap(({ code }, index) =>
     code === "local"
@@ -44,7 +44,7 @@ const localTwice = ({ regions }: RegionMap): ReadonlyArray<Mistake> =>
 
 const isCountry = Schema.is(Country)
 
-/** Round trips stand between countries: their codes are keys, which the schema does not check. */
+/** Round trips are keyed by country codes, which the schema does not check. */
 const countries = ({ rtt_ms }: RegionMap): ReadonlyArray<Mistake> =>
   Object.entries(rtt_ms)
     .flatMap(([from, row]) => [["rtt_ms", from], ...Object.keys(row).map((to) => ["rtt_ms", from, to])])
@@ -69,7 +69,10 @@ export const readRegions = (path: string): Effect.Effect<RegionMap, BadRegions> 
     (lines) => new BadRegions({ path, problem: "is refused", lines }),
   )
 
-/** Codes that a node and a catalog entry may name: those of the regions file, or the built-in ones where there is none. */
+/**
+ * Region codes that a node and a catalog entry may name: those of the regions file, or the built-in ones without a
+ * file.
+ */
 export const regionCodesInForce = (path: string): Effect.Effect<ReadonlyArray<string>, BadRegions> =>
   path === ""
     ? Effect.succeed(nodeRegions)

@@ -1,21 +1,21 @@
-// What is wrong with a value that an operator wrote, in words for him: every unknown key, missing key and wrong value of it
-// at once, each with its path. Pure.
+// Lists all mistakes in a value that an operator wrote: unknown keys, missing keys and wrong values, each with its path
+// and a sentence. Pure.
 import { Result, Schema, type SchemaAST, SchemaIssue } from "effect"
 import { suggestion } from "#domain/models/NearestName.ts"
 import type { JsonPath, Place } from "./JsonPlaces.ts"
 
 export interface Mistake {
   readonly path: JsonPath
-  /** Whether the key itself is at fault, and not its value. */
+  /** True if the key is at fault, not its value. */
   readonly atKey?: boolean
-  /** Where the path alone does not say it: of a key that stands twice. */
+  /** Position, where the path alone does not give it: a key that occurs twice. */
   readonly place?: Place
   readonly problem: string
 }
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1()
 
-/** Longest part of a wrong value that is shown. */
+/** Characters shown of a wrong value. */
 const shownCharacters = 60
 
 const shown = (value: unknown): string => {
@@ -28,7 +28,7 @@ const keysOf = (ast: SchemaAST.AST): ReadonlyArray<string> =>
     ? ast.propertySignatures.map(({ name }) => String(name))
     : []
 
-/** The texts that a schema of texts allows; empty for any other. */
+/** The texts that a schema of text literals allows; empty for other schemas. */
 const literalsOf = (ast: SchemaAST.AST): ReadonlyArray<string> => {
   if (ast._tag === "Literal") return typeof ast.literal === "string" ? [ast.literal] : []
   return ast._tag === "Union" ? ast.types.flatMap(literalsOf) : []
@@ -43,7 +43,7 @@ const valueAt = (value: unknown, path: JsonPath): unknown =>
     value,
   )
 
-/** The library's names of types, in JSON's words. */
+/** The schema library's type names in JSON terms. */
 const typeWords: Readonly<Record<string, string>> = {
   array: "a list",
   boolean: "true or false",
@@ -52,7 +52,7 @@ const typeWords: Readonly<Record<string, string>> = {
   string: "a text",
 }
 
-/** Expectations of one value: `a value between 1 and 256`. */
+/** What a value must be, in words: `a value between 1 and 256`. */
 const expected = (issue: SchemaIssue.Issue): string => {
   const all = format(issue).issues.map(({ message }) => {
     const text = message.replace(/^Expected /, "")
@@ -91,7 +91,7 @@ const mistakesOf = (issue: SchemaIssue.Issue, path: JsonPath, value: unknown): R
   }
 }
 
-/** The decoded value, or every mistake in it. Keys that the schema does not know are mistakes. */
+/** The decoded value, or all mistakes in it. Keys that the schema does not know are mistakes. */
 export const decodeStrictly = <S extends Schema.ConstraintDecoder<unknown>>(
   schema: S,
   value: unknown,

@@ -1,5 +1,5 @@
-// What can go wrong with accounts that a person asked for: the expected failures of the store's administration.
-// `message` is the one line the command line prints; code branches on the tag, never on that text.
+// Expected failures of the store's administration. `message` is the line that the command line prints; code branches on
+// the tag, never on that text.
 import { Schema } from "effect"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
 
@@ -8,28 +8,28 @@ export class StoreUnavailable extends Schema.TaggedError<StoreUnavailable>()("St
   /** The directory, file or environment variable at fault. */
   place: Schema.String,
   problem: Schema.String,
-  /** Whether a setting is wrong, and not what it names. */
+  /** True if the value of a setting is wrong, not what it points to. */
   isSetting: Schema.optionalKey(Schema.Boolean),
 }) {
   override get message() {
     return `${this.place}: ${this.problem}`
   }
 
-  /** Of a command that it ends. */
+  /** Exit status of the command. */
   get exitStatus(): number {
     return this.isSetting === true ? 2 : 1
   }
 }
 
-/** A statement that failed though nothing is wrong with it: the disk, or a lock that is never given up. */
+/** A correct statement that failed: a disk error, or a lock that was not released. */
 export const notWorking = (error: SqlError): StoreUnavailable =>
   new StoreUnavailable({ place: "store", problem: error.message })
 
-/** Whether somebody died because the store could not be read or written, and of nothing of his own. */
+/** True if a fiber died because the store could not be read or written. */
 export const isStoreDefect = (defect: unknown): boolean =>
   isSqlError(defect) || defect instanceof StoreUnavailable
 
-/** A name of an organization or user that AccountName refuses. */
+/** A name that the rule of AccountName refuses. */
 export class InvalidName extends Schema.TaggedError<InvalidName>()("InvalidName", {
   name: Schema.String,
 }) {
@@ -56,7 +56,7 @@ export class KeyNotFound extends Schema.TaggedError<KeyNotFound>()("KeyNotFound"
   }
 }
 
-/** A credit that is not positive, or would lift the balance over what Money can hold. */
+/** A credit that is not positive, or that would lift the balance over the largest amount of Money. */
 export class InvalidCredit extends Schema.TaggedError<InvalidCredit>()("InvalidCredit", {
   microDollars: Schema.Finite,
 }) {

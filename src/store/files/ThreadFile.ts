@@ -1,5 +1,5 @@
-// The file of the data directory that keeps measured CPU threads (actors/threads/KeptThreads) from one start of the node to
-// the next. Nothing in it is missed: without it models are measured again when they load.
+// The file of the data directory that keeps measured CPU threads (actors/threads/KeptThreads) between starts of the
+// node. Without it, models are measured again when they load.
 import { readFileSync, statSync } from "node:fs"
 import { rename, rm, writeFile } from "node:fs/promises"
 import { join, resolve } from "node:path"
@@ -8,10 +8,10 @@ import { KeptThreads, type ThreadResults, threadResults } from "#actors/threads/
 import { ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import { problemOf } from "./DataDir.ts"
 
-/** Where the results of a data directory are. */
+/** Path of the file in a data directory. */
 export const threadFileIn = (dataDir: string): string => join(resolve(dataDir), "threads.json")
 
-/** 64 results take about 20 KB. Bytes. */
+/** Bytes. 64 results take about 20 KB. */
 const maxBytes = 256 * 1024
 
 const File = Schema.Struct({
@@ -23,7 +23,7 @@ const File = Schema.Struct({
 type Results = (typeof File.Type)["results"]
 const decode = Schema.decodeUnknownSync(Schema.fromJsonString(File))
 
-/** Empty where there is no file; throws where it is not one of ours. */
+/** Empty if there is no file. Throws if it is not valid. */
 const read = (path: string): Results => {
   const { size } = statSync(path, { throwIfNoEntry: false }) ?? { size: undefined }
   if (size === undefined) return []
@@ -31,14 +31,14 @@ const read = (path: string): Results => {
   try {
     return decode(readFileSync(path, "utf8")).results
   } catch (cause) {
-    // A schema error shows the text.
+    // The schema error's own message would show the file's text.
     throw new Error(
       cause instanceof Error && "code" in cause ? String(cause.code) : "is not a list of results",
     )
   }
 }
 
-/** One write at a time, the newest last; each replaces the file as a whole. */
+/** Serializes the writes: one at a time, the newest value last, each replacing the whole file. */
 const writer = (path: string, onFailure: (problem: string) => void) => {
   let next: Results | undefined
   let writing = false
@@ -83,13 +83,13 @@ const open = (dataDir: string): Effect.Effect<ThreadResults> =>
         ),
       ),
     )
-    let told = false
+    let hasReported = false
     const write = writer(path, (problem) => {
-      if (!told) run(notKept(problem))
-      told = true
+      if (!hasReported) run(notKept(problem))
+      hasReported = true
     })
     return threadResults(first, write)
   })
 
-/** Gives the kept results to everything below it. */
+/** Provides the kept results to the layers below. */
 export const keptThreads = (dataDir: string): Layer.Layer<never> => Layer.effect(KeptThreads, open(dataDir))

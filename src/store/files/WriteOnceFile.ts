@@ -1,5 +1,5 @@
-// A small file that is written once, whole, for its owner alone, and then kept: whoever is first writes it, and all
-// others read that. Called for the development key and the id of a node.
+// A small file for its owner alone that is written once and then kept: the first process writes it, all others read
+// what that one wrote.
 import { linkSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs"
 import { Effect } from "effect"
 import { problemOf } from "./DataDir.ts"
@@ -17,10 +17,10 @@ const read = (file: string): string | undefined => {
   }
 }
 
-/** Writes the whole text or nothing; false where another process was first. */
+/** Writes the whole text or nothing. False if another process wrote the file first. */
 const write = (file: string, text: string): boolean => {
   const draft = `${file}.${process.pid}`
-  // Synced, because a file that is empty after a loss of power would be taken for a damaged one.
+  // Synced: after a loss of power an empty file would look damaged.
   writeFileSync(draft, `${text}\n`, { mode: 0o600, flag: "wx", flush: true })
   try {
     linkSync(draft, file)
@@ -36,11 +36,11 @@ const write = (file: string, text: string): boolean => {
 const access = <A>(file: string, run: () => A): Effect.Effect<A, StoreUnavailable> =>
   Effect.try({ try: run, catch: (cause) => new StoreUnavailable({ place: file, problem: problemOf(cause) }) })
 
-/** Its text, or undefined where there is no such file. */
+/** The file's text. Undefined if there is no such file. */
 export const readOnceFile = (file: string): Effect.Effect<string | undefined, StoreUnavailable> =>
   access(file, () => read(file))
 
-/** Its text, which is `fresh()` where nobody has written one before. */
+/** The file's text. If there is no file, it is created with `fresh()`. */
 export const onceFile = (file: string, fresh: () => string): Effect.Effect<string, StoreUnavailable> =>
   access(file, () => {
     const known = read(file)

@@ -1,11 +1,11 @@
-// Which node is answering a request with an Idempotency-Key at this moment, so that no second one answers it as well. Called
-// by Answers alone. Within one process the api keeps count itself: where the store is not shared, nothing is written here.
+// Locks of idempotent requests between nodes: while one node answers a request with an Idempotency-Key, no other node
+// answers it. Within one process the api keeps its own locks, so nothing is written here unless the store is shared.
 import { Effect, Schedule } from "effect"
 import { SqlClient } from "effect/sql"
 import type { StoreClock } from "../sql/StoreClock.ts"
 import { databaseNow, StoreNode, silentMs } from "../sql/StoreNode.ts"
 
-/** Claims that could not be given up because the database was away; they are given up when it is back. */
+/** Bound of locks that could not be released because the database was down. They are released when it is back. */
 const maxUnreleased = 10_000
 const releaseEveryMs = 5_000
 
@@ -17,7 +17,7 @@ export const makeIdempotencyLocks = Effect.fnUntraced(function* (now: StoreClock
   const give = (id: string) => sql`DELETE FROM answer_claims WHERE id = ${id} AND node_id = ${node}`
 
   if (node !== "") {
-    // Of this node's last life.
+    // Locks from before this node's restart.
     yield* Effect.orDie(sql`DELETE FROM answer_claims WHERE node_id = ${node}`)
     const releaseLate = Effect.forEach(
       [...unreleased],
@@ -34,7 +34,7 @@ export const makeIdempotencyLocks = Effect.fnUntraced(function* (now: StoreClock
     if (node === "") return undefined
     unreleased.delete(id)
     const nowMs = yield* now
-    // A claim of this node's own is one that it could not give up: whoever asks here has asked the process before.
+    // A lock of this node itself is left over from a failed release: the process's own lock was checked before.
     const mine = yield* sql`
       INSERT INTO answer_claims (id, digest, node_id, claimed_at_ms)
       VALUES (${id}, ${digest}, ${node}, ${nowMs})
@@ -45,7 +45,7 @@ export const makeIdempotencyLocks = Effect.fnUntraced(function* (now: StoreClock
       RETURNING id`
     if (mine.length > 0) return undefined
     const [other] = yield* sql<{ readonly digest: string }>`SELECT digest FROM answer_claims WHERE id = ${id}`
-    // Given up between the two statements: its answer is there by now, and a retry will find it.
+    // The other node released its lock between the two statements. Its answer is stored by now; a retry finds it.
     return other?.digest ?? digest
   }, Effect.orDie)
 
@@ -61,7 +61,7 @@ export const makeIdempotencyLocks = Effect.fnUntraced(function* (now: StoreClock
   return {
     claim,
     release,
-    /** What nobody has asked for again since the node that claimed it went away. */
+    /** Removes locks of nodes that went away and that no request asked for again. */
     purge: (beforeMs: number) =>
       node === "" ? Effect.void : sql`DELETE FROM answer_claims WHERE claimed_at_ms <= ${beforeMs}`,
   }

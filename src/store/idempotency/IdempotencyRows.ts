@@ -1,18 +1,18 @@
-// The answers of idempotent requests in SQL: row in, noun out. Called by Answers alone, which decides what is kept.
-// Bodies go in and out in parts, one a statement, with a turn of the event loop between them.
+// Answers of idempotent requests in SQL. Bodies are written and read in parts, one per statement, with a tick of the
+// event loop in between.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
-/** Largest piece of a body that one statement writes or reads: 0.3 ms of the event loop (median, busy test machine). */
+/** Bytes of a body in one statement: 0.3 ms of the event loop (median, busy test machine). */
 const partBytes = 256 * 1024
 
 export interface StoredAnswer {
-  /** Of the request that it answers. */
+  /** Digest of the request. */
   readonly digest: string
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly receiptId: string | undefined
-  /** Undefined where it was too large to be kept. */
+  /** Undefined if it was too large to be kept. */
   readonly body: Uint8Array | undefined
 }
 
@@ -46,8 +46,8 @@ const sizeOf = (row: SizeRow): AnswerSize => ({
   parts: row.parts,
 })
 
-/** Others may run. */
-const turn = Effect.sleep(0)
+/** Yields to other fibers. */
+const tick = Effect.sleep(0)
 
 export const makeAnswerRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -55,7 +55,7 @@ export const makeAnswerRows = Effect.gen(function* () {
   const body = Effect.fnUntraced(function* (id: string, parts: number) {
     const pieces: Array<Uint8Array> = []
     for (let part = 0; part < parts; part++) {
-      if (part > 0) yield* turn
+      if (part > 0) yield* tick
       const [row] = yield* sql<{ readonly bytes: Uint8Array }>`
         SELECT bytes FROM answer_parts WHERE answer_id = ${id} AND part = ${part}`
       if (row === undefined) return undefined
@@ -73,16 +73,19 @@ export const makeAnswerRows = Effect.gen(function* () {
     )
 
   const remove = Effect.fnUntraced(function* ({ id, parts }: AnswerSize) {
-    // No answer any more before the first part goes.
+    // First mark the answer as incomplete, so that no reader sees a part missing.
     yield* sql`UPDATE answers SET complete = 0 WHERE id = ${id}`
     for (let part = 0; part < parts; part++) {
-      if (part > 0) yield* turn
+      if (part > 0) yield* tick
       yield* sql`DELETE FROM answer_parts WHERE answer_id = ${id} AND part = ${part}`
     }
     yield* sql`DELETE FROM answers WHERE id = ${id}`
   })
 
-  /** Half of an answer is never seen by another node; SQLite's one lock must not be held over turns of the event loop. */
+  /**
+   * Postgres: a transaction, so that other nodes never see half an answer. SQLite: none, because its only lock must not
+   * be held across ticks of the event loop.
+   */
   const whole = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     sql.onDialectOrElse({ pg: () => sql.withTransaction(effect), orElse: () => effect })
 
@@ -102,7 +105,7 @@ export const makeAnswerRows = Effect.gen(function* () {
       return found
     }),
 
-    /** False where there is a row of this id already. */
+    /** False if a row with this id exists. */
     insert: Effect.fnUntraced(function* (
       { id, orgId }: { readonly id: string; readonly orgId: string },
       answer: StoredAnswer,
@@ -119,7 +122,7 @@ export const makeAnswerRows = Effect.gen(function* () {
         ON CONFLICT (id) DO NOTHING RETURNING id`
       if (inserted.length === 0) return false
       for (let part = 0; part < parts; part++) {
-        if (part > 0) yield* turn
+        if (part > 0) yield* tick
         const piece = bytes.subarray(part * partBytes, (part + 1) * partBytes)
         yield* sql`INSERT INTO answer_parts (answer_id, part, bytes) VALUES (${id}, ${part}, ${piece})`
       }

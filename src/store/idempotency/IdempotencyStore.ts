@@ -1,8 +1,8 @@
-// Answers of requests that carry an Idempotency-Key, kept for a day so that a retry gets the first one. Called by the
-// api's Idempotency, which decides what is an answer; knows ids and bytes, and of a key only its digest.
+// Answers of requests with an Idempotency-Key, kept for a day so that a retry gets the first answer (protocol 5.5).
+// Stores ids and bytes; of a key only its digest.
 //
-// Bounded in count and bytes, of one organization and of all: what is over the bound goes, the oldest first. Then a retry
-// is a new request, as it is a day later.
+// Bounded in count and bytes, per organization and in all: the oldest answers are dropped first. A retry of a dropped
+// answer is a new request, as after a day.
 import { Context, Effect, Layer, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
 import { makeStoreClock } from "../sql/StoreClock.ts"
@@ -11,11 +11,11 @@ import { type AnswerSize, makeAnswerRows, type StoredAnswer } from "./Idempotenc
 
 export type { StoredAnswer } from "./IdempotencyRows.ts"
 
-/** The contract's 24 hours. */
+/** 24 hours (protocol 5.5). */
 export const answerLifeMs = 24 * 60 * 60 * 1000
 
 export interface AnswerBounds {
-  /** A larger body is not kept; that there was an answer is. */
+  /** A larger body is not kept; only the fact that there was an answer. */
   readonly answerBytes: number
   readonly orgAnswers: number
   readonly orgBytes: number
@@ -23,7 +23,7 @@ export interface AnswerBounds {
   readonly allBytes: number
 }
 
-/** Guesses. 16 MiB are 5 minutes of PCM speech; a gigabyte is what a node's disk can spare without being asked. */
+/** Guesses. 16 MiB are 5 minutes of PCM speech; a gigabyte fits a node's disk without configuration. */
 const defaultBounds: AnswerBounds = {
   answerBytes: 16 * 1024 * 1024,
   orgAnswers: 50_000,
@@ -37,7 +37,7 @@ export const AnswerBounds = Context.Reference<AnswerBounds>("edgewise/store/Answ
 })
 
 export interface AnswerId {
-  /** Of user and key; nothing of the key can be read from it. */
+  /** Digest of user and key; the key cannot be derived from it. */
   readonly id: string
   readonly orgId: string
 }
@@ -47,17 +47,17 @@ export class IdempotencyStore extends Context.Service<
   {
     readonly has: (id: AnswerId) => Effect.Effect<boolean>
     readonly find: (id: AnswerId) => Effect.Effect<StoredAnswer | undefined>
-    /** Keeps the first answer of an id; a second one is forgotten. */
+    /** Keeps the first answer of an id; a second one is ignored. */
     readonly keep: (id: AnswerId, answer: StoredAnswer) => Effect.Effect<void>
     /**
-     * Where several nodes share the store: makes this one the only one that answers a request with this id, until it is
-     * released or the node has gone silent. The digest of the request that another node is answering, where one is.
+     * With a shared store: locks this id for this node until `release`, or until the node has been silent too long.
+     * Returns undefined if the lock was taken, else the digest of the request that another node is answering.
      */
     readonly claim: (id: AnswerId, digest: string) => Effect.Effect<string | undefined>
     readonly release: (id: AnswerId) => Effect.Effect<void>
-    /** Removes what is too old. Often enough, and a piece at a time. */
+    /** Removes expired answers, a few at a time. Runs periodically. */
     readonly purge: Effect.Effect<void>
-    /** Answers and bytes that are kept at present. */
+    /** Number and bytes of the answers kept. */
     readonly held: Effect.Effect<{ readonly answers: number; readonly bytes: number }>
   }
 >()("edgewise/store/IdempotencyStore") {
@@ -67,7 +67,7 @@ export class IdempotencyStore extends Context.Service<
   )
 }
 
-/** Rows that are looked at together when something has to go. */
+/** Rows read at a time when answers have to be dropped. */
 const removedAtOnce = 16
 
 interface Total {
@@ -80,9 +80,11 @@ const make = Effect.gen(function* () {
   const now = yield* makeStoreClock
   const { claim, purge: purgeClaims, release } = yield* makeIdempotencyLocks(now)
   const bounds = yield* AnswerBounds
-  /** Removing and counting are one at a time; finding and keeping need not wait for it. */
+  /** Removing and counting are serialized; finding and keeping do not wait for them. */
   const tidying = yield* Semaphore.make(1)
-  /** Undefined until the table has been counted, which a command that keeps nothing need not do. */
+  /**
+   * Totals by organization. Undefined until the table has been counted; commands that keep no answer never count it.
+   */
   let totals: Map<string, Total> | undefined
   let all: Total = { answers: 0, bytes: 0 }
 
@@ -114,7 +116,7 @@ const make = Effect.gen(function* () {
   const isOver = (total: Total, answers: number, bytes: number) =>
     total.answers > answers || total.bytes > bytes
 
-  /** Removes the oldest answers of the organization that `next` names, as long as it names one. */
+  /** Removes the oldest answers of the organization that `next` returns, until it returns undefined. */
   const shrink = Effect.fnUntraced(function* (orgs: Map<string, Total>, next: () => string | undefined) {
     for (let orgId = next(); orgId !== undefined; ) {
       const oldest = yield* rows.oldest(orgId, removedAtOnce)
@@ -133,7 +135,8 @@ const make = Effect.gen(function* () {
     const { allAnswers, allBytes, orgAnswers, orgBytes } = bounds
     const total = () => orgs.get(orgId) ?? { answers: 0, bytes: 0 }
     yield* shrink(orgs, () => (isOver(total(), orgAnswers, orgBytes) ? orgId : undefined))
-    // The organization with the largest share gives way: otherwise a few that fill the table would remove all others' answers.
+    // Drops from the organization with the largest share; otherwise a few that fill the table would displace all
+    // others' answers.
     const share = ({ answers, bytes }: Total): number => Math.max(answers / allAnswers, bytes / allBytes)
     const largest = (): string | undefined =>
       [...orgs].toSorted(([a, one], [b, other]) => share(other) - share(one) || (a < b ? -1 : 1))[0]?.[0]
@@ -154,7 +157,7 @@ const make = Effect.gen(function* () {
       const nowMs = yield* now
       const counted = totals ?? (yield* tidying.withPermit(count))
       const stale = yield* rows.sizeOf(answerId.id)
-      // Of a day ago, or of a process that died while it was writing.
+      // An expired answer, or an incomplete one of a process that died while writing it.
       if (stale !== undefined && !(yield* rows.has(answerId.id, nowMs - answerLifeMs))) {
         yield* remove(counted, stale)
       }

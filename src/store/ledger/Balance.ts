@@ -1,16 +1,16 @@
-// The arithmetic of one organization's balance between two looks at the database. Used by the usage ledger; pure but
-// for the fields it changes, every change in one synchronous step, so no two requests can ever spend the same money.
+// The arithmetic of one organization's balance between two reads of the database. Every change is one synchronous step,
+// so two requests can never spend the same money.
 export interface Balance {
   readonly orgId: string
-  /** Credits as the database last said, micro-dollars. */
+  /** Credits as last read from the database, micro-dollars. */
   credits: number
-  /** Is invoiced, and therefore never refused. */
+  /** The organization is invoiced and therefore never refused. */
   paymentMethod: boolean
-  /** Charged by requests that are done, on their way to the database. */
+  /** Charged by completed requests and not yet in the database. */
   unflushed: number
-  /** Set aside for requests that still run. */
+  /** Set aside for running requests. */
   reserved: number
-  /** Reservations not settled or cancelled yet; while there are any, this object must not be forgotten. */
+  /** Reservations neither settled nor cancelled. While there are any, this object must stay cached. */
   open: number
   readAtMs: number
 }
@@ -27,7 +27,7 @@ export const newBalance = (orgId: string): Balance => ({
 
 export const isIdle = (balance: Balance): boolean => balance.open === 0 && balance.unflushed === 0
 
-/** Sets `amount` aside if the organization can pay for it. Without a cent it can't, not even for nothing. */
+/** Sets `amount` aside if the organization can pay for it. Without any credit it cannot, even for an amount of 0. */
 export const tryReserve = (balance: Balance, amount: number): boolean => {
   const left = balance.credits - balance.unflushed
   if (!balance.paymentMethod && (left <= 0 || left - balance.reserved < amount)) return false
@@ -42,8 +42,8 @@ export const release = (balance: Balance, amount: number): void => {
 }
 
 /**
- * What the database says, nothing where it has no such organization (any more): `flushed` micro-dollars of what was
- * on its way have arrived and are in `credits` now.
+ * Applies a read of the database; `row` is undefined if the organization does not exist. `flushed` micro-dollars that
+ * were unflushed are in `credits` now.
  */
 export const readBack = (
   balance: Balance,

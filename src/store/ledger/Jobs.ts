@@ -1,7 +1,6 @@
-// Transcription jobs on disk: accepted, taken by a worker, ended, forgotten a day later. Called by the transcription
-// handlers and the job workers; knows neither audio nor engines. Every change checks the state it starts from, so two
-// that meet (a cancel and a completion) have one winner. Where several nodes share the store, each does the jobs whose
-// uploads lie on its own disk; all may look at any job, and cancel it.
+// Transcription jobs in the database: accepted, taken by a worker, ended, and deleted a day later (protocol 9.6). Every
+// change checks the state that it starts from, so of two concurrent changes (a cancel and a completion) one wins. With
+// a shared store each node processes the jobs whose uploads lie on its own disk; all nodes can read and cancel any job.
 import { randomBytes } from "node:crypto"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -10,7 +9,7 @@ import { isFinished, type JobEvent, type JobStatus, nextJobStatus } from "#domai
 import { makeStoreClock, type StoreClock } from "../sql/StoreClock.ts"
 import { databaseNow, lostMs, StoreNode } from "../sql/StoreNode.ts"
 
-/** What the caller asked for; kept as JSON. */
+/** The request's options; stored as JSON. */
 export const JobOptions = Schema.Struct({
   language: Schema.NullOr(Schema.String),
   prompt: Schema.String,
@@ -18,7 +17,9 @@ export const JobOptions = Schema.Struct({
   punctuation: Schema.NullOr(Schema.Boolean),
   format: Schema.Literals(["json", "text", "srt", "vtt", "verbose_json"]),
   granularities: Schema.Array(Schema.String),
-  /** Of the request that submitted it, where traces are exported: the job goes on in its trace, after a crash as well. */
+  /**
+   * Trace context of the submitting request, if traces are exported: the job continues its trace, also after a crash.
+   */
   traceparent: Schema.optionalKey(Schema.String),
 })
 export type JobOptions = typeof JobOptions.Type
@@ -33,14 +34,14 @@ export interface NewJob {
 
 export interface Job extends NewJob {
   readonly id: string
-  /** Whether this node took it on, and has its upload: only then can it do anything with it but look, and cancel. */
+  /** True if this node holds the uploaded file. Other nodes can only read or cancel the job. */
   readonly isHere: boolean
   /** By the store's clock, milliseconds since 1970. */
   readonly acceptedAtMs: number
   readonly status: JobStatus
   /** Known once the file has been decoded to its end. */
   readonly decodedMs: number | undefined
-  /** Why it failed or waits; words for its owner. */
+  /** Why the job failed or waits, as a sentence for its owner. */
   readonly note: string | undefined
   readonly transcript: Transcript | undefined
 }
@@ -78,61 +79,66 @@ const jobOf = (row: Row, node: string): Job => ({
 })
 
 /**
- * Jobs that may wait or run at a time on a node, each with an upload of up to 100 MB on its disk: of one organization, so
- * that none fills the disk alone, and of all. Guesses.
+ * Unfinished jobs on a node at most, each with an upload of up to 100 MB on its disk: per organization, so that one
+ * alone cannot fill the disk, and in all. Guesses.
  */
 export const maxUnfinishedOfOrg = 100
 export const maxUnfinished = 1_000
 
-/** Jobs that were ended elsewhere, looked at together. */
+/** Jobs that other nodes ended, read at a time. */
 const endedAtOnce = 100
 
 const lostNote = "The node that had the upload has not come back within an hour"
 
-/** What a job says while its organization cannot pay for more of it. */
+/** The note of a job while its organization cannot pay for more of it. */
 export const unpaidNote = "paused: the organization has no credit left"
 
-/** The contract's 24 hours. */
+/** 24 hours (protocol 9.6). */
 const keptMs = 24 * 3600 * 1000
 
-/** What else a change writes. */
+/** Other fields that a change writes. */
 export interface JobChange {
   readonly note?: string
   readonly transcript?: Transcript
   readonly decodedMs?: number
-  /** `return` only: not to be taken again for so many milliseconds. */
+  /** Event `return` only: the job is not taken again for this many milliseconds. */
   readonly waitMs?: number
 }
 
 export class Jobs extends Context.Service<
   Jobs,
   {
-    /** The new job's id, or undefined where too many are unfinished. */
+    /** Returns the new job's id, or undefined if too many jobs are unfinished. */
     readonly accept: (job: NewJob) => Effect.Effect<string | undefined>
-    /** Whether `accept` would take another job of the organization. */
+    /** True if `accept` would take another job of the organization. */
     readonly hasRoom: (orgId: string) => Effect.Effect<boolean>
-    /** Whether a job of the organization waits for credit. */
+    /** True if a job of the organization waits for credit. */
     readonly isUnpaid: (orgId: string) => Effect.Effect<boolean>
-    /** The time by which rows are written and removed. */
+    /** The clock by which rows are written and removed. */
     readonly now: StoreClock
-    /** Any node's. */
+    /** Finds a job of any node. */
     readonly find: (id: string) => Effect.Effect<Job | undefined>
-    /** The oldest waiting job of the organization that was served longest ago; `start`ed. */
+    /** Starts and returns the oldest waiting job of the organization that was served longest ago. */
     readonly take: (lastServed: (orgId: string) => number) => Effect.Effect<Job | undefined>
-    /** Whether a job of any other organization could be taken now. */
+    /** True if a job of any other organization could be taken now. */
     readonly othersWait: (orgId: string) => Effect.Effect<boolean>
-    /** False where the job's state no longer allows the event. */
+    /** False if the job's state does not allow the event. */
     readonly change: (id: string, event: JobEvent, change?: JobChange) => Effect.Effect<boolean>
-    /** Jobs of this node that another one has ended, and that `forget` has not been told of. */
+    /** Jobs of this node that another node has ended and that were not passed to `forget`. */
     readonly endedElsewhere: Effect.Effect<ReadonlyArray<Job>>
     readonly forget: (id: string) => Effect.Effect<void>
-    /** Fails the jobs of nodes that have not been seen for an hour: nobody else has their uploads. */
+    /**
+     * Fails the jobs of nodes that have not been seen for an hour, because no other node has their uploads. Returns
+     * their number.
+     */
     readonly failLost: Effect.Effect<number>
-    /** After a start: what was being processed when the node died goes back into the queue. */
+    /**
+     * After a start: puts jobs that were being processed when the node died back into the queue. Returns their number.
+     */
     readonly recover: Effect.Effect<number>
     /** Upload files that unfinished jobs still need. */
     readonly uploads: Effect.Effect<ReadonlySet<string>>
-    /** Forgets jobs that ended more than a day ago. */
+    /** Deletes jobs that ended more than a day ago. */
     readonly purge: Effect.Effect<void>
   }
 >()("edgewise/store/Jobs") {
@@ -161,13 +167,16 @@ const make = Effect.gen(function* () {
       ([row]) => (row?.own ?? 0) < maxUnfinishedOfOrg && (row?.unfinished ?? 0) < maxUnfinished,
     )
 
-  /** So that the jobs of one node are counted and accepted one at a time; on SQLite a transaction is alone anyway. */
+  /**
+   * Postgres: a lock, so that the jobs of one node are counted and accepted one at a time. On SQLite transactions are
+   * serialized anyway.
+   */
   const acceptAlone = sql.onDialectOrElse({
     pg: () => sql`SELECT pg_advisory_xact_lock(hashtext(${node}))`,
     orElse: () => Effect.void,
   })
 
-  /** Moves a job if it still is in `from`; a database that cannot be written is a defect. */
+  /** Moves a job if it is still in `from`. Dies if the database cannot be written. */
   const move = (id: string, from: JobStatus, to: JobStatus, change: JobChange, nowMs: number) => {
     const finished = isFinished(to)
     return sql`UPDATE transcription_jobs SET

@@ -1,5 +1,5 @@
-// The usage ledger in SQL: a batch of receipts and the balances they change, in one transaction; and sums of it.
-// Called by UsageLedger alone.
+// The usage ledger in SQL: writes a batch of receipts and the balances that they change in one transaction, and sums
+// receipts.
 import { Array as Arr, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { ModelKind } from "#domain/models/ModelEntry.ts"
@@ -16,7 +16,7 @@ export interface Receipt {
   readonly microDollars: number
 }
 
-/** An organization's balance as the database has it. */
+/** An organization's balance in the database. */
 export interface OrgBalance {
   readonly orgId: string
   readonly credits: number
@@ -35,8 +35,35 @@ const balanceOf = (row: BalanceRow): OrgBalance => ({
   paymentMethod: row.payment_method === 1,
 })
 
-/** Rows of one INSERT: 11 parameters each, far below SQLite's 32,766. */
+/** Rows per INSERT: 11 parameters each, far below SQLite's limit of 32,766. */
 const rowsPerInsert = 64
+
+const columns =
+  "receipt_id, at_ms, org_id, user_id, key_id, model, kind, input_tokens, output_tokens, audio_ms, micro_dollars"
+
+/** In the order of `columns`. */
+const valuesOf = ({ usage, ...receipt }: Receipt): ReadonlyArray<string | number> => [
+  receipt.receiptId,
+  receipt.atMs,
+  receipt.orgId,
+  receipt.userId,
+  receipt.keyId,
+  receipt.model,
+  usage.kind,
+  usage.inputTokens,
+  usage.outputTokens,
+  usage.audioMs,
+  receipt.microDollars,
+]
+
+const columnCount = columns.split(", ").length
+
+/** `(?, ?, …), (?, ?, …), …`: a list of parameters for each row. `mark` names a parameter, counted from 1. */
+const parameterLists = (rows: number, mark: (nth: number) => string): string =>
+  Array.from({ length: rows }, (_, row) => {
+    const marks = Array.from({ length: columnCount }, (_, at) => mark(row * columnCount + at + 1))
+    return `(${marks.join(", ")})`
+  }).join(", ")
 
 /** Micro-dollars by organization. */
 export const chargesByOrg = (receipts: Iterable<Receipt>): Map<string, number> => {
@@ -48,35 +75,32 @@ export const chargesByOrg = (receipts: Iterable<Receipt>): Map<string, number> =
 export const makeLedgerRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** Ids of the receipts that are new: one that was written before is not written, or charged, again. */
-  const insert = (receipts: Arr.NonEmptyReadonlyArray<Receipt>) =>
-    Effect.map(
-      sql<{ readonly receipt_id: string }>`
-        INSERT INTO usage_ledger ${sql.insert(
-          Arr.map(receipts, (receipt) => ({
-            receipt_id: receipt.receiptId,
-            at_ms: receipt.atMs,
-            org_id: receipt.orgId,
-            user_id: receipt.userId,
-            key_id: receipt.keyId,
-            model: receipt.model,
-            kind: receipt.usage.kind,
-            input_tokens: receipt.usage.inputTokens,
-            output_tokens: receipt.usage.outputTokens,
-            audio_ms: receipt.usage.audioMs,
-            micro_dollars: receipt.microDollars,
-          })),
-        )} ON CONFLICT (receipt_id) DO NOTHING RETURNING receipt_id`,
-      (rows) => rows.map((row) => row.receipt_id),
+  const mark = sql.onDialectOrElse({ pg: () => (nth: number) => `$${nth}`, orElse: () => () => "?" })
+  /** INSERT statements by number of rows, at most `rowsPerInsert`: building one costs more than running it. */
+  const inserts = new Map<number, string>()
+  const insertOf = (rows: number): string => {
+    const known = inserts.get(rows)
+    if (known !== undefined) return known
+    const text = `INSERT INTO usage_ledger (${columns}) VALUES ${parameterLists(rows, mark)} ON CONFLICT (receipt_id) DO NOTHING RETURNING receipt_id`
+    inserts.set(rows, text)
+    return text
+  }
+
+  /**
+   * Inserts receipts and returns the ids of the new ones. A receipt that exists is neither written nor charged again.
+   */
+  const insert = (receipts: ReadonlyArray<Receipt>) =>
+    Effect.map(sql.unsafe(insertOf(receipts.length), receipts.flatMap(valuesOf)).values, (rows) =>
+      rows.map(([receiptId]) => receiptId),
     )
 
-  /** Below nothing is what an invoiced organization owes; a prepaid one is refused before (see Balance). */
+  /** A balance below 0 is what an invoiced organization owes. A prepaid one was refused before (see Balance). */
   const charge = (orgId: string, microDollars: number) =>
     sql<BalanceRow>`
       UPDATE orgs SET credits_micro_dollars = credits_micro_dollars - ${microDollars}
       WHERE id = ${orgId} RETURNING id, credits_micro_dollars, payment_method`
 
-  /** Several nodes write at once: the rows are locked in one order, so that none waits for another in a circle. */
+  /** Several nodes write at once. The rows are locked in one order, which prevents deadlocks. */
   const chargeTogether = Effect.fnUntraced(function* (charges: ReadonlyMap<string, number>) {
     const ids = [...charges.keys()]
     yield* sql`SELECT id FROM orgs WHERE ${sql.in("id", ids)} ORDER BY id FOR NO KEY UPDATE`
@@ -93,24 +117,24 @@ export const makeLedgerRows = Effect.gen(function* () {
     return rows
   })
 
-  /** Over a network the round trips count; in the process, one statement an organization is the quicker way. */
+  /** Over a network, round trips count; in the process, one statement per organization is faster. */
   const chargeAll = sql.onDialectOrElse({ pg: () => chargeTogether, orElse: () => chargeOneByOne })
 
   const writeAll = Effect.fnUntraced(function* (receipts: ReadonlyArray<Receipt>) {
-    const fresh = new Set<string>()
+    const fresh = new Set<unknown>()
     for (const some of Arr.chunksOf(receipts, rowsPerInsert)) {
       for (const id of yield* insert(some)) fresh.add(id)
     }
-    // `delete` is true once an id, so that a receipt twice in one batch is charged once, as it is written once.
+    // `delete` returns true once per id: a receipt that occurs twice in a batch is charged once.
     const charges = chargesByOrg(receipts.filter((receipt) => fresh.delete(receipt.receiptId)))
-    // An organization whose receipts were all there already is charged nothing, and its balance told.
+    // An organization whose receipts all existed is charged 0, and its balance is returned.
     const orgIds = [...chargesByOrg(receipts).keys()]
     const rows = yield* chargeAll(new Map(orgIds.map((orgId) => [orgId, charges.get(orgId) ?? 0])))
     return rows.map(balanceOf)
   })
 
   return {
-    /** Writes and charges a batch, all or nothing; the balances of all its organizations afterwards. */
+    /** Writes and charges a batch, all or nothing. Returns the new balances of all its organizations. */
     write: (receipts: ReadonlyArray<Receipt>) => sql.withTransaction(writeAll(receipts)),
 
     balance: (orgId: string) =>
@@ -119,7 +143,7 @@ export const makeLedgerRows = Effect.gen(function* () {
         ([row]) => row && balanceOf(row),
       ),
 
-    /** Single receipts, the newest first. */
+    /** Single receipts, newest first. */
     receipts: (orgId: string, sinceMs: number, atMost: number) =>
       Effect.map(
         sql<{
@@ -156,7 +180,7 @@ export const makeLedgerRows = Effect.gen(function* () {
           ),
       ),
 
-    /** Sums by model, dearest first. */
+    /** Sums by model, highest cost first. */
     usage: (orgId: string, sinceMs: number) =>
       Effect.map(
         sql<{

@@ -1,10 +1,9 @@
-// Fresh ids of receipts: one for every priced request, so they are cut from random bytes that are drawn in advance.
-// Called by UsageLedger.
+// Fresh receipt ids. Every priced request needs one, so they are cut from a pool of random bytes.
 import { randomFillSync } from "node:crypto"
 
-/** 96 random bits: unique without asking the table. */
+/** 96 random bits: unique without a query. */
 const idBytes = 12
-/** Ids drawn at a time: a draw from the system costs as much as a hundred of these (measured). */
+/** Ids per draw. One draw from the system costs as much as a hundred ids from the pool (measured). */
 const pooledIds = 256
 
 const pool = Buffer.alloc(idBytes * pooledIds)

@@ -1,8 +1,7 @@
-// What requests cost: money is set aside before work, charged after it, and written down in batches. Called by the
-// api's metering and by cli; knows no model, no price and no HTTP.
+// The usage ledger: money is set aside before work, charged after it, and written to the database in batches.
 //
-// A reservation and a settlement are synchronous changes of a Balance in memory; the database follows within 20 ms, a
-// batch a transaction. A crash loses the batch that was on its way, and nothing else.
+// A reservation and a settlement are synchronous changes of a Balance in memory. The database follows within 20 ms, one
+// batch per transaction. A crash loses only the batch that was not yet written.
 import { Clock, Context, Duration, Effect, Latch, Layer, Scope, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { ModelUsage, Usage, UsageReceipt } from "#domain/models/Usage.ts"
@@ -14,22 +13,24 @@ import { type Balance, isIdle, newBalance, readBack, release, tryReserve } from 
 import { chargesByOrg, makeLedgerRows, type Receipt } from "./LedgerRows.ts"
 import { newReceiptId } from "./ReceiptId.ts"
 
-/** How long a settled request may wait for others to share its transaction. */
+/** Longest time that a settled request waits for others to share its transaction. */
 const flushEvery = Duration.millis(20)
-/** After a batch that could not be written. A guess. */
+/** Delay after a batch that could not be written. A guess. */
 const flushRetry = Duration.seconds(1)
-/** Receipts on their way, at most; also the batch: 128 hold the event loop for 1.4 ms (median, busy test machine). */
+/**
+ * Unwritten receipts at most, and the size of a batch: 128 hold the event loop for 1.4 ms (median, busy test machine).
+ */
 const maxUnflushed = 128
-/** How old a balance may be. The contract allows 5 s for credits added by another process to be noticed. */
+/** Longest age of a cached balance. Protocol 5.2 allows 5 s until new credit is noticed. */
 const balanceLifeMs = 2000
-/** Balances remembered beyond those in use. A guess: 10,000 are about 2 MB. */
+/** Cached balances that are not in use. A guess: 10,000 take about 2 MB. */
 const maxBalances = 10_000
 
-/** Money set aside for one request. Settled or cancelled once; whatever comes second does nothing. */
+/** Money set aside for one request. It is settled or cancelled once; a second call does nothing. */
 export interface Reservation {
   readonly principal: Principal
   readonly microDollars: number
-  /** Of the receipt that its settlement will write, unless that names another. */
+  /** Id of the receipt that its settlement writes, unless the settlement names another. */
   readonly receiptId: string
   readonly state: "open" | "settled" | "cancelled"
 }
@@ -52,7 +53,7 @@ export interface Settlement {
   readonly model: string
   readonly usage: Usage
   readonly microDollars: number
-  /** For work that may be repeated after a crash, e.g. a job's id: a receipt is written and charged once, ever. */
+  /** For work that may be repeated after a crash (e.g. a job's id): such a receipt is written and charged only once. */
   readonly receiptId?: string
 }
 
@@ -60,28 +61,28 @@ export class UsageLedger extends Context.Service<
   UsageLedger,
   {
     /**
-     * Sets an estimate aside, or refuses an organization that has no payment method and not enough credits (none at
-     * all: even for an estimate of 0). Cancelled when the scope closes, unless it was settled.
+     * Sets an estimate aside. Refuses an organization that has no payment method and not enough credits; without any
+     * credits it is refused even for an estimate of 0. Cancelled when the scope closes, unless it was settled.
      */
     readonly reserve: (
       principal: Principal,
       estimateMicroDollars: number,
     ) => Effect.Effect<Reservation, PaymentRequired, Scope.Scope>
-    /** Releases the reservation and charges what was used instead; the receipt's id. */
+    /** Releases the reservation and charges the actual use. Returns the receipt's id. */
     readonly settle: (reservation: Reservation, settlement: Settlement) => Effect.Effect<string>
     readonly cancel: (reservation: Reservation) => Effect.Effect<void>
-    /** What has been settled since the node started, by model of the catalog. */
+    /** Use that has been settled since the node started, by model of the catalog. */
     readonly settled: () => ReadonlyMap<string, Usage>
-    /** Drops these models from `settled`: the catalog no longer has them. */
+    /** Drops models from `settled` that the catalog no longer has. */
     readonly forgetSettled: (which: (model: string) => boolean) => void
-    /** Writes all receipts that are on their way. */
+    /** Writes all receipts that are not in the database yet. */
     readonly flush: Effect.Effect<void, StoreUnavailable>
-    /** What an organization used since a time (ms since 1970), by model, dearest first. */
+    /** An organization's use since a time (ms since 1970), by model, highest cost first. */
     readonly usage: (
       orgId: string,
       sinceMs: number,
     ) => Effect.Effect<ReadonlyArray<ModelUsage>, StoreUnavailable>
-    /** Its single receipts since then, the newest first. */
+    /** Its single receipts since then, newest first. */
     readonly receipts: (
       orgId: string,
       sinceMs: number,
@@ -100,7 +101,7 @@ const make = Effect.gen(function* () {
   const balances = new Map<string, Balance>()
   const settled = new Map<string, { -readonly [K in keyof Usage]: Usage[K] }>()
   let unflushed: Array<Receipt> = []
-  /** One reader or writer of balances at a time, so that no read crosses a batch half way. */
+  /** Reads and writes of balances are serialized, so that no read sees half a batch. */
   const database = yield* Semaphore.make(1)
   const waiting = yield* Latch.make(false)
 
@@ -109,7 +110,7 @@ const make = Effect.gen(function* () {
     if (known !== undefined) return known
     for (const [id, balance] of balances) {
       if (balances.size < maxBalances) break
-      // The first is the longest known; one in use is kept, and looked past, until it is idle.
+      // The map is in insertion order, oldest first. A balance in use is skipped until it is idle.
       if (isIdle(balance)) balances.delete(id)
     }
     const fresh = newBalance(orgId)
@@ -127,7 +128,7 @@ const make = Effect.gen(function* () {
 
   const isFresh = (balance: Balance, nowMs: number) => nowMs - balance.readAtMs < balanceLifeMs
 
-  /** All or nothing: what could not be written is on its way again, in front. */
+  /** All or nothing: a batch that could not be written goes back to the front. */
   const flushOnce = Effect.gen(function* () {
     if (unflushed.length === 0) return
     const batch = unflushed
@@ -145,11 +146,11 @@ const make = Effect.gen(function* () {
     }
   }).pipe(Effect.uninterruptible, (flush) => database.withPermit(flush))
 
-  /** False where the receipt is lost to the store. */
+  /** Queues a receipt for the database. False if the receipt is lost to the store. */
   const putOnItsWay = Effect.fnUntraced(function* (receipt: Receipt) {
     if (unflushed.length >= maxUnflushed) yield* Effect.ignore(flushOnce)
     if (unflushed.length >= maxUnflushed) {
-      // The database refuses to be written and the queue is full: the log line is the receipt then.
+      // The database cannot be written and the queue is full: the log line is the only record of this receipt.
       yield* Effect.logError("usage receipt could not be written", { ...receipt, ...receipt.usage })
       return false
     }
@@ -185,12 +186,15 @@ const make = Effect.gen(function* () {
       ? Effect.succeed(new OpenReservation(principal, microDollars, balance))
       : Effect.fail(new PaymentRequired())
 
-  /** Looks first. Read and decision are one synchronous step: between them the balance could be forgotten. */
+  /**
+   * Reads the balance if it is too old, then decides. Applying the read and deciding are one synchronous step, because
+   * the balance could leave the cache in between.
+   */
   const lookAndDecide = (principal: Principal, microDollars: number) =>
     database.withPermit(
       Effect.flatMap(monotonicMs, (nowMs) => {
         const { orgId } = principal
-        // Another request of this organization may have looked while this one waited.
+        // Another request of this organization may have read it while this one waited.
         const known = balanceFor(orgId)
         if (isFresh(known, nowMs)) return decide(principal, microDollars, known)
         return Effect.flatMap(Effect.orDie(rows.balance(orgId)), (row) => {
@@ -211,7 +215,7 @@ const make = Effect.gen(function* () {
 
   return UsageLedger.of({
     reserve: (principal, estimateMicroDollars) =>
-      // Not `acquireRelease`, which copies the map of all services when the scope closes; `cancel` needs none.
+      // Not `acquireRelease`, which copies the map of all services when the scope closes; `cancel` needs none of them.
       Effect.uninterruptible(
         Effect.flatMap(Effect.scope, (scope) =>
           Effect.tap(
@@ -238,7 +242,7 @@ const make = Effect.gen(function* () {
           const { model, usage, microDollars } = settlement
           const receipt = { receiptId, atMs, orgId, userId, keyId, model, usage, microDollars }
           return Effect.map(putOnItsWay(receipt), (isKept) => {
-            // It will never be read back from the store, so the balance must not wait for it.
+            // The receipt will never reach the database, so it must not stay in `unflushed`.
             if (!isKept) balance.unflushed -= microDollars
             return receiptId
           })

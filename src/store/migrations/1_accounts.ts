@@ -1,6 +1,6 @@
-// The first tables: who may call, what they have left, what they used. Written once; a later change is a new file.
-// Plain SQL that SQLite and Postgres both take (a column of bytes is the one exception): BIGINT for counts, money (micro-dollars) and times (ms since 1970),
-// SMALLINT for flags, TEXT for ids.
+// The first tables: accounts, balances and the usage ledger. A migration never changes; a later change is a new file.
+// The SQL works on SQLite and Postgres (except a column of bytes): BIGINT for counts, money (micro-dollars) and times
+// (ms since 1970), SMALLINT for flags, TEXT for ids.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
@@ -40,7 +40,7 @@ export default Effect.gen(function* () {
   )`
   yield* sql`CREATE INDEX api_keys_by_org ON api_keys (org_id)`
 
-  // No foreign keys: the ledger is history, and one odd row must never keep a whole batch from being written.
+  // No foreign keys: the ledger is history, and one inconsistent row must not keep a whole batch from being written.
   yield* sql`CREATE TABLE usage_ledger (
     receipt_id TEXT PRIMARY KEY,
     at_ms BIGINT NOT NULL,

@@ -1,5 +1,5 @@
-// Transcription jobs: one row from acceptance to a day after the end. The row is the queue entry as well: there is no
-// second place that could disagree about what is left to do.
+// Transcription jobs: one row from acceptance until a day after the end. The row is also the queue entry, so no second
+// record can disagree about what is left to do.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

@@ -1,5 +1,5 @@
-// Answers that are kept for requests with an Idempotency-Key: one row an answer, its body in parts, so that no statement
-// writes more than one of them. A row is an answer only once it is complete.
+// Answers kept for requests with an Idempotency-Key: one row per answer and its body in parts, so that no statement
+// writes more than one part. An answer is valid only once its row is complete.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 

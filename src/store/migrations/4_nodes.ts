@@ -1,5 +1,6 @@
-// What several nodes must know of each other: who is there, whose disk holds a job's upload, who is answering a request
-// with an Idempotency-Key. On SQLite there is one node, without a name, and only the columns of jobs are used.
+// What nodes on a shared store record for each other: which nodes exist, which one holds a job's upload, and which one
+// is answering a request with an Idempotency-Key. On SQLite there is one node without a name, and only the columns of
+// jobs are used.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
@@ -12,7 +13,7 @@ export default Effect.gen(function* () {
   )`
 
   yield* sql`ALTER TABLE transcription_jobs ADD COLUMN node_id TEXT NOT NULL DEFAULT ''`
-  // Ended by another node than its own, which has not noticed yet.
+  // 1 while another node has ended the job and the job's own node has not noticed yet.
   yield* sql`ALTER TABLE transcription_jobs ADD COLUMN ended_elsewhere SMALLINT NOT NULL DEFAULT 0`
   yield* sql`CREATE INDEX transcription_jobs_ended_elsewhere ON transcription_jobs (node_id) WHERE ended_elsewhere = 1`
 

@@ -1,7 +1,7 @@
 // Marks the development key, so that it can be refused where it is not accepted, and gives its organization a visible
-// credit of 100 USD instead of a payment method. In stores that an earlier version made, that key is found by how it was
-// made: with the store's first organization, `dev`, in one transaction. (Two commands of a person are farther apart
-// than 200 ms.) One that took longer is marked when a node starts on the directory that holds the key's file (DevKey).
+// credit of 100 USD instead of a payment method. An earlier version did not mark the key; it is recognised by its
+// creation within 200 ms of the store's first organization, `dev`. (Two commands typed by hand are farther apart.) A
+// key that took longer is marked when a node starts on the data directory that holds the key's file (DevKey).
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 
@@ -18,7 +18,7 @@ export default Effect.gen(function* () {
         AND NOT EXISTS (SELECT 1 FROM orgs earlier WHERE earlier.created_at_ms < o.created_at_ms)
         AND NOT EXISTS (SELECT 1 FROM api_keys other WHERE other.org_id = o.id AND other.created_at_ms < k.created_at_ms))`
 
-  // What the organization owed (a balance below zero) is dropped; what it was credited with is kept.
+  // A debt (balance below zero) is dropped; existing credit is kept.
   yield* sql`
     UPDATE orgs SET payment_method = 0,
       credits_micro_dollars = 100000000 + CASE WHEN credits_micro_dollars > 0 THEN credits_micro_dollars ELSE 0 END

@@ -1,5 +1,5 @@
-// The numbered migrations, in order; each runs once in a database's life, all pending ones in one transaction.
-// The store runs them whenever it opens.
+// The numbered migrations, in order. Each runs once per database, all pending ones in one transaction, whenever the
+// store opens.
 import { Effect, Layer } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
@@ -24,13 +24,13 @@ const run = Migrator.make({})({
   table: "migrations",
 })
 
-/** What a failed migration says is that it failed; why, is said by its statement. */
+/** The cause of a failed migration: the error of its statement, because the outer error only says that it failed. */
 const reasonOf = (error: Effect.Error<typeof run> | SqlError): unknown =>
   "cause" in error && error.cause instanceof Error ? error.cause : error
 
 const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
 
-/** A database that a later version has changed: this one would misread it. */
+/** Refuses a database that a later version has changed, because this version would misread it. */
 const checkVersion = (place: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -43,7 +43,7 @@ const checkVersion = (place: string) =>
     return yield* new StoreUnavailable({ place, problem })
   })
 
-/** `place` is what an operator is told where the database cannot be opened. */
+/** `place` names the database in errors for the operator. */
 export const migrationsLayer = (place: string): Layer.Layer<never, StoreUnavailable, SqlClient.SqlClient> =>
   Layer.effectDiscard(
     Effect.andThen(run, checkVersion(place)).pipe(

@@ -1,5 +1,5 @@
-// A certificate that the node makes for itself and signs with its own key, kept in the data directory: TLS for a first
-// try on a local network. Clients have to be told to trust it. Called by serve.
+// A certificate that the node makes for itself, signs with its own key and keeps in the data directory: TLS for a first
+// try on a local network. Clients must be configured to trust it.
 import { chmodSync, renameSync, writeFileSync } from "node:fs"
 import { hostname, networkInterfaces } from "node:os"
 import { join } from "node:path"
@@ -22,20 +22,20 @@ export const selfSignedFiles = (dataDir: string): PairFiles => ({
 
 const dayMs = 24 * 60 * 60 * 1000
 const VALID_DAYS = 365
-/** A certificate with less time left is replaced. */
+/** A certificate with fewer days left is replaced. */
 const RENEW_DAYS = 30
-/** A machine with more addresses than this runs containers; the first ones are its own. */
+/** Machines with more addresses run containers; the first addresses are the machine's own. */
 const MAX_ADDRESSES = 50
 
-/** What clients of this machine may call it: names first, then numeric addresses. */
+/** Names and addresses under which clients may reach this machine: names first, then numeric addresses. */
 export const ownNames = (): ReadonlyArray<string> => {
   const host = hostname()
   const names = /^[A-Za-z0-9.-]{1,63}$/.test(host) && host !== "localhost" ? [host] : []
-  // Under this name machines of a local network find each other (mDNS).
+  // The mDNS name, under which machines of a local network find each other.
   const local = names.filter((name) => !name.includes(".")).map((name) => `${name}.local`)
   const addresses = Object.values(networkInterfaces())
     .flatMap((each) => each ?? [])
-    // Link-local IPv6 addresses hold only together with an interface, which no certificate can name.
+    // Link-local IPv6 addresses are only valid together with an interface, which a certificate cannot name.
     .filter(({ address, internal }) => !internal && !address.startsWith("fe80:"))
     .map(({ address }) => address)
   return [
@@ -43,7 +43,7 @@ export const ownNames = (): ReadonlyArray<string> => {
   ]
 }
 
-/** Made on a thread: the library takes 200 ms to load. */
+/** Runs on a thread, because the library takes 200 ms to load. */
 const make = (request: SelfSignedRequest): Effect.Effect<SelfSignedPem, Error> =>
   Effect.acquireUseRelease(
     Effect.sync(
@@ -67,7 +67,7 @@ const make = (request: SelfSignedRequest): Effect.Effect<SelfSignedPem, Error> =
 const write = (path: string, text: string): void => {
   const draft = `${path}.${process.pid}`
   writeFileSync(draft, text, { mode: 0o600 })
-  // The mode above is for a new file; a draft that a crash left may have another.
+  // `mode` above applies to new files only; a draft left by a crash may have another.
   chmodSync(draft, 0o600)
   renameSync(draft, path)
 }
@@ -76,8 +76,9 @@ const stillGood = ({ covers, notAfter }: Certificate, nowMs: number): boolean =>
   notAfter.getTime() - nowMs > RENEW_DAYS * dayMs && ownNames().every(covers)
 
 /**
- * The pair in the data directory. It is made where there is none, where it is damaged or ends within 30 days, and where
- * the machine has a name or address that it lacks. Fails where the data directory cannot be written.
+ * The certificate and key in the data directory. Makes new ones if there are none, if they are damaged or end within 30
+ * days, and if the machine has a name or address that the certificate lacks. Fails if the data directory cannot be
+ * written.
  */
 export const selfSigned = (dataDir: string): Effect.Effect<LoadedPair, BadCertificate> => {
   const files = selfSignedFiles(dataDir)
@@ -87,7 +88,7 @@ export const selfSigned = (dataDir: string): Effect.Effect<LoadedPair, BadCertif
   return Effect.scoped(
     Effect.gen(function* () {
       yield* attempt(() => makeDir(join(dataDir, "tls")))
-      // Processes of one data directory, e.g. one a role, use one certificate.
+      // Processes on one data directory (e.g. one per role) share one certificate.
       yield* Effect.mapError(
         fileLock(join(dataDir, "tls", "lock"), () => {}),
         bad,

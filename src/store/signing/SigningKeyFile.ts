@@ -1,5 +1,4 @@
-// The file that holds the signing keys: `signing-keys.json` in the data directory, for its owner alone. A SigningKeyStore for
-// SigningKeys; decides nothing about when a key is made or used.
+// A SigningKeyStore in a file: `signing-keys.json` in the data directory, for its owner alone.
 import { randomUUID } from "node:crypto"
 import { link, readFile, rename, stat, unlink, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
@@ -22,7 +21,7 @@ const access = <A>(file: string, run: () => Promise<A>): Effect.Effect<A, StoreU
     catch: (cause) => new StoreUnavailable({ place: file, problem: problemOf(cause) }),
   })
 
-/** Changes with every write; undefined where there is no file. */
+/** Changes with every write. Undefined if there is no file. */
 const versionOf = (file: string): Effect.Effect<string | undefined, StoreUnavailable> =>
   access(file, async () => {
     try {
@@ -34,7 +33,7 @@ const versionOf = (file: string): Effect.Effect<string | undefined, StoreUnavail
     }
   })
 
-/** The problem's text must not quote the file: it holds secrets. */
+/** The message must not quote the file, which holds secrets. */
 const unreadable = (file: string) =>
   new StoreUnavailable({
     place: file,
@@ -55,10 +54,7 @@ const readKeys = (file: string): Effect.Effect<ReadonlyArray<StoredKey>, StoreUn
     return yield* Effect.mapError(parseKeys(text), () => unreadable(file))
   })
 
-/**
- * Writes all keys or nothing. `create`: where another process has made a file before, that one stays and this one is
- * dropped.
- */
+/** Writes all keys or nothing. With `create`, an existing file of another process is kept and this one is dropped. */
 const writeKeys = (
   file: string,
   keys: ReadonlyArray<StoredKey>,
@@ -83,10 +79,12 @@ export const signingKeysIn = (dataDir: string): SigningKeyStore => {
     place: file,
     version: versionOf(file),
     read: readKeys(file),
-    // Of two processes that make the first key at once, one creates the file; the other finds it at its next look.
+    // Of two processes that make the first key at once, one creates the file; the other reads that key at its next
+    // check.
     change: (next) =>
       Effect.gen(function* () {
-        // Read and write are one step among processes: a command may end all sessions while a node replaces its key.
+        // Reading and writing are one step across processes: a command may end all sessions while a node replaces its
+        // key.
         yield* Effect.mapError(
           fileLock(join(dirname(file), "signing-keys.lock"), () => {}),
           (cause) => new StoreUnavailable({ place: file, problem: problemOf(cause) }),

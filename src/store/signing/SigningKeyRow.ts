@@ -1,5 +1,5 @@
-// The signing keys of nodes that share a database: one row, as the file of a single node's data directory is one text. A
-// SigningKeyStore for SigningKeys. Any node's token is good at every other, and whoever may read the database may sign.
+// A SigningKeyStore in one row of a shared database. A token of one node is valid at all nodes, and anyone who can read
+// the database can sign tokens.
 import { hash } from "node:crypto"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -30,14 +30,15 @@ export const sharedSigningKeys = Effect.gen(function* () {
 
   const holder: SigningKeyStore = {
     place,
-    // The keys themselves stay in one place of this process's memory.
+    // A hash, so that the keys are not held in memory a second time.
     version: orUnavailable(
       Effect.map(select(""), (text) => (text === undefined ? undefined : hash("sha256", text))),
     ),
     read: orUnavailable(
       Effect.flatMap(select(""), (text) => (text === undefined ? Effect.succeed([]) : parse(text))),
     ),
-    // The row is there before it is locked, and its lock makes the nodes take turns: who comes second sees the first's key.
+    // The row is inserted before it is locked: an insert cannot lock what is not there. The lock serializes the nodes,
+    // so the second one sees the first one's key.
     change: (next) =>
       Effect.gen(function* () {
         yield* sql`

@@ -1,6 +1,5 @@
-// The keys that sign session tokens: made, rotated by age or by command, and forgotten, in a place that several processes
-// may share (SigningKeyStore). Called by the auth service (sign, publish), by an edge of the same store (verify) and by
-// `sessions rotate`. Knows neither tokens nor HTTP; when a key is used is SigningSchedule's.
+// The keys that sign session tokens: made, rotated by age or by command, and deleted, in a place that several processes
+// may share (SigningKeyStore). SigningSchedule decides when a key is used.
 import { Clock, Context, Effect, Layer, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK } from "jose"
@@ -10,10 +9,10 @@ import { signingKeysIn } from "./SigningKeyFile.ts"
 import { sharedSigningKeys } from "./SigningKeyRow.ts"
 import type { SigningKeyStore, StoredKey } from "./SigningKeyStore.ts"
 
-/** The one algorithm: Ed25519 signatures, under the name that RFC 8037 gave them. */
+/** The only algorithm: Ed25519 signatures, under the name of RFC 8037. */
 export const signingAlgorithm = "EdDSA"
 
-/** What the world may know of a key, as it stands in the JWKS. */
+/** The public part of a key, as the JWKS shows it. */
 export interface PublicJwk {
   readonly kty: "OKP"
   readonly crv: "Ed25519"
@@ -28,8 +27,8 @@ export interface Signer {
   readonly privateKey: CryptoKey
 }
 
-/** The contract's 5 s for a change of another process to be noticed, with room for a slow look. */
-const lookEveryMs = 2_000
+/** Interval of checks for changes by another process. Protocol 14.2 allows 5 s, which leaves time for a slow check. */
+const checkEveryMs = 2_000
 
 interface Loaded extends StoredKey {
   readonly publicJwk: PublicJwk
@@ -63,10 +62,10 @@ const freshKey = (createdAtMs: number, activeAtMs: number): Effect.Effect<Stored
     return { kid, x, d, createdAtMs, activeAtMs }
   })
 
-/** Adds a key to be active at that time, where there is one. */
-const addKey = Effect.fnUntraced(function* (holder: SigningKeyStore, activeAtMsOf: ActiveAtMsOf) {
+/** Adds a key that becomes active at the time that `activeAtMsOf` returns. */
+const addKey = Effect.fnUntraced(function* (store: SigningKeyStore, activeAtMsOf: ActiveAtMsOf) {
   let added: StoredKey | undefined
-  yield* holder.change(
+  yield* store.change(
     Effect.fnUntraced(function* (keys) {
       const nowMs = yield* Clock.currentTimeMillis
       const activeAtMs = activeAtMsOf(keys, nowMs)
@@ -79,38 +78,38 @@ const addKey = Effect.fnUntraced(function* (holder: SigningKeyStore, activeAtMsO
   return added
 })
 
-/** When a key that is added to these should be active; undefined where none is to be added. */
+/** Returns when a key added to these should become active. Undefined if none is to be added. */
 type ActiveAtMsOf = (keys: ReadonlyArray<StoredKey>, nowMs: number) => number | undefined
 
-/** `endAll`: every other key is forgotten. */
+/** `endAll` deletes every other key. */
 const rotate = Effect.fn("SigningKeys.rotate")(function* (
-  holder: SigningKeyStore,
+  store: SigningKeyStore,
   how: { readonly endAll: boolean },
 ) {
   const nowMs = yield* Clock.currentTimeMillis
   if (how.endAll) {
     const key = yield* freshKey(nowMs, nowMs)
-    yield* holder.change(() => Effect.succeed({ keys: [key], how: "replace" }))
+    yield* store.change(() => Effect.succeed({ keys: [key], how: "replace" }))
     return { kid: key.kid, activeAtMs: key.activeAtMs }
   }
-  const key = yield* addKey(holder, (keys) => nextKeyActiveAtMs(keys, nowMs, 0) ?? nowMs)
-  if (key === undefined) return yield* Effect.die(new Error("a key that was asked for was not added"))
+  const key = yield* addKey(store, (keys) => nextKeyActiveAtMs(keys, nowMs, 0) ?? nowMs)
+  if (key === undefined) return yield* Effect.die(new Error("the requested signing key was not added"))
   return { kid: key.kid, activeAtMs: key.activeAtMs }
 })
 
 /**
- * Makes the next key now, whatever the age of the last. With `endAll` every other key is forgotten, and every token
- * issued so far ends with them.
+ * Makes the next key now, whatever the age of the last. With `endAll` every other key is deleted, which ends every
+ * token issued so far.
  */
 export const rotateSigningKeys = (dataDir: string, how: { readonly endAll: boolean }) =>
   rotate(signingKeysIn(dataDir), how)
 
 /** The same where several nodes share the store. */
 export const rotateSharedSigningKeys = (how: { readonly endAll: boolean }) =>
-  Effect.flatMap(sharedSigningKeys, (holder) => rotate(holder, how))
+  Effect.flatMap(sharedSigningKeys, (store) => rotate(store, how))
 
 export interface SigningKeysOptions {
-  /** Whether this process makes keys; one that only verifies does not. */
+  /** True if this process makes keys; false if it only verifies. */
   readonly makesKeys: boolean
   readonly rotateEveryMs: number
 }
@@ -118,16 +117,16 @@ export interface SigningKeysOptions {
 export class SigningKeys extends Context.Service<
   SigningKeys,
   {
-    /** The key that signs now. Only where this process makes keys. */
+    /** The key that signs now. Fails in a process that makes no keys. */
     readonly signer: Effect.Effect<Signer, StoreUnavailable>
     readonly published: Effect.Effect<ReadonlyArray<PublicJwk>, StoreUnavailable>
-    /** Completes with undefined where no such key is published. */
+    /** The public key of this id. Undefined if no such key is published. */
     readonly find: (kid: string) => Effect.Effect<CryptoKey | undefined, StoreUnavailable>
-    /** The same without a look: whether the key was published at the last look. */
+    /** The same without reading the store: whether the key was published at the last check. */
     readonly has: (kid: string) => boolean
   }
 >()("edgewise/store/SigningKeys") {
-  /** The data directory must be there. */
+  /** Keys in the data directory, which must exist. */
   static readonly layer = ({
     dataDir,
     ...options
@@ -137,38 +136,38 @@ export class SigningKeys extends Context.Service<
       Effect.suspend(() => make(signingKeysIn(dataDir), options)),
     )
 
-  /** In the store, where several nodes share it. */
+  /** Keys in the database that several nodes share. */
   static readonly sharedLayer = (
     options: SigningKeysOptions,
   ): Layer.Layer<SigningKeys, StoreUnavailable, SqlClient.SqlClient> =>
     Layer.effect(
       SigningKeys,
-      Effect.flatMap(sharedSigningKeys, (holder) => make(holder, options)),
+      Effect.flatMap(sharedSigningKeys, (store) => make(store, options)),
     )
 }
 
 const make = Effect.fnUntraced(function* (
-  holder: SigningKeyStore,
+  store: SigningKeyStore,
   { makesKeys, rotateEveryMs }: SigningKeysOptions,
 ) {
   const oneAtATime = yield* Semaphore.make(1)
   let version: string | undefined
   let loaded: ReadonlyArray<Loaded> = []
-  let lookedAtMs = Number.NEGATIVE_INFINITY
+  let checkedAtMs = Number.NEGATIVE_INFINITY
 
   const reload = Effect.gen(function* () {
-    const now = yield* holder.version
+    const now = yield* store.version
     if (now === version && now !== undefined) return
-    loaded = yield* Effect.forEach(yield* holder.read, load)
+    loaded = yield* Effect.forEach(yield* store.read, load)
     version = now
   })
 
-  const look = Effect.gen(function* () {
+  const check = Effect.gen(function* () {
     const nowMs = yield* Clock.currentTimeMillis
     yield* reload
     const dueMs: ActiveAtMsOf = (keys, atMs) => nextKeyActiveAtMs(keys, atMs, rotateEveryMs)
     if (makesKeys && dueMs(loaded, nowMs) !== undefined) {
-      const key = yield* addKey(holder, dueMs)
+      const key = yield* addKey(store, dueMs)
       if (key !== undefined) {
         yield* Effect.logInfo("made a signing key").pipe(
           Effect.annotateLogs({ kid: key.kid, activeInMs: key.activeAtMs - nowMs }),
@@ -176,23 +175,23 @@ const make = Effect.fnUntraced(function* (
       }
       yield* reload
     }
-    lookedAtMs = nowMs
+    checkedAtMs = nowMs
   }).pipe(oneAtATime.withPermits(1))
 
-  /** One look serves everybody who asks within the same moment; a made-up key id must not cost a look each time. */
+  /** At most one read per interval, shared by all callers, so that made-up key ids cost no read each. */
   const fresh = Effect.flatMap(Clock.currentTimeMillis, (nowMs) =>
-    Math.abs(nowMs - lookedAtMs) < lookEveryMs ? Effect.void : look,
+    Math.abs(nowMs - checkedAtMs) < checkEveryMs ? Effect.void : check,
   )
 
   const current = Effect.map(Clock.currentTimeMillis, (nowMs) => publishedKeys(loaded, nowMs))
 
-  yield* look
+  yield* check
   yield* Effect.forkScoped(
     Effect.forever(
       Effect.andThen(
-        Effect.sleep(lookEveryMs),
-        Effect.catch(look, (error) =>
-          Effect.logWarning("signing keys could not be read; will look again", error.message),
+        Effect.sleep(checkEveryMs),
+        Effect.catch(check, (error) =>
+          Effect.logWarning("signing keys could not be read; will try again", error.message),
         ),
       ),
     ),
@@ -203,7 +202,7 @@ const make = Effect.fnUntraced(function* (
       yield* fresh
       const key = signingKey(loaded, yield* Clock.currentTimeMillis)
       if (key !== undefined) return { kid: key.kid, privateKey: key.privateKey }
-      return yield* new StoreUnavailable({ place: holder.place, problem: "holds no signing key" })
+      return yield* new StoreUnavailable({ place: store.place, problem: "holds no signing key" })
     }),
     published: Effect.andThen(
       fresh,

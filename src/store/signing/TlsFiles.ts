@@ -1,10 +1,9 @@
-// Reads an operator's certificate and private key and checks that they belong together and are valid now. Called by
-// serve at start and whenever the files may have changed, and by the command line, which trusts the node's certificate.
+// Reads an operator's certificate and private key and checks that they belong together and are valid now.
 import { readFile, stat } from "node:fs/promises"
 import { Clock, Effect, Schema } from "effect"
 import { type Certificate, checkPair, isProblem } from "#domain/access/Certificate.ts"
 
-/** A mistake of the operator: `serve` ends with status 2. */
+/** A mistake of the operator: `serve` exits with status 2. */
 export class BadCertificate extends Schema.TaggedError<BadCertificate>()("BadCertificate", {
   /** The setting that names the file. */
   variable: Schema.String,
@@ -19,7 +18,7 @@ export class BadCertificate extends Schema.TaggedError<BadCertificate>()("BadCer
   }
 }
 
-/** Paths, and the settings that name them. */
+/** Paths of the two files, and the settings that name them. */
 export interface PairFiles {
   readonly cert: string
   readonly key: string
@@ -33,7 +32,7 @@ export interface LoadedPair {
   readonly pem: string
 }
 
-/** A certificate with a long chain is 10 KB. */
+/** Far above real files: a certificate with a long chain has 10 KB. */
 const MAX_BYTES = 1_000_000
 
 const words: Readonly<Record<string, string>> = {
@@ -74,7 +73,7 @@ export const readPair = Effect.fnUntraced(function* (files: PairFiles) {
   return { certificate: checked, pem } satisfies LoadedPair
 })
 
-/** Changes when either file is written, replaced or exchanged behind a symbolic link; the same text if both stay. */
+/** A text that changes when either file is written, replaced or exchanged behind a symbolic link. */
 export const pairSignature = ({ cert, key }: PairFiles): Effect.Effect<string> =>
   Effect.promise(async () => {
     const one = async (path: string): Promise<string> => {

@@ -1,4 +1,4 @@
-// The thread that makes a self-signed certificate: one SelfSignedRequest in, one SelfSignedPem out, to SelfSigned.
+// The thread that makes a self-signed certificate. Receives one SelfSignedRequest and sends one SelfSignedPem.
 import { webcrypto } from "node:crypto"
 import { isIP } from "node:net"
 import { hostname } from "node:os"
@@ -26,7 +26,7 @@ export interface SelfSignedPem {
   readonly key: string
 }
 
-/** Valid an hour ago already, for clients whose clock is behind. */
+/** The certificate's start lies an hour back, for clients whose clocks are behind. */
 const CLOCK_SKEW_MS = 60 * 60 * 1000
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" }
@@ -44,7 +44,7 @@ const makeSelfSigned = async ({ days, names, nowMs }: SelfSignedRequest): Promis
     keys,
     signingAlgorithm: algorithm,
     extensions: [
-      // Firefox refuses a server certificate that could sign others.
+      // Firefox refuses a server certificate that may sign others.
       new BasicConstraintsExtension(false, undefined, true),
       new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
       new SubjectAlternativeNameExtension(

@@ -1,7 +1,6 @@
-// The address of a database that several nodes share: what is one, and what of it may be shown. Called by Config and by
-// the store; connects to nothing.
+// Parses the address of a shared database and removes the password for display.
 
-/** One sentence for whoever has to correct it. */
+/** The allowed form, for error messages. */
 export const databaseUrlRule = "postgres://USER:PASSWORD@HOST:PORT/DATABASE, with ?sslmode=require for TLS"
 
 const isDecodable = (text: string): boolean => {
@@ -13,7 +12,7 @@ const isDecodable = (text: string): boolean => {
   }
 }
 
-/** The address as it was given, or undefined where it is none. */
+/** Returns the address unchanged, or undefined if it is not valid. */
 export const parseDatabaseUrl = (text: string): string | undefined => {
   if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return undefined
   const { hostname, password, pathname, username } = new URL(text)
@@ -21,13 +20,13 @@ export const parseDatabaseUrl = (text: string): string | undefined => {
   return [username, password, pathname].every(isDecodable) ? text : undefined
 }
 
-/** Host and database, without user, password or options: for logs and errors. */
+/** Host and database, without user, password or options, for logs and errors. */
 export const shownDatabase = (url: string): string => {
   const { host, pathname } = new URL(url)
   return `postgres://${host}${pathname}`
 }
 
-/** A text that is no address may still hold a password. */
+/** Hides a password, also in a text that is not a valid address. */
 export const hidePassword = (text: string): string =>
   text
     .replace(/^([a-z+]*:\/\/)?.*@/is, (_, scheme: string | undefined) => `${scheme ?? ""}…@`)

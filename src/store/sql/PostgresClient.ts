@@ -1,6 +1,5 @@
-// An Effect SqlClient over Postgres: what several nodes share. The store opens it where a database's address is set;
-// everything above says SQL to the SqlClient service and must not know that Postgres is behind it, except in the few
-// statements that say so (`onDialect`).
+// An Effect SqlClient over Postgres, for a database that several nodes share. Code above uses the SqlClient service and
+// does not depend on Postgres, except in the few statements with `onDialect`.
 import { Effect, Layer } from "effect"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import * as Client from "effect/sql/SqlClient"
@@ -12,12 +11,12 @@ import type { PostgresConnection } from "./PostgresConnection.ts"
 import { postgresError } from "./PostgresError.ts"
 import { makePool } from "./PostgresPool.ts"
 
-/** Postgres grants 100 connections by default: eight nodes, and some for the commands. A guess. */
+/** Postgres grants 100 connections by default: enough for eight nodes and some commands. A guess. */
 export const nodeConnections = 10
-/** A command does one thing after another. */
+/** A command runs its statements one after another. */
 export const commandConnections = 2
 
-/** A transaction in which a statement failed is answered ROLLBACK here, without an error. */
+/** Postgres answers COMMIT with ROLLBACK, without an error, if a statement of the transaction failed. */
 const commit = (connection: Connection): Effect.Effect<void, SqlError> =>
   Effect.flatMap(connection.executeRaw("COMMIT", []), (result) =>
     (result as { readonly command?: string }).command === "ROLLBACK"
@@ -42,12 +41,12 @@ const make = Effect.fnUntraced(function* (url: string, connections: number) {
     driver: "postgres",
     spanAttributes: [["db.system.name", "postgresql"]],
     commit,
-    // A connection that is gone took its transaction along.
+    // A lost connection has lost its transaction.
     isTransaction: (connection) => !(connection as PostgresConnection).isBroken(),
     releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`,
   })
 })
 
-/** Connects with the first statement: whether the database is there is seen by whoever says the first one. */
+/** Connects with the first statement, which fails if the database is not there. */
 export const postgresLayer = (url: string, connections: number): Layer.Layer<Client.SqlClient> =>
   Layer.effect(Client.SqlClient)(make(url, connections)).pipe(Layer.provide(Reactivity.layer))

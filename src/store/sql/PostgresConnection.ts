@@ -1,22 +1,25 @@
-// One connection to Postgres, as an Effect SqlConnection: made, used by one borrower at a time, and never mended. Called
-// by PostgresPool. Behind it is a client of the `postgres` package with a single connection, which is thrown away the
-// moment that connection breaks: the package would silently make another one, in the middle of a transaction.
+// One connection to Postgres as an Effect SqlConnection. One borrower uses it at a time, and it is never repaired. It
+// wraps a client of the `postgres` package with a single connection. The wrapper is discarded as soon as that
+// connection breaks, because the package would silently open another one, in the middle of a transaction.
 import { Effect, Stream } from "effect"
 import type { Connection } from "effect/sql/SqlConnection"
 import type { SqlError } from "effect/sql/SqlError"
 import postgres from "postgres"
 import { connectionLost, endsConnection, postgresError } from "./PostgresError.ts"
 
-/** A connection that is not there by then is none. A guess: far above any network, below what a caller waits. */
+/** A guess: far above any network's delay, below what a caller waits. */
 const connectTimeoutSeconds = 5
-/** Our statements take milliseconds. A guess: the server ends one that waits for a lock, or is lost, after this. */
+/**
+ * The server ends a statement that runs longer, e.g. one that waits for a lock. Our statements take milliseconds. A
+ * guess.
+ */
 const statementTimeoutMs = 10_000
-/** Where not even the server's own time-out arrives, the network is gone. */
+/** If not even the server's time-out arrives in this time, the network is down. */
 const deadlineMs = statementTimeoutMs + 2_000
-/** A node that stops in the middle of a transaction must not keep its locks. */
+/** The server ends a transaction that is idle for this long, so that a stopped node does not keep its locks. */
 const idleInTransactionMs = 15_000
 
-/** Counts, times and money are integers below 2^53; a sum of them comes as `numeric`. */
+/** Counts, times and money are integers below 2^53; a sum of them arrives as `numeric`. */
 const integer = (text: string): number => {
   const value = Number(text)
   if (!Number.isSafeInteger(value)) throw new RangeError("an integer of the database is over 2^53")
@@ -26,7 +29,7 @@ const integer = (text: string): number => {
 const bigintType = 20
 const numericType = 1700
 
-/** As the SQLite client does: what the schema has no type for is stored as what it has one for. */
+/** Converts a parameter as the SQLite client does. */
 const bind = (param: unknown): string | number | bigint | Uint8Array | null => {
   if (param === undefined || param === null) return null
   if (typeof param === "boolean") return param ? 1 : 0
@@ -56,23 +59,26 @@ const clientOf = (url: string, onClose: () => void) =>
   })
 
 export interface PostgresConnection extends Connection {
-  /** Once true, for ever: every statement fails. */
+  /** Once true, it stays true: every statement fails. */
   readonly isBroken: () => boolean
-  /** Whether the server has answered it at least once. */
+  /** True if the server has answered at least once. */
   readonly hasWorked: () => boolean
   readonly madeAtMs: number
-  /** Says goodbye, or just leaves where nobody listens. */
+  /** Sends Terminate if the socket is writable, otherwise destroys it. */
   readonly end: Effect.Effect<void>
 }
 
 type Answer = postgres.RowList<ReadonlyArray<never>>
 type Shape = "rows" | "values" | "control"
 
-/** `onEnd` is called once, whoever ends it. Nothing is sent before the first statement. */
+/**
+ * Opens a connection. Nothing is sent before the first statement. `onEnd` is called once, when the connection has ended
+ * for any reason.
+ */
 export const openConnection = (url: string, onEnd: () => void): PostgresConnection => {
   let broken = false
   let worked = false
-  /** Statements without an answer, which a lost connection will never have. */
+  /** Statements without an answer. A lost connection fails them. */
   const unanswered = new Set<() => void>()
   const client = clientOf(url, () => breakUp())
 
@@ -94,12 +100,12 @@ export const openConnection = (url: string, onEnd: () => void): PostgresConnecti
     return shape === "values" ? query.values() : query
   }
 
-  /** Not interruptible: nobody may have the connection before its answer is there, which is a matter of milliseconds. */
+  /** Not interruptible: the connection must not be reused before its answer has arrived, which takes milliseconds. */
   const run = (sql: string, params: ReadonlyArray<unknown>, shape: Shape) =>
     Effect.uninterruptible(
       Effect.callback<Answer, SqlError>((resume) => {
         if (broken) return resume(Effect.fail(connectionLost("the connection to the database is lost")))
-        // Whoever is told may use the connection again at once, so it must be known to be broken by then.
+        // The resumed fiber may use the connection again at once, so it must be marked as broken before.
         const settle = (outcome: Effect.Effect<Answer, SqlError>, ends: boolean) => {
           if (!unanswered.delete(lost)) return
           clearTimeout(timer)
@@ -138,7 +144,7 @@ export const openConnection = (url: string, onEnd: () => void): PostgresConnecti
 
   return {
     execute: rows,
-    // What is not to be prepared are the words that begin and end transactions; they have no parameters.
+    // Only the statements that begin and end transactions are not prepared; they have no parameters.
     executeUnprepared: (sql, params, transform) =>
       params.length > 0
         ? rows(sql, params, transform)
@@ -146,7 +152,7 @@ export const openConnection = (url: string, onEnd: () => void): PostgresConnecti
     executeRaw: (sql, params) => run(sql, params, params.length > 0 ? "rows" : "control"),
     executeValues: values,
     executeValuesUnprepared: values,
-    // The whole result is read first, as from SQLite.
+    // Reads the whole result first, as the SQLite client does.
     executeStream: (sql, params, transform) =>
       Stream.unwrap(Effect.map(rows(sql, params, transform), (found) => Stream.fromIterable(found))),
     isBroken: () => broken,

@@ -1,5 +1,5 @@
-// What Postgres and its connections answer when something fails, as the errors that SQLite's answers become too. Called
-// by PostgresConnection. Of the original only its code and message are kept: it also carries the statement's values.
+// Converts errors of Postgres and its connections to the error type that SQLite's errors become as well. Only the code
+// and the message are kept: the original also carries the statement's values.
 import {
   AuthenticationError,
   AuthorizationError,
@@ -22,12 +22,11 @@ const textOf = (cause: unknown, name: "code" | "constraint_name" | "severity"): 
   return typeof value === "string" ? value : ""
 }
 
-/** SQLSTATE: five characters that only the server itself sends. Node's `EPIPE` has five as well, and no digit. */
+/** SQLSTATE: five characters with a digit. Node's `EPIPE` has five characters too, but no digit. */
 const isFromServer = (code: string): boolean => /^[0-9A-Z]{5}$/.test(code) && /[0-9]/.test(code)
 
 /**
- * Whether the connection is of no use any more: whatever did not come from the server did not come over a connection
- * that works, and what the server calls fatal ends it.
+ * True if the connection cannot be used any more: the error did not come from the server, or the server calls it fatal.
  */
 export const endsConnection = (cause: unknown): boolean => {
   const code = textOf(cause, "code")
@@ -36,7 +35,7 @@ export const endsConnection = (cause: unknown): boolean => {
   )
 }
 
-/** Node's words for a server that answers a request for TLS by ending the connection. */
+/** Replaces Node's message for a server that ends the connection when asked for TLS. */
 const plain = (message: string): string =>
   message.includes("before secure TLS connection was established")
     ? "the server does not speak TLS, and the address says sslmode=require"
@@ -46,7 +45,8 @@ const reasonOf = (cause: unknown): SqlErrorReason => {
   const code = textOf(cause, "code")
   const message = problemOf(cause) === "" ? code : plain(problemOf(cause))
   const props = { cause: Object.assign(new Error(message), { code }), message, operation: "execute" }
-  // What the server sent could not be read (see PostgresConnection): the connection goes, and is not at fault.
+  // The server's answer could not be decoded (see PostgresConnection). The connection is closed, although it is not at
+  // fault.
   if (cause instanceof RangeError) return new UnknownError(props)
   if (!isFromServer(code) || /^(08|53|57P0|25P03)/.test(code)) return new ConnectionError(props)
   switch (code) {
@@ -77,6 +77,6 @@ const reasonOf = (cause: unknown): SqlErrorReason => {
 
 export const postgresError = (cause: unknown): SqlError => new SqlError({ reason: reasonOf(cause) })
 
-/** A connection that has gone, or that never came about. */
+/** A connection that was lost or could not be opened. */
 export const connectionLost = (message: string): SqlError =>
   new SqlError({ reason: new ConnectionError({ cause: new Error(message), message, operation: "execute" }) })

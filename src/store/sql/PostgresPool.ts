@@ -1,17 +1,16 @@
-// The connections of one process to Postgres: a bounded number of them, made when they are needed, replaced when they
-// break. Called by PostgresClient; knows no SQL.
+// The Postgres connections of one process: a bounded number, opened when needed and replaced when they break.
 //
-// While nobody answers at the database's address, one in a while tries, and everybody else is refused at once: a node
-// must not collect requests that wait for a database.
+// While the database does not answer, one caller per interval tries to connect and all others are refused at once, so
+// that a node does not collect requests that wait for a database.
 import { Effect, type Scope, Semaphore } from "effect"
 import type { Borrower } from "effect/sql/SqlConnection"
 import type { SqlError } from "effect/sql/SqlError"
 import { openConnection, type PostgresConnection } from "./PostgresConnection.ts"
 import { connectionLost } from "./PostgresError.ts"
 
-/** How soon after a connection could not be made the next one is tried. A guess. */
+/** Delay after a connection could not be opened before the next is tried. A guess. */
 const retryMs = 500
-/** A connection is replaced at this age: the server frees what it remembers of our statements. A guess. */
+/** Age at which a connection is replaced, which frees the server's memory of our prepared statements. A guess. */
 const maxAgeMs = 30 * 60_000
 
 export interface PostgresPool {
@@ -19,7 +18,7 @@ export interface PostgresPool {
   readonly borrower: Borrower
 }
 
-/** `place` is what logs may say of the address. */
+/** `place` names the database in logs. */
 export const makePool = Effect.fnUntraced(function* (
   url: string,
   place: string,
@@ -27,11 +26,14 @@ export const makePool = Effect.fnUntraced(function* (
 ): Effect.fn.Return<PostgresPool, never, Scope.Scope> {
   const permits = yield* Semaphore.make(size)
   const all = new Set<PostgresConnection>()
-  /** The last used is the next to be used. */
+  /** Used as a stack: the last used is the next to be used. */
   let idle: Array<PostgresConnection> = []
   let down: { retryAtMs: number } | undefined
   let closed = false
-  /** Whoever opens the store says himself that it cannot be opened. */
+  /**
+   * Before the first successful connection, errors are returned to the caller that opens the store and are not logged
+   * here.
+   */
   let everWorked = false
 
   const open = (): PostgresConnection => {
@@ -50,7 +52,7 @@ export const makePool = Effect.fnUntraced(function* (
     const nowMs = performance.now()
     if (down !== undefined) {
       if (nowMs < down.retryAtMs) return Effect.fail(connectionLost(`${place} does not answer`))
-      // This one tries; the others wait for what it finds.
+      // This caller tries to connect; the others are refused until it knows.
       down.retryAtMs = nowMs + retryMs
     }
     return Effect.succeed(open())
@@ -70,7 +72,7 @@ export const makePool = Effect.fnUntraced(function* (
           ? Effect.logInfo("the database answers again").pipe(Effect.annotateLogs({ place }))
           : Effect.void
       }
-      // Never used, which is no news; or it could not be made.
+      // The connection was never used, or it could not be opened.
       if (!connection.isBroken()) return connection.end
       const isNews = everWorked && down === undefined
       down = { retryAtMs: performance.now() + retryMs }

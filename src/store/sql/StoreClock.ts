@@ -1,6 +1,6 @@
-// The time that rows with a lifetime are written and removed by: jobs and kept answers. It is read once, when the store
-// opens, and goes on from there without jumps. Where nodes share a database it is the database's time, so that a node whose
-// clock is wrong removes nothing of the others; with SQLite it is the machine's.
+// The clock by which rows with a lifetime (jobs, kept answers) are written and removed. It is read once, when the store
+// opens, and then advances monotonically. With a shared database it is the database's time, so that a node whose clock
+// is wrong removes nothing of the others; with SQLite it is the machine's time.
 import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
@@ -17,7 +17,7 @@ export const makeStoreClock = Effect.gen(function* () {
     ([row]) => Number(row?.now),
   )
   const wallMs = yield* isShared ? Effect.orDie(shared) : Clock.currentTimeMillis
-  // Once: from then on a clock that is set changes nothing, neither here nor at the database.
+  // Read once: later changes of either clock have no effect.
   const aheadMs = wallMs - (yield* monotonicMs)
   const now: StoreClock = Effect.map(monotonicMs, (ms) => Math.round(ms + aheadMs))
   return now

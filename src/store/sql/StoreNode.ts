@@ -1,7 +1,5 @@
-// Which node this is among those that share a store, and whether the others are still there. The store starts the
-// heartbeat of a node on Postgres; on SQLite there is nobody to tell apart, and nothing here runs.
-//
-// The database's clock decides who has been seen when: the nodes' own need not agree.
+// The id of this node among those that share a store, and a heartbeat that shows that it is alive. Runs only on
+// Postgres. The database's clock decides when a node was last seen, so the nodes' clocks need not agree.
 import { randomBytes } from "node:crypto"
 import { join } from "node:path"
 import { Context, Duration, Effect, Exit, Layer } from "effect"
@@ -10,32 +8,32 @@ import { base62 } from "#domain/access/ApiKey.ts"
 import { notWorking, StoreUnavailable } from "../files/StoreErrors.ts"
 import { onceFile } from "../files/WriteOnceFile.ts"
 
-/** The node's id; empty where the store is not shared. */
+/** The node's id. Empty if the store is not shared. */
 export const StoreNode = Context.Reference<string>("edgewise/store/StoreNode", { defaultValue: () => "" })
 
-/** Whether the database was there when it was last looked at. One in the node's own directory always is. */
+/** False if a shared database did not answer at the last heartbeat. Always true for SQLite. */
 export const StoreIsThere = Context.Reference<() => boolean>("edgewise/store/StoreIsThere", {
   defaultValue: () => () => true,
 })
 
-/** How often a node says that it is there. A guess: one small statement. */
+/** Interval of the heartbeat. A guess: one small statement. */
 const beatEvery = Duration.seconds(5)
 
-/** A node that was not seen for so long answers no requests: what it had begun to answer, others may answer. */
+/** A node not seen for this long is taken to answer no requests: other nodes may answer those that it had locked. */
 export const silentMs = 30_000
 
 /**
- * A node that was not seen for so long does not come back: its transcription jobs have failed, because their uploads are
- * on its disk. Long enough for a machine to be repaired or moved, short enough for whoever waits. A guess.
+ * A node not seen for this long is taken to be lost, and its transcription jobs fail, because their uploads are on its
+ * disk. Long enough to repair or move a machine, short enough for a waiting client. A guess.
  */
 export const lostMs = 60 * 60_000
 
-/** Rows of nodes that were not seen for so long say nothing any more. */
+/** Age at which rows of nodes that are gone are deleted. */
 const forgottenMs = 30 * 24 * 60 * 60_000
 
 const shape = /^node_[0-9A-Za-z]+$/
 
-/** The id in a data directory, made where there is none. It stays with the directory, as the uploads do. */
+/** The id kept in a data directory, made if there is none. It stays with the directory, as the uploads do. */
 export const nodeIdOf = (dataDir: string): Effect.Effect<string, StoreUnavailable> => {
   const file = join(dataDir, "node-id")
   return Effect.filterOrFail(
@@ -45,10 +43,10 @@ export const nodeIdOf = (dataDir: string): Effect.Effect<string, StoreUnavailabl
   )
 }
 
-/** Milliseconds since 1970, as the database sees it. */
+/** Milliseconds since 1970 by the database's clock. */
 export const databaseNow = "(EXTRACT(EPOCH FROM clock_timestamp()) * 1000)::BIGINT"
 
-/** Says that the node is there, from now to the end of the scope, and learns whether the database is. */
+/** Writes the heartbeat until the scope closes, and records whether the database answers. */
 export const heartbeat = (node: string): Layer.Layer<never, StoreUnavailable, SqlClient.SqlClient> =>
   Layer.effect(
     StoreIsThere,
@@ -64,11 +62,11 @@ export const heartbeat = (node: string): Layer.Layer<never, StoreUnavailable, Sq
         notWorking,
       )
       let isThere = true
-      // What the database does not hear it will hear the next time; that it is away is logged by its connections.
-      const look = Effect.map(Effect.exit(beat), (exit) => {
+      // A missed beat needs no handling: the next one repeats it, and the connections log an outage.
+      const recordedBeat = Effect.map(Effect.exit(beat), (exit) => {
         isThere = Exit.isSuccess(exit)
       })
-      yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(beatEvery), look)))
+      yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(beatEvery), recordedBeat)))
       return () => isThere
     }),
   )

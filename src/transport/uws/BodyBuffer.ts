@@ -1,11 +1,11 @@
-// What has arrived of a request body and was not read yet: a few deliveries in memory, and behind them what came in
-// spite of a pause. Owned by one RequestBody, which decides about pauses; keeps the listener's count of buffered bytes.
+// The unread bytes of a request body: some deliveries in memory, and behind them the overflow that arrived in spite of
+// a pause (BodySpill). Maintains the listener's count of buffered bytes. RequestBody decides about pauses.
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import { SmallPieces } from "#domain/queues/SmallPieces.ts"
 import { BodySpill } from "../BodySpill.ts"
 import type { ListenerState } from "./Exchange.ts"
 
-/** From here on a delivery is copied into a block of its own; smaller ones share blocks. */
+/** Deliveries from this size on get a block of their own; smaller ones share blocks. */
 const blockFromBytes = 64 * 1024
 
 type Listener = Pick<ListenerState, "blocks" | "counters" | "settings">
@@ -14,33 +14,33 @@ export class BodyBuffer {
   private readonly listener: Listener
   private readonly burstBytes: number
   private chunks: Array<Uint8Array> = []
-  /** Of `chunks` and `small`. */
+  /** Bytes in `chunks` and `small`. */
   private bufferedBytes = 0
-  /** Behind `chunks`. */
+  /** Comes after `chunks`. */
   private small: SmallPieces | undefined
   private spill: BodySpill | undefined
   private spillFailed = false
 
-  /** @param burstBytes what is kept in memory before the disk is used */
+  /** @param burstBytes bytes kept in memory before the disk is used */
   constructor(listener: Listener, burstBytes: number) {
     this.listener = listener
     this.burstBytes = burstBytes
   }
 
-  /** Bytes to be taken at once; more may be on disk. */
+  /** Bytes in memory; more may be on disk. */
   get takeableBytes(): number {
     return this.bufferedBytes
   }
 
-  /** Whether more lies on disk, or on its way there, behind what can be taken. */
+  /** True if more is on disk, or on its way there, after the bytes in memory. */
   get spilled(): boolean {
     return this.spill !== undefined
   }
 
-  /** Copies: uWS takes the memory back when its callback returns. */
+  /** Copies the bytes: uWS reuses the memory when its callback returns. */
   add(buffer: ArrayBuffer): void {
     const { blocks } = this.listener
-    // Never the first: whoever waits for it wants to take it at once.
+    // The first delivery is always kept in memory, because its reader waits for it.
     const burst = this.bufferedBytes + buffer.byteLength > this.burstBytes
     if (burst && this.bufferedBytes > 0) this.startSpill()
     if (this.spill !== undefined) return this.spill.append(new Uint8Array(buffer))
@@ -57,7 +57,7 @@ export class BodyBuffer {
     this.count(buffer.byteLength)
   }
 
-  /** Most bodies are one delivery: the first one is copied as it is. */
+  /** Most bodies are one delivery, so the first is copied alone. */
   private addSmall(buffer: ArrayBuffer): void {
     if (this.small === undefined && this.chunks.length === 0) {
       this.small = new SmallPieces()
@@ -74,7 +74,7 @@ export class BodyBuffer {
     if (finished !== undefined) this.chunks.push(finished)
   }
 
-  /** About as much as is waited for before a pause, so that what is read and what arrives are not both large. */
+  /** Takes about as many bytes as cause a pause, so that the bytes being read and those arriving are not both large. */
   take(): NonEmptyReadonlyArray<Uint8Array> {
     this.closeSmall()
     let bytes = 0
@@ -86,7 +86,7 @@ export class BodyBuffer {
     return this.chunks.splice(0, count) as unknown as NonEmptyReadonlyArray<Uint8Array>
   }
 
-  /** The next of what was spilled, once everything before it has been taken; nothing after a `drop`. */
+  /** The next part of the overflow, after everything before it was taken. Empty after `drop`. */
   async takeSpilled(): Promise<ReadonlyArray<Uint8Array>> {
     const { spill } = this
     const pieces = await spill?.next()
@@ -94,7 +94,7 @@ export class BodyBuffer {
     return pieces ?? []
   }
 
-  /** All of it at once, in one array. */
+  /** Takes everything as one array. */
   takeWhole(): Uint8Array {
     this.closeSmall()
     const { chunks } = this
@@ -103,7 +103,7 @@ export class BodyBuffer {
     return this.join(chunks)
   }
 
-  /** One array over the bytes of all. The chunks themselves count no longer. */
+  /** Joins the chunks into one array. Their blocks may be reused afterwards. */
   join(chunks: ReadonlyArray<Uint8Array>): Uint8Array {
     const [first] = chunks
     if (first !== undefined && first.length < blockFromBytes && chunks.length === 1) return first
@@ -125,7 +125,7 @@ export class BodyBuffer {
     this.listener.counters.bodyBufferedBytes += changeBytes
   }
 
-  /** Where there is no disk to be had, the body waits in memory. */
+  /** If the disk cannot be used, the body stays in memory. */
   private startSpill(): void {
     if (this.spill !== undefined || this.spillFailed) return
     const { blocks, counters, settings } = this.listener

@@ -1,6 +1,5 @@
-// Answers a request whose body will not be read to its end: the answer goes out whole and at once, the connection is
-// not read any more, and it is closed a little later, once the answer has had time to arrive. Used for 408, 413 and
-// 431, by RequestBody, ReplyWriter and UwsServer.
+// Answers a request whose body will not be read to its end (408, 413, 431): the response is sent at once, the
+// connection is read no further, and it is closed a little later, when the response has had time to arrive.
 import { nowMs, type Watched } from "../Deadlines.ts"
 import type { Flaw } from "../Framing.ts"
 import { detailBody, jsonContentType, statusLine } from "../Status.ts"
@@ -22,8 +21,8 @@ export const refuse = (
   )
 
 /**
- * Refuses a request inside uWS's callback for a piece of its body, and closes the connection when that callback is over,
- * whether the answer arrives or not: every further piece of this read costs less than 1 µs then, and none follows.
+ * Refuses a request inside uWS's callback for a piece of its body, and closes the connection at the end of that
+ * callback, whether the response arrives or not. Until then each further piece of this read costs less than 1 µs.
  */
 export const refuseAtOnce = (exchange: Exchange, status: number, detail: string): void => {
   if (exchange.done) return
@@ -35,13 +34,13 @@ export const refuseAtOnce = (exchange: Exchange, status: number, detail: string)
   })
 }
 
-/** Ends the connection of an answer that lingers (see below), inside uWS's callback for a piece of a body. */
+/** Ends a lingering connection (see below) inside uWS's callback for a piece of a body. */
 export const endLinger = (exchange: Exchange): void => {
   if (exchange.linger === undefined) return
   exchange.linger.release()
   exchange.linger = undefined
-  // What it writes stands behind a complete answer and a `connection: close`. `close` here would free what uWS's loop
-  // over the chunks of this read goes on using.
+  // Anything that this writes follows a complete response with `connection: close`. `close` would free memory that
+  // uWS's loop over the chunks of this read still uses.
   exchange.res.end("", true)
 }
 
@@ -57,15 +56,15 @@ const writeRefusal = (
 }
 
 /**
- * Refuses a request whose end is not certain. The answer waits until uWS's callback is over: uWS takes what follows in
- * the same read for the next request, and closes the connection when that comes before an answer.
+ * Refuses a request whose end is uncertain. The response waits until uWS's callback is over: uWS takes the following
+ * bytes of the read for the next request, and closes the connection if that comes before a response.
  */
 export const refuseUnread = (exchange: Exchange, flaw: Flaw): void => {
   exchange.attach()
   setImmediate(() => refuse(exchange, flaw.status, flaw.detail, flaw.headers))
 }
 
-/** `headers` are complete, but for those of the listener, content-length and connection. */
+/** `headers` are all headers except the listener's own, content-length and connection. */
 export const answerAndClose = (
   exchange: Exchange,
   status: number,
@@ -85,8 +84,8 @@ export const answerAndClose = (
       return
     }
     res.writeHeader("connection", "close")
-    // The body travels inside the last header. uWS's own end would either go on reading what the client sends, or
-    // close at once, and a close with unread bytes resets the connection and can take the answer with it.
+    // The body is written as part of the last header. uWS's own end would either continue to read the request or close
+    // at once, and closing with unread bytes resets the connection, which can lose the response.
     res.writeHeader(
       "content-length",
       `${Buffer.byteLength(body)}\r\n\r\n${exchange.method === "HEAD" ? "" : body}`,
@@ -96,7 +95,7 @@ export const answerAndClose = (
   })
 }
 
-/** The one holder of `res` after the exchange is done: closes the connection when its time has come. */
+/** Keeps `res` after the exchange is done, and closes the connection when its time is over. */
 class Linger implements Watched, Ending {
   listedAt = -1
   private readonly exchange: Exchange

@@ -1,6 +1,5 @@
-// One request and its response: the owner of uWS's `res`, which kills the process when it is touched after its end
-// or abort. `done` is true from that moment; every other file of this folder asks it before it touches `res`.
-// Created by UwsServer for each request. Knows neither routes nor what a body means.
+// One request and its response. Owns uWS's `res`, which crashes the process if it is used after its end or abort:
+// `done` is true from that moment, and the other files of this folder check it before they use `res`.
 import type { Fiber } from "effect"
 import { Option } from "effect"
 import { ClientAbort } from "effect/http/HttpServerError"
@@ -17,79 +16,79 @@ import type { TransportSettings } from "../TransportSettings.ts"
 import type { RequestBody } from "./RequestBody.ts"
 import type { HttpRequest, HttpResponse } from "./Uws.ts"
 
-/** What the exchanges of one listener share. */
+/** State shared by the exchanges of one listener. */
 export interface ListenerState {
   readonly settings: TransportSettings
   readonly counters: TransportCounters
   readonly deadlines: Deadlines
   readonly blocks: BodyBlocks
-  readonly largeReplies: FairSendQueue
+  readonly sendQueue: FairSendQueue
   readonly ticks: LoopTicks
-  /** Lower-case name and value, sent with every response. */
+  /** Lower-case names and values, sent with every response. */
   readonly responseHeaders: ReadonlyArray<readonly [string, string]>
-  /** The same in one piece (see ReplyHead). */
+  /** The same joined into one header (see ReplyHead). */
   readonly joinedHeaders: readonly [string, string] | undefined
-  /** For requests that bring no id of their own. */
+  /** Makes ids for requests without one. */
   readonly newId: () => string
-  /** Told of every answer that has ended. */
+  /** Called for every response that has ended. */
   readonly observer: RequestObserver | undefined
-  /** Undefined where requests without a credential are not limited. */
+  /** Undefined if requests without a credential are not limited. */
   readonly anonymous: AnonymousBudget | undefined
-  /** The listener stops: every response closes its connection. */
+  /** True when the listener stops: every response then closes its connection. */
   closing: boolean
 }
 
-/** What has to let go when the exchange ends, for whatever reason. */
+/** Work to do when the exchange ends, for any reason. */
 export interface Ending {
   readonly release: () => void
 }
 
-/** The third argument of uWS's upgrade handler, needed to upgrade and opaque otherwise. */
+/** The third argument of uWS's upgrade handler, needed only to upgrade. */
 export type UpgradeContext = Parameters<HttpResponse["upgrade"]>[4]
 
 /**
- * uWS closes a connection that sends its body slower than 16 KB/s, or that took no write, after 10 s, counted in steps
- * of 4 s (measured: 10 to 12 s). `renewTimer` at this pace keeps that from happening.
+ * uWS closes a connection that sends its body slower than 16 KB/s, or that took no write, after 10 s in steps of 4 s
+ * (measured: 10 to 12 s). Calling `renewTimer` at this interval prevents that.
  */
 export const RENEW_AFTER_MS = 3_000
 
 const text = new TextDecoder()
 
 export class Exchange {
-  // The first four stand side by side in memory: what every write looks at.
+  // The first four fields, which every write reads, are adjacent in memory.
   readonly listener: ListenerState
   readonly res: HttpResponse
-  /** The response has ended, was aborted, or became a WebSocket. */
+  /** True once the response has ended, was aborted, or became a WebSocket. */
   done = false
-  /** Inside the uWS callback that created or resumed the request: uWS has corked the socket already. */
+  /** True inside the uWS callback that created or resumed the request: uWS has corked the socket already. */
   inCallback = true
   readonly method: string
   /** Path and query, as sent. */
   readonly url: string
-  /** Lower-case names; repeated headers are joined. */
+  /** Lower-case names; values of repeated headers are joined. */
   readonly headers: Record<string, string>
   readonly headBytes: number
-  /** What the answer's head will tell of the request (see ReplyHead). */
+  /** Facts about the request for the response head (see ReplyHead). */
   readonly notes: RequestContext
   readonly upgradeContext: UpgradeContext | undefined
   body: RequestBody | undefined
-  /** The persisted form of a multipart body, once asked for: shared by all views of the request. */
+  /** The stored form of a multipart body once requested, shared by all views of the request. */
   multipart: HttpServerRequest["multipart"] | undefined
   reply: Ending | undefined
-  /** Set while an answered connection waits to be closed (see Refusal). */
+  /** Set while an answered connection waits to be closed (see EarlyResponse). */
   linger: Ending | undefined
   headSent = false
-  /** Of the answer, once its head is written (see ReplyHead). */
+  /** Set when the head is written (see ReplyHead). */
   status = 0
   upgraded = false
-  /** The connection closes behind the answer, whatever the peer wants. */
+  /** The connection closes after the response, whatever the client requested. */
   closesConnection = false
   private attached = false
   private cutByUs = false
   private finished = false
   private fiber: Fiber.Fiber<unknown, unknown> | undefined
   private interrupted = false
-  /** As uWS writes it, in memory of its own. */
+  /** A copy of uWS's text. */
   private addressText: ArrayBuffer | undefined
   private address: Option.Option<string> | undefined
 
@@ -105,7 +104,7 @@ export class Exchange {
     req.forEach((name, value) => {
       bytes += name.length + value.length
       const before = headers[name]
-      // By type, because `constructor` is a legal header name and every object has one.
+      // Checks the type, because `constructor` is a legal header name that every object has.
       headers[name] =
         typeof before === "string" ? `${before}${name === "cookie" ? "; " : ", "}${value}` : value
     })
@@ -123,35 +122,35 @@ export class Exchange {
     this.res.onAborted(() => this.aborted())
   }
 
-  /** The peer's address; after the end only if it was asked for before. */
+  /** The client's address. After the end only if it was read before. */
   remoteAddress(): Option.Option<string> {
-    // Read while the request lives, and made a text only where somebody asks.
+    // Copied while the request lives, and decoded only when needed.
     if (this.addressText === undefined && !this.done) this.addressText = this.res.getRemoteAddressAsText()
     this.address ??=
       this.addressText === undefined ? Option.none() : Option.some(plainAddress(this.addressText))
     return this.address
   }
 
-  /** The same, empty where it is not known any more. */
+  /** The same, empty if it is no longer known. */
   peerAddress(): string {
     return Option.getOrElse(this.remoteAddress(), () => "")
   }
 
-  /** Whether a header of the PROXY protocol came before the request. */
+  /** True if a header of the PROXY protocol came before the request. */
   namesProxiedPeer(): boolean {
     return this.res.getProxiedRemoteAddress().byteLength > 0
   }
 
-  /** One syscall for everything that `write` hands to `res`. */
+  /** Sends everything that `write` writes in one system call. */
   corked(write: () => void): void {
     if (this.inCallback) write()
     else this.res.cork(write)
   }
 
-  /** The response is complete, or about to be in the same breath: nobody touches `res` again. */
+  /** The response is complete, or will be within this call. `res` is not used again. */
   finish(): void {
     const first = !this.finished
-    // Cannot be asked for later.
+    // The address cannot be read later.
     if (first && this.listener.anonymous !== undefined && !this.notes.identified) this.remoteAddress()
     this.finished = true
     this.done = true
@@ -171,12 +170,12 @@ export class Exchange {
       this.res.close()
       return
     }
-    // What was written in this callback is still in uWS's cork and has to leave first.
+    // What was written in this callback is still in uWS's cork buffer and must be sent first.
     const closing = setImmediate(() => this.res.close())
     this.linger = { release: () => clearImmediate(closing) }
   }
 
-  /** Closes the connection of a peer that is too slow, and interrupts the handler as if the peer had left. */
+  /** Closes the connection of a client that is too slow, and interrupts the handler as if the client had left. */
   cut(): void {
     if (this.done) return
     this.attach()
@@ -184,7 +183,7 @@ export class Exchange {
     this.res.close()
   }
 
-  /** uWS's own timer starts anew: our deadlines decide. */
+  /** Restarts uWS's timer, so that our deadlines decide. */
   renewTimer(): void {
     if (this.done) return
     const paused = this.body?.paused === true
@@ -196,7 +195,7 @@ export class Exchange {
   /** The fiber that answers, once it has been started and did not end at once. */
   runs(fiber: Fiber.Fiber<unknown, unknown>): void {
     this.fiber = fiber
-    // Cut within its first steps, before anyone knew the fiber.
+    // The connection was closed during the fiber's first steps.
     if (this.interrupted) this.interrupt()
   }
 
@@ -210,7 +209,7 @@ export class Exchange {
     if (this.done) return
     if (!this.cutByUs) this.listener.counters.aborts++
     this.done = true
-    // Before the release: it wakes whoever reads or writes, and an interrupted fiber no longer needs waking.
+    // Before `finish`: that wakes readers and writers, and an interrupted fiber no longer needs it.
     this.interrupt()
     this.finish()
   }
@@ -218,7 +217,7 @@ export class Exchange {
 
 const MAPPED_IPV4 = "0000:0000:0000:0000:0000:ffff:"
 
-/** uWS writes IPv4 peers of an IPv6 listener as a mapped address in full; the rest of the program wants `1.2.3.4`. */
+/** uWS writes an IPv4 address on an IPv6 listener as an expanded mapped address; the program uses `1.2.3.4`. */
 const plainAddress = (written: ArrayBuffer): string => {
   const address = text.decode(written)
   if (!address.startsWith(MAPPED_IPV4)) return address
@@ -226,5 +225,5 @@ const plainAddress = (written: ArrayBuffer): string => {
   return [0, 2, 4, 6].map((at) => Number.parseInt(hex.slice(at, at + 2), 16)).join(".")
 }
 
-/** The peer of a connection that is open. */
+/** The client's address of an open connection. */
 export const addressOf = (res: HttpResponse): string => plainAddress(res.getRemoteAddressAsText())

@@ -1,12 +1,11 @@
-// A large body of known length on its way out: handed to uWS piece by piece as the kernel takes it and as it is this
-// body's turn, so that a slow reader costs no copy of it, and cut when it stalls. Created by ReplyWriter for bodies over
-// PLAIN_BODY_BYTES.
+// Sends a large body of known length piece by piece, as the kernel accepts it and FairSendQueue grants it. A slow
+// reader needs no copy of the body and is disconnected when it stalls. For bodies over PLAIN_BODY_BYTES.
 import { Effect } from "effect"
 import { nowMs, type Watched } from "../Deadlines.ts"
-import { PIECE_BYTES, type Taker } from "../FairSendQueue.ts"
+import { type FairSender, PIECE_BYTES } from "../FairSendQueue.ts"
 import { type Ending, type Exchange, RENEW_AFTER_MS } from "./Exchange.ts"
 
-export class FixedLengthReply implements Watched, Ending, Taker {
+export class FixedLengthReply implements Watched, Ending, FairSender {
   private readonly exchange: Exchange
   private readonly totalBytes: number
   private rest: Uint8Array
@@ -22,7 +21,7 @@ export class FixedLengthReply implements Watched, Ending, Taker {
     exchange.reply = this
   }
 
-  /** Sends `head` and the body; completes when uWS has all of it, or the exchange is over. */
+  /** Sends `head` and the body. Completes when uWS has everything, or the exchange is over. */
   send(head: () => void): Effect.Effect<void> {
     return Effect.callback((resume) => {
       this.resume = () => resume(Effect.void)
@@ -53,21 +52,21 @@ export class FixedLengthReply implements Watched, Ending, Taker {
   }
 
   release(): void {
-    this.exchange.listener.largeReplies.leave(this)
+    this.exchange.listener.sendQueue.leave(this)
     this.exchange.listener.deadlines.unwatch(this)
     this.resume()
   }
 
   private readonly step = (): void => {
     const { listener, res } = this.exchange
-    while (!this.exchange.done && listener.largeReplies.mayGo(this)) {
+    while (!this.exchange.done && listener.sendQueue.maySend(this)) {
       const before = res.getWriteOffset()
       const [taken, complete] = res.tryEnd(this.rest.subarray(0, PIECE_BYTES), this.totalBytes)
       if (complete) return this.exchange.finish()
       const takenBytes = res.getWriteOffset() - before
       if (takenBytes > 0) this.movedMs = nowMs()
       this.rest = this.rest.subarray(takenBytes)
-      // uWS calls when the kernel takes more.
+      // uWS calls back when the kernel accepts more.
       if (!taken) return
     }
   }

@@ -1,5 +1,4 @@
-// From a request to a WebSocket, and the behaviour of every WebSocket of a listener. `upgradeExchange` is called by
-// UwsRequest when a handler asks for it, `webSocketEvents` once by UwsServer.
+// Upgrades a request to a WebSocket, and defines the behaviour of all WebSockets of a listener.
 import { Cause, Effect, Exit, type Scope } from "effect"
 import type { Headers } from "effect/http"
 import * as Socket from "effect/socket/Socket"
@@ -9,20 +8,20 @@ import { writeNotes, writeOwn } from "./ReplyHead.ts"
 import type { HttpRequest, HttpResponse, TemplatedApp, WebSocket } from "./Uws.ts"
 
 /**
- * uWS drops a connection without a close frame as soon as a frame announces more than its limit, so the limit that
- * answers 1009 is ours and uWS's stands above it. It is also what one peer can make uWS hold.
+ * uWS drops a connection without a close frame as soon as a frame announces more than its limit. So our own limit
+ * answers with 1009, and uWS's is this many times larger; it is also the most that one client can make uWS hold.
  */
 const UWS_FRAME_FACTOR = 4
 
 const text = new TextDecoder()
 
-/** A finished handler closes normally, an interrupted one goes away, a failed one has failed. */
+/** 1000 for a handler that finished, 1001 for one that was interrupted, 1011 for one that failed. */
 const closeCode = (exit: Exit.Exit<unknown, unknown>): number =>
   Exit.isSuccess(exit) ? 1000 : Cause.hasInterruptsOnly(exit.cause) ? 1001 : 1011
 
 /**
  * The exchange as a Socket, or undefined if it is no WebSocket request. The handshake is answered when the reader is
- * acquired; until then the handler can still refuse with an ordinary response.
+ * acquired; until then the handler can refuse with an ordinary response.
  */
 export const upgradeExchange = (exchange: Exchange, headers: Headers.Headers): Socket.Socket | undefined => {
   const context = exchange.upgradeContext
@@ -77,7 +76,7 @@ const handshake = (
   })
 }
 
-/** The behaviour of every WebSocket of a listener; `onUpgrade` treats the handshake as any request. */
+/** The behaviour of every WebSocket of a listener. `onUpgrade` handles the handshake like any request. */
 export const webSocketEvents = (
   listener: ListenerState,
   onUpgrade: (res: HttpResponse, req: HttpRequest, context: UpgradeContext) => void,
@@ -86,15 +85,15 @@ export const webSocketEvents = (
   const { settings } = listener
   return {
     maxPayloadLength: settings.frameBytes * UWS_FRAME_FACTOR,
-    // Looked at before a message is added, and writers wait at `outboundBytes`: only a writer that does not wait for
-    // its turn is ever dropped.
+    // The buffered bytes are checked before a message is added, and writers wait at `outboundBytes`, so uWS drops only
+    // messages of a writer that does not wait.
     maxBackpressure: settings.outboundBytes * 2,
     idleTimeout: settings.webSocketIdleSeconds,
     sendPingsAutomatically: true,
     upgrade: onUpgrade,
-    // uWS calls this from inside `upgrade`, and when `cork` around it returns it reads the state of the response that
-    // the socket was, from memory it has given back. Whatever allocates meanwhile (a function that is compiled) may
-    // make it close the new socket at once: 2 of 30 first sockets of a process (measured), none since it waits.
+    // uWS calls this from inside `upgrade`. When the `cork` around it returns, it reads the state of the former
+    // response from memory that it has freed. An allocation in between (e.g. a function being compiled) may make it
+    // close the new socket at once: 2 of 30 first sockets of a process (measured), none with this delay.
     open: (ws) => {
       const socket = live(ws)
       queueMicrotask(() => socket.open(ws as WebSocket<UserData>))

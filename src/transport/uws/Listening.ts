@@ -1,9 +1,9 @@
-// How a listener gets its connections: from a plain uWS app that listens itself, or over TLS from an app that only
-// accepts and hands every connection on to the app with the newest certificate. Called by UwsServer. Knows no request.
+// How a listener accepts connections: with a plain uWS app, or over TLS with an app that only accepts and passes every
+// connection to the app with the newest certificate.
 //
 // uWS reads a certificate once, when an SSLApp is made, so a renewed certificate needs a new app. The accepting app
-// (uWS's "parent" app, made for worker threads) keeps the one listen socket open for ever; its child is exchanged
-// between two connections. No connection attempt is refused meanwhile, and the connections of the old child live on.
+// (uWS's "parent" app, made for worker threads) keeps the listen socket open; its child app is replaced between two
+// connections. No connection is refused meanwhile, and the connections of the old child continue.
 import { Effect } from "effect"
 import { ServeError } from "effect/http/HttpServerError"
 import { listenProblem } from "../ListenProblem.ts"
@@ -18,13 +18,13 @@ export interface TlsFiles {
 export interface ListenAddress {
   /** Numeric address. */
   readonly host: string
-  /** 0 picks a free one. */
+  /** 0 picks a free port. */
   readonly port: number
-  /** With TLS where given, otherwise without. */
+  /** If given, TLS is used. */
   readonly tls?: TlsFiles | undefined
 }
 
-/** Certificate files that uWS refuses, although they were readable. */
+/** The TLS library refuses certificate files that were readable. */
 const refused = ({ cert, key }: TlsFiles) =>
   new ServeError({ cause: new Error(`the TLS library cannot use ${cert} with ${key}`) })
 
@@ -32,14 +32,14 @@ export interface Listening {
   readonly port: number
   /** Refuses new connections from now on. */
   readonly stop: () => void
-  /** Ends every connection. */
+  /** Closes every connection. */
   readonly close: () => void
   /**
-   * Reads the certificate files again. New connections get the new certificate, open ones keep theirs. On failure
-   * everything stays as it was. Does nothing without TLS.
+   * Reads the certificate files again. New connections get the new certificate, open ones keep theirs. A failure
+   * changes nothing. Does nothing without TLS.
    */
   readonly renew: Effect.Effect<void, ServeError>
-  /** Former certificates that still have open connections. */
+  /** Number of former certificates that still have open connections. */
   readonly retired: () => number
 }
 
@@ -80,27 +80,27 @@ const listenSecure = Effect.fnUntraced(function* (
   return { ...socket, close, renew: generations.renew, retired: () => generations.retired.length }
 })
 
-/** One certificate's app and the number of its connections. */
+/** The app of one certificate and the number of its connections. */
 interface Generation {
   readonly app: SecureApp
   readonly descriptor: number
   connections: number
-  /** Replaced, and no connection is on its way to it any more. */
+  /** True if the app was replaced and no connection is on its way to it any more. */
   settled: boolean
 }
 
-/** A guess: certificates last weeks, so a connection that has outlived this many of them is months old. */
+/** A guess: certificates last weeks, so a connection older than this many certificates is months old. */
 const RETIRED_GENERATIONS = 16
 
 /**
- * How long an app without connections is kept after it was replaced. A connection that was accepted just before is
- * handed to it in the next turn of the event loop.
+ * How long a replaced app without connections is kept. A connection accepted just before the replacement reaches it in
+ * the next tick of the event loop.
  */
 const SETTLE_MS = 1_000
 
 /**
- * The apps of one TLS listener. An app that was replaced is closed when its last connection has ended; uWS itself frees
- * it only at the end of the process (measured: 35 KB each).
+ * The apps of one TLS listener. A replaced app is closed when its last connection has ended; uWS itself frees it only
+ * at the end of the process (measured: 35 KB each).
  */
 class Generations {
   private current: Generation | undefined
@@ -150,7 +150,7 @@ class Generations {
     return generation
   }
 
-  /** uWS throws one error for every problem with the files. */
+  /** uWS throws the same error for every problem with the files. */
   private construct(): SecureApp | undefined {
     try {
       return this.routes(
@@ -170,7 +170,7 @@ class Generations {
       generation.settled = true
       this.release(generation)
     }
-    // The turn after the timer's: by then a connection that waited through a blocked event loop has been handed on.
+    // One tick after the timer: by then a connection that waited while the event loop was blocked has been passed on.
     setTimeout(() => setImmediate(done), SETTLE_MS).unref()
   }
 
@@ -189,7 +189,7 @@ class Generations {
   }
 }
 
-/** The listen call with its options argument, which the package's types leave out. */
+/** uWS's listen call with its options argument, which the package's types lack. */
 type Listen = (
   host: string,
   port: number,

@@ -1,7 +1,6 @@
-// One WebSocket: bounded in both directions, every end reported with its code and reason. Made by Handshake, which
-// also carries uWS's events here; handlers see it as an Effect Socket.
-// The peer's end is what `pull` and the writer fail with. A handler that does neither is soon interrupted, as if the
-// client had left an ordinary request.
+// One WebSocket as an Effect Socket: bounded in both directions, and every end reported with code and reason. `pull`
+// and the writer fail when the client ends the socket. A handler that does neither is interrupted soon after, as with
+// an ordinary request.
 import { Effect } from "effect"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Socket from "effect/socket/Socket"
@@ -11,21 +10,23 @@ import type { Exchange, ListenerState } from "./Exchange.ts"
 import type { WebSocket } from "./Uws.ts"
 
 type Frame = string | Uint8Array
-/** Boxed, because uWS copies the properties of what it is given. */
+/** In an object of its own, because uWS copies the properties of what it is given. */
 export interface UserData {
   readonly live: LiveSocket
 }
 
 const text = new TextDecoder()
 
-/** A message of this size pays for itself: its bytes are bounded. 10 ms of 16 kHz PCM are 320. */
+/**
+ * Messages of this size are not limited by number, because their bytes are bounded. 10 ms of 16 kHz PCM are 320 bytes.
+ */
 const paidBytes = 256
 /**
- * Smaller messages, an empty one counted as one. Clients send 50 to 100 frames a second, all of them larger; the burst
- * is 20 s of the smallest frames, kept back by a stalled link.
+ * Allowance of smaller messages; an empty one counts as one. Clients send 50 to 100 frames a second, all of them
+ * larger. The burst is 20 s of the smallest frames, delayed by a stalled link.
  */
 const smallMessages = { burst: 2_048, perSecond: 200 }
-/** In one tick. A whole live session of 10 ms frames, sent at once, is 12,000. */
+/** Per tick. A whole live session in frames of 10 ms, sent at once, is 12,000. */
 const tickMessages = 16_384
 
 export class LiveSocket implements Watched {
@@ -46,10 +47,10 @@ export class LiveSocket implements Watched {
   private outboundBytes = 0
   private movedMs = 0
 
-  /** A handler was done before uWS had told of the socket. */
+  /** Set if the handler ended before uWS reported the socket as open. */
   private endAtOpen: { readonly code: number; readonly reason: string } | undefined
 
-  /** The handler knows that the socket has ended, because it was told or ended it itself. */
+  /** True if the handler knows that the socket has ended, because it was notified or ended it itself. */
   private endKnown = false
 
   constructor(exchange: Exchange) {
@@ -74,7 +75,7 @@ export class LiveSocket implements Watched {
     },
   )
 
-  /** Sends in one syscall; waits before and after while more than the bound is still unsent. */
+  /** Sends in one system call. Waits before and after while more than the bound is unsent. */
   readonly writeAll = (
     chunks: ReadonlyArray<Frame | Socket.CloseEvent>,
   ): Effect.Effect<void, Socket.SocketError> =>
@@ -83,7 +84,7 @@ export class LiveSocket implements Watched {
       if (this.ws === undefined) return Effect.andThen(this.opened, this.writeAll(chunks))
       if (this.isFull()) return Effect.andThen(this.drained, this.writeAll(chunks))
       if (this.send(this.ws, chunks)) {
-        // A frame is lost, so what follows would make no sense.
+        // A frame is lost, so the frames after it would be wrong.
         this.close(1013, "reader too slow")
         return Effect.fail(
           new Socket.SocketError({ reason: new Socket.SocketWriteError({ cause: "dropped" }) }),
@@ -92,7 +93,7 @@ export class LiveSocket implements Watched {
       return this.isFull() ? this.drained : Effect.void
     })
 
-  /** The handler's own end: the next `pull` fails with this code. */
+  /** Ends the socket on behalf of the handler: the next `pull` fails with this code. */
   finish(code: number, reason: string): void {
     this.endKnown = true
     this.close(code, reason)
@@ -107,7 +108,7 @@ export class LiveSocket implements Watched {
 
   open(ws: WebSocket<UserData>): void {
     this.listener.counters.webSockets++
-    // Closed in the same breath: `ws` must not be touched any more.
+    // The socket was closed within this call: `ws` must not be used again.
     if (this.end !== undefined) return
     this.ws = ws
     for (const wake of [...this.openWaiters]) wake()
@@ -126,7 +127,7 @@ export class LiveSocket implements Watched {
       this.listener.counters.socketsFlooded++
       return this.close(1008, flood)
     }
-    // A copy: uWS takes the memory back when this callback returns.
+    // A copy: uWS reuses the memory when this callback returns.
     this.inbound.push(isBinary ? new Uint8Array(data.slice(0)) : text.decode(data))
     this.inboundBytes += data.byteLength
     this.wakeReader()
@@ -141,15 +142,16 @@ export class LiveSocket implements Watched {
     this.ws = undefined
     this.end = new Socket.SocketError({ reason: new Socket.SocketCloseError({ code, closeReason: reason }) })
     this.listener.counters.webSockets--
-    // uWS's connection filter does not hear of upgraded connections.
+    // uWS's connection filter is not called for upgraded connections.
     this.listener.counters.connections--
     for (const wake of [...this.openWaiters]) wake()
     this.wakeWriters()
     this.puller?.()
-    if (!this.endKnown) setTimeout(() => this.endKnown || this.exchange.interrupt(), UNHEARD_MS).unref()
+    if (!this.endKnown)
+      setTimeout(() => this.endKnown || this.exchange.interrupt(), UNREPORTED_END_MS).unref()
   }
 
-  /** A writer waits: cut the reader when it takes nothing for too long. */
+  /** While a writer waits: disconnects the reader if it takes nothing for too long. */
   sweep(now: number): void {
     const bytes = this.ws?.getBufferedAmount() ?? 0
     if (bytes !== this.outboundBytes) {
@@ -174,7 +176,7 @@ export class LiveSocket implements Watched {
     return cost <= 0 || this.smallMessages.spend(cost, nowMs()) ? undefined : "too many small messages"
   }
 
-  /** When the tick is over: a wake for each message of a read would cost more than the messages. */
+  /** At the end of the tick, because waking for each message of a read would cost more than the messages. */
   private wakeReader(): void {
     if (this.wakes) return
     this.wakes = true
@@ -196,7 +198,7 @@ export class LiveSocket implements Watched {
     return taken
   }
 
-  /** True when uWS dropped a message. */
+  /** True if uWS dropped a message. */
   private send(ws: WebSocket<UserData>, chunks: ReadonlyArray<Frame | Socket.CloseEvent>): boolean {
     let dropped = false
     ws.cork(() => {
@@ -225,15 +227,15 @@ export class LiveSocket implements Watched {
 
   private wakeWriters(): void {
     this.listener.deadlines.unwatch(this)
-    // Over a copy: who finds the socket full again waits again.
+    // Iterates over a copy: a waiter that finds the socket full again is added again.
     for (const wake of [...this.drainWaiters]) wake()
   }
 }
 
-/** Operating contract: 100 ms after its client has gone a generation's slot is free. Half of it is for listening. */
-const UNHEARD_MS = 50
+/** Protocol 1.9: a generation's slot is free within 100 ms after its client has left. This is half of it. */
+const UNREPORTED_END_MS = 50
 
-/** uWS's `send`: 0 buffered, 1 sent, 2 dropped. */
+/** Result of uWS's `send`: 0 buffered, 1 sent, 2 dropped. */
 const DROPPED = 2
 
 function waitOn(waiters: Set<() => void>): Effect.Effect<void> {
@@ -247,14 +249,14 @@ function waitOn(waiters: Set<() => void>): Effect.Effect<void> {
   })
 }
 
-/** RFC 6455 7.4: what may stand in a close frame. */
+/** RFC 6455 7.4: codes allowed in a close frame. */
 const sendableCode = (code: number): number =>
   (code >= 1000 && code <= 1014 && code !== 1004 && code !== 1005 && code !== 1006) ||
   (code >= 3000 && code <= 4999)
     ? code
     : 1011
 
-/** A control frame carries 125 bytes, two of them the code. */
+/** A control frame carries 125 bytes; the code takes two of them. */
 const shortReason = (reason: string): string => {
   let short = reason.slice(0, 123)
   while (Buffer.byteLength(short) > 123) short = short.slice(0, -1)

@@ -1,11 +1,11 @@
-// What stands in every answer's head, whoever makes it (ReplyWriter, Refusal, Handshake): the listener's own headers, and
-// those that tell of the request: its id, how long its steps took, the rate that is left, the receipt. Decides no value.
+// Headers of every response: the listener's own, and those about the request (id, times of its steps, remaining rate,
+// receipt).
 import type { Exchange } from "./Exchange.ts"
 
-/** Whole seconds, rounded up: when it says "in 1", it is not sooner. */
+/** Whole seconds, rounded up, so that the stated time is never too early. */
 const seconds = (ms: number): string => String(Math.ceil(ms / 1000))
 
-/** The listener's own headers, where the answer has no other value for one of them. Inside a cork, after the status. */
+/** Writes the listener's own headers except those that the response sets itself. Inside a cork, after the status. */
 export const writeOwn = ({ listener, res }: Exchange, headers: Readonly<Record<string, string>>): void => {
   const { joinedHeaders, responseHeaders } = listener
   if (joinedHeaders === undefined) return
@@ -17,7 +17,10 @@ export const writeOwn = ({ listener, res }: Exchange, headers: Readonly<Record<s
   res.writeHeader(joinedHeaders[0], joinedHeaders[1])
 }
 
-/** All of them as one, because a call costs more than its text: the others are lines of the first one's value. */
+/**
+ * Joins the headers into one, because a call costs more than its text: the others become lines of the first one's
+ * value.
+ */
 export const joinHeaders = (
   headers: ReadonlyArray<readonly [string, string]>,
 ): readonly [string, string] | undefined => {
@@ -26,7 +29,7 @@ export const joinHeaders = (
   return [first[0], [first[1], ...others.map(([name, value]) => `${name}: ${value}`)].join("\r\n")]
 }
 
-/** Inside a cork, after the status. */
+/** Writes the headers about the request. Inside a cork, after the status. */
 export const writeNotes = (exchange: Exchange, status: number): void => {
   const { notes, res } = exchange
   exchange.status = status

@@ -1,5 +1,5 @@
-// A response body without a known length, on its way out: the sink that bodies write to. Corked writes straight to
-// uWS while the reader keeps up; a bounded queue and the stall deadline when it does not. Created by ReplyWriter.
+// The sink for a response body of unknown length. While the reader keeps up, writes go corked to uWS; otherwise they
+// wait in a bounded queue with a stall deadline.
 import { Effect } from "effect"
 import type { Sink } from "#http/SinkBody.ts"
 import { nowMs, type Watched } from "../Deadlines.ts"
@@ -8,32 +8,35 @@ import { type Ending, type Exchange, RENEW_AFTER_MS } from "./Exchange.ts"
 export type Chunk = string | Uint8Array
 
 /**
- * Largest piece handed to uWS at once, its cork buffer's size. What the kernel refuses of a piece stays in uWS's own
- * memory, where nobody can ask for its size, and waits for our next call.
+ * Largest piece handed to uWS at once: the size of its cork buffer. What the kernel refuses of a piece stays in uWS's
+ * memory, whose size cannot be read, and waits for our next call.
  */
 const PIECE_BYTES = 16 * 1024
-/** UTF-16 units that are at most one piece as UTF-8. */
+/** UTF-16 units that take at most one piece as UTF-8. */
 const PIECE_UNITS = Math.floor(PIECE_BYTES / 3)
 
 const nothing = (): void => {}
 
-/** What `sendCorked` writes: a cork calls back at once, so one place is enough for all sinks, and no chunk needs a closure. */
+/**
+ * The argument of `sendCorked`. A cork calls back at once, so one variable serves all sinks, and no chunk needs a
+ * closure.
+ */
 let corkedSink: ReplySink | undefined
 let corkedChunk: Chunk = ""
 const sendCorked = (): void => void corkedSink?.send(corkedChunk)
 
 export class ReplySink implements Sink, Watched, Ending {
-  // First, and so side by side in memory: what every write looks at.
+  // First, and so adjacent in memory: the fields that every write reads.
   private readonly exchange: Exchange
-  /** Chunks go to `pending` until the socket accepts data again. */
+  /** True while chunks go to `pending`, until the socket accepts data again. */
   private blocked = false
-  /** Since when no write has got through; undefined while they do. */
+  /** Since when no write has succeeded. Undefined while they do. */
   private stuckSinceMs: number | undefined
   listedAt = -1
   private readonly onWritable: () => boolean
   private pending: Array<Chunk> = []
   private pendingBytes = 0
-  /** At most this much lies in uWS. */
+  /** Upper bound of the bytes held by uWS. */
   private uwsBytes = 0
   /** A write failed, so uWS's 10 s timer runs until its next writable event. */
   private armed = false
@@ -53,7 +56,7 @@ export class ReplySink implements Sink, Watched, Ending {
     exchange.res.onWritable(this.onWritable)
   }
 
-  // A field: handlers pass it on without its object.
+  // A field, because handlers pass it on without its object.
   readonly closed = (): boolean => this.exchange.done
 
   write(chunk: Chunk): boolean {
@@ -69,12 +72,12 @@ export class ReplySink implements Sink, Watched, Ending {
     this.drainListener = listener
   }
 
-  /** Writes all of `chunks` in their order, waiting for the reader where it must. */
+  /** Writes all `chunks` in order and waits for the reader when necessary. */
   writeAll(chunks: ReadonlyArray<Uint8Array>): Effect.Effect<void> {
     return Effect.suspend(() => this.writeFrom(chunks.flatMap(piecesOf), 0))
   }
 
-  /** Completes when nothing waits for the reader, or the exchange is over. */
+  /** Completes when no chunk waits for the reader, or the exchange is over. */
   readonly drained: Effect.Effect<void> = Effect.callback((resume) => {
     if (!this.blocked || this.exchange.done) return resume(Effect.void)
     this.waiter = () => resume(Effect.void)
@@ -90,8 +93,9 @@ export class ReplySink implements Sink, Watched, Ending {
     } else if (now - this.renewedMs >= RENEW_AFTER_MS) {
       this.renewedMs = now
       this.exchange.renewTimer()
-      // The kernel speaks up only once a third of its buffer is free, which at the 48 KB/s of a player can take longer
-      // than a stall may: try. Each failed try leaves one piece more in uWS, ten pieces in a stall.
+      // The socket becomes writable only when a third of the kernel's send buffer is free. At the 48 KB/s of a player
+      // that can take longer than the stall timeout, so flush without waiting. Each failed attempt leaves one more
+      // piece in uWS, ten pieces in a stall.
       if (this.blocked) this.flush()
     }
   }
@@ -134,7 +138,7 @@ export class ReplySink implements Sink, Watched, Ending {
     for (const piece of pieces.slice(sent)) this.hold(piece)
   }
 
-  /** One piece to uWS, inside a cork. Called by this file alone. */
+  /** Sends one piece to uWS, inside a cork. */
   send(piece: Chunk): boolean {
     if (this.exchange.res.write(piece)) {
       if (this.stuckSinceMs !== undefined) this.through()
@@ -163,12 +167,11 @@ export class ReplySink implements Sink, Watched, Ending {
     if (this.pendingBytes + this.uwsBytes > this.exchange.listener.settings.readerBufferBytes) this.cut()
   }
 
-  /** Hands what waits to uWS, as far as it goes, and tells the producer when nothing waits any more. */
+  /** Sends the waiting chunks as far as the socket accepts them. Notifies the producer when none waits any more. */
   private flush(): void {
     if (this.exchange.done) return
     this.blocked = false
-    // Without `pending`, still a cork: it is what makes uWS try its own leftovers again. Its result stays unknown,
-    // and the next write tells.
+    // Corks even without `pending`: that makes uWS retry what it holds. The result is unknown until the next write.
     this.exchange.corked(() => {
       while (this.pending.length > 0 && !this.blocked) {
         const chunk = this.pending.shift() as Chunk
@@ -184,7 +187,7 @@ export class ReplySink implements Sink, Watched, Ending {
     this.drainListener()
   }
 
-  /** Something got through: uWS holds nothing and the stall clock stops. */
+  /** A write succeeded: uWS holds nothing, and the stall clock stops. */
   private through(): void {
     this.stuckSinceMs = undefined
     this.account(-this.uwsBytes)

@@ -1,6 +1,5 @@
-// Writes an Effect response to uWS: head, then an empty body, bytes, a stream or a sink body. Called by Effect's
-// HttpEffect.toHandled, once for each request, in an uninterruptible region. Decides nothing about content, except that an error without
-// a body gets the product's `detail`.
+// Writes an Effect response to uWS: the head, then no body, bytes, a stream or a sink body. Runs once per request, in
+// an uninterruptible region. The content is unchanged, except that an error without a body gets the product's `detail`.
 import { Cause, Effect, Stream } from "effect"
 import { Cookies, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { causeResponse } from "effect/http/HttpServerError"
@@ -16,17 +15,17 @@ import { exchangeOf } from "./UwsRequest.ts"
 type Response = HttpServerResponse.HttpServerResponse
 type Request = HttpServerRequest.HttpServerRequest
 
-/** Up to here a body is handed to uWS whole: what the kernel does not take at once is copied, once. */
+/** Bodies up to this size are handed to uWS whole: what the kernel does not accept at once is copied, once. */
 const PLAIN_BODY_BYTES = 64 * 1024
 
 /**
- * A reply that failed stays open so long. `fetch` throws away what nobody has read when a connection closes, and the last
- * event of a stream says why it failed: readers who were three or four events behind never got it (0 of 8). Short, because
- * a client is to see the end within 250 ms of an engine's death.
+ * How long a failed stream stays open. `fetch` discards unread data when a connection closes, and the last event of a
+ * stream says why it failed: readers three or four events behind never received it (0 of 8). Short, because a client
+ * must see the end within 250 ms of an engine's death.
  */
-const LAST_WORDS_MS = 25
+const FAILURE_READ_MS = 25
 
-/** What middleware gets to see of a request that became a WebSocket. */
+/** The response of a request that became a WebSocket, as middleware sees it. */
 const switchingProtocols = HttpServerResponse.empty({ status: 101 })
 
 export const handleResponse = (request: Request, response: Response): Effect.Effect<unknown, unknown> => {
@@ -55,7 +54,7 @@ export const handleResponse = (request: Request, response: Response): Effect.Eff
       end(exchange, response, response.status >= 400 ? textOf(exchange, response) : undefined)
       return Effect.void
     case "Uint8Array":
-      // A large text is encoded once for all whom the same response answers: the bytes stay with it.
+      // A large text is encoded once for all requests that this response object answers: the bytes are kept with it.
       return sendBytes(
         exchange,
         response,
@@ -118,11 +117,11 @@ const sendSink = (
           exchange.listener.counters.brokenReplies++
           if (!Cause.hasInterruptsOnly(cause)) exchange.notes.breaksOff(cause)
         }
-        // Whoever told it to stop wants no more of it.
-        const readIn =
-          exchange.done || Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.sleep(LAST_WORDS_MS)
+        // No delay if the client has left or the handler was interrupted.
+        const delay =
+          exchange.done || Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.sleep(FAILURE_READ_MS)
         return Effect.andThen(
-          readIn,
+          delay,
           Effect.suspend(() => {
             // Never `end`: a cut body must not look complete.
             exchange.close()
@@ -166,10 +165,10 @@ const unsupported = (exchange: Exchange, tag: string): Effect.Effect<never> => {
 
 // ---------------------------------------------------------------- head
 
-/** uWS writes these itself, or `writeHead` does. */
+/** uWS or `writeHead` writes these. */
 const OWN_HEADERS = new Set(["content-length", "transfer-encoding", "connection"])
 
-/** Writes status and headers. True when the connection has to close after the response. */
+/** Writes status and headers. True if the connection must close after the response. */
 const writeHead = (exchange: Exchange, response: Response, sayClose: boolean): boolean => {
   const { res, listener } = exchange
   const { headers } = response
@@ -184,7 +183,7 @@ const writeHead = (exchange: Exchange, response: Response, sayClose: boolean): b
     for (const cookie of Cookies.toSetCookieHeaders(response.cookies)) res.writeHeader("set-cookie", cookie)
   }
   const close = listener.closing || exchange.closesConnection || headers.connection?.toLowerCase() === "close"
-  // uWS would say it at the end of the body, which is too late for one that is written in pieces.
+  // uWS would write it at the end of the body, which is too late for a body in pieces.
   if (close && sayClose) res.writeHeader("connection", "close")
   return close
 }
@@ -202,18 +201,18 @@ const isSendable = (response: Response): boolean =>
 
 // ---------------------------------------------------------------- refusals
 
-/** Whether the rest of the request's body is more than the connection should still carry. */
+/** True if the rest of the request's body is too long to be discarded. */
 const cannotKeepReading = (exchange: Exchange, response: Response): boolean => {
   const { body } = exchange
   if (body === undefined || body.ended) return false
   if (body.failure !== undefined) return true
-  // A streamed answer may still be reading the question.
+  // A streamed response may still be reading the request.
   if (response.body._tag === "Stream" || response.body._tag === "Raw") return false
   if (body.lengthBytes === undefined) return true
   return body.lengthBytes - body.receivedBytes > exchange.listener.settings.discardBytes
 }
 
-/** The body of a short answer: its own, or for an error without one the product's. */
+/** The body of a short response: its own, or the default body of an error without one. */
 const textOf = (exchange: Exchange, response: Response): string => {
   const { body } = response
   if (body._tag === "Uint8Array") return body.text ?? new TextDecoder().decode(body.body)

@@ -1,6 +1,5 @@
-// A request body on its way in: pauses, cap, deadlines. Started by UwsServer in the tick of the request
-// (uWS loses the body otherwise), read by UwsRequest. Answers a body that stalls itself; what is said about one that
-// is too large is the reader's matter.
+// A request body as it arrives: pauses, size limit, deadlines. Must be started in the tick of the request, because uWS
+// loses the body otherwise. Answers a stalled body itself; the reader answers one that is too large.
 import { Cause, Effect } from "effect"
 import { isReadonlyArrayNonEmpty, type NonEmptyReadonlyArray } from "effect/Array"
 import type { HttpServerError } from "effect/http/HttpServerError"
@@ -11,21 +10,24 @@ import { BodyBuffer } from "./BodyBuffer.ts"
 import { endLinger, refuse, refuseAtOnce } from "./EarlyResponse.ts"
 import { type Exchange, RENEW_AFTER_MS } from "./Exchange.ts"
 
-/** Why no more of the body will come. */
+/** Why the rest of the body will not come. */
 export type BodyFailure = "TooLarge" | "Stalled" | "Scattered" | "Aborted"
 
-/** A reader is woken at once for this much, else when the tick is over: a wake costs more than a small piece. */
+/**
+ * Bytes at which a reader is woken at once. Otherwise it is woken at the end of the tick, because a wake costs more
+ * than a small piece.
+ */
 const wakeBytes = 16 * 1024
 
 export class RequestBody implements Watched {
-  /** From content-length; undefined for a chunked body. */
+  /** From content-length. Undefined for a chunked body. */
   readonly lengthBytes: number | undefined
   receivedBytes = 0
   listedAt = -1
   ended = false
   paused = false
   failure: BodyFailure | undefined
-  /** Set by the first reader of the whole body, for the next. */
+  /** Set by the first reader of the whole body, for later ones. */
   whole: Effect.Effect<Uint8Array, HttpServerError> | undefined
   private limitBytes = Number.POSITIVE_INFINITY
   private readonly exchange: Exchange
@@ -45,7 +47,7 @@ export class RequestBody implements Watched {
   constructor(exchange: Exchange, lengthBytes: number | undefined) {
     this.exchange = exchange
     const { bodyBurstBytes, bodyBytes } = exchange.listener.settings
-    // What most handlers would hold in memory anyway needs no disk.
+    // A body of this size would mostly be held in memory anyway and needs no disk.
     const small = lengthBytes !== undefined && lengthBytes <= bodyBytes
     this.buffer = new BodyBuffer(exchange.listener, small ? bodyBytes : bodyBurstBytes)
     this.lengthBytes = lengthBytes
@@ -57,14 +59,14 @@ export class RequestBody implements Watched {
     this.exchange.listener.deadlines.watch(this)
     const { exchange } = this
     exchange.res.onData((buffer, last) => {
-      // Who closes the connection from here must wait: uWS goes on with the other chunks of this read.
+      // Closing the connection in here must wait: uWS continues with the other chunks of this read.
       exchange.inCallback = true
       this.receive(buffer, last)
       exchange.inCallback = false
     })
   }
 
-  /** Sets the cap; a body that is or announces itself larger fails at once, unread. */
+  /** Sets the limit. A body that is or announces itself larger fails at once, unread. */
   limit(limitBytes: number): void {
     this.limitBytes = limitBytes
     if ((this.lengthBytes ?? this.receivedBytes) > limitBytes) this.tooLarge()
@@ -74,7 +76,7 @@ export class RequestBody implements Watched {
     return this.limitBytes
   }
 
-  /** Some of what has arrived and was not read yet; waits for more, and is done at the end. */
+  /** Some of the unread bytes. Waits for more; done at the end. */
   pull<E>(
     error: (failure: BodyFailure) => E,
   ): Effect.Effect<NonEmptyReadonlyArray<Uint8Array>, E | Cause.Done> {
@@ -102,7 +104,7 @@ export class RequestBody implements Watched {
     })
   }
 
-  /** The whole body if it has arrived and nothing of it was read; undefined otherwise. */
+  /** The whole body if it has arrived and nothing of it was read. Undefined otherwise. */
   takeWhole(): Uint8Array | undefined {
     if (!this.ended || this.failure !== undefined || this.buffer.takeableBytes !== this.receivedBytes)
       return undefined
@@ -111,12 +113,12 @@ export class RequestBody implements Watched {
     return whole
   }
 
-  /** One array over the bytes of all. The chunks themselves count no longer. */
+  /** Joins the chunks into one array. Their blocks may be reused afterwards. */
   join(chunks: ReadonlyArray<Uint8Array>): Uint8Array {
     return this.buffer.join(chunks)
   }
 
-  /** The response is on its way: uWS may throw away the rest. */
+  /** The response is being sent: the rest of the body may be discarded. */
   release(): void {
     this.exchange.listener.deadlines.unwatch(this)
     if (!this.ended) this.failure ??= "Aborted"
@@ -124,7 +126,7 @@ export class RequestBody implements Watched {
     this.wake()
   }
 
-  /** Stops reading from the connection for good. */
+  /** Pauses reading from the connection. Reading resumes when the body is read or released. */
   stop(): void {
     if (this.paused || this.exchange.done) return
     this.paused = true
@@ -180,7 +182,7 @@ export class RequestBody implements Watched {
     if (buffer.byteLength > 0) this.buffer.add(buffer)
     if (last) {
       this.ended = true
-      // A pause that outlasts the body ends with a resume, which starts uWS's timer anew and for good: see `sweep`.
+      // A pause that outlasts the body ends with a resume, which restarts uWS's timer permanently: see `sweep`.
       if (!this.paused) this.exchange.listener.deadlines.unwatch(this)
     }
     if (last || this.buffer.takeableBytes >= wakeBytes) this.wake()
@@ -197,7 +199,7 @@ export class RequestBody implements Watched {
 
   private async takeSpilled(): Promise<ReadonlyArray<Uint8Array>> {
     const pieces = await this.buffer.takeSpilled()
-    // The connection stays paused, and yet its handler reads.
+    // The connection stays paused although its handler reads.
     this.pausedMs = 0
     this.resumeWhenRead()
     return pieces
@@ -221,7 +223,7 @@ export class RequestBody implements Watched {
     })
   }
 
-  /** Called inside uWS's callback, and again for every further piece of the same read. */
+  /** Runs inside uWS's callback, and again for every further piece of the same read. */
   private scattered(problem: string): void {
     const { exchange } = this
     if (exchange.done) return endLinger(exchange)
@@ -247,10 +249,10 @@ export class RequestBody implements Watched {
     this.end(() => refuse(this.exchange, 408, `body: ${problem}`))
   }
 
-  /** Answers in the handler's place. */
+  /** Answers instead of the handler. */
   private end(answer: () => void): void {
-    // In this order: the interrupted handler's own answer has to find the exchange done, and a reader that cannot be
-    // interrupted is woken last.
+    // The order matters: the interrupted handler's own response must find the exchange done, and a reader that cannot
+    // be interrupted is woken last.
     const { waiter } = this
     this.waiter = undefined
     if (this.exchange.headSent) this.exchange.close()

@@ -1,5 +1,4 @@
-// The only door to uWebSockets.js: its types, and the way to load it. Called by UwsServer; the other files of this
-// folder know the types and never import the package.
+// The types of uWebSockets.js and the only place that loads it.
 import type * as Uws from "uWebSockets.js"
 import { uwsProblem } from "./UwsBinary.ts"
 
@@ -7,22 +6,22 @@ export type { HttpRequest, HttpResponse, TemplatedApp, WebSocket } from "uWebSoc
 export type Library = typeof Uws
 export type ListenSocket = Parameters<Library["us_listen_socket_close"]>[0]
 
-/** An SSLApp with what the package's types leave out: an app that accepts can hand its connections to others. */
+/** An SSLApp with methods that the package's types lack: an accepting app can pass its connections to others. */
 export interface SecureApp extends Uws.TemplatedApp {
-  /** Names this app in the calls below, for the life of the process. */
+  /** Identifies this app in the calls below, for the life of the process. */
   readonly getDescriptor: () => number
-  /** Connections that this app accepts go in turn to the apps that are added. */
+  /** Connections that this app accepts go to the added apps in rotation. */
   readonly addChildAppDescriptor: (descriptor: number) => void
   readonly removeChildAppDescriptor: (descriptor: number) => void
 }
 
 /**
- * Where uWS itself refuses a request head, answering 431 with a page of its own. Twice our cap, so that a head that is
- * merely too large gets our JSON answer. A connection holds this much at most, for the 10 to 12 s that uWS gives a head.
+ * Size at which uWS itself refuses a request head, with 431 and a page of its own. Twice our limit, so that a slightly
+ * larger head gets our JSON response. A connection holds at most this much, for the 10 to 12 s that uWS grants a head.
  */
 const UWS_HEAD_BYTES = 64 * 1024
 
-/** uSockets' LIBUS_LISTEN_EXCLUSIVE_PORT. Without it, a second process would share the port without a word. */
+/** uSockets' LIBUS_LISTEN_EXCLUSIVE_PORT. Without it, a second process would silently share the port. */
 export const EXCLUSIVE_PORT = 1
 
 let library: Promise<Library> | undefined
@@ -35,7 +34,7 @@ const load = async (): Promise<Library> => {
 }
 
 /**
- * Loads uWS once, if its native code is the one that was checked. It reads the head limit from the environment when it is
+ * Loads uWS once, if its native code is the checked one. uWS reads the head limit from the environment when it is
  * loaded, hence the dynamic import.
  */
 export const loadUws = (): Promise<Library> => {

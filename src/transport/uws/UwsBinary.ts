@@ -1,6 +1,6 @@
-// Whether the native code of uWebSockets.js is what this program was checked with. The package that brings it is a repack by a
-// third party, and the code runs in the process that holds every secret; the lock file's hash of the package says only that the
-// registry delivers what it delivered before. Asked by Uws before the code is loaded.
+// Checks that the native code of uWebSockets.js is the reviewed one. The package is a third party's repack, and the
+// code runs in the process that holds every secret. The lock file's hash only shows that the registry delivers the same
+// package as before.
 import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
@@ -21,14 +21,14 @@ const known: Readonly<Record<string, string>> = {
   darwin_arm64_127: "abbeea53d48e21c01808203e9f9835728f2cea720d2e5b154837ee3045b513be",
 }
 
-/** The machine's name in the names of the binaries. */
+/** This machine's part in the names of the binaries. */
 export const uwsTarget = `${process.platform}_${process.arch}_${process.versions.modules}`
 
-/** Where the package has the binary of a machine. */
+/** Path of a machine's binary in the package. */
 export const uwsBinary = (target: string = uwsTarget): string =>
   fileURLToPath(new URL(`./bin/uws_${target}.node`, import.meta.resolve("uWebSockets.js")))
 
-/** What is wrong with a binary; undefined where it is the one that was checked. Reads 3 MB. */
+/** What is wrong with a binary. Undefined if it is the checked one. Reads 3 MB. */
 export const uwsProblem = async (
   path: string = uwsBinary(),
   target: string = uwsTarget,

@@ -1,5 +1,5 @@
-// Effect's HttpServerRequest over one exchange. Handlers and Effect's own modules (router, HttpApi, multipart) see
-// this and never uWS. `modify` makes another view of the same exchange: state lives there or in RequestBody.
+// Effect's HttpServerRequest over one exchange. Handlers and Effect's modules (router, HttpApi, multipart) use this,
+// not uWS. `modify` makes another view of the same exchange; the state is in the exchange and its RequestBody.
 import { Cause, Effect, Inspectable, type Option, type Schema, Stream } from "effect"
 import { Cookies, Headers, HttpIncomingMessage, HttpServerRequest, Multipart, UrlParams } from "effect/http"
 import { HttpServerError, RequestParseError } from "effect/http/HttpServerError"
@@ -121,14 +121,15 @@ export class UwsRequest extends Inspectable.Class implements HttpServerRequest.H
     }
     const counted = Stream.unwrap(
       Effect.map(Multipart.MaxParts, (maxParts = defaultMaxParts) => {
-        // One behind the last part, and one between this parser's count and ours.
+        // One more for the boundary after the last part, and one more for a difference between this count and the
+        // parser's.
         const budget = new BoundaryBudget(boundary, maxParts + 2)
         return Stream.mapArrayEffect(pieces, (some) =>
           some.every((piece) => budget.take(piece)) ? Effect.succeed(some) : tooManyParts,
         )
       }),
     )
-    // Effect's parser throws where a boundary ends a part's head before the empty line.
+    // Effect's parser throws if a boundary ends a part's head before the empty line.
     return Stream.catchDefect(
       Stream.pipeThroughChannel(counted, Multipart.makeChannel(this.headers)),
       (defect) => Stream.fail(Multipart.MultipartError.fromReason("Parse", defect)),
@@ -142,7 +143,7 @@ export class UwsRequest extends Inspectable.Class implements HttpServerRequest.H
     })
   }
 
-  /** The whole body, kept: it may be asked for again, also through another view. */
+  /** The whole body, cached: it may be read again, also through another view. */
   private get bytes(): Effect.Effect<Uint8Array, HttpServerError> {
     return Effect.withFiber((fiber) => {
       const { body } = this.exchange
@@ -191,7 +192,7 @@ export class UwsRequest extends Inspectable.Class implements HttpServerRequest.H
     return this.upgradeWith({})
   }
 
-  /** Of `headers`, `sec-websocket-protocol` chooses the subprotocol; without it the first one offered is taken. */
+  /** `sec-websocket-protocol` in `headers` chooses the subprotocol; without it the first one offered is used. */
   upgradeWith(options: {
     readonly headers?: Headers.Input | undefined
   }): Effect.Effect<Socket.Socket, HttpServerError> {
@@ -217,7 +218,7 @@ export class UwsRequest extends Inspectable.Class implements HttpServerRequest.H
   }
 }
 
-/** Of a multipart body whose handler sets no limit. A guess: more fields than any form has. */
+/** Parts of a multipart body if the handler sets no limit. A guess: more fields than any form has. */
 const defaultMaxParts = 1_000
 const tooManyParts = Effect.fail(Multipart.MultipartError.fromReason("TooManyParts"))
 
@@ -228,6 +229,6 @@ const multipartReason = (error: HttpServerError): "BodyTooLarge" | "Parse" =>
     ? "BodyTooLarge"
     : "Parse"
 
-/** The exchange behind a request of this listener, through any number of `modify`. */
+/** The exchange of a request of this listener, through any number of `modify`. */
 export const exchangeOf = (request: HttpServerRequest.HttpServerRequest): Exchange =>
   (request as UwsRequest).exchange

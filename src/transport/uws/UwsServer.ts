@@ -1,13 +1,12 @@
 // An Effect HttpServer over uWebSockets.js: listens, makes an exchange of each request, runs the application's fiber
-// for it, and stops gracefully. Built by main (one a role) and by tests; HttpRouter, HttpApi, multipart and sockets
-// run over it unchanged. Knows no route.
+// for it, and stops gracefully. HttpRouter, HttpApi, multipart and sockets run over it unchanged.
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Fiber, Layer, Scope } from "effect"
 import { HttpEffect, HttpServer, HttpServerRequest } from "effect/http"
 import { ServeError } from "effect/http/HttpServerError"
 import * as NetAddress from "effect/net/NetAddress"
 import type { IsTrusted } from "#domain/access/ClientAddress.ts"
-import { type Listed, ShortLivedList } from "#domain/queues/UnorderedSet.ts"
+import { type Listed, UnorderedSet } from "#domain/queues/UnorderedSet.ts"
 import { RequestBlocks } from "#http/BodyBlocks.ts"
 import { NewId } from "#http/Ids.ts"
 import type { RequestObserver } from "#http/NodeMeters.ts"
@@ -32,43 +31,48 @@ import { type HttpRequest, type HttpResponse, loadUws, type TemplatedApp } from 
 import { UwsRequest } from "./UwsRequest.ts"
 
 export interface ListenOptions extends ListenAddress {
-  /** Sent with every response of this listener, WebSocket handshakes included, unless the response has its own. */
+  /**
+   * Sent with every response of this listener, including WebSocket handshakes, unless the response sets them itself.
+   */
   readonly responseHeaders?: Readonly<Record<string, string>>
   readonly settings?: Partial<TransportSettings>
-  /** Requests a second without a valid credential that one address may make; no limit where absent or 0. */
+  /** Requests a second without a valid credential from one address. Absent or 0: no limit. */
   readonly anonymousPerSecond?: number
-  /** Proxies whose X-Forwarded-For is believed; none where absent. */
+  /** Proxies whose X-Forwarded-For is trusted. Absent: none. */
   readonly isTrusted?: IsTrusted
-  /** Told of every answer that has ended, on the event loop. */
+  /** Called on the event loop for every response that has ended. */
   readonly observer?: RequestObserver
 }
 
-/** What a listener is besides an HttpServer: its counters and its stop. */
+/** A listener's counters, and how it is stopped. */
 export class Listener extends Context.Service<
   Listener,
   {
     readonly counts: TransportCounts
     /**
      * Every response from now on closes its connection. With `accept: false` new connections are refused too; with
-     * `true` they are still served, so that the application can answer them (503).
+     * `true` they are still served, so that the application can answer them with 503.
      */
     readonly windDown: (options: { readonly accept: boolean }) => Effect.Effect<void>
-    /** Completes when no request is in flight; at once if none is. */
+    /** Completes when no request is in flight; at once if there is none. */
     readonly idle: Effect.Effect<void>
-    /** `windDown` without accepting, then `idle`. Interrupt it to stop waiting; closing the scope ends what is left. */
+    /**
+     * `windDown` without accepting, then `idle`. Interrupting it ends the wait; closing the scope ends the remaining
+     * requests.
+     */
     readonly drain: Effect.Effect<void>
-    /** Whether clients reach it over TLS. */
+    /** True if clients reach it over TLS. */
     readonly secure: boolean
     /** Reads the certificate files again (see Listening). */
     readonly renewCertificate: Effect.Effect<void, ServeError>
-    /** Former certificates that still have open connections. */
+    /** Number of former certificates that still have open connections. */
     readonly retiredCertificates: () => number
   }
 >()("edgewise/transport/Listener") {}
 
 type Handled = Effect.Effect<void, never, HttpServerRequest.HttpServerRequest>
 
-/** Listens in the current scope. Closing it closes every connection. */
+/** Listens in the current scope. Closing the scope closes every connection. */
 export const make = Effect.fnUntraced(function* (options: ListenOptions) {
   const settings = { ...defaultSettings, ...options.settings }
   const { anonymousPerSecond: perSecond = 0, isTrusted = () => false } = options
@@ -80,7 +84,7 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
     counters: new TransportCounters(),
     deadlines: new Deadlines(sweepIntervalMs(settings)),
     blocks: yield* RequestBlocks,
-    largeReplies: new FairSendQueue(),
+    sendQueue: new FairSendQueue(),
     ticks: new LoopTicks(),
     responseHeaders,
     joinedHeaders: joinHeaders(responseHeaders),
@@ -133,7 +137,7 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
   }
 })
 
-/** What nothing has turned into an answer becomes a 500: its cause is for the log. */
+/** Logs the cause of a failure that becomes a 500. */
 const noted = <A, E, R>(application: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.tapCause(application, (cause) =>
     Effect.map(CurrentRequest, (notes) => {
@@ -141,7 +145,7 @@ const noted = <A, E, R>(application: Effect.Effect<A, E, R>): Effect.Effect<A, E
     }),
   )
 
-/** The server alone. */
+/** The server without the services below. */
 export const layerServer = (
   options: ListenOptions,
 ): Layer.Layer<HttpServer.HttpServer | Listener, ServeError> =>
@@ -151,15 +155,15 @@ export const layerServer = (
     ),
   )
 
-/** The server and what HttpRouter and HttpApi need beside it: file system, path, etag, HttpPlatform. */
+/** The server and the services that HttpRouter and HttpApi need: file system, path, etag, HttpPlatform. */
 export const layer = (options: ListenOptions) =>
   Layer.mergeAll(layerServer(options), NodeHttpServer.layerHttpServices)
 
 // ---------------------------------------------------------------- requests
 
 /**
- * Services that a request may have beside the node's own. With more than this many Effect copies the map of all services
- * for the request; its router, the api and this file add nine.
+ * Services that a request may add to the node's. With more than this, Effect copies the map of all services for the
+ * request. Its router, the api and this file add nine.
  */
 const servicesOfARequest = 16
 
@@ -167,12 +171,12 @@ interface RunningRequest extends Listed {
   readonly fiber: Fiber.Fiber<void>
 }
 
-/** Starts a fiber for each request, and knows how many run. */
+/** Starts a fiber for each request and tracks the running ones. */
 class Dispatcher {
   readonly state: ListenerState
   private handled: Handled | undefined
   private services: Context.Context<never> = Context.empty()
-  private readonly running = new ShortLivedList<RunningRequest>()
+  private readonly running = new UnorderedSet<RunningRequest>()
   private stopped = false
   private readonly idleWaiters = new Set<() => void>()
   private readonly queue: RequestQueue<Exchange>
@@ -187,7 +191,7 @@ class Dispatcher {
     this.services = Context.makeUnsafe(services.mapUnsafe, { maxDepth: servicesOfARequest })
   }
 
-  /** Interrupts the requests that run, and from now on every further one. */
+  /** Interrupts the running requests, and every further one. */
   readonly interruptAll: Effect.Effect<void> = Effect.suspend(() => {
     this.stopped = true
     return Fiber.interruptAll(this.running.values().map(({ fiber }) => fiber))
@@ -208,7 +212,7 @@ class Dispatcher {
     try {
       this.begin(exchange)
     } finally {
-      // Whatever happened: uWS ends the process when a request is left without an answer and without this.
+      // Required on every path: uWS ends the process if a request is left without a response and without `onAborted`.
       if (!exchange.done) exchange.attach()
       exchange.inCallback = false
     }
@@ -237,14 +241,14 @@ class Dispatcher {
     if (lengthBytes === undefined || lengthBytes > eagerBodyBytes) this.queue.admit(exchange)
   }
 
-  /** uWS gives the body to whoever asks for it before this callback returns. */
+  /** uWS delivers the body only to a handler set before this callback returns. */
   private startBody(exchange: Exchange): void {
     const { headers } = exchange
     const chunked = headers["transfer-encoding"] !== undefined
     const lengthBytes = chunked ? undefined : Number(headers["content-length"] ?? 0)
     if (lengthBytes === 0) return
     exchange.body = new RequestBody(exchange, lengthBytes)
-    // uWS takes chunk lines that RFC 9112 forbids: what follows such a body is not to be trusted.
+    // uWS accepts chunk lines that RFC 9112 forbids, so what follows such a body cannot be trusted.
     exchange.closesConnection = chunked
     const eager = lengthBytes !== undefined && lengthBytes <= this.state.settings.eagerBodyBytes
     exchange.body.start(eager ? () => this.queue.admit(exchange) : undefined)
@@ -274,7 +278,7 @@ class Dispatcher {
     if (this.stopped) fiber.interruptUnsafe()
   }
 
-  /** A fiber that ended without an answer would leave its client waiting for ever. */
+  /** Answers for a fiber that ended without a response; otherwise its client would wait forever. */
   private finished(exchange: Exchange): void {
     if (exchange.headSent) exchange.close()
     else if (!exchange.done) refuse(exchange, 500, "Internal Server Error")

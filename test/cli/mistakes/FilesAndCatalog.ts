@@ -46,7 +46,7 @@ export const files: ReadonlyArray<Omit<OperatorMistake, "category">> = [
     mistake: "a comma behind the last entry",
     make: withText(catalogText({}).replace(/\}\s*\]/, "},\n  ]")),
     status: 2,
-    line: "DIR/catalog.json:15:3: not valid JSON: a value is expected here; is there a comma too many?",
+    line: "DIR/catalog.json:15:3: not valid JSON: a value is expected here; is there an extra comma?",
   },
   {
     mistake: "a comment in the catalog",

@@ -65,7 +65,7 @@ export const settings: ReadonlyArray<Omit<OperatorMistake, "category">> = [
     mistake: "a telemetry protocol that is not spoken",
     make: env({ OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:4317", OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" }),
     status: 2,
-    line: 'OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" is not allowed; allowed is http/json',
+    line: 'OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" is not allowed; allowed is http/json or http/protobuf',
   },
   {
     mistake: "a hub token with a space",

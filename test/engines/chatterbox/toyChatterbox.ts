@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { chirp, wavBytes } from "../../support/AudioFiles.ts"
-import { type ElementType, ToyGraph } from "../../support/ToyOnnxGraph.ts"
+import { chirp, wavBytes } from "../../support/audio/AudioFiles.ts"
+import { type ElementType, ToyGraph } from "../../support/engines/ToyOnnxGraph.ts"
 
 export const WIDTH = 8
 const HEADS = 2

@@ -6,7 +6,7 @@ import type {
   SpeechEngine,
   SynthesizeRequest,
 } from "#engines/protocol/Engine.ts"
-import { CollectingOutlet, engineSpec } from "../../support/EngineHarness.ts"
+import { CollectingOutlet, engineSpec } from "../../support/engines/EngineHarness.ts"
 
 export const openSpeech = Effect.fnUntraced(function* (
   descriptor: EngineDescriptor,

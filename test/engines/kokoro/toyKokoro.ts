@@ -5,7 +5,7 @@ import { mkdir } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { type ElementType, ToyGraph } from "../../support/ToyOnnxGraph.ts"
+import { type ElementType, ToyGraph } from "../../support/engines/ToyOnnxGraph.ts"
 
 export const SAMPLES_PER_SYMBOL = 240
 

@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import type { EngineSpec, Segment, TranscribeRequest, TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { seededRandom } from "#engines/shared/listening/Sampling.ts"
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
-import { wordErrorRate } from "../../support/WordErrorRate.ts"
+import { wordErrorRate } from "../../support/audio/WordErrorRate.ts"
 import { clips, collector, demoSpec, request, samplesOf, textOf } from "./support/demoModel.ts"
 
 const load = (options: Record<string, unknown> = {}) =>

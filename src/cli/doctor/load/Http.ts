@@ -1,5 +1,5 @@
-// Requests of the load client to the private node, over Node's own http client with kept connections. Every function takes an
-// AbortSignal that ends what is under way. A refusal is an error whose message has the status and the node's own words.
+// Requests of the load client to the private node, over Node's http client with kept connections. Every function takes
+// an AbortSignal that ends its request. A refusal is an error whose message has the status and the node's detail.
 import { Agent, type IncomingMessage, request } from "node:http"
 import type { Target } from "./Tasks.ts"
 
@@ -26,7 +26,7 @@ const detailOf = (text: string): string => {
     if (typeof body === "object" && body !== null && "detail" in body)
       return String(body.detail).slice(0, 300)
   } catch {
-    // Not JSON: its first characters say enough.
+    // Not JSON: the first characters are used.
   }
   return text.slice(0, 300)
 }
@@ -38,7 +38,7 @@ interface Sent {
   readonly signal: AbortSignal
 }
 
-/** The answer's head. Rejects with `Refused` where the status is not 200. */
+/** Sends the request and returns the head of the reply. Rejects with `Refused` unless the status is 200. */
 const post = async ({ key, port }: Target, { body, path, signal, type }: Sent): Promise<IncomingMessage> => {
   const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
     const outgoing = request(
@@ -64,7 +64,7 @@ const post = async ({ key, port }: Target, { body, path, signal, type }: Sent): 
   throw new Refused(incoming.statusCode ?? 0, detailOf(await textOf(incoming)))
 }
 
-/** Gives each piece of the answer's body to `onChunk`, until its end. */
+/** Passes each piece of the reply's body to `onChunk`. */
 export const postStream = async (
   target: Target,
   sent: Omit<Sent, "type" | "body"> & { readonly json: unknown },
@@ -77,12 +77,12 @@ export const postStream = async (
     incoming.on("end", resolve)
     incoming.on("error", reject)
     incoming.on("close", () => {
-      if (!incoming.complete) reject(new Error("the node broke the connection off"))
+      if (!incoming.complete) reject(new Error("the node closed the connection early"))
     })
   })
 }
 
-/** The whole body of the answer to a form with one file. */
+/** Sends a form with one file and returns the whole body of the reply. */
 export const postFile = async (
   target: Target,
   sent: Omit<Sent, "type" | "body"> & { readonly name: string; readonly file: Uint8Array },
@@ -94,9 +94,7 @@ export const postFile = async (
   return textOf(await post(target, { path, signal, type: `multipart/form-data; boundary=${boundary}`, body }))
 }
 
-/**
- * Asks for a WebSocket and answers with the status: 101 where it was admitted. `close` ends the connection.
- */
+/** Requests a WebSocket and returns the status: 101 if it was admitted. `close` ends the connection. */
 export const upgrade = (
   { key, port }: Target,
   path: string,
@@ -126,6 +124,6 @@ export const upgrade = (
     outgoing.end()
   })
 
-/** Whether an error only says that a signal ended the request. */
+/** True if an error only means that the signal ended the request. */
 export const isAborted = (signal: AbortSignal, error: unknown): boolean =>
   signal.aborted && !(error instanceof Refused)

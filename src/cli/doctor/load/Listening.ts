@@ -1,5 +1,5 @@
-// Transcription requests of the load client: a file, live sessions that speak in real time, and sessions that are only
-// opened to see how many the node admits.
+// Transcription requests of the load client: a file, live sessions that send audio in real time, and sessions that are
+// only opened to count how many the node admits.
 import { setTimeout as sleep } from "node:timers/promises"
 import { isAborted, postFile, upgrade } from "./Http.ts"
 import type {
@@ -42,13 +42,13 @@ interface Session {
   readonly end: "final" | "refused" | "failed"
 }
 
-/** A byte position in audio that repeats, so many bytes at most. */
+/** At most `bytes` bytes from position `at` of audio that repeats. */
 const pieceOf = (pcm: Uint8Array, at: number, bytes: number): Uint8Array => {
   const from = at % pcm.length
   return pcm.subarray(from, Math.min(pcm.length, from + bytes))
 }
 
-/** One speaker from the first frame to the final result. Never rejects. */
+/** One live session from the first frame to the final result. Never rejects. */
 const speaker = async (
   target: Target,
   task: LiveTask,
@@ -56,7 +56,7 @@ const speaker = async (
   signal: AbortSignal,
 ): Promise<Session> => {
   const lagsMs: Array<number> = []
-  /** When each frame was sent: its end in milliseconds of audio, and the time. */
+  /** For each sent frame, its end in milliseconds of audio and the time. */
   const sent: Array<{ readonly audioMs: number; readonly atMs: number }> = []
   let stoppedMs: number | undefined
   let finalMs: number | undefined
@@ -123,7 +123,7 @@ export const runLive = async (target: Target, task: LiveTask): Promise<LiveResul
   const signal = AbortSignal.timeout(task.deadlineMs)
   const sessions = await Promise.all(
     Array.from({ length: task.speakers }, (_, at) =>
-      // Windows of real speakers do not end in the same moment.
+      // Spread over a second: windows of real sessions do not end at the same moment.
       speaker(target, task, (at * 1000) / task.speakers, signal),
     ),
   )

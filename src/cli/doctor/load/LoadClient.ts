@@ -1,9 +1,10 @@
-// The load client as the command sees it: tasks go to its thread, results come back. The thread ends with the scope.
+// The command's side of the load client: sends tasks to its thread and receives results. The thread ends with the
+// scope.
 import { Worker } from "node:worker_threads"
 import { Data, Effect, type Scope } from "effect"
 import type { Answered, Asked, ResultOf, Target, Task } from "./Tasks.ts"
 
-/** A measurement that could not be made, in words for people. */
+/** A measurement that could not be made, with the reason as a sentence. */
 export class NotMeasured extends Data.TaggedError("NotMeasured")<{ readonly problem: string }> {
   override get message(): string {
     return this.problem
@@ -14,7 +15,7 @@ export interface LoadClient {
   readonly run: <T extends Task>(task: T) => Effect.Effect<ResultOf<T>, NotMeasured>
 }
 
-/** The thread keeps deadlines itself; this is for one that does not answer any more. */
+/** The thread applies the deadlines itself; this is in addition, for a thread that does not respond. */
 const graceMs = 2_000
 
 export const loadClient = (target: Target): Effect.Effect<LoadClient, never, Scope.Scope> =>
@@ -44,7 +45,7 @@ export const loadClient = (target: Target): Effect.Effect<LoadClient, never, Sco
                 : Effect.succeed(answered.result as ResultOf<T>),
             ),
           )
-          // Timers of the system take whole milliseconds.
+          // Timers have a resolution of whole milliseconds.
           const deadlineMs = Math.max(1, Math.ceil(task.deadlineMs))
           worker.postMessage({ id, task: { ...task, deadlineMs } } satisfies Asked)
           return Effect.sync(() => void waiting.delete(id))

@@ -1,5 +1,5 @@
-// Speech requests of the load client: one text spoken, and many streams begun at once to see how many the node admits and
-// whether their listeners would hear silences. Audio is PCM, 24 kHz, mono, 16 bits.
+// Speech requests of the load client: one synthesized text, and many streams started at once to measure how many the
+// node admits and whether their playback has gaps. Audio is PCM, 24 kHz, mono, 16 bits.
 import { isAborted, postStream, Refused } from "./Http.ts"
 import type { PlayResult, PlayTask, SpeakResult, SpeakTask, Target, Voice } from "./Tasks.ts"
 
@@ -38,7 +38,7 @@ export const runSpeak = async (target: Target, task: SpeakTask): Promise<SpeakRe
   }
 }
 
-/** A silence shorter than this is not counted: a client's own buffer bridges it. */
+/** A shorter gap does not count: a client's buffer bridges it. */
 const bridgedMs = 20
 
 export const runPlay = async (target: Target, task: PlayTask): Promise<PlayResult> => {
@@ -65,7 +65,7 @@ export const runPlay = async (target: Target, task: PlayTask): Promise<PlayResul
       } catch (error) {
         if (error instanceof Refused && error.status === 503) refused++
         else if (!isAborted(signal, error)) throw error
-        // What was played when the measurement ended may have run out too.
+        // A stream that was still playing when the measurement ended may have had a gap too.
         else if (firstMs !== undefined && performance.now() - firstMs - bytes / bytesPerMs > bridgedMs)
           dry = true
       }

@@ -1,5 +1,5 @@
-// What the load client of `edgewise doctor` can be asked to do and what it answers: the messages between the command's own
-// thread and the client's thread (loadClientMain.ts). Times are milliseconds. Types only.
+// The tasks and results of the load client: messages between the command's thread and the client's thread
+// (loadClientMain.ts). Times are milliseconds. Types only.
 
 /** The private node. */
 export interface Target {
@@ -8,11 +8,11 @@ export interface Target {
 }
 
 interface Bounded {
-  /** Everything that still runs after this many milliseconds is cancelled, and the result says what there was. */
+  /** Everything that still runs after this many milliseconds is cancelled, and the result holds what was measured. */
   readonly deadlineMs: number
 }
 
-/** Prompts of which only the first token is wanted, all sent at once. */
+/** Prompts whose first token is measured, all sent at once. */
 export interface PromptTask extends Bounded {
   readonly kind: "prompts"
   readonly model: string
@@ -26,14 +26,14 @@ export interface PromptResult {
   readonly tookMs: number
 }
 
-/** Streams that go on until the deadline; a reply that ends is followed by another with the same prompt. */
+/** Streams that run until the deadline. When a reply ends, another with the same prompt follows. */
 export interface ReplyTask extends Bounded {
   readonly kind: "replies"
   readonly model: string
   readonly prompts: ReadonlyArray<string>
-  /** Streams that the model writes side by side; others wait for a slot, which none becomes free. */
+  /** Streams that the model generates in parallel. Others wait for a slot, and none becomes free. */
   readonly running: number
-  /** Counted time; it begins when so many streams have their first token, or when no more than it is left. */
+  /** Counted time. It begins when this many streams have their first token, or when no more than it is left. */
   readonly windowMs: number
 }
 
@@ -64,7 +64,7 @@ export interface Voice {
   readonly fields: Readonly<Record<string, string>>
 }
 
-/** One text spoken. */
+/** One synthesized text. */
 export interface SpeakTask extends Bounded {
   readonly kind: "speak"
   readonly voice: Voice
@@ -78,7 +78,7 @@ export interface SpeakResult {
   readonly audioMs: number
 }
 
-/** Streams of speech begun at once, more than the node admits. */
+/** Streams of speech started at once, more than the node admits. */
 export interface PlayTask extends Bounded {
   readonly kind: "play"
   readonly voice: Voice
@@ -88,13 +88,13 @@ export interface PlayTask extends Bounded {
 
 export interface PlayResult {
   readonly refused: number
-  /** Of the streams that were admitted and whose audio began in time. */
+  /** Of the admitted streams whose audio began in time. */
   readonly firstAudioMs: ReadonlyArray<number>
-  /** Streams whose listener would have heard a silence before the end. */
+  /** Streams whose playback would have had a gap before the end. */
   readonly ranDry: number
 }
 
-/** A file sent for a synchronous transcription. */
+/** A file for a synchronous transcription. */
 export interface TranscribeTask extends Bounded {
   readonly kind: "transcribe"
   readonly model: string
@@ -105,12 +105,12 @@ export interface TranscribeResult {
   readonly tookMs: number
 }
 
-/** Live sessions that speak in real time after they have sent `aheadSeconds` of audio at once. */
+/** Live sessions that send audio in real time, after `aheadSeconds` of audio at once. */
 export interface LiveTask extends Bounded {
   readonly kind: "live"
   readonly model: string
   readonly speakers: number
-  /** 16 kHz, mono, little-endian 16-bit; repeated where it is too short. */
+  /** 16 kHz, mono, little-endian 16-bit; repeated if it is too short. */
   readonly pcm: Uint8Array
   readonly aheadSeconds: number
   readonly seconds: number
@@ -126,11 +126,11 @@ export interface LiveResult {
   readonly failed: number
 }
 
-/** Live sessions opened one after the other until one is refused; they send nothing. */
+/** Live sessions opened one after the other until one is refused; they send no audio. */
 export interface AdmissionTask extends Bounded {
   readonly kind: "admission"
   readonly model: string
-  /** No more than this many are tried. */
+  /** Sessions tried at most. */
   readonly most: number
 }
 
@@ -162,7 +162,7 @@ export type Task =
 
 export type ResultOf<T extends Task> = Results[T["kind"]]
 
-/** A task with its number, as it travels. */
+/** A task with its number, as it is sent. */
 export interface Asked {
   readonly id: number
   readonly task: Task

@@ -1,5 +1,5 @@
-// Text requests of the load client: prompts of which one token is wanted, replies that go on until they are stopped, and one
-// whole reply. All of them stream over /v1/completions, so that a prompt is exactly the text that is sent.
+// Text requests of the load client: prompts whose first token is measured, replies that run until they are stopped, and
+// one whole reply. All of them stream over /v1/completions, so that a prompt is exactly the sent text.
 import { eventReader } from "../../shared/EventStream.ts"
 import { isAborted, postStream } from "./Http.ts"
 import type {
@@ -16,10 +16,10 @@ interface Asked {
   readonly model: string
   readonly prompt: string
   readonly maxTokens: number
-  /** Makes each drawn token likelier, so that the end of the text is not drawn: the reply has its full length. */
+  /** Makes each drawn token more likely, so that the end of the text is not drawn and the reply has its full length. */
   readonly endless: boolean
   readonly signal: AbortSignal
-  /** Called for each piece of text; the node sends one a token. */
+  /** Called for each piece of text. The node sends one per token. */
   readonly onText: () => void
 }
 
@@ -34,7 +34,7 @@ interface CompletionChunk {
   readonly error?: { readonly message?: string }
 }
 
-/** One streamed completion; its counts as the node tells them at the end. */
+/** One streamed completion. Returns the usage that the node sends at the end. */
 const complete = async (target: Target, asked: Asked): Promise<Usage> => {
   const { endless, maxTokens, model, onText, prompt, signal } = asked
   let usage: Usage | undefined
@@ -64,7 +64,7 @@ const complete = async (target: Target, asked: Asked): Promise<Usage> => {
   return usage
 }
 
-/** The API's own limit. */
+/** The API's limit of `max_tokens` (protocol 7.1). */
 const mostTokens = 4096
 
 export const runPrompts = async (target: Target, task: PromptTask): Promise<PromptResult> => {
@@ -86,7 +86,8 @@ export const runPrompts = async (target: Target, task: PromptTask): Promise<Prom
           signal,
           onText,
         })
-        // A token may be half a character, or the end of the text: then the end of the answer is its time.
+        // A token may be half a character, or the end of the text. Then the end of the reply is the time of the first
+        // token.
         const atMs = firstMs ?? performance.now()
         lastMs = Math.max(lastMs, atMs)
         return [{ firstTokenMs: atMs - beganMs, promptTokens }]
@@ -150,7 +151,7 @@ export const runReplies = async (target: Target, task: ReplyTask): Promise<Reply
     controller.abort()
   }
   if (window === undefined || window.tokens === 0) return { firstTokenMs, counted: undefined }
-  // Where some tokens make no text of their own, replies that ended show how many make one.
+  // Some tokens produce no text of their own. Replies that have ended show how many tokens there are per text.
   const tokensEach = finished.texts === 0 ? 1 : finished.tokens / finished.texts
   const tookMs = performance.now() - window.fromMs
   return { firstTokenMs, counted: { tokens: window.tokens * tokensEach, tookMs, began: window.began } }

@@ -1,5 +1,5 @@
-// Entry of the load client's thread: does one task after another for LoadClient.ts. A thread of its own, so that sending and
-// reading do not hold up the event loop of the node that is measured.
+// Entry of the load client's thread: runs the tasks of LoadClient.ts. A thread of its own, so that sending and
+// receiving do not block the event loop of the measured node.
 import { parentPort, workerData } from "node:worker_threads"
 import { runAdmission, runLive, runTranscribe } from "./Listening.ts"
 import { runPlay, runSpeak } from "./Speech.ts"

@@ -1,5 +1,5 @@
-// What the system tells of the machine: cores, container quota, memory, caches, and how busy it was before the measurements.
-// Linux shows all of it; elsewhere the unknown parts are null. Parsers are pure.
+// Facts about the machine: cores, container quota, memory, caches, and its load before the measurements. Complete on
+// Linux; on other systems the unknown parts are null. Parsers are pure.
 import { readFileSync } from "node:fs"
 import { cpus, freemem, loadavg, release, totalmem, type } from "node:os"
 import { Effect } from "effect"
@@ -19,7 +19,7 @@ const read = (path: string): string => {
 
 const cpuFolder = "/sys/devices/system/cpu"
 
-/** Bytes of a size as the kernel writes it, e.g. `32768K`. */
+/** Bytes of a size in the kernel's form, e.g. `32768K`. */
 export const cacheBytesFrom = (size: string): number | null => {
   const [, digits, unit] = /^(\d+)([KMG]?)$/.exec(size) ?? []
   const factors: Readonly<Record<string, number>> = { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }
@@ -33,7 +33,7 @@ const lastLevelCache = (): number | null => {
   return sizes.length === 0 ? null : Math.max(...sizes)
 }
 
-/** What a new process could still have without others being pushed out. */
+/** Memory that a new process could use without displacing other processes. */
 const availableBytes = (): number => {
   const kilobytes = /^MemAvailable:\s+(\d+) kB/m.exec(read("/proc/meminfo"))?.[1]
   const machine = kilobytes === undefined ? freemem() : Number(kilobytes) * 1024
@@ -41,10 +41,10 @@ const availableBytes = (): number => {
   return Math.min(machine, contained)
 }
 
-/** How long the machine is watched before anything is measured, milliseconds. */
+/** How long the machine's load is observed before anything is measured, milliseconds. */
 const watchMs = 500
 
-/** To be read before anything is measured; takes about a second. */
+/** Must be read before anything is measured. Takes about a second. */
 export const machineFacts: Effect.Effect<Machine> = Effect.gen(function* () {
   const load = loadavg()[0] ?? 0
   const utilization = makeUtilization()
@@ -71,11 +71,14 @@ export const machineFacts: Effect.Effect<Machine> = Effect.gen(function* () {
   }
 })
 
-/** Share of the processors in use above which figures are said to be disturbed; the load where the share is unknown. Guesses. */
+/**
+ * Share of the processors in use from which figures count as disturbed, and the load per thread if the share is
+ * unknown. Guesses.
+ */
 const busyPercent = 15
 const busyLoad = 0.5
 
-/** A sentence where something else was at work before the measurements; undefined where the machine was quiet. */
+/** A sentence if other processes were active before the measurements. Undefined if the machine was idle. */
 export const disturbance = ({
   busy_percent,
   hardware_threads,

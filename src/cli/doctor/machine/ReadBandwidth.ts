@@ -1,12 +1,12 @@
-// How fast memory is read here: by one thread, and by one thread on each physical core. Threads search a buffer that no cache
-// holds for a byte that is not there; the C library does that as fast as memory delivers.
+// Measures how fast memory is read, by one thread and by one thread on each physical core. Each thread searches a
+// buffer larger than any cache for a byte that is not in it; the C library does that as fast as memory delivers.
 import { Worker } from "node:worker_threads"
 import { Effect } from "effect"
 import type { Machine } from "../report/Document.ts"
 import { rounded } from "../report/Document.ts"
 
 const mebibyte = 1024 * 1024
-/** Of each thread; larger where the last cache is. */
+/** Buffer of each thread; larger if the last-level cache is. */
 const leastBytes = 64 * mebibyte
 const mostBytes = 256 * mebibyte
 const measuredMs = 150
@@ -25,12 +25,12 @@ const oneThread = (bytes: number): Effect.Effect<number> =>
       resume(Effect.succeed(reading.bytes / reading.ms / 1e6))
       void worker.terminate()
     })
-    // Without memory for its buffer, or without a thread: unknown.
+    // Without memory for the buffer, or without a thread, the result is unknown.
     worker.once("error", () => resume(Effect.succeed(0)))
     return Effect.promise(() => worker.terminate())
   })
 
-/** 10^9 bytes a second; null where it could not be measured. */
+/** 10^9 bytes a second. null if it could not be measured. */
 export const readBandwidth = (
   cores: number,
   cacheBytes: number,
@@ -38,7 +38,7 @@ export const readBandwidth = (
   Effect.gen(function* () {
     const bytes = Math.min(mostBytes, Math.max(leastBytes, cacheBytes * 2))
     const one = yield* oneThread(bytes)
-    // Many cores fill the memory's channels long before all of them read.
+    // 16 threads are enough: the memory's channels are saturated with fewer.
     const threads = Array.from({ length: Math.min(cores, 16) }, () => oneThread(bytes))
     const all = cores <= 1 ? [one] : yield* Effect.all(threads, { concurrency: "unbounded" })
     const sum = all.reduce((total, each) => total + each, 0)

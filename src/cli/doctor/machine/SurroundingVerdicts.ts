@@ -1,5 +1,4 @@
-// Verdicts on what surrounds the models: a reading becomes ok, warning or failure, with what to do. Pure; the readings are made
-// by Surroundings.ts.
+// Rates readings of the environment as ok, warning or failure, with advice. Pure.
 import type { Machine, Surrounding } from "../report/Document.ts"
 import { bytesShown, counted, msShown, shown } from "../report/Words.ts"
 import { disturbance } from "./MachineFacts.ts"
@@ -23,7 +22,7 @@ export const failure = (name: string, detail: string, advice: string): Surroundi
   advice,
 })
 
-/** The version that `npm ci` brings and that the tests run on. */
+/** The version that `npm ci` installs and that the tests run on. */
 const nodeMajor = 22
 
 export const nodeVerdict = (version: string): Surrounding => {
@@ -37,14 +36,14 @@ export const nodeVerdict = (version: string): Surrounding => {
       )
 }
 
-/** `problem` is why it does not load; undefined where it does. */
+/** `problem` is why the module does not load. Undefined if it does. */
 export const moduleVerdict = (name: string, detail: string, problem: string | undefined): Surrounding =>
   problem === undefined
     ? ok(name, detail)
     : failure(
         name,
         problem,
-        "run `npm ci` on this machine; where it goes on, this processor or system has no binary in the package",
+        "run `npm ci` on this machine; if the problem remains, the package has no binary for this processor or system",
       )
 
 export const confinementVerdict = (line: string, wanted: boolean): Surrounding =>
@@ -52,7 +51,7 @@ export const confinementVerdict = (line: string, wanted: boolean): Surrounding =
     ? warning(
         "confinement",
         "switched off",
-        "set EDGEWISE_CONFINE=true; off is only for finding out why an engine does not load",
+        "set EDGEWISE_CONFINE=true; false is only for finding out why an engine does not load",
       )
     : line.includes("not in force")
       ? warning("confinement", line, "docs/security.md says what each mechanism needs")
@@ -67,21 +66,25 @@ export const memoryVerdict = (availableBytes: number, neededBytes: number): Surr
     : ok("memory", detail)
 }
 
-/** Problems of the data directory come as one line, as `edgewise check` has them. */
+/** Problems of the data directory come as one line, as in `edgewise check`. */
 export const diskVerdict = (freeBytes: number | undefined, problem: string | undefined): Surrounding => {
   if (problem !== undefined)
     return failure("data directory", problem, "name another one with EDGEWISE_DATA_DIR")
   if (freeBytes === undefined) return ok("data directory", "can be written; free space is unknown")
   const detail = `${bytesShown(freeBytes)} free`
   return freeBytes < gibibyte
-    ? warning("data directory", detail, "make space: uploads, receipts and pulled weights are kept there")
+    ? warning(
+        "data directory",
+        detail,
+        "free some space: uploads, receipts and pulled weights are kept there",
+      )
     : ok("data directory", detail)
 }
 
-/** Beside connections: database, logs, engines' pipes. */
+/** Open files other than connections: database, logs, engines' pipes. */
 const otherFiles = 256
 
-/** `limit` is undefined where there is none or the system does not tell. */
+/** `limit` is undefined if there is none or the system does not report it. */
 export const openFilesVerdict = (limit: number | undefined, connections: number): Surrounding => {
   if (limit === undefined) return ok("open files", "no limit is known")
   return limit < connections + otherFiles
@@ -116,11 +119,15 @@ export const coresVerdict = ({
     : ok("processor", detail)
 }
 
-/** A timer of 1 ms took so long in the middle. */
+/** Rates the median duration of a timer of 1 ms. */
 export const timersVerdict = (medianMs: number): Surrounding => {
   const detail = `a timer of 1 ms takes ${msShown(medianMs)}`
   return medianMs > 5
-    ? warning("timers", detail, "streams are paced worse; look for a busy machine or coarse kernel timers")
+    ? warning(
+        "timers",
+        detail,
+        "streams are paced less evenly; check for a busy machine or coarse kernel timers",
+      )
     : ok("timers", detail)
 }
 
@@ -129,12 +136,12 @@ export const loopbackVerdict = (medianMs: number | undefined): Surrounding => {
     return failure(
       "loopback",
       "no connection over 127.0.0.1",
-      "look at the firewall and the loopback interface",
+      "check the firewall and the loopback interface",
     )
   }
   const detail = `a round trip over 127.0.0.1 takes ${msShown(medianMs)}`
   return medianMs > 2
-    ? warning("loopback", detail, "look for a busy machine or a filter on loopback")
+    ? warning("loopback", detail, "check for a busy machine or a filter on loopback")
     : ok("loopback", detail)
 }
 
@@ -143,7 +150,7 @@ export const clockVerdict = (problem: string | undefined): Surrounding =>
     ? ok("clock", "plausible")
     : failure("clock", problem, "set the system clock; tokens and receipts carry its time")
 
-/** `node` is the address of a node that answers where `serve` would listen. */
+/** `node` is the address of a node that answers at the address of `serve`. */
 export const quietVerdict = (machine: Machine, node: string | undefined): Surrounding => {
   const other = node === undefined ? undefined : `something answers at ${node}, perhaps a running node`
   const reasons = [disturbance(machine), other].filter((reason) => reason !== undefined)

@@ -1,5 +1,5 @@
-// Reads what surrounds the models, for SurroundingVerdicts: Node, native modules, confinement, memory, disk, limits, timers and
-// loopback. Takes about two seconds; nothing is left behind.
+// Reads the environment of the models: Node, native modules, confinement, memory, disk, limits, timers and loopback.
+// Takes about two seconds and leaves nothing behind.
 import { spawn } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
 import { statfs } from "node:fs/promises"
@@ -18,7 +18,7 @@ import * as Verdicts from "./SurroundingVerdicts.ts"
 
 const moduleTimeoutMs = 20_000
 
-/** Loads one native module in a process of its own, which may crash. `detail` is what it says about itself. */
+/** Loads one native module in a process of its own, which may crash. `detail` is what the module reports. */
 const loadModule = (name: string): Effect.Effect<Surrounding> =>
   Effect.callback((resume) => {
     const main = fileURLToPath(new URL("./nativeModuleMain.ts", import.meta.url))
@@ -79,7 +79,7 @@ const timerMs: Effect.Effect<number> = Effect.promise(async () => {
   return middle(taken) ?? 0
 })
 
-/** Round trips of one byte over a TCP connection; undefined where there is none. */
+/** Round trips of one byte over a TCP connection. Undefined if there is no connection. */
 const loopbackMs: Effect.Effect<number | undefined> = Effect.callback((resume) => {
   const server = createServer((socket) => socket.setNoDelay(true).pipe(socket))
   const end = (result: number | undefined) => {
@@ -110,7 +110,7 @@ const loopbackMs: Effect.Effect<number | undefined> = Effect.callback((resume) =
   })
 })
 
-/** The address where `serve` would listen, where something listens there already. */
+/** The address at which `serve` would listen, if something listens there already. */
 const answering = ({ host, port }: Config): Effect.Effect<string | undefined> =>
   port === 0
     ? Effect.succeed(undefined)

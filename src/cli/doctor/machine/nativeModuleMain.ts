@@ -1,5 +1,5 @@
-// Entry of a process that loads one native module, named by its argument, and prints what it is. Started by Surroundings.ts: a
-// binary that this processor cannot run ends this process and nothing else.
+// Entry of a process that loads the native module named by its argument and prints its version and variant. A binary
+// that this processor cannot run only ends this process.
 import { librariesOf, versionOf } from "../measure/EngineProcessFacts.ts"
 
 const describe = async (name: string): Promise<string> => {

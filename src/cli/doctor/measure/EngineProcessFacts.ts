@@ -1,5 +1,5 @@
-// What the system tells of an engine's process: the processor time it has used, and the native libraries it has loaded. Linux;
-// elsewhere both are unknown. The parsers are pure.
+// Facts about an engine's process: its processor time, and the native libraries that it has loaded. Known on Linux
+// only. The parsers are pure.
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { join } from "node:path"
@@ -16,14 +16,14 @@ const read = (path: string): string => {
 /** The unit of /proc/PID/stat on every Linux that Node runs on. */
 const msPerTick = 10
 
-/** Processor time from a line of /proc/PID/stat: fields 14 and 15, counted behind the command's name. */
+/** Processor time from a line of /proc/PID/stat: fields 14 and 15, counted after the command's name. */
 export const cpuMsFrom = (stat: string): number | undefined => {
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
   const ticks = Number(fields[11]) + Number(fields[12])
   return Number.isFinite(ticks) ? ticks * msPerTick : undefined
 }
 
-/** Processor time that a process has used since it started, all threads together. Undefined where it is gone. */
+/** Processor time that a process has used since it started, all threads together. Undefined if it has ended. */
 export const cpuMsOf = (pid: number | undefined): number | undefined =>
   pid === undefined ? undefined : cpuMsFrom(read(`/proc/${pid}/stat`))
 
@@ -38,7 +38,7 @@ export const versionOf = (name: string): string | null => {
   return null
 }
 
-/** What the mapped files of a process say about its native libraries; the text of /proc/PID/maps. */
+/** The native libraries of a process, from the mapped files in the text of /proc/PID/maps. */
 export const librariesFrom = (maps: string): ReadonlyArray<Library> => {
   const found: Array<Library> = []
   if (/\/lib(?:ggml|llama)[-.\w]*\.so|llama-addon\.node/.test(maps)) {
@@ -61,6 +61,6 @@ export const librariesFrom = (maps: string): ReadonlyArray<Library> => {
   return found
 }
 
-/** Of an engine that runs as a thread, the libraries are those of this process. */
+/** For an engine that runs as a thread, the libraries are those of this process. */
 export const librariesOf = (pid: number | undefined): ReadonlyArray<Library> =>
   librariesFrom(read(`/proc/${pid ?? "self"}/maps`))

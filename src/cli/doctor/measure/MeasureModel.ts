@@ -1,5 +1,5 @@
-// One model from loading to its report: loads it on the private node, measures what its kind does, and reads what its engine's
-// process holds. A model that cannot be loaded or measured gets its reason in one line.
+// Measures one model: loads it on the private node, runs the measurements of its kind, and reads the memory of its
+// engine's process. A model that cannot be loaded or measured gets the reason in one line.
 import { Effect } from "effect"
 import { privateBytesOf, residentBytesOf } from "#actors/device/ResidentMemory.ts"
 import type { Deployment } from "#actors/model/ModelRegistry.ts"
@@ -45,14 +45,14 @@ export const emptyReport = (
   limits: [],
 })
 
-/** A reason is one line, whatever the engine said. */
+/** Reduces the engine's message to one line. */
 const oneLine = (text: string): string =>
   text
     .trim()
     .replace(/\s*\n\s*/g, "; ")
     .slice(0, 500)
 
-/** Facts of a loaded model, or why it does not load. */
+/** Facts of a loaded model. Fails if it cannot be loaded. */
 const loaded = Effect.fnUntraced(function* (node: PrivateNode, { id }: ModelEntry, deadlineMs: number) {
   const model = node.registry.model(id)
   if (model === undefined) return yield* new NotMeasured({ problem: "it is not deployed" })
@@ -83,7 +83,7 @@ const threadsOf = (choice: ThreadChoice | undefined) =>
         threads_measured: describeTrial(choice) || null,
       }
 
-/** Frees the memory of a model that a node would not keep loaded. */
+/** Unloads a model that a node would not keep loaded. */
 export const unloaded = (node: PrivateNode, id: string): Effect.Effect<void> =>
   Effect.ignore(Effect.suspend(() => node.registry.model(id)?.unload ?? Effect.void))
 
@@ -104,7 +104,7 @@ export interface Asked {
   readonly node: PrivateNode
   readonly client: LoadClient
   readonly deployment: Deployment
-  /** Models that are still to be measured, this one included. */
+  /** Models still to be measured, including this one. */
   readonly left: number
   /** Monotonic time at which all of them should be done. */
   readonly endMs: number
@@ -120,7 +120,7 @@ export const measureModel = ({ client, deployment, endMs, left, node }: Asked): 
     if (problem !== undefined) return emptyReport(deployment, { status: "failed", reason: oneLine(problem) })
     const beganMs = yield* monotonicMs
     if (endMs - beganMs < leastMs) {
-      const reason = "there was no time left for it; --seconds gives more, --model picks models"
+      const reason = "there was no time left for it; --seconds gives more time, --model selects models"
       return emptyReport(deployment, { status: "skipped", reason })
     }
     const { facts, loadMs: tookMs } = yield* loaded(node, entry, loadMs(endMs - beganMs, left - 1))

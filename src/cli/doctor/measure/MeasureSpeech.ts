@@ -1,5 +1,5 @@
-// Measures a speech model: first audio, real-time factor, and how many streams ("play-outs") the node admits at once and feeds
-// without a silence.
+// Measures a speech model: first audio, real-time factor, and how many streams ("play-outs") the node admits at once
+// and serves without a gap.
 import { Effect } from "effect"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { MAX_STREAM_LOAD } from "#domain/models/StreamLoad.ts"
@@ -8,13 +8,13 @@ import { rounded, type Speech, timesOf } from "../report/Document.ts"
 import { attempt, leftMs, type Measuring, withCores } from "./Measuring.ts"
 import { sentence, speechOf } from "./Prompts.ts"
 
-/** Play-outs that are tried at most. A guess: more than a machine without many cores feeds. */
+/** Streams tried at most. A guess: more than a machine without many cores can serve. */
 const mostPlayOuts = 96
 
-/** Half a minute of speech: long enough that all streams are open at once. */
+/** Half a minute of speech: long enough for all streams to be open at once. */
 const playedCharacters = 450
 
-/** Beyond what the node's own arithmetic admits, so that it has to refuse some. */
+/** Streams beyond those that the node's admission rule allows, so that it has to refuse some. */
 const beyond = 6
 
 const voiceOf = ({ id, speech }: ModelEntry): Voice => ({
@@ -22,7 +22,7 @@ const voiceOf = ({ id, speech }: ModelEntry): Voice => ({
   fields: { voice: speech?.voices[0] ?? "default" },
 })
 
-/** Alone, one after the other, three times at most. */
+/** First audio of single requests, one after the other, three at most. */
 const firstAudio = Effect.fnUntraced(function* (measuring: Measuring, voice: Voice) {
   const times: Array<number> = []
   const budgetMs = (yield* leftMs(measuring)) / 4
@@ -83,7 +83,7 @@ const playOuts = Effect.fnUntraced(function* (measuring: Measuring, voice: Voice
 export const measureSpeech = Effect.fnUntraced(function* (measuring: Measuring, entry: ModelEntry) {
   const voice = voiceOf(entry)
   const most = entry.speech?.maxCharacters ?? 600
-  // The first reply after loading is slower, and a caller's first reply may be any.
+  // The first reply after loading is slower and not representative.
   const deadlineMs = Math.max(1_000, yield* leftMs(measuring))
   const warm = yield* measuring.client.run({ kind: "speak", voice, text: sentence, stream: true, deadlineMs })
   const first = yield* attempt(measuring, "first audio", firstAudio(measuring, voice))

@@ -1,5 +1,6 @@
-// Measures a text model at 1, 4 and 16 streams: prompt tokens a second, reply tokens a second, and first token. The length of the
-// prompts follows a first short reply, so that a large model on a small machine ends in time too.
+// Measures a text model at 1, 4 and 16 streams: prompt tokens a second, reply tokens a second, and time to the first
+// token. The prompts' length is derived from a short first reply, so that a large model on a small machine finishes in
+// time too.
 import { Effect } from "effect"
 import { rounded, type TextLevel, timesOf } from "../report/Document.ts"
 import { attempt, leftMs, type Measuring, withCores } from "./Measuring.ts"
@@ -7,27 +8,27 @@ import { promptOf } from "./Prompts.ts"
 
 const levels = [1, 4, 16] as const
 
-/** Prompts of prompt measurements have so many tokens where there is time for them, and of replies so many. */
+/** Tokens of a prompt: at most this many to measure prompts, so many to measure replies, and at least so many. */
 const mostPromptTokens = 512
 const replyPromptTokens = 100
 const leastPromptTokens = 16
 
-/** A first guess; the tokenizer's own count replaces it. */
+/** A first guess; the tokenizer's count replaces it. */
 const assumedCharactersPerToken = 4
 
 interface Pace {
   readonly charactersPerToken: number
-  /** Measured so far; decides how long the next prompts are. */
+  /** The rate measured so far; it determines the length of the next prompts. */
   promptTokensPerSecond: number
 }
 
-/** Tokens of each of `streams` prompts that are read within `budgetMs`. */
+/** Tokens of each of `streams` prompts that can be processed within `budgetMs`. */
 const lengthFor = (pace: Pace, streams: number, budgetMs: number, most: number): number => {
   const affordable = (pace.promptTokensPerSecond * budgetMs) / 1000 / streams
   return Math.max(leastPromptTokens, Math.min(most, Math.floor(affordable)))
 }
 
-/** Warms the model up, and learns how long its prompts take. */
+/** Warms the model up, and measures how long its prompts take. */
 const firstReply = Effect.fnUntraced(function* (measuring: Measuring) {
   const { client, model } = measuring
   const prompt = promptOf("warm-up", 64 * assumedCharactersPerToken)
@@ -42,7 +43,7 @@ const firstReply = Effect.fnUntraced(function* (measuring: Measuring) {
 const promptsOf = (pace: Pace, tag: string, streams: number, tokens: number): ReadonlyArray<string> =>
   Array.from({ length: streams }, (_, at) => promptOf(`${tag}-${at}`, tokens * pace.charactersPerToken))
 
-/** Rounds of prompts until the time is used, three at most; the middle one counts. */
+/** Up to three rounds of prompts within the time; the median counts. */
 const promptRate = Effect.fnUntraced(function* (
   measuring: Measuring,
   pace: Pace,
@@ -83,7 +84,7 @@ const replyRate = Effect.fnUntraced(function* (
   const slots = node.registry.find(model)?.host?.gauges().slots ?? streams
   const tokens = lengthFor(pace, streams, budgetMs * 0.3, replyPromptTokens)
   const prompts = promptsOf(pace, `r${streams}`, streams, tokens)
-  // Streams beyond the slots wait for as long as the others go on.
+  // Streams beyond the slots wait until the end.
   const running = Math.min(streams, slots)
   const times = { windowMs: budgetMs * 0.5, deadlineMs: budgetMs }
   const task = { kind: "replies", model, prompts, running, ...times } as const
@@ -96,7 +97,7 @@ const replyRate = Effect.fnUntraced(function* (
   return { ...result, cores, tokens }
 })
 
-/** Shares of the time that is left: later levels have more to do. */
+/** Shares of the remaining time: later levels have more work. */
 const weights = { 1: [1, 1.2], 4: [1.2, 1.2], 16: [1.6, 1.6] } as const
 
 export const measureText = Effect.fnUntraced(function* (measuring: Measuring) {

@@ -1,5 +1,6 @@
-// Measures a transcription model: the real-time factor of a file, captions of one live speaker, how many live sessions the node
-// admits, and captions with all of them speaking. What is said are the clips that the built-in recogniser is judged by.
+// Measures a transcription model: the real-time factor of a file, captions of one live session, how many live sessions
+// the node admits, and captions with all of them active. The audio is that of the built-in recogniser's evaluation
+// clips.
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -26,13 +27,15 @@ const allSpeech = (): Buffer =>
 const shortSeconds = 4
 const longSeconds = 50
 
-/** Audio that a live session sends at once before it speaks in real time: its windows then cost what they mostly do. */
+/**
+ * Audio that a live session sends at once before it continues in real time, so that its windows have their usual cost.
+ */
 const aheadSeconds = 6
 
 /** Seconds of new audio between two captions: the default of the API. */
 const windowSeconds = 1
 
-/** Live sessions that are opened at most. */
+/** Live sessions opened at most. */
 const mostSessions = 128
 
 const wavOf = (pcm: Buffer, seconds: number): Uint8Array => {
@@ -43,7 +46,7 @@ const wavOf = (pcm: Buffer, seconds: number): Uint8Array => {
 const file = Effect.fnUntraced(function* (measuring: Measuring, pcm: Buffer, shortMs: number) {
   const { client, incomplete, model } = measuring
   const budgetMs = (yield* leftMs(measuring)) * 0.35
-  // Published recognisers take as long for a short clip as for 30 s, others do not: the worse of the two is expected.
+  // Published recognisers take as long for a short clip as for 30 s, others do not: the worse of the two is assumed.
   const longMs = shortMs * Math.ceil(longSeconds / shortSeconds)
   const seconds = longMs < budgetMs ? longSeconds : shortMs * 2 < budgetMs ? shortSeconds * 4 : shortSeconds
   if (seconds < longSeconds) {
@@ -67,13 +70,13 @@ const liveOf = (
     model,
     aheadSeconds,
     ...asked,
-    // A final result may take its time on a large model; the sessions stop at this.
+    // A final result may take long on a large model; the sessions end at this deadline.
     deadlineMs: asked.seconds * 1000 + 6_000,
   })
 
 /**
- * Opens sessions until one is refused. Sessions that have just begun count as speaking, so the node refuses by what the windows
- * of the speaker before them cost; that cost is read from its gauges meanwhile.
+ * Opens sessions until one is refused. Sessions that have just begun count as active, so the node's decision depends on
+ * the window cost of the session before; that cost is read from its gauges meanwhile.
  */
 const admissionOf = Effect.fnUntraced(function* ({ client, model, node }: Measuring) {
   let windowMs: number | null = null

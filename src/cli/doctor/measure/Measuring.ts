@@ -1,5 +1,5 @@
-// What every measurement of a model needs: the private node, the load client, the time that is left, and a list of what was not
-// measured to its end.
+// The shared state of a model's measurements: the private node, the load client, the remaining time, and a list of
+// incomplete measurements.
 import { Effect } from "effect"
 import { processorTimes } from "#actors/device/HostProcessor.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
@@ -13,17 +13,17 @@ export interface Measuring {
   readonly node: PrivateNode
   readonly client: LoadClient
   readonly model: string
-  /** Monotonic time at which the model's share is used up. */
+  /** Monotonic time at which the model's share of time ends. */
   readonly endMs: number
   /** Sentences for the report. */
   readonly incomplete: Array<string>
 }
 
-/** Time until the model's share is used up, at least 0. */
+/** Time until the model's share ends, at least 0. */
 export const leftMs = ({ endMs }: Measuring): Effect.Effect<number> =>
   Effect.map(monotonicMs, (nowMs) => Math.max(0, endMs - nowMs))
 
-/** A measurement, or undefined and a sentence about it. */
+/** The result of a measurement, or undefined and a sentence for the report. */
 export const attempt = <A>(
   measuring: Measuring,
   what: string,
@@ -47,7 +47,7 @@ const timesNow = ({ model, node }: Measuring) => {
   }
 }
 
-/** The same with the processor time that was used meanwhile. */
+/** The result with the processor time used meanwhile. */
 export const withCores = <A, E>(
   measuring: Measuring,
   measure: Effect.Effect<A, E>,
@@ -67,7 +67,7 @@ export const withCores = <A, E>(
     const cores = {
       engine: engine === null ? null : rounded(engine),
       node: rounded(node),
-      // The system counts in ticks of 10 ms, so a little less than nothing is nothing.
+      // The system counts in ticks of 10 ms, so the difference may be slightly negative.
       other: engine === null ? null : rounded(Math.max(0, busy - engine - node)),
     }
     return { result, cores }

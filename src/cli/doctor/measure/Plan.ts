@@ -1,19 +1,19 @@
-// How the time of `edgewise doctor` is shared among the models, and which models need no measurement of their own. Pure.
+// Divides the time of `edgewise doctor` among the models, and finds models that need no measurement of their own. Pure.
 import type { Deployment } from "#actors/model/ModelRegistry.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 
-/** Entries with the same weights and settings: one of them is measured. */
+/** Entries with the same weights and settings, of which one is measured. */
 export interface Group {
   readonly measured: Deployment
   /** Ids of the others. */
   readonly same: ReadonlyArray<string>
 }
 
-/** Everything of an entry that its engine's speed can depend on. */
+/** Everything in an entry that its engine's speed can depend on. */
 const workOf = ({ adapter, files, kind, options, runtime }: ModelEntry): string =>
   JSON.stringify([kind, adapter, files, options, { ...runtime, load: "" }])
 
-/** In the catalog's order; of a group the model that a node loads at its start, or the first. */
+/** In the catalog's order. Of a group, the model that a node loads at its start is measured, or the first. */
 export const groupsOf = (deployed: ReadonlyArray<Deployment>): ReadonlyArray<Group> => {
   const groups = new Map<string, Array<Deployment>>()
   for (const deployment of deployed) {
@@ -28,12 +28,12 @@ export const groupsOf = (deployed: ReadonlyArray<Deployment>): ReadonlyArray<Gro
   })
 }
 
-/** The least that says anything about a model, milliseconds. A guess. */
+/** The shortest useful time for a model, milliseconds. A guess. */
 export const leastMs = 1_500
 
-/** Time for the next of `left` models, whether it is used or not: what one does not need is shared by those after it. */
+/** Time for the next of `left` models. Time that one does not use is shared by the models after it. */
 export const shareMs = (remainingMs: number, left: number): number => remainingMs / Math.max(1, left)
 
-/** Time that a load may take: all that is left but the least for every model after it. */
+/** Longest time of a load: everything that is left except the minimum for each model after it. */
 export const loadMs = (remainingMs: number, left: number): number =>
   Math.max(leastMs, remainingMs - leastMs * left)

@@ -1,5 +1,6 @@
-// The node that is measured: the layers that `serve` runs, in this process, on a free port of 127.0.0.1, over a temporary data
-// directory with a key of its own. Engines run in processes as confined as those of a served node. All of it ends with the scope.
+// The measured node: the layers that `serve` runs, in this process, on a free port of 127.0.0.1, over a temporary data
+// directory with a key of its own. Its engines run in processes with the same confinement as in `serve`. All of it ends
+// with the scope.
 import { copyFileSync, existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -31,10 +32,10 @@ const temporaryFolder = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true })),
 )
 
-/** Nothing of the node's log is printed: what went wrong is in the report. */
+/** The node's log is not printed: the report says what failed. */
 const quiet = Layer.mergeAll(Logger.layer([]), Layer.succeed(References.MinimumLogLevel, "None"))
 
-/** The given settings, except for what belongs to the node that an operator runs: its addresses, store, key and limits for callers. */
+/** The operator's settings, except addresses, store, key and limits for callers. */
 const privateConfig = (config: Config, dataDir: string): Config => ({
   ...config,
   dataDir,
@@ -52,13 +53,15 @@ const privateConfig = (config: Config, dataDir: string): Config => ({
   accessLog: false,
 })
 
-/** Models are loaded one after the other by the command, so that each load is timed alone. */
+/** The command loads the models one after the other, so that each load is timed alone. */
 const onDemand = (deployment: Deployment): Deployment => ({
   ...deployment,
   entry: { ...deployment.entry, runtime: { ...deployment.entry.runtime, load: "demand" } },
 })
 
-/** Thread counts that the operator's node has measured at earlier loads, so that models get the same here. */
+/**
+ * Copies the thread counts that the operator's node measured at earlier loads, so that models use the same ones here.
+ */
 const copyThreads = (from: string, to: string): void => {
   const file = threadFileIn(from)
   if (existsSync(file)) copyFileSync(file, threadFileIn(to))
@@ -81,7 +84,7 @@ export const privateNode = (
 ): Effect.Effect<PrivateNode, NotMeasured, Scope.Scope> =>
   Effect.gen(function* () {
     const dataDir = yield* temporaryFolder
-    // Weights that were pulled are where the operator's data directory has them.
+    // Pulled weights are read from the operator's data directory.
     symlinkSync(weightsDir(config.dataDir), weightsDir(dataDir))
     copyThreads(config.dataDir, dataDir)
     const own = privateConfig(config, dataDir)

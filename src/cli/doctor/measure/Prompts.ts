@@ -1,4 +1,5 @@
-// Texts of the measurements. Two prompts share no beginning, so that none of it is found in a model's cache. Pure.
+// Texts for the measurements. No two prompts share a beginning, so that a model's cache never contains part of one.
+// Pure.
 
 const words = (
   "time year people way day man thing woman life child world school state family student group country problem hand part " +
@@ -8,7 +9,9 @@ const words = (
   "level office door health person art war history party result change morning reason research girl guy moment air teacher"
 ).split(" ")
 
-/** A small generator of numbers below 2^32 that depend on `tag` alone (FNV-1a, then a linear congruence). */
+/**
+ * A small pseudo-random generator of numbers below 2^32 that depend only on `tag` (FNV-1a, then a linear congruence).
+ */
 const numbersOf = (tag: string): (() => number) => {
   let state = 2_166_136_261
   for (const character of tag) state = Math.imul(state ^ character.charCodeAt(0), 16_777_619) >>> 0
@@ -18,7 +21,7 @@ const numbersOf = (tag: string): (() => number) => {
   }
 }
 
-/** About so many characters of words; the same for the same tag, another beginning for another. */
+/** Words of about `characters` characters. The same tag gives the same text, another tag another beginning. */
 export const promptOf = (tag: string, characters: number): string => {
   const next = numbersOf(tag)
   let text = String(next() % 100_000)
@@ -26,10 +29,10 @@ export const promptOf = (tag: string, characters: number): string => {
   return text
 }
 
-/** A sentence as voice applications say it between two questions. */
+/** A sentence as voice applications speak it between two questions. */
 export const sentence = "The birch canoe slid on the smooth planks."
 
-/** Nearly so many characters of sentences, at least one. */
+/** Sentences of nearly `characters` characters, at least one sentence. */
 export const speechOf = (characters: number): string => {
   const sentences = [
     sentence,

@@ -1,5 +1,5 @@
-// What `edgewise doctor --json` prints, as schemas: the documented shape (docs/doctor.md). Field names are stable; new ones may
-// be added. `null` stands where something was not measured or the system does not tell it.
+// The schema of `edgewise doctor --json` (docs/doctor.md). Field names are stable; new ones may be added. `null` means
+// that something was not measured or the system does not report it.
 import { Schema } from "effect"
 
 const number = Schema.NullOr(Schema.Finite)
@@ -8,12 +8,12 @@ const text = Schema.NullOr(Schema.String)
 export const Verdict = Schema.Literals(["ok", "warning", "failure"])
 export type Verdict = typeof Verdict.Type
 
-/** One thing around the models: a library, the memory, the disk, a timer. */
+/** One item of the environment: a library, the memory, the disk, a timer. */
 export const Surrounding = Schema.Struct({
   name: Schema.String,
   verdict: Verdict,
   detail: Schema.String,
-  /** What to do, where the verdict is not `ok`. */
+  /** What to do if the verdict is not `ok`. */
   advice: text,
 })
 export type Surrounding = typeof Surrounding.Type
@@ -25,12 +25,12 @@ export const Machine = Schema.Struct({
   hardware_threads: Schema.Finite,
   /** Hardware threads of the machine. */
   processors: Schema.Finite,
-  /** Processor time a second that the container allows. */
+  /** Processor time per second that the container allows. */
   quota_cores: number,
   memory_bytes: Schema.Finite,
   memory_available_bytes: Schema.Finite,
   last_level_cache_bytes: number,
-  /** How fast memory was read, 10^9 bytes a second: by one thread, and by one on each core. */
+  /** Memory read speed, 10^9 bytes a second: by one thread, and by one on each core. */
   read_gb_per_second: Schema.Struct({ one_thread: number, all_cores: number }),
   /** Before anything was measured: load of the last minute, and share of all processors in use. */
   load_1m: Schema.Finite,
@@ -40,24 +40,24 @@ export const Machine = Schema.Struct({
 })
 export type Machine = typeof Machine.Type
 
-/** Middle and worst of several times. */
+/** Median and worst of several times. */
 export const Times = Schema.Struct({ median: Schema.Finite, worst: Schema.Finite, count: Schema.Finite })
 export type Times = typeof Times.Type
 
 /**
- * Processor time a second while something was measured: of the model's engine, of this process (the node and the load client),
- * and of everything else on the machine.
+ * Processor time per second during a measurement: of the model's engine, of this process (the node and the load
+ * client), and of everything else on the machine.
  */
 export const Cores = Schema.Struct({ engine: number, node: Schema.Finite, other: number })
 export type Cores = typeof Cores.Type
 
-/** Text at so many streams at once. */
+/** Text at a number of parallel streams. */
 export const TextLevel = Schema.Struct({
   streams: Schema.Finite,
-  /** Tokens of the prompts of which only the first token was wanted, on average. */
+  /** Mean tokens of the prompts whose first token was measured. */
   prompt_tokens: number,
   prompt_tokens_per_second: number,
-  /** Of all streams together. */
+  /** All streams together. */
   reply_tokens_per_second: number,
   /** With prompts of `first_token_prompt_tokens` tokens, all streams sent at once. */
   first_token_ms: Schema.NullOr(Times),
@@ -68,14 +68,14 @@ export const TextLevel = Schema.Struct({
 export type TextLevel = typeof TextLevel.Type
 
 export const Speech = Schema.Struct({
-  /** Seconds of work a second of speech; under 1 is faster than speaking. */
+  /** Seconds of work per second of speech; below 1 is faster than real time. */
   real_time_factor: number,
   first_audio_ms: Schema.NullOr(Times),
   play_outs: Schema.NullOr(
     Schema.Struct({
       asked: Schema.Finite,
       admitted: Schema.Finite,
-      /** The real-time factor that the node had measured by then and admits by. */
+      /** The real-time factor that the node had measured by then and uses for admission. */
       admission_factor: number,
       /** False: none was refused, so the node may admit more. */
       refused: Schema.Boolean,
@@ -97,7 +97,7 @@ export const Transcription = Schema.Struct({
   cores: Schema.NullOr(Cores),
   live: Schema.NullOr(
     Schema.Struct({
-      /** Sessions that the node admits by what the windows of one speaker have cost. */
+      /** Sessions that the node admits, given the window cost of one session. */
       admitted: number,
       refused: Schema.NullOr(Schema.Boolean),
       /** Work of one window, and seconds of audio between two captions. */
@@ -106,7 +106,7 @@ export const Transcription = Schema.Struct({
       one_speaker: Schema.NullOr(
         Schema.Struct({ caption_lag_ms: Schema.NullOr(Times), final_ms: Schema.NullOr(Times) }),
       ),
-      /** As many sessions, beginning within a second and speaking all the time. */
+      /** As many sessions, started within a second and sending audio all the time. */
       many_speakers: Schema.NullOr(
         Schema.Struct({
           asked: Schema.Finite,
@@ -140,19 +140,19 @@ export const ModelReport = Schema.Struct({
   adapter: Schema.String,
   demonstration: Schema.Boolean,
   status: Status,
-  /** The model of the same weights and settings whose figures count for this one. */
+  /** The model with the same weights and settings whose figures apply to this one. */
   same_as: text,
   /** Why it failed or was skipped. */
   reason: text,
-  /** What was not measured, or not to its end, and why. */
+  /** What was not measured, or not completely, and why. */
   incomplete: Schema.Array(Schema.String),
   summary: text,
   load_ms: number,
   weights_bytes: Schema.Finite,
-  /** Resident memory of its process after its measurements, and the part of it that no file backs. */
+  /** Resident memory of its process after its measurements, and the part of it that is not backed by a file. */
   memory_bytes: number,
   private_bytes: number,
-  /** Most CPU threads that it uses, where the number is from, and what was measured for it, in words. */
+  /** Most CPU threads that it uses, the origin of that number, and what was measured for it, in words. */
   threads: number,
   threads_from: Schema.NullOr(Schema.Literals(["catalog", "measured", "kept", "size"])),
   threads_measured: text,
@@ -168,10 +168,10 @@ export const ModelReport = Schema.Struct({
 export type ModelReport = typeof ModelReport.Type
 
 export const Memory = Schema.Struct({
-  /** What the node and its models may fill. */
+  /** Memory that the node and its models may use. */
   budget_bytes: Schema.Finite,
   node_bytes: Schema.Finite,
-  /** Promised to the models that a node loads when it starts. */
+  /** Claimed by the models that a node loads when it starts. */
   models_bytes: Schema.Finite,
   /** What other models may still claim. */
   left_bytes: Schema.Finite,
@@ -185,9 +185,9 @@ export const Document = Schema.Struct({
   version: Schema.String,
   started_at: Schema.String,
   took_seconds: Schema.Finite,
-  /** The bound that was given. */
+  /** The given time limit. */
   seconds: Schema.Finite,
-  /** False where a model could not be loaded or measured: exit status 1. */
+  /** False if a model could not be loaded or measured: exit status 1. */
   ok: Schema.Boolean,
   machine: Machine,
   surroundings: Schema.Array(Surrounding),
@@ -196,10 +196,10 @@ export const Document = Schema.Struct({
 })
 export type Document = typeof Document.Type
 
-/** Three significant digits: what a measurement of seconds can say. */
+/** Three significant digits: the precision of measurements of a few seconds. */
 export const rounded = (value: number): number => (value === 0 ? 0 : Number(value.toPrecision(3)))
 
-/** Median and worst, or null of nothing. */
+/** Median and worst. null for an empty list. */
 export const timesOf = (values: ReadonlyArray<number>): Times | null => {
   const sorted = values.toSorted((a, b) => a - b)
   const worst = sorted.at(-1)

@@ -1,15 +1,17 @@
-// What limits a model, in sentences: only what the measured figures show. Pure; the thresholds are guesses that leave ten to
-// fifteen percent for the error of measurements of a few seconds.
+// States what limits a model, as far as the measured figures show it. Pure. The thresholds are guesses that allow for
+// an error of ten to fifteen percent in measurements of a few seconds.
+
+import { longestFirstAudioMs } from "#domain/audio/FirstAudio.ts"
 import { fullShare } from "#domain/audio/LivePace.ts"
 import { MAX_STREAM_LOAD } from "#domain/models/StreamLoad.ts"
 import type { Cores, Machine, ModelReport, Speech, TextLevel, Transcription } from "./Document.ts"
 import { bytesShown, counted, msShown, orDash, shown } from "./Words.ts"
 
-/** Share of its threads' time above which an engine counts as busy all the time. */
+/** Share of its threads' time from which an engine counts as busy all the time. */
 const busyShare = 0.85
-/** Share of the measured bandwidth above which reading weights counts as the limit. */
+/** Share of the measured bandwidth from which reading weights counts as the limit. */
 const bandwidthShare = 0.6
-/** More streams give less than this many times the tokens of one: they share what one stream uses already. */
+/** If more streams give less than this many times the tokens of one, they share what one stream uses already. */
 const flatGain = 1.3
 
 type Given = Pick<Machine, "cores" | "last_level_cache_bytes" | "quota_cores" | "read_gb_per_second">
@@ -18,7 +20,7 @@ type Given = Pick<Machine, "cores" | "last_level_cache_bytes" | "quota_cores" | 
 const usableCores = ({ cores, quota_cores }: Given): number =>
   Math.min(cores, quota_cores ?? Number.POSITIVE_INFINITY)
 
-/** Why a model does not use the cores that are left. */
+/** Why a model does not use the remaining cores. */
 const whyNotMore = ({ threads_from, threads_measured }: ModelReport): string => {
   switch (threads_from) {
     case "catalog":
@@ -33,7 +35,7 @@ const whyNotMore = ({ threads_from, threads_measured }: ModelReport): string => 
   }
 }
 
-/** What the engine did with its threads while it had all the work that it could do. */
+/** How much of the time the engine's threads computed while it had as much work as possible. */
 const busyLine = (machine: Given, report: ModelReport, cores: Cores | null): ReadonlyArray<string> => {
   const { threads } = report
   if (threads === null || cores === null || cores.engine === null) return []
@@ -49,11 +51,11 @@ const busyLine = (machine: Given, report: ModelReport, cores: Cores | null): Rea
   return [
     free >= 1
       ? `threads: ${busy}, and the machine has ${counted(free, "more core")}: ${whyNotMore(report)}`
-      : `computing: ${busy}, on all cores that there are`,
+      : `computing: ${busy}, on all available cores`,
   ]
 }
 
-/** Whether one reply is limited by reading the weights: each token reads all of them. */
+/** Whether reading the weights limits one reply: each token reads all of them. */
 const bandwidthLine = (
   machine: Given,
   weightBytes: number,
@@ -62,7 +64,7 @@ const bandwidthLine = (
 ) => {
   const { all_cores, one_thread } = machine.read_gb_per_second
   const limit = threads === 1 ? one_thread : all_cores
-  // Weights in the cache say nothing about memory.
+  // Weights that fit the cache say nothing about memory.
   if (limit === null || weightBytes < 2 * (machine.last_level_cache_bytes ?? 0)) return []
   const used = (weightBytes * tokensPerSecond) / 1e9
   const facts = `each token reads ${bytesShown(weightBytes)} of weights, ${shown(used)} GB/s; reading alone reached ${shown(limit)} GB/s here`
@@ -99,28 +101,38 @@ const textLimits = (machine: Given, report: ModelReport, levels: ReadonlyArray<T
   return lines
 }
 
+/** Which rule of the admission of streams refused one more than these (docs/speech.md). */
+const refusalLine = (
+  slots: number | null,
+  admitted: number,
+  factor: number | null,
+): ReadonlyArray<string> => {
+  if (slots !== null && admitted >= slots) {
+    return [`slots: ${counted(slots, "reply is", "replies are")} computed at once (\`options.slots\`)`]
+  }
+  if (factor !== null && (admitted + 1) * factor > MAX_STREAM_LOAD) {
+    return [
+      `admission: the node lets streams take ${MAX_STREAM_LOAD * 100} % of the engine, at ${shown(factor)} s of work per second of speech`,
+    ]
+  }
+  return [
+    `admission: of streams that begin at once, those are refused that would not sound within ${longestFirstAudioMs / 1000} s`,
+  ]
+}
+
 const speechLimits = (machine: Given, report: ModelReport, speech: Speech) => {
   const lines = [...busyLine(machine, report, speech.cores)]
   const { play_outs, real_time_factor } = speech
   const factor = play_outs?.admission_factor ?? null
   if (real_time_factor !== null && real_time_factor > 1)
     lines.push(
-      `slower than speech: ${shown(real_time_factor)} s of work a second of speech, so a stream has silences`,
+      `slower than real time: ${shown(real_time_factor)} s of work per second of speech, so a stream has gaps`,
     )
-  if (play_outs?.refused === true && factor !== null) {
-    lines.push(
-      `admission: the node lets streams take ${MAX_STREAM_LOAD * 100} % of the engine, at ${shown(factor)} s of work a second of speech`,
-    )
-  }
-  if (play_outs !== null && report.slots !== null && play_outs.admitted > report.slots) {
-    lines.push(
-      `slots: of ${play_outs.admitted} streams admitted, ${report.slots} are computed at once and the others wait for their first audio (\`options.slots\`)`,
-    )
-  }
+  if (play_outs?.refused === true) lines.push(...refusalLine(report.slots, play_outs.admitted, factor))
   if (play_outs !== null && play_outs.ran_dry > 0) {
     const streams = counted(play_outs.ran_dry, "stream")
     lines.push(
-      `${streams} of ${play_outs.admitted} had a silence: the machine did not keep up with what was admitted`,
+      `${streams} of ${play_outs.admitted} had a gap: the machine did not keep up with what was admitted`,
     )
   }
   return lines
@@ -138,7 +150,7 @@ const transcriptionLimits = (machine: Given, report: ModelReport, transcription:
   }
   if (window_ms !== null && window_ms > live.window_seconds * 1000)
     lines.push(
-      "live captions: a window costs more time than it has, so captions fall behind even for one speaker",
+      "live captions: a window takes longer to compute than it lasts, so captions fall behind even for one speaker",
     )
   const many = live.many_speakers
   if (many !== null && many.admitted < many.asked) {

@@ -1,4 +1,4 @@
-// The report as people read it: the machine, what surrounds the models, a table for each kind, memory, and what limits. Pure.
+// The report as text: the machine, the environment, a table for each kind of model, memory, and limits. Pure.
 import { table } from "../../shared/Output.ts"
 import type { Document, ModelReport, Surrounding, Times } from "./Document.ts"
 import { bytesShown, counted, msShown, orDash, shown } from "./Words.ts"
@@ -26,7 +26,7 @@ const machineLines = ({ machine }: Document): ReadonlyArray<string> => {
   ]
 }
 
-/** A mark behind the id of a model whose figures are not complete. */
+/** The model's id, with a mark if its figures are incomplete. */
 const nameOf = ({ id, status }: ModelReport): string => (status === "partial" ? `${id} *` : id)
 
 const textTable = (models: ReadonlyArray<ModelReport>): ReadonlyArray<string> => {

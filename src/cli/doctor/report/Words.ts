@@ -1,7 +1,7 @@
-// Numbers as people read them: used by the table and by the sentences about limits. Pure.
+// Formats numbers for tables and sentences. Pure.
 import { rounded } from "./Document.ts"
 
-/** Three significant digits, whole from 100 on. */
+/** Three significant digits, whole numbers from 100 on. */
 export const shown = (value: number): string =>
   Math.abs(value) >= 100 ? String(Math.round(value)) : String(rounded(value))
 

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { EngineSpec } from "#engines/protocol/Engine.ts"
 import { seededRandom } from "#engines/shared/listening/Sampling.ts"
-import { ToyGraph } from "../../../support/ToyOnnxGraph.ts"
+import { ToyGraph } from "../../../support/engines/ToyOnnxGraph.ts"
 
 const HEADS = 2
 const WIDTH = 3

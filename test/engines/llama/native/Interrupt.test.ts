@@ -6,7 +6,7 @@ import { llamaGguf } from "#engines/llama/model/LlamaGguf.ts"
 import { loadModel } from "#engines/llama/model/LoadedGguf.ts"
 import { Interrupted } from "#engines/llama/native/Native.ts"
 import { decodeOptions } from "#engines/llama/Options.ts"
-import { generateText, openText, startText, textRequest } from "../../../support/EngineHarness.ts"
+import { generateText, openText, startText, textRequest } from "../../../support/engines/EngineHarness.ts"
 
 const weights = fileURLToPath(import.meta.resolve("../../../../models/llama-demo/llama-demo-Q8_0.gguf"))
 /** Of one call and one sequence. */

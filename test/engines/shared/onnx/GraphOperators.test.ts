@@ -6,7 +6,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import fc from "fast-check"
 import { operatorCounts, requireRepeatable } from "#engines/shared/onnx/GraphOperators.ts"
-import { ToyGraph } from "../../../support/ToyOnnxGraph.ts"
+import { ToyGraph } from "../../../support/engines/ToyOnnxGraph.ts"
 
 const fileWith = (model: Uint8Array) =>
   Effect.acquireRelease(

@@ -10,7 +10,7 @@ import { vi } from "vitest"
 import * as OnnxSession from "#engines/shared/onnx/OnnxSession.ts"
 import * as Tensors from "#engines/shared/onnx/Tensors.ts"
 import { limitThreads } from "#engines/shared/onnx/ThreadLimit.ts"
-import { ToyGraph } from "../../../support/ToyOnnxGraph.ts"
+import { ToyGraph } from "../../../support/engines/ToyOnnxGraph.ts"
 
 const fileWith = (model: Uint8Array) =>
   Effect.acquireRelease(
@@ -87,6 +87,11 @@ describe("onnx session", () => {
       expect(yield* runs).toEqual([2, 4])
       expect([onWide.mock.calls.length, onNarrow.mock.calls.length]).toEqual([1, 1])
       expect(opened()).toEqual([4, 2])
+      // Only the first one spins, and only within its calls.
+      expect(create.mock.calls.map(([, options]) => options?.extra?.session)).toEqual([
+        { force_spinning_stop: "1" },
+        { intra_op: { allow_spinning: "0" }, inter_op: { allow_spinning: "0" } },
+      ])
     }).pipe(
       Effect.ensuring(
         Effect.sync(() => {
@@ -95,6 +100,16 @@ describe("onnx session", () => {
         }),
       ),
     ),
+  )
+
+  it.live("does not spin where there is no second session to give way to", () =>
+    Effect.gen(function* () {
+      const create = vi.spyOn(InferenceSession, "create")
+      for (const options of [{ threads: 4 }, { threads: 1, narrows: true }])
+        yield* OnnxSession.open(yield* fileWith(arithmetic()), options)
+      for (const [, options] of create.mock.calls)
+        expect(options?.extra?.session).toMatchObject({ intra_op: { allow_spinning: "0" } })
+    }).pipe(Effect.ensuring(Effect.sync(() => vi.restoreAllMocks()))),
   )
 
   it("is gone with its scope", async () => {

@@ -2,7 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { chooseThreads } from "#engines/shared/onnx/ThreadProbe.ts"
-import { engineSpec } from "../../../support/EngineHarness.ts"
+import { engineSpec } from "../../../support/engines/EngineHarness.ts"
 
 const spec = engineSpec("kokoro-onnx", {})
 

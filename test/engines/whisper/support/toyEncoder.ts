@@ -1,6 +1,6 @@
 // A small Whisper encoder in the shapes of published exports: two convolutions, a table of 1,500 positions, one attention
 // layer and its projections. The forms that exporters and quantizers give the table and the reshapes are options.
-import { type Dim, ToyGraph } from "../../../support/ToyOnnxGraph.ts"
+import { type Dim, ToyGraph } from "../../../support/engines/ToyOnnxGraph.ts"
 
 export const toyShape = { positions: 1_500, width: 32, frames: 3_000 }
 export const toyMelBins = 8

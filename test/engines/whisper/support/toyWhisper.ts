@@ -12,7 +12,7 @@ import {
   suppressControls,
   suppressTimestamps,
 } from "#engines/whisper/rules/TimestampRules.ts"
-import { type ElementType, ToyGraph } from "../../../support/ToyOnnxGraph.ts"
+import { type ElementType, ToyGraph } from "../../../support/engines/ToyOnnxGraph.ts"
 import { demoFile } from "./demoModel.ts"
 
 const VOCABULARY = 1766

@@ -1,0 +1,90 @@
+// Engine processes as the system sees them: what a start leaves for the next one, and that nothing depends on it.
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect } from "effect"
+import * as EngineProcess from "#actors/engine/EngineProcess.ts"
+import { CompileCache } from "#domain/models/CompileCache.ts"
+import type { FromEngine } from "#engines/protocol/EngineProtocol.ts"
+import { compiledCode } from "#store/files/CompileCacheFolder.ts"
+import { tempDir } from "../../store/TempDir.ts"
+
+/** Starts the fake engine, waits until it has loaded and kills it; its messages up to there. */
+const killedOnceLoaded = Effect.scoped(
+  Effect.gen(function* () {
+    const loaded = yield* Deferred.make<FromEngine<"text">>()
+    const process = yield* EngineProcess.start<"text">({
+      isolation: "process",
+      environment: {},
+      onMessage: (message) => {
+        if (message.type !== "pong") Deferred.doneUnsafe(loaded, Effect.succeed(message))
+      },
+    })
+    process.send({
+      type: "load",
+      spec: { modelId: "fake", adapter: "fake", files: {}, options: { slots: 1 }, threads: 1 },
+    })
+    const message = yield* Deferred.await(loaded)
+    process.kill()
+    yield* process.exited
+    return message.type
+  }),
+)
+
+const filesOf = (folder: string): ReadonlyArray<string> =>
+  readdirSync(folder).flatMap((version) =>
+    readdirSync(join(folder, version)).map((name) => join(folder, version, name)),
+  )
+
+/** Content and moment of change of everything in a folder. */
+const stateOf = (folder: string) =>
+  filesOf(folder)
+    .map((file) => `${file} ${statSync(file).mtimeMs} ${readFileSync(file).length}`)
+    .toSorted()
+
+describe("compiled code", () => {
+  it.live("is kept by a process that is killed, and used by the next one", () =>
+    Effect.gen(function* () {
+      const dataDir = yield* tempDir
+      const folder = join(dataDir, "compiled")
+      yield* Effect.gen(function* () {
+        expect((yield* CompileCache)()).toBe(folder)
+        expect(statSync(folder).mode & 0o777).toBe(0o700)
+        expect(yield* killedOnceLoaded).toBe("loaded")
+        const first = stateOf(folder)
+        // A file a module. Effect's index alone has 250, and an engine wants some 70 of them.
+        expect(first.length).toBeGreaterThan(20)
+        expect(first.length).toBeLessThan(180)
+        expect(yield* killedOnceLoaded).toBe("loaded")
+        expect(stateOf(folder)).toEqual(first)
+      }).pipe(Effect.provide(compiledCode(dataDir)))
+    }),
+  )
+
+  it.live("is not trusted: what is damaged is compiled again", () =>
+    Effect.gen(function* () {
+      const dataDir = yield* tempDir
+      const folder = join(dataDir, "compiled")
+      yield* Effect.gen(function* () {
+        yield* killedOnceLoaded
+        const files = filesOf(folder)
+        for (const [nth, file] of files.entries())
+          writeFileSync(file, nth % 2 === 0 ? "" : Buffer.alloc(3_000, nth))
+        expect(yield* killedOnceLoaded).toBe("loaded")
+        expect(filesOf(folder).filter((file) => statSync(file).size === 0)).toEqual([])
+      }).pipe(Effect.provide(compiledCode(dataDir)))
+    }),
+  )
+
+  it.live("is not needed", () =>
+    Effect.gen(function* () {
+      // The folder is gone, and nobody can make it again where a file stands in its way.
+      const inTheWay = join(yield* tempDir, "file")
+      writeFileSync(inTheWay, "")
+      expect(
+        yield* killedOnceLoaded.pipe(Effect.provideService(CompileCache, () => join(inTheWay, "compiled"))),
+      ).toBe("loaded")
+      expect(yield* killedOnceLoaded).toBe("loaded")
+    }),
+  )
+})

@@ -1,0 +1,222 @@
+// A catalog applied to a running registry: what is compared, what waits for what, and what ends when. Over engines that
+// live in this process.
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber, Schedule } from "effect"
+import { Device } from "#actors/device/Device.ts"
+import { EngineStarter } from "#actors/engine/EngineProcess.ts"
+import { changeOf } from "#actors/model/DeploymentChange.ts"
+import { type Deployment, type FileVersion, ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import { Redeployment } from "#actors/model/Redeployment.ts"
+import type { GenerateRequest } from "#engines/protocol/Engine.ts"
+import { type InProcessEngines, inProcessEngines } from "../../support/engines/InProcessEngine.ts"
+import { runText } from "../../support/engines/RunText.ts"
+import { type FakeWorld, fakeDeployment, fakeWorld, script } from "../../support/nodes/FakeNode.ts"
+
+const requestOf = (steps: Readonly<Record<string, unknown>>): GenerateRequest => ({
+  prompt: { text: script(steps) },
+  maxTokens: 100_000,
+  sampling: { temperature: 0, topP: 1, topK: 0, frequencyPenalty: 0, presencePenalty: 0, seed: 1 },
+  stop: [],
+})
+
+const ask = (id: string, steps: Readonly<Record<string, unknown>> = { tokens: 2 }) =>
+  Effect.flatMap(ModelRegistry, (registry) =>
+    runText(registry, id, requestOf(steps), {
+      started: () => {},
+      unit: () => {},
+    }),
+  )
+
+const fork = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
+const apply = (...deployments: ReadonlyArray<Deployment>) =>
+  Effect.flatMap(Redeployment, (redeployment) => redeployment.apply(deployments))
+const leaving = Effect.map(Redeployment, (redeployment) => redeployment.leaving().length)
+/** Polls; the test's own timeout is the bound. */
+const until = <R>(condition: Effect.Effect<boolean, never, R>) =>
+  Effect.repeat(condition, { until: (holds) => holds, schedule: Schedule.spaced(2) })
+const allGone = until(Effect.map(leaving, (count) => count === 0))
+
+const inWorld = (
+  world: FakeWorld,
+  body: (engines: InProcessEngines) => Effect.Effect<void, unknown, ModelRegistry | Redeployment | Device>,
+) => {
+  const engines = inProcessEngines()
+  return body(engines).pipe(
+    Effect.provide(fakeWorld(world)),
+    Effect.provideService(EngineStarter, engines.start),
+    Effect.ensuring(Effect.sync(() => expect(engines.alive.size).toBe(0))),
+  )
+}
+
+const version = (change: Partial<FileVersion> = {}): FileVersion => ({
+  sizeBytes: 10,
+  modifiedMs: 1_000,
+  sha256: undefined,
+  ...change,
+})
+const deployed = (file: FileVersion, price = 1): Deployment => ({
+  ...fakeDeployment({ price: { inputPerMillionTokens: price } }),
+  files: { weights: "/weights" },
+  versions: { weights: file },
+})
+
+describe("a changed entry", () => {
+  it.each<[string, Deployment, Deployment, string]>([
+    ["the same", deployed(version()), deployed(version()), "none"],
+    ["a price", deployed(version()), deployed(version(), 2), "metadata"],
+    ["another size", deployed(version()), deployed(version({ sizeBytes: 11 })), "engine"],
+    ["another time", deployed(version()), deployed(version({ modifiedMs: 2 })), "engine"],
+    [
+      "another time and the same sum",
+      deployed(version({ sha256: "a" })),
+      deployed(version({ sha256: "a", modifiedMs: 2 })),
+      "none",
+    ],
+    ["another sum", deployed(version({ sha256: "a" })), deployed(version({ sha256: "b" })), "engine"],
+    ["a sum where there was none", deployed(version()), deployed(version({ sha256: "a" })), "none"],
+    ["other options", fakeDeployment(), fakeDeployment({ options: { slots: 2 } }), "engine"],
+    ["other runtime settings", fakeDeployment(), fakeDeployment({ runtime: { threads: 2 } }), "engine"],
+    ["weights that have come", fakeDeployment(), { ...fakeDeployment(), files: { weights: "/w" } }, "engine"],
+    ["files that were mended", { ...fakeDeployment(), problem: "is cut short" }, fakeDeployment(), "engine"],
+    ["other damage", { ...fakeDeployment(), problem: "a" }, { ...fakeDeployment(), problem: "b" }, "engine"],
+    ["damage", deployed(version()), { ...deployed(version({ sizeBytes: 1 })), problem: "a" }, "engine"],
+  ])("%s", (_what, before, after, change) => {
+    expect(changeOf(before, after, false)).toBe(change)
+  })
+
+  it("keeps its engine where its files cannot be loaded any more, but not where other files are named", () => {
+    const damaged = { ...deployed(version({ sizeBytes: 1 })), problem: "is cut short" }
+    expect(changeOf(deployed(version()), damaged, true)).toBe("none")
+    const repriced = { ...damaged, ...deployed(version(), 2), problem: "is cut short" }
+    expect(changeOf(deployed(version()), repriced, true)).toBe("metadata")
+    const { entry } = fakeDeployment()
+    const another = {
+      ...fakeDeployment(),
+      files: { weights: "/other.gguf" },
+      entry: { ...entry, files: { weights: { source: "other.gguf" } } },
+    }
+    expect(changeOf(fakeDeployment(), { ...another, problem: "is not there" }, true)).toBe("engine")
+    expect(
+      changeOf(fakeDeployment(), { ...fakeDeployment({ options: { slots: 2 } }), problem: "a" }, true),
+    ).toBe("engine")
+  })
+})
+
+const mebibyte = 1024 * 1024
+const large = (slots: number): Deployment =>
+  fakeDeployment({ id: "a", sizeBytes: 400 * mebibyte, options: { slots } })
+/** One such model and its process fit, two do not. */
+const device = { budgetBytes: 1_000 * mebibyte }
+
+describe("a model that is replaced", () => {
+  it.live("is loaded once the old engine has given its memory back; requests wait for that", () =>
+    inWorld({ models: [], device }, (engines) =>
+      Effect.gen(function* () {
+        yield* apply(large(1))
+        const old = yield* fork(ask("a", { tokens: 100, tokenMs: 5 }))
+        yield* until(Effect.sync(() => engines.started() === 1))
+        expect((yield* apply(large(2))).changed).toEqual(["a"])
+        const next = yield* fork(ask("a"))
+        yield* Effect.sleep(100)
+        expect([engines.started(), old.pollUnsafe(), next.pollUnsafe()]).toEqual([1, undefined, undefined])
+        expect((yield* Fiber.join(old)).completionTokens).toBe(100)
+        expect((yield* Fiber.join(next)).completionTokens).toBe(2)
+        expect([engines.started(), engines.alive.size]).toEqual([2, 1])
+      }),
+    ),
+  )
+
+  it.live("stops waiting for that memory when an operator unloads it", () =>
+    inWorld({ models: [], device }, () =>
+      Effect.gen(function* () {
+        const registry = yield* ModelRegistry
+        yield* apply(large(1))
+        const old = yield* fork(ask("a", { tokens: 1_000_000, tokenMs: 5 }))
+        yield* until(Effect.sync(() => registry.find("a")?.status === "loaded"))
+        yield* apply(large(2))
+        const next = yield* fork(Effect.flip(ask("a")))
+        yield* Effect.sleep(20)
+        yield* registry.model("a")!.unload
+        expect((yield* Fiber.join(next))._tag).toBe("ModelNotLoaded")
+        yield* Fiber.interrupt(old)
+        yield* allGone
+        expect((yield* Device).host().claimedBytes).toBe(0)
+      }),
+    ),
+  )
+
+  it.live("hands requests that its engine could not take on to the new one", () =>
+    inWorld({ models: [] }, () =>
+      Effect.gen(function* () {
+        const broken = fakeDeployment({ id: "a", options: { loadMs: 150, loadFailure: "wrong file" } })
+        yield* apply(broken)
+        const asked = yield* fork(ask("a"))
+        yield* Effect.sleep(20)
+        yield* apply(fakeDeployment({ id: "a" }))
+        expect((yield* Fiber.join(asked)).completionTokens).toBe(2)
+        yield* allGone
+      }),
+    ),
+  )
+
+  it.live("stays unloaded where an operator has unloaded it", () =>
+    inWorld({ models: [{ id: "a", runtime: { load: "start" } }] }, () =>
+      Effect.gen(function* () {
+        const registry = yield* ModelRegistry
+        yield* ask("a")
+        yield* registry.model("a")!.unload
+        yield* apply(fakeDeployment({ id: "a", runtime: { load: "start" }, options: { slots: 2 } }))
+        expect((yield* Effect.flip(ask("a")))._tag).toBe("ModelNotLoaded")
+        expect(registry.find("a")?.status).toBe("unloaded")
+      }),
+    ),
+  )
+})
+
+describe("a model that is removed", () => {
+  it.live("is ended after its time, whatever still runs on it", () =>
+    inWorld({ models: [{ id: "a" }], leaveAfterMs: 250 }, (engines) =>
+      Effect.gen(function* () {
+        const asked = yield* fork(Effect.flip(ask("a", { tokens: 1_000_000, tokenMs: 5 })))
+        yield* until(Effect.sync(() => engines.started() === 1))
+        yield* Effect.sleep(50)
+        yield* apply()
+        expect((yield* Fiber.join(asked))._tag).toBe("EngineFailed")
+        yield* allGone
+        expect([engines.alive.size, (yield* Device).host().claimedBytes]).toEqual([0, 0])
+      }),
+    ),
+  )
+
+  it.live("that is loading and not wanted goes at once", () =>
+    inWorld({ models: [{ id: "a", runtime: { load: "start" }, options: { loadMs: 60_000 } }] }, (engines) =>
+      Effect.gen(function* () {
+        yield* until(Effect.sync(() => engines.started() === 1))
+        yield* apply()
+        yield* allGone
+        expect((yield* Device).host().claimedBytes).toBe(0)
+      }),
+    ),
+  )
+})
+
+describe("weights that are not there", () => {
+  it.live("are looked for at each request, and used as soon as they have come", () => {
+    let isHere = false
+    const relocate = () =>
+      Effect.sync(() => ({ ...fakeDeployment({ id: "a" }), missing: isHere ? [] : ["hf:a/b@c/d"] }))
+    return inWorld({ models: [{ id: "a" }], relocate }, () =>
+      Effect.gen(function* () {
+        const registry = yield* ModelRegistry
+        expect((yield* Effect.flip(ask("a")))._tag).toBe("ModelUnavailable")
+        expect(registry.find("a")).toMatchObject({
+          status: "failed",
+          lastFailure: "weights are not pulled: edgewise models pull a",
+        })
+        isHere = true
+        expect((yield* ask("a")).completionTokens).toBe(2)
+        expect(registry.find("a")?.status).toBe("loaded")
+      }),
+    )
+  })
+})

@@ -1,0 +1,78 @@
+// The text stream's framing against a strict reader: whatever a model says comes out as it went in.
+import { expect, it } from "@effect/vitest"
+import fc from "fast-check"
+import { doneEvent, event, TextFrame } from "#api/text/TextStream.ts"
+import { parseEventStream } from "../../support/clients/EventStream.ts"
+
+/** Texts with everything that has ever broken an event stream. */
+const hostile = fc.string({
+  unit: fc.oneof(
+    fc.string({ unit: "binary", minLength: 1, maxLength: 1 }),
+    fc.constantFrom(
+      "\r",
+      "\n",
+      "\r\n",
+      "\0",
+      "\u2028",
+      "\u2029",
+      "\ud800",
+      "\udfff",
+      "data: ",
+      "data:",
+      ":",
+      "[DONE]",
+      "\ufeff",
+      "id: 1\n",
+      "\n\n",
+    ),
+  ),
+  maxLength: 40,
+})
+
+const frame = new TextFrame((content) => ({
+  id: "x",
+  choices: [{ index: 0, delta: { content }, finish_reason: null }],
+}))
+
+const contentOf = (data: string): string => JSON.parse(data).choices[0].delta.content
+
+it("reads back every text exactly, one event a text", () => {
+  fc.assert(
+    fc.property(fc.array(hostile, { maxLength: 8 }), (texts) => {
+      const events = parseEventStream(texts.map((text) => frame.of(text)).join("") + doneEvent)
+      expect(events.at(-1)).toBe("[DONE]")
+      // A lone surrogate has no UTF-8 form; JSON carries it as an escape, so even that survives.
+      expect(events.slice(0, -1).map(contentOf)).toEqual(texts)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+it("reads the same events however the bytes are cut", () => {
+  fc.assert(
+    fc.property(
+      fc.array(hostile, { minLength: 1, maxLength: 5 }),
+      fc.infiniteStream(fc.integer({ min: 1, max: 9 })),
+      (texts, cuts) => {
+        const bytes = Buffer.from(texts.map((text) => frame.of(text)).join("") + doneEvent)
+        const decoder = new TextDecoder()
+        let text = ""
+        for (let at = 0; at < bytes.length; ) {
+          const length = cuts.next().value as number
+          text += decoder.decode(bytes.subarray(at, at + length), { stream: true })
+          at += length
+        }
+        expect(parseEventStream(text)).toEqual(parseEventStream(bytes.toString()))
+      },
+    ),
+  )
+})
+
+it("frames a text as the whole object would be serialised", () => {
+  fc.assert(
+    fc.property(hostile, (content) => {
+      const whole = { id: "x", choices: [{ index: 0, delta: { content }, finish_reason: null }] }
+      expect(frame.of(content)).toBe(event(whole))
+    }),
+  )
+})

@@ -1,0 +1,61 @@
+// Files that come together come again together: the processes of the first four serve the next four, and only one of
+// them is still there when nobody has come for a while.
+import { mkdtempSync, rmSync } from "node:fs"
+import { getPriority, tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, describe, expect, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import { makeDecoder } from "#audio/Decoder.ts"
+import { DecoderProcess } from "#audio/DecoderProcess.ts"
+import { chirp, writeWav } from "../support/audio/AudioFiles.ts"
+import { childrenRunning } from "../support/process/ChildProcesses.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "edgewise-reuse-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const path = join(folder, "chirp")
+writeWav(path, chirp(16_000, 16_000), 16_000)
+
+describe("decoder processes", () => {
+  it.live("are reused by as many as came before, and let go but for one", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        let started = 0
+        let ended = 0
+        const decoder = yield* makeDecoder({
+          spareMs: 300,
+          idleMs: 60_000,
+          startProcess: (onDeath) => {
+            started++
+            return new DecoderProcess(() => {
+              ended++
+              onDeath()
+            })
+          },
+        })
+        const one = Effect.scoped(
+          Effect.flatMap(decoder.decode(path), (decoded) => Stream.runDrain(decoded.stream)),
+        )
+        const four = Effect.all([one, one, one, one], { concurrency: 4 })
+        yield* four
+        // Short answers go before files that are decoded ahead.
+        const nice = Math.min(19, getPriority() + 10)
+        expect(childrenRunning("decoderMain").map((pid) => getPriority(pid))).toEqual([
+          nice,
+          nice,
+          nice,
+          nice,
+        ])
+        yield* four
+        yield* four
+        expect(started).toBe(4)
+        yield* Effect.eventually(
+          Effect.suspend(() =>
+            ended === 3 ? Effect.void : Effect.andThen(Effect.sleep(5), Effect.fail("some are there")),
+          ),
+        ).pipe(Effect.timeout("10 seconds"))
+        yield* one
+        expect([started, ended]).toEqual([4, 3])
+      }),
+    ),
+  )
+})

@@ -1,0 +1,58 @@
+// How many samples a file says it has: counted in tables and fragments, for honest files as many as it has, and bounded in
+// work for files without sense.
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import fc from "fast-check"
+import { afterAll, expect, it } from "vitest"
+import { declaredSamples } from "#audio/decoder/Mp4Tables.ts"
+import { AV_TARGETS, chirp, writeWithAv } from "../../support/audio/AudioFiles.ts"
+import { mutated, randomsFrom } from "../../support/audio/HostileFiles.ts"
+import { boastingFragments, boastingTables, longSilence } from "../../support/audio/HostileMp4.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "edgewise-tables-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const samplesOf = (bytes: Uint8Array): number =>
+  declaredSamples((offset, length) => bytes.subarray(offset, offset + length), bytes.length)
+
+const encoded = (): Buffer => {
+  const path = join(folder, "clip")
+  writeWithAv(path, chirp(10 * 48_000, 48_000), 48_000, AV_TARGETS.m4a)
+  return readFileSync(path)
+}
+
+it("are as many as an honest file has", () => {
+  expect(samplesOf(longSilence(5_000))).toBe(5_000)
+  const frames = samplesOf(encoded())
+  // Ten seconds in frames of 1,024, and the encoder's lead.
+  expect(frames).toBeGreaterThanOrEqual(469)
+  expect(frames).toBeLessThan(475)
+})
+
+it("are added up over tracks and fragments", () => {
+  expect(samplesOf(boastingTables(30_000_000, 3))).toBe(90_000_000)
+  expect(samplesOf(boastingFragments(20_000_000, 8))).toBe(160_000_000)
+})
+
+it("are looked for in bounded time whatever the bytes are", () => {
+  const random = randomsFrom(7)
+  const sources = [encoded(), boastingTables(1_000, 2), boastingFragments(1_000, 9), longSilence(300)]
+  for (let n = 0; n < 2_000; n++) samplesOf(mutated(sources[n % sources.length]!, random))
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 400 }), (bytes) => {
+      expect(samplesOf(bytes)).toBeGreaterThanOrEqual(0)
+    }),
+  )
+  // Boxes in boxes, and 12 million of nothing.
+  const nested = Buffer.alloc(800_000)
+  for (let at = 0; at < nested.length; at += 8) {
+    nested.writeUInt32BE(nested.length - at, at)
+    nested.write("moov", at + 4, "latin1")
+  }
+  expect(samplesOf(nested)).toBe(0)
+  const empty = Buffer.alloc(96_000_000, Buffer.from([0, 0, 0, 8, 0x66, 0x72, 0x65, 0x65]))
+  const beganMs = performance.now()
+  expect(samplesOf(empty)).toBe(0)
+  expect(performance.now() - beganMs).toBeLessThan(5_000)
+})

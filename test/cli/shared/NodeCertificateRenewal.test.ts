@@ -1,0 +1,175 @@
+// A node as a process whose certificate is replaced under load, by SIGHUP and by the files alone: new connections get
+// the new one, and nothing that is open or connects meanwhile is lost. And how a node makes its own certificate.
+import { X509Certificate } from "node:crypto"
+import { readFileSync, statSync } from "node:fs"
+import { join } from "node:path"
+import tls from "node:tls"
+import { afterAll, expect, it } from "vitest"
+import { SocketClient } from "../../support/clients/SocketClient.ts"
+import { TextStream, textOf } from "../../support/clients/TextStream.ts"
+import { script } from "../../support/nodes/FakeNode.ts"
+import { type NodeProcess, startProcess } from "../../support/nodes/NodeProcess.ts"
+import { fakeModel } from "../../support/nodes/TestCatalog.ts"
+import { eventually, parseMetrics } from "../../support/nodes/TestNode.ts"
+import { temporaryDir } from "../../support/process/TemporaryDir.ts"
+import {
+  filesIn,
+  makeAuthority,
+  makePair,
+  trustHere,
+  writePair,
+} from "../../support/servers/TestCertificates.ts"
+
+const authority = await makeAuthority()
+trustHere(authority.certificate.toString("pem"))
+const dir = temporaryDir()
+afterAll(() => dir.remove())
+
+const fingerprintOf = (pem: string): string => new X509Certificate(pem).fingerprint256
+
+/** The certificate that a new connection is shown. */
+const shown = (node: NodeProcess): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = tls.connect({ port: node.port, host: "127.0.0.1" }, () => {
+      const { fingerprint256 } = socket.getPeerCertificate()
+      socket.end()
+      resolve(fingerprint256)
+    })
+    socket.once("error", reject)
+  })
+
+const loaded = async (node: NodeProcess): Promise<boolean> => {
+  const metrics = parseMetrics(await (await fetch(`${node.base}/metrics`)).text())
+  return metrics.get('edgewise_model_loaded{model="fake"}') === 1
+}
+
+const steps = { tokens: 300, tokenMs: 30, text: "w" }
+
+const openChat = async (node: NodeProcess): Promise<TextStream> => {
+  const response = await fetch(`${node.base}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${node.devKey}`, "content-type": "application/json" },
+    body: JSON.stringify({
+      model: "fake",
+      stream: true,
+      max_tokens: 4096,
+      messages: [{ role: "user", content: script(steps) }],
+    }),
+  })
+  const stream = new TextStream(response)
+  await stream.take(1)
+  return stream
+}
+
+const openSocket = async (node: NodeProcess): Promise<SocketClient> => {
+  const client = await SocketClient.open(
+    `${node.base.replace("https", "wss")}/v1/completions/ws?token=${node.devKey}`,
+  )
+  client.send({ request_id: "a", model: "fake", max_tokens: 4096, prompt: script(steps) })
+  await client.until((frames) => frames.length > 0)
+  return client
+}
+
+it(
+  "renews under 50 open streams, on SIGHUP and when the files change, and loses none",
+  { timeout: 90_000 },
+  async () => {
+    const files = filesIn(join(dir.path, "renewal"))
+    const newPair = () => makePair({ issuer: authority })
+    const first = await newPair()
+    writePair(files, first)
+    const node = await startProcess({
+      models: [{ ...fakeModel, options: { slots: 64 } }],
+      env: { EDGEWISE_TLS_CERT: files.cert, EDGEWISE_TLS_KEY: files.key },
+    })
+    let ended = false
+    try {
+      await eventually(() => loaded(node), "the model is loaded", 45_000)
+      const chats = await Promise.all(Array.from({ length: 25 }, () => openChat(node)))
+      const sockets = await Promise.all(Array.from({ length: 25 }, () => openSocket(node)))
+      let connected = 0
+      const connecting = Array.from({ length: 4 }, async () => {
+        while (!ended) {
+          await shown(node)
+          connected++
+        }
+      })
+      expect(await shown(node)).toBe(fingerprintOf(first.cert))
+
+      const second = await newPair()
+      writePair(files, second)
+      node.signal("SIGHUP")
+      await eventually(async () => (await shown(node)) === fingerprintOf(second.cert), "SIGHUP loads it")
+
+      // The certificate comes before its key: one warning at most, and then both.
+      const third = await newPair()
+      writePair(files, { cert: third.cert, key: second.key })
+      node.signal("SIGHUP")
+      await eventually(
+        () => node.stderr().includes("the current certificate stays in use"),
+        "the mismatch is logged",
+      )
+      expect(await shown(node)).toBe(fingerprintOf(second.cert))
+      writePair(files, third)
+      await eventually(
+        async () => (await shown(node)) === fingerprintOf(third.cert),
+        "the change of the files is seen",
+      )
+
+      for (const stream of chats) {
+        expect(await stream.toEnd()).toBe("complete")
+        expect(textOf(stream.events)).toBe("w".repeat(steps.tokens))
+        expect(stream.events.at(-1)).toBe("[DONE]")
+      }
+      for (const client of sockets) {
+        expect(await client.end("a")).toMatchObject({
+          type: "done",
+          usage: { completion_tokens: steps.tokens },
+        })
+        client.socket.close()
+      }
+      ended = true
+      await Promise.all(connecting)
+      expect(connected).toBeGreaterThan(10)
+      const lines = node.stderr().split("\n")
+      expect(lines.filter((line) => line.includes("certificate renewed"))).toHaveLength(2)
+      expect(lines.filter((line) => line.includes("the current certificate stays in use"))).toHaveLength(1)
+      node.signal("SIGTERM")
+      expect(await node.exited).toEqual([0, null])
+    } finally {
+      ended = true
+      await node.dispose()
+    }
+  },
+)
+
+it("makes a certificate for itself, keeps it, and says how to trust it", { timeout: 60_000 }, async () => {
+  const node = await startProcess({ env: { EDGEWISE_TLS: "self-signed" } })
+  try {
+    const path = join(node.dataDir, "tls", "self-signed-cert.pem")
+    const pem = readFileSync(path, "latin1")
+    const certificate = new X509Certificate(pem)
+    const modes = ["self-signed-cert.pem", "self-signed-key.pem"].map(
+      (name) => statSync(join(node.dataDir, "tls", name)).mode & 0o777,
+    )
+    expect(modes).toEqual([0o600, 0o600])
+    for (const host of ["127.0.0.1", "::1"]) expect(certificate.checkIP(host)).toBe(host)
+    expect(certificate.checkHost("localhost")).toBe("localhost")
+    const days = (new Date(certificate.validTo).getTime() - Date.now()) / (24 * 3_600_000)
+    expect(Math.round(days)).toBe(365)
+    const bases = [...node.stdout().matchAll(/^\w+ listening on (\S+)$/gm)].map(([, base]) => base!)
+    expect(bases.map((base) => new URL(base).protocol)).toEqual(["https:", "https:", "https:"])
+    expect(node.stdout()).toContain(`SHA-256 ${certificate.fingerprint256}`)
+    expect(node.stdout()).toContain(`curl --cacert ${path} ${node.base}/v1/chat/completions`)
+    trustHere(pem)
+    const [, , router] = bases
+    const route = (await (await fetch(`${router}/v1/route`)).json()) as { readonly endpoint: string }
+    expect(route.endpoint).toBe(node.base)
+    // An operator's reload makes no new one.
+    node.signal("SIGHUP")
+    await eventually(() => node.stderr().includes("reloading on SIGHUP"), "it reloads")
+    expect(await shown(node)).toBe(certificate.fingerprint256)
+  } finally {
+    await node.dispose()
+  }
+})

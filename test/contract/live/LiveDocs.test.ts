@@ -1,0 +1,52 @@
+// The client that docs/live.md shows, run as it stands there with the reducer from above it: captions and the last word of
+// a clip, against the same node's answer for the file.
+import { execFile } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { expect, it } from "vitest"
+import { clips, syncAnswer, wavOf } from "../../support/clients/LiveClient.ts"
+import { model, whisper } from "../../support/clients/TranscriptionClient.ts"
+import { eventually, startNode } from "../../support/nodes/TestNode.ts"
+
+const page = readFileSync(new URL("../../../docs/live.md", import.meta.url), "utf8")
+const blockWith = (start: string): string => {
+  const block = page.split("```js\n").find((text) => text.startsWith(start))
+  if (block === undefined) throw new Error(`docs/live.md has no block that starts with ${start}`)
+  return block.slice(0, block.indexOf("```"))
+}
+
+it("the client of the docs shows captions and ends in the file's text", async () => {
+  const node = await startNode({ models: [whisper] })
+  const folder = mkdtempSync(join(tmpdir(), "edgewise-live-docs-"))
+  try {
+    const loaded = `edgewise_model_loaded{model="${model}"}`
+    await eventually(async () => (await node.metrics()).get(loaded) === 1, "the model is loaded")
+    const pcm = clips[0]!.subarray(0, 2.5 * 32_000)
+    // The client's one package is found there.
+    symlinkSync(
+      fileURLToPath(new URL("../../../node_modules", import.meta.url)),
+      join(folder, "node_modules"),
+    )
+    const script = join(folder, "live.mjs")
+    const wav = join(folder, "speech.wav")
+    writeFileSync(script, `${blockWith("// live.mjs")}\n${blockWith("function captionAfter")}`)
+    writeFileSync(wav, wavOf(pcm))
+    const env = {
+      ...process.env,
+      NODE_URL: `${node.socketBase}`,
+      KEY: node.keys.dev,
+    }
+    const { stdout } = await promisify(execFile)(process.execPath, [script, wav], { env, timeout: 15_000 })
+    const { text } = await syncAnswer(node, pcm, { model })
+    const lines = stdout.trim().split("\n")
+    expect(lines.slice(-2)).toEqual([`transcript.text.done ${text}`, "closed 1000"])
+    const captions = lines.filter((line) => line.startsWith("transcript.text.delta "))
+    expect(captions.length).toBe(2)
+  } finally {
+    await node.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+})

@@ -1,0 +1,74 @@
+// When somebody speaks: the evaluation clips between silences, whatever the frames; no speech in hiss, hum and clicks.
+import * as fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import { bytesToS16 } from "#domain/audio/Audio.ts"
+import { type SpeechEvent, VoiceActivityDetector } from "#domain/audio/VoiceActivityDetector.ts"
+import { clips } from "../../support/clients/LiveClient.ts"
+
+const rateHz = 16_000
+const noise = (seconds: number, amplitude: number): Int16Array => {
+  let state = 99
+  return new Int16Array(seconds * rateHz).map(() => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.round((state / 2 ** 31 - 1) * amplitude * 32_767)
+  })
+}
+const joined = (...parts: ReadonlyArray<Int16Array>): Int16Array => {
+  const all = new Int16Array(parts.reduce((sum, part) => sum + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    all.set(part, at)
+    at += part.length
+  }
+  return all
+}
+const heard = (samples: Int16Array, sizes: ReadonlyArray<number> = [samples.length]) => {
+  const detector = new VoiceActivityDetector(rateHz)
+  const events: Array<SpeechEvent> = []
+  for (let at = 0, i = 0; at < samples.length; i++) {
+    const size = sizes[i % sizes.length]!
+    events.push(...detector.push(samples.subarray(at, at + size)))
+    at += size
+  }
+  return events
+}
+
+describe("speech", () => {
+  it.each([0, 0.001, 0.005])("starts and stops with a clip, in a background of %s", (background) => {
+    for (const clip of clips) {
+      const speech = bytesToS16(clip)
+      const samples = joined(noise(2, background), speech, noise(2, background))
+      const events = heard(samples)
+      expect(events.length).toBeGreaterThanOrEqual(2)
+      expect(events.map(({ type }) => type)).toEqual(
+        events.map((_, i) => (i % 2 === 0 ? "started" : "stopped")),
+      )
+      const endMs = 2_000 + (speech.length * 1000) / rateHz
+      expect(events[0]!.audioMs).toBeGreaterThanOrEqual(2_000)
+      expect(events[0]!.audioMs).toBeLessThan(2_700)
+      expect(events.at(-1)!.type).toBe("stopped")
+      expect(events.at(-1)!.audioMs).toBeLessThanOrEqual(endMs + 20)
+      expect(events.at(-1)!.audioMs).toBeGreaterThan(endMs - 1_200)
+    }
+  })
+
+  it("is not silence, hiss, hum, or a click", () => {
+    const hum = new Int16Array(5 * rateHz).map((_, i) => 2_000 * Math.sin((2 * Math.PI * 50 * i) / rateHz))
+    const click = joined(noise(1, 0.001), noise(0.02, 0.5), noise(1, 0.001))
+    for (const samples of [new Int16Array(5 * rateHz), noise(5, 0.002), noise(5, 0.05), hum, click]) {
+      expect(heard(samples)).toEqual([])
+    }
+  })
+
+  it("is the same in frames of any size", () => {
+    const samples = joined(noise(1, 0.001), bytesToS16(clips[0]!), noise(1, 0.001), bytesToS16(clips[1]!))
+    const whole = heard(samples)
+    expect(whole.length).toBeGreaterThan(2)
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 5_000 }), { minLength: 1, maxLength: 5 }), (sizes) => {
+        expect(heard(samples, sizes)).toEqual(whole)
+      }),
+      { numRuns: 20 },
+    )
+  })
+})

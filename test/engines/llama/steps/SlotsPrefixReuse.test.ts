@@ -1,0 +1,87 @@
+// Random models written at test time, a llama and a hybrid whose memory cannot be cut: warm sequences say what cold ones
+// say, and evaluate less.
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { ChatTurn } from "#engines/protocol/Engine.ts"
+import { generateText, textRequest } from "../../../support/engines/EngineHarness.ts"
+import { openToy } from "../../../support/engines/ToyEngine.ts"
+
+const user = (content: string): ChatTurn => ({ role: "user", content })
+const assistant = (content: string): ChatTurn => ({ role: "assistant", content })
+
+for (const kind of ["llama", "qwen35"] as const)
+  describe(`prefix reuse in a ${kind}`, () => {
+    const long = "tell me a story of a fox and a robot who went out into the world and came back in the end "
+    const conversation = (turns: number): ReadonlyArray<ChatTurn> =>
+      Array.from({ length: turns }, (_, at) =>
+        at % 2 === 0 ? user(`${long}${at}`) : assistant(`so it was ${at}`),
+      )
+
+    it.live("warm sequences give the text of cold ones, greedy and sampled", () =>
+      Effect.gen(function* () {
+        const warm = yield* openToy(kind, { seed: 7 })
+        const prompts = [conversation(1), conversation(3), [...conversation(1), user("no")]]
+        for (const [at, prompt] of prompts.entries()) {
+          const sampling = { temperature: at % 2 === 0 ? 0 : 0.8, seed: at }
+          const request = textRequest(prompt, { maxTokens: 24, sampling })
+          const cold = yield* Effect.scoped(
+            Effect.flatMap(openToy(kind, { seed: 7 }), (engine) => generateText(engine, request)),
+          )
+          const reply = yield* generateText(warm, request)
+          expect(cold.started.cachedTokens).toBe(0)
+          expect(reply.text).toBe(cold.text)
+          if (at > 0) expect(reply.started.cachedTokens).toBeGreaterThan(20)
+        }
+      }).pipe(Effect.scoped),
+    )
+
+    it.live("the same prompt, and the next turn, evaluate only what is new", () =>
+      Effect.gen(function* () {
+        const engine = yield* openToy(kind, { seed: 7 })
+        const request = textRequest(conversation(1), { maxTokens: 8 })
+        const first = yield* generateText(engine, request)
+        const again = yield* generateText(engine, request)
+        // The markers that open a reply may be evaluated again, the message before them not.
+        expect(again.started.cachedTokens).toBeGreaterThan(first.started.promptTokens - 20)
+        expect(again.text).toBe(first.text)
+        // Another conversation in between must not take this one's sequence.
+        yield* generateText(engine, textRequest([user("Hello world, what is up with you")], { maxTokens: 8 }))
+        const next = yield* generateText(engine, textRequest(conversation(3), { maxTokens: 8 }))
+        expect(next.started.cachedTokens).toBeGreaterThan(first.started.promptTokens - 20)
+      }).pipe(Effect.scoped),
+    )
+
+    it.live("a shared system message is kept, even without room for checkpoints nothing breaks", () =>
+      Effect.gen(function* () {
+        const chat = (content: string) =>
+          textRequest([{ role: "system", content: long.repeat(2) }, user(content)], { maxTokens: 8 })
+        const engine = yield* openToy(kind, { seed: 7 }, { slots: 1 })
+        yield* generateText(engine, chat("Hello"))
+        const other = yield* generateText(engine, chat("stop"))
+        expect(other.started.cachedTokens).toBeGreaterThan(other.started.promptTokens / 2)
+        const bare = yield* openToy(kind, { seed: 7 }, { slots: 1, checkpointMegabytes: 0 })
+        yield* generateText(bare, chat("Hello"))
+        const bareOther = yield* generateText(bare, chat("stop"))
+        expect(bareOther.text).toBe(other.text)
+        if (kind === "qwen35") expect(bareOther.started.cachedTokens).toBe(0)
+      }).pipe(Effect.scoped),
+    )
+
+    it.live("sixteen conversations on four sequences: each text as if alone", () =>
+      Effect.gen(function* () {
+        const engine = yield* openToy(kind, { seed: 7 })
+        const request = (at: number) =>
+          textRequest([user(`${long.slice(0, 20 + at * 5)}`)], {
+            maxTokens: 20,
+            sampling: { temperature: 0.7, seed: at },
+          })
+        const alone = []
+        for (let at = 0; at < 16; at++) alone.push((yield* generateText(engine, request(at))).text)
+        const together = yield* Effect.all(
+          alone.map((_, at) => generateText(engine, request(at))),
+          { concurrency: "unbounded" },
+        )
+        expect(together.map(({ text }) => text)).toEqual(alone)
+      }).pipe(Effect.scoped),
+    )
+  })

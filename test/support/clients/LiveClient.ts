@@ -1,0 +1,111 @@
+// Live transcription as tests have it: speech to try it with, clients that speak, and what a file of the same samples
+// is answered.
+import { readFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { builtInCatalog } from "#config/Config.ts"
+import type { TestModel } from "../nodes/TestCatalog.ts"
+import type { TestNode } from "../nodes/TestNode.ts"
+import { SocketClient } from "./SocketClient.ts"
+import { post } from "./TranscriptionClient.ts"
+
+/** Hears a made-up word every 100 ms, in pieces of two seconds, at once. */
+export const listener = (
+  options: Readonly<Record<string, unknown>> = {},
+  changes: Partial<TestModel> = {},
+): TestModel => ({
+  id: "listener",
+  kind: "transcription",
+  adapter: "fake-transcription",
+  options: { pieceSeconds: 2, slots: 8, ...options },
+  runtime: { load: "start" },
+  price: { perMinute: 4000 },
+  ...changes,
+})
+
+/** Seconds of noise with pauses, s16 mono 16 kHz; the same for the same seed. */
+export const noise = (seconds: number, seed = 1): Buffer => {
+  const pcm = Buffer.alloc(Math.round(seconds * 16_000) * 2)
+  let state = (seed * 7_919 + 1) >>> 0
+  for (let i = 0; i < pcm.length / 2; i++) {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    // Half a second of every two and a half is quiet.
+    const loud = i % 40_000 < 32_000
+    pcm.writeInt16LE(loud ? (state >>> 19) - 4096 : (state >>> 28) - 8, i * 2)
+  }
+  return pcm
+}
+
+const evaluation = join(dirname(builtInCatalog), "whisper-demo-en/eval")
+
+/** The built-in recogniser's evaluation clips, s16 mono 16 kHz without their WAV heads. */
+export const clips: ReadonlyArray<Buffer> = (
+  JSON.parse(readFileSync(join(evaluation, "transcripts.json"), "utf8")) as ReadonlyArray<{
+    readonly file: string
+  }>
+).map(({ file }) => readFileSync(join(evaluation, file)).subarray(44))
+
+/** A WAV file of s16 mono 16 kHz samples. */
+export const wavOf = (pcm: Buffer): Buffer<ArrayBuffer> => {
+  const head = Buffer.alloc(44)
+  head.write("RIFF", 0)
+  head.writeUInt32LE(36 + pcm.length, 4)
+  head.write("WAVEfmt ", 8)
+  head.writeUInt32LE(16, 16)
+  head.writeUInt16LE(1, 20)
+  head.writeUInt16LE(1, 22)
+  head.writeUInt32LE(16_000, 24)
+  head.writeUInt32LE(32_000, 28)
+  head.writeUInt16LE(2, 32)
+  head.writeUInt16LE(16, 34)
+  head.write("data", 36)
+  head.writeUInt32LE(pcm.length, 40)
+  return Buffer.concat([head, pcm])
+}
+
+interface Answer {
+  readonly text: string
+  readonly language: string
+  readonly duration: number
+}
+
+/** What `sync=true` says about the same samples. */
+export const syncAnswer = async (
+  node: TestNode,
+  pcm: Buffer,
+  query: Readonly<Record<string, string>>,
+): Promise<Answer> => {
+  const response = await post(node, wavOf(pcm), {
+    query: { sync: "true", response_format: "verbose_json", ...query },
+  })
+  if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`)
+  return (await response.json()) as Answer
+}
+
+export const liveAddress = (node: TestNode, query: Readonly<Record<string, string>> = {}): string => {
+  const values = new URLSearchParams({ token: node.keys.dev, ...query })
+  return `${node.socketBase}/v1/audio/transcriptions/ws?${values}`
+}
+
+export const openLive = (node: TestNode, query: Readonly<Record<string, string>> = {}) =>
+  SocketClient.open(liveAddress(node, query))
+
+/** Sends audio in frames of these sizes, over and over. */
+export const speak = (client: SocketClient, pcm: Buffer, ...frameBytes: ReadonlyArray<number>): void => {
+  for (let at = 0, i = 0; at < pcm.length; i++) {
+    const size = frameBytes[i % frameBytes.length] ?? pcm.length
+    client.socket.send(pcm.subarray(at, at + size))
+    at += size
+  }
+}
+
+export const isEnd = ({ type }: Readonly<Record<string, unknown>>): boolean =>
+  type === "transcript.text.done" || type === "error"
+
+/** The event that ends a session: `transcript.text.done` or `error`. */
+export const lastWord = async (client: SocketClient): Promise<Readonly<Record<string, unknown>>> => {
+  await client.until((frames) => frames.some(isEnd))
+  return client.frames.find(isEnd)!
+}
+
+export const deltas = (client: SocketClient): ReadonlyArray<Readonly<Record<string, unknown>>> =>
+  client.frames.filter(({ type }) => type === "transcript.text.delta")

@@ -1,0 +1,137 @@
+// A live session without a node: the fake engine's ears called directly, made-up audio, and the answer that a file of
+// the same samples gets from the real file transcriber.
+import { Effect } from "effect"
+import * as fc from "fast-check"
+import { transcribeFile } from "#actors/jobs/FileTranscription.ts"
+import {
+  type HearingOptions,
+  IncrementalTranscriber,
+  type Transcribe,
+} from "#actors/live/IncrementalTranscriber.ts"
+import { LiveAudio } from "#actors/live/LiveAudio.ts"
+import type { Captioner } from "#actors/live/LiveCaptions.ts"
+import { LiveSession } from "#actors/live/LiveSession.ts"
+import { s16ToBytes, s16ToF32 } from "#domain/audio/Audio.ts"
+import type { TranscriptSegment } from "#domain/audio/Transcript.ts"
+import { closedSeconds, hear } from "#engines/fake/FakeWords.ts"
+import type { TranscriptionEngine } from "#engines/protocol/Engine.ts"
+import { inMemory, memoryAudio } from "../audio/MemoryAudio.ts"
+import { stubModel } from "./StubModel.ts"
+
+export const rateHz = 16_000
+
+/** Pieces of two seconds by default: a few seconds of audio then have several. */
+export const factsOf = (pieceSeconds = 2): TranscriptionEngine["facts"] => ({
+  slots: 4,
+  windowSeconds: 30,
+  closedSeconds: closedSeconds(pieceSeconds),
+  languages: ["en"],
+  detectsLanguage: false,
+  summary: "",
+})
+
+export const plain: HearingOptions = { language: undefined, prompt: "", fromScratch: false }
+
+/** The engine's verb, at once. */
+export const ears =
+  <E = never>(pieceSeconds = 2, words?: ReadonlyArray<string>): Transcribe<E> =>
+  (request, onSegment) =>
+    Effect.sync(() => {
+      const { end, segments } = hear(request, pieceSeconds, words)
+      for (const segment of segments) onSegment(segment)
+      return end
+    })
+
+/** Captions by the engine's verb, at once. */
+export const captioner = <E = never>(seconds = 3, isApart = false): Captioner<E> => ({
+  seconds,
+  isApart,
+  transcribe: (request, onSegment) => Effect.suspend(() => ears<E>()(request(), onSegment, "caption")),
+})
+
+export interface Session<E> {
+  readonly audio: LiveAudio
+  readonly session: LiveSession<E>
+  /** Windows that were reported as done. */
+  readonly done: () => number
+}
+
+export const liveSession = <E = never>(
+  transcribe: Transcribe<E>,
+  {
+    captions,
+    isBusy = () => false,
+    limitSamples = 120 * rateHz,
+    options = plain,
+    pieceSeconds = 2,
+    windowSeconds = 1,
+  }: {
+    readonly captions?: Captioner<E>
+    readonly isBusy?: (error: E) => boolean
+    readonly limitSamples?: number
+    readonly options?: HearingOptions
+    readonly pieceSeconds?: number
+    readonly windowSeconds?: number
+  } = {},
+): Session<E> => {
+  const audio = new LiveAudio(limitSamples)
+  let done = 0
+  const hearing = new IncrementalTranscriber(audio, factsOf(pieceSeconds), options, transcribe, captions)
+  const report = { heard: () => {}, windowDone: () => void done++ }
+  const session = new LiveSession(audio, hearing, windowSeconds, report, isBusy, 0)
+  return { audio, session, done: () => done }
+}
+
+/** What the file transcriber says of these samples; `onSegment` gets the segments that a stream gets. */
+export const fileAnswer = (
+  samples: Int16Array,
+  options: HearingOptions = plain,
+  pieceSeconds = 2,
+  {
+    onSegment = () => {},
+    words,
+  }: {
+    readonly onSegment?: (segment: TranscriptSegment) => void
+    readonly words?: ReadonlyArray<string>
+  } = {},
+) => {
+  const model = stubModel("transcription", (request, listener) =>
+    Effect.sync(() => {
+      const { end, segments } = hear(inMemory(request), pieceSeconds, words)
+      listener.started({ language: end.language }, { pause: () => {}, resume: () => {} })
+      for (const segment of segments) listener.unit(segment)
+      return end
+    }),
+  )
+  return transcribeFile<never>({
+    model,
+    options: { ...options, temperature: 0, punctuation: options.punctuation, words: false },
+    background: false,
+    audio: memoryAudio(s16ToF32(samples)),
+    beforeWindow: () => Effect.void,
+    onStarted: () => {},
+    onSegment,
+    onProgress: () => {},
+  }).pipe(Effect.runSync)
+}
+
+/** Noise with pauses. */
+export const samplesOf = (seconds: number, seed: number): Int16Array => {
+  const samples = new Int16Array(Math.round(seconds * rateHz))
+  let state = (seed * 7_919 + 1) >>> 0
+  let loud = 0
+  for (let i = 0; i < samples.length; i++) {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    // The next stretch of up to 0.8 s, two thirds of them loud.
+    if (i % 3_200 === 0) loud = (state >>> 20) % 3
+    samples[i] = loud === 0 ? (state >>> 28) - 8 : (state >>> 19) - 4_096
+  }
+  return samples
+}
+
+export const audio = (maxSeconds: number) =>
+  fc
+    .tuple(fc.double({ min: 0, max: maxSeconds, noNaN: true }), fc.integer({ min: 1, max: 1_000_000 }))
+    .map(([seconds, seed]) => samplesOf(seconds, seed))
+
+export const bytesOf = (samples: Int16Array): Uint8Array => s16ToBytes(samples)

@@ -1,0 +1,134 @@
+// The product as a process of its own, as an operator starts it: for tests of signals, exit statuses and the command
+// line. For everything else TestNode is quicker and shows more.
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
+import { temporaryDir } from "./TestNode.ts"
+
+const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url))
+
+const start = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>): ChildProcess =>
+  spawn(process.execPath, ["--disable-warning=ExperimentalWarning", main, ...args], {
+    // No setting of the machine that runs the tests may leak in.
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  })
+
+/** What a process has said on one stream so far. */
+const collect = (stream: ChildProcess["stdout"]): (() => string) => {
+  let text = ""
+  stream?.setEncoding("utf8").on("data", (more: string) => {
+    text += more
+  })
+  return () => text
+}
+
+export interface Finished {
+  /** Exit status; null when a signal ended it. */
+  readonly status: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Begins one command line, for tests that tell it to stop. */
+export const startCommand = (
+  args: ReadonlyArray<string>,
+  env: Readonly<Record<string, string>> = {},
+): {
+  readonly finished: Promise<Finished>
+  readonly signal: (signal: NodeJS.Signals) => void
+  /** What it has printed so far. */
+  readonly stdout: () => string
+  readonly stderr: () => string
+} => {
+  const child = start(args, env)
+  const stdout = collect(child.stdout)
+  const stderr = collect(child.stderr)
+  const finished = once(child, "close").then(([status]) => ({
+    status: status as number | null,
+    stdout: stdout(),
+    stderr: stderr(),
+  }))
+  return { finished, signal: (signal) => void child.kill(signal), stdout, stderr }
+}
+
+/** Runs one command line to its end. */
+export const edgewise = (
+  args: ReadonlyArray<string>,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Finished> => startCommand(args, env).finished
+
+export interface NodeProcess {
+  readonly base: string
+  readonly port: number
+  readonly devKey: string
+  readonly dataDir: string
+  /** The catalog file it was started with, for tests that edit it. */
+  readonly catalog: string
+  readonly pid: number
+  /** Everything it has printed for its operator. */
+  readonly stdout: () => string
+  readonly stderr: () => string
+  readonly signal: (signal: NodeJS.Signals) => void
+  /** Exit status, and the signal where that ended it. */
+  readonly exited: Promise<readonly [status: number | null, signal: NodeJS.Signals | null]>
+  /** Kills it if it still runs and removes its files. */
+  readonly dispose: () => Promise<void>
+}
+
+/** `edgewise serve` over a fresh data directory; resolves once it listens. */
+export const startProcess = async (options: {
+  readonly models?: ReadonlyArray<TestModel>
+  readonly env?: Readonly<Record<string, string>>
+}): Promise<NodeProcess> => {
+  const dir = temporaryDir()
+  const catalog = join(dir.path, "catalog.json")
+  writeCatalog(catalog, options.models ?? [fakeModel])
+  const dataDir = join(dir.path, "data")
+  const child = start(["serve"], {
+    EDGEWISE_DATA_DIR: dataDir,
+    EDGEWISE_CATALOG: catalog,
+    EDGEWISE_PORT: "0",
+    EDGEWISE_AUTH_PORT: "0",
+    EDGEWISE_ROUTER_PORT: "0",
+    EDGEWISE_RATE_LIMIT: "0",
+    EDGEWISE_METRICS_AGE_MS: "0",
+    ...options.env,
+  })
+  const exited = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>
+  const stdout = collect(child.stdout)
+  const stderr = collect(child.stderr)
+  const said = new Promise<void>((resolve, reject) => {
+    child.stdout?.on("data", () => {
+      if (stdout().includes("try it:\n") && stdout().endsWith("\n")) resolve()
+    })
+    exited.then(([status]) => reject(new Error(`ended with ${status} before it listened: ${stderr()}`)))
+  })
+  const dispose = async () => {
+    child.kill("SIGKILL")
+    await exited
+    dir.remove()
+  }
+  try {
+    await said
+  } catch (error) {
+    dir.remove()
+    throw error
+  }
+  const base = /edge listening on (\S+)/.exec(stdout())?.[1] ?? ""
+  return {
+    base,
+    port: Number(new URL(base).port),
+    devKey: /svc_[0-9A-Za-z]+/.exec(stdout())?.[0] ?? "",
+    dataDir,
+    catalog,
+    pid: child.pid!,
+    stdout,
+    stderr,
+    signal: (signal) => void child.kill(signal),
+    exited,
+    dispose,
+  }
+}

@@ -1,0 +1,115 @@
+// Two nodes on one Postgres database, each with a data directory of its own, as tests of what nodes share need them.
+import { Effect, Layer } from "effect"
+import type { SqlClient } from "effect/sql"
+import type { ModelUsage } from "#domain/models/Usage.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
+import { UsageLedger } from "#store/ledger/UsageLedger.ts"
+import { postgresStoreLayer, type Store } from "#store/Store.ts"
+import { type PostgresServer, startPostgres } from "../servers/PostgresServer.ts"
+import { script } from "./FakeNode.ts"
+import type { TestModel } from "./TestCatalog.ts"
+import { startNode, type TestNode, temporaryDir, untilLoaded } from "./TestNode.ts"
+
+export interface NewOrg {
+  readonly org: string
+  readonly orgId: string
+  readonly key: string
+  readonly keyId: string
+}
+
+export class SharedNodes {
+  readonly server: PostgresServer
+  readonly databaseUrl: string
+  private readonly models: ReadonlyArray<TestModel>
+  private readonly dirs = [temporaryDir(), temporaryDir()] as const
+  private readonly nodes: Array<TestNode> = []
+  private orgs = 0
+
+  private constructor(server: PostgresServer, databaseUrl: string, models: ReadonlyArray<TestModel>) {
+    this.server = server
+    this.databaseUrl = databaseUrl
+    this.models = models
+  }
+
+  static async start(models: ReadonlyArray<TestModel>): Promise<SharedNodes> {
+    const server = await startPostgres()
+    const shared = new SharedNodes(server, await server.freshUrl(), models)
+    await Promise.all([shared.startNode(0), shared.startNode(1)])
+    return shared
+  }
+
+  get one(): TestNode {
+    return this.nodes[0]!
+  }
+
+  get two(): TestNode {
+    return this.nodes[1]!
+  }
+
+  dataDir(index: 0 | 1): string {
+    return this.dirs[index].path
+  }
+
+  /** Starts a node on its own directory, also for the second time. */
+  async startNode(index: 0 | 1): Promise<void> {
+    const settings = { databaseUrl: this.databaseUrl }
+    const node = await startNode({ models: this.models, settings, dataDir: this.dataDir(index) })
+    this.nodes[index] = node
+    await untilLoaded(node, ...this.models.map(({ id }) => id))
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node.stop()))
+    await this.server.remove()
+    for (const dir of this.dirs) dir.remove()
+  }
+
+  /** As somebody beside both nodes sees and changes the store: the command line does. */
+  beside<A, E>(effect: Effect.Effect<A, E, Store | SqlClient.SqlClient>): Promise<A> {
+    return Effect.runPromise(Effect.provide(effect, Layer.fresh(postgresStoreLayer(this.databaseUrl))))
+  }
+
+  /** With these credits, or else a payment method. */
+  newOrg(creditsMicroDollars?: number): Promise<NewOrg> {
+    const name = `org${++this.orgs}`
+    const org =
+      creditsMicroDollars === undefined ? { name, paymentMethod: true } : { name, creditsMicroDollars }
+    return this.beside(
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const { id } = yield* accounts.createOrg(org)
+        const { apiKey, keyId } = yield* accounts.createKey({ org: name })
+        return { org: name, orgId: id, key: apiKey, keyId }
+      }),
+    )
+  }
+
+  credits(org: string): Promise<number> {
+    return this.beside(
+      Effect.flatMap(Accounts, (accounts) =>
+        Effect.map(accounts.showOrg(org), ({ creditsMicroDollars }) => creditsMicroDollars),
+      ),
+    )
+  }
+
+  /** What is written down, after all that is on its way at the nodes has been written. */
+  async usage(orgId: string): Promise<ReadonlyArray<ModelUsage>> {
+    const flush = Effect.flatMap(UsageLedger, (ledger) => ledger.flush)
+    await Promise.all(this.nodes.map((node) => node.run(flush)))
+    return this.beside(Effect.flatMap(UsageLedger, (ledger) => ledger.usage(orgId, 0)))
+  }
+}
+
+/** A completion of the fake model. */
+export const complete = (
+  node: TestNode,
+  key: string,
+  steps: Readonly<Record<string, unknown>> = { tokens: 4 },
+  headers: Readonly<Record<string, string>> = {},
+  extra: object = {},
+): Promise<Response> =>
+  node.fetch("/v1/completions", {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
+    body: JSON.stringify({ model: "fake", prompt: script(steps), max_tokens: 1000, ...extra }),
+  })

@@ -1,0 +1,216 @@
+// A real node in the test's own process: the layers that `serve` runs, listening on a free port, over a fresh data
+// directory and a catalog of the test's choice. What a test may see from the inside is what operators see in
+// /metrics, plus process ids and the transport's counters. For signals and whole processes see NodeProcess.
+import { join } from "node:path"
+import { Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
+import { HttpServer } from "effect/http"
+import type { Drain } from "#actors/Drain.ts"
+import type { Device } from "#actors/device/Device.ts"
+import type { HostGauges } from "#actors/engine/EngineHost.ts"
+import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import type { ModelStatus } from "#actors/model/ModelStatus.ts"
+import type { Redeployment } from "#actors/model/Redeployment.ts"
+import { nodeLayer } from "#cli/roles/NodeLayer.ts"
+import { load, type SettingName } from "#config/Config.ts"
+import { Accounts } from "#store/accounts/Accounts.ts"
+import type { Jobs } from "#store/ledger/Jobs.ts"
+import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
+import type { TransportCounts } from "#transport/TransportCounters.ts"
+import type { TransportSettings } from "#transport/TransportSettings.ts"
+import { Listener } from "#transport/uws/UwsServer.ts"
+import { deployments } from "#weights/ModelFiles.ts"
+import { weightsDir } from "#weights/Weights.ts"
+import { temporaryDir } from "../process/TemporaryDir.ts"
+import { overTls, ownFiles, tlsPorts } from "../servers/TestCertificates.ts"
+import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
+
+export { temporaryDir } from "../process/TemporaryDir.ts"
+
+export interface TestKeys {
+  /** Of an organization with a payment method. */
+  readonly dev: string
+  /** Of an organization with 5 USD. */
+  readonly credit: string
+  /** Of an organization without a cent. */
+  readonly broke: string
+  readonly revoked: string
+}
+
+export interface TestNodeOptions {
+  readonly models?: ReadonlyArray<TestModel>
+  /** Requests a minute; off by default, because a test makes many. */
+  readonly rateLimit?: number
+  readonly transport?: Partial<TransportSettings>
+  /** Over TLS, with a certificate that this process trusts; by default as EDGEWISE_TEST_TLS says. */
+  readonly tls?: boolean
+  /** Any other settings of `serve`. */
+  readonly settings?: Partial<Record<SettingName, string>>
+  /** A data directory that outlives the node; a fresh one, removed at the end, where absent. */
+  readonly dataDir?: string
+  /** Where its log lines go; nowhere by default. */
+  readonly log?: Layer.Layer<never>
+}
+
+type Services =
+  | Accounts
+  | Device
+  | Drain
+  | Jobs
+  | UsageLedger
+  | ModelRegistry
+  | Redeployment
+  | Listener
+  | HttpServer.HttpServer
+
+export interface TestNode {
+  readonly port: number
+  readonly base: string
+  /** `ws://` or `wss://`, host and port. */
+  readonly socketBase: string
+  readonly dataDir: string
+  /** The catalog file it was started with, for tests that edit it. */
+  readonly catalog: string
+  readonly keys: TestKeys
+  readonly counts: TransportCounts
+  readonly listener: Listener["Service"]
+  /** Gauges and counters of /metrics, by name and labels. */
+  readonly metrics: () => Promise<ReadonlyMap<string, number>>
+  readonly fetch: (path: string, init?: RequestInit) => Promise<Response>
+  /** POSTs JSON with the development key, or another. */
+  readonly post: (path: string, body: unknown, init?: PostOptions) => Promise<Response>
+  /** The gauges of a model's host, read directly: a poll that costs nothing. Throws where it is not loaded. */
+  readonly gauges: (model: string) => HostGauges
+  readonly status: (model: string) => ModelStatus | undefined
+  /** Runs an effect against the node's own services. */
+  readonly run: <A, E>(effect: Effect.Effect<A, E, Services>) => Promise<A>
+  readonly stop: () => Promise<void>
+}
+
+export interface PostOptions {
+  readonly key?: string
+  readonly signal?: AbortSignal
+}
+
+const makeKeys = Effect.gen(function* () {
+  const accounts = yield* Accounts
+  // They are there already where a node starts again on the same directory, or another one on the same database.
+  yield* Effect.ignore(accounts.createOrg({ name: "dev", paymentMethod: true }))
+  const dev = yield* accounts.createKey({ org: "dev" })
+  const credit = yield* accounts.createKey({ org: "credit" })
+  yield* Effect.ignore(accounts.createOrg({ name: "broke" }))
+  const broke = yield* accounts.createKey({ org: "broke" })
+  const revoked = yield* accounts.createKey({ org: "dev", user: "gone" })
+  yield* accounts.revokeKey(revoked.keyId)
+  return { dev: dev.apiKey, credit: credit.apiKey, broke: broke.apiKey, revoked: revoked.apiKey }
+})
+
+export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode> => {
+  const dir = temporaryDir()
+  const dataDir = options.dataDir ?? join(dir.path, "data")
+  const catalog = join(dir.path, "catalog.json")
+  writeCatalog(catalog, options.models ?? [fakeModel])
+  const scope = Scope.makeUnsafe()
+  const secure = options.tls ?? overTls
+  const files = secure ? await ownFiles() : undefined
+  const flags = {
+    port: "0",
+    dataDir,
+    catalog,
+    rateLimit: String(options.rateLimit ?? 0),
+    ...(files === undefined ? {} : { tlsCert: files.cert, tlsKey: files.key }),
+    // Tests ask what has happened until now.
+    metricsAgeMs: "0",
+    ...options.settings,
+  }
+  const build = Effect.gen(function* () {
+    const config = yield* load(flags, {})
+    const deployed = yield* deployments(config.catalog, config.region, weightsDir(config.dataDir))
+    const quiet = Layer.mergeAll(Logger.layer([]), Layer.succeed(References.MinimumLogLevel, "None"))
+    const layer = nodeLayer(config, deployed, options.transport).pipe(Layer.provide(options.log ?? quiet))
+    return yield* Layer.buildWithScope(layer, scope)
+  })
+  const services = await Effect.runPromise(build).catch((error: unknown) => {
+    dir.remove()
+    throw error
+  })
+  const run = <A, E>(effect: Effect.Effect<A, E, Services>) =>
+    Effect.runPromise(Effect.provideContext(effect, services))
+  const keys = await run(makeKeys)
+  const { address } = Context.get(services, HttpServer.HttpServer)
+  const port = "port" in address ? address.port : 0
+  const base = `${secure ? "https" : "http"}://127.0.0.1:${port}`
+  if (secure) tlsPorts.add(port)
+  let stopped: Promise<void> | undefined
+  const node: TestNode = {
+    port,
+    base,
+    socketBase: base.replace(/^http/, "ws"),
+    dataDir,
+    catalog,
+    keys,
+    run,
+    counts: Context.get(services, Listener).counts,
+    listener: Context.get(services, Listener),
+    metrics: async () => parseMetrics(await (await fetch(`${base}/metrics`)).text()),
+    fetch: (path, init) => fetch(base + path, init),
+    post: (path, body, { key = keys.dev, signal } = {}) =>
+      fetch(base + path, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: typeof body === "string" ? body : JSON.stringify(body),
+        ...(signal === undefined ? {} : { signal }),
+      }),
+    status: (model) => Context.get(services, ModelRegistry).find(model)?.status,
+    gauges: (model) => {
+      const gauges = Context.get(services, ModelRegistry).find(model)?.host?.gauges()
+      if (gauges === undefined) throw new Error(`${model} is not loaded`)
+      return gauges
+    },
+    stop: () => {
+      tlsPorts.delete(port)
+      stopped ??= Effect.runPromise(Scope.close(scope, Exit.void)).finally(dir.remove)
+      return stopped
+    },
+  }
+  return node
+}
+
+/** `name{labels} value` lines; anything else but a comment is an error. */
+export const parseMetrics = (text: string): ReadonlyMap<string, number> =>
+  new Map(
+    text
+      .split("\n")
+      .filter((line) => line !== "" && !line.startsWith("#"))
+      .map((line) => {
+        const match = /^([a-z_]+(?:\{[^}]*\})?) (-?[0-9.e+-]+)$/.exec(line)
+        if (match === null) throw new Error(`not a metric: ${line}`)
+        return [match[1]!, Number(match[2])] as const
+      }),
+  )
+
+/** Nothing runs and nothing waits on any model. */
+export const isIdle = (metrics: ReadonlyMap<string, number>): boolean =>
+  [...metrics].every(
+    ([name, value]) =>
+      value === 0 || !/^edgewise_(requests_in_flight|slots_busy|requests_waiting)(\{|$)/.test(name),
+  )
+
+/** Polls until `condition` holds: for facts that no event announces. Fails after `patienceMs`. */
+export const eventually = async (
+  condition: () => boolean | Promise<boolean>,
+  what: string,
+  patienceMs = 10_000,
+): Promise<void> => {
+  const until = performance.now() + patienceMs
+  while (!(await condition())) {
+    if (performance.now() > until) throw new Error(`did not happen: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+/** For models with `load: start`. Patient: on a busy machine each engine process takes its time to start. */
+export const untilLoaded = (node: TestNode, ...models: ReadonlyArray<string>): Promise<void> =>
+  eventually(() => models.every((model) => node.status(model) === "loaded"), `${models} are loaded`, 45_000)
+
+export const untilIdle = (node: TestNode): Promise<void> =>
+  eventually(async () => isIdle(await node.metrics()), "the node is idle")

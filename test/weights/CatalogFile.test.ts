@@ -1,0 +1,243 @@
+// What an operator may get wrong in a catalog: every mistake is named with its line, its key and the nearest right one.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Effect } from "effect"
+import { afterAll, describe, expect, it } from "vitest"
+import { builtInCatalog } from "#config/Config.ts"
+import { type AdapterFacts, adapterFacts } from "#engines/AdapterFacts.ts"
+import { adapters } from "#engines/adapters.ts"
+import { regionCodesInForce } from "#store/files/RegionsFile.ts"
+import { readCatalog } from "#weights/CatalogFile.ts"
+
+const dir = mkdtempSync(join(tmpdir(), "edgewise-catalog-"))
+afterAll(() => rmSync(dir, { recursive: true, force: true }))
+const file = join(dir, "catalog.json")
+mkdirSync(join(dir, "folder"))
+writeFileSync(join(dir, "weights.gguf"), "GGUF")
+
+/** Lines of the refusal, without the file's path; none where the catalog is taken. */
+const refusal = async (text: string, regions?: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
+  writeFileSync(file, text)
+  const lines = await Effect.runPromise(
+    readCatalog(file, regions).pipe(
+      Effect.as([]),
+      Effect.catch(({ lines = [] }) => Effect.succeed(lines)),
+    ),
+  )
+  return lines.map((line) => line.replace(file, ""))
+}
+
+const llama = { adapter: "llama-gguf", files: { weights: { source: "weights.gguf" } } }
+const entry = (more: object = {}) => ({
+  id: "m",
+  kind: "text",
+  adapter: "fake",
+  ownedBy: "t",
+  created: 1,
+  files: {},
+  price: {},
+  ...more,
+})
+const refused = (...entries: ReadonlyArray<object>) =>
+  refusal(`{"models": [\n${entries.map((one) => JSON.stringify(one)).join(",\n")}\n]}`, ["local", "nyc-01"])
+
+it("takes the catalog of the product, and its regions", async () => {
+  const codes = await Effect.runPromise(regionCodesInForce(""))
+  const { models } = await Effect.runPromise(readCatalog(builtInCatalog, codes))
+  expect(models.length).toBe(
+    (JSON.parse(readFileSync(builtInCatalog, "utf8")) as { models: unknown[] }).models.length,
+  )
+})
+
+describe("an unknown key is named with the nearest right one", () => {
+  it.each<[string, object, string]>([
+    ["of the entry", { runtimes: {} }, 'runtimes: is not a known key; did you mean "runtime"?'],
+    [
+      "of options",
+      { options: { contextToken: 5 } },
+      'options.contextToken: is not a known key; did you mean "contextTokens"?',
+    ],
+    [
+      "of options, too short",
+      { options: { slot: 5 } },
+      'options.slot: is not a known key; did you mean "slots"?',
+    ],
+    [
+      "of a real adapter's options",
+      { ...llama, options: { gpu_layers: 3 } },
+      'options.gpu_layers: is not a known key; did you mean "gpuLayers"?',
+    ],
+    ["of runtime", { runtime: { thread: 1 } }, 'runtime.thread: is not a known key; did you mean "threads"?'],
+    [
+      "of price",
+      { price: { perMinuit: 1 } },
+      'price.perMinuit: is not a known key; did you mean "perMinute"?',
+    ],
+    [
+      "of a file",
+      { ...llama, files: { weights: { source: "weights.gguf", sha: "" } } },
+      'files.weights.sha: is not a known key; did you mean "sha256"?',
+    ],
+    [
+      "of speech",
+      { kind: "speech", adapter: "fake-speech", speech: { maxCharacters: 1, voices: [], voice: "a" } },
+      'speech.voice: is not a known key; did you mean "voices"?',
+    ],
+    [
+      "of transcription",
+      { kind: "transcription", adapter: "fake-transcription", transcription: { language: "en" } },
+      "transcription.language: is not a known key; allowed are defaultLanguage, draft",
+    ],
+    [
+      "a file's role",
+      { ...llama, files: { weight: { source: "weights.gguf" }, weights: { source: "weights.gguf" } } },
+      'files.weight: is not a file of llama-gguf; did you mean "weights"?',
+    ],
+  ])("%s", async (_, more, line) => {
+    expect(await refused(entry(more))).toEqual([expect.stringMatching(/^:2:\d+: m: /)])
+    expect((await refused(entry(more)))[0]).toContain(`m: ${line}`)
+  })
+
+  it("at the top", async () => {
+    expect(await refusal(`{"models": [${JSON.stringify(entry())}],\n "model": 1}`)).toEqual([
+      ':2:2: model: is not a known key; did you mean "models"?',
+    ])
+  })
+})
+
+describe("a wrong value is named with what is allowed", () => {
+  it.each<[string, object, string]>([
+    [
+      "zero slots",
+      { options: { slots: 0 } },
+      "options.slots: 0 is not allowed; allowed is a value between 1 and 100000",
+    ],
+    [
+      "zero slots of a real adapter",
+      { ...llama, options: { slots: 0 } },
+      "options.slots: 0 is not allowed; allowed is a value between 1 and 256",
+    ],
+    ["a number as text", { created: "1" }, 'created: "1" is not allowed; allowed is a number'],
+    ["half a second", { created: 1.5 }, "created: 1.5 is not allowed; allowed is an integer"],
+    ["no text", { ownedBy: 3 }, "ownedBy: 3 is not allowed; allowed is a text"],
+    ["no object", { runtime: [] }, "runtime: [] is not allowed; allowed is an object"],
+    ["no list", { regions: "*" }, 'regions: "*" is not allowed; allowed is a list'],
+    ["no switch", { demonstration: "yes" }, 'demonstration: "yes" is not allowed; allowed is true or false'],
+    [
+      "a kind",
+      { kind: "txt" },
+      'kind: "txt" is not allowed; allowed is one of "text", "speech", "transcription"; did you mean "text"?',
+    ],
+    ["an id", { id: "a b" }, 'id: "a b" is not allowed; allowed is 1 to 128 letters'],
+    ["an id of three parts", { id: "a/b/c" }, 'id: "a/b/c" is not allowed'],
+    [
+      "an id that is a path of the API",
+      { id: "status" },
+      'id: "status" cannot be an id: /v1/models/status is another path of the API',
+    ],
+    [
+      "an adapter",
+      { adapter: "lama-gguf" },
+      'adapter: "lama-gguf" is not an adapter; did you mean "llama-gguf"?',
+    ],
+    [
+      "an adapter of another kind",
+      { adapter: "fake-speech" },
+      'adapter: fake-speech runs speech models, and kind is "text"; adapters of text models are fake, llama-gguf',
+    ],
+    [
+      "speech limits of a text model",
+      { speech: { maxCharacters: 5, voices: [] } },
+      'speech: is for speech models only, and kind is "text"',
+    ],
+    ["a region", { regions: ["nyc-02"] }, 'regions[0]: "nyc-02" is not a region; did you mean "nyc-01"?'],
+    [
+      "a sum",
+      { ...llama, files: { weights: { source: "weights.gguf", sha256: "abc" } } },
+      'files.weights.sha256: "abc" is not allowed; allowed is 64 lower-case hex digits',
+    ],
+    [
+      "a hub file",
+      { ...llama, files: { weights: { source: "hf:Qwen" } } },
+      'files.weights.source: "hf:Qwen" is not hf:owner/repo@commit/file',
+    ],
+    [
+      "a folder as weights",
+      { ...llama, files: { weights: { source: "folder" } } },
+      'files.weights.source: "folder" is a folder; name the file in it',
+    ],
+    ["no weights", { adapter: "llama-gguf" }, "files.weights: is missing; llama-gguf needs weights"],
+    ["a GPU of the other engines", { ...llama, options: { ep: "cuda" } }, "options.ep: is not a known key"],
+    [
+      "a GPU that is none",
+      { ...llama, options: { gpu: "rocm" } },
+      'options.gpu: "rocm" is not allowed; allowed is one of "off", "auto"',
+    ],
+  ])("%s", async (_, more, line) => {
+    const lines = await refused(entry(more))
+    expect(lines).toHaveLength(1)
+    expect(lines[0]).toContain(line)
+    expect(lines[0]).toMatch(/^:2:\d+: /)
+  })
+
+  it("a file as the folder of voices", async () => {
+    const files = { model: { source: "x" }, tokenizer: { source: "x" }, voices: { source: "weights.gguf" } }
+    expect(await refused(entry({ kind: "speech", adapter: "kokoro-onnx", files }))).toEqual([
+      expect.stringContaining('files.voices.source: "weights.gguf" is a file; a folder is needed here'),
+    ])
+  })
+})
+
+it("names all mistakes at once, in the order of the file, 20 of them at most", async () => {
+  const lines = await refused(
+    entry({ id: "twin" }),
+    entry({ id: "twin", price: { perMinute: -1 } }),
+    entry({ id: 5, files: undefined, runtimes: 1 }),
+    { adapter: "fake" },
+  )
+  expect(lines.slice(0, 3)).toEqual([
+    ':3:7: twin: id: "twin" is also the id of the model on line 2',
+    expect.stringContaining(
+      "twin: price.perMinute: -1 is not allowed; allowed is a value greater than or equal to 0",
+    ),
+    ":4:1: models[2]: files: is missing",
+  ])
+  const many = await refused(...Array.from({ length: 30 }, (_, n) => entry({ id: `m${n}`, kindd: 1 })))
+  expect(many).toHaveLength(21)
+  expect(many.at(-1)).toBe(": and 10 more mistakes")
+})
+
+it("an empty catalog, an empty file, a key twice and a file that is not JSON are refused", async () => {
+  expect(await refusal('{"models": []}')).toEqual([":1:12: models: the catalog has no model"])
+  expect(await refusal("")).toEqual([":1:1: the file is empty"])
+  expect(await refusal("[]")).toEqual([":1:1: [] is not allowed; allowed is an object"])
+  expect(await refusal("{}")).toEqual([":1:1: models: is missing"])
+  const twice = JSON.stringify(entry()).replace('"created"', '"kind":"text","created"')
+  expect(await refusal(`{"models": [${twice}]}`)).toEqual([":1:68: m: kind: this key occurs twice"])
+  expect(await refusal('{"models": [,]}')).toEqual([
+    ":1:13: not valid JSON: a value is expected here; is there an extra comma?",
+  ])
+})
+
+it("takes ids as model hubs write them, and what a graph keeps outside of its file", async () => {
+  expect(await refused(entry({ id: "Qwen/Qwen3-0.6B" }), entry({ id: "llm-3.5-27b" }))).toEqual([])
+  const side = Object.fromEntries(
+    Object.keys(adapterFacts["cohere-hf-onnx"]!.files).map((role) => [role, { source: role }]),
+  )
+  const files = { ...side, decoderData: { source: "decoder.onnx_data" } }
+  expect(await refused(entry({ kind: "transcription", adapter: "cohere-hf-onnx", files }))).toEqual([])
+})
+
+it("what is not there is not the catalog's mistake", async () => {
+  const files = { weights: { source: "missing.gguf" } }
+  expect(await refused(entry({ ...llama, files }))).toEqual([])
+})
+
+it("the facts that catalogs are checked with are those of the adapters themselves", async () => {
+  expect(Object.keys(adapterFacts).toSorted()).toEqual(Object.keys(adapters).toSorted())
+  for (const [name, load] of Object.entries(adapters)) {
+    const facts: AdapterFacts | undefined = adapterFacts[name]
+    expect([name, (await load()).kind]).toEqual([name, facts?.kind])
+  }
+})
