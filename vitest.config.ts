@@ -8,6 +8,7 @@ export default defineConfig(({ mode }) => ({
     include: mode === "long" ? [longTests] : ["test/**/*.test.ts"],
     exclude: mode === "long" ? configDefaults.exclude : [...configDefaults.exclude, longTests],
     globalSetup: "test/support/process/OneTemporaryFolder.ts",
+    setupFiles: "test/support/wire/setup.ts",
     // Two cores: more forks than that would make every timing in the suite a lie.
     maxWorkers: 2,
     // On a CI machine somebody else may have the core for seconds. A test that passes only at a second try is printed

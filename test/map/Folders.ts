@@ -239,6 +239,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: [
       "actors",
       "src/api/access",
+      "src/api/declared",
       "src/api/http",
       "src/api/live",
       "src/api/metrics",
@@ -263,9 +264,22 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/queues",
       "src/domain/wire",
       "src/http",
+      "src/services",
       "src/store/accounts",
       "src/store/idempotency",
       "src/store/signing",
+    ],
+  },
+  "src/api/declared": {
+    holds: "The declaration of every endpoint of the three roles: payloads, replies, errors, events, frames",
+    imports: [
+      "src/api/access",
+      "src/api/http",
+      "src/api/metrics",
+      "src/api/operations",
+      "src/domain/wire",
+      "src/domain/wire/events",
+      "src/http",
     ],
   },
   "src/api/http": {
@@ -287,6 +301,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/models",
       "src/domain/queues",
       "src/domain/wire",
+      "src/domain/wire/events",
       "src/http",
       "src/services",
       "src/store/accounts",
@@ -335,7 +350,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/api/reference": {
     holds: "The OpenAPI document, its page and the playground",
-    imports: ["src/api/access", "src/api/http", "src/api/operations", "src/domain/wire"],
+    imports: ["src/api/declared", "src/api/http"],
   },
   "src/api/regions": {
     holds: "Region discovery: probes, health, the caller's place",
@@ -346,7 +361,6 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: [
       "actors/model",
       "engines/protocol",
-      "src/api/access",
       "src/api/http",
       "src/audio",
       "src/audio/codecs",
@@ -369,6 +383,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/tracing",
       "src/domain/access",
       "src/domain/wire",
+      "src/domain/wire/events",
       "src/http",
       "src/services",
       "src/store/accounts",
@@ -595,7 +610,15 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/domain/wire": {
     holds: "Pure: schemas of requests and replies, and the errors",
-    imports: ["src/domain/audio", "src/domain/language", "src/domain/models"],
+    imports: ["src/domain/audio", "src/domain/language", "src/domain/models", "src/domain/wire/errors"],
+  },
+  "src/domain/wire/errors": {
+    holds: "Pure: every expected failure, with its status, fault and text",
+    imports: [],
+  },
+  "src/domain/wire/events": {
+    holds: "Pure: schemas of events in streams, frames on sockets and transcripts",
+    imports: ["src/domain/wire"],
   },
   "src/http": {
     holds: "What transport and API share: request context, body kinds, error bodies, meters",
@@ -604,6 +627,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/queues",
       "src/domain/regions",
       "src/domain/wire",
+      "src/domain/wire/events",
       "src/store/ledger",
     ],
   },
@@ -615,7 +639,6 @@ export const folders: Readonly<Record<string, Folder>> = {
       "actors/jobs",
       "actors/model",
       "engines/protocol",
-      "src/api/access",
       "src/audio",
       "src/audio/decoder",
       "src/domain/audio",

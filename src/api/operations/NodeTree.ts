@@ -1,6 +1,5 @@
 // GET /v1/node/tree: the supervision tree as it is at this moment, for operators. Bounded: 100 children of each node.
 import { Clock, Effect, Schema } from "effect"
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { NodeTree } from "#actors/NodeTree.ts"
 import { readTree, type TreeReading } from "#actors/TreeNode.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
@@ -71,15 +70,14 @@ const recordOf = (reading: TreeReading): TreeRecord => {
   }
 }
 
-export const nodeTree = Effect.fn("Operations.nodeTree")(function* (
-  _request: HttpServerRequest.HttpServerRequest,
-) {
+export const nodeTree = Effect.fn("Operations.nodeTree")(function* () {
   yield* operator
   const { root } = yield* NodeTree
   const tree = recordOf(readTree(root, yield* monotonicMs, mostChildren))
-  return HttpServerResponse.jsonUnsafe({
+  const record: typeof NodeTreeRecord.Type = {
     status: "success",
     timestamp: timestamp(yield* Clock.currentTimeMillis),
     tree,
-  } satisfies typeof NodeTreeRecord.Type)
+  }
+  return record
 })

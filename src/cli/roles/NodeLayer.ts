@@ -11,6 +11,7 @@ import { memoryWatch } from "#actors/model/MemoryWatch.ts"
 import { type Deployment, ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { NodeTree, part } from "#actors/NodeTree.ts"
 import * as Specifications from "#actors/Specifications.ts"
+import { knownPaths as authPaths } from "#api/AuthRoutes.ts"
 import { AuthFailures } from "#api/access/AuthFailures.ts"
 import { TrustedProxies } from "#api/access/CallerAddress.ts"
 import { DevelopmentKeyCheck, makeDevelopmentKeyCheck } from "#api/access/DevelopmentKey.ts"
@@ -18,7 +19,7 @@ import { Idempotency } from "#api/access/Idempotency.ts"
 import { PublicKeys } from "#api/access/PublicKeys.ts"
 import { RateLimit } from "#api/access/RateLimit.ts"
 import { sessionVerifier } from "#api/access/SessionVerifier.ts"
-import { EdgeRoutes, knownPaths } from "#api/EdgeRoutes.ts"
+import { EdgeRoutes, knownPaths as edgePaths } from "#api/EdgeRoutes.ts"
 import { standardHeaders } from "#api/http/StandardHeaders.ts"
 import { EventLoopDelay } from "#api/metrics/EventLoopDelay.ts"
 import { MetricsPage } from "#api/metrics/Metrics.ts"
@@ -26,6 +27,7 @@ import { CatalogReload } from "#api/operations/CatalogReload.ts"
 import { NodeIdentity } from "#api/operations/Health.ts"
 import { ModelPulls } from "#api/operations/ModelPulls.ts"
 import { Repository } from "#api/operations/Models.ts"
+import { knownPaths as routerPaths } from "#api/RouterRoutes.ts"
 import { CodecPool } from "#audio/codecs/CodecPool.ts"
 import { Decoder } from "#audio/Decoder.ts"
 import { VoiceUrl } from "#audio/VoiceUrl.ts"
@@ -55,7 +57,7 @@ import { weightsDir } from "#weights/Weights.ts"
 import { tlsFiles } from "../shared/NodeCertificate.ts"
 import { version } from "../shared/Version.ts"
 
-/** Each path has one spelling: a path that NotFound does not list must not be served either. */
+/** A path has one spelling: what KnownPaths does not hold must not be served either. */
 const routerConfig = { caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false }
 
 const uploadFolder = (config: Config): string => join(config.dataDir, "uploads")
@@ -66,8 +68,12 @@ export const transportSettings = ({ chunkedBodies, maxConnections }: Config) => 
   maxConnections,
 })
 
+/** What a role's listener serves. Access lines are written elsewhere. */
+export const serveRoutes = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
+  HttpRouter.serve(routes, { routerConfig, disableLogger: true, disableListenLog: true })
+
 const edge = (config: Config, settings: Partial<TransportSettings>, observer: NodeMeters) =>
-  HttpRouter.serve(EdgeRoutes, { routerConfig, disableLogger: true, disableListenLog: true }).pipe(
+  serveRoutes(EdgeRoutes).pipe(
     Layer.provideMerge(
       UwsServer.layer({
         host: config.host,
@@ -104,8 +110,9 @@ const sessions = ({ authJwksUrl }: Config) =>
 export const developmentKeyAccess = ({ databaseUrl, devKey, host }: Config): DevKeyAccess =>
   devKeyAccess({ setting: devKey, host, sharedDatabase: databaseUrl !== "" })
 
-/** The metrics of one process, for all its roles. */
-export const nodeMeters = (): NodeMeters => new NodeMeters(Object.keys(knownPaths))
+/** The counters of one process, whatever its roles. */
+export const nodeMeters = (): NodeMeters =>
+  new NodeMeters([edgePaths, authPaths, routerPaths].flatMap(Object.keys))
 
 /** What the catalog deploys here now. */
 export const deployedNow = (config: Config) =>

@@ -4,8 +4,9 @@ import type { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { Decoder } from "#audio/Decoder.ts"
 import { removeSpooled } from "#audio/SpoolFile.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
-import { passes, retryAfterMs } from "#domain/wire/JobRetry.ts"
-import { type EdgeError, problemOf } from "#http/ErrorBody.ts"
+import { type EdgeError, isRefusal } from "#domain/wire/Failures.ts"
+import { retryAfterMs } from "#domain/wire/JobRetry.ts"
+import { detailOf } from "#http/ErrorBody.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
 import type { Accounts } from "#store/accounts/Accounts.ts"
 import { type Job, type JobChange, type Jobs, unpaidNote } from "#store/ledger/Jobs.ts"
@@ -75,21 +76,22 @@ export const afterFailure = (
 ): Effect.Effect<void> =>
   Effect.gen(function* () {
     const { jobs, services } = world
-    const { detail: note, status } = problemOf(error)
+    const note = detailOf(error)
+    const isOurFault = !isRefusal(error)
     if (error._tag === "ModelNotLoaded" && (yield* isRemoved(world, job, state))) {
       yield* Effect.provideContext(reportJob(job, error), services)
       const removed = `Model not loaded: the node no longer has ${job.model}`
       return yield* finish(world, job, "fail", { note: removed }, trace)
     }
     if (error._tag === "EngineFailed") state.engineFailures++
-    const waitMs = passes(error) ? retryAfterMs(error, state.engineFailures) : undefined
+    const waitMs = retryAfterMs(error, state.engineFailures)
     const isUnpaid = error._tag === "PaymentRequired"
     if (isUnpaid && (yield* jobs.now) - job.acceptedAtMs > unpaidMs) {
       return yield* finish(world, job, "fail", { note: "The organization had no credit for a day" }, trace)
     }
     yield* Effect.provideContext(reportJob(job, error, waitMs), services)
-    if (waitMs === undefined) return yield* finish(world, job, "fail", { note }, trace, status >= 500)
-    trace?.ends("paused", status >= 500)
+    if (waitMs === undefined) return yield* finish(world, job, "fail", { note }, trace, isOurFault)
+    trace?.ends("paused", isOurFault)
     yield* jobs.change(job.id, "return", {
       note: isUnpaid ? unpaidNote : note,
       waitMs,

@@ -8,8 +8,8 @@ import { LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
 import type { Transcript, TranscriptProgress } from "#domain/audio/Transcript.ts"
 import { costOf } from "#domain/models/Money.ts"
 import { audioUsage } from "#domain/models/Usage.ts"
-import { passes } from "#domain/wire/JobRetry.ts"
-import type { EdgeError } from "#http/ErrorBody.ts"
+import type { EdgeError } from "#domain/wire/Failures.ts"
+import { isTransient } from "#domain/wire/JobRetry.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import type { Job } from "#store/ledger/Jobs.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
@@ -110,7 +110,7 @@ export const takeSlice = (
       charged: (exit) => {
         const error = Exit.findErrorOption(exit)
         return error._tag === "Some"
-          ? error.value._tag !== "SliceOver" && !passes(error.value)
+          ? error.value._tag !== "SliceOver" && !isTransient(error.value)
           : kept.cancelled
       },
     })

@@ -1,15 +1,18 @@
-// GET /v1/route, the only thing the router's listener serves: which edge a caller should talk to.
-import { Clock, Context, Effect } from "effect"
-import { HttpServerRequest, HttpServerResponse } from "effect/http"
+// The router role's handler behind the endpoint that RouterApi declares: which edge a caller should talk to.
+import { Clock, Context, Effect, Layer } from "effect"
+import { HttpRouter, HttpServerRequest } from "effect/http"
+import { HttpApiBuilder, HttpApiSchema } from "effect/http-api"
 import { Drain } from "#actors/Drain.ts"
 import { subscriberOf } from "#domain/access/ClientAddress.ts"
 import type { Point } from "#domain/regions/Geography.ts"
 import { chooseRegion, pointOf } from "#domain/regions/RegionChoice.ts"
 import type { Region, RoundTrips } from "#domain/regions/RegionMap.ts"
-import { InvalidRequest } from "#domain/wire/Errors.ts"
+import { InvalidRequest, NoHealthyRegion } from "#domain/wire/Errors.ts"
 import { errorResponse, problemResponse } from "#http/ErrorBody.ts"
 import { pathOf } from "#http/NotFound.ts"
-import { CurrentRequest } from "#http/RequestContext.ts"
+import { knownPathsOf } from "./declared/KnownPaths.ts"
+import { QueryCheckLive } from "./declared/QueryErrors.ts"
+import { RouterApi } from "./declared/RouterApi.ts"
 import { locateCaller } from "./regions/CallerPlace.ts"
 import { RegionHealth } from "./regions/RegionHealth.ts"
 
@@ -32,18 +35,11 @@ export class RegionDirectory extends Context.Service<
   }
 >()("edgewise/api/RegionDirectory") {}
 
-/** The one path of this role, with GET alone. */
-export const routePath = "/v1/route"
+/** Paths and their methods, for the labels of metrics. */
+export const knownPaths = knownPathsOf(RouterApi)
 
 /** The answer to every other path and method (protocol 15.1). */
 const forbidden = problemResponse({ status: 403, detail: "Forbidden" })
-
-/** Retry-After: regions are probed about that often. A guess. */
-const noneHealthy = problemResponse({
-  status: 503,
-  detail: "No healthy region",
-  headers: { "retry-after": "5" },
-})
 
 /** A fixed number of the address: callers of one network stay together, and networks spread over equal regions. */
 const spreadOf = (address: string): number => {
@@ -52,18 +48,20 @@ const spreadOf = (address: string): number => {
   return sum
 }
 
-const scopeOf = (url: string): Effect.Effect<"country" | "global", InvalidRequest> => {
-  const scope = new URL(url, "http://router").searchParams.get("scope")
-  if (scope === null) return Effect.succeed("country")
+const scopeOf = (scope: string | undefined): Effect.Effect<"country" | "global", InvalidRequest> => {
+  if (scope === undefined) return Effect.succeed("country")
   if (scope === "global") return Effect.succeed("global")
   return Effect.fail(new InvalidRequest({ field: "scope", problem: "must be global, or left out" }))
 }
 
-const route = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
+const route = Effect.fnUntraced(function* (
+  request: HttpServerRequest.HttpServerRequest,
+  query: { readonly scope?: string },
+) {
   const { endpointOf, home, regions, rttMs, ttlSeconds } = yield* RegionDirectory
   const { isHealthy, roundTripMs } = yield* RegionHealth
   const nowMs = yield* Clock.currentTimeMillis
-  const scope = yield* scopeOf(request.url)
+  const scope = yield* scopeOf(query.scope)
   const { address, place } = yield* locateCaller(request)
   const point = pointOf(place)
   const caller =
@@ -78,21 +76,32 @@ const route = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
   }
   const spread = spreadOf(address === "" ? "" : subscriberOf(address))
   const region = chooseRegion({ regions, isHealthy, rttMs, measurements, ...caller, scope, spread })
-  if (region === undefined) {
-    const notes = yield* CurrentRequest
-    notes.failure = "no region is healthy: none answers its health check"
-    return noneHealthy
-  }
+  if (region === undefined) return yield* new NoHealthyRegion()
   const { code, name } = region
-  return HttpServerResponse.jsonUnsafe(
-    { region: code, name, endpoint: endpointOf(region, request.headers.host), ttl: ttlSeconds },
+  return HttpApiSchema.withHeaders({
+    body: { region: code, name, endpoint: endpointOf(region, request.headers.host), ttl: ttlSeconds },
     // Private: the answer is this caller's.
-    { headers: { "cache-control": `private, max-age=${ttlSeconds}` } },
-  )
+    headers: { "cache-control": `private, max-age=${ttlSeconds}` },
+  })
 })
 
-/** The whole role as one handler. */
-export const routerApi = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-  if (request.method !== "GET" || pathOf(request.url) !== routePath) return Effect.succeed(forbidden)
-  return Effect.flatMap(Drain, (drain) => drain.admit(route(request))).pipe(Effect.catch(errorResponse))
-})
+const Routes = HttpApiBuilder.group(RouterApi, "Routes", (handlers) =>
+  handlers.handle("route", ({ query, request }) =>
+    Effect.flatMap(Drain, (drain) => drain.admit(route(request, query))).pipe(Effect.catch(errorResponse)),
+  ),
+)
+
+/** Checked before the router is asked: it would answer HEAD, and take `/v1/route;x` for the path. */
+const Others = HttpRouter.middleware(
+  (handled) =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method, url }) =>
+      method === "GET" && Object.hasOwn(knownPaths, pathOf(url)) ? handled : Effect.succeed(forbidden),
+    ),
+  { global: true },
+)
+
+/** Everything the router listener serves. */
+export const RouterRoutes = Layer.mergeAll(
+  HttpApiBuilder.layer(RouterApi).pipe(Layer.provide(Routes), Layer.provide(QueryCheckLive)),
+  Others,
+)
