@@ -53,8 +53,8 @@ it("shows the parts of the node in the order of their start, with what each hold
 it("counts all live sessions and lists those that have sent audio, which are actors", async () => {
   const live = async () => childOf(await readTree(), "live sessions")
   const clients = [await openLive(node), await openLive(node), await openLive(node)]
-  clients[0]!.send(noise(0.5))
-  clients[1]!.send(noise(0.5))
+  clients[0]!.socket.send(noise(0.5))
+  clients[1]!.socket.send(noise(0.5))
   await eventually(async () => (await live()).children_total === 3, "two sessions and the idle watch")
   const { children, holds } = await live()
   expect(holds).toEqual({ sessions: 3 })
