@@ -14,6 +14,7 @@ import { serve } from "#cli/commands/Serve.ts"
 import { sessions } from "#cli/commands/Sessions.ts"
 import { speak } from "#cli/commands/Speak.ts"
 import { transcribe } from "#cli/commands/Transcribe.ts"
+import { tree } from "#cli/commands/Tree.ts"
 import { usage } from "#cli/commands/Usage.ts"
 import { runCommandLine } from "#cli/shared/CommandLine.ts"
 import { version } from "#cli/shared/Version.ts"
@@ -30,6 +31,7 @@ const edgewise = Command.make("edgewise").pipe(
     models,
     reload,
     logs,
+    tree,
     usage,
     transcribe,
     speak,

@@ -21,6 +21,7 @@ import { metrics } from "./metrics/Metrics.ts"
 import { health } from "./operations/Health.ts"
 import { modelLogs } from "./operations/ModelLogs.ts"
 import { listModels, modelStatus, oneModel } from "./operations/Models.ts"
+import { nodeTree } from "./operations/NodeTree.ts"
 import {
   gpuMemory,
   gpuPurge,
@@ -109,7 +110,8 @@ const Operations = HttpApiBuilder.group(BuiltApi, "Operations", (handlers) =>
     .handle("reloadCatalog", () => answered(reloadCatalog()))
     .handle("gpuStatus", () => answered(gpuStatus()))
     .handle("gpuMemory", () => answered(gpuMemory()))
-    .handleRaw("gpuPurge", ({ request }) => answered(gpuPurge(request))),
+    .handleRaw("gpuPurge", ({ request }) => answered(gpuPurge(request)))
+    .handle("nodeTree", () => answered(nodeTree())),
 )
 
 const System = HttpApiBuilder.group(BuiltApi, "System", (handlers) =>

@@ -1,7 +1,7 @@
 // Why an answer failed, in words for the operator: the other side of ErrorBody, which decides what callers see. Pure. What
 // it returns may name files, signals and devices, and never holds a caller's text.
 import { Cause } from "effect"
-import type { ModelSnapshot } from "#actors/model/ModelSnapshot.ts"
+import type { ModelSnapshot } from "#actors/model/ModelState.ts"
 import { exceptionReason } from "#domain/process/PlainLine.ts"
 import { type EdgeError, isEdgeError, isRefusal } from "#domain/wire/Failures.ts"
 import { detailOf } from "#http/ErrorBody.ts"

@@ -2,6 +2,7 @@
 // else goes on, and the next request is served.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { NodeTreeRecord, TreeRecord } from "#api/operations/NodeTree.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { TextStream } from "../support/clients/TextStream.ts"
 import { script } from "../support/nodes/FakeNode.ts"
@@ -9,6 +10,7 @@ import { fakeModel, llamaModel } from "../support/nodes/TestCatalog.ts"
 import { eventually, startNode, type TestNode, untilIdle, untilLoaded } from "../support/nodes/TestNode.ts"
 
 let node: TestNode
+let operator = ""
 beforeAll(async () => {
   node = await startNode({
     models: [
@@ -21,6 +23,8 @@ beforeAll(async () => {
     ],
   })
   await untilLoaded(node, "fake", "other", "hangs", "llama")
+  const made = Effect.flatMap(Accounts, (accounts) => accounts.createKey({ org: "ops", scope: "superadmin" }))
+  operator = (await node.run(made)).apiKey
 })
 afterAll(() => node.stop())
 
@@ -53,6 +57,27 @@ const expectFailure = (stream: TextStream, message: string): void => {
   expect(stream.events).not.toContain("[DONE]")
   expect(JSON.parse(stream.events.at(-1)!)).toStrictEqual({ error: { message, type: "server_error" } })
   expect(stream.events.filter((data) => data.includes('"error"'))).toHaveLength(1)
+}
+
+/** The lines of the node's tree by name, without what changes by itself: ages, memory and CPU threads. */
+const readTree = async (): Promise<Map<string, object>> => {
+  const answer = await node.fetch("/v1/node/tree", { headers: { authorization: `Bearer ${operator}` } })
+  const lines = new Map<string, object>()
+  const add = ({
+    children,
+    children_total,
+    holds,
+    kind,
+    mailbox,
+    name,
+    restarts,
+    state,
+  }: TreeRecord): void => {
+    lines.set(name, { kind, state, restarts, mailbox, requests: holds.requests, children_total })
+    children.forEach(add)
+  }
+  add(((await answer.json()) as typeof NodeTreeRecord.Type).tree)
+  return lines
 }
 
 /** Asks the node for its health and models, over and over, until told to stop; every answer must be good. */
@@ -89,6 +114,8 @@ for (const [model, body] of [
   ],
 ] as const) {
   it(`kill -9 of the ${model} engine under 8 streams`, async () => {
+    await untilIdle(node)
+    const before = await readTree()
     const bystander = await open(endless("other"))
     const pids = ["fake", "other", "hangs", "llama"].map((id) => node.gauges(id).pid!)
     const whole = model === "fake" ? node.post(path, { ...body, stream: false }) : undefined
@@ -127,6 +154,10 @@ for (const [model, body] of [
     expect(after.filter((each, i) => each !== pids[i])).toEqual([node.gauges(model).pid])
     expect(node.gauges(model)).toMatchObject({ restarts: 1, open: 0, waiting: 0 })
     expect(node.gauges("other").restarts).toBe(0)
+    // The tree says the same: one restart of one engine, everything else as before.
+    const name = `engine ${model}`
+    expect(before.get(name)).toMatchObject({ kind: "engine", state: "running", restarts: 0, requests: 0 })
+    expect(await readTree()).toEqual(new Map(before).set(name, { ...before.get(name), restarts: 1 }))
   })
 }
 

@@ -9,8 +9,9 @@ export interface Folder {
 
 export const folders: Readonly<Record<string, Folder>> = {
   actors: {
-    holds: "The actor primitive, supervision, restart limits and the switch that stops new work",
-    imports: ["src/domain/queues", "src/domain/wire"],
+    holds:
+      "The actor primitive, supervisors, the node's tree, its specifications, and the switch that stops new work",
+    imports: ["src/domain/process", "src/domain/queues", "src/domain/wire"],
   },
   "actors/device": {
     holds: "Processors and GPUs: what they are, which memory is claimed, how full the node's memory is",
@@ -336,6 +337,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/http",
       "src/api/text",
       "src/domain/models",
+      "src/domain/queues",
       "src/domain/threads",
       "src/domain/wire",
       "src/http",
@@ -406,6 +408,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/wire",
       "src/http",
       "src/services",
+      "src/services/jobs",
       "src/store/accounts",
       "src/store/ledger",
     ],
@@ -535,6 +538,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/threads",
       "src/http",
       "src/services",
+      "src/services/jobs",
       "src/store",
       "src/store/accounts",
       "src/store/files",
@@ -554,6 +558,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/store/accounts",
       "src/store/signing",
       "src/transport/uws",
+      "src/weights",
     ],
   },
   "src/config": {
@@ -630,7 +635,6 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Requests admitted, paid, run and settled; no HTTP",
     imports: [
       "actors",
-      "actors/device",
       "actors/engine",
       "actors/jobs",
       "actors/model",
@@ -644,6 +648,23 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/queues",
       "src/domain/wire",
       "src/http",
+      "src/store/accounts",
+      "src/store/ledger",
+    ],
+  },
+  "src/services/jobs": {
+    holds: "Accepted transcription jobs: dispatcher, one actor for each job in work, recovery and purge",
+    imports: [
+      "actors",
+      "actors/device",
+      "actors/model",
+      "src/audio",
+      "src/domain/audio",
+      "src/domain/models",
+      "src/domain/queues",
+      "src/domain/wire",
+      "src/http",
+      "src/services",
       "src/store/accounts",
       "src/store/files",
       "src/store/ledger",

@@ -4,6 +4,7 @@ import { errors, eventStream, OwnHeaders, StreamEvents } from "#http/Declared.ts
 import { Authentication } from "../access/Authentication.ts"
 import { ReloadRecord } from "../operations/CatalogReload.ts"
 import { ModelLogsRecord } from "../operations/ModelLogs.ts"
+import { NodeTreeRecord } from "../operations/NodeTree.ts"
 import {
   GpuMemoryRecord,
   GpuStatusRecord,
@@ -74,6 +75,10 @@ export class OperationsGroup extends HttpApiGroup.make("Operations")
       payload: PurgeRequest,
       success: PurgeRecord,
       error: errors(...ofOperators, ...ofJson, "ModelBusy"),
+    }),
+    HttpApiEndpoint.get("nodeTree", "/v1/node/tree", {
+      success: NodeTreeRecord,
+      error: errors(...ofOperators),
     }),
   )
   .middleware(Authentication) {}

@@ -12,8 +12,8 @@ import { streamError } from "#http/ErrorBody.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
 import { sinkResponse } from "#http/SinkBody.ts"
 import { Caller } from "#services/Caller.ts"
+import { TranscriptionJobs } from "#services/jobs/TranscriptionJobs.ts"
 import { findModel } from "#services/ModelLookup.ts"
-import { TranscriptionJobs } from "#services/TranscriptionJobs.ts"
 import {
   checkLanguage,
   checkPunctuation,

@@ -9,6 +9,8 @@ import { NvidiaSmi } from "#actors/device/NvidiaSmi.ts"
 import { LiveSessions } from "#actors/live/LiveSessions.ts"
 import { memoryWatch } from "#actors/model/MemoryWatch.ts"
 import { type Deployment, ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import { NodeTree, part } from "#actors/NodeTree.ts"
+import * as Specifications from "#actors/Specifications.ts"
 import { knownPaths as authPaths } from "#api/AuthRoutes.ts"
 import { AuthFailures } from "#api/access/AuthFailures.ts"
 import { TrustedProxies } from "#api/access/CallerAddress.ts"
@@ -36,10 +38,10 @@ import { LogRate } from "#domain/process/LogRate.ts"
 import { CurrentLogRate } from "#domain/process/OperatorLog.ts"
 import { CurrentNodeMeters, NodeMeters } from "#http/NodeMeters.ts"
 import { answerFailures } from "#services/AnswerFailures.ts"
+import { TranscriptionJobs } from "#services/jobs/TranscriptionJobs.ts"
 import { OpenAiNames } from "#services/ModelLookup.ts"
 import { SpeechAdmission } from "#services/SpeechAdmission.ts"
 import { ringFolder } from "#services/TranscriptionAudio.ts"
-import { TranscriptionJobs } from "#services/TranscriptionJobs.ts"
 import { UploadDir } from "#services/TranscriptionUpload.ts"
 import { compiledCode } from "#store/files/CompileCacheFolder.ts"
 import { edgeLock } from "#store/files/DataDir.ts"
@@ -95,7 +97,8 @@ export type NodeStore = Layer.Layer<Store | SigningKeys, StoreUnavailable>
 export const nodeStore = ({ databaseUrl, dataDir, roles, signingKeyDays }: Config): NodeStore => {
   const keys = { makesKeys: roles.includes("auth"), rotateEveryMs: signingKeyDays * 24 * 60 * 60 * 1000 }
   const signing = databaseUrl === "" ? SigningKeys.layer({ dataDir, ...keys }) : SigningKeys.sharedLayer(keys)
-  return signing.pipe(Layer.provideMerge(storeLayer({ dataDir, databaseUrl })))
+  const store = signing.pipe(Layer.provideMerge(storeLayer({ dataDir, databaseUrl })))
+  return part("store", Specifications.part("store"), store)
 }
 
 const sessions = ({ authJwksUrl }: Config) =>
@@ -150,21 +153,29 @@ export const nodeLayer = (
     Layer.provide(MetricsPage.layer({ maxAgeMs: config.metricsAgeMs, restricted: config.metricsAuth })),
     Layer.provideMerge(modelPulls(config)),
     Layer.provideMerge(CatalogReload.layer(deployedNow(config))),
-    Layer.provideMerge(TranscriptionJobs.layer),
-    Layer.provideMerge(LiveSessions.layer),
-    Layer.provideMerge(memoryWatch({ evicts: config.evictIdle })),
+    Layer.provideMerge(part("transcription jobs", Specifications.part(), TranscriptionJobs.layer)),
+    Layer.provideMerge(part("live sessions", Specifications.part(), LiveSessions.layer)),
+    Layer.provideMerge(part("memory", Specifications.part(), memoryWatch({ evicts: config.evictIdle }))),
     Layer.provideMerge(
-      ModelRegistry.layer(deployed, {
-        idleUnloadMs: config.idleUnloadSeconds * 1000,
-        evicts: config.evictIdle,
-        relocate: relocate(config),
-      }),
+      part(
+        "models",
+        Specifications.part(),
+        ModelRegistry.layer(deployed, {
+          idleUnloadMs: config.idleUnloadSeconds * 1000,
+          evicts: config.evictIdle,
+          relocate: relocate(config),
+        }),
+      ),
     ),
     Layer.provideMerge(
-      Device.layer({
-        budgetBytes: config.memoryMb === 0 ? undefined : config.memoryMb * 1024 * 1024,
-        visible: visibleGpus(),
-      }),
+      part(
+        "devices",
+        Specifications.part(),
+        Device.layer({
+          budgetBytes: config.memoryMb === 0 ? undefined : config.memoryMb * 1024 * 1024,
+          visible: visibleGpus(),
+        }),
+      ),
     ),
     Layer.provideMerge(Layer.mergeAll(MemoryPressureLevel.layer, NvidiaSmi.layer())),
     Layer.provideMerge(
@@ -190,6 +201,7 @@ export const nodeLayer = (
       ),
     ),
     Layer.provideMerge(store),
+    Layer.provideMerge(NodeTree.layer),
     Layer.provideMerge(processHome(config.dataDir, ringFolder(uploadFolder(config)))),
     Layer.provideMerge(Layer.effectDiscard(edgeLock(config.dataDir))),
     Layer.provideMerge(compiledCode(config.dataDir)),

@@ -1,7 +1,8 @@
 // The ledger of memory and threads, on a host and on GPUs that a recorded `nvidia-smi` shows.
 import { afterAll, beforeEach, describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
-import { type Claim, Device, type DeviceOptions, hostId, isVisible } from "#actors/device/Device.ts"
+import { type Claim, Device, type DeviceOptions, hostId } from "#actors/device/Device.ts"
+import { isVisible } from "#actors/device/GpuChoice.ts"
 import { NvidiaSmi } from "#actors/device/NvidiaSmi.ts"
 import { type FakeNvidiaSmi, fakeNvidiaSmi } from "../../support/nodes/FakeNvidiaSmi.ts"
 import { temporaryDir } from "../../support/nodes/TestNode.ts"

@@ -28,6 +28,7 @@ const endpoints = [
   ["GET", "/v1/gpu/status", undefined],
   ["GET", "/v1/gpu/memory", undefined],
   ["POST", "/v1/gpu/purge", undefined],
+  ["GET", "/v1/node/tree", undefined],
 ] as const
 
 it.each(endpoints)("%s %s: 403 for a standard key, 401 for none", async (method, path, body) => {

@@ -1,4 +1,4 @@
-// One turn of a transcription job for traces: in the trace of the request that submitted it, or in one of its own where
+// One slice of a transcription job for traces: in the trace of the request that submitted it, or in one of its own where
 // nobody remembers that one. Made by TranscriptionJobs where traces are exported. Never holds a transcript.
 import { Effect } from "effect"
 import { Decoder } from "#audio/Decoder.ts"
@@ -8,7 +8,7 @@ import type { NodeMeters } from "#http/NodeMeters.ts"
 import { CurrentRequest, nowMs, type RequestContext } from "#http/RequestContext.ts"
 import { TracedWork } from "#http/TracedWork.ts"
 import type { Job, NewJob } from "#store/ledger/Jobs.ts"
-import type { Kept } from "./TranscriptionShare.ts"
+import type { Kept } from "./JobSlice.ts"
 
 const heardMs = ({ progress }: Kept): number => samplesToMs(progress?.samples ?? 0, LISTEN_RATE_HZ)
 
@@ -18,8 +18,8 @@ export const inTraceOf = (request: RequestContext, job: NewJob, { tracer }: Node
     ? job
     : { ...job, options: { ...job.options, traceparent: tracer.traceparentOf(request) } }
 
-/** How a turn ends: the job with it, or not yet. */
-export type TurnEnd = "completed" | "failed" | "cancelled" | "paused" | "turn over" | "stopped"
+/** How a slice ends: the job with it, or not yet. */
+export type SliceEnd = "completed" | "failed" | "cancelled" | "paused" | "turn over" | "stopped"
 
 export class JobTrace {
   private readonly work: TracedWork
@@ -27,7 +27,7 @@ export class JobTrace {
   private readonly kept: Kept
   private readonly fromMs: number
   private untilMs: number | undefined
-  private ending: TurnEnd = "stopped"
+  private ending: SliceEnd = "stopped"
   private failed = false
 
   private constructor(work: TracedWork, jobId: string, kept: Kept) {
@@ -45,10 +45,10 @@ export class JobTrace {
     return new JobTrace(work, job.id, kept)
   }
 
-  /** The turn itself: what its run notes is this span's, and so is each opening of a decoder. */
-  follow<E, R>(turn: Effect.Effect<Transcript, E, R>): Effect.Effect<Transcript, E, R | Decoder> {
+  /** The slice itself: what its run notes is this span's, and so is each opening of a decoder. */
+  follow<E, R>(slice: Effect.Effect<Transcript, E, R>): Effect.Effect<Transcript, E, R | Decoder> {
     const { work } = this
-    return turn.pipe(
+    return slice.pipe(
       Effect.provideService(CurrentRequest, work.notes),
       Effect.updateService(Decoder, (decoder) => ({
         ...decoder,
@@ -80,12 +80,12 @@ export class JobTrace {
   }
 
   /** @param failed it is this node's fault */
-  ends(ending: TurnEnd, failed = false): void {
+  ends(ending: SliceEnd, failed = false): void {
     this.ending = ending
     this.failed = failed
   }
 
-  /** The turn is over, and everything that follows from it is done. */
+  /** The slice is over, and everything that follows from it is done. */
   over(): void {
     const ending = this.ending === "stopped" && this.kept.cancelled ? "cancelled" : this.ending
     this.work.end(

@@ -1,29 +1,4 @@
-// This node's supervision tree as data, with a reason beside every number. No logic: Supervisor.ts reads it.
-//
-//   Node
-//   ├─ ModelRegistry
-//   │   └─ Model (one per deployed model,      the actor that loads and unloads
-//   │      and per removed or replaced one)
-//   │       └─ EngineHost                      owns one engine process or thread
-//   └─ Drain                                   admission switch of the whole node
-//
-// All one-for-one: models share nothing, so one model's death says nothing about another's health.
-import type { RestartPolicy } from "./Supervisor.ts"
-
-/**
- * An engine process. 3 restarts in 30 s: a crash that a request provoked is forgiven, weights that crash on every
- * load are not retried for ever. 100 ms first, because a crashed engine's clients are already reconnecting;
- * 10 s at most, because a caller was told to come back.
- */
-export const engineHost: RestartPolicy = {
-  intensity: 3,
-  periodMs: 30_000,
-  backoffBaseMs: 100,
-  backoffCapMs: 10_000,
-}
-
-/** A Model actor. It only passes messages on, so a defect in it is our bug: restart at once, but not in a loop. */
-export const model: RestartPolicy = { intensity: 5, periodMs: 10_000, backoffBaseMs: 10, backoffCapMs: 1_000 }
+// Limits and intervals of the actors, with a reason beside each number. What concerns restarts is in Specifications.ts.
 
 /** Control messages waiting for one model; each is an operator's or a first request's, so 1,024 is a flood. */
 export const modelMailbox = 1_024
@@ -36,12 +11,6 @@ export const reviveAfterMs = 30_000
 
 /** How often a load that did not fit asks for room: others may take what was freed for it. A guess. */
 export const roomRounds = 10
-
-/** After `stop`, an engine process has this long to close its weights before it is killed. A guess. */
-export const engineStopMs = 3_000
-
-/** A killed process is gone within milliseconds, unless a driver holds it. A guess: then this long is waited. */
-export const engineKillMs = 5_000
 
 /** After a process has ended, its GPU memory is looked for this often, this far apart: the driver is a moment behind. */
 export const gpuLooks = 10

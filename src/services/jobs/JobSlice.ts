@@ -1,5 +1,5 @@
-// One job's turn at the engine: from where it stopped to the end of its file, its money or its turn. Called by
-// TranscriptionJobs, which decides what follows; knows no queue and no states.
+// One slice of a job: from where it stopped to the end of its file, of its organization's money or of the slice. JobActor
+// runs it and decides what follows.
 import { Effect, Exit, Schema, type Scope } from "effect"
 import type { Model } from "#actors/model/Model.ts"
 import type { ModelRegistry } from "#actors/model/ModelRegistry.ts"
@@ -13,13 +13,13 @@ import { isTransient } from "#domain/wire/JobRetry.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import type { Job } from "#store/ledger/Jobs.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
-import { findModel } from "./ModelLookup.ts"
-import { runTranscription } from "./TranscriptionRun.ts"
+import { findModel } from "../ModelLookup.ts"
+import { runTranscription } from "../TranscriptionRun.ts"
 
 /** Another organization's job has waited while this one had its share, or a reload has replaced the model. */
-export class TurnOver extends Schema.TaggedError<TurnOver>()("TurnOver", {}) {}
+export class SliceOver extends Schema.TaggedError<SliceOver>()("SliceOver", {}) {}
 
-/** What is remembered of an unfinished job between its turns. */
+/** What is remembered of an unfinished job between its slices. */
 export interface Kept {
   progress: TranscriptProgress | undefined
   /** Milliseconds of audio that are there, as far as anybody has looked. */
@@ -28,7 +28,7 @@ export interface Kept {
   engineFailures: number
   /** Its owner does not want it any more. */
   cancelled: boolean
-  /** The model of its last turn: tokens of `progress` mean something to its weights only. */
+  /** The model of its last slice: tokens of `progress` mean something to its weights only. */
   model: Model<"transcription"> | undefined
   /** Since when the node has found no such model, milliseconds since 1970. */
   missingSinceMs: number | undefined
@@ -43,26 +43,26 @@ export const newKept = (decodedMs: number | undefined): Kept => ({
   missingSinceMs: undefined,
 })
 
-/** Where a job goes on; without the last turn's tokens where a reload has replaced its model meanwhile. */
+/** Where a job goes on; without the last slice's tokens where a reload has replaced its model meanwhile. */
 const progressOn = (kept: Kept, model: Model<"transcription"> | undefined): TranscriptProgress | undefined =>
   kept.progress === undefined || kept.model === model
     ? kept.progress
     : { ...kept.progress, previousTokens: [] }
 
 /**
- * Windows of one turn where others wait: 10 minutes of audio in windows of 30 s. A guess: starting a turn decodes the
+ * Windows of one slice where others wait: 10 minutes of audio in windows of 30 s. A guess: starting a slice decodes the
  * file up to where it stopped, 1/500 of its length.
  */
-const windowsOfTurn = 20
+const windowsOfSlice = 20
 
 /** A key that was revoked ends its jobs; everything else is the job's own. */
-export const takeTurn = (
+export const takeSlice = (
   job: Job,
   kept: Kept,
   othersWait: Effect.Effect<boolean>,
 ): Effect.Effect<
   Transcript,
-  EdgeError | TurnOver,
+  EdgeError | SliceOver,
   Scope.Scope | Accounts | Decoder | ModelRegistry | UsageLedger
 > =>
   Effect.gen(function* () {
@@ -74,7 +74,7 @@ export const takeTurn = (
     kept.missingSinceMs = undefined
     const { granularities, language, prompt, punctuation, temperature } = job.options
     let windows = 0
-    return yield* runTranscription<TurnOver>({
+    return yield* runTranscription<SliceOver>({
       principal,
       model: handle,
       path: job.uploadPath,
@@ -97,10 +97,10 @@ export const takeTurn = (
           kept.decodedMs = Math.max(kept.decodedMs ?? 0, decodedMs)
           // A reload has replaced the model: it need not wait for this file, which goes on with the new one.
           const current = handle.current()
-          if (current !== undefined && current !== model) return Effect.fail(new TurnOver())
-          return windows++ === 0 || windows % windowsOfTurn !== 0
+          if (current !== undefined && current !== model) return Effect.fail(new SliceOver())
+          return windows++ === 0 || windows % windowsOfSlice !== 0
             ? Effect.void
-            : Effect.flatMap(othersWait, (wait) => (wait ? Effect.fail(new TurnOver()) : Effect.void))
+            : Effect.flatMap(othersWait, (wait) => (wait ? Effect.fail(new SliceOver()) : Effect.void))
         }),
       onProgress: (progress) => {
         kept.progress = progress
@@ -110,14 +110,14 @@ export const takeTurn = (
       charged: (exit) => {
         const error = Exit.findErrorOption(exit)
         return error._tag === "Some"
-          ? error.value._tag !== "TurnOver" && !isTransient(error.value)
+          ? error.value._tag !== "SliceOver" && !isTransient(error.value)
           : kept.cancelled
       },
     })
   })
 
 /**
- * Charges a job that was cancelled between two turns, if its organization can pay. One that was cancelled during a turn
+ * Charges a job that was cancelled between two slices, if its organization can pay. One that was cancelled during a slice
  * has been charged by its end: a receipt of the same id is written once.
  */
 export const chargeCancelled = (

@@ -2,8 +2,8 @@
 // files are stored on the node, so this also works from another machine.
 import { Effect, Schema } from "effect"
 import type { PullWatcher } from "#weights/Download.ts"
-import { eventReader } from "../shared/EventStream.ts"
-import { eachChunk, expectStatus, type NodeAccess, NodeRefused, send } from "../shared/NodeClient.ts"
+import { eventReader } from "./EventStream.ts"
+import { eachChunk, expectStatus, type NodeAccess, NodeRefused, send } from "./NodeClient.ts"
 
 /** One file as the node reports it. */
 const FileRecord = Schema.Struct({
