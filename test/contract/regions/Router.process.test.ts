@@ -222,6 +222,8 @@ describe("everything else", () => {
       expect(await response.json()).toEqual({ detail: "scope: must be global, or left out" })
     }
     expect((await ask(node, {}, "?other=1")).status).toBe(200)
+    const twice = await ask(node, {}, "?scope=global&scope=global")
+    expect([twice.status, await twice.json()]).toEqual([400, { detail: "scope: must be given once" }])
   })
 
   it("a node by itself is its own region, at its edge's address", async () => {
