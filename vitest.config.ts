@@ -27,6 +27,8 @@ export default defineConfig({
   test: {
     projects: groups.map(project),
     globalSetup: "test/support/process/OneTemporaryFolder.ts",
+    // Catalogs of tests name the fake adapters.
+    env: { EDGEWISE_FAKE_ENGINES: "true" },
     setupFiles: ["test/support/groups/Guard.ts", "test/support/wire/setup.ts"],
     reporters: ["default", "./test/support/groups/SkippedTests.ts"],
     maxWorkers: 2,

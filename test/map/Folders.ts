@@ -743,6 +743,6 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/weights": {
     holds: "The catalog file, pulled weights, and checks of weight files",
-    imports: ["actors/model", "engines", "src/domain/models", "src/store/files"],
+    imports: ["actors/model", "engines", "src/config", "src/domain/models", "src/store/files"],
   },
 }

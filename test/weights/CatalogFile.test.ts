@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { afterAll, describe, expect, it } from "vitest"
+import { afterAll, afterEach, describe, expect, it, vi } from "vitest"
 import { builtInCatalog } from "#config/Config.ts"
 import { adapterFacts } from "#engines/AdapterFacts.ts"
 import { regionCodesInForce } from "#store/files/RegionsFile.ts"
@@ -40,6 +40,16 @@ const entry = (more: object = {}) => ({
 })
 const refused = (...entries: ReadonlyArray<object>) =>
   refusal(`{"models": [\n${entries.map((one) => JSON.stringify(one)).join(",\n")}\n]}`, ["local", "nyc-01"])
+
+afterEach(() => vi.unstubAllEnvs())
+
+it("names a fake adapter only where the environment allows it", async () => {
+  expect(await refusal(JSON.stringify({ models: [entry()] }))).toEqual([])
+  vi.stubEnv("EDGEWISE_FAKE_ENGINES", undefined)
+  expect(await refusal(JSON.stringify({ models: [entry()] }))).toEqual([
+    expect.stringContaining('adapter: "fake" is not an adapter; allowed are chatterbox-onnx, cohere-hf-onnx'),
+  ])
+})
 
 it("takes the catalog of the product, and its regions", async () => {
   const codes = await Effect.runPromise(regionCodesInForce(""))

@@ -13,7 +13,7 @@ const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url))
 const start = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>): ChildProcess =>
   spawn(process.execPath, ["--disable-warning=ExperimentalWarning", main, ...args], {
     // No setting of the machine that runs the tests may leak in.
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, EDGEWISE_FAKE_ENGINES: "true", ...env },
     stdio: ["ignore", "pipe", "pipe"],
   })
 
