@@ -62,6 +62,7 @@ export const startGateway = ({
         .flatMap((module) => ["--import", module])
         .concat(profile),
       env: {
+        EDGEWISE_FAKE_ENGINES: "true",
         ...cleanEnvironment(),
         EDGEWISE_ROLES: "edge",
         EDGEWISE_RATE_LIMIT: "0",

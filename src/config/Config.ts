@@ -469,7 +469,9 @@ export const load = (
   })
 
 /** Variables with the settings' prefix that a command reads and that are not settings of a node. */
-const otherVariables = ["EDGEWISE_API_KEY"]
+const fakeEnginesVariable = "EDGEWISE_FAKE_ENGINES"
+
+const otherVariables = ["EDGEWISE_API_KEY", fakeEnginesVariable]
 
 /** One line for each environment variable that looks like a setting and is none. */
 export const environmentMistakes = (env: NodeJS.ProcessEnv = process.env): ReadonlyArray<string> =>
@@ -498,6 +500,13 @@ export const otlpSettings = (
 /** CUDA's own variable: the GPUs that processes may use. */
 export const visibleGpus = (env: NodeJS.ProcessEnv = process.env): string | undefined =>
   env.CUDA_VISIBLE_DEVICES
+
+/**
+ * Whether a catalog may name the fake adapters, which answer by a script and need no weights: for tests and for load tests of
+ * a network path. Not a flag, because no node that serves people needs it.
+ */
+export const hasFakeEngines = (env: NodeJS.ProcessEnv = process.env): boolean =>
+  env[fakeEnginesVariable] === "true"
 
 /** HF_HUB_OFFLINE, with the values that the hub's own tools accept: nothing is pulled. */
 export const isHubOffline = (env: NodeJS.ProcessEnv = process.env): boolean =>

@@ -3,6 +3,7 @@
 import { stat } from "node:fs/promises"
 import { dirname, isAbsolute, join } from "node:path"
 import { Result, Schema } from "effect"
+import { hasFakeEngines } from "#config/Config.ts"
 import { hubScheme, parseHubFile } from "#domain/models/HubFile.ts"
 import { ModelKind, reservedModelIds } from "#domain/models/ModelEntry.ts"
 import { suggestion } from "#domain/models/NearestName.ts"
@@ -22,19 +23,23 @@ const sourcesOf = (entry: Written): ReadonlyArray<readonly [role: string, source
     isWritten(file) && typeof file.source === "string" ? [[role, file.source] as const] : [],
   )
 
+/** The adapters that a catalog may name here. */
+const adapterNames = (): ReadonlyArray<string> =>
+  Object.keys(adapterFacts).filter((name) => !name.startsWith("fake") || hasFakeEngines())
+
 const factsOf = ({ adapter }: Written): AdapterFacts | undefined =>
-  typeof adapter === "string" && Object.hasOwn(adapterFacts, adapter) ? adapterFacts[adapter] : undefined
+  typeof adapter === "string" && adapterNames().includes(adapter) ? adapterFacts[adapter] : undefined
 
 const adapterMistakes = (entry: Written): ReadonlyArray<Mistake> => {
   const { adapter, kind } = entry
   if (typeof adapter !== "string" || adapter === "") return []
   const facts = factsOf(entry)
   if (facts === undefined) {
-    const problem = `${JSON.stringify(adapter)} is not an adapter${suggestion(adapter, Object.keys(adapterFacts))}`
+    const problem = `${JSON.stringify(adapter)} is not an adapter${suggestion(adapter, adapterNames())}`
     return [{ path: ["adapter"], problem }]
   }
   if (!isKind(kind) || kind === facts.kind) return []
-  const fitting = Object.keys(adapterFacts).filter((name) => adapterFacts[name]?.kind === kind)
+  const fitting = adapterNames().filter((name) => adapterFacts[name]?.kind === kind)
   const problem = `${adapter} runs ${facts.kind} models, and kind is "${kind}"; adapters of ${kind} models are ${fitting.join(", ")}`
   return [{ path: ["adapter"], problem }]
 }

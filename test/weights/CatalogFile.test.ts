@@ -3,10 +3,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { afterAll, describe, expect, it } from "vitest"
+import { afterAll, afterEach, describe, expect, it, vi } from "vitest"
 import { builtInCatalog } from "#config/Config.ts"
-import { type AdapterFacts, adapterFacts } from "#engines/AdapterFacts.ts"
-import { adapters } from "#engines/adapters.ts"
+import { adapterFacts } from "#engines/AdapterFacts.ts"
 import { regionCodesInForce } from "#store/files/RegionsFile.ts"
 import { readCatalog } from "#weights/CatalogFile.ts"
 
@@ -41,6 +40,16 @@ const entry = (more: object = {}) => ({
 })
 const refused = (...entries: ReadonlyArray<object>) =>
   refusal(`{"models": [\n${entries.map((one) => JSON.stringify(one)).join(",\n")}\n]}`, ["local", "nyc-01"])
+
+afterEach(() => vi.unstubAllEnvs())
+
+it("names a fake adapter only where the environment allows it", async () => {
+  expect(await refusal(JSON.stringify({ models: [entry()] }))).toEqual([])
+  vi.stubEnv("EDGEWISE_FAKE_ENGINES", undefined)
+  expect(await refusal(JSON.stringify({ models: [entry()] }))).toEqual([
+    expect.stringContaining('adapter: "fake" is not an adapter; allowed are chatterbox-onnx, cohere-hf-onnx'),
+  ])
+})
 
 it("takes the catalog of the product, and its regions", async () => {
   const codes = await Effect.runPromise(regionCodesInForce(""))
@@ -232,12 +241,4 @@ it("takes ids as model hubs write them, and what a graph keeps outside of its fi
 it("what is not there is not the catalog's mistake", async () => {
   const files = { weights: { source: "missing.gguf" } }
   expect(await refused(entry({ ...llama, files }))).toEqual([])
-})
-
-it("the facts that catalogs are checked with are those of the adapters themselves", async () => {
-  expect(Object.keys(adapterFacts).toSorted()).toEqual(Object.keys(adapters).toSorted())
-  for (const [name, load] of Object.entries(adapters)) {
-    const facts: AdapterFacts | undefined = adapterFacts[name]
-    expect([name, (await load()).kind]).toEqual([name, facts?.kind])
-  }
 })

@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { type WireRole, watchBase } from "../wire/WireTap.ts"
 import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
 import { temporaryDir } from "./TestNode.ts"
 
@@ -12,7 +13,7 @@ const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url))
 const start = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>): ChildProcess =>
   spawn(process.execPath, ["--disable-warning=ExperimentalWarning", main, ...args], {
     // No setting of the machine that runs the tests may leak in.
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, EDGEWISE_FAKE_ENGINES: "true", ...env },
     stdio: ["ignore", "pipe", "pipe"],
   })
 
@@ -117,7 +118,9 @@ export const startProcess = async (options: {
     dir.remove()
     throw error
   }
-  const base = /edge listening on (\S+)/.exec(stdout())?.[1] ?? ""
+  const baseOf = (role: WireRole) => new RegExp(`${role} listening on (\\S+)`).exec(stdout())?.[1] ?? ""
+  for (const role of ["edge", "auth", "router"] as const) watchBase(baseOf(role), role)
+  const base = baseOf("edge")
   return {
     base,
     port: Number(new URL(base).port),
