@@ -1,4 +1,4 @@
-// What the built-in ears get wrong: words by voice and condition, text where nobody speaks, times of segments, and how
+// What the built-in ears get wrong: words by voice and condition, text where there is no speech, times of segments, and how
 // fast they are. Called by the evaluation; the engine is the product's own, the audio that of models/eval.
 import { Effect } from "effect"
 import { LISTEN_RATE_HZ, s16ToF32 } from "#domain/audio/Audio.ts"
@@ -116,7 +116,7 @@ const withoutSpeech = Effect.fnUntraced(function* (ears: TranscriptionEngine) {
     return finding(what, "%", [(100 * empty) / chosen.length], { is: "at least", value: 100 })
   }
   return {
-    title: "Ears: empty text where nobody speaks",
+    title: "Ears: empty text where there is no speech",
     method: `${clips.length} generated clips of 1, 3, 8 and 20 s.`,
     findings: kinds.map((kind) =>
       share(
@@ -157,7 +157,7 @@ const times = Effect.fnUntraced(function* (ears: TranscriptionEngine, material: 
   ).length
   return {
     title: "Ears: times of segments",
-    method: `${material.length} recordings of four or six sentences with pauses of half a second; every sentence against the nearest start and end that were heard.`,
+    method: `${material.length} recordings of four or six sentences with pauses of half a second; every sentence against the nearest transcribed start and end.`,
     findings: [
       finding(
         "error of starts",
