@@ -37,7 +37,7 @@ const whisperSideFiles = {
   tokenizerConfig: "file",
 } as const
 
-export const adapterFacts: Readonly<Record<string, AdapterFacts>> = {
+const table = {
   "chatterbox-onnx": {
     kind: "speech",
     threads: onnx,
@@ -97,4 +97,10 @@ export const adapterFacts: Readonly<Record<string, AdapterFacts>> = {
     options: WhisperOptions,
     files: { encoder: "file", decoder: "file", ...whisperSideFiles },
   },
-}
+} as const satisfies Readonly<Record<string, AdapterFacts>>
+
+export type AdapterName = keyof typeof table
+
+export type KindOf<N extends AdapterName> = (typeof table)[N]["kind"]
+
+export const adapterFacts: Readonly<Record<string, AdapterFacts>> = table

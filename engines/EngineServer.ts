@@ -14,28 +14,27 @@ import {
   EngineError,
   type EngineSpec,
   type EngineThreads,
-  type GenerateRequest,
   type Outlet,
-  type SynthesizeRequest,
-  type TextDelta,
   type TranscribeCall,
   type TranscribeRequest,
 } from "./protocol/Engine.ts"
-import {
-  EventKind,
-  type FromEngine,
-  type RequestId,
-  type ToEngine,
-  type WireError,
+import type {
+  AnyFromEngine,
+  AnyOpen,
+  AnyToEngine,
+  RequestId,
+  Step,
+  WireError,
 } from "./protocol/EngineProtocol.ts"
 import { onOpening } from "./protocol/Opening.ts"
 import { isOutOfMemory } from "./protocol/OutOfMemory.ts"
 import { StepBatch } from "./protocol/StepBatch.ts"
+import type { End, EngineKind, Request } from "./protocol/Verbs.ts"
 import { readSpan } from "./shared/listening/Span.ts"
 
 export interface EnginePort {
-  readonly send: (message: FromEngine) => void
-  readonly onMessage: (listener: (message: ToEngine) => void) => void
+  readonly send: (message: AnyFromEngine) => void
+  readonly onMessage: (listener: (message: AnyToEngine) => void) => void
   /** Ends this process or thread. */
   readonly exit: (code: number) => void
 }
@@ -59,7 +58,7 @@ const toWireError = (cause: Cause.Cause<EngineError>): WireError => {
   }
   if (Cause.hasInterruptsOnly(cause)) return { reason: "Cancelled", field: "", detail: "" }
   const defect = Cause.squash(cause)
-  return { reason: "Failed", field: "", detail: defect instanceof Error ? defect.message : String(defect) }
+  return failed(defect instanceof Error ? defect.message : String(defect))
 }
 
 const withSamples = ({ samples, ...rest }: TranscribeCall): Effect.Effect<TranscribeRequest, EngineError> =>
@@ -70,29 +69,41 @@ const withSamples = ({ samples, ...rest }: TranscribeCall): Effect.Effect<Transc
         catch: () => new EngineError({ reason: "Failed", field: "", detail: "the audio could not be read" }),
       })
 
+/** The kind of an engine with the facts of that kind; of the engine itself nothing can be sent. */
+const kindAndFacts = (engine: Engine) => {
+  switch (engine.kind) {
+    case "text":
+      return { kind: engine.kind, facts: engine.facts }
+    case "speech":
+      return { kind: engine.kind, facts: engine.facts }
+    case "transcription":
+      return { kind: engine.kind, facts: engine.facts }
+  }
+}
+
 /** Threads that can change while it runs; undefined for engines with a fixed number. */
 const threadsOf = (engine: Engine): EngineThreads | undefined =>
   engine.kind === "text" ? engine.threads : undefined
 
-/** The verb of an engine's kind, as one function. The request was validated at the edge; it is plain data here. */
-const callVerb = (
-  engine: Engine,
-  request: unknown,
-  out: Outlet<unknown, unknown>,
-): Effect.Effect<unknown, EngineError> => {
-  switch (engine.kind) {
-    case "text":
-      return engine.generate(request as GenerateRequest, out)
-    case "speech":
-      return engine.synthesize(request as SynthesizeRequest, out)
-    case "transcription":
-      return Effect.flatMap(withSamples(request as TranscribeCall), (heard) => engine.transcribe(heard, out))
-  }
+type Call<K extends EngineKind> = (
+  engine: Engine<K>,
+  request: Request<K>,
+  out: Outlet<K>,
+) => Effect.Effect<End<K>, EngineError>
+
+/** The verb of each kind. */
+const calls: { readonly [K in EngineKind]: Call<K> } = {
+  text: (engine, request, out) => engine.generate(request, out),
+  speech: (engine, request, out) => engine.synthesize(request, out),
+  transcription: (engine, request, out) =>
+    Effect.flatMap(withSamples(request), (input) => engine.transcribe(input, out)),
 }
 
+const failed = (detail: string): WireError => ({ reason: "Failed", field: "", detail })
+
 /**
- * Step messages that may be on their way to the gateway: a quarter of a second of the fastest engine here (1,000 steps a
- * second, measured with the fake one), so a gateway that keeps up never meets it.
+ * Most step messages that were sent and not acknowledged. The fastest engine here (the fake one: 1,000 steps a second,
+ * measured) sends as many in a quarter of a second, so a gateway that is not overloaded never reaches it.
  */
 const stepsOnTheirWay = 256
 
@@ -101,7 +112,7 @@ export const serveEngine = (
   loadAdapter: (name: string) => Promise<EngineDescriptor> | undefined,
 ): void => {
   const open = new NumberedMap<OpenRequest>()
-  /** Steps sent and not acknowledged. A gateway that falls behind pauses its engines instead of collecting messages. */
+  /** Steps sent and not acknowledged. If the gateway falls behind, its engines pause, so messages do not pile up. */
   let onTheirWay = 0
   let congested = false
   const setGates = () => {
@@ -114,12 +125,16 @@ export const serveEngine = (
     congested = now
     setGates()
   }
-  const batch = new StepBatch((message) => {
+  const refuse = (id: RequestId, detail: string) => {
     onSteps(1)
-    port.send(message)
-  })
+    port.send({ type: "step", ended: [{ id, error: failed(detail) }] })
+  }
   const scope = Scope.makeUnsafe()
   let engine: Engine | undefined
+  /** Begins a request; until the engine has loaded, every request fails. */
+  let begin = ({ id }: AnyOpen): void => refuse(id, "engine is not loaded")
+  /** Sends what the engine has produced. */
+  let flush = (): void => {}
   /** The last limit of its threads; it may come before the engine has loaded. */
   let mostThreads: number | undefined
   let limit: ((most: number) => void) | undefined
@@ -147,67 +162,97 @@ export const serveEngine = (
       if (Exit.isSuccess(exit)) {
         const { chosen, loaded, own } = exit.value
         engine = loaded
+        begin = serve(loaded)
         if (mostThreads !== undefined) limit?.(mostThreads)
         const residentBytes = process.memoryUsage.rss()
-        const { facts, kind } = loaded
-        port.send({ t: "loaded", kind, facts, threads: own?.choice() ?? chosen, residentBytes })
-        own?.onChoice((threads) => port.send({ t: "threads", threads }))
-        onOpening((on) => port.send({ t: "opening", on }))
+        port.send({
+          type: "loaded",
+          ...kindAndFacts(loaded),
+          threads: own?.choice() ?? chosen,
+          residentBytes,
+        })
+        own?.onChoice((threads) => port.send({ type: "threads", threads }))
+        onOpening((on) => port.send({ type: "opening", on }))
       } else {
-        port.send({ t: "load-failed", error: toWireError(exit.cause) })
+        port.send({ type: "load-failed", error: toWireError(exit.cause) })
       }
     })
   }
 
-  const onFailed = (id: RequestId, error: WireError) => {
-    batch.add(id, EventKind.error, error)
-    if (!isOutOfMemory(error.detail)) return
-    // The reason leaves first; the gateway sees to the others, and to a new process.
-    batch.flush()
-    port.exit(1)
+  /** How requests begin on an engine of one kind. */
+  const opener = <K extends EngineKind>(kind: K, engine: Engine<K>, send: (step: Step<K>) => void) => {
+    const call: Call<K> = calls[kind]
+    const batch = new StepBatch(kind, (step) => {
+      onSteps(1)
+      send(step)
+    })
+    flush = () => batch.flush()
+    const onFailed = (id: RequestId, error: WireError) => {
+      batch.onError(id, error)
+      if (!isOutOfMemory(error.detail)) return
+      // This request's error is sent first. The gateway fails the other requests and starts a new process.
+      batch.flush()
+      port.exit(1)
+    }
+    return (id: RequestId, request: Request<K>): void => {
+      const entry: OpenRequest = { fiber: undefined, paused: false, gate: Latch.makeUnsafe(!congested) }
+      open.set(id, entry)
+      const out: Outlet<K> = {
+        started: (started) => batch.onStarted(id, started),
+        push: (unit) => batch.onUnit(id, unit),
+        paused: () => entry.paused || congested,
+        resumed: entry.gate.await,
+      }
+      const fiber = Effect.runFork(call(engine, request, out))
+      entry.fiber = fiber
+      fiber.addObserver((exit) => {
+        open.delete(id)
+        if (Exit.isSuccess(exit)) batch.onEnd(id, exit.value)
+        else onFailed(id, toWireError(exit.cause))
+      })
+    }
   }
 
-  const onOpen = (id: RequestId, request: unknown) => {
-    if (engine === undefined) {
-      batch.add(id, EventKind.error, { reason: "Failed", field: "", detail: "engine is not loaded" })
-      return
+  /** Requests come from another process, so their verb is compared with the engine's. */
+  const serve = (loaded: Engine): ((message: AnyOpen) => void) => {
+    const refuseForeign = ({ id, type }: AnyOpen) =>
+      refuse(id, `${type} is not a verb of a ${loaded.kind} model`)
+    switch (loaded.kind) {
+      case "text": {
+        const begin = opener("text", loaded, port.send)
+        return (asked) => (asked.type === "generate" ? begin(asked.id, asked.request) : refuseForeign(asked))
+      }
+      case "speech": {
+        const begin = opener("speech", loaded, port.send)
+        return (asked) =>
+          asked.type === "synthesize" ? begin(asked.id, asked.request) : refuseForeign(asked)
+      }
+      case "transcription": {
+        const begin = opener("transcription", loaded, port.send)
+        return (asked) =>
+          asked.type === "transcribe" ? begin(asked.id, asked.request) : refuseForeign(asked)
+      }
     }
-    const entry: OpenRequest = { fiber: undefined, paused: false, gate: Latch.makeUnsafe(!congested) }
-    open.set(id, entry)
-    const out: Outlet<unknown, unknown> = {
-      started: (facts) => batch.add(id, EventKind.started, facts),
-      push:
-        engine.kind === "text"
-          ? (unit) => batch.addText(id, unit as TextDelta)
-          : (unit) => batch.add(id, EventKind.unit, unit),
-      paused: () => entry.paused || congested,
-      resumed: entry.gate.await,
-    }
-    const fiber = Effect.runFork(callVerb(engine, request, out))
-    entry.fiber = fiber
-    fiber.addObserver((exit) => {
-      open.delete(id)
-      if (Exit.isSuccess(exit)) batch.add(id, EventKind.end, exit.value)
-      else onFailed(id, toWireError(exit.cause))
-    })
   }
 
   const onStop = () => {
     const stop = Effect.gen(function* () {
       const fibers = open.values().flatMap((entry) => (entry.fiber === undefined ? [] : [entry.fiber]))
       yield* Fiber.interruptAll(fibers)
-      batch.flush()
+      flush()
       yield* Scope.close(scope, Exit.void)
     })
     Effect.runFork(stop).addObserver((exit) => port.exit(Exit.isSuccess(exit) ? 0 : 1))
   }
 
   port.onMessage((message) => {
-    switch (message.t) {
+    switch (message.type) {
+      case "generate":
+      case "synthesize":
+      case "transcribe":
+        return begin(message)
       case "load":
         return onLoad(message.spec)
-      case "open":
-        return onOpen(message.id, message.request)
       case "cancel":
         return open.get(message.id)?.fiber?.interruptUnsafe()
       case "pause": {
@@ -224,7 +269,7 @@ export const serveEngine = (
         return onSteps(-message.steps)
       case "ping":
         return port.send({
-          t: "pong",
+          type: "pong",
           n: message.n,
           residentBytes: process.memoryUsage.rss(),
           open: open.size,

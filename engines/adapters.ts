@@ -1,15 +1,19 @@
-// Adapter name → lazy import. Adding an adapter is a folder, a line here and an entry of AdapterFacts. Lazy, because an engine process
-// should carry the native code of its own adapter only.
+// Adapter name → lazy import. A new adapter is a folder, a line here and a row in AdapterFacts: the compiler wants both, of
+// one kind. Lazy, because an engine process should load the native code of its own adapter only.
+import type { AdapterName, KindOf } from "./AdapterFacts.ts"
 import type { EngineDescriptor } from "./protocol/Engine.ts"
 
-export const adapters: Readonly<Record<string, () => Promise<EngineDescriptor>>> = {
-  "chatterbox-onnx": () => import("./chatterbox/ChatterboxOnnx.ts").then((room) => room.chatterboxOnnx),
-  "cohere-hf-onnx": () => import("./cohere/CohereEngine.ts").then((room) => room.cohereHfOnnx),
-  fake: () => import("./fake/Fake.ts").then((room) => room.fake),
-  "fake-speech": () => import("./fake/FakeSpeech.ts").then((room) => room.fakeSpeech),
-  "fake-transcription": () => import("./fake/FakeTranscription.ts").then((room) => room.fakeTranscription),
-  "kokoro-onnx": () => import("./kokoro/KokoroOnnx.ts").then((room) => room.kokoroOnnx),
-  "llama-gguf": () => import("./llama/model/LlamaGguf.ts").then((room) => room.llamaGguf),
-  "style-clone-onnx": () => import("./clone/CloneOnnx.ts").then((room) => room.cloneOnnx),
-  "whisper-hf-onnx": () => import("./whisper/WhisperEngine.ts").then((room) => room.whisperHfOnnx),
+const table: { readonly [N in AdapterName]: () => Promise<EngineDescriptor<KindOf<N>>> } = {
+  "chatterbox-onnx": () => import("./chatterbox/ChatterboxOnnx.ts").then((module) => module.chatterboxOnnx),
+  "cohere-hf-onnx": () => import("./cohere/CohereEngine.ts").then((module) => module.cohereHfOnnx),
+  fake: () => import("./fake/Fake.ts").then((module) => module.fake),
+  "fake-speech": () => import("./fake/FakeSpeech.ts").then((module) => module.fakeSpeech),
+  "fake-transcription": () =>
+    import("./fake/FakeTranscription.ts").then((module) => module.fakeTranscription),
+  "kokoro-onnx": () => import("./kokoro/KokoroOnnx.ts").then((module) => module.kokoroOnnx),
+  "llama-gguf": () => import("./llama/model/LlamaGguf.ts").then((module) => module.llamaGguf),
+  "style-clone-onnx": () => import("./clone/CloneOnnx.ts").then((module) => module.cloneOnnx),
+  "whisper-hf-onnx": () => import("./whisper/WhisperEngine.ts").then((module) => module.whisperHfOnnx),
 }
+
+export const adapters: Readonly<Record<string, () => Promise<EngineDescriptor>>> = table

@@ -7,7 +7,7 @@ import type { ProcessHome } from "#domain/process/ProcessHome.ts"
 
 export interface EngineSurroundings {
   /** Its own folder. */
-  readonly room: string
+  readonly folder: string
   readonly compiled: string | undefined
   readonly home: ProcessHome | undefined
   /** Weights. */
@@ -55,14 +55,20 @@ const realPathOf = (path: string): string => {
   }
 }
 
-export const engineConfinement = ({ compiled, env, files, home, room }: EngineSurroundings): Confinement => {
+export const engineConfinement = ({
+  compiled,
+  env,
+  files,
+  folder,
+  home,
+}: EngineSurroundings): Confinement => {
   const present = process.platform === "linux" ? devices() : []
   const closed = home?.closed ?? []
   return {
     // Memory is the ledger's matter (Device): a limit on what a model may allocate would have to be known before it is loaded.
     limits: { openFiles: 4_096, fileBytes: gibibyte },
     grants: [
-      { path: room, access: "keep" },
+      { path: folder, access: "keep" },
       ...(compiled === undefined ? [] : [{ path: compiled, access: "keep" } as const]),
       ...(home?.rings === undefined ? [] : [{ path: home.rings, access: "read" } as const]),
       ...[...new Set(files.flatMap((file) => [file, realPathOf(file)]))].map((file) =>

@@ -1,4 +1,4 @@
-// Owns one model's engine: starts its process, notices its death, starts it again. What is asked of the engine goes through
+// Owns one model's engine: starts its process, detects its end, starts it again. Requests go through `requests`, its
 // SlotScheduler, from any fiber. Knows nothing of HTTP or accounts. The Model actor makes one host per load and closes
 // its scope to unload.
 
@@ -10,19 +10,20 @@ import type { Urgency } from "#domain/queues/WaitingLine.ts"
 import { mostOf, narrowThreads, type ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import { type EngineFailed, ModelUnavailable } from "#domain/wire/Errors.ts"
 import { adapterFacts } from "#engines/AdapterFacts.ts"
-import type { EngineFacts, EngineKind, EngineSpec } from "#engines/protocol/Engine.ts"
+import type { EngineSpec } from "#engines/protocol/Engine.ts"
 import type { FromEngine, WireError } from "#engines/protocol/EngineProtocol.ts"
+import type { EngineKind, Facts } from "#engines/protocol/Verbs.ts"
 import { privateBytesOf, residentBytesOf } from "../device/ResidentMemory.ts"
 import { supervise } from "../Supervisor.ts"
 import * as Tree from "../Tree.ts"
 import { limitMemory } from "./EngineMemoryLimit.ts"
 import type { EngineOutput } from "./EngineOutput.ts"
 import * as EngineProcess from "./EngineProcess.ts"
-import type { Listener, RunError, RunOptions } from "./EngineRequest.ts"
 import { ModelMeters } from "./ModelMeters.ts"
 import { type RequestGauges, SlotScheduler } from "./SlotScheduler.ts"
 
-export interface HostOptions {
+export interface HostOptions<K extends EngineKind> {
+  readonly kind: K
   readonly entry: ModelEntry
   readonly spec: EngineSpec
   /** Variables that the engine's process needs. */
@@ -34,17 +35,17 @@ export interface HostOptions {
   readonly onThreads?: (choice: ThreadChoice) => void
   /** How urgent its most urgent running request is; undefined while it computes nothing. */
   readonly onWork?: (urgency: Urgency | undefined) => void
-  /** Where its work is counted; they outlive it. */
+  /** The model's counters; they outlive the host. */
   readonly meters?: ModelMeters
-  /** Where what it prints is kept; outlives it too. */
+  /** Keeps what the engine prints; outlives the host. */
   readonly output?: EngineOutput
-  /** Whose requests its engines crashed over; outlives it too. */
+  /** Users whose requests were open when engines crashed; outlives the host. */
   readonly suspects?: CrashSuspects
 }
 
 /**
- * What the host tells its Model actor; never awaited, so a busy actor cannot hold up an engine. `crashed` and `hung`: an
- * engine has ended, and `restarting` or `gave-up` follows. `refused`: the engine could not load the weights.
+ * Sent to the Model actor and never awaited, so a busy actor cannot delay an engine. `crashed` and `hung`: an engine has
+ * ended, and `restarting` or `gave-up` follows. `refused`: the engine could not load the weights.
  */
 export interface HostEvent {
   readonly event: "ready" | "crashed" | "hung" | "restarting" | "gave-up" | "refused"
@@ -58,7 +59,7 @@ export interface HostGauges extends RequestGauges {
   readonly pid: number | undefined
 }
 
-/** Steps between two acknowledgements: an eighth of what an engine may have on its way. */
+/** Steps between two acknowledgements: an eighth of the most that may be unacknowledged (`stepsOnTheirWay` in EngineServer). */
 const acknowledgeEvery = 32
 
 class EngineDied extends Schema.TaggedError<EngineDied>()("EngineDied", {
@@ -70,10 +71,10 @@ class EngineDied extends Schema.TaggedError<EngineDied>()("EngineDied", {
   counts: Schema.Boolean,
 }) {}
 
-/** Sent by an operator, or by the kernel where the machine's memory is full: no request's doing, as far as anybody can tell. */
+/** Signals of an operator, or of the kernel when the machine's memory is full: assumed not to be caused by a request. */
 const fromOutside: ReadonlySet<string> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"])
 
-/** Whether the engine ended over requests of users who had ended it before. */
+/** Whether the crash is attributed to users whose requests were open at an earlier crash. */
 const isExcused = (cause: Cause.Cause<unknown>): boolean =>
   cause.reasons.some((one) => Cause.isFailReason(one) && one.error instanceof EngineDied && !one.error.counts)
 
@@ -84,34 +85,38 @@ const restartDetail = (nth: number, excused: boolean): string => {
     : `restart ${nth} of at most ${allowed}`
 }
 
-export class EngineHost {
-  private readonly options: HostOptions
+export class EngineHost<K extends EngineKind> {
+  readonly kind: K
+  private readonly options: HostOptions<K>
   private readonly entry: ModelEntry
   private readonly meters: ModelMeters
-  private readonly requests: SlotScheduler
-  private readonly firstAnswer = Deferred.makeUnsafe<EngineFacts, ModelUnavailable>()
-  private process: EngineProcess.EngineProcess | undefined
+  /** Runs requests on the engine. */
+  readonly requests: SlotScheduler<K>
+  private readonly firstAnswer = Deferred.makeUnsafe<Facts<K>, ModelUnavailable>()
+  private process: EngineProcess.EngineProcess<K> | undefined
   private ready = false
   private finished = false
   private lastHeardMs = 0
   /** The engine opens large files beside its requests. */
   private opening = false
   private restarts = 0
-  /** Steps dealt with that the engine has not been told of. */
+  /** Step messages processed but not yet acknowledged to the engine (flow control). */
   private unacknowledged = 0
   private residentBytes = 0
-  kind: EngineKind | undefined
-  facts: EngineFacts | undefined
+  /** Facts of the engine, once one has loaded. */
+  facts: Facts<K> | undefined
   /** CPU threads, as the engine chose them when it loaded. */
   threads: ThreadChoice | undefined
   /** The last limit of its CPU threads; undefined while it may use all. */
   private mostThreads: number | undefined
 
-  private constructor(options: HostOptions) {
+  private constructor(options: HostOptions<K>) {
+    this.kind = options.kind
     this.options = options
     this.entry = options.entry
     this.meters = options.meters ?? new ModelMeters()
     this.requests = new SlotScheduler({
+      kind: options.kind,
       entry: options.entry,
       meters: this.meters,
       ...(options.suspects === undefined ? {} : { suspects: options.suspects }),
@@ -121,19 +126,21 @@ export class EngineHost {
     })
   }
 
-  /** Starts loading at once; `loaded` tells how that went. Closing the scope unloads and frees the memory. */
-  static make(options: HostOptions): Effect.Effect<EngineHost, never, Scope.Scope> {
+  /** Starts loading at once; `loaded` gives the result. Closing the scope unloads and frees the memory. */
+  static make<K extends EngineKind>(
+    options: HostOptions<K>,
+  ): Effect.Effect<EngineHost<K>, never, Scope.Scope> {
     const host = new EngineHost(options)
     return Effect.gen(function* () {
       yield* Effect.forkScoped(host.life)
-      // Registered last, so it runs first: those who wait are told before the process is stopped.
+      // Registered last, so it runs first: waiting requests fail before the process is stopped.
       yield* Effect.addFinalizer(() => Effect.sync(() => host.finish("unloaded", "the model was unloaded")))
       return host
     })
   }
 
   /** The engine's facts once it has loaded, or why it has not. */
-  get loaded(): Effect.Effect<EngineFacts, ModelUnavailable> {
+  get loaded(): Effect.Effect<Facts<K>, ModelUnavailable> {
     return Deferred.await(this.firstAnswer)
   }
 
@@ -147,39 +154,34 @@ export class EngineHost {
     }
   }
 
-  /** See SlotScheduler. */
-  isContended(user: string): boolean {
-    return this.requests.isContended(user)
-  }
-
-  /** When it last had anything to do; undefined while it has. */
+  /** When its last request ended; undefined while it has requests. */
   idleSinceMs(): number | undefined {
     return this.requests.idleSinceMs()
   }
 
-  /** What its process holds at this moment, asked of the system; 0 once it has ended. */
+  /** Resident bytes of its process at this moment, read from the system; 0 once it has ended. */
   heldBytes(): number {
     const { process } = this
     if (process === undefined || process.hasExited()) return 0
-    // A thread's memory is the node's own: what it last told has to do.
+    // A thread's memory is part of the node's: its last report is used.
     return process.pid === undefined ? Math.max(1, this.residentBytes) : residentBytesOf(process.pid)
   }
 
-  /** Those of them that no mapped file could give back; 0 for a thread, whose memory is the node's own. */
+  /** Resident bytes not backed by a mapped file (RssAnon). 0 for a thread: its memory is counted with the node's. */
   privateBytes(): number {
     const { process } = this
     return process?.pid === undefined || process.hasExited() ? 0 : privateBytesOf(process.pid)
   }
 
-  /** Tells the engine to do without caches, or that it may have them again. */
+  /** Sends the engine the order to drop its caches, or to use them again. */
   lean(on: boolean): void {
-    this.process?.send({ t: "lean", on })
+    this.process?.send({ type: "lean", on })
   }
 
   /** Its engine, and the ones that follow it after a crash, use no more CPU threads than this. */
   limitThreads(most: number): void {
     this.mostThreads = most
-    this.process?.send({ t: "threads", most })
+    this.process?.send({ type: "threads", most })
   }
 
   /** CPU threads that it may use at this moment; 0 before it has loaded. */
@@ -190,15 +192,6 @@ export class EngineHost {
     if (threads.source === "catalog" || mostThreads === undefined || mostThreads >= all) return all
     if (adapterFacts[entry.adapter]?.threads?.measured === "weights") return mostThreads
     return options.spec.trial?.narrows === true ? narrowThreads(all) : all
-  }
-
-  /** Runs one request to its end, see SlotScheduler. */
-  run<Started, Unit, End>(
-    request: unknown,
-    listener: Listener<Started, Unit>,
-    options: RunOptions = {},
-  ): Effect.Effect<End, RunError> {
-    return this.requests.run(request, listener, options)
   }
 
   private unavailable(): ModelUnavailable {
@@ -213,19 +206,23 @@ export class EngineHost {
     Deferred.doneUnsafe(this.firstAnswer, Effect.fail(this.unavailable()))
   }
 
-  private onMessage(message: FromEngine, loadFailed: (error: WireError) => void): void {
+  private onMessage(message: FromEngine<K>, loadFailed: (error: WireError) => void): void {
     this.lastHeardMs = performance.now()
-    switch (message.t) {
+    switch (message.type) {
       case "step": {
         if (++this.unacknowledged === acknowledgeEvery) {
-          this.process?.send({ t: "ack", steps: this.unacknowledged })
+          this.process?.send({ type: "ack", steps: this.unacknowledged })
           this.unacknowledged = 0
         }
-        this.requests.onStep(message.events, this.lastHeardMs)
+        this.requests.onStep(message, this.lastHeardMs)
         return
       }
       case "loaded":
-        this.kind = message.kind
+        // All later messages are read as those of this kind.
+        if (message.kind !== this.kind) {
+          const detail = `the adapter is for a ${message.kind} model, and the catalog has a ${this.kind} model`
+          return loadFailed({ reason: "LoadFailed", field: "", detail })
+        }
         this.facts = message.facts
         this.threads = message.threads
         this.residentBytes = message.residentBytes
@@ -247,7 +244,7 @@ export class EngineHost {
         return loadFailed(message.error)
       case "pong":
         this.residentBytes = message.residentBytes
-        // Background work that was held back for a while is nobody's event.
+        // No event announces that a held-back background request may start, so the heartbeat also pumps the queue.
         return this.requests.pump()
     }
   }
@@ -259,7 +256,7 @@ export class EngineHost {
     this.lastHeardMs = startedMs
     this.opening = false
     for (let n = 0; ; n++) {
-      this.process?.send({ t: "ping", n })
+      this.process?.send({ type: "ping", n })
       yield* Effect.sleep(Math.min(2_000, hangDeadlineMs / 4, loadDeadlineMs / 4))
       const nowMs = performance.now()
       // Loading is one long native call; how long it may take depends on the disk, so it has a deadline of its own.
@@ -282,14 +279,14 @@ export class EngineHost {
     return { ...spec, trial: { ...spec.trial, kept: { ...this.threads, source: "kept" } } }
   }
 
-  /** One engine process from start to death. Succeeds only when the weights were refused, which no restart cures. */
+  /** One engine process from start to end. Succeeds only if the weights were refused, which a restart does not change. */
   private readonly incarnation: Effect.Effect<WireError, EngineDied> = Effect.gen(
     { self: this },
     function* () {
       const refused = yield* Deferred.make<WireError>()
       const start = yield* EngineProcess.EngineStarter
       const printed = this.options.output?.open()
-      const process = yield* start({
+      const process = yield* start<K>({
         isolation: this.entry.runtime.isolation,
         environment: this.options.environment,
         onOutput: (stream, chunk) => printed?.take(stream, chunk),
@@ -299,8 +296,8 @@ export class EngineHost {
       })
       this.process = process
       this.unacknowledged = 0
-      process.send({ t: "load", spec: this.specNow() })
-      if (this.mostThreads !== undefined) process.send({ t: "threads", most: this.mostThreads })
+      process.send({ type: "load", spec: this.specNow() })
+      if (this.mostThreads !== undefined) process.send({ type: "threads", most: this.mostThreads })
       const crashed = Effect.map(
         process.exited,
         ({ code, signal }) =>
@@ -348,8 +345,11 @@ export class EngineHost {
   )
 
   private giveUp(event: "refused" | "gave-up", detail: string): void {
-    // First: completing what waits for the load resumes it at once, and it reads why the load has failed.
+    // First: `finish` resumes at once what waits for the load, and that reads why the load has failed.
     this.options.onEvent({ event, detail })
     this.finish("crashed", detail)
   }
 }
+
+/** The host of a model whose kind is not known to the caller; `kind` tells it. */
+export type AnyHost = { readonly [K in EngineKind]: EngineHost<K> }[EngineKind]

@@ -1,5 +1,6 @@
-// Starts one engine process or worker thread, gives its two message directions and what it prints; knows nothing of
-// requests. Used by EngineHost. Closing the scope asks the engine to stop, waits, then kills it: after that its memory is back.
+// Starts one engine process or worker thread, and connects its messages and its output; knows nothing of requests. Closing
+// the scope sends the engine a stop, waits, then kills it: after that its memory is free. What an engine sends is taken by
+// its type and not checked again: it is edgewise's own program, and EngineHost compares its kind when it has loaded.
 import { type ChildProcess, fork } from "node:child_process"
 import type { Readable } from "node:stream"
 import { Worker } from "node:worker_threads"
@@ -10,6 +11,7 @@ import { CompileCache, compiledCodeEnvironment } from "#domain/models/CompileCac
 import { exceptionReason } from "#domain/process/PlainLine.ts"
 import { CurrentProcessHome, type ProcessHome } from "#domain/process/ProcessHome.ts"
 import type { FromEngine, ToEngine } from "#engines/protocol/EngineProtocol.ts"
+import type { EngineKind } from "#engines/protocol/Verbs.ts"
 import * as Tree from "../Tree.ts"
 import { engineConfinement } from "./EngineConfinement.ts"
 import { OutgoingBatch } from "./OutgoingBatch.ts"
@@ -20,11 +22,11 @@ export interface EngineExit {
   readonly signal: string | null
 }
 
-export interface EngineProcess {
+export interface EngineProcess<K extends EngineKind> {
   /** Operating system process id; undefined for a thread. */
   readonly pid: number | undefined
-  readonly send: (message: ToEngine) => void
-  /** Ends it now, without asking. A thread in native code cannot be ended without ending the whole node. */
+  readonly send: (message: ToEngine<K>) => void
+  /** Ends it at once. A thread in native code cannot be ended without ending the whole node. */
   readonly kill: () => void
   readonly exited: Effect.Effect<EngineExit>
   readonly hasExited: () => boolean
@@ -84,8 +86,8 @@ const readOutput = (
   }
 }
 
-interface Started {
-  readonly handle: EngineProcess
+interface StartedProcess<K extends EngineKind> {
+  readonly handle: EngineProcess<K>
   readonly done: Deferred.Deferred<EngineExit>
 }
 
@@ -94,19 +96,25 @@ interface Surroundings {
   readonly home: ProcessHome | undefined
 }
 
-const startProcess = (
-  { environment, files, onMessage, onOutput = () => {} }: EngineProcessOptions,
+const startProcess = <K extends EngineKind>(
+  { environment, files, onMessage, onOutput = () => {} }: EngineProcessOptions<K>,
   { compiled, home }: Surroundings,
-): Started => {
+): StartedProcess<K> => {
   const done = Deferred.makeUnsafe<EngineExit>()
-  const room = new ConfinedFolder(home)
+  const folder = new ConfinedFolder(home)
   const inside = childEnvironment({
     ...compiledCodeEnvironment(compiled),
     ...environment,
-    TMPDIR: room.path,
+    TMPDIR: folder.path,
   })
   const { env, execArgv, execPath } = launch(
-    engineConfinement({ room: room.path, compiled, home, files: Object.values(files ?? {}), env: inside }),
+    engineConfinement({
+      folder: folder.path,
+      compiled,
+      home,
+      files: Object.values(files ?? {}),
+      env: inside,
+    }),
     processFlags,
   )
   const child: ChildProcess = fork(entry, [], {
@@ -118,13 +126,12 @@ const startProcess = (
   })
   readOutput(child, onOutput)
   const atStart = StartPriority.lower(child.pid)
-  child.on("message", (message) => {
-    const told = message as FromEngine
-    if (told.t === "loaded") atStart.restore()
-    onMessage(told)
+  child.on("message", (message: FromEngine<K>) => {
+    if (message.type === "loaded") atStart.restore()
+    onMessage(message)
   })
   const finish = (exit: EngineExit) => {
-    void room.remove()
+    void folder.remove()
     Deferred.doneUnsafe(done, Effect.succeed(exit))
   }
   child.on("exit", (code, signal) => {
@@ -140,9 +147,9 @@ const startProcess = (
   child.on("error", () => {
     if (child.pid === undefined) finish({ code: null, signal: null })
   })
-  const handle: EngineProcess = {
+  const handle: EngineProcess<K> = {
     pid: child.pid,
-    send: new OutgoingBatch<ToEngine>((messages) => {
+    send: new OutgoingBatch<ToEngine<K>>((messages) => {
       if (child.connected) child.send(messages, undefined, undefined, () => {})
     }).send,
     kill: () => void child.kill("SIGKILL"),
@@ -152,7 +159,10 @@ const startProcess = (
   return { handle, done }
 }
 
-const startThread = ({ onMessage, onOutput = () => {} }: EngineProcessOptions): Started => {
+const startThread = <K extends EngineKind>({
+  onMessage,
+  onOutput = () => {},
+}: EngineProcessOptions<K>): StartedProcess<K> => {
   const done = Deferred.makeUnsafe<EngineExit>()
   // As engines/shared/onnx/OnnxSession.ts does in a process: the native library reads the environment of the whole
   // process, of which a thread has only a copy.
@@ -164,14 +174,14 @@ const startThread = ({ onMessage, onOutput = () => {} }: EngineProcessOptions): 
     stderr: true,
   })
   readOutput(worker, onOutput)
-  worker.on("message", (message: FromEngine) => onMessage(message))
+  worker.on("message", (message: FromEngine<K>) => onMessage(message))
   const finish = (exit: EngineExit) => Deferred.doneUnsafe(done, Effect.succeed(exit))
   worker.on("exit", (code) => finish({ code, signal: null }))
   // An uncaught exception ends the thread; `exit` follows. Unlike in a process, Node does not print it.
   worker.on("error", (cause) => onOutput("stderr", Buffer.from(`${exceptionReason(cause)}\n`)))
-  const handle: EngineProcess = {
+  const handle: EngineProcess<K> = {
     pid: undefined,
-    send: new OutgoingBatch<ToEngine>((messages) => worker.postMessage(messages)).send,
+    send: new OutgoingBatch<ToEngine<K>>((messages) => worker.postMessage(messages)).send,
     kill: () => void worker.terminate(),
     exited: Deferred.await(done),
     hasExited: () => Deferred.isDoneUnsafe(done),
@@ -179,20 +189,22 @@ const startThread = ({ onMessage, onOutput = () => {} }: EngineProcessOptions): 
   return { handle, done }
 }
 
-export interface EngineProcessOptions {
+export interface EngineProcessOptions<K extends EngineKind> {
   readonly isolation: "process" | "thread"
   /** Variables of a process beside those that it inherits; a thread has the node's own. */
   readonly environment: Readonly<Record<string, string>>
   /** Its weights, absolute paths by role: what a process may read besides code and libraries. */
   readonly files?: Readonly<Record<string, string>>
   /** Called on the gateway's event loop for each message, in order. */
-  readonly onMessage: (message: FromEngine) => void
+  readonly onMessage: (message: FromEngine<K>) => void
   /** What it prints; read and dropped where absent. */
   readonly onOutput?: OutputTaker
 }
 
 /** Starts an engine. */
-export const start = (options: EngineProcessOptions): Effect.Effect<EngineProcess, never, Scope.Scope> =>
+export const start = <K extends EngineKind>(
+  options: EngineProcessOptions<K>,
+): Effect.Effect<EngineProcess<K>, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.gen(function* () {
       if (options.isolation === "thread") return startThread(options)
@@ -202,16 +214,18 @@ export const start = (options: EngineProcessOptions): Effect.Effect<EngineProces
     ({ done, handle }) =>
       Effect.gen(function* () {
         if (Deferred.isDoneUnsafe(done)) return
-        yield* Effect.sync(() => handle.send({ t: "stop" }))
+        yield* Effect.sync(() => handle.send({ type: "stop" }))
         const polite = yield* handle.exited.pipe(Effect.timeoutOption(Tree.engineStopMs))
         if (polite._tag === "Some") return
         yield* Effect.sync(() => handle.kill())
-        // Whoever closed the scope looks whether it has ended; a process in the hands of a driver may not.
+        // The caller checks `hasExited`: a process that waits in a driver may not end.
         yield* handle.exited.pipe(Effect.timeoutOption(Tree.engineKillMs))
       }),
   ).pipe(Effect.map(({ handle }) => handle))
 
-/** How hosts start their engines; tests bring engines that cost nothing. */
+/** How hosts start their engines; tests replace it with engines inside their own process. */
 export const EngineStarter = Context.Reference<
-  (options: EngineProcessOptions) => Effect.Effect<EngineProcess, never, Scope.Scope>
+  <K extends EngineKind>(
+    options: EngineProcessOptions<K>,
+  ) => Effect.Effect<EngineProcess<K>, never, Scope.Scope>
 >("edgewise/actors/EngineStarter", { defaultValue: () => start })

@@ -1,6 +1,7 @@
-// One request to an engine as its asker sees it: what it may ask for, what it is told, how it can fail. Types, and the
-// reading of what an engine says went wrong. Called by SlotScheduler; the api listens and handles the errors.
+// One request to an engine as its caller sees it: the options, the listener and the errors. SlotScheduler runs requests; the
+// services listen and handle the errors.
 
+import type { Effect } from "effect"
 import type { Urgency } from "#domain/queues/WaitingLine.ts"
 import {
   type AtCapacity,
@@ -12,17 +13,18 @@ import {
   PromptTooLong,
 } from "#domain/wire/Errors.ts"
 import type { WireError } from "#engines/protocol/EngineProtocol.ts"
+import type { End, EngineKind, Request, Started, Unit } from "#engines/protocol/Verbs.ts"
 
-/** Lets a slow reader hold its own producer, and nobody else's. */
+/** Pauses one request while its reader is too slow; other requests go on. */
 export interface Flow {
   readonly pause: () => void
   readonly resume: () => void
 }
 
 /** Called on the event loop as the engine's messages arrive; must be quick and must not throw. */
-export interface Listener<Started, Unit> {
-  started(facts: Started, flow: Flow): void
-  unit(unit: Unit): void
+export interface Listener<K extends EngineKind> {
+  started(started: Started<K>, flow: Flow): void
+  unit(unit: Unit<K>): void
 }
 
 export type RunError =
@@ -35,15 +37,25 @@ export type RunError =
   | PromptTooLong
 
 export interface RunOptions {
-  /** Which requests go first; `interactive` where absent. */
+  /** Which requests go first; `interactive` if absent. */
   readonly urgency?: Urgency
-  /** Users take turns in the queue. */
+  /** The queue alternates between users. */
   readonly user?: string
   /** Part of work that was admitted before: it goes on when new work is refused, and is not refused for a full queue. */
   readonly continues?: boolean
 }
 
-/** What an engine said of one request, as the error of that request. */
+/**
+ * Runs one request of a kind's verb to its end; interruption cancels it. The model's handle, the Model and the scheduler of
+ * its engine have this one signature: each passes the request on to the next.
+ */
+export type Run<K extends EngineKind, E = RunError, Options extends RunOptions = RunOptions> = (
+  request: Request<K>,
+  listener: Listener<K>,
+  options?: Options,
+) => Effect.Effect<End<K>, E>
+
+/** What an engine reported about one request, as the error of that request. */
 export const runErrorOf = (model: string, error: WireError): RunError => {
   switch (error.reason) {
     case "InvalidInput":

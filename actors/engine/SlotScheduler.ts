@@ -8,23 +8,25 @@ import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { NumberedMap } from "#domain/queues/UnorderedSet.ts"
 import { type Place, type Urgency, WaitingLine } from "#domain/queues/WaitingLine.ts"
 import { AtCapacity, EngineFailed, ModelUnavailable } from "#domain/wire/Errors.ts"
-import { EventKind, type RequestId, type ToEngine, type WireError } from "#engines/protocol/EngineProtocol.ts"
+import type { EndEvent, RequestId, StartedEvent, Step, ToEngine } from "#engines/protocol/EngineProtocol.ts"
+import { packings, type UnitReader } from "#engines/protocol/Packing.ts"
+import { type End, type EngineKind, type Request, type Unit, verbs } from "#engines/protocol/Verbs.ts"
 import * as Tree from "../Tree.ts"
 import { type Flow, type Listener, type RunError, type RunOptions, runErrorOf } from "./EngineRequest.ts"
 import type { ModelMeters } from "./ModelMeters.ts"
 
-interface Job {
-  readonly request: unknown
+interface Job<K extends EngineKind> {
+  readonly request: Request<K>
   readonly place: Place
-  readonly listener: Listener<unknown, unknown>
-  readonly resume: (exit: Effect.Effect<unknown, RunError>) => void
+  readonly listener: Listener<K>
+  readonly resume: (exit: Effect.Effect<End<K>, RunError>) => void
   /** Set while the engine has it. */
   id: RequestId | undefined
   readonly askedAtMs: number
   openedAtMs: number
-  /** When its last unit came; 0 before the first. */
+  /** When its last unit arrived; 0 before the first. */
   unitAtMs: number
-  /** Set once nobody listens any more. */
+  /** Set once its caller has cancelled it. */
   cancelledAtMs: number | undefined
   /** Whether its reader is too slow, so that the engine does nothing for it. */
   paused: boolean
@@ -33,15 +35,16 @@ interface Job {
 /** From the most urgent to the least. */
 const urgencies: ReadonlyArray<Urgency> = ["live", "interactive", "background"]
 
-export interface SlotSchedulerOptions {
+export interface SlotSchedulerOptions<K extends EngineKind> {
+  readonly kind: K
   readonly entry: ModelEntry
   readonly meters: ModelMeters
-  /** Whose requests the model's engines crashed over. */
+  /** Users whose requests were open when the model's engines crashed. */
   readonly suspects?: CrashSuspects
   /** Whether background work has to wait at present. */
   readonly holdsBackground: () => boolean
-  /** To the engine of the moment; nobody gets it where there is none. */
-  readonly send: (message: ToEngine) => void
+  /** Sends to the present engine; dropped if there is none. */
+  readonly send: (message: ToEngine<K>) => void
   /**
    * The most urgent request that the engine computes for has changed; undefined: there is none. Called before the
    * request is sent to the engine.
@@ -56,13 +59,15 @@ export interface RequestGauges {
   readonly slowestCancelMs: number
 }
 
-export class SlotScheduler {
-  private readonly options: SlotSchedulerOptions
+export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
+  private readonly options: SlotSchedulerOptions<K>
+  private readonly verb: (typeof verbs)[K]
+  private readonly readUnits: (typeof packings)[K]["read"]
   private readonly entry: ModelEntry
   private readonly meters: ModelMeters
   private readonly suspects: CrashSuspects
-  private readonly line: WaitingLine<Job>
-  private readonly open = new NumberedMap<Job>()
+  private readonly line: WaitingLine<Job<K>>
+  private readonly open = new NumberedMap<Job<K>>()
   /** Of the last engine that was ready. */
   private slots = 0
   private ready = false
@@ -70,16 +75,18 @@ export class SlotScheduler {
   private slowestCancelMs = 0
   private backgroundStartedMs = Number.NEGATIVE_INFINITY
   private interactiveStartedMs = Number.NEGATIVE_INFINITY
-  /** When a live session last asked for a slot. */
+  /** When a live session last requested a slot. */
   private liveAskedMs = Number.NEGATIVE_INFINITY
   /** The interactive request that last had to wait for a slot. */
   private lastWaiting = { user: "", atMs: Number.NEGATIVE_INFINITY }
   private lastUsedMs = performance.now()
-  /** What `onWork` was last told. */
+  /** The last argument of `onWork`. */
   private worksAt: Urgency | undefined
 
-  constructor(options: SlotSchedulerOptions) {
+  constructor(options: SlotSchedulerOptions<K>) {
     this.options = options
+    this.verb = verbs[options.kind]
+    this.readUnits = packings[options.kind].read
     this.entry = options.entry
     this.meters = options.meters
     this.suspects = options.suspects ?? new CrashSuspects()
@@ -102,7 +109,7 @@ export class SlotScheduler {
     return this.open.size === 0 && this.line.length === 0 ? this.lastUsedMs : undefined
   }
 
-  /** An engine serves so many requests side by side from now on; `pump` lets the first of them in. */
+  /** An engine is ready and serves `slots` requests side by side; `pump` starts the first of them. */
   begin(slots: number, nowMs: number): void {
     this.slots = slots
     this.ready = true
@@ -110,9 +117,9 @@ export class SlotScheduler {
   }
 
   /**
-   * The engine has ended, and what it had is lost; requests that wait go on waiting for the next one.
+   * The engine has ended and its open requests fail; requests in the queue wait for the next engine.
    * @param ofRequest whether one of its requests may have caused it
-   * @returns whether it was a crash of the engine's own, as far as is known: see CrashSuspects
+   * @returns whether the crash counts against the engine, see CrashSuspects
    */
   crash(reason: EngineFailed["reason"], detail: string, ofRequest: boolean): boolean {
     const present = ofRequest ? this.open.values().map(({ place }) => place.user) : []
@@ -126,7 +133,7 @@ export class SlotScheduler {
     this.failOpen(reason, detail)
   }
 
-  /** There will be no engine any more. */
+  /** No engine follows: all requests fail, and so does every later one. */
   finish(reason: EngineFailed["reason"], detail: string): void {
     this.finished = true
     this.lose(reason, detail)
@@ -158,25 +165,25 @@ export class SlotScheduler {
   }
 
   /**
-   * Runs one request to its end. Waits for a slot in the model's bounded line; interruption leaves the line, or
-   * cancels in the engine and returns at once, the slot being free when the engine has confirmed.
+   * Runs one request to its end, see `Run`. Waits for a slot in the model's bounded queue. Interruption leaves the queue, or
+   * cancels in the engine and returns at once; the slot is free when the engine has confirmed.
    */
-  run<Started, Unit, End>(
-    request: unknown,
-    listener: Listener<Started, Unit>,
+  run(
+    request: Request<K>,
+    listener: Listener<K>,
     { continues = false, urgency = "interactive", user = "" }: RunOptions = {},
-  ): Effect.Effect<End, RunError> {
-    return Effect.callback<unknown, RunError>((resume) => {
+  ): Effect.Effect<End<K>, RunError> {
+    return Effect.callback<End<K>, RunError>((resume) => {
       if (this.finished) return resume(Effect.fail(this.unavailable()))
       const refusal = this.refusal(user)
       if (refusal !== undefined) {
         this.meters.outcomes.refused++
         return resume(Effect.fail(refusal))
       }
-      const job: Job = {
+      const job: Job<K> = {
         request,
         place: { continues, urgency, user },
-        listener: listener as Listener<unknown, unknown>,
+        listener,
         resume,
         id: undefined,
         askedAtMs: performance.now(),
@@ -193,11 +200,11 @@ export class SlotScheduler {
         if (!joined.taken || joined.displaced !== undefined) this.meters.outcomes.refused++
         if (!joined.taken) return resume(Effect.fail(this.atCapacity(user)))
         joined.displaced?.resume(Effect.fail(this.atCapacity(joined.displaced.place.user)))
-        // All that waits before it may be held.
+        // All requests before it in the queue may be held back.
         if (!this.suspects.isEmpty) this.pump()
       }
       return Effect.sync(() => this.abandon(job))
-    }) as Effect.Effect<End, RunError>
+    })
   }
 
   private atCapacity(user: string): AtCapacity {
@@ -216,7 +223,7 @@ export class SlotScheduler {
     return retryAfterMs > 0 ? new ModelUnavailable({ model: this.entry.id, retryAfterMs }) : undefined
   }
 
-  /** A user on probation is not served beside another one. */
+  /** Two users on probation are not served at the same time. */
   private isHeld(user: string): boolean {
     if (this.suspects.isEmpty) return false
     const nowMs = performance.now()
@@ -230,7 +237,7 @@ export class SlotScheduler {
     return this.ready && this.open.size < this.slots
   }
 
-  /** Whether a newcomer may start at once: a slot is free for its kind, and no request waits that goes before it. */
+  /** Whether a new request may start at once: a slot is free for its urgency, and no waiting request goes first. */
   private mayStart(urgency: Urgency): boolean {
     if (!this.canOpen()) return false
     if (urgency === "live") return true
@@ -238,10 +245,10 @@ export class SlotScheduler {
     return urgency === "interactive" ? this.interactiveAllowed() : this.backgroundAllowed()
   }
 
-  private flow(job: Job, id: RequestId, paused: boolean): void {
+  private flow(job: Job<K>, id: RequestId, paused: boolean): void {
     job.paused = paused
     this.tellWork()
-    this.options.send({ t: paused ? "pause" : "resume", id })
+    this.options.send(paused ? { type: "pause", id } : { type: "resume", id })
   }
 
   private openOf(urgency: Urgency): number {
@@ -268,7 +275,7 @@ export class SlotScheduler {
     return background < Math.max(1, this.slots - 1)
   }
 
-  private start(job: Job): void {
+  private start(job: Job<K>): void {
     const id = this.open.add(job)
     job.id = id
     job.openedAtMs = performance.now()
@@ -277,7 +284,7 @@ export class SlotScheduler {
     if (urgency === "background") this.backgroundStartedMs = job.openedAtMs
     else this.meters.queueWaitMs.record(job.openedAtMs - job.askedAtMs)
     this.tellWork()
-    this.options.send({ t: "open", id, request: job.request })
+    this.options.send({ type: this.verb, id, request: job.request })
   }
 
   private tellWork(): void {
@@ -292,72 +299,74 @@ export class SlotScheduler {
     onWork(most)
   }
 
-  private abandon(job: Job): void {
+  private abandon(job: Job<K>): void {
     if (this.line.leave(job)) {
       this.meters.outcomes.cancelled++
       return
     }
     if (job.id === undefined || this.open.get(job.id) !== job) return
     job.cancelledAtMs = performance.now()
-    this.options.send({ t: "cancel", id: job.id })
+    this.options.send({ type: "cancel", id: job.id })
   }
 
-  /** One step message of the engine, at the time it came: a flat list of events, see engines/Wire. */
-  onStep(events: ReadonlyArray<unknown>, nowMs: number): void {
-    for (let i = 0; i + 2 < events.length; i += 3) {
-      const id = events[i] as RequestId
-      const kind = events[i + 1] as EventKind
-      if (kind === EventKind.text) {
-        this.onEvent(id, EventKind.unit, { text: events[i + 2], completionTokens: events[i + 3] }, nowMs)
-        i++
-      } else this.onEvent(id, kind, events[i + 2], nowMs)
-    }
+  /** One step message of the engine, with the time when it arrived. */
+  onStep({ ended, started, units }: Step<K>, nowMs: number): void {
+    if (started !== undefined) for (const event of started) this.onStarted(event)
+    if (units !== undefined) this.readUnits(units, this, nowMs)
+    if (ended !== undefined) for (const event of ended) this.onEnd(event)
   }
 
-  /** One event of one request. A request that was cancelled here keeps its slot until its end arrives. */
-  private onEvent(id: RequestId, kind: EventKind, data: unknown, heardMs: number): void {
+  /** The request, unless it was cancelled here: then it keeps its slot until its end arrives, and its caller gets no events. */
+  private wanted(id: RequestId): Job<K> | undefined {
     const job = this.open.get(id)
+    return job?.cancelledAtMs === undefined ? job : undefined
+  }
+
+  private onStarted({ id, started }: StartedEvent<K>): void {
+    const job = this.wanted(id)
     if (job === undefined) return
-    const wanted = job.cancelledAtMs === undefined
-    if (kind === EventKind.unit) {
-      if (!wanted) return
-      this.unitCame(job, heardMs)
-      job.listener.unit(data)
-      return
+    const flow: Flow = {
+      pause: () => this.flow(job, id, true),
+      resume: () => this.flow(job, id, false),
     }
-    if (kind === EventKind.started) {
-      if (!wanted) return
-      const flow: Flow = {
-        pause: () => this.flow(job, id, true),
-        resume: () => this.flow(job, id, false),
-      }
-      job.listener.started(data, flow)
-      return
-    }
-    this.open.delete(id)
+    job.listener.started(started, flow)
+  }
+
+  /** One unit of one request; called for every token. */
+  onUnit(id: RequestId, unit: Unit<K>, atMs: number): void {
+    const job = this.wanted(id)
+    if (job === undefined) return
+    this.recordUnit(job, atMs)
+    job.listener.unit(unit)
+  }
+
+  private onEnd(event: EndEvent<K>): void {
+    const job = this.open.get(event.id)
+    if (job === undefined) return
+    this.open.delete(event.id)
     this.tellWork()
     const nowMs = performance.now()
     this.lastUsedMs = nowMs
     this.line.observe(nowMs - job.openedAtMs)
-    // Before the request's own end is reported: a file that asks for its next window at once must not find the slot free
-    // that another request waits for.
+    // Before the caller is told: a file requests its next window at once, and must not take the free slot from a request
+    // that waits for it.
     this.pump()
     if (job.cancelledAtMs !== undefined) {
       this.slowestCancelMs = Math.max(this.slowestCancelMs, nowMs - job.cancelledAtMs)
       this.meters.cancelToIdleMs.record(nowMs - job.cancelledAtMs)
       this.meters.outcomes.cancelled++
-    } else if (kind === EventKind.end) {
+    } else if (event.error === undefined) {
       this.meters.outcomes.done++
-      job.resume(Effect.succeed(data))
+      job.resume(Effect.succeed(event.end))
     } else {
       this.meters.outcomes.failed++
-      job.resume(Effect.fail(runErrorOf(this.entry.id, data as WireError)))
+      job.resume(Effect.fail(runErrorOf(this.entry.id, event.error)))
     }
   }
 
-  /** Once a step and request, with the time that the step's message came: no look at a clock of its own. */
-  private unitCame(job: Job, nowMs: number): void {
-    // Several units of one message are one to whoever waits for them.
+  /** Records the time between units, with the arrival time of the message: reading the clock for each unit would cost more. */
+  private recordUnit(job: Job<K>, nowMs: number): void {
+    // Several units of one request in one message arrive together and count as one.
     if (job.unitAtMs === nowMs) return
     if (job.unitAtMs > 0) this.meters.unitGapMs.record(nowMs - job.unitAtMs)
     else if (job.place.urgency !== "background") this.meters.firstUnitMs.record(nowMs - job.askedAtMs)

@@ -1,6 +1,5 @@
-// A whole file through a transcription engine, window by window: decoded audio in, segments and a transcript out.
-// Between two windows anybody else may have the engine, so a long file never holds up a short one. Used by the
-// synchronous and streaming handlers and by jobs; knows no HTTP and no accounts.
+// Transcribes a whole file window by window: decoded audio in, segments and a transcript out. Other requests may run between
+// two windows, so a long file does not delay a short one. Knows no HTTP and no accounts.
 import { Deferred, Effect } from "effect"
 import { LISTEN_RATE_HZ, samplesToSeconds } from "#domain/audio/Audio.ts"
 import {
@@ -11,16 +10,10 @@ import {
 } from "#domain/audio/Transcript.ts"
 import { nothingPunctuated, punctuationProblem } from "#domain/language/Punctuated.ts"
 import { InvalidRequest, type ModelNotLoaded } from "#domain/wire/Errors.ts"
-import type {
-  Segment,
-  TranscribeCall,
-  TranscribeEnd,
-  TranscribeStarted,
-  TranscriptionEngine,
-} from "#engines/protocol/Engine.ts"
+import type { Segment, TranscribeCall, TranscriptionFacts } from "#engines/protocol/Transcription.ts"
 import type { RunError } from "../engine/EngineRequest.ts"
 import { SegmentPunctuation } from "../live/SegmentPunctuation.ts"
-import { ModelRegistry } from "../model/ModelRegistry.ts"
+import type { ModelHandle } from "../model/ModelHandle.ts"
 
 /** What the caller of the API chose. */
 export interface TranscribeOptions {
@@ -31,11 +24,11 @@ export interface TranscribeOptions {
   readonly words: boolean
 }
 
-/** A file's samples, 16 kHz mono, counted from its beginning. Where they lie is their owner's business. */
+/** A file's samples, 16 kHz mono, counted from its beginning. The implementation decides where they are stored. */
 export interface TranscriberAudio<E> {
   /** Decodes on: how many more samples there are, or undefined at the end. */
   readonly next: Effect.Effect<number | undefined, E>
-  /** `next` may be asked while at most so many wait to be released. */
+  /** `next` may be called while at most this many samples wait to be released. */
   readonly atMostWaiting: number
   readonly span: (from: number, count: number) => TranscribeCall["samples"]
   /** Samples before this one are no longer needed. */
@@ -43,34 +36,32 @@ export interface TranscriberAudio<E> {
 }
 
 export interface TranscriberJob<E> {
-  readonly modelId: string
+  readonly model: ModelHandle<"transcription">
   readonly options: TranscribeOptions
-  /** Lets those who wait in person go first. */
+  /** Interactive requests go first. */
   readonly background: boolean
-  /** Whose it is: users take turns at the engine. */
+  /** The queue of the engine alternates between users. */
   readonly user?: string
   /** Where an earlier run of the same file stopped. */
   readonly from?: TranscriptProgress | undefined
   /** From `from` on. */
   readonly audio: TranscriberAudio<E>
-  /** Asked before each window, with the samples decoded so far: the caller's chance to stop (money, turns). */
+  /** Runs before each window, with the number of samples decoded so far; its failure stops the transcription. */
   readonly beforeWindow: (decodedSamples: number) => Effect.Effect<void, E>
-  /** The engine has accepted a window; what it refuses is refused before the first of these. */
+  /** The engine has accepted a window; a request that it refuses is refused before the first call. */
   readonly onStarted: () => void
   readonly onSegment: (segment: TranscriptSegment) => void
-  /** Samples that are finished with, whenever there are more of them. */
+  /** Called with the number of samples that have been transcribed, whenever there are more. */
   readonly onHeard?: (samples: number) => void
-  /** After each call of the engine: from there another run can go on. */
+  /** Called after each request to the engine: another run can go on from there. */
   readonly onProgress?: (progress: TranscriptProgress) => void
 }
 
-type EngineFacts = TranscriptionEngine["facts"]
-
-/** The window until the engine has said its own: the specification's families have 30 s and 35 s. */
+/** Window until the engine has loaded and its facts are known, seconds: the supported model families have 30 and 35. */
 const assumedWindowSeconds = 30
 
-/** Samples of one call: all that the engine takes, or just what it looks at, which saves sending the rest again. */
-const windowOf = (facts: EngineFacts | undefined): number => {
+/** Samples of one request: all that the engine takes, or only as many as it uses, which saves sending the rest twice. */
+const windowOf = (facts: TranscriptionFacts | undefined): number => {
   const { closedSeconds, windowSeconds } = facts ?? { windowSeconds: assumedWindowSeconds }
   const longest = Math.floor(windowSeconds * LISTEN_RATE_HZ)
   return closedSeconds === undefined
@@ -78,8 +69,8 @@ const windowOf = (facts: EngineFacts | undefined): number => {
     : Math.min(longest, Math.ceil(closedSeconds * LISTEN_RATE_HZ) + 1)
 }
 
-/** Samples of one call at most: several windows, which the engine transcribes faster, where no other request waits. */
-const longestOf = (facts: EngineFacts | undefined, windowSamples: number, alone: boolean): number =>
+/** Most samples of one request: several windows, which the engine transcribes faster, if no other request waits. */
+const longestOf = (facts: TranscriptionFacts | undefined, windowSamples: number, alone: boolean): number =>
   !alone || facts?.togetherSeconds === undefined
     ? windowSamples
     : Math.max(windowSamples, Math.floor(facts.togetherSeconds * LISTEN_RATE_HZ))
@@ -105,11 +96,10 @@ const shifted = (segment: Segment, seconds: number): TranscriptSegment => {
 
 export const transcribeFile = <E>(
   job: TranscriberJob<E>,
-): Effect.Effect<Transcript, E | RunError | ModelNotLoaded, ModelRegistry> =>
+): Effect.Effect<Transcript, E | RunError | ModelNotLoaded> =>
   Effect.gen(function* () {
-    const registry = yield* ModelRegistry
     // All windows go to the engine of the first: tokens and window lengths are those of its weights.
-    const model = registry.model(job.modelId)
+    const model = job.model.current()
     if (model !== undefined) yield* model.hold
     const segments = [...(job.from?.segments ?? [])]
     let language = job.from?.language ?? job.options.language
@@ -119,7 +109,7 @@ export const transcribeFile = <E>(
     let decodedSamples = doneSamples
     let ended = false
 
-    /** Decodes until more than `samples` wait, or all of the file does. */
+    /** Decodes until more than `samples` are waiting, or to the end of the file. */
     const fill = Effect.fnUntraced(function* (samples: number) {
       const enough = Math.min(samples, job.audio.atMostWaiting)
       while (!ended && decodedSamples - doneSamples <= enough) {
@@ -130,20 +120,20 @@ export const transcribeFile = <E>(
     })
 
     for (;;) {
-      const view = model === undefined ? registry.find(job.modelId) : model.view()
-      const host = view?.host
-      const facts = host?.facts as EngineFacts | undefined
+      const source = model ?? job.model
+      const facts = source.facts()
       const windowSamples = windowOf(facts)
       // One window at a time for a job, and for a file while others need the engine.
-      const alone = !job.background && host?.isContended(job.user ?? "") !== true
+      const alone = !job.background && !source.isContended(job.user ?? "")
       const longestSamples = longestOf(facts, windowSamples, alone)
-      // One sample more than a window, where there is one: whoever sends the last window has to know that it is. Half
-      // of what may be heard together is soon decoded, and heard sooner than a window and then the rest of it.
+      // Waits for one sample more than a window, if the file has one: only then is it known whether this window is the last.
+      // Half of a request of several windows is decoded quickly, and transcribing it at once is faster than sending one
+      // window and then the rest.
       yield* fill(Math.max(windowSamples, Math.ceil(longestSamples / 2)))
       const waiting = decodedSamples - doneSamples
       if (waiting === 0) break
       yield* job.beforeWindow(decodedSamples)
-      // What is there by now: nobody waits for more than a window.
+      // As many as have been decoded by now; it never waits for more than a window.
       const count = Math.min(longestSamples, waiting)
       const request: TranscribeCall = {
         samples: job.audio.span(doneSamples, count),
@@ -156,7 +146,7 @@ export const transcribeFile = <E>(
         last: ended && waiting <= count,
         ...(longestSamples > windowSamples ? { together: true } : {}),
       }
-      // A window is heard whole or not at all: when it is repeated, half of it must not stand there twice.
+      // Segments of a window count only once all of it is transcribed: if it is repeated, none of it may appear twice.
       const heard: Array<TranscriptSegment> = []
       const choice = job.options.punctuation
       let marks = new SegmentPunctuation(choice, language ?? "", punctuating)
@@ -167,8 +157,7 @@ export const transcribeFile = <E>(
           job.onSegment(segment)
         }
       }
-      const run = registry.run<TranscribeStarted, Segment, TranscribeEnd>(
-        job.modelId,
+      const run = job.model.run(
         request,
         {
           started: (facts) => {
@@ -196,7 +185,7 @@ export const transcribeFile = <E>(
           ...(job.user === undefined ? {} : { user: job.user }),
         },
       )
-      // The next window is decoded while this one is heard.
+      // The next window is decoded while this one is transcribed.
       const [end] = yield* Effect.all(
         [Effect.raceFirst(run, Deferred.await(refused)), fill(windowSamples + longestSamples)],
         { concurrency: 2 },
@@ -204,7 +193,7 @@ export const transcribeFile = <E>(
       take(marks.end())
       punctuating = marks.state
       segments.push(...heard)
-      // An engine that consumed nothing would be asked the same for ever.
+      // If the engine consumed nothing, the same request would be repeated forever.
       const consumed = end.consumedSamples > 0 ? Math.min(end.consumedSamples, count) : count
       doneSamples += consumed
       job.audio.release(doneSamples)

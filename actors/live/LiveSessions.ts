@@ -1,9 +1,9 @@
-// The live sessions of a node: admits one where its model's engine has room by measurement, and gives it its turns.
-// The live endpoints ask here; what they get belongs to their scope. One queue a model; models share nothing.
+// The live sessions of a node: admits one if the measured load of its model's engine allows it, and schedules its requests.
+// A session belongs to the scope of its caller. One queue for each model; models share nothing.
 import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
 import { LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
 import { monotonicMs, monotonicMsOf } from "#domain/queues/Monotonic.ts"
-import { AtCapacity, ModelNotLoaded } from "#domain/wire/Errors.ts"
+import { AtCapacity, type ModelNotLoaded } from "#domain/wire/Errors.ts"
 import { Drain } from "../Drain.ts"
 import { admitNew } from "../device/MemoryPressureLevel.ts"
 import type { RunError } from "../engine/EngineRequest.ts"
@@ -108,19 +108,18 @@ const make = Effect.gen(function* () {
   return LiveSessions.of({
     open: Effect.fnUntraced(function* (request) {
       yield* admitNew
-      const model = registry.model(request.model)
-      if (model === undefined) return yield* new ModelNotLoaded({ model: request.model })
+      const found = yield* queues.find(request.model)
+      const { model } = found
       // All windows of a session go to the same engine, also where a reload replaces the model.
       const hold = yield* Scope.fork(yield* Effect.scope)
       yield* Scope.provide(Effect.andThen(model.hold, model.keep), hold)
-      const served = yield* queues.serve(model, request)
-      const draft = yield* Scope.provide(queues.draftOf(model, request), hold)
+      const served = yield* queues.serve(found, request)
+      const draft = yield* Scope.provide(queues.draftOf(found, request), hold)
       const { load } = served.queue
       const captions = draft?.queue.load
       const held: Held = {
         isCurrent: () =>
-          registry.model(request.model) === model &&
-          (draft === undefined || registry.model(draft.model.view().entry.id) === draft.model),
+          found.handle.current() === model && (draft === undefined || draft.handle.current() === draft.model),
         sessions: new Set(),
         release: Scope.close(hold, Exit.void),
       }

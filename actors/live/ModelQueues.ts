@@ -1,29 +1,27 @@
-// The calls of live sessions to the engines: in the turns of each engine, measured, and captions from the model that the
-// catalog names as a draft where there is one. Used by LiveSessions; one queue a model that was ever used live.
+// The requests of live sessions to the engines: in the order of each engine's deadline queue, measured. Captions come from the
+// model that the catalog names as a draft, if it names one. One queue for each model that was ever used live.
 import { Clock, Effect, type Scope } from "effect"
 import { punctuationProblem } from "#domain/language/Punctuated.ts"
 import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
-import { EngineFailed, InvalidRequest } from "#domain/wire/Errors.ts"
+import { EngineFailed, InvalidRequest, ModelNotLoaded } from "#domain/wire/Errors.ts"
 import type {
   Segment,
   TranscribeEnd,
   TranscribeRequest,
-  TranscribeStarted,
-  TranscriptionEngine,
-} from "#engines/protocol/Engine.ts"
+  TranscriptionFacts,
+} from "#engines/protocol/Transcription.ts"
 import type { Model } from "../model/Model.ts"
+import type { ModelHandle } from "../model/ModelHandle.ts"
 import type { ModelRegistry } from "../model/ModelRegistry.ts"
 import { EngineLoad } from "./EngineLoad.ts"
 import type { LiveCall, Transcribe } from "./IncrementalTranscriber.ts"
 import type { Captioner } from "./LiveCaptions.ts"
 import type { EngineUse, LiveError, LiveRequest } from "./LiveSessions.ts"
 
-export type Facts = TranscriptionEngine["facts"]
-
 /** One call at work and one on its way: the engine never waits for a message to cross. */
 const pipelined = 2
-/** For calls so long that a message's way is nothing beside them: a second one would only slow the first. */
+/** For calls so long that the time of a message does not matter: a second one would only slow the first. */
 const alone = 1
 
 export interface ModelQueue {
@@ -31,25 +29,30 @@ export interface ModelQueue {
   readonly calls: DeadlineQueue
 }
 
+/** A handle and the model that it found first: all requests of a session run on that one. */
+export interface Found {
+  readonly handle: ModelHandle<"transcription">
+  readonly model: Model<"transcription">
+}
+
 /** A loaded model and its queue. */
-export interface Served {
-  readonly model: Model
-  readonly facts: Facts
+export interface Served extends Found {
+  readonly facts: TranscriptionFacts
   readonly queue: ModelQueue
 }
 
 export type Spent = { -readonly [K in keyof EngineUse]: EngineUse[K] }
 
-/** A caption longer than this has the engine to itself, milliseconds: a message's way takes a fraction of one. A guess. */
+/** A caption longer than this runs alone on the engine, milliseconds: sending a message takes a fraction of one. A guess. */
 const longCallMs = 100
 
-/** Longest audio of one caption of a draft that does not say, seconds. As the engines that do. */
+/** Longest audio of one caption of a draft without caption facts, seconds; the same as of engines that have them. */
 const assumedCaptionSeconds = 8
 
-/** Loads the model, and refuses a language that it does not know, for the price of a message. */
+/** A request without audio: it loads the model and is refused if the model does not know the language. */
 const noAudio = (request: LiveRequest): TranscribeRequest => ({
   samples: new Float32Array(0),
-  // A guess where none is named: a model that detects it would have to transcribe something.
+  // A guess if no language is given: a model that detects it would need audio.
   language: request.language ?? "en",
   prompt: "",
   previousTokens: [],
@@ -60,7 +63,7 @@ const noAudio = (request: LiveRequest): TranscribeRequest => ({
 })
 
 /** Undefined where captions and the closing of pieces are counted together. */
-const seedOf = ({ captions, closedSeconds, windowSeconds }: Facts, hasDraft: boolean) => {
+const seedOf = ({ captions, closedSeconds, windowSeconds }: TranscriptionFacts, hasDraft: boolean) => {
   if (captions === undefined && !hasDraft) return undefined
   return { captionMs: 0, windowMs: 0, ...captions, closedSeconds: closedSeconds ?? windowSeconds }
 }
@@ -70,7 +73,16 @@ export const isBusy = (error: LiveError): boolean => error._tag === "AtCapacity"
 export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
   const queues = new Map<string, ModelQueue>()
 
-  const queueOf = (model: Model, facts: Facts): ModelQueue => {
+  /** The model with this id, if it transcribes. */
+  const find = (id: string): Effect.Effect<Found, InvalidRequest | ModelNotLoaded> =>
+    Effect.flatMap(registry.get(id, "transcription"), (handle) => {
+      const model = handle.current()
+      return model === undefined
+        ? Effect.fail(new ModelNotLoaded({ model: id }))
+        : Effect.succeed({ handle, model })
+    })
+
+  const queueOf = ({ model }: Found, facts: TranscriptionFacts): ModelQueue => {
     const { id, transcription } = model.view().entry
     const known = queues.get(id)
     if (known !== undefined) return known
@@ -80,21 +92,19 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
     return queue
   }
 
-  const factsOf = (model: Model) => model.view().host?.facts as Facts | undefined
-
-  const run = (model: Model, request: TranscribeRequest, onSegment: (segment: Segment) => void) =>
-    registry.run<TranscribeStarted, Segment, TranscribeEnd>(
-      model.view().entry.id,
+  const run = ({ handle, model }: Found, request: TranscribeRequest, onSegment: (segment: Segment) => void) =>
+    handle.run(
       request,
       { started: () => {}, unit: onSegment },
-      // Sessions have a queue of their own, by deadline.
+      // The deadline queue decides the order of sessions.
       { urgency: "live", continues: true, on: model },
     )
 
-  /** Loads the model where it is not, and refuses a language that it does not know. */
-  const serve = Effect.fnUntraced(function* (model: Model, request: LiveRequest) {
-    if (factsOf(model) === undefined) {
-      yield* run(model, noAudio(request), () => {}).pipe(
+  /** Loads the model if it is not loaded, and refuses a language that it does not know. */
+  const serve = Effect.fnUntraced(function* (found: Found, request: LiveRequest) {
+    const { model } = found
+    if (model.facts() === undefined) {
+      yield* run(found, noAudio(request), () => {}).pipe(
         // The guess was wrong, and the model has loaded all the same.
         Effect.catchIf(
           (error) => error._tag === "InvalidRequest" && request.language === undefined,
@@ -103,26 +113,27 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
       )
     }
     const { id } = model.view().entry
-    const facts = factsOf(model)
+    const facts = model.facts()
     if (facts === undefined) {
       return yield* new EngineFailed({ model: id, reason: "unloaded", detail: "no facts" })
     }
-    return { model, facts, queue: queueOf(model, facts) } satisfies Served
+    return { ...found, facts, queue: queueOf(found, facts) } satisfies Served
   })
 
   /**
-   * The model that the catalog names for captions, held as long as the scope; undefined where there is none, it is not
-   * deployed here, cannot be loaded or does not know the language. Captions come from the model itself then.
+   * The model that the catalog names for captions, held as long as the scope; undefined if there is none, it is not
+   * deployed here, cannot be loaded or does not know the language. Captions then come from the model itself.
    */
   const draftOf = (
-    model: Model,
+    { model }: Found,
     request: LiveRequest,
   ): Effect.Effect<Served | undefined, never, Scope.Scope> =>
     Effect.suspend(() => {
       const id = model.view().entry.transcription?.draft
-      const draft = id === undefined ? undefined : registry.model(id)
-      if (draft === undefined) return Effect.undefined
-      return Effect.andThen(Effect.andThen(draft.hold, draft.keep), serve(draft, request)).pipe(
+      if (id === undefined) return Effect.undefined
+      return find(id).pipe(
+        Effect.tap((draft) => Effect.andThen(draft.model.hold, draft.model.keep)),
+        Effect.flatMap((draft) => serve(draft, request)),
         Effect.map((served) =>
           request.language === undefined || served.facts.languages.includes(request.language)
             ? served
@@ -132,9 +143,9 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
       )
     })
 
-  /** One call, when it is first in the queue, measured. Final results come before all captions. */
+  /** One request, when it is first in the queue, measured. Final results come before all captions. */
   const call = (
-    { queue, model }: Served,
+    served: Served,
     { windowSeconds }: LiveRequest,
     spent: Spent,
     kind: LiveCall,
@@ -142,12 +153,13 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
     onSegment: (segment: Segment) => void,
   ): Effect.Effect<TranscribeEnd, LiveError> =>
     Effect.flatMap(Clock.Clock, (clock) => {
+      const { queue } = served
       const nowMs = () => monotonicMsOf(clock)
       const measured = Effect.suspend(() => {
         const beganMs = nowMs()
         queue.load.began(beganMs, kind)
         return Effect.ensuring(
-          run(model, request(), onSegment),
+          run(served, request(), onSegment),
           Effect.sync(() => {
             const endedMs = nowMs()
             queue.load.ended(endedMs, kind)
@@ -179,7 +191,7 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
         },
       )
 
-  /** Captions of one session; undefined where they come at the price of the final result anyway. */
+  /** Captions of one session; undefined if they cost no less than the final result. */
   const captionerOf = (
     served: Served,
     draft: Served | undefined,
@@ -196,7 +208,7 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
         const own = call(served, request, spent, "caption", window, onSegment)
         if (draft === undefined || isLost) return own
         return call(draft, request, spent, "caption", window, onSegment).pipe(
-          // A draft that has been unloaded, has crashed or refuses what it is given: the model itself goes on.
+          // The draft was unloaded, has crashed or refuses the request: the model itself goes on.
           Effect.catchIf(
             (error) => !isBusy(error),
             () => {
@@ -210,6 +222,7 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
   }
 
   return {
+    find,
     serve,
     draftOf,
     transcribeAt,

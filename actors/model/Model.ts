@@ -9,7 +9,7 @@ import { type OperatorLine, reporter } from "#domain/process/OperatorLog.ts"
 import { exceptionReason } from "#domain/process/PlainLine.ts"
 import { mostOf } from "#domain/threads/ThreadChoice.ts"
 import { ModelNotLoaded, type ModelUnavailable, UnloadFailed } from "#domain/wire/Errors.ts"
-import type { EngineFacts } from "#engines/protocol/Engine.ts"
+import type { End, EngineKind, Facts, Request } from "#engines/protocol/Verbs.ts"
 import { type ActorRef, type Message, spawn } from "../Actor.ts"
 import { Device, type Grant } from "../device/Device.ts"
 import { EngineHost, type HostEvent } from "../engine/EngineHost.ts"
@@ -30,7 +30,7 @@ import {
 } from "./ModelMessages.ts"
 import { ModelNews } from "./ModelNews.ts"
 import type { Deployment } from "./ModelRegistry.ts"
-import type { ModelOptions, ModelSnapshot } from "./ModelSnapshot.ts"
+import type { HostView, ModelOptions, ModelSnapshot } from "./ModelSnapshot.ts"
 import { ModelState } from "./ModelState.ts"
 import { threadTerms, wantsSecond } from "./ThreadTerms.ts"
 
@@ -41,13 +41,14 @@ interface InMemory {
 
 const nothingUnloaded: Unloaded = { was: false, freedBytes: 0, tookMs: 0 }
 
-export class Model {
+export class Model<K extends EngineKind> {
+  readonly kind: K
   private readonly options: ModelOptions
   private deployed: Deployment
   private readonly device: Device["Service"]
   private readonly keptThreads: ThreadResults
   private ref: ActorRef<ModelMessage> | undefined
-  private host: EngineHost | undefined
+  private host: EngineHost<K> | undefined
   /** The last claim; it counts until its process has ended. */
   private claim: Grant | undefined
   private readonly meters: ModelMeters
@@ -56,7 +57,7 @@ export class Model {
   private readonly news: ModelNews
   /** An operator's unload stays in force until an operator's load. */
   private held = false
-  /** Requests that wait for a load of their own asking: a model that is wanted is not idle. */
+  /** Requests that wait for a load which they started: the model is not idle then. */
   private wanted = 0
   /** Open work of several requests, such as a live session: see `hold`. */
   private holds = 0
@@ -69,11 +70,13 @@ export class Model {
   private abandonLoad: Deferred.Deferred<never, ModelUnavailable> | undefined
 
   private constructor(
+    kind: K,
     options: ModelOptions,
     device: Device["Service"],
     keptThreads: ThreadResults,
     say: (line: OperatorLine) => void,
   ) {
+    this.kind = kind
     this.options = options
     this.deployed = options.deployment
     this.news = new ModelNews(this.entry, say, options.output)
@@ -84,11 +87,14 @@ export class Model {
     this.standing = new ModelState(this.entry.id, this.meters, options.onStatus)
   }
 
-  /** Starts the actor in the caller's scope. */
-  static make(options: ModelOptions): Effect.Effect<Model, never, Scope.Scope | Device> {
+  /** Starts the actor of a model of this kind in the caller's scope. */
+  static make<K extends EngineKind>(
+    kind: K,
+    options: ModelOptions,
+  ): Effect.Effect<Model<K>, never, Scope.Scope | Device> {
     return Effect.gen(function* () {
       const device = yield* Device
-      const model = new Model(options, device, yield* KeptThreads, yield* reporter)
+      const model = new Model(kind, options, device, yield* KeptThreads, yield* reporter)
       const problem = yield* problemAtStart(device, options.deployment, options.processBytes)
       if (problem !== undefined) {
         model.standing.lack(problem, true)
@@ -115,7 +121,7 @@ export class Model {
     return this.deployed.entry
   }
 
-  /** What it was last loaded with, or will be loaded with. */
+  /** The deployment that it was last loaded with, or will be loaded with. */
   get deployment(): Deployment {
     return this.deployed
   }
@@ -125,7 +131,7 @@ export class Model {
     return this.held
   }
 
-  /** Takes over a deployment that differs in nothing that an engine is started with. */
+  /** Takes over a deployment that differs only in what an engine is not started with. */
   amend(deployment: Deployment): void {
     this.deployed = deployment
   }
@@ -135,7 +141,7 @@ export class Model {
     this.leaving = true
   }
 
-  /** Makes a reload wait, for work that is made of several requests which belong to the same engine. */
+  /** Makes a reload wait: for work of several requests that need the same engine. */
   get hold(): Effect.Effect<void, never, Scope.Scope> {
     return Effect.acquireRelease(
       Effect.sync(() => void this.holds++),
@@ -143,7 +149,7 @@ export class Model {
     )
   }
 
-  /** Keeps it loaded for work that comes back within seconds: neither evicted nor unloaded for being idle meanwhile. */
+  /** Keeps it loaded between requests that follow within seconds: it is neither evicted nor unloaded for being idle. */
   get keep(): Effect.Effect<void, never, Scope.Scope> {
     return Effect.acquireRelease(
       Effect.sync(() => void this.keeps++),
@@ -163,13 +169,24 @@ export class Model {
     return this.claim?.counts() === true ? (this.claim.held().get(deviceId) ?? 0) : 0
   }
 
+  /** The facts of its engine, once it has loaded. */
+  facts(): Facts<K> | undefined {
+    return this.host?.facts
+  }
+
+  /** Whether other requests need its engine, see SlotScheduler. */
+  isContended(user: string): boolean {
+    return this.host?.requests.isContended(user) ?? false
+  }
+
   view(): ModelSnapshot {
-    const { entry, host, meters } = this
+    const { entry, meters } = this
+    const host: HostView | undefined = this.host
     const { lastFailure, status, timings } = this.standing
     return { entry, status, host, lastFailure, timings, meters, output: this.news.output }
   }
 
-  /** What its going would free on a device; undefined while it is used, pinned or not there. */
+  /** What unloading it would free on a device; undefined while it is used, pinned or not loaded. */
   evictable(deviceId: string): Evictable | undefined {
     const sizeBytes = this.claimedBytes(deviceId)
     if (sizeBytes === 0 || this.entry.runtime.pinned || !this.isIdle()) return undefined
@@ -177,10 +194,10 @@ export class Model {
   }
 
   /** An operator's or the node's own load. */
-  load(force: boolean): Effect.Effect<EngineFacts, LoadError> {
+  load(force: boolean): Effect.Effect<Facts<EngineKind>, LoadError> {
     return Effect.suspend(() => {
       this.held = false
-      return this.ask<EngineFacts, LoadError>(new Load(force))
+      return this.ask<Facts<EngineKind>, LoadError>(new Load(force))
     })
   }
 
@@ -203,24 +220,24 @@ export class Model {
     return Effect.orElseSucceed(this.ask<boolean, never>(new Retire(forModel)), () => false)
   }
 
-  /** Runs one request, loading the model first where nobody has unloaded it on purpose. */
-  run<Started, Unit, End>(
-    request: unknown,
-    listener: Listener<Started, Unit>,
+  /** Runs one request, see `Run`. Loads the model first, unless an operator has unloaded it. */
+  run(
+    request: Request<K>,
+    listener: Listener<K>,
     options: RunOptions = {},
-  ): Effect.Effect<End, RunError | ModelNotLoaded> {
-    return Effect.suspend((): Effect.Effect<End, RunError | ModelNotLoaded> => {
+  ): Effect.Effect<End<K>, RunError | ModelNotLoaded> {
+    return Effect.suspend((): Effect.Effect<End<K>, RunError | ModelNotLoaded> => {
       const { host } = this
-      // While an engine restarts, its host keeps the waiting line: the request waits there.
+      // While an engine restarts, its host keeps the queue: the request waits there.
       if (host !== undefined && this.standing.status !== "failed")
-        return host.run<Started, Unit, End>(request, listener, options)
+        return host.requests.run(request, listener, options)
       if (this.held) return Effect.fail(new ModelNotLoaded({ model: this.entry.id }))
       if (this.standing.reviveInMs() > 0) return Effect.fail(this.standing.unavailable())
       this.wanted++
-      return this.ask<EngineFacts, LoadError>(new Load(false)).pipe(
+      return this.ask<Facts<EngineKind>, LoadError>(new Load(false)).pipe(
         Effect.mapError((error) => (this.held ? new ModelNotLoaded({ model: this.entry.id }) : error)),
-        Effect.flatMap((): Effect.Effect<End, RunError | ModelNotLoaded> => {
-          if (this.host !== undefined) return this.host.run<Started, Unit, End>(request, listener, options)
+        Effect.flatMap((): Effect.Effect<End<K>, RunError | ModelNotLoaded> => {
+          if (this.host !== undefined) return this.host.requests.run(request, listener, options)
           return Effect.fail(
             this.held ? new ModelNotLoaded({ model: this.entry.id }) : this.standing.unavailable(),
           )
@@ -247,7 +264,7 @@ export class Model {
           Effect.sync(() => (was ? this.news.unloaded("operator", freedBytes, tookMs) : undefined)),
         )
       case "Retire":
-        // Looked at and taken away in one step: a request that comes after it finds no host and asks for a load.
+        // Checked and unloaded in one step: a later request finds no host and sends a Load.
         return Effect.suspend(() =>
           this.isIdle() && !this.entry.runtime.pinned
             ? Effect.match(this.release(memory), {
@@ -269,20 +286,20 @@ export class Model {
           return Scope.close(scope, Exit.void)
         })
       case "Load":
-        // Asked for before an unload that is waiting behind it: the last word counts.
+        // An unload was requested after this load: the later request wins.
         if (this.held) return Effect.fail(this.standing.unavailable())
         if (this.standing.status === "loaded" && !message.force && this.host?.facts !== undefined)
           return Effect.succeed(this.host.facts)
-        // What an unload could not end is replaced all the same.
+        // A process that an unload could not end is replaced as well.
         return Effect.andThen(Effect.ignore(this.release(memory)), this.bringIn(memory))
     }
   }
 
-  private readonly bringIn = Effect.fnUntraced({ self: this }, function* (this: Model, memory: InMemory) {
+  private readonly bringIn = Effect.fnUntraced({ self: this }, function* (this: Model<K>, memory: InMemory) {
     this.beganMs = performance.now()
     const scope = yield* Scope.make()
     const abandon = Deferred.makeUnsafe<never, ModelUnavailable>()
-    // Before the first pause: an unload that comes while this load is only beginning has to find it.
+    // Before the first pause: an unload that arrives now has to find it.
     this.abandonLoad = abandon
     const exit = yield* Effect.gen({ self: this }, function* () {
       yield* this.findWeights(Deferred.await(abandon))
@@ -309,6 +326,7 @@ export class Model {
       )
       this.news.loading()
       const host = yield* EngineHost.make({
+        kind: this.kind,
         entry,
         spec: {
           modelId: entry.id,
@@ -329,7 +347,7 @@ export class Model {
         output: this.news.output,
         suspects: this.suspects,
         onEvent: (event) => {
-          // An engine on its way out has nothing to say about the one that follows it.
+          // Events of an engine that is being ended do not concern the one that follows it.
           if (this.host === host) this.onHostEvent(event)
         },
       })
@@ -379,7 +397,7 @@ export class Model {
    */
   private readonly findWeights = Effect.fnUntraced(
     { self: this },
-    function* (this: Model, abandoned: Effect.Effect<never, ModelUnavailable>) {
+    function* (this: Model<K>, abandoned: Effect.Effect<never, ModelUnavailable>) {
       const { relocate } = this.options
       if (relocate !== undefined && !this.leaving) {
         const located = yield* Effect.raceFirst(relocate(this.entry), abandoned)
@@ -387,16 +405,16 @@ export class Model {
       }
       const why = lackOf(this.deployed)
       if (why === undefined) return
-      // To see that nothing was pulled yet costs nothing; to see that a file is wrong may mean reading all of it.
+      // Finding that nothing was pulled yet costs nothing; finding that a file is wrong may mean reading all of it.
       const again = this.deployed.problem === undefined
-      // Each request to a model that is not pulled looks again: that is told once.
+      // Each request to a model that is not pulled checks again; it is logged once.
       if (!again || this.standing.lastFailure !== why) this.news.loadFailed(why)
       this.standing.lack(why, again)
       return yield* this.standing.unavailable()
     },
   )
 
-  /** Ends the process and looks whether its memory is back. */
+  /** Ends the process and checks that its memory is free. */
   private release(memory: InMemory): Effect.Effect<Unloaded, UnloadFailed> {
     return Effect.suspend(() => {
       const { claim, host } = this
@@ -431,7 +449,7 @@ export class Model {
     return gauges !== undefined && gauges.open === 0 && gauges.waiting === 0
   }
 
-  /** Unloads what nobody has asked for `idleMs`. */
+  /** Unloads the model when it has had no request for `idleMs`. */
   private idleWatch(idleMs: number): Effect.Effect<never> {
     return Effect.gen({ self: this }, function* () {
       for (;;) {
@@ -474,3 +492,6 @@ export class Model {
     }
   }
 }
+
+/** A model whose kind is not known to the caller; `kind` tells it. */
+export type AnyModel = { readonly [K in EngineKind]: Model<K> }[EngineKind]

@@ -1,13 +1,13 @@
-// What the Model actor is told: load, unload, retire. Sent by Model itself on behalf of operators, requests and the
-// registry; the replies are what those callers get.
+// The messages of the Model actor: load, unload, retire. Model itself sends them for operators, requests and the registry,
+// and passes the replies on to them.
 import type { InsufficientMemory, ModelUnavailable, UnloadFailed } from "#domain/wire/Errors.ts"
-import type { EngineFacts } from "#engines/protocol/Engine.ts"
+import type { EngineKind, Facts } from "#engines/protocol/Verbs.ts"
 import { Message } from "../Actor.ts"
 
 export type LoadError = InsufficientMemory | ModelUnavailable
 
 /** Brings the model into memory; does nothing when it is there, unless `force`. */
-export class Load extends Message<EngineFacts, LoadError> {
+export class Load extends Message<Facts<EngineKind>, LoadError> {
   readonly _tag = "Load"
   readonly force: boolean
   constructor(force: boolean) {

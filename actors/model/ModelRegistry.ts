@@ -1,14 +1,16 @@
-// The models this node deploys, by id: their states, and the way in for requests. The api uses this service only; it never
-// holds a host or a process. Which models there are is decided by Redeployment, at the start and at each reload.
+// The models that this node deploys, by id: their states, and typed handles that run requests. The api uses this service
+// only; it has no host and no process. Redeployment decides which models there are, at the start and at each reload.
 import { Context, Effect, Layer, Option } from "effect"
 import { isAtLeast, type MemoryLevel } from "#domain/models/MemoryLevel.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
-import { MemoryPressure, ModelNotLoaded } from "#domain/wire/Errors.ts"
+import { type InvalidRequest, MemoryPressure, ModelNotLoaded } from "#domain/wire/Errors.ts"
+import type { End, EngineKind, Facts, Request } from "#engines/protocol/Verbs.ts"
 import type { Device } from "../device/Device.ts"
 import { MemoryPressureLevel } from "../device/MemoryPressureLevel.ts"
-import type { Listener, RunError, RunOptions } from "../engine/EngineRequest.ts"
+import type { Listener, RunError } from "../engine/EngineRequest.ts"
 import * as Tree from "../Tree.ts"
-import type { Model } from "./Model.ts"
+import type { AnyModel, Model } from "./Model.ts"
+import { type ModelHandle, type ModelRunOptions, ofKind, wrongKind } from "./ModelHandle.ts"
 import type { ModelSnapshot, StatusChange } from "./ModelSnapshot.ts"
 import { makeRedeployment, Redeployment } from "./Redeployment.ts"
 
@@ -36,9 +38,9 @@ export interface Deployment {
   readonly problem?: string
 }
 
-/** What the node does with models that nobody uses: nothing, by default. And who watches. */
+/** What the node does with models that are not used (nothing, by default), and a listener for changes. */
 export interface RegistryOptions {
-  /** For models that say nothing themselves; 0 keeps them. */
+  /** For models whose catalog entry does not set it, milliseconds; 0 keeps them loaded. */
   readonly idleUnloadMs?: number
   /** Whether an idle model may be unloaded for another one, or for a node whose memory fills. */
   readonly evicts?: boolean
@@ -50,25 +52,21 @@ export interface RegistryOptions {
   readonly onStatus?: (id: string, change: StatusChange) => void
 }
 
-/** What a request may ask of the model besides what it asks of the engine. */
-export interface ModelRunOptions extends RunOptions {
-  /** The model it belongs to, where an earlier request of the same work has begun there: see Model.hold. */
-  readonly on?: Model
-}
-
 export class ModelRegistry extends Context.Service<
   ModelRegistry,
   {
     readonly all: () => ReadonlyArray<ModelSnapshot>
     readonly find: (id: string) => ModelSnapshot | undefined
-    /** Runs one request of the model's verb; see EngineHost.run. */
-    readonly run: <Started, Unit, End>(
+    /**
+     * A handle of the model with this id, or why there is none: it is not deployed, or it is of another kind.
+     * @param name the caller's word for the model, for the error; the id if absent
+     */
+    readonly get: <K extends EngineKind>(
       id: string,
-      request: unknown,
-      listener: Listener<Started, Unit>,
-      options?: ModelRunOptions,
-    ) => Effect.Effect<End, RunError | ModelNotLoaded>
-    readonly model: (id: string) => Model | undefined
+      kind: K,
+      name?: string,
+    ) => Effect.Effect<ModelHandle<K>, InvalidRequest | ModelNotLoaded>
+    readonly model: (id: string) => AnyModel | undefined
   }
 >()("edgewise/actors/ModelRegistry") {
   /** Starts one Model actor per deployment; those with `load: start` begin to load at once. */
@@ -80,45 +78,77 @@ export class ModelRegistry extends Context.Service<
 }
 
 const make = Effect.fnUntraced(function* (deployments: ReadonlyArray<Deployment>, options: RegistryOptions) {
-  const models = new Map<string, Model>()
+  const models = new Map<string, AnyModel>()
   const ladder = Option.getOrUndefined(yield* Effect.serviceOption(MemoryPressureLevel))
   const rung = (): MemoryLevel => ladder?.rung() ?? "calm"
   const redeployment = yield* makeRedeployment(models, options, () => isAtLeast(rung(), "busy"))
   yield* redeployment.apply(deployments)
 
-  /** Whether the model that a request waited for is gone and another has its id: the request is the other's now. */
-  const isNextOnes = (id: string, model: Model, { _tag }: RunError | ModelNotLoaded): boolean =>
-    (_tag === "ModelUnavailable" || _tag === "InsufficientMemory") &&
-    models.has(id) &&
-    models.get(id) !== model
+  /** A class and not closures: one is made for every request. */
+  class Handle<K extends EngineKind> implements ModelHandle<K> {
+    readonly entry: ModelEntry
+    readonly #kind: K
 
-  const run = <Started, Unit, End>(
-    id: string,
-    request: unknown,
-    listener: Listener<Started, Unit>,
-    runOptions?: ModelRunOptions,
-  ): Effect.Effect<End, RunError | ModelNotLoaded> =>
-    // At the moment it runs: the model that was there when it was put together may have been replaced since.
-    Effect.suspend((): Effect.Effect<End, RunError | ModelNotLoaded> => {
-      const model = runOptions?.on ?? models.get(id)
-      if (model === undefined) return Effect.fail(new ModelNotLoaded({ model: id }))
-      // Background work waits in its queue instead; what has begun goes on.
-      if (rung() === "full" && runOptions?.continues !== true && runOptions?.urgency !== "background")
-        return Effect.fail(new MemoryPressure({ retryAfterMs: Tree.pressureRetryMs }))
-      const running = model.run<Started, Unit, End>(request, listener, runOptions)
-      if (runOptions?.on !== undefined) return running
-      return Effect.catchIf(
-        running,
-        (error) => isNextOnes(id, model, error),
-        () => run<Started, Unit, End>(id, request, listener, runOptions),
-      )
-    })
+    constructor(kind: K, entry: ModelEntry) {
+      this.#kind = kind
+      this.entry = entry
+    }
+
+    current(): Model<K> | undefined {
+      const model = models.get(this.entry.id)
+      return model === undefined ? undefined : ofKind[this.#kind](model)
+    }
+
+    facts(): Facts<K> | undefined {
+      return this.current()?.facts()
+    }
+
+    isContended(user: string): boolean {
+      return this.current()?.isContended(user) ?? false
+    }
+
+    /** Whether the model that a request waited for is gone and another has its id: then the request runs on that one. */
+    #isReplaced(model: Model<K>, { _tag }: RunError | ModelNotLoaded): boolean {
+      if (_tag !== "ModelUnavailable" && _tag !== "InsufficientMemory") return false
+      const now = this.current()
+      return now !== undefined && now !== model
+    }
+
+    run(
+      request: Request<K>,
+      listener: Listener<K>,
+      options?: ModelRunOptions<K>,
+    ): Effect.Effect<End<K>, RunError | ModelNotLoaded> {
+      return Effect.suspend((): Effect.Effect<End<K>, RunError | ModelNotLoaded> => {
+        const model = options?.on ?? this.current()
+        if (model === undefined) return Effect.fail(new ModelNotLoaded({ model: this.entry.id }))
+        // Background work waits in its queue instead; work that has begun goes on.
+        if (rung() === "full" && options?.continues !== true && options?.urgency !== "background")
+          return Effect.fail(new MemoryPressure({ retryAfterMs: Tree.pressureRetryMs }))
+        const running = model.run(request, listener, options)
+        if (options?.on !== undefined) return running
+        return Effect.catchIf(
+          running,
+          (error) => this.#isReplaced(model, error),
+          () => this.run(request, listener, options),
+        )
+      })
+    }
+  }
 
   const registry = ModelRegistry.of({
     all: () => [...models.values()].map((model) => model.view()),
     find: (id) => models.get(id)?.view(),
     model: (id) => models.get(id),
-    run,
+    get: <K extends EngineKind>(id: string, kind: K, name = id) =>
+      Effect.suspend((): Effect.Effect<ModelHandle<K>, InvalidRequest | ModelNotLoaded> => {
+        const model = models.get(id)
+        if (model === undefined) return Effect.fail(new ModelNotLoaded({ model: name }))
+        const { entry } = model.deployment
+        return model.kind === kind
+          ? Effect.succeed(new Handle(kind, entry))
+          : Effect.fail(wrongKind(name, kind))
+      }),
   })
   return Context.make(ModelRegistry, registry).pipe(Context.add(Redeployment, redeployment))
 })

@@ -1,9 +1,8 @@
-// What goes into a Model and what may be seen of it: the options it is made with, its view, and the changes of its status.
-// Types only; made by ModelRegistry, read by the operator endpoints, /metrics and tests.
+// The options that a Model is made with, its state at one moment, and the changes of its status. Types only.
 import type { Effect } from "effect"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import type { DeviceExhausted } from "../device/Device.ts"
-import type { EngineHost } from "../engine/EngineHost.ts"
+import type { AnyHost } from "../engine/EngineHost.ts"
 import type { EngineOutput } from "../engine/EngineOutput.ts"
 import type { ModelMeters } from "../engine/ModelMeters.ts"
 import type { Deployment } from "./ModelRegistry.ts"
@@ -19,31 +18,37 @@ export interface ModelTimings {
   readonly unloads: number
 }
 
-/** What anybody may see of a model at any time, without asking its mailbox. */
+/** What can be read of an engine of any kind; it takes no requests. */
+export type HostView = Pick<
+  AnyHost,
+  "facts" | "gauges" | "heldBytes" | "privateBytes" | "idleSinceMs" | "lean" | "threads" | "threadsNow"
+>
+
+/** The state of a model, which can be read at any time without a message to the actor. */
 export interface ModelSnapshot {
   readonly entry: ModelEntry
   readonly status: ModelStatus
-  readonly host: EngineHost | undefined
+  readonly host: HostView | undefined
   /** Why it is `failed`; for operators, never for callers. */
   readonly lastFailure: string
   readonly timings: ModelTimings
   readonly meters: ModelMeters
-  /** What its engine printed, and what happened to it. */
+  /** Lines that its engine printed, and events of the model. */
   readonly output: EngineOutput
 }
 
-/** Empties enough of a device for a claim that did not fit; false where it could not. */
+/** Frees enough memory of a device for a claim that did not fit; false if it could not. */
 export type MakeRoom = (forModel: string, exhausted: DeviceExhausted) => Effect.Effect<boolean>
 
 export interface ModelOptions {
   readonly deployment: Deployment
   /** Finds the weights of an entry as they are now; called before each load. Absent: they stay where they were. */
   readonly relocate?: (entry: ModelEntry) => Effect.Effect<Deployment>
-  /** What its process costs beside the weights, bytes. */
+  /** Memory of its process besides the weights, bytes. */
   readonly processBytes: number
-  /** Counters to go on with: those of the model that this one replaces. */
+  /** Counters of the model that this one replaces, which go on counting. */
   readonly meters?: ModelMeters
-  /** Lines to go on with, in the same way. */
+  /** Output of the model that this one replaces, which goes on in the same way. */
   readonly output?: EngineOutput
   /** True where the model that this one replaces was unloaded by an operator. */
   readonly held?: boolean

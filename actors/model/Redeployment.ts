@@ -1,16 +1,15 @@
-// Makes the models of a node those of its catalog, at the start and whenever the catalog is read again: models are added,
-// removed, replaced or left alone. Each has a scope of its own; a removed or replaced model finishes what it has begun, and
-// then its scope is closed.
-// ModelRegistry shares its map of models; the reload endpoint and SIGHUP call `apply`.
+// Deploys the models of the catalog, at the start and whenever the catalog is read again: models are added, removed,
+// replaced or left as they are. Each model has its own scope. A removed or replaced model finishes the requests that it has
+// begun; then its scope is closed. ModelRegistry reads the same map of models.
 import { Context, Deferred, Effect, Exit, Option, Scope } from "effect"
 import { type Evictable, victimsOf } from "#domain/models/Eviction.ts"
 import { Device, type DeviceExhausted } from "../device/Device.ts"
 import * as Tree from "../Tree.ts"
 import { changeOf } from "./DeploymentChange.ts"
 import { problemAtStart } from "./MemoryClaim.ts"
-import { Model } from "./Model.ts"
+import { type AnyModel, Model } from "./Model.ts"
 import type { Deployment, RegistryOptions } from "./ModelRegistry.ts"
-import type { MakeRoom, ModelSnapshot } from "./ModelSnapshot.ts"
+import type { MakeRoom, ModelOptions, ModelSnapshot } from "./ModelSnapshot.ts"
 
 /** What a process costs beside its weights: Node, the native library, buffers. A guess from one reading (110 MB). */
 const processBytes = 150 * 1024 * 1024
@@ -41,7 +40,7 @@ export class Redeployment extends Context.Service<
 >()("edgewise/actors/Redeployment") {}
 
 interface Running {
-  readonly model: Model
+  readonly model: AnyModel
   readonly scope: Scope.Closeable
 }
 
@@ -52,8 +51,21 @@ interface Leaving extends Running {
   readonly gone: Deferred.Deferred<void>
 }
 
+/** A model of the kind that its entry names. */
+const makeModel = (options: ModelOptions): Effect.Effect<AnyModel, never, Scope.Scope | Device> => {
+  const { kind } = options.deployment.entry
+  switch (kind) {
+    case "text":
+      return Model.make(kind, options)
+    case "speech":
+      return Model.make(kind, options)
+    case "transcription":
+      return Model.make(kind, options)
+  }
+}
+
 export const makeRedeployment = Effect.fnUntraced(function* (
-  models: Map<string, Model>,
+  models: Map<string, AnyModel>,
   options: RegistryOptions,
   holdsBackground: () => boolean,
 ) {
@@ -95,11 +107,11 @@ export const makeRedeployment = Effect.fnUntraced(function* (
       return yield* retire(victims(forModel, deviceId, missingBytes) ?? [], forModel)
     })
 
-  const start = Effect.fnUntraced(function* (deployment: Deployment, before: Model | undefined) {
+  const start = Effect.fnUntraced(function* (deployment: Deployment, before: AnyModel | undefined) {
     const { id, runtime } = deployment.entry
     const scope = yield* Scope.fork(parent)
     const viewBefore = before?.view()
-    const model = yield* Model.make({
+    const model = yield* makeModel({
       deployment,
       processBytes,
       idleUnloadMs: runtime.idleUnloadSeconds === undefined ? idleUnloadMs : runtime.idleUnloadSeconds * 1000,
@@ -117,7 +129,7 @@ export const makeRedeployment = Effect.fnUntraced(function* (
     running.set(id, { model, scope })
   })
 
-  const untilQuiet = (model: Model) =>
+  const untilQuiet = (model: AnyModel) =>
     Effect.gen(function* () {
       // Requests that have found the model and not reached it yet do so within the first pause.
       do yield* Effect.sleep(Tree.leavingLookMs)

@@ -2,7 +2,7 @@
 // cost. The floor under every first audio of the suite.
 import { Effect, Scope } from "effect"
 import { kokoroOnnx } from "#engines/kokoro/KokoroOnnx.ts"
-import type { Outlet, PcmChunk, SpeechEngine, SynthesizeStarted } from "#engines/protocol/Engine.ts"
+import type { Outlet, SpeechEngine } from "#engines/protocol/Engine.ts"
 import { keepDesk } from "../support/Desk.ts"
 import { demoFiles, voice } from "./Models.ts"
 
@@ -42,7 +42,7 @@ const once = async (text: string): Promise<BareReading> => {
   const engine = await loaded()
   let firstPieceMs = Number.NaN
   const beganMs = performance.now()
-  const out: Outlet<SynthesizeStarted, PcmChunk> = {
+  const out: Outlet<"speech"> = {
     started: () => {},
     push: () => {
       if (Number.isNaN(firstPieceMs)) firstPieceMs = performance.now() - beganMs

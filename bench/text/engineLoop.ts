@@ -3,13 +3,7 @@
 //   node bench/text/engineLoop.ts models/llama-demo/llama-demo-Q8_0.gguf
 import { Effect, type Scope } from "effect"
 import { llamaGguf } from "#engines/llama/model/LlamaGguf.ts"
-import type {
-  EngineError,
-  GenerateRequest,
-  GenerateStarted,
-  Outlet,
-  TextDelta,
-} from "#engines/protocol/Engine.ts"
+import type { EngineError, GenerateRequest, Outlet } from "#engines/protocol/Engine.ts"
 import { bareLoop, contextTokensFor, type DecodeLoad, type DecodeRate, measured, seedOf } from "./bareLoop.ts"
 
 const requestOf = (load: DecodeLoad, seed: number, maxTokens: number): GenerateRequest => ({
@@ -20,7 +14,7 @@ const requestOf = (load: DecodeLoad, seed: number, maxTokens: number): GenerateR
 })
 
 /** Counts characters and throws them away. */
-const discarding = (): Outlet<GenerateStarted, TextDelta> => {
+const discarding = (): Outlet<"text"> => {
   let characters = 0
   return {
     started: () => {},

@@ -4,7 +4,7 @@
 // settings, without features, rules or texts. What the engine saves by hearing windows together is its own.
 import { Effect, Scope } from "effect"
 import { InferenceSession, Tensor } from "onnxruntime-node"
-import type { Outlet, Segment, TranscribeStarted, TranscriptionEngine } from "#engines/protocol/Engine.ts"
+import type { Outlet, TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
 import { keepDesk } from "../support/Desk.ts"
 import { type Recogniser, spokenSamples } from "./Models.ts"
@@ -43,7 +43,7 @@ const load = async ({ catalogThreads, files, options: engineOptions, threads }: 
 let loading: ReturnType<typeof load> = Promise.reject(new Error("no weights are open"))
 loading.catch(() => {})
 
-const silent: Outlet<TranscribeStarted, Segment> = {
+const silent: Outlet<"transcription"> = {
   started: () => {},
   push: () => {},
   paused: () => false,

@@ -188,7 +188,7 @@ const acquire = (spec: EngineSpec) =>
 
 const notNumbers = new EngineError({ reason: "Failed", field: "", detail: "the model returned NaN" })
 
-export const chatterboxOnnx: EngineDescriptor = {
+export const chatterboxOnnx: EngineDescriptor<"speech"> = {
   adapter: "chatterbox-onnx",
   kind: "speech",
   chooseThreads,

@@ -130,7 +130,7 @@ const acquire = (spec: EngineSpec) =>
     return engine
   })
 
-export const cloneOnnx: EngineDescriptor = {
+export const cloneOnnx: EngineDescriptor<"speech"> = {
   adapter: "style-clone-onnx",
   kind: "speech",
   chooseThreads,

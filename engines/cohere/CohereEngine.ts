@@ -13,10 +13,8 @@ import {
   EngineError,
   type EngineSpec,
   type Outlet,
-  type Segment,
   type TranscribeEnd,
   type TranscribeRequest,
-  type TranscribeStarted,
   type TranscriptionEngine,
 } from "../protocol/Engine.ts"
 import { decodeOptions, fileOf } from "../shared/files/EngineSpecFiles.ts"
@@ -86,7 +84,7 @@ const checkLanguage = (language: string | undefined): Effect.Effect<string, Engi
 const transcribe = Effect.fnUntraced(function* (
   loaded: Loaded,
   request: TranscribeRequest,
-  out: Outlet<TranscribeStarted, Segment>,
+  out: Outlet<"transcription">,
 ): Effect.fn.Return<TranscribeEnd, EngineError> {
   const { model } = loaded
   const { rateHz } = model.features
@@ -156,7 +154,7 @@ const acquire = Effect.fnUntraced(function* (
   }
 })
 
-export const cohereHfOnnx: EngineDescriptor = {
+export const cohereHfOnnx: EngineDescriptor<"transcription"> = {
   adapter: "cohere-hf-onnx",
   kind: "transcription",
   chooseThreads,

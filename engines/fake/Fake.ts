@@ -8,9 +8,7 @@ import {
   EngineError,
   type GenerateEnd,
   type GenerateRequest,
-  type GenerateStarted,
   type Outlet,
-  type TextDelta,
   type TextEngine,
 } from "../protocol/Engine.ts"
 import { whileOpening } from "../protocol/Opening.ts"
@@ -39,10 +37,7 @@ const hang = (): never => {
 
 const generate =
   (ticker: Ticker, contextTokens: number) =>
-  (
-    request: GenerateRequest,
-    out: Outlet<GenerateStarted, TextDelta>,
-  ): Effect.Effect<GenerateEnd, EngineError> =>
+  (request: GenerateRequest, out: Outlet<"text">): Effect.Effect<GenerateEnd, EngineError> =>
     Effect.gen(function* () {
       const promptTokens = countWords(request)
       if (promptTokens >= contextTokens) {
@@ -96,7 +91,7 @@ const generate =
       return { finishReason, promptTokens, completionTokens: total } satisfies GenerateEnd
     })
 
-export const fake: EngineDescriptor = {
+export const fake: EngineDescriptor<"text"> = {
   adapter: "fake",
   kind: "text",
   acquire: Effect.fnUntraced(function* (spec) {

@@ -7,11 +7,9 @@ import {
   type EngineDescriptor,
   EngineError,
   type Outlet,
-  type PcmChunk,
   type SpeechEngine,
   type SynthesizeEnd,
   type SynthesizeRequest,
-  type SynthesizeStarted,
 } from "../protocol/Engine.ts"
 import { Playout } from "../shared/speech/Playout.ts"
 import { FakeSpeechOptions } from "./Options.ts"
@@ -43,10 +41,7 @@ const synthesize =
     voices: ReadonlyArray<string>,
     { cloning, realTimeFactor }: typeof FakeSpeechOptions.Type,
   ) =>
-  (
-    request: SynthesizeRequest,
-    out: Outlet<SynthesizeStarted, PcmChunk>,
-  ): Effect.Effect<SynthesizeEnd, EngineError> =>
+  (request: SynthesizeRequest, out: Outlet<"speech">): Effect.Effect<SynthesizeEnd, EngineError> =>
     Effect.gen(function* () {
       const { voice } = request
       if ("preset" in voice ? !voices.includes(voice.preset) : !cloning) {
@@ -73,7 +68,7 @@ const synthesize =
       }
     })
 
-export const fakeSpeech: EngineDescriptor = {
+export const fakeSpeech: EngineDescriptor<"speech"> = {
   adapter: "fake-speech",
   kind: "speech",
   acquire: Effect.fnUntraced(function* (spec) {

@@ -7,10 +7,8 @@ import {
   type EngineDescriptor,
   EngineError,
   type Outlet,
-  type Segment,
   type TranscribeEnd,
   type TranscribeRequest,
-  type TranscribeStarted,
   type TranscriptionEngine,
 } from "../protocol/Engine.ts"
 import { decodeOptions } from "../shared/files/EngineSpecFiles.ts"
@@ -36,7 +34,7 @@ const mishap = (samples: Float32Array): Effect.Effect<void, EngineError> =>
       : Effect.void
   })
 
-export const fakeTranscription: EngineDescriptor = {
+export const fakeTranscription: EngineDescriptor<"transcription"> = {
   adapter: "fake-transcription",
   kind: "transcription",
   acquire: Effect.fnUntraced(function* (spec) {
@@ -47,7 +45,7 @@ export const fakeTranscription: EngineDescriptor = {
     const gate = Semaphore.makeUnsafe(1)
     const transcribe = Effect.fnUntraced(function* (
       request: TranscribeRequest,
-      out: Outlet<TranscribeStarted, Segment>,
+      out: Outlet<"transcription">,
     ): Effect.fn.Return<TranscribeEnd, EngineError> {
       const language = request.language ?? languages[0] ?? "en"
       if (!languages.includes(language)) {

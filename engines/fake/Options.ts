@@ -27,7 +27,7 @@ export const FakeOptions = Schema.Struct({
 })
 
 export const FakeSpeechOptions = Schema.Struct({
-  slots: slots(16),
+  slots: slots(64),
   voices: Schema.Array(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["fake"]))),
   languages: Schema.Array(Schema.String).pipe(Schema.withDecodingDefaultKey(Effect.succeed(["en"]))),
   /** Takes reference clips, whose sound it ignores, and the voice `default`. */

@@ -48,7 +48,7 @@ export const warmUp = (
 export const WARM_UP =
   "Any voice that you can lend me, I will use. The quick brown fox jumps over the lazy dog."
 
-const NOBODY: Outlet<unknown, unknown> = {
+const NOBODY: Outlet<"speech"> = {
   started: () => {},
   push: () => {},
   paused: () => false,
@@ -105,7 +105,7 @@ const acquire = (spec: EngineSpec) =>
     return engine
   })
 
-export const kokoroOnnx: EngineDescriptor = {
+export const kokoroOnnx: EngineDescriptor<"speech"> = {
   adapter: "kokoro-onnx",
   kind: "speech",
   chooseThreads,

@@ -15,8 +15,11 @@ const optional = <S extends Schema.Top>(schema: S, value: S["Type"]) =>
 
 export const SpeechOptions = Schema.Struct({
   ...executionProvider,
-  /** Requests that are interleaved; one of them computes at a time. 8 streams are 3 % of one idle core (measured). */
-  slots: optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })), 8),
+  /**
+   * Requests that are interleaved; one of them computes at a time. As many as streams are ever admitted by the time that they
+   * take: a stream that finds no slot is refused. Each holds its text and one piece of audio.
+   */
+  slots: optional(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 64 })), 64),
   /** Samples a second of the graph's output. */
   rateHz: optional(Schema.Int.check(Schema.isBetween({ minimum: 8000, maximum: 48_000 })), 24_000),
   /** Symbols of the longest piece: smaller is fairer, larger keeps more melody. */

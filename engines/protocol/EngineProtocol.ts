@@ -1,29 +1,43 @@
-// The messages between a host (gateway side, actors/engine/EngineHost) and an engine process or thread (engineMain).
-// Plain structured-clone data: the same objects travel over child-process IPC and over a MessagePort.
-// One channel in each direction, in order, so a cancel can never overtake the request it cancels. What the gateway sends in one
-// tick travels as one list of ToEngine messages (actors/OutgoingBatch), what an engine sends as one `step`.
+// The messages between the gateway (actors/engine/EngineHost) and an engine process or thread (engines/EngineServer), typed
+// by the kind of the model. Plain data for the structured clone: the same objects travel over the IPC of a child process and
+// over a MessagePort. There is one channel in each direction and it keeps the order, so a cancel cannot overtake its request.
+// What the gateway sends in one tick travels as one list of ToEngine messages (actors/engine/OutgoingBatch), what an engine
+// sends in one tick as one `step`.
 import type { ThreadChoice } from "#domain/threads/ThreadChoice.ts"
-import type { EngineFacts, EngineKind, EngineSpec } from "./Engine.ts"
+import type { EngineSpec } from "./Engine.ts"
+import type { End, EngineKind, Facts, Request, Started, Unit, Verb } from "./Verbs.ts"
 
-/** Request ids are chosen by the host, unique for the life of the engine process. */
+/** Chosen by the gateway, unique for the life of the engine process. */
 export type RequestId = number
 
-export type ToEngine =
-  | { readonly t: "load"; readonly spec: EngineSpec }
-  | { readonly t: "open"; readonly id: RequestId; readonly request: unknown }
-  /** Answered by the request's end (or error) like any other finish; unknown ids are ignored. */
-  | { readonly t: "cancel"; readonly id: RequestId }
-  | { readonly t: "pause"; readonly id: RequestId }
-  | { readonly t: "resume"; readonly id: RequestId }
-  /** The host has dealt with this many more steps; see EngineServer for what happens without. */
-  | { readonly t: "ack"; readonly steps: number }
-  | { readonly t: "ping"; readonly n: number }
-  /** Do without caches that can be had again, or have them again: the node's memory is, or is no longer, nearly full. */
-  | { readonly t: "lean"; readonly on: boolean }
-  /** Use no more CPU threads than this: other models work, or no longer do. Engines with a fixed number ignore it. */
-  | { readonly t: "threads"; readonly most: number }
-  /** Close the scope and exit; the host kills what has not exited by its deadline. */
-  | { readonly t: "stop" }
+/** Begins a request. The verb is the type of the message, so that it tells which request follows. */
+export interface Open<K extends EngineKind> {
+  readonly type: Verb<K>
+  readonly id: RequestId
+  readonly request: Request<K>
+}
+
+/** Everything that is sent to an engine besides requests. */
+export type Control =
+  | { readonly type: "load"; readonly spec: EngineSpec }
+  /** Answered by the request's end or error; an id that is not open is ignored. */
+  | { readonly type: "cancel"; readonly id: RequestId }
+  | { readonly type: "pause"; readonly id: RequestId }
+  | { readonly type: "resume"; readonly id: RequestId }
+  /** The gateway has processed this many more steps; see `stepsOnTheirWay` in EngineServer. */
+  | { readonly type: "ack"; readonly steps: number }
+  | { readonly type: "ping"; readonly n: number }
+  /** Drop the caches that can be computed again, or use them again: the node's memory is, or is no longer, nearly full. */
+  | { readonly type: "lean"; readonly on: boolean }
+  /** Use no more CPU threads than this: other models compute, or no longer do. Engines with a fixed number ignore it. */
+  | { readonly type: "threads"; readonly most: number }
+  /** Close the scope and exit. A process that has not exited by its deadline is killed. */
+  | { readonly type: "stop" }
+
+/** `K` of one kind: what the gateway sends to an engine of that kind. `AnyOpen`: what an engine process may receive. */
+export type ToEngine<K extends EngineKind> = Open<K> | Control
+export type AnyOpen = { readonly [K in EngineKind]: Open<K> }[EngineKind]
+export type AnyToEngine = AnyOpen | Control
 
 export interface WireError {
   readonly reason: "LoadFailed" | "InvalidInput" | "PromptTooLong" | "Failed" | "Cancelled"
@@ -33,30 +47,62 @@ export interface WireError {
   readonly contextTokens?: number
 }
 
-/**
- * What happened to one request. Each kind is followed by the verb's own data (see Engine.ts), except `text`: a unit
- * of a text engine, which comes by the thousand, is followed by its two fields.
- */
-export const EventKind = { started: 0, unit: 1, end: 2, error: 3, text: 4 } as const
-export type EventKind = (typeof EventKind)[keyof typeof EventKind]
+export interface StartedEvent<K extends EngineKind> {
+  readonly id: RequestId
+  readonly started: Started<K>
+}
 
-export type FromEngine =
+/** The last event of a request. `error` is present if it failed, `end` if it did not. */
+export type EndEvent<K extends EngineKind> =
+  | { readonly id: RequestId; readonly end: End<K>; readonly error?: undefined }
+  | { readonly id: RequestId; readonly error: WireError }
+
+/**
+ * What happened to all requests in one decode step, or in one tick of the engine's event loop. For each request the
+ * events happened in the order of the fields. Absent fields are empty.
+ */
+export interface Step<K extends EngineKind> {
+  readonly type: "step"
+  readonly started?: ReadonlyArray<StartedEvent<K>>
+  readonly units?: Packed[K]
+  readonly ended?: ReadonlyArray<EndEvent<K>>
+}
+
+/**
+ * Pieces of text, in their order: `numbers` holds the request's id and its completion tokens for each of `texts`. Without an
+ * object for each token a message of 64 tokens costs a third (4 µs to write and 7 µs to read instead of 11 and 23, measured).
+ */
+export interface PackedText {
+  readonly texts: ReadonlyArray<string>
+  readonly numbers: ReadonlyArray<number>
+}
+
+export interface UnitEvent<K extends EngineKind> {
+  readonly id: RequestId
+  readonly unit: Unit<K>
+}
+
+/** How the units of a kind travel; packed and read by Packing.ts. */
+export interface Packed {
+  readonly text: PackedText
+  readonly speech: ReadonlyArray<UnitEvent<"speech">>
+  readonly transcription: ReadonlyArray<UnitEvent<"transcription">>
+}
+
+export type FromEngine<K extends EngineKind> =
   | {
-      readonly t: "loaded"
-      readonly kind: EngineKind
-      readonly facts: EngineFacts
+      readonly type: "loaded"
+      readonly kind: K
+      readonly facts: Facts<K>
       readonly threads: ThreadChoice
       readonly residentBytes: number
     }
-  | { readonly t: "load-failed"; readonly error: WireError }
-  /** It has chosen its CPU threads again, see EngineThreads. */
-  | { readonly t: "threads"; readonly threads: ThreadChoice }
-  /** It opens large files, or no longer does: its event loop may be silent for as long as a load may take. */
-  | { readonly t: "opening"; readonly on: boolean }
-  /**
-   * One decode step (or one turn of the engine's event loop) for all requests:
-   * a flat list of id, kind, data; id, kind, data; …, or id, `text`, text, completion tokens; without an object a
-   * token, a message of 64 tokens costs a third (4 µs to write and 7 to read, measured, instead of 11 and 23).
-   */
-  | { readonly t: "step"; readonly events: ReadonlyArray<unknown> }
-  | { readonly t: "pong"; readonly n: number; readonly residentBytes: number; readonly open: number }
+  | { readonly type: "load-failed"; readonly error: WireError }
+  /** The engine has chosen its CPU threads again, see EngineThreads. */
+  | { readonly type: "threads"; readonly threads: ThreadChoice }
+  /** The engine begins (`on`) or has ended opening large files: its event loop may be silent for as long as a load may take. */
+  | { readonly type: "opening"; readonly on: boolean }
+  | Step<K>
+  | { readonly type: "pong"; readonly n: number; readonly residentBytes: number; readonly open: number }
+
+export type AnyFromEngine = { readonly [K in EngineKind]: FromEngine<K> }[EngineKind]

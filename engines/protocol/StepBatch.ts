@@ -1,40 +1,64 @@
-// Collects what happened to all requests in one turn of the engine's event loop and sends it as one message.
-// A decode step advances every sequence at once; one message a step instead of one a token is what keeps the
-// hop to the gateway cheap. Used by engineMain alone.
-import type { TextDelta } from "./Engine.ts"
-import { EventKind, type FromEngine, type RequestId } from "./EngineProtocol.ts"
+// Collects what happens to all requests in one tick of the engine's event loop and sends it as one message. A decode step
+// advances all sequences at once; one message a step, not one a token, keeps the way to the gateway cheap.
+import type { EndEvent, RequestId, StartedEvent, Step, WireError } from "./EngineProtocol.ts"
+import { type Packer, packings } from "./Packing.ts"
+import type { End, EngineKind, Started, Unit } from "./Verbs.ts"
 
-export class StepBatch {
-  private events: Array<unknown> = []
+export class StepBatch<K extends EngineKind> {
+  private started: Array<StartedEvent<K>> = []
+  private readonly units: Packer<K>
+  private ended: Array<EndEvent<K>> = []
   private scheduled = false
-  private readonly send: (message: FromEngine) => void
+  private readonly send: (message: Step<K>) => void
 
-  constructor(send: (message: FromEngine) => void) {
+  constructor(kind: K, send: (message: Step<K>) => void) {
+    this.units = packings[kind].packer()
     this.send = send
   }
 
-  add(id: RequestId, kind: EventKind, data: unknown): void {
-    this.events.push(id, kind, data)
+  onStarted(id: RequestId, started: Started<K>): void {
+    this.started.push({ id, started })
     this.schedule()
   }
 
-  addText(id: RequestId, { completionTokens, text }: TextDelta): void {
-    this.events.push(id, EventKind.text, text, completionTokens)
+  onUnit(id: RequestId, unit: Unit<K>): void {
+    this.units.add(id, unit)
+    this.schedule()
+  }
+
+  onEnd(id: RequestId, end: End<K>): void {
+    this.ended.push({ id, end })
+    this.schedule()
+  }
+
+  onError(id: RequestId, error: WireError): void {
+    this.ended.push({ id, error })
     this.schedule()
   }
 
   private schedule(): void {
     if (this.scheduled) return
     this.scheduled = true
-    // The check phase comes after every promise continuation of the finished decode step has run.
+    // The check phase comes after all promise continuations of the finished decode step have run.
     setImmediate(() => this.flush())
   }
 
   flush(): void {
     this.scheduled = false
-    if (this.events.length === 0) return
-    const events = this.events
-    this.events = []
-    this.send({ t: "step", events })
+    const units = this.units.take()
+    const { ended, started } = this
+    if (units === undefined && started.length === 0 && ended.length === 0) return
+    // Fields are added one by one: an empty list or a spread would cost every message more than the fields themselves.
+    const step: { -readonly [F in keyof Step<K>]: Step<K>[F] } = { type: "step" }
+    if (started.length > 0) {
+      step.started = started
+      this.started = []
+    }
+    if (units !== undefined) step.units = units
+    if (ended.length > 0) {
+      step.ended = ended
+      this.ended = []
+    }
+    this.send(step)
   }
 }

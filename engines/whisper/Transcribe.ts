@@ -10,7 +10,6 @@ import {
   type Segment,
   type TranscribeEnd,
   type TranscribeRequest,
-  type TranscribeStarted,
 } from "../protocol/Engine.ts"
 import * as Fallback from "../shared/listening/Fallback.ts"
 import { argMax } from "../shared/listening/Sampling.ts"
@@ -187,7 +186,7 @@ const hearPiece = Effect.fnUntraced(function* (
   request: TranscribeRequest,
   piece: Piece,
   { language, more, previousTokens }: Omit<TranscribeEnd, "consumedSamples"> & { readonly more: boolean },
-  out: Outlet<TranscribeStarted, Segment>,
+  out: Outlet<"transcription">,
 ): Effect.fn.Return<HeardPiece, EngineError> {
   const { model } = loaded
   const seconds = piece.samples.length / model.features.rateHz
@@ -241,7 +240,7 @@ const hearPiece = Effect.fnUntraced(function* (
 export const transcribe = Effect.fnUntraced(function* (
   loaded: Loaded,
   request: TranscribeRequest,
-  out: Outlet<TranscribeStarted, Segment>,
+  out: Outlet<"transcription">,
 ): Effect.fn.Return<TranscribeEnd, EngineError> {
   const samples = pieceOf(loaded, request.samples, request.last)
   const hidden = yield* Effect.cached(encode(loaded, samples, request))

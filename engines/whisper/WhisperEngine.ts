@@ -104,7 +104,7 @@ const acquire = Effect.fnUntraced(function* (
   }
 })
 
-export const whisperHfOnnx: EngineDescriptor = {
+export const whisperHfOnnx: EngineDescriptor<"transcription"> = {
   adapter: "whisper-hf-onnx",
   kind: "transcription",
   chooseThreads,

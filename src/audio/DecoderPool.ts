@@ -118,14 +118,14 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
 
   /** Keeps a process for the next file; it ends when none comes in time. */
   const keep = (kept: DecoderProcess) => {
-    const patienceMs = idle.length === 0 ? idleMs : spareMs
+    const keepMs = idle.length === 0 ? idleMs : spareMs
     idle = [...idle, kept]
     const expire = Effect.sync(() => {
       if (!isIdle(kept)) return
       leaveIdle(kept)
       kept.kill()
     })
-    return FiberMap.run(expiries, living.get(kept) ?? -1, Effect.andThen(Effect.sleep(patienceMs), expire))
+    return FiberMap.run(expiries, living.get(kept) ?? -1, Effect.andThen(Effect.sleep(keepMs), expire))
   }
   const backgroundAllowed = (): boolean =>
     [...held].filter(({ ask }) => ask.urgency === "background").length < Math.max(1, maxProcesses - 1)

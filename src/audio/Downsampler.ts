@@ -1,5 +1,5 @@
-// 24 kHz to 16 kHz as audio arrives: speakers of OpenAI's realtime protocol send 24 kHz, transcription models take 16 kHz.
-// The output is the same however the input is cut into pieces. A second of audio is 0.8 M multiplications, 1 ms.
+// Streaming conversion from 24 kHz to 16 kHz: from OpenAI's realtime protocol to the rate of the transcription models.
+// The output does not depend on how the input is split. A second of audio is 0.8 M multiplications, 1 ms.
 import { PolyphaseFilter } from "#domain/audio/PolyphaseFilter.ts"
 
 /** Aliases are below −70 dB. */
@@ -8,7 +8,7 @@ const filter = new PolyphaseFilter(24_000, 16_000, { halfCrossings: 16, beta: 8,
 const toInt16 = (value: number): number => Math.max(-32_768, Math.min(32_767, Math.round(value)))
 
 export class Downsampler {
-  /** Input that later output still needs; silence before the first sample. */
+  /** Input that later output still needs; zeros before the first sample. */
   private held: Int16Array = new Int16Array(filter.reach)
   /** Position of `held[0]` in the input. */
   private start = -filter.reach

@@ -127,7 +127,7 @@ export interface InForce {
 const environment = { EDGEWISE_ARCH: process.arch, PERL_BADLANG: "0" }
 
 /** Runs the launcher once on a program that does nothing, to see what works. Takes 10 ms. */
-const look = (): InForce => {
+const detect = (): InForce => {
   if (process.platform !== "linux") return { way: "plain", mechanisms: [] }
   const limits: Limits = { openFiles: 64, fileBytes: 1 }
   if (process.arch === "x64" || process.arch === "arm64") {
@@ -137,9 +137,9 @@ const look = (): InForce => {
       encoding: "utf8",
       timeout: 10_000,
     })
-    const [told = "", version = ""] = (tried.stdout ?? "").split("\n")
+    const [reported = "", version = ""] = (tried.stdout ?? "").split("\n")
     if (tried.status === 0 && version === process.version)
-      return { way: "perl", mechanisms: told.split(" ").filter((name) => name !== "") }
+      return { way: "perl", mechanisms: reported.split(" ").filter((name) => name !== "") }
   }
   const tried = spawnSync(shell, ["-c", shellLine(limits), "/bin/true"], { env: {}, timeout: 10_000 })
   return tried.status === 0 ? { way: "shell", mechanisms: ["rlimits"] } : { way: "plain", mechanisms: [] }
@@ -149,7 +149,7 @@ let found: InForce | undefined
 
 /** What is enforced for processes that `launch` starts on this machine. The first call blocks for some milliseconds. */
 export const inForce = (): InForce => {
-  found ??= look()
+  found ??= detect()
   return found
 }
 

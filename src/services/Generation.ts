@@ -1,21 +1,18 @@
-// One text generation on behalf of a caller: admitted, paid for, started, read, ended. Both text endpoints and the
-// completions socket go through here; what they do with the text is theirs.
+// One text generation of a caller: admission, payment, start, reading, end. Both text endpoints and the completions socket use
+// it; each writes the text in its own format.
 import { Effect, Exit, Option, Random, type Scope } from "effect"
 import type { Flow } from "#actors/engine/EngineRequest.ts"
-import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
-import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { textUsage } from "#domain/models/Usage.ts"
-import { InvalidRequest, ModelNotLoaded } from "#domain/wire/Errors.ts"
 import type {
   GenerateEnd,
   GenerateRequest,
   GenerateStarted,
   Sampling,
   TextDelta,
-} from "#engines/protocol/Engine.ts"
+} from "#engines/protocol/Text.ts"
 import type { EdgeError } from "#http/ErrorBody.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
-import { findModel } from "./ModelLookup.ts"
 import { beginRun, type ModelRunError, type ModelRunServices, type RunReader } from "./ModelRun.ts"
 import { isOurs } from "./TranscriptionRun.ts"
 
@@ -39,15 +36,15 @@ export interface TextDefaults {
   readonly topK: number
 }
 
+const isInteger = (value: unknown): value is number => Number.isSafeInteger(value)
+
 /** Body fields → engine request. A seed is drawn where the caller gave no integer. */
 export const toGenerateRequest = Effect.fnUntraced(function* (
   prompt: GenerateRequest["prompt"],
   fields: SamplingFields,
   defaults: TextDefaults,
 ) {
-  const seed = Number.isSafeInteger(fields.seed)
-    ? (fields.seed as number) >>> 0
-    : yield* Random.nextIntBetween(0, 2 ** 32 - 1)
+  const seed = isInteger(fields.seed) ? fields.seed >>> 0 : yield* Random.nextIntBetween(0, 2 ** 32 - 1)
   const sampling: Sampling = {
     temperature: fields.temperature ?? 0.7,
     topP: fields.top_p ?? 0.9,
@@ -66,19 +63,6 @@ export const toGenerateRequest = Effect.fnUntraced(function* (
   return request
 })
 
-/** A deployed model that generates text, or why there is none of that name. */
-export const textModel = (
-  id: string,
-): Effect.Effect<ModelEntry, InvalidRequest | ModelNotLoaded, ModelRegistry> =>
-  Effect.gen(function* () {
-    const view = yield* findModel(id)
-    if (view === undefined) return yield* new ModelNotLoaded({ model: id })
-    if (view.entry.kind !== "text") {
-      return yield* new InvalidRequest({ field: "model", problem: `${id} does not generate text` })
-    }
-    return view.entry
-  })
-
 /** Template tokens that a chat template puts around one message, and around the whole; generous. */
 const tokensPerTurn = 16
 
@@ -94,7 +78,7 @@ const promptTokensAtMost = (request: GenerateRequest, contextTokens: number): nu
   return Math.min(bytes + tokensPerTurn, contextTokens)
 }
 
-/** Used for the money reservation while the engine, which knows the real one, has not loaded yet. */
+/** For the money reservation before the engine has loaded and the model's own number is known. */
 const assumedContextTokens = 8_192
 
 /** Reads a reply as it comes. */
@@ -111,8 +95,8 @@ export interface Generation {
   readonly end: Effect.Effect<GenerateEnd, EdgeError>
 }
 
-/** Keeps count of a generation and passes its deltas on; those that come before there is a reader are kept for it. */
-class Progress implements RunReader<GenerateStarted, TextDelta, GenerateEnd> {
+/** Counts the tokens of a generation and passes its deltas on; deltas that arrive before there is a reader are kept for it. */
+class Progress implements RunReader<"text"> {
   private reader: DeltaReader | undefined
   completionTokens = 0
   promptTokens: number | undefined
@@ -139,30 +123,28 @@ class Progress implements RunReader<GenerateStarted, TextDelta, GenerateEnd> {
   }
 }
 
-/** Whether its caller reads it as it comes, or gets it as a whole in the end. */
+/** Whether the caller reads the text while it is generated, or gets it as a whole at the end. */
 export type Delivery = "stream" | "whole"
 
-const failedHere = (exit: Exit.Exit<unknown, ModelRunError> | undefined): boolean =>
+const failedHere = (exit: Exit.Exit<GenerateEnd, ModelRunError> | undefined): boolean =>
   exit !== undefined && Option.exists(Exit.findErrorOption(exit), isOurs)
 
 /**
- * Starts a generation and waits until the engine has accepted its prompt. Charged for what was generated; where it failed
- * on this side, only for what its caller has had of it.
+ * Starts a generation and waits until the engine has accepted its prompt. Charged for what was generated; if the node failed,
+ * only for what the caller has received.
  */
 export const begin = (
   principal: Principal,
-  entry: ModelEntry,
+  model: ModelHandle<"text">,
   request: GenerateRequest,
   delivery: Delivery,
 ): Effect.Effect<Generation, EdgeError, Scope.Scope | ModelRunServices> =>
   Effect.gen(function* () {
-    const facts = (yield* ModelRegistry).find(entry.id)?.host?.facts
-    const contextTokens =
-      facts !== undefined && "contextTokens" in facts ? facts.contextTokens : assumedContextTokens
+    const contextTokens = model.facts()?.contextTokens ?? assumedContextTokens
     const progress = new Progress()
-    const run = yield* beginRun<GenerateStarted, TextDelta, GenerateEnd>({
+    const run = yield* beginRun<"text">({
       principal,
-      entry,
+      model,
       request,
       atMost: textUsage(
         promptTokensAtMost(request, contextTokens),
@@ -177,7 +159,7 @@ export const begin = (
       reader: progress,
     })
     return {
-      promptTokens: run.facts.promptTokens,
+      promptTokens: run.started.promptTokens,
       flow: run.flow,
       read: (reader) => progress.read(reader),
       end: run.end,

@@ -1,38 +1,42 @@
-// Which deployed model and voice a request's names mean, aliases included. Called by every endpoint that takes a model; the
-// rules and tables are domain/ModelNames.
+// Which deployed model and voice the names in a request mean, aliases included. The rules and tables of the aliases are in
+// domain/models/ModelNames.
 import { Context, Effect } from "effect"
+import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
-import type { ModelSnapshot } from "#actors/model/ModelSnapshot.ts"
-import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { modelNamed, voiceAliases } from "#domain/models/ModelNames.ts"
+import type { InvalidRequest, ModelNotLoaded } from "#domain/wire/Errors.ts"
+import type { EngineKind } from "#engines/protocol/Verbs.ts"
 
 /** Whether OpenAI's names of models and voices are understood (`EDGEWISE_OPENAI_ALIASES`). */
 export const OpenAiNames = Context.Reference<boolean>("edgewise/api/OpenAiNames", {
   defaultValue: () => true,
 })
 
-/** The deployed model that a request's `model` means. */
-export const findModel = (name: string): Effect.Effect<ModelSnapshot | undefined, never, ModelRegistry> =>
+/** The id of the deployed model that a request's `model` means; the name itself if there is none. */
+export const modelId = (name: string): Effect.Effect<string, never, ModelRegistry> =>
   Effect.gen(function* () {
     const registry = yield* ModelRegistry
-    const view = registry.find(name)
-    if (view !== undefined) return view
+    if (registry.model(name) !== undefined) return name
     const entries = registry.all().map(({ entry }) => entry)
-    const entry = modelNamed(entries, name, yield* OpenAiNames)
-    return entry === undefined ? undefined : registry.find(entry.id)
+    return modelNamed(entries, name, yield* OpenAiNames)?.id ?? name
   })
 
-/** A model's voices: as the engine found them once it has loaded, before that as the catalog lists them. */
-export const voicesOf = (registry: ModelRegistry["Service"], entry: ModelEntry): ReadonlyArray<string> => {
-  const facts = registry.find(entry.id)?.host?.facts
-  return facts !== undefined && "voices" in facts ? facts.voices : (entry.speech?.voices ?? [])
-}
+/** The deployed model of this kind that a request's `model` means, or the refusal that its caller gets. */
+export const findModel = <K extends EngineKind>(
+  name: string,
+  kind: K,
+): Effect.Effect<ModelHandle<K>, InvalidRequest | ModelNotLoaded, ModelRegistry> =>
+  Effect.gen(function* () {
+    return yield* (yield* ModelRegistry).get(yield* modelId(name), kind, name)
+  })
+
+/** A model's voices: those of the engine once it has loaded, before that those of the catalog. */
+export const voicesOf = (model: ModelHandle<"speech">): ReadonlyArray<string> =>
+  model.facts()?.voices ?? model.entry.speech?.voices ?? []
 
 /** Aliases of a model's voices: alias → voice. */
-export const voiceAliasesOf = (
-  entry: ModelEntry,
-): Effect.Effect<ReadonlyMap<string, string>, never, ModelRegistry> =>
+export const voiceAliasesOf = (model: ModelHandle<"speech">): Effect.Effect<ReadonlyMap<string, string>> =>
   Effect.gen(function* () {
-    if (entry.speech === undefined) return new Map()
-    return voiceAliases(entry.speech, voicesOf(yield* ModelRegistry, entry), yield* OpenAiNames)
+    const { speech } = model.entry
+    return speech === undefined ? new Map() : voiceAliases(speech, voicesOf(model), yield* OpenAiNames)
   })

@@ -1,9 +1,9 @@
-// One request on a model on behalf of a caller: admitted, paid for, started, ended. Every endpoint that runs a model
-// goes through here; what it does with the units is its own.
+// Runs one request of a caller on a model: admission, payment, start, end. All endpoints that generate text or speech use it;
+// each reads the units in its own way.
 import { Deferred, Effect, Exit, Fiber, type Scope } from "effect"
 import { Drain } from "#actors/Drain.ts"
 import type { Flow, Listener, RunError } from "#actors/engine/EngineRequest.ts"
-import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { costOf } from "#domain/models/Money.ts"
 import type { Usage } from "#domain/models/Usage.ts"
@@ -14,89 +14,89 @@ import {
   type PaymentRequired,
   Unauthorized,
 } from "#domain/wire/Errors.ts"
+import type { End, EngineKind, Request, Started, Unit } from "#engines/protocol/Verbs.ts"
 import { CurrentRequest, nowMs, type RequestContext } from "#http/RequestContext.ts"
 import { Accounts, type Principal } from "#store/accounts/Accounts.ts"
 import { type Reservation, UsageLedger } from "#store/ledger/UsageLedger.ts"
 
 export type ModelRunError = RunError | Draining | ModelNotLoaded | PaymentRequired | Unauthorized
 
-/** What a run tells of its work, on the event loop. One object and not three closures, see RunListener. */
-export interface RunReader<Started, Unit, End> {
-  onStarted(facts: Started): void
-  onUnit(unit: Unit): void
-  onEnd(end: End): void
+/** Called on the event loop with the events of a run. One object and not three closures, see RunListener. */
+export interface RunReader<K extends EngineKind> {
+  onStarted(started: Started<K>): void
+  onUnit(unit: Unit<K>): void
+  onEnd(end: End<K>): void
 }
 
-export interface RunSpec<Started, Unit, End> {
+export interface RunSpec<K extends EngineKind> {
   readonly principal: Principal
-  readonly entry: ModelEntry
-  /** The engine verb's request. */
-  readonly request: unknown
+  readonly model: ModelHandle<K>
+  readonly request: Request<K>
   /** The most it can use: what is reserved. */
   readonly atMost: Usage
   /**
-   * What it has used by now, asked when it ends for whatever reason; undefined for nothing to charge. `exit` is how the
+   * What it has used by now; undefined if nothing is charged. Called when the run ends for any reason. `exit` is how the
    * run ended, except with `untilReplied`.
    */
-  readonly used: (exit?: Exit.Exit<unknown, ModelRunError>) => Usage | undefined
-  readonly reader: RunReader<Started, Unit, End>
-  /** Money set aside earlier, where preparing the request already costs something; else the run does it. */
+  readonly used: (exit?: Exit.Exit<End<K>, ModelRunError>) => Usage | undefined
+  readonly reader: RunReader<K>
+  /** Money reserved earlier, because preparing the request already costs something; if absent the run reserves it. */
   readonly reservation?: Reservation
   /**
-   * True where the reply outlives the engine's work: it is charged, and a draining node waits for it, until the scope
-   * closes and not only until the run has ended.
+   * True if the reply goes on after the engine has finished: then the charge, and the wait of a draining node, end with the
+   * scope and not with the run.
    */
   readonly untilReplied?: boolean
 }
 
-export interface ModelRun<Started, End> {
-  readonly facts: Started
+export interface ModelRun<K extends EngineKind> {
+  readonly started: Started<K>
   readonly flow: Flow
   /** Ends with the run. */
-  readonly end: Effect.Effect<End, ModelRunError>
+  readonly end: Effect.Effect<End<K>, ModelRunError>
 }
 
-export type ModelRunServices = Accounts | Drain | ModelRegistry | UsageLedger
+export type ModelRunServices = Accounts | Drain | UsageLedger
 
-/** Of a request whose key is revoked while it runs. Made once: an error with its stack costs more than it tells. */
+/** The error of a request whose key is revoked while it runs. Made once, because making an error with its stack is slow. */
 const refused = Effect.fail(new Unauthorized({ reason: "invalid-key" }))
 
-interface Accepted<Started> {
-  readonly facts: Started
+interface Accepted<K extends EngineKind> {
+  readonly started: Started<K>
   readonly flow: Flow
 }
 
 /**
- * Hears the engine for one run. Methods of a class, not closures: those and their contexts are memory of each run's own, which
- * every token would have to load, and between two tokens of a run the caches have been filled with something else.
+ * Receives the engine's events of one run. Methods of a class, not closures: closures and their contexts are memory of each
+ * run, which every token would have to load, because other runs fill the processor's caches between two tokens of one run.
  */
-class RunListener<Started, Unit, End> implements Listener<Started, Unit> {
-  private readonly reader: RunReader<Started, Unit, End>
+class RunListener<K extends EngineKind> implements Listener<K> {
+  private readonly reader: RunReader<K>
   /** Whether a unit has come. */
   private begun = false
   private readonly model: string
   private readonly notes: RequestContext
   private readonly askedMs = nowMs()
-  private readonly accepted: Deferred.Deferred<Accepted<Started>, ModelRunError>
+  private readonly accepted: Deferred.Deferred<Accepted<K>, ModelRunError>
 
   constructor(
-    { entry, reader }: RunSpec<Started, Unit, End>,
+    { model, reader }: RunSpec<K>,
     notes: RequestContext,
-    accepted: Deferred.Deferred<Accepted<Started>, ModelRunError>,
+    accepted: Deferred.Deferred<Accepted<K>, ModelRunError>,
   ) {
     this.reader = reader
-    this.model = entry.id
+    this.model = model.entry.id
     this.notes = notes
     this.accepted = accepted
   }
 
-  started(facts: Started, flow: Flow): void {
+  started(started: Started<K>, flow: Flow): void {
     this.notes.accepted(this.askedMs, this.model)
-    this.reader.onStarted(facts)
-    Deferred.doneUnsafe(this.accepted, Effect.succeed({ facts, flow }))
+    this.reader.onStarted(started)
+    Deferred.doneUnsafe(this.accepted, Effect.succeed({ started, flow }))
   }
 
-  unit(unit: Unit): void {
+  unit(unit: Unit<K>): void {
     if (!this.begun) {
       this.begun = true
       this.notes.firstUnit()
@@ -105,7 +105,7 @@ class RunListener<Started, Unit, End> implements Listener<Started, Unit> {
   }
 }
 
-/** Sets aside the most that a request can cost; released when the scope closes, unless it is charged before. */
+/** Reserves the most that a request can cost; released when the scope closes, unless it is charged before. */
 export const reserveFor = (
   principal: Principal,
   entry: ModelEntry,
@@ -129,18 +129,18 @@ const holdDrain = (drain: Drain["Service"]): Effect.Effect<void, Draining, Scope
  * Starts a run and waits until the engine has accepted it, so that whatever can be refused is refused before anything
  * is answered. Closing the scope ends it; what it has used by then is charged.
  */
-export const beginRun = <Started, Unit, End>(
-  spec: RunSpec<Started, Unit, End>,
-): Effect.Effect<ModelRun<Started, End>, ModelRunError, Scope.Scope | ModelRunServices> =>
+export const beginRun = <K extends EngineKind>(
+  spec: RunSpec<K>,
+): Effect.Effect<ModelRun<K>, ModelRunError, Scope.Scope | ModelRunServices> =>
   Effect.gen(function* () {
-    const { entry, principal } = spec
+    const { model, principal } = spec
+    const { entry } = model
     const accounts = yield* Accounts
     const drain = yield* Drain
     const ledger = yield* UsageLedger
-    const registry = yield* ModelRegistry
 
     const reservation = spec.reservation ?? (yield* reserveFor(principal, entry, spec.atMost))
-    const settle = (exit?: Exit.Exit<unknown, ModelRunError>) =>
+    const settle = (exit?: Exit.Exit<End<K>, ModelRunError>) =>
       Effect.suspend(() => {
         const usage = spec.used(exit)
         if (usage === undefined) return ledger.cancel(reservation)
@@ -149,10 +149,10 @@ export const beginRun = <Started, Unit, End>(
       })
 
     const notes = yield* CurrentRequest
-    const started = Deferred.makeUnsafe<Accepted<Started>, ModelRunError>()
-    const listener = new RunListener(spec, notes, started)
-    const run = registry
-      .run<Started, Unit, End>(entry.id, spec.request, listener, { user: principal.userId })
+    const accepted = Deferred.makeUnsafe<Accepted<K>, ModelRunError>()
+    const listener = new RunListener(spec, notes, accepted)
+    const run = model
+      .run(spec.request, listener, { user: principal.userId })
       .pipe(Effect.tap((end) => Effect.sync(() => spec.reader.onEnd(end))))
     if (spec.untilReplied === true) {
       yield* holdDrain(drain)
@@ -160,7 +160,7 @@ export const beginRun = <Started, Unit, End>(
     }
     const whole = spec.untilReplied === true ? run : drain.admit(Effect.onExit(run, settle))
     const fiber = yield* Effect.forkScoped(whole, { startImmediately: true })
-    // Callbacks and not races: this is on every request's way, and a race costs two fibers.
+    // Callbacks and not races: every request runs this, and a race costs two fibers.
     let revoked = false
     const leave = accounts.onRevoked(principal, () => {
       revoked = true
@@ -168,20 +168,20 @@ export const beginRun = <Started, Unit, End>(
     })
     fiber.addObserver((exit) => {
       leave()
-      if (Deferred.isDoneUnsafe(started)) return
+      if (Deferred.isDoneUnsafe(accepted)) return
       const detail = "ended before it started"
       const reply = Exit.isSuccess(exit)
         ? Effect.fail(new EngineFailed({ model: entry.id, reason: "protocol", detail }))
         : revoked
           ? refused
           : Effect.failCause(exit.cause)
-      Deferred.doneUnsafe(started, reply)
+      Deferred.doneUnsafe(accepted, reply)
     })
-    const { facts, flow } = yield* Deferred.await(started)
-    const end: Effect.Effect<End, ModelRunError> = Effect.flatMap(
+    const { flow, started } = yield* Deferred.await(accepted)
+    const end: Effect.Effect<End<K>, ModelRunError> = Effect.flatMap(
       Fiber.await(fiber),
-      (exit): Effect.Effect<End, ModelRunError> =>
+      (exit): Effect.Effect<End<K>, ModelRunError> =>
         revoked && Exit.isFailure(exit) && Exit.hasInterrupts(exit) ? refused : exit,
     )
-    return { facts, flow, end }
+    return { started, flow, end }
   })

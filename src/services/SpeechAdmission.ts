@@ -1,7 +1,8 @@
-// Which speech may begin: as many streams as a model can feed in time, by what its replies have cost so far, and batch
-// work on all slots but one, so that a stream finds one. Asked by the speech handler before anything is answered. It
-// counts replies and knows no engine.
+// Which speech may begin: as many streams as a model can feed in time, by what its replies have cost so far, as have a slot of the
+// engine, and as begin to sound soon; and batch work on some of the slots, so that streams find others. Called by the speech
+// handler before anything is answered. It counts replies and knows no engine.
 import { Clock, Context, Effect, Exit, Layer, Scope, Semaphore } from "effect"
+import { FirstAudio } from "#domain/audio/FirstAudio.ts"
 import { admits, nextFactor, weightOf } from "#domain/models/StreamLoad.ts"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
 import { AtCapacity } from "#domain/wire/Errors.ts"
@@ -10,6 +11,8 @@ import { AtCapacity } from "#domain/wire/Errors.ts"
 export interface SpeechPlace {
   /** The model has computed all of it: what is still to be heard costs nothing. The scope's end does the same. */
   readonly leave: () => void
+  /** Its first audio has come. */
+  readonly sounded: () => void
 }
 
 /** What is known of a model while a request asks. */
@@ -17,18 +20,27 @@ export interface SpeechModel {
   readonly id: string
   /** Requests that may wait for a slot. */
   readonly waitingLine: number
+  /** Requests of any kind that hold a slot of its engine or wait for one. */
+  readonly taken: number
   /** Unknown until the model has loaded. */
   readonly facts: { readonly slots: number; readonly realTimeFactor?: number } | undefined
 }
+
+/**
+ * Batch replies that are computed at the same time, at most. One native call runs at a time, so more of them would end none
+ * sooner; streams find the other slots free. A guess.
+ */
+const mostBatchPlaces = 7
 
 interface ModelLoad {
   /** Real-time factor: first what the engine measured while it loaded, then what replies have cost. */
   factor: number | undefined
   openWeight: number
   open: number
+  readonly firstAudio: FirstAudio
   /** Moving average of how long a stream's place is held, milliseconds; 1 s until one was given back (a guess). */
   holdMs: number
-  /** Of batch work: all slots but one. */
+  /** Of batch work: all slots but one, up to `mostBatchPlaces`. */
   batch: { readonly places: number; readonly permits: Semaphore.Semaphore } | undefined
   /** Batch replies that have a place or wait for one. */
   batchAsked: number
@@ -37,7 +49,10 @@ interface ModelLoad {
 export class SpeechAdmission extends Context.Service<
   SpeechAdmission,
   {
-    /** A stream's place, or a refusal: whoever listens must not be made to wait in the middle. */
+    /**
+     * A stream's place, or a refusal: its first audio must come soon and the rest without a gap. A stream beside which no other
+     * is computed is always admitted.
+     */
     readonly stream: (
       model: SpeechModel,
       speed: number,
@@ -62,6 +77,7 @@ const make = (): SpeechAdmission["Service"] => {
       factor: undefined,
       openWeight: 0,
       open: 0,
+      firstAudio: new FirstAudio(),
       holdMs: 1_000,
       batch: undefined,
       batchAsked: 0,
@@ -69,7 +85,7 @@ const make = (): SpeechAdmission["Service"] => {
     loads.set(id, known)
     known.factor ??= facts?.realTimeFactor
     if (known.batch === undefined && facts !== undefined) {
-      const places = Math.max(1, facts.slots - 1)
+      const places = Math.max(1, Math.min(facts.slots - 1, mostBatchPlaces))
       known.batch = { places, permits: Semaphore.makeUnsafe(places) }
     }
     return known
@@ -78,31 +94,47 @@ const make = (): SpeechAdmission["Service"] => {
   const refusal = (model: string, { holdMs, open }: ModelLoad) =>
     new AtCapacity({ model, retryAfterMs: Math.min(60_000, Math.max(1_000, holdMs / Math.max(1, open))) })
 
+  /** Whether a stream would get a slot at once: one that waits for a slot waits for the end of another reply. */
+  const hasSlot = ({ facts, taken }: SpeechModel, { open }: ModelLoad): boolean =>
+    open === 0 || facts === undefined || Math.max(open, taken) < facts.slots
+
   const enterStream = (model: SpeechModel, speed: number, clock: Clock.Clock) =>
     Effect.suspend(() => {
       const load = loadOf(model)
+      const { factor, firstAudio } = load
       const weight = weightOf(speed)
-      if (!admits(load.openWeight, weight, load.factor)) return Effect.fail(refusal(model.id, load))
+      const inTime = admits(load.openWeight, weight, factor) && firstAudio.admits(factor)
+      if (!inTime || !hasSlot(model, load)) return Effect.fail(refusal(model.id, load))
       load.openWeight += weight
       load.open++
       const beganMs = monotonicMsOf(clock)
+      // The time of loading says nothing about streams.
+      let silent = model.facts !== undefined
+      if (silent) firstAudio.began(beganMs)
       let held = true
+      const sounded = () => {
+        if (silent) firstAudio.sounded(monotonicMsOf(clock))
+        silent = false
+      }
       const leave = () => {
         if (!held) return
         held = false
+        const nowMs = monotonicMsOf(clock)
+        if (silent) firstAudio.gaveUp(nowMs)
+        silent = false
         load.open--
         // Sums of fractions do not come back to zero by themselves.
         load.openWeight = load.open === 0 ? 0 : load.openWeight - weight
-        load.holdMs += (monotonicMsOf(clock) - beganMs - load.holdMs) / 8
+        load.holdMs += (nowMs - beganMs - load.holdMs) / 8
       }
-      return Effect.succeed({ leave })
+      return Effect.succeed({ leave, sounded })
     })
 
   const enterBatch = Effect.fnUntraced(function* (model: SpeechModel) {
     const load = loadOf(model)
     const { batch } = load
     // While the model loads nobody streams, and its own line keeps the order.
-    if (batch === undefined) return { leave: () => {} }
+    if (batch === undefined) return { leave: () => {}, sounded: () => {} }
     if (load.batchAsked >= batch.places + model.waitingLine) return yield* refusal(model.id, load)
     const scope = yield* Effect.acquireRelease(Scope.make(), (held) => Scope.close(held, Exit.void))
     const asked = Effect.acquireRelease(
@@ -110,7 +142,7 @@ const make = (): SpeechAdmission["Service"] => {
       () => Effect.sync(() => load.batchAsked--),
     )
     yield* Effect.andThen(asked, batch.permits.takeScoped(1)).pipe(Scope.provide(scope))
-    return { leave: () => Effect.runSync(Scope.close(scope, Exit.void)) }
+    return { leave: () => Effect.runSync(Scope.close(scope, Exit.void)), sounded: () => {} }
   })
 
   return SpeechAdmission.of({

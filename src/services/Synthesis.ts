@@ -1,20 +1,14 @@
-// One speech synthesis on behalf of a caller, from its reservation to its last sample: admitted, started, read, charged
-// for what was delivered. The speech handler decides what to say and wraps the samples; this knows no format.
+// One speech synthesis of a caller, from its reservation to its last sample: admission, start, reading, the charge for what was
+// delivered. The speech handler prepares the text and encodes the samples; this file knows no audio format.
 import { Deferred, Effect } from "effect"
-import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { Caller } from "#api/access/Authentication.ts"
 import { SPEECH_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/audio/Audio.ts"
 import { PlaybackClock } from "#domain/audio/PlaybackClock.ts"
-import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { audioUsage, type Usage } from "#domain/models/Usage.ts"
 import { SynthesisFailed } from "#domain/wire/Errors.ts"
 import { longestSpeechMs } from "#domain/wire/Speech.ts"
-import type {
-  PcmChunk,
-  SynthesizeEnd,
-  SynthesizeRequest,
-  SynthesizeStarted,
-} from "#engines/protocol/Engine.ts"
+import type { SynthesizeRequest } from "#engines/protocol/Speech.ts"
 import { CurrentRequest, nowMs } from "#http/RequestContext.ts"
 import type { Reservation } from "#store/ledger/UsageLedger.ts"
 import { voicesOf } from "./ModelLookup.ts"
@@ -33,38 +27,38 @@ export type SynthesisError = ModelRunError | SynthesisFailed
 export const speechAtMost = (text: string, speed: number): Usage =>
   audioUsage("speech", Math.ceil(longestSpeechMs(text) / speed), 1000)
 
-/** Fields that a caller can put right; for the others the specification has 502. */
+/** Fields that a caller can correct; an error in any other field is answered 502 (docs/protocol.md). */
 const callersFields = (cloning: boolean): ReadonlyArray<string> =>
   cloning ? ["voice", "language", "speed"] : ["language", "speed"]
 
 /** An engine that cannot make a voice or a sound of the text is an upstream failure, except for a bad clip. */
 const synthesisError =
-  (registry: ModelRegistry["Service"], entry: ModelEntry) =>
+  (handle: ModelHandle<"speech">) =>
   (error: ModelRunError): SynthesisError => {
-    const model = entry.id
-    const cloning = entry.speech?.cloning ?? false
+    const model = handle.entry.id
+    const cloning = handle.entry.speech?.cloning ?? false
     if (error._tag === "EngineFailed")
       return new SynthesisFailed({ model, detail: `the engine ${error.reason}: ${error.detail}` })
     if (error._tag !== "InvalidRequest" || callersFields(cloning).includes(error.field)) return error
     const detail = `${error.field}: ${error.problem}`
     return error.field === "voice"
-      ? new SynthesisFailed({ model, detail, voices: voicesOf(registry, entry) })
+      ? new SynthesisFailed({ model, detail, voices: voicesOf(handle) })
       : new SynthesisFailed({ model, detail })
   }
 
 export interface SynthesisSpec {
-  readonly entry: ModelEntry
+  readonly model: ModelHandle<"speech">
   readonly request: SynthesizeRequest
   readonly reservation: Reservation
 }
 
 export interface Synthesis {
-  readonly flow: ModelRun<SynthesizeStarted, SynthesizeEnd>["flow"]
+  readonly flow: ModelRun<"speech">["flow"]
   /** Sends chunks, the ones that came before included, to `reader` from now on. Called once. */
   readonly read: (reader: (samples: Int16Array) => void) => void
   /** Completes with the first audio; fails where there is none. Until then a reply can still be a refusal. */
   readonly audible: Effect.Effect<void, SynthesisError>
-  /** Takes note of samples that have reached the client: what will be charged when the scope closes. */
+  /** Counts samples that were sent to the client: they are charged when the scope closes. */
   readonly delivered: (samples: number) => void
   /** Samples that the engine has made so far. */
   readonly made: () => number
@@ -72,19 +66,23 @@ export interface Synthesis {
   readonly end: Effect.Effect<number, SynthesisError>
 }
 
-/** What admission has to know of a model, as it is now. */
-const speechModelNow = (registry: ModelRegistry["Service"], entry: ModelEntry): SpeechModel => {
-  const facts = registry.find(entry.id)?.host?.facts
-  const { waitingLine } = entry.runtime
-  return { id: entry.id, waitingLine, facts: facts !== undefined && "voices" in facts ? facts : undefined }
+/** The model as admission needs it, at this moment. */
+const speechModelNow = (model: ModelHandle<"speech">): SpeechModel => {
+  const { open = 0, waiting = 0 } = model.current()?.view().host?.gauges() ?? {}
+  return {
+    id: model.entry.id,
+    waitingLine: model.entry.runtime.waitingLine,
+    taken: open + waiting,
+    facts: model.facts(),
+  }
 }
 
 /** Starts a synthesis; the engine has understood its request. */
-export const beginSynthesis = Effect.fnUntraced(function* ({ entry, request, reservation }: SynthesisSpec) {
+export const beginSynthesis = Effect.fnUntraced(function* ({ model, request, reservation }: SynthesisSpec) {
   const admission = yield* SpeechAdmission
-  const registry = yield* ModelRegistry
-  const now = () => speechModelNow(registry, entry)
-  const { leave } =
+  const { entry } = model
+  const now = () => speechModelNow(model)
+  const { leave, sounded } =
     request.priority === "batch"
       ? yield* admission.batch(now())
       : yield* admission.stream(now(), request.speed)
@@ -96,10 +94,10 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ entry, request, res
   let deliveredSamples = 0
   const played = request.priority === "batch" ? undefined : new PlaybackClock(SPEECH_RATE_HZ)
   const notes = yield* CurrentRequest
-  const meters = registry.find(entry.id)?.meters
-  const run = yield* beginRun<SynthesizeStarted, PcmChunk, SynthesizeEnd>({
+  const meters = model.current()?.view().meters
+  const run = yield* beginRun<"speech">({
     principal: yield* Caller,
-    entry,
+    model,
     request,
     reservation,
     atMost: speechAtMost(request.text, request.speed),
@@ -108,6 +106,7 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ entry, request, res
       onStarted: () => {},
       onUnit: ({ samples }) => {
         if (samples.length === 0) return
+        if (samplesIn === 0) sounded()
         samplesIn += samples.length
         if (samplesIn > maxSamples) {
           const detail = "longer than one reply may be"
@@ -124,8 +123,8 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ entry, request, res
       },
     },
     untilReplied: true,
-  }).pipe(Effect.mapError(synthesisError(registry, entry)))
-  const ended = Effect.mapError(run.end, synthesisError(registry, entry))
+  }).pipe(Effect.mapError(synthesisError(model)))
+  const ended = Effect.mapError(run.end, synthesisError(model))
   const end = Effect.raceFirst(
     Effect.map(ended, () => samplesIn),
     Deferred.await(tooLong),

@@ -1,8 +1,8 @@
-// One file transcribed on behalf of a caller: decoded, paid for as it goes, charged once at the end. Both the handlers
-// that answer at once and the job workers go through here.
+// Transcribes one file of a caller: decodes it, reserves money as it goes on, charges once at the end. Used by the handlers that
+// answer at once and by the job workers.
 import { Effect, type Exit, Scope } from "effect"
 import { type TranscribeOptions, transcribeFile } from "#actors/jobs/FileTranscription.ts"
-import type { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import type { Decoder } from "#audio/Decoder.ts"
 import { LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
 import type { Transcript, TranscriptProgress, TranscriptSegment } from "#domain/audio/Transcript.ts"
@@ -10,34 +10,23 @@ import { type PunctuationChoice, punctuationProblem } from "#domain/language/Pun
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { costOf } from "#domain/models/Money.ts"
 import { audioUsage } from "#domain/models/Usage.ts"
-import { InvalidRequest, ModelNotLoaded, type PaymentRequired } from "#domain/wire/Errors.ts"
+import { InvalidRequest, type PaymentRequired } from "#domain/wire/Errors.ts"
 import type { EdgeError } from "#http/ErrorBody.ts"
 import { CurrentRequest, nowMs } from "#http/RequestContext.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { type Reservation, UsageLedger } from "#store/ledger/UsageLedger.ts"
-import { findModel } from "./ModelLookup.ts"
 import { openAudio } from "./TranscriptionAudio.ts"
 
-/** A deployed model that transcribes, and the language where one is asked for. */
-export const transcriptionModel = (
-  id: string,
-  language?: string,
-): Effect.Effect<ModelEntry, InvalidRequest | ModelNotLoaded, ModelRegistry> =>
-  Effect.gen(function* () {
-    const view = yield* findModel(id)
-    if (view === undefined) return yield* new ModelNotLoaded({ model: id })
-    if (view.entry.kind !== "transcription") {
-      return yield* new InvalidRequest({ field: "model", problem: `${id} does not transcribe` })
-    }
-    // Known once the engine has loaded; before that the engine itself refuses the first window.
-    const facts = view.host?.facts
-    if (language !== undefined && facts !== undefined && "languages" in facts) {
-      if (!facts.languages.includes(language)) {
-        const problem = `${view.entry.id} does not know ${language}; it knows ${facts.languages.join(", ")}`
-        return yield* new InvalidRequest({ field: "language", problem })
-      }
-    }
-    return view.entry
+/** Refuses a language that the model does not know. Before it has loaded, the engine itself refuses the first window. */
+export const checkLanguage = (
+  model: ModelHandle<"transcription">,
+  language: string | undefined,
+): Effect.Effect<void, InvalidRequest> =>
+  Effect.suspend(() => {
+    const languages = model.facts()?.languages
+    if (language === undefined || languages === undefined || languages.includes(language)) return Effect.void
+    const problem = `${model.entry.id} does not know ${language}; it knows ${languages.join(", ")}`
+    return Effect.fail(new InvalidRequest({ field: "language", problem }))
   })
 
 /** Refuses punctuation that cannot be added in the language, as far as that is known. */
@@ -54,7 +43,7 @@ export const checkPunctuation = (
 
 export interface TranscriptionRun<E> {
   readonly principal: Principal
-  readonly entry: ModelEntry
+  readonly model: ModelHandle<"transcription">
   readonly path: string
   readonly options: TranscribeOptions
   readonly background: boolean
@@ -74,7 +63,7 @@ export interface TranscriptionRun<E> {
   readonly charged: (exit: Exit.Failure<Transcript, EdgeError | E>) => boolean
 }
 
-/** Sets money aside for what has been decoded, to the millisecond: who can pay for a file can have it. */
+/** Reserves money for what has been decoded, to the millisecond: a caller who can pay for a file gets all of it. */
 const makeReserve = Effect.fnUntraced(function* <E>(run: TranscriptionRun<E>) {
   const ledger = yield* UsageLedger
   const scope = yield* Effect.scope
@@ -83,7 +72,7 @@ const makeReserve = Effect.fnUntraced(function* <E>(run: TranscriptionRun<E>) {
   let reserved = 0
   const upTo = (ms: number): Effect.Effect<void, PaymentRequired> =>
     Effect.gen(function* () {
-      const cost = costOf(run.entry.price, audioUsage("transcription", ms, 1000))
+      const cost = costOf(run.model.entry.price, audioUsage("transcription", ms, 1000))
       if (reservations.length > 0 && cost <= reserved) return
       reservations.push(yield* Scope.provide(ledger.reserve(run.principal, cost - reserved), scope))
       if (reservations[0] !== undefined) notes.reserved(reservations[0])
@@ -99,9 +88,9 @@ const makeReserve = Effect.fnUntraced(function* <E>(run: TranscriptionRun<E>) {
       if (samples === 0) return yield* ledger.cancel(first)
       const usage = audioUsage("transcription", samples, LISTEN_RATE_HZ)
       yield* ledger.settle(first, {
-        model: run.entry.id,
+        model: run.model.entry.id,
         usage,
-        microDollars: costOf(run.entry.price, usage),
+        microDollars: costOf(run.model.entry.price, usage),
         ...(run.receiptId === undefined ? {} : { receiptId: run.receiptId }),
       })
     })
@@ -110,20 +99,20 @@ const makeReserve = Effect.fnUntraced(function* <E>(run: TranscriptionRun<E>) {
 
 export const runTranscription = <E = never>(
   run: TranscriptionRun<E>,
-): Effect.Effect<Transcript, EdgeError | E, Scope.Scope | Decoder | ModelRegistry | UsageLedger> =>
+): Effect.Effect<Transcript, EdgeError | E, Scope.Scope | Decoder | UsageLedger> =>
   Effect.gen(function* () {
     const reserve = yield* makeReserve(run)
-    // Before decoding: an organization without money shall not cost any work.
+    // Before decoding: nothing is done for an organization without money.
     yield* reserve.upTo(Math.max(1, run.knownMs ?? 0))
     const notes = yield* CurrentRequest
     const askedMs = nowMs()
     let transcribed = run.from?.samples ?? 0
-    const audio = yield* openAudio(run.entry.id, run.path, transcribed, {
+    const audio = yield* openAudio(run.model.entry.id, run.path, transcribed, {
       user: run.principal.userId,
       urgency: run.background ? "background" : "interactive",
     })
     return yield* transcribeFile<EdgeError | E>({
-      modelId: run.entry.id,
+      model: run.model,
       options: run.options,
       background: run.background,
       user: run.principal.userId,
@@ -131,12 +120,12 @@ export const runTranscription = <E = never>(
       audio,
       beforeWindow: (samples) =>
         Effect.andThen(
-          // The caller first: it takes note of what is there even where that cannot be paid for.
+          // The caller first: it records how much was decoded even if that cannot be paid for.
           run.beforeWindow?.(samples) ?? Effect.void,
           reserve.upTo(Math.ceil(samplesToMs(samples, LISTEN_RATE_HZ))),
         ),
       onStarted: () => {
-        notes.accepted(askedMs, run.entry.id)
+        notes.accepted(askedMs, run.model.entry.id)
         run.onStarted()
       },
       onSegment: (segment) => {

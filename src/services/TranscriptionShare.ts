@@ -2,7 +2,7 @@
 // TranscriptionJobs, which decides what follows; knows no queue and no states.
 import { Effect, Exit, Schema, type Scope } from "effect"
 import type { Model } from "#actors/model/Model.ts"
-import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import type { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { Decoder } from "#audio/Decoder.ts"
 import { LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
 import type { Transcript, TranscriptProgress } from "#domain/audio/Transcript.ts"
@@ -13,7 +13,8 @@ import type { EdgeError } from "#http/ErrorBody.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import type { Job } from "#store/ledger/Jobs.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
-import { runTranscription, transcriptionModel } from "./TranscriptionRun.ts"
+import { findModel } from "./ModelLookup.ts"
+import { runTranscription } from "./TranscriptionRun.ts"
 
 /** Another organization's job has waited while this one had its share, or a reload has replaced the model. */
 export class TurnOver extends Schema.TaggedError<TurnOver>()("TurnOver", {}) {}
@@ -28,7 +29,7 @@ export interface Kept {
   /** Its owner does not want it any more. */
   cancelled: boolean
   /** The model of its last turn: tokens of `progress` mean something to its weights only. */
-  model: Model | undefined
+  model: Model<"transcription"> | undefined
   /** Since when the node has found no such model, milliseconds since 1970. */
   missingSinceMs: number | undefined
 }
@@ -43,7 +44,7 @@ export const newKept = (decodedMs: number | undefined): Kept => ({
 })
 
 /** Where a job goes on; without the last turn's tokens where a reload has replaced its model meanwhile. */
-const progressOn = (kept: Kept, model: Model | undefined): TranscriptProgress | undefined =>
+const progressOn = (kept: Kept, model: Model<"transcription"> | undefined): TranscriptProgress | undefined =>
   kept.progress === undefined || kept.model === model
     ? kept.progress
     : { ...kept.progress, previousTokens: [] }
@@ -66,9 +67,8 @@ export const takeTurn = (
 > =>
   Effect.gen(function* () {
     const principal = yield* (yield* Accounts).principalOf(job.keyId)
-    const entry = yield* transcriptionModel(job.model)
-    const registry = yield* ModelRegistry
-    const model = registry.model(entry.id)
+    const handle = yield* findModel(job.model, "transcription")
+    const model = handle.current()
     const from = progressOn(kept, model)
     kept.model = model
     kept.missingSinceMs = undefined
@@ -76,7 +76,7 @@ export const takeTurn = (
     let windows = 0
     return yield* runTranscription<TurnOver>({
       principal,
-      entry,
+      model: handle,
       path: job.uploadPath,
       options: {
         language: language ?? undefined,
@@ -96,7 +96,7 @@ export const takeTurn = (
           const decodedMs = Math.ceil(samplesToMs(decodedSamples, LISTEN_RATE_HZ))
           kept.decodedMs = Math.max(kept.decodedMs ?? 0, decodedMs)
           // A reload has replaced the model: it need not wait for this file, which goes on with the new one.
-          const current = registry.model(entry.id)
+          const current = handle.current()
           if (current !== undefined && current !== model) return Effect.fail(new TurnOver())
           return windows++ === 0 || windows % windowsOfTurn !== 0
             ? Effect.void
@@ -127,7 +127,7 @@ export const chargeCancelled = (
   Effect.gen(function* () {
     const ledger = yield* UsageLedger
     const principal = yield* (yield* Accounts).principalOf(job.keyId)
-    const entry = yield* transcriptionModel(job.model)
+    const { entry } = yield* findModel(job.model, "transcription")
     const usage = audioUsage("transcription", samples, LISTEN_RATE_HZ)
     const microDollars = costOf(entry.price, usage)
     const reservation = yield* ledger.reserve(principal, microDollars)

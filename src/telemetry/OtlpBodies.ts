@@ -1,4 +1,4 @@
-// Batches of spans and log records as bodies of OTLP over HTTP. Pure; the exporters call it when they send.
+// Batches of spans and log records as bodies of OTLP over HTTP. Pure.
 import { Cause, type Logger } from "effect"
 import type * as HttpBody from "effect/http/HttpBody"
 import type { OtlpLogger, OtlpSerialization, OtlpTracer } from "effect/observability"
@@ -7,7 +7,7 @@ import { attributesOf, spansOf, type Traced, traceOf } from "./Trace.ts"
 
 type Serialization = OtlpSerialization.OtlpSerialization["Service"]
 
-/** Who sends: attributes of every batch, and the format of its body. */
+/** Attributes of every batch, and the format of its body. */
 export interface Sender {
   readonly resource: Readonly<Record<string, string>>
   readonly serialization: Serialization
@@ -37,7 +37,7 @@ const severities = { Trace: 1, Debug: 5, Info: 9, Warn: 13, Error: 17, Fatal: 21
 const isPlain = (value: unknown): value is string | number =>
   typeof value === "string" || typeof value === "number"
 
-/** A log event as a record: its words, its ids and numbers, the kind of its cause; nothing that it was about. */
+/** A log event as a record: its message, ids and numbers, and the kind of its cause; never the content of a request. */
 export const logRecord = (
   options: Logger.Options<unknown>,
   annotations: Readonly<Record<string, unknown>>,

@@ -1,6 +1,7 @@
-// A request as OTLP spans: one span for the request, one for each of its steps; background work likewise.
+// A request as OTLP spans in JSON: one span for the request, one for each of its steps; background work likewise.
 // Continues the caller's `traceparent`. The spans are built when a batch is sent, not while the request runs. Pure
 // except for random ids.
+
 import { randomBytes } from "node:crypto"
 import type { OtlpResource, OtlpTracer } from "effect/observability"
 import type { RequestContext } from "#http/RequestContext.ts"

@@ -3,9 +3,9 @@
 // crash.
 //
 // Within one callback uWS continues to read, paused or not, as long as each read fills its receive buffer; a client on
-// the same machine can fill it a hundred times in a row. What arrives within one callback waits in memory until threads of
-// the pool have written it (at most 16 of 60 MB in ten floods, measured); the event loop never waits for the disk. The
-// completions of writes arrive only after the callback; until then the file's size shows the progress.
+// the same machine can fill it a hundred times in a row. What arrives within one callback therefore waits in memory
+// until Node's thread pool has written it (at most 16 of 60 MB in ten floods, measured); the event loop never waits for
+// the disk. Completions of writes arrive only after the callback; until then the file's size shows the progress.
 import { randomUUID } from "node:crypto"
 import { close, fstatSync, mkdirSync, openSync, readv, unlinkSync, write } from "node:fs"
 import { join } from "node:path"

@@ -1,6 +1,6 @@
 // One timer for all deadlines of a listener: watched objects are swept at an interval. A timer per write or per request
 // would cost more than the write.
-import { type Listed, ShortLivedList } from "#domain/queues/UnorderedSet.ts"
+import { type Listed, UnorderedSet } from "#domain/queues/UnorderedSet.ts"
 
 export interface Watched extends Listed {
   /** Compares its own state with `nowMs` (from `nowMs()`) and acts on it. May unwatch itself. */
@@ -11,7 +11,7 @@ export interface Watched extends Listed {
 export const nowMs = (): number => performance.now()
 
 export class Deadlines {
-  private readonly watched = new ShortLivedList<Watched>()
+  private readonly watched = new UnorderedSet<Watched>()
   private readonly intervalMs: number
   private timer: NodeJS.Timeout | undefined
 

@@ -13,20 +13,20 @@ export const PIECE_BYTES = 64 * 1024
  */
 const TICK_BYTES = 512 * 1024
 
-export interface Taker {
-  /** One piece is granted: the body calls `mayGo`, hands the piece over, and calls `mayGo` again. */
+export interface FairSender {
+  /** One piece is granted: the body calls `maySend`, hands the piece over, and calls `maySend` again. */
   readonly proceed: () => void
 }
 
 export class FairSendQueue {
   /** In the order in which they are served. */
-  private readonly waiting = new Set<Taker>()
+  private readonly waiting = new Set<FairSender>()
   private leftBytes = TICK_BYTES
-  private granted: Taker | undefined
+  private granted: FairSender | undefined
   private scheduled = false
 
   /** True if one piece may be sent now. If not, `proceed` is called in a later tick. */
-  mayGo(one: Taker): boolean {
+  maySend(one: FairSender): boolean {
     this.schedule()
     const atOnce = this.granted === one || (this.waiting.size === 0 && this.leftBytes > 0)
     if (this.granted === one) this.granted = undefined
@@ -36,7 +36,7 @@ export class FairSendQueue {
   }
 
   /** The body has ended, or waits for its reader. */
-  leave(one: Taker): void {
+  leave(one: FairSender): void {
     this.waiting.delete(one)
   }
 
@@ -49,7 +49,7 @@ export class FairSendQueue {
   private readonly nextTick = (): void => {
     this.scheduled = false
     this.leftBytes = TICK_BYTES
-    // A body that calls `mayGo` again goes to the end of the set, which this loop may still reach.
+    // A body that calls `maySend` again goes to the end of the set, which this loop may still reach.
     for (const one of this.waiting) {
       if (this.leftBytes <= 0) break
       this.waiting.delete(one)

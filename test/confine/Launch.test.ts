@@ -113,7 +113,7 @@ describe.runIf(isWhole)("a confined decoder", () => {
 describe.runIf(isWhole)("a confined engine", () => {
   const confinement = () =>
     engineConfinement({
-      room: room.path,
+      folder: room.path,
       compiled: inside("compiled"),
       home,
       files: [inside("weights/model.onnx")],
@@ -155,7 +155,7 @@ describe("weights", () => {
   it("in the data directory itself are read alone", () => {
     writeFileSync(inside("model.gguf"), "plain")
     const confinement = engineConfinement({
-      room: room.path,
+      folder: room.path,
       compiled: undefined,
       home,
       files: [inside("model.gguf")],

@@ -381,6 +381,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Transcription endpoints over HTTP",
     imports: [
       "actors",
+      "actors/model",
       "src/api/access",
       "src/api/http",
       "src/api/text",

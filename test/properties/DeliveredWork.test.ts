@@ -5,16 +5,16 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Drain } from "#actors/Drain.ts"
-import type { Listener } from "#actors/engine/EngineRequest.ts"
-import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { costOf } from "#domain/models/Money.ts"
 import { textUsage } from "#domain/models/Usage.ts"
 import { AtCapacity, EngineFailed } from "#domain/wire/Errors.ts"
-import type { GenerateEnd, GenerateStarted, TextDelta } from "#engines/protocol/Engine.ts"
+import type { GenerateRequest } from "#engines/protocol/Text.ts"
 import { begin, type Delivery } from "#services/Generation.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { sqliteStoreLayer } from "#store/Store.ts"
+import { stubModel } from "../support/engines/StubModel.ts"
 import { fakeDeployment } from "../support/nodes/FakeNode.ts"
 
 const { entry } = fakeDeployment()
@@ -66,36 +66,34 @@ const deliveredBy = ({ delivery, ending, promptTokens, tokens }: Plan, read: num
   }
 }
 
+const request: GenerateRequest = {
+  prompt: { text: "x" },
+  maxTokens: 64,
+  sampling: { temperature: 0, topP: 1, topK: 0, frequencyPenalty: 0, presencePenalty: 0, seed: 1 },
+  stop: [],
+}
+
 const flow = { pause: () => {}, resume: () => {} }
 
-/** An engine that does what the request's plan says. */
-const scripted = Layer.succeed(
-  ModelRegistry,
-  ModelRegistry.of({
-    all: () => [],
-    find: () => undefined,
-    model: () => undefined,
-    run: <Started, Unit, End>(_: string, request: unknown, listener: Listener<Started, Unit>) =>
-      Effect.gen(function* () {
-        const plan = (request as { readonly plan: Plan }).plan
-        if (plan.pauses) yield* Effect.yieldNow
-        if (plan.ending === "full") return yield* new AtCapacity({ model: "fake", retryAfterMs: 1 })
-        const failed = new EngineFailed({ model: "fake", reason: "crashed", detail: "" })
-        if (plan.ending === "never starts") return yield* failed
-        const facts: GenerateStarted = { promptTokens: plan.promptTokens, cachedTokens: 0 }
-        listener.started(facts as Started, flow)
-        for (let i = 1; i <= plan.tokens; i++) {
-          if (plan.pauses && i % 16 === 0) yield* Effect.yieldNow
-          const delta: TextDelta = { text: "x", completionTokens: i }
-          listener.unit(delta as Unit)
-        }
-        if (plan.ending === "fails") return yield* failed
-        if (plan.ending === "client leaves") return yield* Effect.never
-        const end = { finishReason: "stop", completionTokens: plan.tokens, promptTokens: plan.promptTokens }
-        return end as GenerateEnd as End
-      }),
-  }),
-)
+/** A model whose engine does what the plan says. */
+const scripted = (plan: Plan) => {
+  const run: ModelHandle<"text">["run"] = (_, listener) =>
+    Effect.gen(function* () {
+      if (plan.pauses) yield* Effect.yieldNow
+      if (plan.ending === "full") return yield* new AtCapacity({ model: "fake", retryAfterMs: 1 })
+      const failed = new EngineFailed({ model: "fake", reason: "crashed", detail: "" })
+      if (plan.ending === "never starts") return yield* failed
+      listener.started({ promptTokens: plan.promptTokens, cachedTokens: 0 }, flow)
+      for (let i = 1; i <= plan.tokens; i++) {
+        if (plan.pauses && i % 16 === 0) yield* Effect.yieldNow
+        listener.unit({ text: "x", completionTokens: i })
+      }
+      if (plan.ending === "fails") return yield* failed
+      if (plan.ending === "client leaves") return yield* Effect.never
+      return { finishReason: "stop", completionTokens: plan.tokens, promptTokens: plan.promptTokens }
+    })
+  return stubModel("text", run, { entry })
+}
 
 describe("a hundred thousand random outcomes", () => {
   it("are charged as they were delivered, to the micro-dollar", { timeout: 120_000 }, async () => {
@@ -110,13 +108,10 @@ describe("a hundred thousand random outcomes", () => {
 
       const one = Effect.gen(function* () {
         const plan = planOf()
-        const request = { prompt: { text: "x" }, maxTokens: 64, plan } as unknown as Parameters<
-          typeof begin
-        >[2]
         let read = 0
         const exit = yield* Effect.scoped(
           Effect.gen(function* () {
-            const generation = yield* begin(caller, entry, request, plan.delivery)
+            const generation = yield* begin(caller, scripted(plan), request, plan.delivery)
             generation.read({
               take: ({ completionTokens }) => {
                 read = completionTokens
@@ -149,7 +144,7 @@ describe("a hundred thousand random outcomes", () => {
       yield* Effect.scoped(ledger.reserve(caller, left))
       return sums
     }).pipe(
-      Effect.provide(Layer.mergeAll(scripted, Drain.layer, sqliteStoreLayer(":memory:"))),
+      Effect.provide(Layer.mergeAll(Drain.layer, sqliteStoreLayer(":memory:"))),
       Effect.scoped,
       Effect.runPromise,
     )

@@ -10,8 +10,9 @@ import { Device } from "#actors/device/Device.ts"
 import { EngineStarter } from "#actors/engine/EngineProcess.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { StatusChange } from "#actors/model/ModelSnapshot.ts"
-import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/protocol/Engine.ts"
+import type { GenerateEnd, GenerateRequest, TextDelta } from "#engines/protocol/Engine.ts"
 import { type InProcessEngines, inProcessEngines } from "../support/engines/InProcessEngine.ts"
+import { runText } from "../support/engines/RunText.ts"
 import { fakeWorld, script } from "../support/nodes/FakeNode.ts"
 
 const ids = ["a", "b"] as const
@@ -99,9 +100,7 @@ const history = (commands: ReadonlyArray<Command>, engines: InProcessEngines, ch
           if ((one?.ends ?? 0) > 0) seen.late++
         },
       }
-      const fiber = yield* fork(
-        registry.run<GenerateStarted, TextDelta, GenerateEnd>(to, requestOf(tokens), listener, { user }),
-      )
+      const fiber = yield* fork(runText(registry, to, requestOf(tokens), listener, { user }))
       one = Object.assign(seen, { tokens, fiber, ends: 0, cancelled: false })
       fiber.addObserver(() => {
         if (one !== undefined) one.ends++

@@ -10,8 +10,9 @@ import { Device } from "#actors/device/Device.ts"
 import { EngineStarter } from "#actors/engine/EngineProcess.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { Redeployment } from "#actors/model/Redeployment.ts"
-import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/protocol/Engine.ts"
+import type { GenerateEnd, GenerateRequest, TextDelta } from "#engines/protocol/Engine.ts"
 import { type InProcessEngines, inProcessEngines } from "../support/engines/InProcessEngine.ts"
+import { runText } from "../support/engines/RunText.ts"
 import { fakeDeployment, fakeWorld, script } from "../support/nodes/FakeNode.ts"
 
 const ids = ["a", "b", "c"] as const
@@ -131,9 +132,7 @@ const history = (first: Catalog, commands: ReadonlyArray<Command>, engines: InPr
           if ((one?.ends ?? 0) > 0) seen.late++
         },
       }
-      const fiber = yield* fork(
-        registry.run<GenerateStarted, TextDelta, GenerateEnd>(to, requestOf(tokens), listener),
-      )
+      const fiber = yield* fork(runText(registry, to, requestOf(tokens), listener))
       one = Object.assign(seen, { id: to, tokens, fiber, ends: 0, wasAway: now[to] === undefined })
       fiber.addObserver(() => {
         if (one !== undefined) one.ends++

@@ -49,9 +49,16 @@ describe("the moving real-time factor", () => {
   })
 })
 
-const model = (id: string, realTimeFactor: number | undefined, slots = 4, waitingLine = 2): SpeechModel => ({
+const model = (
+  id: string,
+  realTimeFactor: number | undefined,
+  slots = 4,
+  waitingLine = 2,
+  taken = 0,
+): SpeechModel => ({
   id,
   waitingLine,
+  taken,
   facts: realTimeFactor === undefined ? undefined : { slots, realTimeFactor },
 })
 
@@ -90,6 +97,7 @@ describe("admission", () => {
       Effect.gen(function* () {
         const enter = admission.stream(model("a", 0.3), 1)
         const first = yield* enter
+        first.sounded()
         const second = yield* enter
         const refused = yield* Effect.flip(enter)
         expect(refused).toMatchObject({ _tag: "AtCapacity", model: "a", retryAfterMs: 1_000 })
@@ -115,6 +123,44 @@ describe("admission", () => {
         expect(admission.factor("b")).toBe(0.2)
         yield* admission.stream(model("unknown", undefined), 1)
         yield* admission.stream(model("unknown", undefined), 4)
+      }),
+    ),
+  )
+
+  it.effect("admits a stream only to a slot that is free, whoever holds the others", () =>
+    withAdmission((admission) =>
+      Effect.gen(function* () {
+        const enter = (taken: number) => admission.stream(model("a", 0.001, 4, 2, taken), 1)
+        const first = yield* enter(4)
+        yield* Effect.flip(enter(4))
+        for (let taken = 1; taken < 4; taken++) yield* enter(taken)
+        // The engine has not heard of the last one yet.
+        yield* Effect.flip(enter(3))
+        first.leave()
+        yield* enter(3)
+        yield* Effect.flip(enter(3))
+      }),
+    ),
+  )
+
+  it.effect("admits no more streams at once than begin to sound in time", () =>
+    withAdmission((admission) =>
+      Effect.gen(function* () {
+        const enter = admission.stream(model("a", 0.01, 64), 1)
+        const alone = yield* enter
+        yield* TestClock.adjust("450 millis")
+        alone.sounded()
+        const places = [yield* enter, yield* enter, yield* enter]
+        expect(yield* Effect.flip(enter)).toMatchObject({ _tag: "AtCapacity", model: "a" })
+        yield* TestClock.adjust("450 millis")
+        places[0]!.sounded()
+        places[0]!.sounded()
+        yield* enter
+        yield* Effect.flip(enter)
+        // One that leaves in silence makes way as well.
+        places[1]!.leave()
+        yield* enter
+        yield* Effect.flip(enter)
       }),
     ),
   )

@@ -3,11 +3,13 @@ import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { Drain } from "#actors/Drain.ts"
+import { wrongKind } from "#actors/model/ModelHandle.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { Decoder } from "#audio/Decoder.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
-import { PaymentRequired } from "#domain/wire/Errors.ts"
+import { ModelNotLoaded, PaymentRequired } from "#domain/wire/Errors.ts"
 import type { JobEvent } from "#domain/wire/JobStatus.ts"
+import type { EngineKind } from "#engines/protocol/Verbs.ts"
 import { TranscriptionJobs } from "#services/TranscriptionJobs.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { Jobs } from "#store/ledger/Jobs.ts"
@@ -17,12 +19,17 @@ import { jobRow } from "../support/nodes/JobRow.ts"
 const job = jobRow("none")
 
 interface Found {
-  readonly entry: { readonly id: string; readonly kind: string; readonly price: object }
-  readonly host: undefined
+  readonly entry: { readonly id: string; readonly kind: EngineKind; readonly price: object }
+  readonly current: () => undefined
+  readonly facts: () => undefined
 }
 
 /** A model that transcribes nothing. */
-const textModel: Found = { entry: { id: "none", kind: "text", price: {} }, host: undefined }
+const textModel: Found = {
+  entry: { id: "none", kind: "text", price: {} },
+  current: () => undefined,
+  facts: () => undefined,
+}
 
 interface Others {
   /** The model of a job; undefined where the node has none. */
@@ -50,7 +57,12 @@ const under = (jobs: Partial<Jobs["Service"]>, { found = () => textModel, ledger
     purge: Effect.void,
     ...jobs,
   }
-  const registry = { all: () => [], find: found, model: () => undefined }
+  const get = (id: string, kind: EngineKind) => {
+    const model = found()
+    if (model === undefined) return Effect.fail(new ModelNotLoaded({ model: id }))
+    return model.entry.kind === kind ? Effect.succeed(model) : Effect.fail(wrongKind(id, kind))
+  }
+  const registry = { all: () => [], find: found, model: () => undefined, get }
   return TranscriptionJobs.layer.pipe(
     Layer.provide([
       Drain.layer,
@@ -102,7 +114,7 @@ describe("a store that fails", () => {
 })
 
 describe("a job that its organization cannot pay for", () => {
-  const ears = { ...textModel, entry: { ...textModel.entry, kind: "transcription" } }
+  const ears = { ...textModel, entry: { ...textModel.entry, kind: "transcription" as const } }
   const dayMs = 24 * 3_600_000
   for (const [age, event] of [
     [dayMs, "return"],

@@ -1,13 +1,13 @@
 // Turns of large bodies: bounded in each turn of the event loop, fair among those who wait, and nobody is forgotten.
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { FairSendQueue, PIECE_BYTES, type Taker } from "#transport/FairSendQueue.ts"
+import { type FairSender, FairSendQueue, PIECE_BYTES } from "#transport/FairSendQueue.ts"
 
 /** Pieces that one turn of the event loop may hand over. */
 const piecesATurn = 8
 
 /** A body of that many pieces, whose reader takes `atOnce` of them before it makes the sender wait for a while. */
-class Body implements Taker {
+class Body implements FairSender {
   readonly pieces: number
   given = 0
   private readonly replies: FairSendQueue
@@ -23,7 +23,7 @@ class Body implements Taker {
 
   readonly proceed = (): void => {
     let taken = 0
-    while (this.given < this.pieces && this.replies.mayGo(this)) {
+    while (this.given < this.pieces && this.replies.maySend(this)) {
       this.given++
       this.log.push(this)
       if (++taken < this.atOnce) continue

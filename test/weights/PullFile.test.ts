@@ -250,11 +250,11 @@ describe("what is not right is not kept", () => {
     hub.reset()
     hub.behaviour.direct = true
     hub.behaviour.chunked = true
-    expect((await failure(undefined)).message).toContain("how large")
+    expect((await failure(undefined)).message).toContain("size of the file")
     hub.reset()
     hub.behaviour.chunked = true
     hub.behaviour.content = Buffer.concat([big, Buffer.alloc(1)])
-    expect((await failure(undefined)).message).toContain("more came")
+    expect((await failure(undefined)).message).toContain("received more")
     nothingKept()
   })
 

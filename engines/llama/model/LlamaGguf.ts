@@ -12,9 +12,7 @@ import {
   EngineError,
   type GenerateEnd,
   type GenerateRequest,
-  type GenerateStarted,
   type Outlet,
-  type TextDelta,
   type TextEngine,
 } from "../../protocol/Engine.ts"
 import { decodeOptions } from "../Options.ts"
@@ -57,11 +55,7 @@ const runOnce = (loop: StepLoop, job: Job) =>
     loop.run(job, (exit: Exit.Exit<Outcome, EngineError>) => resume(exit))
   })
 
-const runToEnd = Effect.fnUntraced(function* (
-  loop: StepLoop,
-  job: Job,
-  out: Outlet<GenerateStarted, TextDelta>,
-) {
+const runToEnd = Effect.fnUntraced(function* (loop: StepLoop, job: Job, out: Outlet<"text">) {
   let outcome: Outcome = yield* runOnce(loop, job)
   while (outcome === "paused") {
     yield* out.resumed
@@ -111,7 +105,7 @@ const generator = (
 ): TextEngine["generate"] =>
   Effect.fnUntraced(function* (
     request: GenerateRequest,
-    out: Outlet<GenerateStarted, TextDelta>,
+    out: Outlet<"text">,
   ): Effect.fn.Return<GenerateEnd, EngineError> {
     const { tokens, marks, thought } = yield* readPrompt(model, request)
     const { sampling, stop } = request
@@ -137,7 +131,7 @@ const generator = (
       .pipe(Effect.ensuring(arrived))
   })
 
-export const llamaGguf: EngineDescriptor = {
+export const llamaGguf: EngineDescriptor<"text"> = {
   adapter: "llama-gguf",
   kind: "text",
   acquire: Effect.fnUntraced(function* (spec) {

@@ -1,14 +1,7 @@
 // One admitted request, from its sequence to its last token. Made by LlamaGguf, moved forward by StepLoop; the two
 // meet only here. Holds no timer and no fiber.
 import type * as Exit from "effect/Exit"
-import type {
-  EngineError,
-  GenerateEnd,
-  GenerateStarted,
-  Outlet,
-  Sampling,
-  TextDelta,
-} from "../../protocol/Engine.ts"
+import type { EngineError, GenerateEnd, Outlet, Sampling } from "../../protocol/Engine.ts"
 import type { Sampler, SavedState } from "../native/Native.ts"
 import { Completion } from "../output/Completion.ts"
 import type { ThoughtMarkers } from "../output/ThoughtFilter.ts"
@@ -24,7 +17,7 @@ export interface JobTerms {
   readonly stop: ReadonlyArray<string>
   readonly maxTokens: number
   readonly thought: ThoughtMarkers | undefined
-  readonly out: Outlet<GenerateStarted, TextDelta>
+  readonly out: Outlet<"text">
 }
 
 export class Job {

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import { msToSamples } from "#domain/audio/Audio.ts"
 import type { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
-import type { EngineError, Outlet, PcmChunk, SynthesizeEnd } from "../../protocol/Engine.ts"
+import type { EngineError, Outlet, SynthesizeEnd } from "../../protocol/Engine.ts"
 
 /**
  * Nobody listens to a batch reply while it is made, so its pieces are due this long after they are asked for:
@@ -26,7 +26,7 @@ export interface PlayoutOptions {
   readonly priority: "stream" | "batch"
 }
 
-type PieceOutlet = Omit<Outlet<unknown, PcmChunk>, "started">
+type PieceOutlet = Omit<Outlet<"speech">, "started">
 
 export class Playout {
   readonly #clock: Clock.Clock

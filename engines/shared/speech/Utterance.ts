@@ -5,10 +5,8 @@ import type { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import {
   EngineError,
   type Outlet,
-  type PcmChunk,
   type SynthesizeEnd,
   type SynthesizeRequest,
-  type SynthesizeStarted,
 } from "../../protocol/Engine.ts"
 import { pauseSamples, toPcm } from "./Pcm.ts"
 import { type Piece, PieceReader } from "./Pieces.ts"
@@ -52,7 +50,7 @@ export const checkedSpeed = (
 export const speak = (
   speaker: Speaker,
   utterance: Utterance,
-  out: Outlet<SynthesizeStarted, PcmChunk>,
+  out: Outlet<"speech">,
 ): Effect.Effect<Required<SynthesizeEnd>, EngineError> =>
   Effect.gen(function* () {
     const playout = yield* Playout.make({ ...speaker, priority: utterance.priority }, out)

@@ -12,7 +12,8 @@ import { costOf } from "#domain/models/Money.ts"
 import { audioUsage } from "#domain/models/Usage.ts"
 import { InvalidRequest, ModelNotLoaded, type PaymentRequired } from "#domain/wire/Errors.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
-import { transcriptionModel } from "#services/TranscriptionRun.ts"
+import { findModel } from "#services/ModelLookup.ts"
+import { checkLanguage } from "#services/TranscriptionRun.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { credentialOf, identify } from "../access/Authentication.ts"
@@ -57,7 +58,9 @@ export const liveModel = Effect.fnUntraced(function* (
   const id =
     model ?? (yield* ModelRegistry).all().find(({ entry }) => entry.kind === "transcription")?.entry.id
   if (id === undefined) return yield* new ModelNotLoaded({ model: "" })
-  return yield* transcriptionModel(id, language)
+  const found = yield* findModel(id, "transcription")
+  yield* checkLanguage(found, language)
+  return found.entry
 })
 
 /**

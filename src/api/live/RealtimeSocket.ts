@@ -22,7 +22,7 @@ import {
 } from "#domain/wire/RealtimeProtocol.ts"
 import { type EdgeError, problemOf } from "#http/ErrorBody.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
-import { findModel } from "#services/ModelLookup.ts"
+import { modelId } from "#services/ModelLookup.ts"
 import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { decodeJson } from "../http/JsonBody.ts"
 import type { RealtimeItems, Tell } from "./RealtimeItems.ts"
@@ -177,7 +177,7 @@ export class RealtimeSocket {
     function* (this: RealtimeSocket, asked: RealtimeSettings) {
       const { language, model, prompt } = this.settings
       // Sessions describe themselves with the model's id, by whatever alias it was named.
-      const next = { ...asked, model: (yield* findModel(asked.model))?.entry.id ?? asked.model }
+      const next = { ...asked, model: yield* modelId(asked.model) }
       if (next.model !== model || next.language !== language || next.prompt !== prompt) yield* this.move(next)
       const turnsChanged = JSON.stringify(next.turns) !== JSON.stringify(this.settings.turns)
       this.settings = next

@@ -1,10 +1,10 @@
 // POST /v1/audio/speech and GET /v1/audio/voices: request, rules, handlers.
 import { Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { speechTextWithin } from "#domain/language/StripMarkdown.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
-import { InputTooLong, InvalidRequest, ModelNotLoaded, SynthesisFailed } from "#domain/wire/Errors.ts"
+import { InputTooLong, InvalidRequest, SynthesisFailed } from "#domain/wire/Errors.ts"
 import { formatOf, SpeechRequest } from "#domain/wire/Speech.ts"
 import { findModel, voiceAliasesOf, voicesOf } from "#services/ModelLookup.ts"
 import { reserveFor } from "#services/ModelRun.ts"
@@ -15,17 +15,6 @@ import { batchReply, streamReply } from "./SpeechReply.ts"
 import { clonedVoice } from "./Voice.ts"
 
 const readRequest = readJson(SpeechRequest)
-
-/** A deployed model that speaks. */
-const speechModel = (id: string): Effect.Effect<ModelEntry, InvalidRequest | ModelNotLoaded, ModelRegistry> =>
-  Effect.gen(function* () {
-    const view = yield* findModel(id)
-    if (view === undefined) return yield* new ModelNotLoaded({ model: id })
-    if (view.entry.kind !== "speech") {
-      return yield* new InvalidRequest({ field: "model", problem: `${id} does not speak` })
-    }
-    return view.entry
-  })
 
 /** Rules that join fields, in the order of the specification. */
 const checked = (request: SpeechRequest, entry: ModelEntry) =>
@@ -53,19 +42,19 @@ const checked = (request: SpeechRequest, entry: ModelEntry) =>
     return { cloning, format: asked.format, language, speed, stream, text }
   })
 
-/** Of a speech model whose catalog entry says nothing about speech: the specification's larger cap. */
+/** For a speech model whose catalog entry has no `speech`: the larger of the two limits in docs/protocol.md. */
 const defaultLimits = { maxCharacters: 4096, cloning: false, languages: ["en"] }
 
-/** Longer than any preset's name: such a voice is not worth an engine's time. */
+/** Longer than any preset's name: such a voice is refused before it reaches the engine. */
 const maxPresetCharacters = 256
 
-/** A preset by its name. The engine alone knows whether the model has it, until it has loaded and lists its voices. */
-const presetVoice = (entry: ModelEntry, preset: string) =>
-  Effect.flatMap(ModelRegistry, (registry) => {
-    const isLoaded = registry.find(entry.id)?.host?.facts !== undefined
-    const voices = voicesOf(registry, entry)
-    return preset.length > maxPresetCharacters || (isLoaded && !voices.includes(preset))
-      ? Effect.fail(new SynthesisFailed({ model: entry.id, detail: "unknown voice", voices }))
+/** A preset by its name. Before the model has loaded and its voices are known, only the engine can refuse a name. */
+const presetVoice = (model: ModelHandle<"speech">, preset: string) =>
+  Effect.suspend(() => {
+    const voices = voicesOf(model)
+    const isUnknown = model.facts() !== undefined && !voices.includes(preset)
+    return preset.length > maxPresetCharacters || isUnknown
+      ? Effect.fail(new SynthesisFailed({ model: model.entry.id, detail: "unknown voice", voices }))
       : Effect.succeed({ preset })
   })
 
@@ -73,15 +62,16 @@ export const speech = Effect.fn("Speech.create")(function* (
   httpRequest: HttpServerRequest.HttpServerRequest,
 ) {
   const body = yield* readRequest(httpRequest)
-  const entry = yield* speechModel(body.model)
+  const model = yield* findModel(body.model, "speech")
+  const { entry } = model
   const { cloning, format, language, speed, stream, text } = yield* checked(body, entry)
-  // Before the voice: whoever cannot pay does not make this node fetch and decode clips.
+  // Before the voice: the node fetches and decodes clips only for a caller who can pay.
   const reservation = yield* reserveFor(yield* Caller, entry, speechAtMost(text, speed))
-  const name = (yield* voiceAliasesOf(entry)).get(body.voice) ?? body.voice
-  const voice = cloning ? yield* clonedVoice({ ...body, voice: name }) : yield* presetVoice(entry, name)
+  const name = (yield* voiceAliasesOf(model)).get(body.voice) ?? body.voice
+  const voice = cloning ? yield* clonedVoice({ ...body, voice: name }) : yield* presetVoice(model, name)
   const priority = stream ? "stream" : "batch"
   const request = { text, voice, language, speed, priority } as const
-  const synthesis = yield* beginSynthesis({ entry, request, reservation })
+  const synthesis = yield* beginSynthesis({ model, request, reservation })
   return stream
     ? yield* streamReply(entry.id, synthesis, format)
     : yield* batchReply(entry.id, synthesis, format)
@@ -92,12 +82,13 @@ export const voices = Effect.fn("Speech.voices")(function* (
 ) {
   const id = new URL(httpRequest.url, "http://edge").searchParams.get("model")
   if (id === null || id === "") return yield* new InvalidRequest({ field: "model", problem: "is required" })
-  const entry = yield* speechModel(id)
+  const model = yield* findModel(id, "speech")
+  const { entry } = model
   const { cloning, languages } = entry.speech ?? defaultLimits
   return HttpServerResponse.jsonUnsafe({
     model: entry.id,
     voices: entry.speech?.voices ?? [],
-    aliases: Object.fromEntries(yield* voiceAliasesOf(entry)),
+    aliases: Object.fromEntries(yield* voiceAliasesOf(model)),
     cloning,
     languages,
   })

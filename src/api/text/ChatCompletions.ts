@@ -5,7 +5,8 @@ import { type ChatRequest, ChatRequest as ChatRequestSchema, textOf } from "#dom
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import type { ChatTurn, GenerateEnd } from "#engines/protocol/Engine.ts"
 import { NewId } from "#http/Ids.ts"
-import { begin, type TextDefaults, textModel, toGenerateRequest } from "#services/Generation.ts"
+import { begin, type TextDefaults, toGenerateRequest } from "#services/Generation.ts"
+import { findModel } from "#services/ModelLookup.ts"
 import { Caller } from "../access/Authentication.ts"
 import { readJson } from "../http/JsonBody.ts"
 import { type Extras, event, extrasOf, type StreamFrames, streamReply, TextFrame } from "./TextStream.ts"
@@ -64,15 +65,15 @@ export const chatCompletions = Effect.fnUntraced(function* (
   httpRequest: HttpServerRequest.HttpServerRequest,
 ) {
   const body = yield* readRequest(httpRequest)
-  const entry = yield* textModel(body.model)
+  const model = yield* findModel(body.model, "text")
   const turns = yield* turnsOf(body)
   const request = yield* toGenerateRequest({ turns }, body, defaults)
   const delivery = body.stream === true ? "stream" : "whole"
-  const generation = yield* begin(yield* Caller, entry, request, delivery)
+  const generation = yield* begin(yield* Caller, model, request, delivery)
   const head: Head = {
     id: `chatcmpl-${(yield* NewId)()}`,
     created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
-    model: entry.id,
+    model: model.entry.id,
   }
   if (body.stream === true) {
     return streamReply(generation, streamFrames(head, yield* extrasOf(body.stream_options)))

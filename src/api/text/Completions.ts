@@ -6,13 +6,8 @@ import {
   CompletionRequest as CompletionRequestSchema,
 } from "#domain/wire/Completion.ts"
 import { NewId } from "#http/Ids.ts"
-import {
-  begin,
-  type Delivery,
-  type TextDefaults,
-  textModel,
-  toGenerateRequest,
-} from "#services/Generation.ts"
+import { begin, type Delivery, type TextDefaults, toGenerateRequest } from "#services/Generation.ts"
+import { findModel } from "#services/ModelLookup.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { Caller } from "../access/Authentication.ts"
 import { readJson } from "../http/JsonBody.ts"
@@ -48,13 +43,13 @@ export const beginCompletion = Effect.fnUntraced(function* (
   body: CompletionRequest,
   delivery: Delivery,
 ) {
-  const entry = yield* textModel(body.model)
+  const model = yield* findModel(body.model, "text")
   const request = yield* toGenerateRequest({ text: body.prompt }, body, defaults)
-  const generation = yield* begin(caller, entry, request, delivery)
+  const generation = yield* begin(caller, model, request, delivery)
   const head: CompletionHead = {
     id: `cmpl-${(yield* NewId)()}`,
     created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
-    model: entry.id,
+    model: model.entry.id,
   }
   return { generation, head }
 })

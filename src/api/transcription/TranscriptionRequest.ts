@@ -6,8 +6,9 @@ import { Drain } from "#actors/Drain.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import { modeOf, punctuationOf, TranscriptionParameters } from "#domain/wire/Transcription.ts"
+import { findModel } from "#services/ModelLookup.ts"
 import { TranscriptionJobs } from "#services/TranscriptionJobs.ts"
-import { checkPunctuation, transcriptionModel } from "#services/TranscriptionRun.ts"
+import { checkLanguage, checkPunctuation } from "#services/TranscriptionRun.ts"
 import type { Upload } from "#services/TranscriptionUpload.ts"
 import type { JobOptions } from "#store/ledger/Jobs.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
@@ -68,13 +69,16 @@ const noFields: Fields = new Map()
 export const checkBeforeUpload = Effect.fnUntraced(function* (query: URLSearchParams) {
   const { mode, parameters } = yield* parametersOf(query, noFields)
   const { model, language } = parameters
-  const entry = model === undefined ? undefined : yield* transcriptionModel(model, language)
-  if (entry !== undefined) yield* checkPunctuation(entry, punctuationOf(parameters), language)
+  const found = model === undefined ? undefined : yield* findModel(model, "transcription")
+  if (found !== undefined) {
+    yield* checkLanguage(found, language)
+    yield* checkPunctuation(found.entry, punctuationOf(parameters), language)
+  }
   const { orgId } = yield* Effect.tap(Caller, (caller) =>
     Effect.scoped(Effect.flatMap(UsageLedger, (ledger) => ledger.reserve(caller, 0))),
   )
   yield* (yield* Drain).admit(Effect.void)
-  if (entry !== undefined && mode === "job") yield* (yield* TranscriptionJobs).admit(orgId, entry.id)
+  if (found !== undefined && mode === "job") yield* (yield* TranscriptionJobs).admit(orgId, found.entry.id)
 })
 
 export const optionsOf = (

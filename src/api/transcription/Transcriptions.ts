@@ -2,21 +2,22 @@
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
+import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { Decoder } from "#audio/Decoder.ts"
 import { render, type Transcript, type TranscriptSegment } from "#domain/audio/Transcript.ts"
-import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { InvalidRequest, Unauthorized } from "#domain/wire/Errors.ts"
 import { punctuationOf, wantsTiming } from "#domain/wire/Transcription.ts"
 import { streamError } from "#http/ErrorBody.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
 import { sinkResponse } from "#http/SinkBody.ts"
+import { findModel } from "#services/ModelLookup.ts"
 import { TranscriptionJobs } from "#services/TranscriptionJobs.ts"
 import {
+  checkLanguage,
   checkPunctuation,
   isOurs,
   runTranscription,
   type TranscriptionRun,
-  transcriptionModel,
 } from "#services/TranscriptionRun.ts"
 import { readUpload, type Upload } from "#services/TranscriptionUpload.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
@@ -50,7 +51,7 @@ const replyOf = (transcript: Transcript, options: JobOptions) => {
  */
 const interactive = Effect.fnUntraced(function* (
   upload: Upload,
-  entry: ModelEntry,
+  model: ModelHandle<"transcription">,
   options: JobOptions,
   hooks: Pick<TranscriptionRun<never>, "onStarted" | "onSegment">,
   delivers: boolean,
@@ -63,7 +64,7 @@ const interactive = Effect.fnUntraced(function* (
   return yield* runTranscription({
     ...hooks,
     principal,
-    entry,
+    model,
     path: upload.path,
     options: toRun(options),
     background: false,
@@ -86,7 +87,7 @@ const streamHeaders = {
 /** Answers once the engine has accepted the first window: what is refused until then is an ordinary error. */
 const streamed = Effect.fnUntraced(function* (
   upload: Upload,
-  entry: ModelEntry,
+  model: ModelHandle<"transcription">,
   options: JobOptions,
   withTiming: boolean,
 ) {
@@ -98,7 +99,7 @@ const streamed = Effect.fnUntraced(function* (
     onStarted: () => Deferred.doneUnsafe(started, Effect.void),
     onSegment: (segment: TranscriptSegment) => reader(segment),
   }
-  const run = interactive(upload, entry, options, hooks, true)
+  const run = interactive(upload, model, options, hooks, true)
   const fiber = yield* Effect.forkScoped(run, { startImmediately: true })
   yield* Effect.raceFirst(Deferred.await(started), Effect.asVoid(Fiber.join(fiber)))
   return sinkResponse(
@@ -128,17 +129,25 @@ const streamed = Effect.fnUntraced(function* (
   )
 })
 
-const synchronous = Effect.fnUntraced(function* (upload: Upload, entry: ModelEntry, options: JobOptions) {
-  const run = interactive(upload, entry, options, { onStarted: () => {}, onSegment: () => {} }, false)
+const synchronous = Effect.fnUntraced(function* (
+  upload: Upload,
+  model: ModelHandle<"transcription">,
+  options: JobOptions,
+) {
+  const run = interactive(upload, model, options, { onStarted: () => {}, onSegment: () => {} }, false)
   return replyOf(yield* run, options)
 })
 
-const accepted = Effect.fnUntraced(function* (upload: Upload, entry: ModelEntry, options: JobOptions) {
+const accepted = Effect.fnUntraced(function* (
+  upload: Upload,
+  model: ModelHandle<"transcription">,
+  options: JobOptions,
+) {
   const { keyId, orgId } = yield* Caller
   const jobs = yield* TranscriptionJobs
   // The row and the file's new owner are one step, or a client that leaves in between would take the file with it.
   const job_id = yield* Effect.uninterruptible(
-    Effect.tap(jobs.submit({ orgId, keyId, model: entry.id, options, uploadPath: upload.path }), () =>
+    Effect.tap(jobs.submit({ orgId, keyId, model: model.entry.id, options, uploadPath: upload.path }), () =>
       Effect.sync(upload.keep),
     ),
   )
@@ -166,11 +175,12 @@ export const transcribe = Effect.fn("Transcriptions.create")(function* (
   if (parameters.model === undefined) {
     return yield* new InvalidRequest({ field: "model", problem: "is required" })
   }
-  const entry = yield* transcriptionModel(parameters.model, parameters.language)
-  yield* checkPunctuation(entry, punctuationOf(parameters), parameters.language)
-  const options = optionsOf(parameters, granularities, entry)
+  const model = yield* findModel(parameters.model, "transcription")
+  yield* checkLanguage(model, parameters.language)
+  yield* checkPunctuation(model.entry, punctuationOf(parameters), parameters.language)
+  const options = optionsOf(parameters, granularities, model.entry)
   const answer = Effect.gen(function* () {
-    return yield* modes[mode](upload, entry, options, wantsTiming(parameters))
+    return yield* modes[mode](upload, model, options, wantsTiming(parameters))
   })
   return yield* idempotent(request, digestOfUpload(request, upload), answer)
 })

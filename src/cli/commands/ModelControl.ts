@@ -1,4 +1,4 @@
-// `edgewise models load`, `unload` and `ps`, and the load states that `models list` shows beside the catalog. All of it
+// `edgewise models load`, `unload` and `status`, and the load states that `models list` shows beside the catalog. All of it
 // uses the node's HTTP interface: loading and unloading need a superadmin key, the states any key.
 import { Console, Effect, Option, Schema } from "effect"
 import { Argument, CliError, Command, Flag } from "effect/cli"

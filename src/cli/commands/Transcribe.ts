@@ -63,7 +63,7 @@ const parse = <A>(text: string): Effect.Effect<A, NodeRefused> =>
   Effect.try({ try: () => JSON.parse(text) as A, catch: () => local("the node's answer is not JSON") })
 
 /** Polls or cancels a job, on a new connection: the node may have been restarted since the last poll. */
-const look = (access: NodeAccess, jobId: string, method: "GET" | "DELETE") =>
+const requestJob = (access: NodeAccess, jobId: string, method: "GET" | "DELETE") =>
   Effect.gen(function* () {
     const incoming = yield* send(access, { method, target: `${endpoint}?job_id=${jobId}` })
     yield* expectStatus(incoming, 200, 202)
@@ -74,16 +74,16 @@ const look = (access: NodeAccess, jobId: string, method: "GET" | "DELETE") =>
   }).pipe(Effect.scoped)
 
 /** Consecutive polls that may fail while a node restarts: half a minute. A guess. */
-const patience = 60
+const maxFailedPolls = 60
 const pollMs = 500
 
 const result = Effect.fnUntraced(function* (access: NodeAccess, jobId: string, progress: ProgressLine) {
   let failures = 0
   for (;;) {
-    const seen = yield* Effect.result(look(access, jobId, "GET"))
+    const seen = yield* Effect.result(requestJob(access, jobId, "GET"))
     if (Result.isFailure(seen)) {
       // Status 0: the node was not reached. Any refusal of the node is final.
-      if (seen.failure.status !== 0 || ++failures > patience) return yield* seen.failure
+      if (seen.failure.status !== 0 || ++failures > maxFailedPolls) return yield* seen.failure
     } else {
       failures = 0
       if (seen.success.done) return seen.success.body
@@ -118,7 +118,7 @@ const asJob = Effect.fnUntraced(function* (
   )
   const body = yield* result(access, accepted.job_id, progress).pipe(
     // An interrupted command should not pay for the rest.
-    Effect.onInterrupt(() => Effect.ignore(look(access, accepted.job_id, "DELETE"))),
+    Effect.onInterrupt(() => Effect.ignore(requestJob(access, accepted.job_id, "DELETE"))),
   )
   return rendered(body, format)
 })

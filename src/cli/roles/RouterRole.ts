@@ -19,7 +19,7 @@ import { transportSettings } from "./NodeLayer.ts"
 import { announce, Started } from "./Started.ts"
 
 /** The place of a node outside of the table of protocol 15.4. It is the only region, so its place does not matter. */
-const nowhere = { name: "Local", country: "ZZ", latitude: 0, longitude: 0 } as const
+const standalonePlace = { name: "Local", country: "ZZ", latitude: 0, longitude: 0 } as const
 
 const known: ReadonlyArray<Region> = [...builtInRegions, stagingRegion]
 
@@ -60,7 +60,10 @@ const regions = (config: Config, observer: NodeMeters) =>
       const ttlSeconds = config.routeTtlSeconds
       const map = yield* regionMap(config)
       if (map === undefined) {
-        const own = known.find(({ code }) => code === config.region) ?? { code: config.region, ...nowhere }
+        const own = known.find(({ code }) => code === config.region) ?? {
+          code: config.region,
+          ...standalonePlace,
+        }
         return Layer.merge(
           RegionHealth.unwatched,
           Layer.succeed(RegionDirectory, {

@@ -1,4 +1,4 @@
-// The settings of src/config as flags of a command, made from their table: a new setting has its flag without a line here.
+// The settings of src/config as flags of a command, made from their table, so that a new setting needs no line here.
 import { Option } from "effect"
 import { Flag } from "effect/cli"
 import { type SettingName, settings } from "#config/Config.ts"
@@ -11,7 +11,7 @@ const flagOf = (name: SettingName): SettingFlag =>
     Flag.optional,
   )
 
-/** `Object.keys` knows its keys as strings only; the table has no others. */
+/** `Object.keys` types keys as strings; the table has no other keys. */
 const names = Object.keys(settings) as ReadonlyArray<SettingName>
 
 /** In the order of the table, which is the order of `--help`. */
@@ -19,10 +19,10 @@ export const settingFlags = Object.fromEntries(names.map((name) => [name, flagOf
   Record<SettingName, SettingFlag>
 >
 
-/** Flags of a command, some or all of the settings'. */
+/** The given flags, all or some. */
 type Given = { readonly [K in SettingName]?: Option.Option<string> }
 
-/** The texts of the flags that were given. */
+/** The values of the flags that were given. */
 export const textsOf = (given: Given): Partial<Record<SettingName, string>> =>
   Object.fromEntries(
     names.flatMap((name) => {

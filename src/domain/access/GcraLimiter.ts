@@ -17,7 +17,10 @@ export interface FailedAttemptsOptions {
 
 export class GcraLimiter {
   readonly #options: FailedAttemptsOptions
-  /** Address to the time when its failures are forgotten, in the order of last failures: read with `peek`, which leaves the order alone. */
+  /**
+   * Address to the time when its failures are forgiven, in the order of last failures. Read with `peek`, which keeps
+   * the order.
+   */
   readonly #failures: LRUCache<string, number>
 
   constructor(options: FailedAttemptsOptions) {
@@ -42,11 +45,11 @@ export class GcraLimiter {
     this.#dropStale(nowMs)
   }
 
-  /** Forgets at most two addresses, so that a failure costs the same whatever the table holds. */
+  /** Removes at most two addresses, so that a failure costs the same at any size of the table. */
   #dropStale(nowMs: number): void {
-    let looks = 2
+    let checks = 2
     for (const address of this.#failures.rkeys()) {
-      if ((this.#failures.peek(address) ?? nowMs) > nowMs || looks-- === 0) return
+      if ((this.#failures.peek(address) ?? nowMs) > nowMs || checks-- === 0) return
       this.#failures.delete(address)
     }
   }

@@ -1,12 +1,13 @@
-// A resampling filter between two integer rates: a sinc under a Kaiser window in as many phases as the rates need. Linear
-// phase: the output is aligned with the input, without delay. Pure and deterministic: float64 sums in a fixed order.
+// A resampling filter between two integer rates: a sinc with a Kaiser window, in as many phases as the rates need.
+// Linear phase: the output is aligned with the input, without delay. Pure and deterministic: float64 sums in a fixed
+// order.
 
 export interface FilterShape {
   /** Zero crossings of the sinc on each side of its middle. */
   readonly halfCrossings: number
-  /** The Kaiser window's shape: more attenuates aliases more and takes more of the pass band. */
+  /** The Kaiser window's shape: a larger value attenuates aliases more and widens the transition band. */
   readonly beta: number
-  /** Pass band edge as a part of the lower Nyquist frequency; the rest is the transition. */
+  /** Edge of the pass band, as a fraction of the lower Nyquist frequency; the rest is the transition band. */
   readonly rollOff: number
 }
 
@@ -41,7 +42,7 @@ export class PolyphaseFilter {
   /** Output samples for every `down` input samples. */
   readonly up: number
   readonly down: number
-  /** Input samples on each side of an output sample that it depends on. */
+  /** Number of input samples on each side that an output sample depends on. */
   readonly reach: number
   readonly #phases: number
   /** Row p: weights of the input samples 1 − reach … reach around a point p / phases after a sample. */

@@ -51,7 +51,7 @@ export type TranscriptFormat = (typeof transcriptFormats)[number]
 /** Joins the segments' texts. Each begins with a space if its language separates words by spaces. */
 export const joinTexts = (texts: ReadonlyArray<string>): string => texts.join("").trim()
 
-/** Milliseconds: finer than needed, because a sample at 16 kHz is 0.06 ms but recognised times are far less exact. */
+/** Three decimals (protocol 9.4): recognised times are far less exact than a millisecond. */
 const rounded = (seconds: number): number => Math.round(seconds * 1000) / 1000
 
 const clock = (ms: number, decimalMark: string): string => {

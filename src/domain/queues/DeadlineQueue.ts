@@ -1,5 +1,5 @@
-// A queue for a resource that serves few calls at a time: the call with the earliest deadline goes first, and of equal
-// deadlines the one that came first. Bounded by its callers, each of which waits with at most one call.
+// The queue of a resource that serves a few calls at a time: the call with the earliest deadline goes first; of equal
+// deadlines, the one that came first. The callers bound its length, because each has at most one call waiting.
 import * as Effect from "effect/Effect"
 
 interface Waiting {
@@ -13,7 +13,7 @@ export class DeadlineQueue {
   private readonly line: Array<Waiting> = []
   private running = 0
 
-  /** Calls that wait; those that run are not counted. */
+  /** Number of waiting calls, without those that run. */
   get waiting(): number {
     return this.line.length
   }
@@ -35,12 +35,12 @@ export class DeadlineQueue {
         return resume(Effect.void)
       }
       const one: Waiting = { deadlineMs, atOnce, wake: () => resume(Effect.void) }
-      // Behind those of the same deadline, which were there first.
+      // After those of the same deadline, which came first.
       const place = this.line.findIndex((other) => other.deadlineMs <= deadlineMs)
       this.line.splice(place < 0 ? this.line.length : place, 0, one)
       return Effect.suspend(() => {
         const at = this.line.indexOf(one)
-        // It was woken at the moment of the interruption: the next call starts in its place.
+        // It was started at the moment of the interruption: the next call starts in its place.
         if (at < 0) return this.leave
         this.line.splice(at, 1)
         return Effect.void

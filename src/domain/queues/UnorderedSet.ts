@@ -10,7 +10,7 @@ export interface Listed {
 }
 
 /** A set without order. */
-export class ShortLivedList<Member extends Listed> {
+export class UnorderedSet<Member extends Listed> {
   private readonly members: Array<Member> = []
 
   get size(): number {

@@ -2,7 +2,7 @@
 // one fiber polls the database for all watched keys.
 import { Duration, Effect } from "effect"
 import type { SqlError } from "effect/sql/SqlError"
-import { ShortLivedList } from "#domain/queues/UnorderedSet.ts"
+import { UnorderedSet } from "#domain/queues/UnorderedSet.ts"
 
 /** Interval of the poll. Half of the 5 s of protocol 2.6, which leaves time for a slow query. */
 const pollEvery = Duration.millis(2500)
@@ -19,7 +19,7 @@ export const makeRevocations = Effect.fnUntraced(function* (
   revokedAmong: (keyIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, SqlError>,
 ) {
   // Watchers by key id. An entry is removed with its last watcher, or when its watchers have been notified.
-  const watched = new Map<string, ShortLivedList<Watcher>>()
+  const watched = new Map<string, UnorderedSet<Watcher>>()
 
   const notify = (keyId: string): void => {
     const listeners = watched.get(keyId)
@@ -41,7 +41,7 @@ export const makeRevocations = Effect.fnUntraced(function* (
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(pollEvery), poll)))
 
   const listen = (keyId: string, onRevocation: () => void): (() => void) => {
-    const listeners = watched.get(keyId) ?? new ShortLivedList<Watcher>()
+    const listeners = watched.get(keyId) ?? new UnorderedSet<Watcher>()
     watched.set(keyId, listeners)
     const watcher: Watcher = { onRevocation, listedAt: -1 }
     listeners.add(watcher)

@@ -44,15 +44,15 @@ export const tryFileLock = (path: string): Effect.Effect<boolean, unknown, Scope
 /** Waits for the lock and holds it until the scope closes. `onWait` is called once if another process has it. */
 export const fileLock = (path: string, onWait: () => void): Effect.Effect<void, unknown, Scope.Scope> =>
   Effect.gen(function* () {
-    let told = false
+    let hasReported = false
     for (;;) {
       const release = yield* Effect.acquireRelease(
         Effect.try({ try: () => take(path), catch: (cause) => cause }),
         (held) => Effect.sync(() => held?.()),
       )
       if (release !== undefined) return
-      if (!told) onWait()
-      told = true
+      if (!hasReported) onWait()
+      hasReported = true
       yield* Effect.sleep(retryEveryMs)
     }
   })

@@ -83,10 +83,10 @@ const open = (dataDir: string): Effect.Effect<ThreadResults> =>
         ),
       ),
     )
-    let told = false
+    let hasReported = false
     const write = writer(path, (problem) => {
-      if (!told) run(notKept(problem))
-      told = true
+      if (!hasReported) run(notKept(problem))
+      hasReported = true
     })
     return threadResults(first, write)
   })

@@ -76,7 +76,7 @@ export const makeLedgerRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   const mark = sql.onDialectOrElse({ pg: () => (nth: number) => `$${nth}`, orElse: () => () => "?" })
-  /** The INSERT by its number of rows, at most `rowsPerInsert` texts: building one from parts costs more than running it. */
+  /** INSERT statements by number of rows, at most `rowsPerInsert`: building one costs more than running it. */
   const inserts = new Map<number, string>()
   const insertOf = (rows: number): string => {
     const known = inserts.get(rows)

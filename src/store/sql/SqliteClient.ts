@@ -58,10 +58,10 @@ const pause = Effect.callback<void>((resume) => {
   return Effect.sync(() => clearTimeout(timer))
 })
 
-/** Opens the file, or fails with the one line an operator needs. */
 /** When a commit reaches the disk: at once (FULL), or with the next checkpoint or `StoreSync` (NORMAL). */
 type Synchronous = "FULL" | "NORMAL"
 
+/** Opens the file. Fails with one line for the operator. */
 const open = (filename: string, autoCheckpointPages: number, synchronous: Synchronous) =>
   Effect.acquireRelease(
     Effect.try({

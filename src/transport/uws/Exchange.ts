@@ -22,7 +22,7 @@ export interface ListenerState {
   readonly counters: TransportCounters
   readonly deadlines: Deadlines
   readonly blocks: BodyBlocks
-  readonly largeReplies: FairSendQueue
+  readonly sendQueue: FairSendQueue
   readonly ticks: LoopTicks
   /** Lower-case names and values, sent with every response. */
   readonly responseHeaders: ReadonlyArray<readonly [string, string]>

@@ -2,10 +2,10 @@
 // reader needs no copy of the body and is disconnected when it stalls. For bodies over PLAIN_BODY_BYTES.
 import { Effect } from "effect"
 import { nowMs, type Watched } from "../Deadlines.ts"
-import { PIECE_BYTES, type Taker } from "../FairSendQueue.ts"
+import { type FairSender, PIECE_BYTES } from "../FairSendQueue.ts"
 import { type Ending, type Exchange, RENEW_AFTER_MS } from "./Exchange.ts"
 
-export class FixedLengthReply implements Watched, Ending, Taker {
+export class FixedLengthReply implements Watched, Ending, FairSender {
   private readonly exchange: Exchange
   private readonly totalBytes: number
   private rest: Uint8Array
@@ -52,14 +52,14 @@ export class FixedLengthReply implements Watched, Ending, Taker {
   }
 
   release(): void {
-    this.exchange.listener.largeReplies.leave(this)
+    this.exchange.listener.sendQueue.leave(this)
     this.exchange.listener.deadlines.unwatch(this)
     this.resume()
   }
 
   private readonly step = (): void => {
     const { listener, res } = this.exchange
-    while (!this.exchange.done && listener.largeReplies.mayGo(this)) {
+    while (!this.exchange.done && listener.sendQueue.maySend(this)) {
       const before = res.getWriteOffset()
       const [taken, complete] = res.tryEnd(this.rest.subarray(0, PIECE_BYTES), this.totalBytes)
       if (complete) return this.exchange.finish()

@@ -117,7 +117,7 @@ const sendSink = (
           exchange.listener.counters.brokenReplies++
           if (!Cause.hasInterruptsOnly(cause)) exchange.notes.breaksOff(cause)
         }
-        // If the client has left, there is nothing to wait for.
+        // No delay if the client has left or the handler was interrupted.
         const delay =
           exchange.done || Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.sleep(FAILURE_READ_MS)
         return Effect.andThen(

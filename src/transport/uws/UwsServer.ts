@@ -6,7 +6,7 @@ import { HttpEffect, HttpServer, HttpServerRequest } from "effect/http"
 import { ServeError } from "effect/http/HttpServerError"
 import * as NetAddress from "effect/net/NetAddress"
 import type { IsTrusted } from "#domain/access/ClientAddress.ts"
-import { type Listed, ShortLivedList } from "#domain/queues/UnorderedSet.ts"
+import { type Listed, UnorderedSet } from "#domain/queues/UnorderedSet.ts"
 import { RequestBlocks } from "#http/BodyBlocks.ts"
 import { NewId } from "#http/Ids.ts"
 import type { RequestObserver } from "#http/NodeMeters.ts"
@@ -84,7 +84,7 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
     counters: new TransportCounters(),
     deadlines: new Deadlines(sweepIntervalMs(settings)),
     blocks: yield* RequestBlocks,
-    largeReplies: new FairSendQueue(),
+    sendQueue: new FairSendQueue(),
     ticks: new LoopTicks(),
     responseHeaders,
     joinedHeaders: joinHeaders(responseHeaders),
@@ -176,7 +176,7 @@ class Dispatcher {
   readonly state: ListenerState
   private handled: Handled | undefined
   private services: Context.Context<never> = Context.empty()
-  private readonly running = new ShortLivedList<RunningRequest>()
+  private readonly running = new UnorderedSet<RunningRequest>()
   private stopped = false
   private readonly idleWaiters = new Set<() => void>()
   private readonly queue: RequestQueue<Exchange>
@@ -278,7 +278,7 @@ class Dispatcher {
     if (this.stopped) fiber.interruptUnsafe()
   }
 
-  /** A fiber that ended without an answer would leave its client waiting for ever. */
+  /** Answers for a fiber that ended without a response; otherwise its client would wait forever. */
   private finished(exchange: Exchange): void {
     if (exchange.headSent) exchange.close()
     else if (!exchange.done) refuse(exchange, 500, "Internal Server Error")

@@ -4,7 +4,8 @@ import { Deferred, Effect, Fiber, Schedule } from "effect"
 import { residentBytesOf } from "#actors/device/ResidentMemory.ts"
 import type { Flow } from "#actors/engine/EngineRequest.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
-import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/protocol/Engine.ts"
+import type { GenerateRequest } from "#engines/protocol/Engine.ts"
+import { runText } from "../../support/engines/RunText.ts"
 import { fakeRegistry, script } from "../../support/nodes/FakeNode.ts"
 
 const requestOf = (steps: Readonly<Record<string, unknown>>): GenerateRequest => ({
@@ -27,7 +28,7 @@ const run = (steps: Readonly<Record<string, unknown>>, units = 1) =>
     const heard = yield* Deferred.make<void>()
     let count = 0
     const fiber = yield* Effect.forkChild(
-      registry.run<GenerateStarted, TextDelta, GenerateEnd>("fake", requestOf(steps), {
+      runText(registry, "fake", requestOf(steps), {
         started: (_, flow) => {
           seen.flow = flow
         },

@@ -4,8 +4,9 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { EngineStarter } from "#actors/engine/EngineProcess.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
-import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/protocol/Engine.ts"
+import type { GenerateRequest } from "#engines/protocol/Engine.ts"
 import { inProcessEngines } from "../../support/engines/InProcessEngine.ts"
+import { runText } from "../../support/engines/RunText.ts"
 import { fakeWorld, script } from "../../support/nodes/FakeNode.ts"
 
 const requestOf = (steps: Readonly<Record<string, unknown>>): GenerateRequest => ({
@@ -22,12 +23,7 @@ const world = () => {
 
 const ask = (user: string, steps: Readonly<Record<string, unknown>>, onStart: () => void = () => {}) =>
   Effect.flatMap(ModelRegistry, (registry) =>
-    registry.run<GenerateStarted, TextDelta, GenerateEnd>(
-      "a",
-      requestOf(steps),
-      { started: onStart, unit: () => {} },
-      { user },
-    ),
+    runText(registry, "a", requestOf(steps), { started: onStart, unit: () => {} }, { user }),
   )
 
 it.live("is refused, and all others are served by the next engine", () => {

@@ -12,22 +12,22 @@ import { tempDir } from "../../store/TempDir.ts"
 /** Starts the fake engine, waits until it has loaded and kills it; its messages up to there. */
 const killedOnceLoaded = Effect.scoped(
   Effect.gen(function* () {
-    const loaded = yield* Deferred.make<FromEngine>()
-    const process = yield* EngineProcess.start({
+    const loaded = yield* Deferred.make<FromEngine<"text">>()
+    const process = yield* EngineProcess.start<"text">({
       isolation: "process",
       environment: {},
       onMessage: (message) => {
-        if (message.t !== "pong") Deferred.doneUnsafe(loaded, Effect.succeed(message))
+        if (message.type !== "pong") Deferred.doneUnsafe(loaded, Effect.succeed(message))
       },
     })
     process.send({
-      t: "load",
+      type: "load",
       spec: { modelId: "fake", adapter: "fake", files: {}, options: { slots: 1 }, threads: 1 },
     })
     const message = yield* Deferred.await(loaded)
     process.kill()
     yield* process.exited
-    return message.t
+    return message.type
   }),
 )
 

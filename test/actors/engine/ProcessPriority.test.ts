@@ -55,11 +55,11 @@ describe.runIf(process.platform === "linux")("an engine process", () => {
     Effect.scoped(
       Effect.gen(function* () {
         const loaded = yield* Deferred.make<void>()
-        const engine = yield* EngineProcess.start({
+        const engine = yield* EngineProcess.start<"text">({
           isolation: "process",
           environment: {},
-          onMessage: ({ t }) => {
-            if (t === "loaded") Deferred.doneUnsafe(loaded, Effect.void)
+          onMessage: ({ type }) => {
+            if (type === "loaded") Deferred.doneUnsafe(loaded, Effect.void)
           },
         })
         const own = getPriority()
@@ -72,7 +72,7 @@ describe.runIf(process.platform === "linux")("an engine process", () => {
         })
         expect(prioritiesOf(engine.pid!)[0]).toBe(allowed ? Math.min(19, own + 5) : own)
         engine.send({
-          t: "load",
+          type: "load",
           spec: { modelId: "fake", adapter: "fake", files: {}, options: { slots: 1 }, threads: 1 },
         })
         yield* Deferred.await(loaded)

@@ -4,8 +4,9 @@ import { Deferred, Effect, Fiber } from "effect"
 import { EngineStarter } from "#actors/engine/EngineProcess.ts"
 import type { RunOptions } from "#actors/engine/EngineRequest.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
-import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/protocol/Engine.ts"
+import type { GenerateRequest } from "#engines/protocol/Engine.ts"
 import { inProcessEngines } from "../../support/engines/InProcessEngine.ts"
+import { runText } from "../../support/engines/RunText.ts"
 import { fakeWorld, script } from "../../support/nodes/FakeNode.ts"
 
 const requestOf = (tokens: number): GenerateRequest => ({
@@ -20,7 +21,8 @@ it.live("gives way between two windows of a file, also to a request that comes i
     const registry = yield* ModelRegistry
     const order: Array<string> = []
     const window = (user: string, options: RunOptions) =>
-      registry.run<GenerateStarted, TextDelta, GenerateEnd>(
+      runText(
+        registry,
         "a",
         requestOf(3),
         { started: () => void order.push(user), unit: () => {} },
@@ -71,10 +73,9 @@ it.live("gives everybody a turn, and the flood what is left", () =>
         },
         unit: () => {},
       }
-      return Effect.forkChild(
-        registry.run<GenerateStarted, TextDelta, GenerateEnd>("a", requestOf(tokens), listener, { user }),
-        { startImmediately: true },
-      )
+      return Effect.forkChild(runText(registry, "a", requestOf(tokens), listener, { user }), {
+        startImmediately: true,
+      })
     }
     const running = yield* ask("flood", 1_000_000)
     yield* Deferred.await(first)

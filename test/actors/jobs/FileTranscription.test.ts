@@ -2,30 +2,29 @@
 // heard once and in order, the last window is called so and no other, and a file that is continued is heard as if it
 // had never been interrupted.
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect } from "effect"
 import fc from "fast-check"
 import { transcribeFile } from "#actors/jobs/FileTranscription.ts"
-import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import type { TranscriptProgress } from "#domain/audio/Transcript.ts"
-import type { Segment, TranscribeEnd, TranscribeRequest } from "#engines/protocol/Engine.ts"
-import { memoryAudio } from "../../support/audio/MemoryAudio.ts"
+import type { TranscribeRequest, TranscriptionFacts } from "#engines/protocol/Transcription.ts"
+import { inMemory, memoryAudio } from "../../support/audio/MemoryAudio.ts"
+import { stubModel } from "../../support/engines/StubModel.ts"
 
 const rateHz = 16_000
 const windowSeconds = 2
 
-interface Listener {
-  readonly unit: (segment: Segment) => void
-  readonly started: (facts: object) => void
-}
+type Run = ModelHandle<"transcription">["run"]
 
-/** A registry of one model, whose engine has these facts and runs so. */
-const registryOf = (facts: object, run: (id: string, request: unknown, listener: Listener) => unknown) =>
-  Layer.succeed(ModelRegistry, {
-    all: () => [],
-    find: () => ({ host: { facts, isContended: () => false } }),
-    run,
-    model: () => undefined,
-  } as unknown as ModelRegistry["Service"])
+const flow = { pause: () => {}, resume: () => {} }
+
+const anyFacts: TranscriptionFacts = {
+  slots: 1,
+  windowSeconds,
+  languages: ["en"],
+  detectsLanguage: false,
+  summary: "",
+}
 
 interface Ears {
   /** Samples of each window that are finished with, by turns; more than there are means all. */
@@ -36,11 +35,11 @@ interface Ears {
 /** An engine that hears the number of each second's first sample, and notes what it was asked. */
 const ears = ({ closedSeconds, consumes }: Ears) => {
   const asked: Array<TranscribeRequest> = []
-  const run = (_id: string, request: unknown, listener: Listener) =>
+  const run: Run = (request, listener) =>
     Effect.sync(() => {
-      const asks = request as TranscribeRequest
+      const asks = inMemory(request)
       const turn = asked.push(asks) - 1
-      listener.started({ language: "en" })
+      listener.started({ language: "en" }, flow)
       const wanted = consumes[turn % consumes.length]!
       // A whole last window is consumed whole, as engines do.
       const consumedSamples = asks.last ? asks.samples.length : Math.min(wanted, asks.samples.length)
@@ -56,17 +55,13 @@ const ears = ({ closedSeconds, consumes }: Ears) => {
         noSpeechProb: 0,
         words: [{ word: "x", start: 0, end }],
       })
-      return { language: "en", consumedSamples, previousTokens: [turn] } satisfies TranscribeEnd
+      return { language: "en", consumedSamples, previousTokens: [turn] }
     })
   const facts = {
-    slots: 1,
-    windowSeconds,
-    languages: ["en"],
-    detectsLanguage: false,
-    summary: "",
+    ...anyFacts,
     ...(closedSeconds === undefined ? {} : { closedSeconds }),
   }
-  return { asked, registry: registryOf(facts, run) }
+  return { asked, model: stubModel("transcription", run, { facts }) }
 }
 
 /** Every sample is its own number, in millionths. */
@@ -77,11 +72,11 @@ const options = { language: undefined, prompt: "", temperature: 0, punctuation: 
 /** Hears a second after the other of what it is given, as several windows of one call. */
 const earsTogether = () => {
   const asked: Array<TranscribeRequest> = []
-  const run = (_id: string, request: unknown, listener: Listener) =>
+  const run: Run = (request, listener) =>
     Effect.sync(() => {
-      const asks = request as TranscribeRequest
+      const asks = inMemory(request)
       asked.push(asks)
-      listener.started({ language: "en" })
+      listener.started({ language: "en" }, flow)
       const { length } = asks.samples
       let consumedSamples = 0
       for (;;) {
@@ -101,11 +96,11 @@ const earsTogether = () => {
           ...(windowAt === 0 ? {} : { windowAt }),
           ...(more ? { finishedSamples: consumedSamples } : {}),
         })
-        if (!more) return { language: "en", consumedSamples, previousTokens: [] } satisfies TranscribeEnd
+        if (!more) return { language: "en", consumedSamples, previousTokens: [] }
       }
     })
-  const facts = { slots: 1, windowSeconds: 2, closedSeconds: 1, togetherSeconds: 4 }
-  return { asked, registry: registryOf(facts, run) }
+  const facts = { ...anyFacts, windowSeconds: 2, closedSeconds: 1, togetherSeconds: 4 }
+  return { asked, model: stubModel("transcription", run, { facts }) }
 }
 
 interface Played {
@@ -118,11 +113,11 @@ interface Played {
 }
 
 const play = (
-  registry: Layer.Layer<ModelRegistry>,
+  model: ModelHandle<"transcription">,
   { background = false, from, onHeard, onProgress, samples, sizes }: Played,
 ) =>
   transcribeFile<never>({
-    modelId: "ears",
+    model,
     options,
     background,
     from,
@@ -133,7 +128,7 @@ const play = (
     onSegment: () => {},
     onHeard: (count) => onHeard?.(count),
     onProgress: (progress) => onProgress?.({ ...progress, segments: [...progress.segments] }),
-  }).pipe(Effect.provide(registry))
+  })
 
 const sizes = fc.array(fc.integer({ min: 1, max: 3 * rateHz }), { minLength: 1, maxLength: 4 })
 const consumes = fc.array(fc.integer({ min: rateHz / 10, max: 3 * rateHz }), { minLength: 1, maxLength: 4 })
@@ -151,11 +146,11 @@ describe("transcribeFile", () => {
         consumes,
         fc.constantFrom(undefined, 1.25),
         async (count, cut, eats, closedSeconds) => {
-          const { asked, registry } = ears({
+          const { asked, model } = ears({
             consumes: eats,
             ...(closedSeconds === undefined ? {} : { closedSeconds }),
           })
-          const transcript = await Effect.runPromise(play(registry, { samples: audio(count), sizes: cut }))
+          const transcript = await Effect.runPromise(play(model, { samples: audio(count), sizes: cut }))
           const longest = closedSeconds === undefined ? windowSeconds * rateHz : closedSeconds * rateHz + 1
           let at = 0
           transcript.segments.forEach((segment, i) => {
@@ -180,11 +175,11 @@ describe("transcribeFile", () => {
   it("hands several windows over at once, but a job's one by one, and tells how far each got", async () => {
     await fc.assert(
       fc.asyncProperty(length, sizes, fc.boolean(), async (count, cut, background) => {
-        const { asked, registry } = earsTogether()
+        const { asked, model } = earsTogether()
         const heard: Array<number> = []
         const onHeard = (samples: number) => void heard.push(samples)
         const played = { samples: audio(count), sizes: cut, background, onHeard }
-        const transcript = await Effect.runPromise(play(registry, played))
+        const transcript = await Effect.runPromise(play(model, played))
         let at = 0
         for (const { end, start, text, windowStart } of transcript.segments) {
           const [first, consumed] = text.trim().split("+").map(Number) as [number, number]
@@ -219,7 +214,7 @@ describe("transcribeFile", () => {
           const samples = audio(count)
           const stops: Array<TranscriptProgress> = []
           const whole = await Effect.runPromise(
-            play(ears({ consumes: eats }).registry, {
+            play(ears({ consumes: eats }).model, {
               samples,
               sizes: cut,
               onProgress: (stop) => void stops.push(stop),
@@ -233,8 +228,8 @@ describe("transcribeFile", () => {
             (nth + 1) % eats.length,
             ((nth + 1) % eats.length) + eats.length,
           )
-          const { registry } = ears({ consumes: rest })
-          const continued = await Effect.runPromise(play(registry, { samples, sizes: otherCut, from }))
+          const { model } = ears({ consumes: rest })
+          const continued = await Effect.runPromise(play(model, { samples, sizes: otherCut, from }))
           expect(continued).toEqual(whole)
         },
       ),
@@ -243,10 +238,8 @@ describe("transcribeFile", () => {
   })
 
   it("moves on where an engine says that it has consumed nothing", async () => {
-    const { asked, registry } = ears({ consumes: [0] })
-    const transcript = await Effect.runPromise(
-      play(registry, { samples: audio(5 * rateHz), sizes: [rateHz] }),
-    )
+    const { asked, model } = ears({ consumes: [0] })
+    const transcript = await Effect.runPromise(play(model, { samples: audio(5 * rateHz), sizes: [rateHz] }))
     expect(asked).toHaveLength(3)
     expect(transcript.duration).toBe(5)
   })

@@ -7,8 +7,9 @@ import { admitBatch, admitNew, MemoryPressureLevel } from "#actors/device/Memory
 import { EngineStarter } from "#actors/engine/EngineProcess.ts"
 import { memoryWatch } from "#actors/model/MemoryWatch.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
-import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/protocol/Engine.ts"
+import type { GenerateRequest } from "#engines/protocol/Engine.ts"
 import { type InProcessEngines, inProcessEngines } from "../../support/engines/InProcessEngine.ts"
+import { runText } from "../../support/engines/RunText.ts"
 import { type FakeWorld, fakeWorld, script } from "../../support/nodes/FakeNode.ts"
 
 const mebibyte = 1024 * 1024
@@ -24,7 +25,8 @@ const endless = requestOf({ tokens: 1_000_000, tokenMs: 1 })
 
 const ask = (id: string, request = short, background = false) =>
   Effect.flatMap(ModelRegistry, (registry) =>
-    registry.run<GenerateStarted, TextDelta, GenerateEnd>(
+    runText(
+      registry,
       id,
       request,
       { started: () => {}, unit: () => {} },
@@ -39,7 +41,7 @@ const begin = (id: string, background = false) =>
     const started = yield* Deferred.make<void>()
     const listener = { started: () => void Deferred.doneUnsafe(started, Effect.void), unit: () => {} }
     const fiber = yield* Effect.forkChild(
-      registry.run<GenerateStarted, TextDelta, GenerateEnd>(id, endless, listener, {
+      runText(registry, id, endless, listener, {
         urgency: background ? "background" : "interactive",
       }),
       { startImmediately: true },
@@ -280,7 +282,7 @@ describe("the memory ladder", () => {
         expect(yield* Effect.flip(ask("a"))).toMatchObject({ _tag: "MemoryPressure" })
         expect(yield* Effect.flip(admitNew)).toMatchObject({ _tag: "MemoryPressure" })
         const listener = { started: () => {}, unit: () => {} }
-        yield* registry.run("a", short, listener, { continues: true })
+        yield* runText(registry, "a", short, listener, { continues: true })
         const later = yield* begin("a", true)
         expect((yield* view("a")).host!.gauges()).toMatchObject({ open: 1, waiting: 1 })
         expect(fiber.pollUnsafe()).toBeUndefined()

@@ -7,8 +7,9 @@ import { EngineStarter } from "#actors/engine/EngineProcess.ts"
 import { changeOf } from "#actors/model/DeploymentChange.ts"
 import { type Deployment, type FileVersion, ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { Redeployment } from "#actors/model/Redeployment.ts"
-import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta } from "#engines/protocol/Engine.ts"
+import type { GenerateRequest } from "#engines/protocol/Engine.ts"
 import { type InProcessEngines, inProcessEngines } from "../../support/engines/InProcessEngine.ts"
+import { runText } from "../../support/engines/RunText.ts"
 import { type FakeWorld, fakeDeployment, fakeWorld, script } from "../../support/nodes/FakeNode.ts"
 
 const requestOf = (steps: Readonly<Record<string, unknown>>): GenerateRequest => ({
@@ -20,7 +21,7 @@ const requestOf = (steps: Readonly<Record<string, unknown>>): GenerateRequest =>
 
 const ask = (id: string, steps: Readonly<Record<string, unknown>> = { tokens: 2 }) =>
   Effect.flatMap(ModelRegistry, (registry) =>
-    registry.run<GenerateStarted, TextDelta, GenerateEnd>(id, requestOf(steps), {
+    runText(registry, id, requestOf(steps), {
       started: () => {},
       unit: () => {},
     }),

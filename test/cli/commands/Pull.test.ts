@@ -95,7 +95,7 @@ it("a node says what is not pulled, and after a pull it serves it without a rest
 
   const again = await models(["pull", "remote", "near"])
   expect([again.status, again.stderr]).toEqual([0, ""])
-  expect(again.stdout).toContain("was here, SHA-256 as in the catalog")
+  expect(again.stdout).toContain("already there, SHA-256 as in the catalog")
   expect(again.stdout).toContain("near: its weights are local files")
 
   const answer = await node.post("/v1/chat/completions", chat)

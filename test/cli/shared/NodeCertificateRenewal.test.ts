@@ -105,7 +105,10 @@ it(
       const third = await newPair()
       writePair(files, { cert: third.cert, key: second.key })
       node.signal("SIGHUP")
-      await eventually(() => node.stderr().includes("the certificate in use stays"), "the mismatch is logged")
+      await eventually(
+        () => node.stderr().includes("the current certificate stays in use"),
+        "the mismatch is logged",
+      )
       expect(await shown(node)).toBe(fingerprintOf(second.cert))
       writePair(files, third)
       await eventually(
@@ -130,7 +133,7 @@ it(
       expect(connected).toBeGreaterThan(10)
       const lines = node.stderr().split("\n")
       expect(lines.filter((line) => line.includes("certificate renewed"))).toHaveLength(2)
-      expect(lines.filter((line) => line.includes("the certificate in use stays"))).toHaveLength(1)
+      expect(lines.filter((line) => line.includes("the current certificate stays in use"))).toHaveLength(1)
       node.signal("SIGTERM")
       expect(await node.exited).toEqual([0, null])
     } finally {

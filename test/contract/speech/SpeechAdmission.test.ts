@@ -13,10 +13,13 @@ beforeAll(async () => {
       { ...fakeVoice, id: "learns", options: { realTimeFactor: 0.01 } },
       { ...fakeVoice, id: "crawls", options: { realTimeFactor: 3 } },
       { ...fakeVoice, id: "two", options: { slots: 2 } },
+      { ...fakeVoice, id: "begins", options: { slots: 64 } },
     ],
   })
   await Promise.all(
-    ["slow", "learns", "crawls", "two"].map((model) => speak(node, { ...body(model), input: "Hi." })),
+    ["slow", "learns", "crawls", "two", "begins"].map((model) =>
+      speak(node, { ...body(model), input: "Hi." }),
+    ),
   )
 })
 afterAll(() => node.stop())
@@ -95,6 +98,26 @@ it("a stream goes ahead of batch work that waits for a slot, and one slot is kep
   await Promise.all(batches)
   expect(order[0]).toBe("stream 200")
   expect(order.slice(1)).toEqual(Array.from({ length: 4 }, () => "batch 200"))
+})
+
+it("a stream for which no slot is free is refused instead of kept waiting for the end of another", async () => {
+  const streams = [await open("two"), await open("two")]
+  expect((await speak(node, body("two", { stream: true }))).status).toBe(503)
+  await leave(...streams)
+  expect((await speak(node, body("two", { stream: true }))).status).toBe(200)
+})
+
+it("of many streams that begin at once those are refused that would not sound soon", async () => {
+  // A first piece takes a quarter of a second: six of them, a second and a half.
+  const input = spokenScript({ pieces: 1, samples: 24_000, pieceMs: 250, claimedMs: 1 })
+  for (let i = 0; i < 2; i++) await speak(node, body("begins", { stream: true, input }))
+  const replies = await Promise.all(
+    Array.from({ length: 20 }, () => speak(node, body("begins", { stream: true, input }))),
+  )
+  const admitted = replies.filter(({ status }) => status === 200).length
+  expect(replies.every(({ status }) => status === 200 || status === 503)).toBe(true)
+  expect(admitted).toBeGreaterThan(1)
+  expect(admitted).toBeLessThanOrEqual(6)
 })
 
 it("leaves nothing behind", () => untilIdle(node))

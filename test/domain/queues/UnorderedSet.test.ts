@@ -1,13 +1,13 @@
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { type Listed, NumberedMap, ShortLivedList } from "#domain/queues/UnorderedSet.ts"
+import { type Listed, NumberedMap, UnorderedSet } from "#domain/queues/UnorderedSet.ts"
 
 it("a list has the members that a Set has, whatever is added and removed", () => {
   const steps = fc.array(fc.record({ add: fc.boolean(), which: fc.nat(9) }))
   fc.assert(
     fc.property(steps, (taken) => {
       const members = Array.from({ length: 10 }, (): Listed => ({ listedAt: -1 }))
-      const list = new ShortLivedList<Listed>()
+      const list = new UnorderedSet<Listed>()
       const model = new Set<Listed>()
       for (const { add, which } of taken) {
         const member = members[which] as Listed

@@ -3,10 +3,8 @@ import { Effect } from "effect"
 import type {
   EngineDescriptor,
   EngineSpec,
-  PcmChunk,
   SpeechEngine,
   SynthesizeRequest,
-  SynthesizeStarted,
 } from "#engines/protocol/Engine.ts"
 import { CollectingOutlet, engineSpec } from "../../support/engines/EngineHarness.ts"
 
@@ -21,8 +19,8 @@ export const openSpeech = Effect.fnUntraced(function* (
   return engine
 })
 
-export type SpeechOutlet = CollectingOutlet<SynthesizeStarted, PcmChunk>
-export const speechOutlet = (): SpeechOutlet => new CollectingOutlet<SynthesizeStarted, PcmChunk>()
+export type SpeechOutlet = CollectingOutlet<"speech">
+export const speechOutlet = (): SpeechOutlet => new CollectingOutlet<"speech">()
 
 export const samplesOf = (outlet: SpeechOutlet): Int16Array => {
   const all = new Int16Array(outlet.units.reduce((sum, unit) => sum + unit.samples.length, 0))

@@ -6,11 +6,11 @@ import * as fc from "fast-check"
 import { transcribeFile } from "#actors/jobs/FileTranscription.ts"
 import { IncrementalTranscriber } from "#actors/live/IncrementalTranscriber.ts"
 import { LiveAudio } from "#actors/live/LiveAudio.ts"
-import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { f32ToS16, s16ToBytes, s16ToF32 } from "#domain/audio/Audio.ts"
 import type { Segment, TranscribeRequest, TranscriptionEngine } from "#engines/protocol/Engine.ts"
 import { whisperHfOnnx } from "#engines/whisper/WhisperEngine.ts"
-import { memoryAudio } from "../../support/audio/MemoryAudio.ts"
+import { inMemory, memoryAudio } from "../../support/audio/MemoryAudio.ts"
+import { stubModel } from "../../support/engines/StubModel.ts"
 import { clips, collector, demoSpec, samplesOf } from "./support/demoModel.ts"
 
 const speech = clips.map(samplesOf)
@@ -57,15 +57,11 @@ const engineCall =
   }
 
 const fileText = (engine: TranscriptionEngine, samples: Int16Array) => {
-  const registry = ModelRegistry.of({
-    all: () => [],
-    find: () => undefined,
-    model: () => undefined,
-    run: (_, request, listener) =>
-      engineCall(engine)(request as TranscribeRequest, (segment) => listener.unit(segment as never)) as never,
-  })
+  const model = stubModel("transcription", (request, listener) =>
+    engineCall(engine)(inMemory(request), (segment) => listener.unit(segment)),
+  )
   return transcribeFile<never>({
-    modelId: "",
+    model,
     options: { language: undefined, prompt: "", temperature: 0, punctuation: undefined, words: false },
     background: false,
     audio: memoryAudio(s16ToF32(samples)),
@@ -73,10 +69,7 @@ const fileText = (engine: TranscriptionEngine, samples: Int16Array) => {
     onStarted: () => {},
     onSegment: () => {},
     onProgress: () => {},
-  }).pipe(
-    Effect.map(({ text }) => text),
-    Effect.provideService(ModelRegistry, registry),
-  )
+  }).pipe(Effect.map(({ text }) => text))
 }
 
 /** Heard a window at a time, then the last word. */

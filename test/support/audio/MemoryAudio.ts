@@ -2,6 +2,7 @@
 // they have been released, and never more of them waiting than was agreed.
 import { Effect } from "effect"
 import type { TranscriberAudio } from "#actors/jobs/FileTranscription.ts"
+import type { TranscribeCall, TranscribeRequest } from "#engines/protocol/Transcription.ts"
 
 export interface MemoryAudioOptions {
   /** Of the pieces, over and over; all at once without. */
@@ -36,4 +37,10 @@ export const memoryAudio = (
       released = before
     },
   }
+}
+
+/** A request whose samples are not in a ring. */
+export const inMemory = ({ samples, ...rest }: TranscribeCall): TranscribeRequest => {
+  if (!(samples instanceof Float32Array)) throw new Error("the samples are in a ring")
+  return { ...rest, samples }
 }

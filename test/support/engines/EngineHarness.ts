@@ -13,6 +13,7 @@ import type {
   TextDelta,
   TextEngine,
 } from "#engines/protocol/Engine.ts"
+import type { EngineKind, Started, Unit } from "#engines/protocol/Verbs.ts"
 
 export const engineSpec = (
   adapter: string,
@@ -32,23 +33,23 @@ export const openText = Effect.fnUntraced(function* (
 })
 
 /** An outlet that keeps everything and can be paused. */
-export class CollectingOutlet<Started, Unit> implements Outlet<Started, Unit> {
-  readonly startedWith: Array<Started> = []
-  readonly units: Array<Unit> = []
+export class CollectingOutlet<K extends EngineKind> implements Outlet<K> {
+  readonly startedWith: Array<Started<K>> = []
+  readonly units: Array<Unit<K>> = []
   readonly #waiting: Array<{ readonly count: number; readonly reached: Deferred.Deferred<void> }> = []
   #gate: Deferred.Deferred<void> | undefined
 
-  readonly started = (facts: Started): void => {
+  readonly started = (facts: Started<K>): void => {
     this.startedWith.push(facts)
     this.#wake()
   }
-  readonly push = (unit: Unit): void => {
+  readonly push = (unit: Unit<K>): void => {
     this.units.push(unit)
     this.onPush(unit)
     this.#wake()
   }
   /** What a test wants to do at a unit, synchronously. */
-  onPush: (unit: Unit) => void = () => {}
+  onPush: (unit: Unit<K>) => void = () => {}
 
   readonly paused = (): boolean => this.#gate !== undefined
   readonly resumed: Effect.Effect<void> = Effect.suspend(() =>
@@ -115,8 +116,8 @@ export interface Generated {
   readonly deltas: ReadonlyArray<TextDelta>
 }
 
-export type TextOutlet = CollectingOutlet<GenerateStarted, TextDelta>
-export const textOutlet = (): TextOutlet => new CollectingOutlet<GenerateStarted, TextDelta>()
+export type TextOutlet = CollectingOutlet<"text">
+export const textOutlet = (): TextOutlet => new CollectingOutlet<"text">()
 
 export const textOf = (outlet: TextOutlet): string => outlet.units.map(({ text }) => text).join("")
 

@@ -1,29 +1,37 @@
 // Engines that live in the test's own process: the real engine server and the real fake adapter behind the same
-// interface as an engine process, without its 100 ms and 100 MB. Ending one is dropping its messages.
+// interface as an engine process, without its 100 ms and 100 MB. Messages are serialized as between processes. Ending an
+// engine drops its messages.
+import { deserialize, serialize } from "node:v8"
 import { Deferred, Effect, type Scope } from "effect"
 import type { EngineExit, EngineProcess, EngineProcessOptions } from "#actors/engine/EngineProcess.ts"
 import { serveEngine } from "#engines/EngineServer.ts"
 import { fake } from "#engines/fake/Fake.ts"
-import type { FromEngine, ToEngine } from "#engines/protocol/EngineProtocol.ts"
+import type { AnyFromEngine, AnyToEngine } from "#engines/protocol/EngineProtocol.ts"
+import type { EngineKind } from "#engines/protocol/Verbs.ts"
+
+/** An engine of any kind, as far as its end is concerned. */
+type Ended = Pick<EngineProcess<EngineKind>, "kill" | "exited" | "hasExited">
 
 export interface InProcessEngines {
   /** For `EngineStarter`. */
-  readonly start: (options: EngineProcessOptions) => Effect.Effect<EngineProcess, never, Scope.Scope>
+  readonly start: <K extends EngineKind>(
+    options: EngineProcessOptions<K>,
+  ) => Effect.Effect<EngineProcess<K>, never, Scope.Scope>
   /** Those that have not ended, oldest first. */
-  readonly alive: ReadonlySet<EngineProcess>
+  readonly alive: ReadonlySet<Ended>
   readonly started: () => number
   /** Ends all as a fault in native code does. */
   readonly crash: () => void
 }
 
 export const inProcessEngines = (): InProcessEngines => {
-  const alive = new Set<EngineProcess>()
-  const crashes = new Map<EngineProcess, () => void>()
+  const alive = new Set<Ended>()
+  const crashes = new Map<Ended, () => void>()
   let started = 0
-  const start = ({ onMessage }: EngineProcessOptions): EngineProcess => {
+  const start = <K extends EngineKind>({ onMessage }: EngineProcessOptions<K>): EngineProcess<K> => {
     started++
     const done = Deferred.makeUnsafe<EngineExit>()
-    let listener: (message: ToEngine) => void = () => {}
+    let listener: (message: AnyToEngine) => void = () => {}
     const ended = () => Deferred.isDoneUnsafe(done)
     const end = (exit: EngineExit) => {
       if (ended()) return
@@ -32,11 +40,11 @@ export const inProcessEngines = (): InProcessEngines => {
       // An exit is heard of on a later turn, as a process's is.
       setImmediate(() => Deferred.doneUnsafe(done, Effect.succeed(exit)))
     }
-    const handle: EngineProcess = {
+    const handle: EngineProcess<K> = {
       pid: undefined,
       send: (message) => {
         setImmediate(() => {
-          if (alive.has(handle)) listener(structuredClone(message))
+          if (alive.has(handle)) listener(deserialize(serialize(message)))
         })
       },
       kill: () => end({ code: null, signal: "SIGKILL" }),
@@ -47,9 +55,9 @@ export const inProcessEngines = (): InProcessEngines => {
     crashes.set(handle, () => end({ code: null, signal: "SIGSEGV" }))
     serveEngine(
       {
-        send: (message: FromEngine) => {
+        send: (message: AnyFromEngine) => {
           setImmediate(() => {
-            if (alive.has(handle)) onMessage(message)
+            if (alive.has(handle)) onMessage(deserialize(serialize(message)))
           })
         },
         onMessage: (next) => {
@@ -67,13 +75,13 @@ export const inProcessEngines = (): InProcessEngines => {
     crash: () => {
       for (const crash of [...crashes.values()]) crash()
     },
-    start: (options) =>
+    start: <K extends EngineKind>(options: EngineProcessOptions<K>) =>
       Effect.acquireRelease(
         Effect.sync(() => start(options)),
         (handle) =>
           Effect.gen(function* () {
             if (handle.hasExited()) return
-            handle.send({ t: "stop" })
+            handle.send({ type: "stop" })
             yield* handle.exited
           }),
       ),

@@ -11,12 +11,12 @@ import {
 import { LiveAudio } from "#actors/live/LiveAudio.ts"
 import type { Captioner } from "#actors/live/LiveCaptions.ts"
 import { LiveSession } from "#actors/live/LiveSession.ts"
-import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { s16ToBytes, s16ToF32 } from "#domain/audio/Audio.ts"
 import type { TranscriptSegment } from "#domain/audio/Transcript.ts"
 import { closedSeconds, hear } from "#engines/fake/FakeWords.ts"
 import type { TranscriptionEngine } from "#engines/protocol/Engine.ts"
-import { memoryAudio } from "../audio/MemoryAudio.ts"
+import { inMemory, memoryAudio } from "../audio/MemoryAudio.ts"
+import { stubModel } from "./StubModel.ts"
 
 export const rateHz = 16_000
 
@@ -95,20 +95,16 @@ export const fileAnswer = (
     readonly words?: ReadonlyArray<string>
   } = {},
 ) => {
-  const registry = ModelRegistry.of({
-    all: () => [],
-    find: () => undefined,
-    model: () => undefined,
-    run: (_, request, listener) =>
-      Effect.sync(() => {
-        const { end, segments } = hear(request as Parameters<typeof hear>[0], pieceSeconds, words)
-        listener.started({ language: end.language } as never, { pause: () => {}, resume: () => {} })
-        for (const segment of segments) listener.unit(segment as never)
-        return end as never
-      }),
-  })
+  const model = stubModel("transcription", (request, listener) =>
+    Effect.sync(() => {
+      const { end, segments } = hear(inMemory(request), pieceSeconds, words)
+      listener.started({ language: end.language }, { pause: () => {}, resume: () => {} })
+      for (const segment of segments) listener.unit(segment)
+      return end
+    }),
+  )
   return transcribeFile<never>({
-    modelId: "listener",
+    model,
     options: { ...options, temperature: 0, punctuation: options.punctuation, words: false },
     background: false,
     audio: memoryAudio(s16ToF32(samples)),
@@ -116,7 +112,7 @@ export const fileAnswer = (
     onStarted: () => {},
     onSegment,
     onProgress: () => {},
-  }).pipe(Effect.provideService(ModelRegistry, registry), Effect.runSync)
+  }).pipe(Effect.runSync)
 }
 
 /** Noise with pauses. */

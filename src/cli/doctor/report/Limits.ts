@@ -1,5 +1,7 @@
 // States what limits a model, as far as the measured figures show it. Pure. The thresholds are guesses that allow for
 // an error of ten to fifteen percent in measurements of a few seconds.
+
+import { longestFirstAudioMs } from "#domain/audio/FirstAudio.ts"
 import { fullShare } from "#domain/audio/LivePace.ts"
 import { MAX_STREAM_LOAD } from "#domain/models/StreamLoad.ts"
 import type { Cores, Machine, ModelReport, Speech, TextLevel, Transcription } from "./Document.ts"
@@ -99,6 +101,25 @@ const textLimits = (machine: Given, report: ModelReport, levels: ReadonlyArray<T
   return lines
 }
 
+/** Which rule of the admission of streams refused one more than these (docs/speech.md). */
+const refusalLine = (
+  slots: number | null,
+  admitted: number,
+  factor: number | null,
+): ReadonlyArray<string> => {
+  if (slots !== null && admitted >= slots) {
+    return [`slots: ${counted(slots, "reply is", "replies are")} computed at once (\`options.slots\`)`]
+  }
+  if (factor !== null && (admitted + 1) * factor > MAX_STREAM_LOAD) {
+    return [
+      `admission: the node lets streams take ${MAX_STREAM_LOAD * 100} % of the engine, at ${shown(factor)} s of work per second of speech`,
+    ]
+  }
+  return [
+    `admission: of streams that begin at once, those are refused that would not sound within ${longestFirstAudioMs / 1000} s`,
+  ]
+}
+
 const speechLimits = (machine: Given, report: ModelReport, speech: Speech) => {
   const lines = [...busyLine(machine, report, speech.cores)]
   const { play_outs, real_time_factor } = speech
@@ -107,16 +128,7 @@ const speechLimits = (machine: Given, report: ModelReport, speech: Speech) => {
     lines.push(
       `slower than real time: ${shown(real_time_factor)} s of work per second of speech, so a stream has gaps`,
     )
-  if (play_outs?.refused === true && factor !== null) {
-    lines.push(
-      `admission: the node lets streams take ${MAX_STREAM_LOAD * 100} % of the engine, at ${shown(factor)} s of work per second of speech`,
-    )
-  }
-  if (play_outs !== null && report.slots !== null && play_outs.admitted > report.slots) {
-    lines.push(
-      `slots: of ${play_outs.admitted} streams admitted, ${report.slots} are computed at once and the others wait for their first audio (\`options.slots\`)`,
-    )
-  }
+  if (play_outs?.refused === true) lines.push(...refusalLine(report.slots, play_outs.admitted, factor))
   if (play_outs !== null && play_outs.ran_dry > 0) {
     const streams = counted(play_outs.ran_dry, "stream")
     lines.push(

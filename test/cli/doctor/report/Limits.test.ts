@@ -42,12 +42,14 @@ it("tells more streams, busy threads, free cores and slots", () => {
 })
 
 it("tells admission and silences of speech", () => {
-  expect(limitsOf(machine, speechReport())).toEqual([
+  expect(limitsOf(machine, { ...speechReport(), slots: 64 })).toEqual([
     expect.stringMatching(/^threads: /),
     "admission: the node lets streams take 80 % of the engine, at 0.02 s of work per second of speech",
-    "slots: of 40 streams admitted, 8 are computed at once and the others wait for their first audio (`options.slots`)",
-    "3 streams of 40 had a silence: the machine did not keep up with what was admitted",
+    "3 streams of 40 had a gap: the machine did not keep up with what was admitted",
   ])
+  expect(limitsOf(machine, { ...speechReport(), slots: 40 })[1]).toBe(
+    "slots: 40 replies are computed at once (`options.slots`)",
+  )
 })
 
 it("tells admission and failures of live sessions", () => {

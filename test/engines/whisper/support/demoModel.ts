@@ -59,7 +59,7 @@ export const request = (samples: Float32Array, more: Partial<TranscribeRequest> 
   ...more,
 })
 
-export interface Collector extends Outlet<TranscribeStarted, Segment> {
+export interface Collector extends Outlet<"transcription"> {
   readonly segments: Array<Segment>
   readonly begun: Array<TranscribeStarted>
 }

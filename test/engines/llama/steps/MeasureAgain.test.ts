@@ -6,9 +6,9 @@ import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { fixedThreads } from "#domain/threads/ThreadChoice.ts"
-import { llamaGguf } from "#engines/llama/LlamaGguf.ts"
-import { engineSpec, generateText, textRequest } from "../../support/EngineHarness.ts"
-import { writeToyLlama } from "../../support/ToyGguf.ts"
+import { llamaGguf } from "#engines/llama/model/LlamaGguf.ts"
+import { engineSpec, generateText, textRequest } from "../../../support/engines/EngineHarness.ts"
+import { writeToyLlama } from "../../../support/engines/ToyGguf.ts"
 
 it.effect("a measurement after requests finds empty sequences, and so do the requests after it", () =>
   Effect.gen(function* () {

@@ -1,0 +1,77 @@
+// How the units of each kind are put into a step message and read from it. Pieces of text come by the thousand, so they
+// travel without an object each; all other units travel as they are.
+import type { Packed, RequestId, UnitEvent } from "./EngineProtocol.ts"
+import type { EngineKind, Unit } from "./Verbs.ts"
+
+/** Collects the units of one step message. */
+export interface Packer<K extends EngineKind> {
+  readonly add: (id: RequestId, unit: Unit<K>) => void
+  /** What was added since the last call; undefined if nothing was. */
+  readonly take: () => Packed[K] | undefined
+}
+
+/** Receives the units of a step message in their order; `atMs` is the time when the message arrived. */
+export interface UnitReader<K extends EngineKind> {
+  onUnit(id: RequestId, unit: Unit<K>, atMs: number): void
+}
+
+interface Packing<K extends EngineKind> {
+  readonly packer: () => Packer<K>
+  readonly read: (packed: Packed[K], reader: UnitReader<K>, atMs: number) => void
+}
+
+const textPacker = (): Packer<"text"> => {
+  let texts: Array<string> = []
+  let numbers: Array<number> = []
+  return {
+    add: (id, { completionTokens, text }) => {
+      texts.push(text)
+      numbers.push(id, completionTokens)
+    },
+    take: () => {
+      if (texts.length === 0) return undefined
+      const packed = { texts, numbers }
+      texts = []
+      numbers = []
+      return packed
+    },
+  }
+}
+
+const unitPacker = <K extends EngineKind>() => {
+  let events: Array<UnitEvent<K>> = []
+  return {
+    add: (id: RequestId, unit: Unit<K>) => void events.push({ id, unit }),
+    take: () => {
+      if (events.length === 0) return undefined
+      const packed = events
+      events = []
+      return packed
+    },
+  }
+}
+
+const readUnits = <K extends EngineKind>(
+  events: ReadonlyArray<UnitEvent<K>>,
+  reader: UnitReader<K>,
+  atMs: number,
+): void => {
+  for (const { id, unit } of events) reader.onUnit(id, unit, atMs)
+}
+
+export const packings: { readonly [K in EngineKind]: Packing<K> } = {
+  text: {
+    packer: textPacker,
+    read: ({ numbers, texts }, reader, atMs) => {
+      for (let i = 0; i < texts.length; i++) {
+        const text = texts[i]
+        const id = numbers[2 * i]
+        const completionTokens = numbers[2 * i + 1]
+        if (text === undefined || id === undefined || completionTokens === undefined) return
+        reader.onUnit(id, { text, completionTokens }, atMs)
+      }
+    },
+  },
+  speech: { packer: unitPacker<"speech">, read: readUnits<"speech"> },
+  transcription: { packer: unitPacker<"transcription">, read: readUnits<"transcription"> },
+}
