@@ -66,7 +66,7 @@ const samples: ReadonlyArray<string> = [
 const notYetClean: ReadonlyArray<string> = [
   "actors",
   "bench",
-  "docs",
+
   "engines",
   "src/api",
   "src/http",
