@@ -253,7 +253,7 @@ describe("what is known of the world", () => {
       expect(Math.abs(kilometresBetween(at(from), at(to)) / km - 1)).toBeLessThan(0.01)
   })
 
-  it("has the specification's sixteen regions, each in its country", () => {
+  it("has the sixteen regions of protocol 15.4, each in its country", () => {
     expect(builtInRegions.map((each) => each.code)).toEqual([...regionCodes])
     expect(builtInRegions).toHaveLength(16)
     for (const each of builtInRegions) {
