@@ -116,7 +116,7 @@ const withoutSpeech = Effect.fnUntraced(function* (ears: TranscriptionEngine) {
     return finding(what, "%", [(100 * empty) / chosen.length], { is: "at least", value: 100 })
   }
   return {
-    title: "Ears: empty text where nobody speaks",
+    title: "Ears: empty text where there is no speech",
     method: `${clips.length} generated clips of 1, 3, 8 and 20 s.`,
     findings: kinds.map((kind) =>
       share(
@@ -157,7 +157,7 @@ const times = Effect.fnUntraced(function* (ears: TranscriptionEngine, material: 
   ).length
   return {
     title: "Ears: times of segments",
-    method: `${material.length} recordings of four or six sentences with pauses of half a second; every sentence against the nearest start and end that were heard.`,
+    method: `${material.length} recordings of four or six sentences with pauses of half a second; every sentence against the nearest transcribed start and end.`,
     findings: [
       finding(
         "error of starts",

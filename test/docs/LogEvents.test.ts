@@ -7,7 +7,7 @@ import { logEvents } from "#domain/process/OperatorLog.ts"
 const doc = readFileSync(fileURLToPath(new URL("../../docs/operations.md", import.meta.url)), "utf8")
 
 it("every event has its row, at its level, and every row its event", () => {
-  const table = doc.slice(doc.indexOf("| event | level |"), doc.indexOf("**What engines print**"))
+  const table = doc.slice(doc.indexOf("| event | level |"), doc.indexOf("**The output of engines**"))
   const rows = table
     .split("\n")
     .slice(2)

@@ -44,7 +44,7 @@ def write_opus(path, x, rate_hz, bits_per_second):
 
 
 def framed_sentence(patterns):
-    """Long enough that nobody has said it before by chance."""
+    """Long enough that no other text contains it by chance."""
     while True:
         sentence = patterns.draw("pattern")
         if len(sentence.split()) >= FEWEST_WORDS and sentence not in SAID_BEFORE:

@@ -1,5 +1,5 @@
-"""What a checkpoint of the ears hears in the development shard: word errors by number of sentences and kind of voice, text where nobody
-speaks, errors of timestamps. For steering the training; the figures of the model card come from `npm run models:eval`.
+"""What a checkpoint of the ears hears in the development shard: word errors by number of sentences and kind of voice, text where there is no
+speech, errors of timestamps. For steering the training; the figures of the model card come from `npm run models:eval`.
 
   python3 -m ears.evaluate work/ears.pt work/ears
 """
@@ -19,7 +19,7 @@ from ears.features import (
 from ears.network import from_checkpoint
 from ears.speakers import BUILT_IN
 
-FASTEST_CHARACTERS = 24       # a second; nobody speaks faster
+FASTEST_CHARACTERS = 24       # a second; no person speaks faster
 LATEST_FIRST_STAMP = 50       # steps: 1 s, as in generation_config.json
 
 

@@ -20,7 +20,7 @@ NUMBERS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty"
 ).split()
 ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split()
-INVENTED_NAMES = 0.25      # share of names nobody has seen, so that the model learns to copy
+INVENTED_NAMES = 0.25      # share of names that occur nowhere else, so that the model learns to copy
 MEMORY_SHARE = 0.3         # of conversations that tell a name first and ask for it at the end
 PLAIN_SHARE = 0.1          # of documents without chat markup
 ASKED_WEIGHT = 0.1

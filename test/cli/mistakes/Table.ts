@@ -24,15 +24,16 @@ export const operatorMistakes: ReadonlyArray<OperatorMistake> = [
 const cell = (text: string): string => text.replaceAll("|", "\\|")
 
 /** The page of the documentation. */
-export const page = (): string => `# What an operator may get wrong
+export const page = (): string => `# Operator mistakes
 
 Each row is a mistake, the line that \`edgewise\` prints on standard error, and the exit status: 2 for settings, usage and the
-files that an operator writes, 1 for what else keeps a node from starting, and "serves" for a warning of a node that
-serves all the same. Every row is a test (\`test/cli/mistakes/OperatorMistakes.process.test.ts\`), and a test keeps this page equal to it.
-\`DIR\` is a folder, \`PORT\` a port. Of a
-warning's log line the message stands here, with the model and the reason where it has them. A catalog with several mistakes prints a line for each, 20 at most.
+files that an operator writes, 1 for any other failure of the start, and "serves" if the node prints a warning and
+serves. Every row is a test (\`test/cli/mistakes/OperatorMistakes.process.test.ts\`), and a test keeps this page equal to it.
+\`DIR\` is a folder, \`PORT\` a port. For a
+warning the table has the message of the log line, with the model and the reason if it has them. A catalog with several mistakes
+prints a line for each, at most 20.
 
-\`edgewise check\` finds the same without serving.
+\`edgewise check\` finds the same mistakes without serving.
 
 | | mistake | line | exit status |
 |---|---|---|---|

@@ -1,0 +1,97 @@
+// docs/glossary.md names files that exist and each term once, and text of the project speaks of data in plain words.
+import { readdirSync, readFileSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { describe, expect, it } from "vitest"
+
+const root = fileURLToPath(new URL("../../", import.meta.url))
+const read = (path: string): string => readFileSync(`${root}${path}`, "utf8")
+
+/** The folders of the project, and the files beside them. Other folders of a checkout are not part of it. */
+const folders = [".ci", "actors", "bench", "docs", "engines", "models", "src", "test"]
+const files: ReadonlyArray<string> = [
+  ...readdirSync(root, { withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name }) => name),
+  ...folders.flatMap((folder) =>
+    readdirSync(`${root}${folder}`, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => `${entry.parentPath}/${entry.name}`.slice(root.length)),
+  ),
+]
+
+describe("the glossary", () => {
+  const rows = read("docs/glossary.md")
+    .split("\n")
+    .map((line) => line.split("|").map((cell) => cell.trim()))
+    .filter((cells) => cells.length === 5 && cells[1] !== "term" && cells[1] !== "---")
+
+  it("has terms", () => {
+    expect(rows.length).toBeGreaterThan(50)
+  })
+
+  it("has each term once", () => {
+    const terms = rows.map((cells) => cells[1])
+    expect(terms.filter((term, i) => terms.indexOf(term) !== i)).toEqual([])
+  })
+
+  it("names one existing file per term", () => {
+    const known = new Set(files)
+    const wrong = rows.filter((cells) => !known.has(/^`([^`]+)`$/.exec(cells[3] ?? "")?.[1] ?? ""))
+    expect(wrong.map((cells) => `${cells[1]}: ${cells[3]}`)).toEqual([])
+  })
+
+  it("explains each term in one sentence", () => {
+    const wrong = rows.filter(
+      (cells) => !/^[`A-Z][^|]*\.$/.test(cells[2] ?? "") || /\. [A-Z]/.test(cells[2] ?? ""),
+    )
+    expect(wrong.map((cells) => cells[1])).toEqual([])
+  })
+})
+
+/** Words for persons, which comments and docs used for data. Also inside names, such as `nobodysNotes`. */
+const banned = /\b(?:nobody|whoever|somebody|whom|goodbye)\b|\b(?:nobodys|Nobody|Whoever|Somebody)(?=[A-Z])/i
+
+/** Files in which the words are vocabulary: text that models are trained and evaluated with, question words, this test. */
+const samples: ReadonlyArray<string> = [
+  "models/eval/free.txt",
+  "models/eval/set.json",
+  "models/train/text/patterns.txt",
+  "models/train/text/vocabulary.txt",
+  "models/train/words/knowledge.json",
+  "src/domain/language/SentenceRules.ts",
+  "test/docs/Glossary.test.ts",
+]
+
+/** Folders whose files, subfolders included, still have banned words. Entries only ever leave this list. */
+const notYetClean: ReadonlyArray<string> = [
+  "actors",
+  "bench",
+
+  "engines",
+  "src/api",
+  "src/http",
+  "src/services",
+  "test",
+]
+
+const prose = /\.(?:ts|js|md|json|html|txt|py|pl|wat)$|(?:^|\/)(?:NOTICE|run)$/
+const folderOf = (path: string): string | undefined =>
+  notYetClean.find((folder) => path.startsWith(`${folder}/`))
+
+describe("plain words", () => {
+  const found = files
+    .filter((path) => prose.test(path) && path !== "package-lock.json" && !samples.includes(path))
+    .flatMap((path) =>
+      read(path)
+        .split("\n")
+        .flatMap((line, i) => (banned.test(line) ? [{ path, at: `${path}:${i + 1}` }] : [])),
+    )
+
+  it("has no banned word outside of the folders that are not yet clean", () => {
+    expect(found.filter(({ path }) => folderOf(path) === undefined).map(({ at }) => at)).toEqual([])
+  })
+
+  it.each(notYetClean)("%s still has a banned word; take it off the list when it has none", (folder) => {
+    expect(found.some(({ path }) => folderOf(path) === folder)).toBe(true)
+  })
+})
