@@ -1,4 +1,4 @@
-// Files from outside through the decoder process: every accepted kind, every hostile one, and its own deaths.
+// Untrusted files through the decoder process: every accepted kind, hostile files, and crashes of the process.
 import { type ChildProcess, fork } from "node:child_process"
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -52,7 +52,7 @@ const watched = () => {
   }
   return { started, startProcess }
 }
-/** A stand-in for the decoder program that misbehaves as written. */
+/** Replaces the decoder program by one that misbehaves in the given way. */
 const impostor = (program: string) => {
   const path = join(folder, `impostor-${files++}.cjs`)
   writeFileSync(path, program)
@@ -110,7 +110,7 @@ describe("Decoder", () => {
         })
         for (const [name, path] of kinds) {
           const { samples, totals } = yield* decodeAll(decoder, path)
-          // Codecs that pad tell so in their files, and the decoder minds it: a fiftieth of a second at most.
+          // Codecs that pad record it in the file, and the decoder removes it: 20 ms at most.
           expect(Math.abs(samples.length / 16_000 - SECONDS), name).toBeLessThan(0.02)
           // LAME lowers everything to 0.95, so to 0.9025 of the power.
           expect(power(samples) / power(reference.samples), name).toBeGreaterThan(0.89)
@@ -268,7 +268,7 @@ describe("Decoder", () => {
           const { samples } = yield* decodeAll(decoder, fileOf(bytes))
           expect(Math.abs(samples.length / 16_000 - SECONDS)).toBeLessThan(0.1)
         }
-        // A tag that promises more than there is, and nothing but tags.
+        // A tag whose stated size exceeds the file, and a file of tags only.
         expect(
           yield* reason(decodeAll(decoder, fileOf(Buffer.concat([tag(300_000).subarray(0, 100), mp3])))),
         ).toBe("NotAudio")
@@ -280,7 +280,7 @@ describe("Decoder", () => {
   it.live("gives what is there of a file that was cut or damaged", () =>
     withDecoder((decoder) =>
       Effect.gen(function* () {
-        // Several pages of Ogg: in a file of one page, a hole would be in the only one.
+        // Several pages of Ogg: with a single page, every hole would be in it.
         const long = chirp(12 * 48_000, 48_000)
         for (const name of ["mp3", "ogg", "flac", "webm"] as const) {
           const path = fresh()
@@ -305,7 +305,7 @@ describe("Decoder", () => {
         Effect.gen(function* () {
           const short = speech.slice(0, 24_000)
           let seed = 12_345
-          // A fixed sequence (Lehmer), so that a failure can be looked at again.
+          // A fixed sequence (Lehmer), so that a failure can be reproduced.
           const random = (below: number) => {
             seed = (seed * 48_271) % 0x7fff_ffff
             return seed % below
@@ -319,7 +319,7 @@ describe("Decoder", () => {
             for (let i = 0; i < 50; i++) {
               const mutant = Buffer.from(whole)
               for (let edits = 1 + random(8); edits > 0; edits--) {
-                // Half of the edits in the headers, where the lies are.
+                // Half of the edits are in the headers, which hold sizes and counts.
                 mutant[random(random(2) === 0 ? Math.min(200, mutant.length) : mutant.length)] = random(256)
               }
               const outcome = yield* Effect.match(
@@ -401,7 +401,7 @@ describe("Decoder", () => {
               yield* first.pull
               started[0]!.kill()
               const failure = yield* Effect.flip(Stream.runDrain(first.stream))
-              // Beside it, another process is not disturbed.
+              // Another process is not disturbed.
               yield* Stream.runDrain(second.stream)
               expect(second.totals()?.samples).toBe(120 * 16_000)
               return failure
@@ -442,7 +442,7 @@ describe("Decoder", () => {
     )
   })
 
-  it.live("bounds its processes and its line", () =>
+  it.live("bounds its processes and its queue", () =>
     withDecoder(
       (decoder) =>
         Effect.gen(function* () {
@@ -456,7 +456,7 @@ describe("Decoder", () => {
               return fiber
             }),
           )
-          // Its turn comes when the first is done, and the line has room again.
+          // It starts when the first is done; the queue then has a free place.
           expect((yield* Fiber.join(waiting)).samples.length).toBe(SECONDS * 16_000)
           yield* decodeAll(decoder, path)
         }),

@@ -1,5 +1,5 @@
-// Engines die and hang, by kill -9 and by script: their requests fail as the contract says and at once, everything
-// else goes on, and the next request is served.
+// Engines crash and hang, by kill -9 and by script: their requests fail at once as protocol 3.5 says, everything
+// else continues, and the next request is served.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Accounts } from "#store/accounts/Accounts.ts"
@@ -47,7 +47,7 @@ const alive = (pid: number): boolean => {
   }
 }
 
-/** The contracted end of a failed stream: one error event, then the connection closes with no `[DONE]`. */
+/** How a failed stream ends (protocol 3.5): one error event, then the connection closes with no `[DONE]`. */
 const expectFailure = (stream: TextStream, message: string): void => {
   expect(stream.ended).toBe("cut")
   expect(stream.events).not.toContain("[DONE]")
@@ -55,7 +55,7 @@ const expectFailure = (stream: TextStream, message: string): void => {
   expect(stream.events.filter((data) => data.includes('"error"'))).toHaveLength(1)
 }
 
-/** Asks the node for its health and models, over and over, until told to stop; every answer must be good. */
+/** Requests health and models from the node repeatedly until stopped; every answer must be good. */
 const watch = () => {
   let stopped = false
   const asked = (async () => {
@@ -156,7 +156,7 @@ it("an engine that stops answering is replaced, and only its own requests fail",
   await untilIdle(node)
 })
 
-it("requests that wait when the engine dies are served by the next one", async () => {
+it("requests that wait when the engine crashes are served by the next one", async () => {
   const first = await open(endless("hopeless"))
   const waiting = [1, 2, 3].map((i) =>
     node.post(path, chat("hopeless", script({ tokens: 1, text: `w${i}` }))),
@@ -185,7 +185,7 @@ const freshKeys = (count: number) =>
     }),
   )
 
-describe("an engine that dies again and again", () => {
+describe("an engine that crashes repeatedly", () => {
   it("by one user's requests: that user is refused, all others are served", async () => {
     const [attacker, honest] = await freshKeys(2)
     const statuses: Array<number> = []
@@ -208,7 +208,7 @@ describe("an engine that dies again and again", () => {
     expect(node.status("crashes")).toBe("loaded")
   })
 
-  it("by every user's requests: it is given up, says so, and takes no other model with it", async () => {
+  it("by every user's requests: it is marked failed with the reason, and other models are unaffected", async () => {
     const pid = node.gauges("other").pid
     const statuses: Array<number> = []
     for (const key of await freshKeys(6)) {

@@ -1,5 +1,5 @@
 // Syscalls that fail under a running node: a full disk beneath its data directory, and no file descriptors left. Requests
-// fail cleanly or are served, the node lives, what was stored is intact, and all is well once there is room again.
+// fail cleanly or are served, the node keeps running, stored data is intact, and all works once disk space is free again.
 import { execFileSync, spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -46,7 +46,7 @@ describe("a full disk", () => {
     try {
       expect(await statusOf(chat(node))).toBe(200)
       const filler = join(mountPoint, "filler")
-      // As much as goes in: the node may be writing too, so how much that is nobody knows beforehand.
+      // Writes until the disk is full. The node may be writing too, so the amount is not known beforehand.
       spawnSync("dd", ["if=/dev/zero", `of=${filler}`, "bs=4096"], { stdio: "ignore" })
       expect(statfsSync(mountPoint).bavail).toBe(0)
 
@@ -85,7 +85,7 @@ describe("a full disk", () => {
 describe("no file descriptors left", () => {
   const available = spawnSync("prlimit", ["--version"]).status === 0 && existsSync("/proc/self/fd")
 
-  // prlimit comes with util-linux; elsewhere a process's limits cannot be changed from outside.
+  // prlimit comes with util-linux; elsewhere a process's limits cannot be changed by another process.
   it.skipIf(!available)("refuses what needs one, serves what does not, and recovers", async () => {
     const node = await startProcess({
       models: [{ ...fakeModel, runtime: { load: "start" } }, { id: "other" }],
@@ -100,7 +100,7 @@ describe("no file descriptors left", () => {
       )![1]!
       const open = readdirSync(`/proc/${node.pid}/fd`).length
       limit(String(open + 4))
-      // A kept connection is served; new ones wait in the kernel once the descriptors are used up.
+      // An open connection is served; new ones wait in the kernel once the descriptors are used up.
       for (let i = 0; i < 8; i++) held.push(await RawConnection.open(node.port))
       const request = [
         "POST /v1/chat/completions HTTP/1.1",

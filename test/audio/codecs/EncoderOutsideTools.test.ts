@@ -1,5 +1,5 @@
-// The encoders' output judged by programs that other people wrote, where they are installed. The suite does not need
-// them (strict readers of our own check the same); the line that this prints says which of them had a look.
+// The encoders' output checked by third-party programs, where they are installed. The suite does not need
+// them (strict readers in this project check the same); the test prints which of them checked it.
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -21,7 +21,7 @@ afterAll(() => {
   console.log(`outside tools: ${had.join(", ")}`)
 })
 
-/** What the program says about a file, or undefined where there is no such program. */
+/** The program's output for a file, or undefined where the program is not installed. */
 const say = (tool: string, args: ReadonlyArray<string>): { status: number; text: string } | undefined => {
   const ran = spawnSync(tool, args, { encoding: "utf8" })
   asked.set(tool, (asked.get(tool) ?? 0) + (ran.error === undefined ? 1 : 0))
@@ -95,7 +95,7 @@ describe("outside tools", () => {
     if (decoded !== undefined) expect(decoded).toEqual({ status: 0, text: "" })
     const pcm = join(folder, `${samples}.mp3.pcm`)
     const played = say("ffmpeg", ["-v", "error", "-i", path, "-f", "s16le", pcm])
-    // Under 100 samples this FFmpeg forgets to cut what it decodes in two packets.
+    // Under 100 samples this FFmpeg does not trim what it decodes in two packets.
     if (played !== undefined && samples > 100) expect(statSync(pcm).size / 2).toBe(samples)
   })
 

@@ -1,4 +1,4 @@
-// Every mistake of the table, made with the real process: exactly its line, its exit status, no stack and no silence; and the
+// Every mistake of the table, made with the real process: exactly its line, its exit status, no stack, some output; and
 // page of the documentation, which is the same table.
 import { spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -33,7 +33,7 @@ interface Outcome {
 }
 const outcomes = new Map<OperatorMistake, Outcome>()
 
-/** What a mistake needs so that it can be made: of the machine, or of this version of the product. */
+/** What a mistake needs so that it can be made: from the machine, or from this version of the product. */
 const available: Readonly<Record<NonNullable<OperatorMistake["needs"]>, boolean>> = {
   Postgres: hasPostgres,
   "a full disk": mounted,
@@ -73,7 +73,7 @@ interface LogEntry {
   readonly annotations?: { readonly model?: string; readonly reason?: string }
 }
 
-/** The words of a log line, with the model and the reason that it names. */
+/** The text of a log line, with the model and the reason that it names. */
 const messageOf = (line: string): string => {
   if (!line.startsWith("{") || !line.endsWith("}")) return line
   const entry: unknown = JSON.parse(line)
@@ -102,7 +102,7 @@ const outcomeOf = async (mistake: OperatorMistake, index: number): Promise<Outco
   try {
     await eventually(() => running.stdout().includes("router listening on"), "the node serves", 60_000)
     const warned = () => masked(running.stderr(), world).map(messageOf).includes(mistake.line)
-    // A line that does not come is the test's to report.
+    // The test reports a missing line.
     await eventually(warned, "the node warns", 5_000).catch(() => {})
   } finally {
     running.signal("SIGKILL")
@@ -144,7 +144,7 @@ describe.each(
 )("%s", (_, mistake) => {
   it.skipIf(!canBeMade(mistake))(`prints its line, ${mistake.status}`, () => {
     const outcome = outcomes.get(mistake)
-    // A node that serves may have more to say, e.g. what follows from the mistake.
+    // A node that serves may print more lines, e.g. about consequences of the mistake.
     const lines = outcome?.lines ?? []
     if (mistake.status === "serves") expect(lines).toContain(mistake.line)
     else expect(lines).toEqual([mistake.line])
