@@ -89,7 +89,7 @@ it(
         async () => (await routeOf(node, inGreenland)) === "nyc-01",
         "New York is the quickest",
       )
-      // Borders first, and worldwide is by distance: both are the specification's.
+      // Borders first, and worldwide is by distance: protocol 15.2.
       expect(await routeOf(node, inCanada)).toBe("yto-01")
       expect(await routeOf(node, inGreenland, "?scope=global")).toBe("yto-01")
 
@@ -111,7 +111,7 @@ it(
       newYork.status = 200
       await eventually(async () => (await routeOf(node, inGreenland)) === "nyc-01", "New York is back")
 
-      // Toronto is quick from now on, and New York slow: seen at once, and after five rounds.
+      // Toronto is quick from now on, and New York slow: visible at the next round, complete after five.
       toronto.delayMs = 0
       newYork.delayMs = 300
       await eventually(

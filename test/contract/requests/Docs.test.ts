@@ -1,5 +1,5 @@
-// The API reference over HTTP and, where there is one, in a real browser: small, cached, compressed, from this node alone,
-// and made only when somebody asks.
+// The API reference over HTTP and, where there is one, in a real browser: small, cached, compressed, from this node
+// alone, and made only on request.
 import { createHash } from "node:crypto"
 import { existsSync } from "node:fs"
 import type { Worker } from "node:worker_threads"
@@ -42,7 +42,7 @@ const page = async () => {
   return { html, scriptPath: `/${/<script src="([^"]+)"/.exec(html)?.[1]}` }
 }
 
-it("makes the script once, when somebody asks, whoever of them leaves", async () => {
+it("makes the script once, on the first request, whichever client disconnects", async () => {
   const left = await RawConnection.open(node.port)
   await left.send(requestBytes("GET", "/docs"))
   await eventually(() => threads.length > threadsAtStart, "the thread has started")
@@ -84,7 +84,7 @@ describe("the page", () => {
 })
 
 describe("the script", () => {
-  it("is whole and, to who takes it, a third of its size", async () => {
+  it("is whole and, for clients that accept gzip, a third of its size", async () => {
     const { scriptPath } = await page()
     const plain = await get(scriptPath)
     const zipped = await get(scriptPath, gzip)
@@ -125,7 +125,7 @@ const caching = ({ headers }: RawResponse) =>
   ])
 
 describe.each(["/", "/docs", "/docs/scalar.js", "/openapi.json"])("%s", (path) => {
-  it.each([{}, gzip])("with %j is 304 to who has it", async (accept) => {
+  it.each([{}, gzip])("with %j is 304 for a client that has it", async (accept) => {
     const response = await get(path, accept)
     const etag = headerOf(response, "etag") ?? ""
     expect(etag).toMatch(/^"[\w-]{22}(-gzip)?"$/)
@@ -197,7 +197,7 @@ it.skipIf(executablePath === undefined)(
       }
       for (const { path } of operations) await sidebar.getByText(path, { exact: true }).first().waitFor()
 
-      // And it works: the node answers a request that the page was told to make.
+      // And it works: the node answers a request that the test has the page send.
       await sidebar.getByText("/health", { exact: true }).click()
       const answered = view.waitForResponse(`${node.base}/health`)
       await view.getByRole("button", { name: "Test Request (get /health)" }).click()

@@ -1,5 +1,5 @@
-// The playground's "Speak", in a real browser where there is one: it plays a stream, shows a refusal, stops when told,
-// and breaks none of the page's own rules about what it may load.
+// The playground's "Speak", in a real browser where there is one: it plays a stream, shows a refusal, stops on request,
+// and follows the page's own content security policy.
 import { existsSync } from "node:fs"
 import { type Browser, chromium, type Page } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
@@ -51,7 +51,7 @@ withBrowser("plays a stream and says how it went", async () => {
   await page.fill("#say", "Please open the window.")
   await page.click("#play")
   await shows("#heard", /^first audio after \d+ ms; 1\.\d s of speech in \d+ ms; \d+ gaps$/)
-  // Until the last of it has been heard.
+  // Until the last audio has been played.
   await shows("#play", /^Play$/)
 })
 
@@ -75,6 +75,6 @@ withBrowser("stops when it is told to, and so does the node", async () => {
 })
 
 withBrowser("breaks no rule of the page", () => {
-  // The refusal above is an error to the browser, and it says so.
+  // The refusal above is an error to the browser, which logs it.
   expect(complaints.filter((text) => !/status of 413/.test(text))).toEqual([])
 })

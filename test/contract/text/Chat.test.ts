@@ -1,4 +1,4 @@
-// POST /v1/chat/completions, byte by byte: the records of the specification, whole and streamed, and how they end.
+// POST /v1/chat/completions, byte by byte: the records of protocol 7.2 and 7.3, whole and streamed, and how they end.
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { parseEventStream } from "../../support/clients/EventStream.ts"
 import { headerOf, jsonOf, rawRequest, requestBytes } from "../../support/clients/RawHttp.ts"
@@ -39,7 +39,7 @@ const italy = (more: object = {}) => ({
 const unixSeconds = (): number => Math.floor(Date.now() / 1000)
 
 describe("the whole record", () => {
-  it("has exactly the specification's fields", async () => {
+  it("has exactly the fields of protocol 7.2", async () => {
     const before = unixSeconds()
     const response = await raw(fake({ tokens: 3, text: ["a", "b", "c"] }))
     expect(response.status).toBe(200)
@@ -145,7 +145,7 @@ describe("how much and why it ends", () => {
 })
 
 describe("the stream", () => {
-  it("is the specification's events and nothing else", async () => {
+  it("is the events of protocol 7.3 and nothing else", async () => {
     const response = await raw(fake({ tokens: 3, text: ["a", "b\r\n\n", "ü🙂\u2028"] }, { stream: true }))
     expect(response.status).toBe(200)
     expect(headerOf(response, "content-type")).toMatch(/^text\/event-stream/)
@@ -175,7 +175,7 @@ describe("the stream", () => {
     expect(new Set(chunks.map(({ created }) => created)).size).toBe(1)
   })
 
-  it("says the same as the whole record", async () => {
+  it("has the same text as the whole record", async () => {
     const body = italy({ stop: [" Rome"], seed: 3 })
     const whole = jsonOf(await raw(body)) as { choices: [{ message: { content: string } }] }
     const events = parseEventStream((await raw({ ...body, stream: true })).body.toString("utf8"))
@@ -218,7 +218,7 @@ describe("the stream", () => {
     }
   })
 
-  it("that fails midway says so once and closes without an end", async () => {
+  it("that fails midway sends one error event and closes without an end", async () => {
     const response = await raw(fake({ tokens: 9, failAt: 3 }, { stream: true }))
     expect(response.status).toBe(200)
     expect(response.complete).toBe(false)

@@ -1,4 +1,4 @@
-// POST /v1/completions, byte by byte: the records of the specification, whole and streamed, and how they end.
+// POST /v1/completions, byte by byte: the records of protocol 7.4, whole and streamed, and how they end.
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { parseEventStream } from "../../support/clients/EventStream.ts"
 import { headerOf, jsonOf, rawRequest, requestBytes } from "../../support/clients/RawHttp.ts"
@@ -43,7 +43,7 @@ const events = async (body: object) =>
   parseEventStream((await raw({ ...body, stream: true })).body.toString("utf8"))
 
 describe("the whole record", () => {
-  it("has exactly the specification's fields", async () => {
+  it("has exactly the fields of protocol 7.4", async () => {
     const before = Math.floor(Date.now() / 1000)
     const response = await raw(fake({ tokens: 3, text: ["a", "b", "c"] }))
     expect(response.status).toBe(200)
@@ -94,7 +94,7 @@ describe("the whole record", () => {
 })
 
 describe("the stream", () => {
-  it("is the contract's chunks and nothing else", async () => {
+  it("is the chunks of protocol 7.4 and nothing else", async () => {
     const response = await raw(fake({ tokens: 2, text: ["a\n", "é"] }, { stream: true }))
     expect(response.status).toBe(200)
     expect(headerOf(response, "content-type")).toMatch(/^text\/event-stream/)
@@ -113,7 +113,7 @@ describe("the stream", () => {
     expect(new Set(chunks.map(({ id }) => id)).size).toBe(1)
   })
 
-  it("says the same as the whole record", async () => {
+  it("has the same text as the whole record", async () => {
     const body = { model: "llama", prompt: "Once upon a time", seed: 5, temperature: 1, max_tokens: 40 }
     expect(textOf(await events(body))).toBe((await whole(body)).choices[0].text)
   })
@@ -131,7 +131,7 @@ describe("the stream", () => {
     expect((await events(fake({ tokens: 2 }))).join("")).not.toContain("usage")
   })
 
-  it("that fails midway says so once and closes without an end", async () => {
+  it("that fails midway sends one error event and closes without an end", async () => {
     const response = await raw(fake({ tokens: 9, failAt: 0 }, { stream: true }))
     expect(response.complete).toBe(false)
     const data = parseEventStream(response.body.toString("utf8"))
