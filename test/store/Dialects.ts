@@ -1,5 +1,5 @@
-// The stores that there are, so that a test of what all of them must do runs over each: SQLite in memory or in a data
-// directory of its own, and Postgres at a place of its own on a server of the test file, where the machine has one.
+// The stores of all dialects, so that a test runs over each: SQLite in memory or in a data
+// directory of its own, and Postgres in a database of its own on a server of the test file, where the machine has one.
 import { Effect, Layer, type Scope } from "effect"
 import { afterAll, beforeAll, describe } from "vitest"
 import type { StoreUnavailable } from "#store/files/StoreErrors.ts"

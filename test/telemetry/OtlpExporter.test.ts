@@ -1,4 +1,4 @@
-// Where traces go, what they say, and that a collector that is slow, sick or gone costs nothing but records.
+// Where traces go, what they contain, and that a collector that is slow, failing or absent costs nothing but records.
 import { Effect, Exit, Scope } from "effect"
 import * as HttpBody from "effect/http/HttpBody"
 import { OtlpSerialization } from "effect/observability"
@@ -70,7 +70,7 @@ describe("the settings", () => {
 })
 
 describe("a trace", () => {
-  it("is the caller's where it names one, to the letter of the specification, and else its own", () => {
+  it("is the caller's where it names a valid one (W3C Trace Context), and else its own", () => {
     const id = "4bf92f3577b34da6a3ce929d0e0e4736"
     const parent = "00f067aa0ba902b7"
     expect(traceFrom(`00-${id}-${parent}-01`)).toMatchObject({

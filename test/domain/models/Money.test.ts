@@ -1,4 +1,4 @@
-// Money: what is written is read back, and no price ever rounds the wrong way.
+// Money: written amounts are read back unchanged, and every price rounds in the stated direction.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { costOf, formatUsd, maxMicroDollars, parseUsd } from "#domain/models/Money.ts"
@@ -90,7 +90,7 @@ describe("costs", () => {
     )
   })
 
-  it("knows the specification's prices", () => {
+  it("has the prices of protocol 5.1", () => {
     const llm = { inputPerMillionTokens: 200_000, outputPerMillionTokens: 750_000 }
     expect(costOf(llm, textUsage(1_000_000, 1_000_000))).toBe(950_000)
     expect(costOf(llm, textUsage(10, 100))).toBe(77)

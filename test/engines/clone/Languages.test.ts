@@ -1,5 +1,5 @@
-// Ten languages: what each is read as, where eSpeak's dictionaries are installed, and what English-only training
-// makes of foreign sounds.
+// Ten languages: how each is read, where eSpeak's dictionaries are installed, and how English-only training
+// maps foreign sounds.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import fc from "fast-check"
@@ -28,7 +28,7 @@ const SENTENCES: ReadonlyArray<readonly [string, string, string]> = [
 const language = (code: string) => LANGUAGES.find((candidate) => candidate.code === code)!
 
 describe("languages", () => {
-  it("are the ten of the specification", () => {
+  it("are the ten of protocol 8.7", () => {
     expect(LANGUAGES.map(({ code }) => code).sort()).toEqual("ar de en es fr it ja pl pt zh".split(" "))
   })
 
@@ -52,7 +52,7 @@ describe("languages", () => {
         } else {
           const { samples } = yield* say(engine, request)
           expect(samples.length / 24_000).toBeGreaterThan(0.6)
-          // The same text in English is other speech: the language is heeded.
+          // The same text in English gives other audio: the language is used.
           if (/[a-z]/.test(text)) {
             expect((yield* say(engine, { ...request, language: "en" })).samples).not.toEqual(samples)
           }

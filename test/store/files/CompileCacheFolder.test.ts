@@ -68,7 +68,7 @@ describe("a disk that is full", () => {
   })
 
   // Mounting needs root.
-  it.effect.skipIf(!mounted)("takes nothing more, until it has room again", () =>
+  it.effect.skipIf(!mounted)("accepts no more, until space is free again", () =>
     Effect.gen(function* () {
       const asked = yield* Effect.provide(
         Effect.gen(function* () {

@@ -1,4 +1,4 @@
-// Speech models for a test's catalog, requests to them and what a reply has to be. Called by the speech tests; knows
+// Speech models for a test's catalog, requests to them and checks of a reply. Knows
 // the fake engine's noise, and of the real engines only where their weights lie.
 import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
@@ -18,7 +18,7 @@ const weights = (name: string) => ({
   source: fileURLToPath(new URL(`kokoro-demo/${name}`, `file://${builtInCatalog}`)),
 })
 
-/** The specification's price of `tts-82m`, micro-dollars a minute. */
+/** The price of `tts-82m` (protocol 5.1), micro-dollars a minute. */
 export const speechPrice = { perMinute: 6_000 }
 
 export const fakeVoice: SpeechTestModel = {
@@ -38,7 +38,7 @@ export const fakeClone: SpeechTestModel = {
   speech: { maxCharacters: 850, voices: ["default"], cloning: true, languages: ["en", "fr"] },
 }
 
-/** The built-in weights under the specification's ids and limits. */
+/** The built-in weights under the ids and limits of protocol 8. */
 export const presetModel: SpeechTestModel = {
   id: "tts-82m",
   kind: "speech",

@@ -1,4 +1,4 @@
-// Catalog files for tests: fake models by the name of what they are good for, and the built-in demonstration model.
+// Catalog files for tests: fake models named by their purpose, and the built-in demonstration model.
 import { writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { builtInCatalog } from "#config/Config.ts"
@@ -16,7 +16,7 @@ export interface TestModel {
   readonly price?: Readonly<Record<string, number>>
 }
 
-/** The specification's price of `llm-3.5-27b`, micro-dollars a million tokens. */
+/** The price of `llm-3.5-27b` (protocol 5.1), micro-dollars a million tokens. */
 export const price = { inputPerMillionTokens: 200_000, outputPerMillionTokens: 750_000 }
 
 /** 16 slots, 8,192 tokens: what the real text models are deployed with. */
