@@ -1,20 +1,37 @@
 import { configDefaults, defineConfig } from "vitest/config"
+import { dialectFiles, filesOf, type Group, groups, propertyFiles } from "./test/support/groups/Groups.ts"
 
-/** Tests of minutes: `npm run test:long` runs them and no others. */
-const longTests = "test/**/*.long.test.ts"
+const otherGroups = groups.filter((group) => group !== "fast" && group !== "long").map(filesOf)
 
-export default defineConfig(({ mode }) => ({
+/** Files beside those that are named after a group. */
+const alsoIn: Partial<Record<Group, string>> = { postgres: dialectFiles, long: propertyFiles }
+
+const excluded: Partial<Record<Group, ReadonlyArray<string>>> = {
+  fast: [...otherGroups, filesOf("long")],
+  long: otherGroups,
+}
+
+const project = (group: Group) => ({
+  extends: true as const,
   test: {
-    include: mode === "long" ? [longTests] : ["test/**/*.test.ts"],
-    exclude: mode === "long" ? configDefaults.exclude : [...configDefaults.exclude, longTests],
+    name: group,
+    include: [filesOf(group), ...(alsoIn[group] === undefined ? [] : [alsoIn[group]])],
+    exclude: [...configDefaults.exclude, ...(excluded[group] ?? [])],
+    provide: { group },
+    // Files of the group `fast` share workers: they import the same modules, and none leaves anything behind.
+    isolate: group !== "fast",
+  },
+})
+
+export default defineConfig({
+  test: {
+    projects: groups.map(project),
     globalSetup: "test/support/process/OneTemporaryFolder.ts",
-    // Two cores: more forks than that would make every timing in the suite a lie.
+    setupFiles: ["test/support/groups/Guard.ts", "test/support/wire/setup.ts"],
+    reporters: ["default", "./test/support/groups/SkippedTests.ts"],
     maxWorkers: 2,
-    // On a CI machine somebody else may have the core for seconds. A test that passes only at a second try is printed
-    // with its number of tries; at a desk there is none, so that it is seen and mended.
-    retry: process.env.CI === undefined ? 0 : 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     disableConsoleIntercept: true,
   },
-}))
+})

@@ -1,123 +1,168 @@
-// The primitive under every actor: a bounded mailbox, one message at a time, typed replies.
-// An expected failure is a reply; a defect ends the incarnation ("let it crash") and its supervisor starts a new one
-// with the initial state. A full mailbox is an answer too (MailboxFull), never a queue without bound.
+// An actor: a bounded mailbox, one message at a time, a state of its own that others may read. It is a child like any other
+// (Child.ts), so everything that it acquires belongs to its Scope, and a crash is answered by a restart.
+// An expected failure is a reply. A defect ends the incarnation and is the reply to the message that caused it; the next
+// incarnation begins with the initial state and the messages that still wait. A full mailbox is an answer too.
+// For control, not for data: tokens and audio frames are function calls (docs/architecture.md).
 import { Cause, Deferred, Effect, Exit, Queue, Schema, type Scope } from "effect"
-import { type RestartIntensityExceeded, type RestartPolicy, supervise } from "./Supervisor.ts"
+import { type Child, type ChildEnd, type ChildTerms, startChild } from "./Child.ts"
+import type { Details } from "./TreeNode.ts"
 
 export class ActorStopped extends Schema.TaggedError<ActorStopped>()("ActorStopped", {
   actor: Schema.String,
 }) {}
 export class MailboxFull extends Schema.TaggedError<MailboxFull>()("MailboxFull", { actor: Schema.String }) {}
+/** No reply came within the deadline. The message may still be handled; its reply is dropped. */
+export class AskTimeout extends Schema.TaggedError<AskTimeout>()("AskTimeout", {
+  actor: Schema.String,
+  afterMs: Schema.Finite,
+}) {}
+
+/** The actor itself could not be reached; not one of the failures that its messages name. */
+export type NoReply = ActorStopped | MailboxFull | AskTimeout
+
+export const isNoReply = <E>(error: E | NoReply): error is NoReply =>
+  error instanceof ActorStopped || error instanceof MailboxFull || error instanceof AskTimeout
 
 /** A message class carries the types of its reply and of its expected failure. */
 export abstract class Message<out A, out E = never> {
   declare readonly "~reply": A
   declare readonly "~failure": E
+  abstract readonly _tag: string
 }
-type Any = Message<unknown, unknown>
-type ReplyOf<M> = M extends { readonly "~reply": infer A } ? A : never
-type FailureOf<M> = M extends { readonly "~failure": infer E } ? E : never
+type AnyMessage = Message<unknown, unknown>
+export type ReplyOf<M> = M extends { readonly "~reply": infer A } ? A : never
+export type FailureOf<M> = M extends { readonly "~failure": infer E } ? E : never
 
-export interface ActorRef<M extends Any> {
-  readonly name: string
-  /** Sends and waits for the reply. */
-  readonly ask: <N extends M>(
-    message: N,
-  ) => Effect.Effect<ReplyOf<N>, FailureOf<N> | ActorStopped | MailboxFull>
-  /** Sends without waiting; false when the mailbox is full or the actor has stopped. */
-  readonly tell: (message: M) => boolean
-  readonly depth: () => number
+/** What a handler makes of one message: the next state and the reply, and with `end` the last words of the actor. */
+export interface Next<S, Reply, End> {
+  readonly state: S
+  readonly reply: Reply
+  /** Present where the actor ends with this message. */
+  readonly end?: { readonly value: End }
 }
 
-/** How an actor answers: the new state and the reply, given the state and one message. */
-export type Handler<S, M> = (
-  state: S,
-  message: M,
-) => Effect.Effect<readonly [state: S, reply: unknown], unknown>
+/** One handler for each type of message. */
+export type Handlers<S, M extends AnyMessage, End> = {
+  readonly [Tag in M["_tag"]]: (
+    state: S,
+    message: Extract<M, { readonly _tag: Tag }>,
+  ) => Effect.Effect<
+    Next<S, ReplyOf<Extract<M, { readonly _tag: Tag }>>, End>,
+    FailureOf<Extract<M, { readonly _tag: Tag }>>
+  >
+}
 
-export interface ActorSpec<S, M extends Any> {
+export interface ActorSpec<S, M extends AnyMessage, End = never> {
   readonly name: string
+  readonly terms: ChildTerms
   /** Messages that may wait. */
   readonly capacity: number
-  readonly restart: RestartPolicy
-  /** Runs at every (re)start, inside the incarnation's scope. */
+  /** Runs at every start and restart, inside the incarnation's scope. */
   readonly initial: Effect.Effect<S, never, Scope.Scope>
-  readonly handle: Handler<S, M>
-  readonly onRestart?: (cause: Cause.Cause<unknown>) => Effect.Effect<void>
+  readonly handle: Handlers<S, M, End>
+  /** What the tree shows of it. */
+  readonly details?: Omit<Details, "mailbox">
 }
 
+export interface ActorRef<S, M extends AnyMessage, End = never> extends Child<End, never> {
+  readonly name: string
+  /** Sends and waits for the reply, at most `withinMs`. */
+  readonly ask: <N extends M>(
+    message: N,
+    withinMs?: number,
+  ) => Effect.Effect<ReplyOf<N>, FailureOf<N> | NoReply>
+  /** Sends without waiting; false when the mailbox is full or the actor has ended. */
+  readonly tell: (message: M) => boolean
+  /** The state after the last message; undefined before it has started. */
+  readonly state: () => S | undefined
+}
+
+type AnyHandler<S, End> = (state: S, message: AnyMessage) => Effect.Effect<Next<S, unknown, End>, unknown>
+
 interface Envelope {
-  readonly message: Any
+  readonly message: AnyMessage
   readonly reply: Deferred.Deferred<unknown, unknown> | undefined
 }
 
-/** Starts the actor in the caller's scope; closing the scope fails what is in flight with ActorStopped. */
-export const spawn = <S, M extends Any>(
-  spec: ActorSpec<S, M>,
-): Effect.Effect<ActorRef<M>, never, Scope.Scope> =>
+/** Starts an actor under the current parent, in the caller's scope. */
+export const spawn = <S, M extends AnyMessage, End = never>(
+  spec: ActorSpec<S, M, End>,
+): Effect.Effect<ActorRef<S, M, End>, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const mailbox = yield* Queue.dropping<Envelope>(spec.capacity)
-    let stopped = false
+    const { capacity, details, name } = spec
+    const mailbox = yield* Queue.dropping<Envelope>(capacity)
+    let state: S | undefined
+    let hasEnded = false
     let inFlight: Envelope | undefined
 
-    const answer = (envelope: Envelope, exit: Exit.Exit<unknown, unknown>) => {
-      if (envelope.reply !== undefined) Deferred.doneUnsafe(envelope.reply, exit)
+    const answer = (envelope: Envelope | undefined, exit: Exit.Exit<unknown, unknown>) => {
+      if (envelope?.reply !== undefined) Deferred.doneUnsafe(envelope.reply, exit)
+    }
+    // `ask` and `tell` take messages of M only, and the table has the handler of every tag of M.
+    const handlers = spec.handle as unknown as Readonly<Record<string, AnyHandler<S, End>>>
+
+    // Every message has its answer, however the actor ends.
+    const close = (end: ChildEnd<End, never>): Effect.Effect<void> => {
+      hasEnded = true
+      const gone = Exit.fail(new ActorStopped({ actor: name }))
+      answer(inFlight, gone)
+      for (let next = Queue.takeUnsafe(mailbox); next !== undefined; next = Queue.takeUnsafe(mailbox))
+        if (Exit.isSuccess(next)) answer(next.value, gone)
+      return end.reason === "gave-up"
+        ? Effect.logError("actor gave up").pipe(Effect.annotateLogs({ actor: name, restarts: end.restarts }))
+        : Effect.void
     }
 
-    const incarnation = Effect.scoped(
-      Effect.gen(function* () {
-        let state = yield* spec.initial
-        for (;;) {
-          const envelope = yield* Queue.take(mailbox)
-          inFlight = envelope
-          const exit = yield* Effect.exit(spec.handle(state, envelope.message as M))
-          inFlight = undefined
-          answer(
-            envelope,
-            Exit.map(exit, ([, reply]) => reply),
-          )
-          if (Exit.isSuccess(exit)) state = exit.value[0]
-          else if (Cause.hasDies(exit.cause)) return yield* Effect.failCause(exit.cause)
-        }
-      }),
-    )
-
-    const stop = Effect.suspend(() => {
-      stopped = true
-      const gone = Exit.fail(new ActorStopped({ actor: spec.name }))
-      if (inFlight !== undefined) answer(inFlight, gone)
-      return Effect.flatMap(
-        Queue.sizeUnsafe(mailbox) > 0 ? Queue.clear(mailbox) : Effect.succeed([]),
-        (waiting) => {
-          for (const envelope of waiting) answer(envelope, gone)
-          return Queue.shutdown(mailbox)
-        },
-      )
+    const child = yield* startChild<End, never, never>({
+      ...spec.terms,
+      name,
+      onEnd: close,
+      run: (self) =>
+        Effect.gen(function* () {
+          self.node.details = { ...details, mailbox: () => ({ depth: depth(), bound: capacity }) }
+          let current = yield* spec.initial
+          state = current
+          self.ready()
+          for (;;) {
+            const envelope = yield* Queue.take(mailbox)
+            inFlight = envelope
+            const exit = yield* Effect.exit(
+              Effect.suspend(() => handlers[envelope.message._tag]!(current, envelope.message)),
+            )
+            inFlight = undefined
+            // Published before the reply: who has asked sees what has become of it.
+            if (Exit.isSuccess(exit)) state = current = exit.value.state
+            const end = Exit.isSuccess(exit) ? exit.value.end : undefined
+            hasEnded = end !== undefined
+            answer(
+              envelope,
+              Exit.map(exit, ({ reply }) => reply),
+            )
+            if (end !== undefined) return end.value
+            if (Exit.isFailure(exit) && Cause.hasDies(exit.cause))
+              return yield* Effect.die(Cause.squash(exit.cause))
+          }
+        }),
     })
-
-    yield* incarnation.pipe(
-      supervise(spec.name, spec.restart, (cause) => spec.onRestart?.(cause) ?? Effect.void),
-      Effect.ensuring(stop),
-      Effect.catchTag("RestartIntensityExceeded", (error: RestartIntensityExceeded) =>
-        Effect.logError("actor gave up").pipe(
-          Effect.annotateLogs({ actor: error.child, restarts: error.restarts }),
-        ),
-      ),
-      Effect.forkScoped,
-    )
-
-    const offer = (envelope: Envelope): boolean => !stopped && Queue.offerUnsafe(mailbox, envelope)
+    const depth = () => Queue.sizeUnsafe(mailbox)
+    const offer = (envelope: Envelope): boolean => !hasEnded && Queue.offerUnsafe(mailbox, envelope)
 
     return {
-      name: spec.name,
-      depth: () => Queue.sizeUnsafe(mailbox),
+      ...child,
+      name,
+      state: () => state,
       tell: (message) => offer({ message, reply: undefined }),
-      ask: <N extends M>(message: N) =>
-        Effect.suspend((): Effect.Effect<ReplyOf<N>, FailureOf<N> | ActorStopped | MailboxFull> => {
-          if (stopped) return Effect.fail(new ActorStopped({ actor: spec.name }))
-          const reply = Deferred.makeUnsafe<ReplyOf<N>, FailureOf<N>>()
+      ask: <N extends M>(message: N, withinMs?: number) =>
+        Effect.suspend((): Effect.Effect<ReplyOf<N>, FailureOf<N> | NoReply> => {
+          if (hasEnded) return Effect.fail(new ActorStopped({ actor: name }))
+          const reply = Deferred.makeUnsafe<ReplyOf<N>, FailureOf<N> | ActorStopped>()
           const sent = offer({ message, reply: reply as Deferred.Deferred<unknown, unknown> })
-          return sent ? Deferred.await(reply) : Effect.fail(new MailboxFull({ actor: spec.name }))
+          if (!sent) return Effect.fail(new MailboxFull({ actor: name }))
+          if (withinMs === undefined) return Deferred.await(reply)
+          return Effect.timeoutOrElse(Deferred.await(reply), {
+            duration: withinMs,
+            orElse: () => Effect.fail(new AskTimeout({ actor: name, afterMs: withinMs })),
+          })
         }),
-    } satisfies ActorRef<M>
+    } satisfies ActorRef<S, M, End>
   })

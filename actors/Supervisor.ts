@@ -1,62 +1,117 @@
-// Restarts a child that fails, as Erlang's supervisors do: at most `intensity` restarts inside a window that slides,
-// with exponential back-off and jitter between them; one more and the supervisor gives up, which is an answer to
-// whoever supervises it. Schedules cannot express "N within a sliding window", so this is its own loop.
-import { Cause, Effect, Random, Schema } from "effect"
-import { monotonicMs } from "#domain/queues/Monotonic.ts"
+// A supervisor: a list of child specifications, started in order, stopped in the reverse order, and what a crash of one means
+// for the others. It is a child itself, so supervisors nest into a tree. Children that are not known beforehand (models, live
+// sessions, jobs) are started with `startChild` in a supervisor that is `open`; each is then restarted by itself.
+import { Deferred, Effect, Exit, Fiber, Schema, type Scope } from "effect"
+import { type ChildSpec, type ChildTerms, type Self, startChild } from "./Child.ts"
+import { CurrentParent, type TreeNode } from "./TreeNode.ts"
 
+/**
+ * `one-for-one`: a child that crashes is restarted alone. `rest-for-one`: those after it in the list, which were started on
+ * top of it, are stopped before and started again after it.
+ */
+export type Strategy = "one-for-one" | "rest-for-one"
+
+/** A child has crashed more often than its specification allows. Its supervisor ends with this, and is restarted itself. */
 export class RestartIntensityExceeded extends Schema.TaggedError<RestartIntensityExceeded>()(
   "RestartIntensityExceeded",
   { child: Schema.String, restarts: Schema.Int },
 ) {}
 
-/** A child specification's restart part. Every value in Tree.ts has its reason beside it. */
-export interface RestartPolicy {
-  /** Restarts allowed inside `periodMs`; 0 means the first failure is final. */
-  readonly intensity: number
-  readonly periodMs: number
-  /** First pause; doubles with every restart still inside the window. */
-  readonly backoffBaseMs: number
-  readonly backoffCapMs: number
+export interface SupervisorSpec<R> {
+  readonly name: string
+  readonly terms: ChildTerms
+  readonly strategy: Strategy
+  readonly children: ReadonlyArray<ChildSpec<unknown, unknown, R>>
 }
 
-/** Restart times that still count at `nowMs`. Pure. */
-export const withinPeriod = (
-  restartsAtMs: ReadonlyArray<number>,
-  nowMs: number,
-  periodMs: number,
-): Array<number> => restartsAtMs.filter((at) => nowMs - at < periodMs)
+type Any<R> = ChildSpec<unknown, unknown, R>
+type Escalation = Deferred.Deferred<never, RestartIntensityExceeded>
 
-/** The pause before the `nth` restart in the window (1-based), with `jitter` in [0, 1): 50 to 100 % of the step. Pure. */
-export const backoffMs = (policy: RestartPolicy, nth: number, jitter: number): number =>
-  Math.min(policy.backoffCapMs, policy.backoffBaseMs * 2 ** (nth - 1)) * (0.5 + jitter / 2)
+/** Starts one child, waits until it is ready, and passes on that it has been given up. */
+const startOne = <R>(spec: Any<R>, escalation: Escalation) =>
+  Effect.gen(function* () {
+    const child = yield* startChild(spec)
+    yield* Effect.forkScoped(
+      Effect.map(child.ended, (end) => {
+        if (end.reason !== "gave-up") return
+        const error = new RestartIntensityExceeded({ child: spec.name, restarts: end.restarts })
+        Deferred.doneUnsafe(escalation, Exit.fail(error))
+      }),
+    )
+    yield* child.ready
+  })
 
 /**
- * Runs `child` until it succeeds, restarting it on failure and defect alike. Interruption passes through.
- * `onRestart` sees each cause and how many restarts the window holds. A failure that does not `count` is followed by a
- * restart all the same, but uses none of those allowed: its cause was dealt with elsewhere.
+ * The first child with all that follow it inside of its incarnation: whatever restarts it, they are stopped before and
+ * started again after it, which is what rest-for-one means.
  */
-export const supervise =
-  (
-    name: string,
-    policy: RestartPolicy,
-    onRestart: (cause: Cause.Cause<unknown>, nth: number) => Effect.Effect<void>,
-    counts: (cause: Cause.Cause<unknown>) => boolean = () => true,
-  ) =>
-  <A, E, R>(child: Effect.Effect<A, E, R>): Effect.Effect<A, RestartIntensityExceeded, R> =>
+const nested = <R>(
+  [first, ...rest]: ReadonlyArray<Any<R>>,
+  siblings: TreeNode,
+  escalation: Escalation,
+  allReady: Deferred.Deferred<void>,
+): Any<R> | undefined => {
+  if (first === undefined) return undefined
+  const run = (self: Self): Effect.Effect<unknown, unknown, R | Scope.Scope> =>
     Effect.gen(function* () {
-      let restartsAtMs: Array<number> = []
-      for (;;) {
-        const exit = yield* Effect.exit(child)
-        if (exit._tag === "Success") return exit.value
-        if (Cause.hasInterruptsOnly(exit.cause)) return yield* Effect.interrupt
-        const nowMs = yield* monotonicMs
-        restartsAtMs = withinPeriod(restartsAtMs, nowMs, policy.periodMs)
-        const counted = counts(exit.cause)
-        if (counted && restartsAtMs.length >= policy.intensity) {
-          return yield* new RestartIntensityExceeded({ child: name, restarts: restartsAtMs.length })
+      const isReady = Deferred.makeUnsafe<void>()
+      const own = yield* Effect.forkScoped(
+        first.run({
+          node: self.node,
+          ready: () => {
+            self.ready()
+            Deferred.doneUnsafe(isReady, Exit.void)
+          },
+        }),
+      )
+      const following = nested(rest, siblings, escalation, allReady)
+      const others = Effect.gen(function* () {
+        yield* Deferred.await(isReady)
+        if (following === undefined) Deferred.doneUnsafe(allReady, Exit.void)
+        else {
+          const { scope } = yield* CurrentParent
+          yield* Effect.provideService(startOne(following, escalation), CurrentParent, {
+            node: siblings,
+            scope,
+          })
         }
-        if (counted) restartsAtMs.push(nowMs)
-        yield* onRestart(exit.cause, restartsAtMs.length)
-        yield* Effect.sleep(backoffMs(policy, Math.max(1, restartsAtMs.length), yield* Random.next))
-      }
+        return yield* Effect.never
+      })
+      // An end that is no crash does not concern the others.
+      const end = Effect.flatMap(Fiber.await(own), (exit) => {
+        Deferred.doneUnsafe(isReady, Exit.void)
+        const isCrash = Exit.isSuccess(exit) ? first.restart === "permanent" : first.restart !== "temporary"
+        if (isCrash) return exit
+        self.node.state = "ended"
+        return Effect.never
+      })
+      return yield* Effect.raceFirst(end, others)
     })
+  return { ...first, run }
+}
+
+/** A supervisor as the child of another one. */
+export const supervisor = <R>({
+  children,
+  name,
+  strategy,
+  terms,
+}: SupervisorSpec<R>): ChildSpec<never, RestartIntensityExceeded, R> => ({
+  ...terms,
+  name,
+  run: (self) =>
+    Effect.gen(function* () {
+      const escalation: Escalation = Deferred.makeUnsafe()
+      if (strategy === "one-for-one") for (const spec of children) yield* startOne(spec, escalation)
+      else {
+        const allReady = Deferred.makeUnsafe<void>()
+        const chain = nested(children, self.node, escalation, allReady)
+        if (chain !== undefined) {
+          yield* startOne(chain, escalation)
+          yield* Effect.raceFirst(Deferred.await(allReady), Deferred.await(escalation))
+        }
+      }
+      self.ready()
+      return yield* Deferred.await(escalation)
+    }),
+})

@@ -68,13 +68,16 @@ it("keeps uWebSockets.js in transport and native engines in engine processes", (
   expect(wrong).toEqual([])
 })
 
-it("reads the environment in Config alone", () => {
-  // The engine's host builds the environment of its process; ONNX Runtime's telemetry is disabled where it is called.
-  const known = [
-    "src/config/Config.ts",
-    "actors/engine/EngineProcess.ts",
-    "engines/shared/onnx/OnnxSession.ts",
-  ]
-  const wrong = files.filter((path) => /process\.env\b/.test(textOf(path)) && !known.includes(path))
-  expect(wrong.filter((path) => !path.startsWith("src/transport/"))).toEqual([])
+it("reads the environment in the files that are named here, each for its reason", () => {
+  const readers: Readonly<Record<string, string>> = {
+    "src/config/Config.ts": "every setting",
+    "src/store/Store.ts": "commands on the store need its place and no other setting",
+    "src/cli/shared/NodeClient.ts": "the key of a command that calls a node is no setting of the node",
+    "src/transport/uws/Uws.ts": "the native library reads its own variable when it is loaded",
+    "actors/engine/EngineProcess.ts": "the environment of an engine process is made from it",
+    "engines/shared/onnx/OnnxSession.ts": "ONNX Runtime is told there to send nothing to its maker",
+  }
+  // Effect's Config reads it too, through names that begin like the settings.
+  const reads = /process\.env\b|from "node:process"|\bConfig\.(?!Config\b)[A-Za-z]+\(\s*"[A-Z]/
+  expect(files.filter((path) => reads.test(textOf(path))).toSorted()).toEqual(Object.keys(readers).toSorted())
 })

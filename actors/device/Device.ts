@@ -1,24 +1,28 @@
-// The node's compute devices and their ledger: how much memory of each is promised to models, and which models share the CPU.
-// A claim is refused before anything is allocated, and given back with the claimer's scope. The host processor is always
-// there; NVIDIA GPUs are where `nvidia-smi` shows them. Called by the Model actor and the operator endpoints.
-import { Context, Effect, Layer, Schema, type Scope } from "effect"
+// The node's compute devices: which of them a model is placed on, how much memory of each is promised, which models share the
+// CPU. A claim is refused before anything is allocated, and given back with the claimer's scope. The host processor is always
+// there; NVIDIA GPUs are where `nvidia-smi` shows them. Each device is an actor that keeps its own books (DeviceLedger).
+import { Context, Effect, Layer, type Scope, Semaphore } from "effect"
 import type { NvidiaGpu } from "#domain/models/NvidiaReport.ts"
 import type { Placement } from "#domain/models/Placement.ts"
 import type { MachineCores } from "#domain/threads/MachineCores.ts"
 import { readCores } from "../threads/ReadCores.ts"
 import { ThreadLedger } from "../threads/ThreadLedger.ts"
+import {
+  ClaimShare,
+  DeviceExhausted,
+  type DeviceLedger,
+  makeLedger,
+  promisedOf,
+  ReleaseShare,
+  SettleShare,
+  type Shares,
+} from "./DeviceLedger.ts"
+import { freeOf, gpuShare, roomiestFirst } from "./GpuChoice.ts"
 import { makeUtilization, memoryBudgetBytes, processorName, readTemperature } from "./HostProcessor.ts"
 import { type NvidiaReading, NvidiaSmi } from "./NvidiaSmi.ts"
 
 /** The host processor's id in the ledger; a GPU's is its uuid. */
 export const hostId = "host"
-
-export class DeviceExhausted extends Schema.TaggedError<DeviceExhausted>()("DeviceExhausted", {
-  deviceId: Schema.String,
-  deviceName: Schema.String,
-  wantedBytes: Schema.Finite,
-  freeBytes: Schema.Finite,
-}) {}
 
 export interface Claim {
   readonly modelId: string
@@ -50,14 +54,6 @@ export interface HostReading {
   readonly claimedThreads: number
 }
 
-interface Entry {
-  hostBytes: number
-  readonly gpuUuid: string | undefined
-  gpuBytes: number
-  /** False until the driver's own reading counts it. */
-  settled: boolean
-}
-
 export interface DeviceOptions {
   /** What the node may fill of the host's memory; absent: nine tenths of the machine's or the container's. */
   readonly budgetBytes?: number | undefined
@@ -72,9 +68,6 @@ export interface DeviceOptions {
  * ledger has allowed cannot put the node on it: the rest is for what requests need.
  */
 const modelPercent = 85
-
-/** Share of a GPU's memory that models may claim: the driver and the display need some. A guess. */
-const gpuShare = 0.95
 
 export class Device extends Context.Service<
   Device,
@@ -99,59 +92,50 @@ export class Device extends Context.Service<
   static readonly layer = (options: DeviceOptions = {}): Layer.Layer<Device, never, NvidiaSmi> =>
     Layer.effect(
       Device,
-      Effect.map(NvidiaSmi, (smi) => make(smi, options)),
+      Effect.flatMap(NvidiaSmi, (smi) => make(smi, options)),
     )
 }
 
-/** Whether the operator lets models have the GPU: by uuid, its beginning, or index in the order of the PCI bus. */
-export const isVisible = ({ index, uuid }: NvidiaGpu, visible: string | undefined): boolean =>
-  visible === undefined ||
-  visible.split(",").some((named) => {
-    const name = named.trim()
-    return name === String(index) || (name.startsWith("GPU-") && uuid.startsWith(name))
-  })
-
-const make = (smi: NvidiaSmi["Service"], options: DeviceOptions): Device["Service"] => {
+const make = Effect.fnUntraced(function* (smi: NvidiaSmi["Service"], options: DeviceOptions) {
   const budgetBytes = options.budgetBytes ?? memoryBudgetBytes()
   const threads = new ThreadLedger(options.cores ?? readCores())
   const { visible } = options
-  const entries = new Set<Entry>()
-  const sum = (part: (entry: Entry) => number) =>
-    [...entries].reduce((total, entry) => total + part(entry), 0)
   const utilization = makeUtilization()
+  const modelBytes = Math.floor((budgetBytes * modelPercent) / 100)
 
-  const freeOf = (gpu: NvidiaGpu): number => {
-    const promised = sum((entry) => (entry.gpuUuid === gpu.uuid ? entry.gpuBytes : 0))
-    const unseen = sum((entry) => (entry.gpuUuid === gpu.uuid && !entry.settled ? entry.gpuBytes : 0))
-    // Others may use the device as well: neither our books nor the driver's reading alone tells what is free.
-    return Math.min(Math.floor(gpu.totalBytes * gpuShare) - promised, gpu.freeBytes - unseen)
-  }
+  const host: DeviceLedger = yield* makeLedger({
+    id: hostId,
+    name: "the host",
+    holds: () => ({ memoryBytes: promisedOf(host.shares()), threads: threads.inUse() }),
+  })
+  const gpus = new Map<string, DeviceLedger>()
+  const one = Semaphore.makeUnsafe(1)
+  const own = yield* Effect.context<Scope.Scope>()
+  /** The GPUs' actors. Each begins when the driver first shows its GPU, and ends with this layer. */
+  const ledgerOf = ({ index, uuid }: NvidiaGpu): Effect.Effect<DeviceLedger> =>
+    one.withPermits(1)(
+      Effect.gen(function* () {
+        const known = gpus.get(uuid)
+        if (known !== undefined) return known
+        const made: DeviceLedger = yield* makeLedger({
+          id: uuid,
+          name: `GPU ${index}`,
+          holds: () => ({ memoryBytes: promisedOf(made.shares()) }),
+        })
+        gpus.set(uuid, made)
+        return made
+      }).pipe(Effect.updateContext(() => own)),
+    )
 
-  const roomiest = (reading: NvidiaReading): NvidiaGpu | undefined =>
-    reading.gpus
-      // A GPU in MIG instances cannot be claimed as one; see docs/operations.md.
-      .filter((gpu) => !gpu.mig && isVisible(gpu, visible))
-      .toSorted((a, b) => freeOf(b) - freeOf(a) || a.index - b.index)[0]
+  const sharesOf = ({ uuid }: NvidiaGpu): Shares => gpus.get(uuid)?.shares() ?? new Map()
 
-  const open = (claim: Claim, gpu: NvidiaGpu | undefined): Effect.Effect<Entry, DeviceExhausted> => {
-    const gpuBytes = gpu === undefined ? 0 : claim.weightBytes
-    const hostBytes = claim.processBytes + (gpu === undefined ? claim.weightBytes : 0)
-    const hostFree = Math.floor((budgetBytes * modelPercent) / 100) - sum((entry) => entry.hostBytes)
-    if (gpu !== undefined && gpuBytes > freeOf(gpu)) {
-      const facts = { deviceId: gpu.uuid, deviceName: `GPU ${gpu.index}`, wantedBytes: gpuBytes }
-      return Effect.fail(new DeviceExhausted({ ...facts, freeBytes: freeOf(gpu) }))
-    }
-    if (hostBytes > hostFree) {
-      const facts = { deviceId: hostId, deviceName: "the host", wantedBytes: hostBytes }
-      return Effect.fail(new DeviceExhausted({ ...facts, freeBytes: hostFree }))
-    }
-    const entry: Entry = { hostBytes, gpuUuid: gpu?.uuid, gpuBytes, settled: false }
-    entries.add(entry)
-    return Effect.succeed(entry)
-  }
+  const gpusFor = (claim: Claim) =>
+    claim.placement === "nvidia"
+      ? Effect.map(smi.reading, (reading) => roomiestFirst(reading, visible, sharesOf))
+      : Effect.succeed([])
 
   const tooLarge = Effect.fnUntraced(function* (claim: Claim) {
-    const gpu = claim.placement === "nvidia" ? roomiest(yield* smi.reading) : undefined
+    const [gpu] = yield* gpusFor(claim)
     const hostBytes = claim.processBytes + (gpu === undefined ? claim.weightBytes : 0)
     const wholes = [
       {
@@ -182,33 +166,62 @@ const make = (smi: NvidiaSmi["Service"], options: DeviceOptions): Device["Servic
         })
   })
 
-  const settle = (entry: Entry) =>
-    Effect.fnUntraced(function* (pid: number | undefined, residentBytes: number) {
-      entry.hostBytes = Math.max(entry.hostBytes, residentBytes)
-      if (entry.gpuUuid !== undefined) {
-        const { processes } = yield* smi.fresh
-        const used = processes.find((one) => one.pid === pid && one.gpuUuid === entry.gpuUuid)?.usedBytes ?? 0
-        entry.gpuBytes = Math.max(entry.gpuBytes, used)
+  /** Claims the first GPU that has the bytes. Another model may have been faster at the roomiest one. */
+  const claimGpu = (holder: object, bytes: number, candidates: ReadonlyArray<NvidiaGpu>) =>
+    Effect.gen(function* () {
+      let refusal: DeviceExhausted | undefined
+      for (const gpu of candidates) {
+        const ledger = yield* ledgerOf(gpu)
+        const message = new ClaimShare(holder, bytes, (shares) => freeOf(gpu, shares))
+        const refused = yield* Effect.match(ledger.claim(message), {
+          onSuccess: () => undefined,
+          onFailure: (error) => error,
+        })
+        if (refused === undefined) return ledger
+        refusal ??= refused
       }
-      entry.settled = true
+      return refusal === undefined ? undefined : yield* refusal
+    })
+
+  const release = (holder: object, gpu: DeviceLedger | undefined) =>
+    Effect.andThen(gpu?.tell(new ReleaseShare(holder)) ?? Effect.void, host.tell(new ReleaseShare(holder)))
+
+  const open = Effect.fnUntraced(function* (wanted: Claim, candidates: ReadonlyArray<NvidiaGpu>) {
+    const holder = {}
+    const gpu = yield* claimGpu(holder, wanted.weightBytes, candidates)
+    const bytes = wanted.processBytes + (gpu === undefined ? wanted.weightBytes : 0)
+    yield* host
+      .claim(new ClaimShare(holder, bytes, (shares) => modelBytes - promisedOf(shares)))
+      .pipe(Effect.onError(() => release(holder, gpu)))
+    return { holder, gpu }
+  })
+
+  const settle = (holder: object, gpu: DeviceLedger | undefined) =>
+    Effect.fnUntraced(function* (pid: number | undefined, residentBytes: number) {
+      yield* host.tell(new SettleShare(holder, residentBytes))
+      if (gpu === undefined) return
+      const { processes } = yield* smi.fresh
+      const used = processes.find((each) => each.pid === pid && each.gpuUuid === gpu.id)?.usedBytes ?? 0
+      yield* gpu.tell(new SettleShare(holder, used))
     })
 
   const claim = (wanted: Claim) =>
     Effect.gen(function* () {
-      const gpu = wanted.placement === "nvidia" ? roomiest(yield* smi.reading) : undefined
-      const entry = yield* Effect.acquireRelease(
-        Effect.suspend(() => open(wanted, gpu)),
-        (given) => Effect.sync(() => entries.delete(given)),
+      const candidates = yield* gpusFor(wanted)
+      const { gpu, holder } = yield* Effect.acquireRelease(open(wanted, candidates), (given) =>
+        release(given.holder, given.gpu),
       )
       const grant: Grant = {
-        environment: gpu === undefined ? {} : { CUDA_VISIBLE_DEVICES: gpu.uuid },
-        counts: () => entries.has(entry),
+        environment: gpu === undefined ? {} : { CUDA_VISIBLE_DEVICES: gpu.id },
+        counts: () => host.shares().has(holder),
         held: () =>
-          new Map([
-            [hostId, entry.hostBytes],
-            ...(entry.gpuUuid === undefined ? [] : [[entry.gpuUuid, entry.gpuBytes] as const]),
-          ]),
-        settle: settle(entry),
+          new Map(
+            [host, ...(gpu === undefined ? [] : [gpu])].map(({ id, shares }) => [
+              id,
+              shares().get(holder)?.bytes ?? 0,
+            ]),
+          ),
+        settle: settle(holder, gpu),
       }
       return grant
     })
@@ -219,7 +232,7 @@ const make = (smi: NvidiaSmi["Service"], options: DeviceOptions): Device["Servic
     host: () => ({
       name: processorName(),
       budgetBytes,
-      claimedBytes: sum((entry) => entry.hostBytes),
+      claimedBytes: promisedOf(host.shares()),
       threads: threads.threads,
       claimedThreads: threads.inUse(),
     }),
@@ -229,4 +242,4 @@ const make = (smi: NvidiaSmi["Service"], options: DeviceOptions): Device["Servic
     nvidia: smi.reading,
     nvidiaNow: smi.fresh,
   })
-}
+})

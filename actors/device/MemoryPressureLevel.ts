@@ -3,7 +3,7 @@
 import { Context, Effect, Layer, Option } from "effect"
 import { isAtLeast, type MemoryLevel, nextLevel } from "#domain/models/MemoryLevel.ts"
 import { MemoryPressure } from "#domain/wire/Errors.ts"
-import * as Tree from "../Tree.ts"
+import * as Limits from "../Limits.ts"
 
 interface MemoryPressureLevelShape {
   readonly rung: () => MemoryLevel
@@ -35,7 +35,7 @@ export class MemoryPressureLevel extends Context.Service<MemoryPressureLevel, Me
 const refuseFrom = (rung: MemoryLevel): Effect.Effect<void, MemoryPressure> =>
   Effect.flatMap(Effect.serviceOption(MemoryPressureLevel), (ladder) =>
     Option.isSome(ladder) && isAtLeast(ladder.value.rung(), rung)
-      ? Effect.fail(new MemoryPressure({ retryAfterMs: Tree.pressureRetryMs }))
+      ? Effect.fail(new MemoryPressure({ retryAfterMs: Limits.pressureRetryMs }))
       : Effect.void,
   )
 

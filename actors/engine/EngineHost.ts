@@ -13,9 +13,11 @@ import { adapterFacts } from "#engines/AdapterFacts.ts"
 import type { EngineSpec } from "#engines/protocol/Engine.ts"
 import type { FromEngine, WireError } from "#engines/protocol/EngineProtocol.ts"
 import type { EngineKind, Facts } from "#engines/protocol/Verbs.ts"
+import { type ChildEnd, type Self, startChild } from "../Child.ts"
 import { privateBytesOf, residentBytesOf } from "../device/ResidentMemory.ts"
-import { supervise } from "../Supervisor.ts"
-import * as Tree from "../Tree.ts"
+import * as Limits from "../Limits.ts"
+import * as Specifications from "../Specifications.ts"
+import type { Details } from "../TreeNode.ts"
 import { limitMemory } from "./EngineMemoryLimit.ts"
 import type { EngineOutput } from "./EngineOutput.ts"
 import * as EngineProcess from "./EngineProcess.ts"
@@ -78,8 +80,10 @@ const fromOutside: ReadonlySet<string> = new Set(["SIGKILL", "SIGTERM", "SIGINT"
 const isExcused = (cause: Cause.Cause<unknown>): boolean =>
   cause.reasons.some((one) => Cause.isFailReason(one) && one.error instanceof EngineDied && !one.error.counts)
 
+const { intensity, periodMs } = Specifications.engine.intensity
+
 const restartDetail = (nth: number, excused: boolean): string => {
-  const allowed = `${Tree.engineHost.intensity} in ${Tree.engineHost.periodMs / 1000} s`
+  const allowed = `${intensity} in ${periodMs / 1000} s`
   return excused
     ? `a restart that is not counted towards the ${allowed}: a user of an earlier crash had a request in the engine`
     : `restart ${nth} of at most ${allowed}`
@@ -93,6 +97,7 @@ export class EngineHost<K extends EngineKind> {
   /** Runs requests on the engine. */
   readonly requests: SlotScheduler<K>
   private readonly firstAnswer = Deferred.makeUnsafe<Facts<K>, ModelUnavailable>()
+  private self: Self | undefined
   private process: EngineProcess.EngineProcess<K> | undefined
   private ready = false
   private finished = false
@@ -132,7 +137,14 @@ export class EngineHost<K extends EngineKind> {
   ): Effect.Effect<EngineHost<K>, never, Scope.Scope> {
     const host = new EngineHost(options)
     return Effect.gen(function* () {
-      yield* Effect.forkScoped(host.life)
+      yield* startChild({
+        ...Specifications.engine,
+        name: `engine ${host.entry.id}`,
+        run: (self) => host.incarnation(self),
+        onRestart: (cause, nth) => host.restarting(cause, nth),
+        counts: (cause) => !isExcused(cause),
+        onEnd: (end) => Effect.sync(() => host.ended(end)),
+      })
       // Registered last, so it runs first: waiting requests fail before the process is stopped.
       yield* Effect.addFinalizer(() => Effect.sync(() => host.finish("unloaded", "the model was unloaded")))
       return host
@@ -195,7 +207,7 @@ export class EngineHost<K extends EngineKind> {
   }
 
   private unavailable(): ModelUnavailable {
-    return new ModelUnavailable({ model: this.entry.id, retryAfterMs: Tree.reviveAfterMs })
+    return new ModelUnavailable({ model: this.entry.id, retryAfterMs: Limits.reviveAfterMs })
   }
 
   private finish(reason: EngineFailed["reason"], detail: string): void {
@@ -227,6 +239,7 @@ export class EngineHost<K extends EngineKind> {
         this.threads = message.threads
         this.residentBytes = message.residentBytes
         this.ready = true
+        this.self?.ready()
         this.lastHeardMs = performance.now()
         this.requests.begin(message.facts.slots, this.lastHeardMs)
         if (this.process?.pid !== undefined && isOnProcessor(this.entry)) limitMemory(this.process.pid)
@@ -247,6 +260,16 @@ export class EngineHost<K extends EngineKind> {
         // No event announces that a held-back background request may start, so the heartbeat also pumps the queue.
         return this.requests.pump()
     }
+  }
+
+  /** What the tree shows of it. Its queue is the scheduler's: a request reaches the engine without a mailbox. */
+  private readonly details: Details = {
+    mailbox: () => ({ depth: this.requests.gauges().waiting, bound: this.entry.runtime.waitingLine }),
+    holds: () => ({
+      memoryBytes: this.heldBytes(),
+      threads: this.threadsNow(),
+      requests: this.requests.gauges().open,
+    }),
   }
 
   /** Pings on a quarter of the deadline and ends when the engine has been silent for all of it. */
@@ -280,9 +303,10 @@ export class EngineHost<K extends EngineKind> {
   }
 
   /** One engine process from start to end. Succeeds only if the weights were refused, which a restart does not change. */
-  private readonly incarnation: Effect.Effect<WireError, EngineDied> = Effect.gen(
-    { self: this },
-    function* () {
+  private readonly incarnation = (self: Self): Effect.Effect<WireError, EngineDied, Scope.Scope> =>
+    Effect.gen({ self: this }, function* () {
+      this.self = self
+      self.node.details = this.details
       const refused = yield* Deferred.make<WireError>()
       const start = yield* EngineProcess.EngineStarter
       const printed = this.options.output?.open()
@@ -317,32 +341,21 @@ export class EngineHost<K extends EngineKind> {
       this.options.onEvent({ event: reason, detail })
       if (reason === "hung") process.kill()
       return yield* new EngineDied({ reason, detail, ofRequest, counts })
-    },
-  ).pipe(Effect.scoped)
+    })
 
-  private readonly life: Effect.Effect<void> = Effect.suspend(() =>
-    this.incarnation.pipe(
-      supervise(
-        `engine ${this.entry.id}`,
-        Tree.engineHost,
-        (cause, nth) =>
-          Effect.sync(() => {
-            this.restarts++
-            this.meters.restarts++
-            this.options.onEvent({ event: "restarting", detail: restartDetail(nth, isExcused(cause)) })
-          }),
-        (cause) => !isExcused(cause),
-      ),
-      Effect.matchEffect({
-        onSuccess: (refusal) => Effect.sync(() => this.giveUp("refused", refusal.detail)),
-        onFailure: ({ restarts }) =>
-          Effect.sync(() => {
-            const seconds = Tree.engineHost.periodMs / 1000
-            this.giveUp("gave-up", `it ended ${restarts + 1} times within ${seconds} s`)
-          }),
-      }),
-    ),
-  )
+  private restarting(cause: Cause.Cause<unknown>, nth: number): Effect.Effect<void> {
+    return Effect.sync(() => {
+      this.restarts++
+      this.meters.restarts++
+      this.options.onEvent({ event: "restarting", detail: restartDetail(nth, isExcused(cause)) })
+    })
+  }
+
+  private ended(end: ChildEnd<WireError, EngineDied>): void {
+    if (end.reason === "finished") this.giveUp("refused", end.value.detail)
+    if (end.reason === "gave-up")
+      this.giveUp("gave-up", `it ended ${end.restarts + 1} times within ${periodMs / 1000} s`)
+  }
 
   private giveUp(event: "refused" | "gave-up", detail: string): void {
     // First: `finish` resumes at once what waits for the load, and that reads why the load has failed.

@@ -12,7 +12,7 @@ import { exceptionReason } from "#domain/process/PlainLine.ts"
 import { CurrentProcessHome, type ProcessHome } from "#domain/process/ProcessHome.ts"
 import type { FromEngine, ToEngine } from "#engines/protocol/EngineProtocol.ts"
 import type { EngineKind } from "#engines/protocol/Verbs.ts"
-import * as Tree from "../Tree.ts"
+import { engineKillMs, engineStopMs } from "../Specifications.ts"
 import { engineConfinement } from "./EngineConfinement.ts"
 import { OutgoingBatch } from "./OutgoingBatch.ts"
 import * as StartPriority from "./ProcessPriority.ts"
@@ -215,11 +215,11 @@ export const start = <K extends EngineKind>(
       Effect.gen(function* () {
         if (Deferred.isDoneUnsafe(done)) return
         yield* Effect.sync(() => handle.send({ type: "stop" }))
-        const polite = yield* handle.exited.pipe(Effect.timeoutOption(Tree.engineStopMs))
+        const polite = yield* handle.exited.pipe(Effect.timeoutOption(engineStopMs))
         if (polite._tag === "Some") return
         yield* Effect.sync(() => handle.kill())
         // The caller checks `hasExited`: a process that waits in a driver may not end.
-        yield* handle.exited.pipe(Effect.timeoutOption(Tree.engineKillMs))
+        yield* handle.exited.pipe(Effect.timeoutOption(engineKillMs))
       }),
   ).pipe(Effect.map(({ handle }) => handle))
 

@@ -11,7 +11,7 @@ import { AtCapacity, EngineFailed, ModelUnavailable } from "#domain/wire/Errors.
 import type { EndEvent, RequestId, StartedEvent, Step, ToEngine } from "#engines/protocol/EngineProtocol.ts"
 import { packings, type UnitReader } from "#engines/protocol/Packing.ts"
 import { type End, type EngineKind, type Request, type Unit, verbs } from "#engines/protocol/Verbs.ts"
-import * as Tree from "../Tree.ts"
+import * as Limits from "../Limits.ts"
 import { type Flow, type Listener, type RunError, type RunOptions, runErrorOf } from "./EngineRequest.ts"
 import type { ModelMeters } from "./ModelMeters.ts"
 
@@ -101,7 +101,9 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
   isContended(user: string): boolean {
     const { atMs, user: other } = this.lastWaiting
     const nowMs = performance.now()
-    return nowMs - this.liveAskedMs < Tree.contendedMs || (other !== user && nowMs - atMs < Tree.contendedMs)
+    return (
+      nowMs - this.liveAskedMs < Limits.contendedMs || (other !== user && nowMs - atMs < Limits.contendedMs)
+    )
   }
 
   /** When there was last anything to do; undefined while there is. */
@@ -150,7 +152,7 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
         {
           interactive: this.interactiveAllowed(),
           background: this.backgroundAllowed(),
-          interactiveFirst: performance.now() - this.interactiveStartedMs >= Tree.interactivePatienceMs,
+          interactiveFirst: performance.now() - this.interactiveStartedMs >= Limits.interactivePatienceMs,
         },
         (waiting) => this.isHeld(waiting.place.user),
       )
@@ -213,7 +215,7 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
   }
 
   private unavailable(): ModelUnavailable {
-    return new ModelUnavailable({ model: this.entry.id, retryAfterMs: Tree.reviveAfterMs })
+    return new ModelUnavailable({ model: this.entry.id, retryAfterMs: Limits.reviveAfterMs })
   }
 
   /** For a user that is refused; undefined for all others. */
@@ -259,7 +261,7 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
 
   /** Files leave one slot of several to live sessions while there are any: a caption must not wait for a file's window. */
   private interactiveAllowed(): boolean {
-    if (this.slots === 1 || performance.now() - this.liveAskedMs > Tree.contendedMs) return true
+    if (this.slots === 1 || performance.now() - this.liveAskedMs > Limits.contendedMs) return true
     return this.open.size - this.openOf("live") < this.slots - 1
   }
 
@@ -271,7 +273,7 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
     if (this.options.holdsBackground() || !this.interactiveAllowed()) return false
     const background = this.openOf("background")
     const others = this.open.size - background
-    if (others > 0 && performance.now() - this.backgroundStartedMs < Tree.backgroundPatienceMs) return false
+    if (others > 0 && performance.now() - this.backgroundStartedMs < Limits.backgroundPatienceMs) return false
     return background < Math.max(1, this.slots - 1)
   }
 

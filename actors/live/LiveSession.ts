@@ -10,6 +10,7 @@ import { type LiveHypothesis, silence } from "#domain/audio/LiveTranscript.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import type { IncrementalTranscriber } from "./IncrementalTranscriber.ts"
 import type { LiveAudio } from "./LiveAudio.ts"
+import { type InTree, type SessionActor, startSession } from "./SessionActor.ts"
 import { Signal } from "./Signal.ts"
 
 /** Why a session's audio ends. */
@@ -49,7 +50,10 @@ export class LiveSession<E> {
   private readonly report: LiveReport
   /** True for a failure that only means: not now. */
   private readonly isBusy: (error: E) => boolean
-  private readonly due = new Signal()
+  private readonly inTree: InTree | undefined
+  private actor: SessionActor<E> | undefined
+  /** Whether a caption is due that no message has been handled for. */
+  private isDue = false
   private readonly ended = new Signal()
   private readonly news = new Signal()
   private rouse: (() => void) | undefined
@@ -68,7 +72,9 @@ export class LiveSession<E> {
     report: LiveReport,
     isBusy: (error: E) => boolean,
     nowMs: number,
+    inTree?: InTree,
   ) {
+    this.inTree = inTree
     this.audio = audio
     this.hearing = hearing
     this.windowSamples = secondsToSamples(windowSeconds, LISTEN_RATE_HZ)
@@ -109,7 +115,7 @@ export class LiveSession<E> {
     this.audio.append(bytes)
     this.report.heard(nowMs)
     if (this.audio.isFull) this.stop("limit")
-    else if (this.audio.total >= this.dueAt) this.due.set()
+    else if (this.audio.total >= this.dueAt) this.captionDue()
     this.roused()
   }
 
@@ -118,7 +124,7 @@ export class LiveSession<E> {
     if (this.end !== undefined) return
     this.end = end
     this.ended.set()
-    this.due.set()
+    this.actor?.audioHasEnded()
     this.roused()
   }
 
@@ -141,25 +147,25 @@ export class LiveSession<E> {
     })
   }
 
-  /** Transcribes until the session ends, then once more: the final result. */
+  /**
+   * Transcribes until the session ends, then once more: the final result. Runs the session's actor, which ends with its caller.
+   * Before that a session has no fiber and no mailbox: thousands of silent ones wait on a node.
+   */
   get run(): Effect.Effect<FinalResult, E> {
     return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
       this.runs = true
-      for (;;) {
-        yield* this.due.wait
-        if (this.end !== undefined) break
-        this.due.clear()
-        this.dueAt = Number.POSITIVE_INFINITY
-        this.planNext(yield* this.window)
+      const work = {
+        caption: this.caption,
+        finish: this.finish,
+        memoryBytes: () => this.audio.capacitySamples * 2,
       }
-      // What it closes is needed now.
-      if (this.closing !== undefined) yield* Fiber.join(this.closing)
-      const { total } = this.audio
-      const heardAtMs = this.frameAtMs
-      const hypothesis = yield* this.hearing.open(total, true)
-      yield* this.tell(hypothesis, heardAtMs, true)
-      return { hypothesis, end: this.end }
+      const actor = yield* startSession(work, this.inTree)
+      this.actor = actor
+      if (this.end !== undefined) actor.audioHasEnded()
+      else if (this.isDue) actor.captionIsDue()
+      return yield* actor.result
     }).pipe(
+      Effect.scoped,
       Effect.ensuring(
         Effect.sync(() => {
           this.hasRun = true
@@ -168,12 +174,40 @@ export class LiveSession<E> {
     )
   }
 
+  private captionDue(): void {
+    if (this.isDue) return
+    this.isDue = true
+    this.actor?.captionIsDue()
+  }
+
+  private get caption(): Effect.Effect<void, E> {
+    return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
+      this.isDue = false
+      // The final result follows at once and covers it.
+      if (this.end !== undefined) return
+      this.dueAt = Number.POSITIVE_INFINITY
+      this.planNext(yield* this.window)
+    })
+  }
+
+  private get finish(): Effect.Effect<FinalResult, E> {
+    return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
+      // What it closes is needed now.
+      if (this.closing !== undefined) yield* Fiber.join(this.closing)
+      const { total } = this.audio
+      const heardAtMs = this.frameAtMs
+      const hypothesis = yield* this.hearing.open(total, true)
+      yield* this.tell(hypothesis, heardAtMs, true)
+      return { hypothesis, end: this.end ?? "stop" }
+    })
+  }
+
   /** The next caption is due with the end of the window that `until` samples have begun, or later where they cost much. */
   private planNext(until: number): void {
     const paceSamples = secondsToSamples(this.report.paceSeconds?.() ?? 0, LISTEN_RATE_HZ)
     this.dueAt =
       paceSamples > this.windowSamples ? until + paceSamples : nextWindow(until, this.windowSamples)
-    if (this.audio.total >= this.dueAt) this.due.set()
+    if (this.audio.total >= this.dueAt) this.captionDue()
   }
 
   /** Ends a session that has had no frame for too long; LiveSessions asks every now and then. */

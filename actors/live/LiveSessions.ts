@@ -4,10 +4,13 @@ import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
 import { LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
 import { monotonicMs, monotonicMsOf } from "#domain/queues/Monotonic.ts"
 import { AtCapacity, type ModelNotLoaded } from "#domain/wire/Errors.ts"
+import { startChild } from "../Child.ts"
 import { Drain } from "../Drain.ts"
 import { admitNew } from "../device/MemoryPressureLevel.ts"
 import type { RunError } from "../engine/EngineRequest.ts"
 import { ModelRegistry } from "../model/ModelRegistry.ts"
+import * as Specifications from "../Specifications.ts"
+import { CurrentParent } from "../TreeNode.ts"
 import type { Speaker } from "./EngineLoad.ts"
 import { type HearingOptions, IncrementalTranscriber } from "./IncrementalTranscriber.ts"
 import { LiveAudio } from "./LiveAudio.ts"
@@ -99,7 +102,16 @@ const make = Effect.gen(function* () {
       yield* place.release
     }
   })
-  yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(sweepMs), sweep)))
+  yield* startChild({
+    ...Specifications.worker,
+    name: "idle sessions",
+    run: ({ ready }) =>
+      Effect.andThen(Effect.sync(ready), Effect.forever(Effect.andThen(Effect.sleep(sweepMs), sweep))),
+  })
+  const parent = yield* CurrentParent
+  parent.node.details = { holds: () => ({ sessions: running.size }) }
+  /** Names sessions in the tree. */
+  let began = 0
   const drained = Effect.map((yield* Drain).closing, () => {
     for (const session of running) session.stop("drain")
   })
@@ -172,7 +184,10 @@ const make = Effect.gen(function* () {
             queues.transcribeAt(served, request, spent),
             queues.captionerOf(served, draft, request, spent),
           )
-          current = new LiveSession(audio, hearing, request.windowSeconds, report, isBusy, beganAtMs)
+          current = new LiveSession(audio, hearing, request.windowSeconds, report, isBusy, beganAtMs, {
+            name: `session ${++began} on ${request.model}`,
+            parent,
+          })
           running.add(current)
           held.sessions.add(current)
           return current

@@ -3,11 +3,12 @@
 import { Effect, type Scope } from "effect"
 import { placementOf } from "#domain/models/Placement.ts"
 import { InsufficientMemory } from "#domain/wire/Errors.ts"
-import type { Claim, Device, DeviceExhausted, Grant } from "../device/Device.ts"
-import * as Tree from "../Tree.ts"
+import type { Claim, Device, Grant } from "../device/Device.ts"
+import type { DeviceExhausted } from "../device/DeviceLedger.ts"
+import * as Limits from "../Limits.ts"
 import { lackOf } from "./DeploymentChange.ts"
 import type { Deployment } from "./ModelRegistry.ts"
-import type { ModelOptions } from "./ModelSnapshot.ts"
+import type { ModelOptions } from "./ModelState.ts"
 
 const claimOf = ({ entry, sizeBytes }: Deployment, processBytes: number): Claim => ({
   modelId: entry.id,
@@ -59,7 +60,7 @@ export const claimRoom = (
         made && rounds > 0 ? claiming(rounds - 1) : Effect.fail(exhausted),
       ),
     )
-  return claiming(Tree.roomRounds).pipe(
+  return claiming(Limits.roomRounds).pipe(
     Effect.mapError(
       ({ deviceName, freeBytes, wantedBytes }) =>
         new InsufficientMemory({
@@ -67,7 +68,7 @@ export const claimRoom = (
           device: deviceName,
           wantedBytes,
           freeBytes,
-          retryAfterMs: Tree.reviveAfterMs,
+          retryAfterMs: Limits.reviveAfterMs,
         }),
     ),
   )
@@ -84,9 +85,9 @@ export const heldOnGpu = (
     processes.reduce((sum, one) => sum + (one.pid === pid ? (one.usedBytes ?? 0) : 0), 0),
   )
   return Effect.gen(function* () {
-    for (let look = 1; look < Tree.gpuLooks; look++) {
+    for (let look = 1; look < Limits.gpuLooks; look++) {
       if ((yield* held) === 0) return 0
-      yield* Effect.sleep(Tree.gpuLookMs)
+      yield* Effect.sleep(Limits.gpuLookMs)
     }
     return yield* held
   })

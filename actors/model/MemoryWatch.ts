@@ -4,12 +4,14 @@ import { Effect, Layer, Option } from "effect"
 import { Decoder } from "#audio/Decoder.ts"
 import { victimsOf } from "#domain/models/Eviction.ts"
 import { isAtLeast, type MemoryLevel } from "#domain/models/MemoryLevel.ts"
+import { startChild } from "../Child.ts"
 import { Device, hostId } from "../device/Device.ts"
 import { MemoryPressureLevel } from "../device/MemoryPressureLevel.ts"
 import { privateBytesOf, residentBytesOf } from "../device/ResidentMemory.ts"
-import * as Tree from "../Tree.ts"
+import * as Limits from "../Limits.ts"
+import * as Specifications from "../Specifications.ts"
 import { ModelRegistry } from "./ModelRegistry.ts"
-import type { ModelSnapshot } from "./ModelSnapshot.ts"
+import type { ModelSnapshot } from "./ModelState.ts"
 import { Redeployment } from "./Redeployment.ts"
 
 export interface MemoryWatchOptions {
@@ -91,8 +93,14 @@ export const memoryWatch = (
         } else if (rung !== "calm")
           yield* apply(registry, redeployment.leaving(), rung, options.evicts ?? false)
       })
-      yield* Effect.forkScoped(
-        Effect.forever(Effect.andThen(look, Effect.sleep(options.everyMs ?? Tree.memoryWatchMs))),
-      )
+      yield* startChild({
+        ...Specifications.worker,
+        name: "memory watch",
+        run: ({ ready }) =>
+          Effect.andThen(
+            Effect.sync(ready),
+            Effect.forever(Effect.andThen(look, Effect.sleep(options.everyMs ?? Limits.memoryWatchMs))),
+          ),
+      })
     }),
   )

@@ -8,10 +8,10 @@ import type { End, EngineKind, Facts, Request } from "#engines/protocol/Verbs.ts
 import type { Device } from "../device/Device.ts"
 import { MemoryPressureLevel } from "../device/MemoryPressureLevel.ts"
 import type { Listener, RunError } from "../engine/EngineRequest.ts"
-import * as Tree from "../Tree.ts"
+import * as Limits from "../Limits.ts"
 import type { AnyModel, Model } from "./Model.ts"
 import { type ModelHandle, type ModelRunOptions, ofKind, wrongKind } from "./ModelHandle.ts"
-import type { ModelSnapshot, StatusChange } from "./ModelSnapshot.ts"
+import type { ModelSnapshot, StatusChange } from "./ModelState.ts"
 import { makeRedeployment, Redeployment } from "./Redeployment.ts"
 
 /** What tells two contents of a weight file apart. */
@@ -124,7 +124,7 @@ const make = Effect.fnUntraced(function* (deployments: ReadonlyArray<Deployment>
         if (model === undefined) return Effect.fail(new ModelNotLoaded({ model: this.entry.id }))
         // Background work waits in its queue instead; work that has begun goes on.
         if (rung() === "full" && options?.continues !== true && options?.urgency !== "background")
-          return Effect.fail(new MemoryPressure({ retryAfterMs: Tree.pressureRetryMs }))
+          return Effect.fail(new MemoryPressure({ retryAfterMs: Limits.pressureRetryMs }))
         const running = model.run(request, listener, options)
         if (options?.on !== undefined) return running
         return Effect.catchIf(

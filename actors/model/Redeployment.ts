@@ -3,13 +3,14 @@
 // begun; then its scope is closed. ModelRegistry reads the same map of models.
 import { Context, Deferred, Effect, Exit, Option, Scope } from "effect"
 import { type Evictable, victimsOf } from "#domain/models/Eviction.ts"
-import { Device, type DeviceExhausted } from "../device/Device.ts"
-import * as Tree from "../Tree.ts"
+import { Device } from "../device/Device.ts"
+import type { DeviceExhausted } from "../device/DeviceLedger.ts"
+import * as Limits from "../Limits.ts"
 import { changeOf } from "./DeploymentChange.ts"
 import { problemAtStart } from "./MemoryClaim.ts"
 import { type AnyModel, Model } from "./Model.ts"
 import type { Deployment, RegistryOptions } from "./ModelRegistry.ts"
-import type { MakeRoom, ModelOptions, ModelSnapshot } from "./ModelSnapshot.ts"
+import type { MakeRoom, ModelOptions, ModelSnapshot } from "./ModelState.ts"
 
 /** What a process costs beside its weights: Node, the native library, buffers. A guess from one reading (110 MB). */
 const processBytes = 150 * 1024 * 1024
@@ -69,7 +70,7 @@ export const makeRedeployment = Effect.fnUntraced(function* (
   options: RegistryOptions,
   holdsBackground: () => boolean,
 ) {
-  const { evicts = false, idleUnloadMs = 0, leaveAfterMs = Tree.leaveAfterMs, onStatus, relocate } = options
+  const { evicts = false, idleUnloadMs = 0, leaveAfterMs = Limits.leaveAfterMs, onStatus, relocate } = options
   const parent = yield* Effect.scope
   const device = yield* Device
   /** Models are started in it, also at a reload: what surrounds that request or signal is not theirs. */
@@ -132,7 +133,7 @@ export const makeRedeployment = Effect.fnUntraced(function* (
   const untilQuiet = (model: AnyModel) =>
     Effect.gen(function* () {
       // Requests that have found the model and not reached it yet do so within the first pause.
-      do yield* Effect.sleep(Tree.leavingLookMs)
+      do yield* Effect.sleep(Limits.leavingLookMs)
       while (!model.isQuiet())
     })
 

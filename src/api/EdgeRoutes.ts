@@ -1,21 +1,27 @@
-// The edge role's handlers behind their routes, with those that OpenAPI does not describe: pages, sockets and the answer
-// to everything else.
+// The edge role's handlers behind the endpoints that EdgeApi declares.
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { isHttpServerError } from "effect/http/HttpServerError"
 import { HttpApiBuilder } from "effect/http-api"
-import { type EdgeError, errorResponse } from "#http/ErrorBody.ts"
-import { idOfModelPath, type KnownPaths, modelPath, pathOf, unmatched } from "#http/NotFound.ts"
+import type { EdgeError } from "#domain/wire/Failures.ts"
+import { errorResponse } from "#http/ErrorBody.ts"
+import { idOfModelPath, pathOf, unmatched } from "#http/NotFound.ts"
 import { AuthenticationLive, makeAuthenticate } from "./access/Authentication.ts"
 import { digestOfBytes, idempotent } from "./access/Idempotency.ts"
+import { BuiltApi, EdgeApi } from "./declared/EdgeApi.ts"
+import { knownPathsOf } from "./declared/KnownPaths.ts"
+import { PagesGroup } from "./declared/PagesApi.ts"
+import { QueryCheckLive } from "./declared/QueryErrors.ts"
+import { SocketsGroup } from "./declared/SocketsApi.ts"
+import { TextGroup } from "./declared/TextApi.ts"
 import { bodyBytes } from "./http/JsonBody.ts"
-import { storeOutage } from "./http/StoreOutage.ts"
+import { otherPaths } from "./http/OtherPaths.ts"
 import { liveTranscription } from "./live/LiveTranscription.ts"
 import { realtimeTranscription } from "./live/RealtimeTranscription.ts"
 import { metrics } from "./metrics/Metrics.ts"
 import { health } from "./operations/Health.ts"
 import { modelLogs } from "./operations/ModelLogs.ts"
 import { listModels, modelStatus, oneModel } from "./operations/Models.ts"
+import { nodeTree } from "./operations/NodeTree.ts"
 import {
   gpuMemory,
   gpuPurge,
@@ -27,7 +33,6 @@ import {
 } from "./operations/Operations.ts"
 import { pullModelOnNode } from "./operations/PullRequest.ts"
 import { Docs } from "./reference/Docs.ts"
-import { BuiltApi, TextGroup } from "./reference/EdgeApi.ts"
 import { Playground } from "./reference/Playground.ts"
 import { speech, voices } from "./speech/Speech.ts"
 import { chatCompletions } from "./text/ChatCompletions.ts"
@@ -35,114 +40,100 @@ import { completions } from "./text/Completions.ts"
 import { completionsSocket } from "./text/CompletionsSocket.ts"
 import { cancelTranscription, pollTranscription, transcribe } from "./transcription/Transcriptions.ts"
 
-/** Every expected failure of a handler becomes its reply here, once for all endpoints. */
-const answered = <R>(
-  handler: Effect.Effect<HttpServerResponse.HttpServerResponse, EdgeError, R>,
-): Effect.Effect<HttpServerResponse.HttpServerResponse, never, R> => Effect.catch(handler, errorResponse)
+/** Paths and their methods, for 405, preflights and metrics. */
+export const knownPaths = knownPathsOf(EdgeApi)
 
-type Handler<R> = (
-  self: HttpServerRequest.HttpServerRequest,
-) => Effect.Effect<HttpServerResponse.HttpServerResponse, EdgeError, R>
+type Request = HttpServerRequest.HttpServerRequest
+type Response = HttpServerResponse.HttpServerResponse
+
+/** Answers expected failures. */
+const caught = <A, E extends EdgeError, R>(
+  handler: Effect.Effect<A, E, R>,
+): Effect.Effect<A | Response, never, R> => Effect.catch(handler, errorResponse)
+
+/**
+ * The same with the errors still in the type, where they cannot occur any more: HttpApiBuilder's handlers compile only
+ * where their endpoint declares every error that the handler may fail with.
+ */
+const answered = <A, E extends EdgeError, R>(
+  handler: Effect.Effect<A, E, R>,
+): Effect.Effect<A | Response, E, R> => caught(handler)
+
+type Handler<E, R> = (self: Request) => Effect.Effect<Response, E, R>
 
 /** A priced request with a JSON body: with an Idempotency-Key it is answered once. */
-const answeredOnce = <R>(
-  self: HttpServerRequest.HttpServerRequest,
-  handler: Effect.Effect<HttpServerResponse.HttpServerResponse, EdgeError, R>,
-) => {
-  const digest = Effect.flatMap(bodyBytes(self), (bytes) => digestOfBytes(self, bytes))
-  return answered(idempotent(self, digest, handler))
-}
+const once = <E extends EdgeError, R>(self: Request, handler: Effect.Effect<Response, E, R>) =>
+  idempotent(
+    self,
+    Effect.flatMap(bodyBytes(self), (bytes) => digestOfBytes(self, bytes)),
+    handler,
+  )
 
 const Speech = HttpApiBuilder.group(BuiltApi, "Speech", (handlers) =>
   handlers
-    .handleRaw("speech", ({ request }) => answeredOnce(request, speech(request)))
-    .handleRaw("voices", ({ request }) => answered(voices(request))),
+    // Raw: the reply is audio, and the body is read under a cap of its own.
+    .handleRaw("speech", ({ request }) => answered(once(request, speech(request))))
+    .handle("voices", ({ query }) => answered(voices(query))),
 )
 
 const Transcription = HttpApiBuilder.group(BuiltApi, "Transcription", (handlers) =>
   handlers
+    // Raw: the upload goes to disk as it arrives, and replies have one of five formats.
     .handleRaw("transcribe", ({ request }) => answered(transcribe(request)))
-    .handleRaw("pollTranscription", ({ request }) => answered(pollTranscription(request)))
-    .handleRaw("cancelTranscription", ({ request }) => answered(cancelTranscription(request))),
+    .handle("pollTranscription", ({ query }) => answered(pollTranscription(query)))
+    .handle("cancelTranscription", ({ query }) => answered(cancelTranscription(query))),
 )
 
 /** The router also takes paths in which no id can stand, e.g. with nothing behind the slash. */
-const modelOf = (self: HttpServerRequest.HttpServerRequest) =>
+const modelOf = (self: Request) =>
   idOfModelPath(pathOf(self.url)) === undefined
     ? Effect.succeed(unmatched(knownPaths, self.method, self.url))
     : answered(oneModel(self))
 
 const Models = HttpApiBuilder.group(BuiltApi, "Models", (handlers) =>
   handlers
-    .handleRaw("listModels", () => listModels)
-    .handleRaw("oneModel", ({ request }) => modelOf(request))
-    .handleRaw("oneModelOfOwner", ({ request }) => modelOf(request))
-    .handleRaw("modelStatus", () => modelStatus),
+    .handle("listModels", () => listModels)
+    .handle("oneModel", ({ request }) => modelOf(request))
+    .handle("oneModelOfOwner", ({ request }) => modelOf(request))
+    .handle("modelStatus", () => modelStatus),
 )
 
+// Those with a body are raw: it is read whatever its content type says, under the limits of protocol 1.2, and only for
+// operators. Their replies are encoded as declared, like those of the others.
 const Operations = HttpApiBuilder.group(BuiltApi, "Operations", (handlers) =>
   handlers
     .handleRaw("loadModel", ({ request }) => answered(loadModel(request)))
     .handleRaw("unloadModel", ({ request }) => answered(unloadModel(request)))
-    .handleRaw("modelLogs", ({ request }) => answered(modelLogs(request)))
-    .handleRaw("unloadAll", ({ request }) => answered(unloadAll(request)))
+    .handle("modelLogs", ({ query }) => answered(modelLogs(query)))
+    .handle("unloadAll", () => answered(unloadAll()))
     .handleRaw("pullModel", ({ request }) => answered(pullModelOnNode(request)))
-    .handleRaw("reloadCatalog", ({ request }) => answered(reloadCatalog(request)))
-    .handleRaw("gpuStatus", ({ request }) => answered(gpuStatus(request)))
-    .handleRaw("gpuMemory", ({ request }) => answered(gpuMemory(request)))
-    .handleRaw("gpuPurge", ({ request }) => answered(gpuPurge(request))),
+    .handle("reloadCatalog", () => answered(reloadCatalog()))
+    .handle("gpuStatus", () => answered(gpuStatus()))
+    .handle("gpuMemory", () => answered(gpuMemory()))
+    .handleRaw("gpuPurge", ({ request }) => answered(gpuPurge(request)))
+    .handle("nodeTree", () => answered(nodeTree())),
 )
 
 const System = HttpApiBuilder.group(BuiltApi, "System", (handlers) =>
-  handlers.handleRaw("health", ({ request }) => health(request)),
+  handlers.handle("health", ({ request }) => health(request)),
 )
 
 const Api = HttpApiBuilder.layer(BuiltApi).pipe(
   Layer.provide([Speech, Transcription, Models, Operations, System]),
-  Layer.provide(AuthenticationLive),
+  Layer.provide([AuthenticationLive, QueryCheckLive]),
 )
-
-/** Paths and their methods, for 405 and preflight. */
-export const knownPaths: KnownPaths = {
-  "/": ["GET"],
-  "/docs": ["GET"],
-  "/docs/scalar.js": ["GET"],
-  "/health": ["GET"],
-  "/metrics": ["GET"],
-  "/openapi.json": ["GET"],
-  "/v1/audio/speech": ["POST"],
-  "/v1/audio/transcriptions": ["GET", "POST", "DELETE"],
-  "/v1/audio/transcriptions/ws": ["GET"],
-  "/v1/audio/voices": ["GET"],
-  "/v1/chat/completions": ["POST"],
-  "/v1/completions": ["POST"],
-  "/v1/completions/ws": ["GET"],
-  "/v1/gpu/memory": ["GET"],
-  "/v1/gpu/purge": ["POST"],
-  "/v1/gpu/status": ["GET"],
-  "/v1/models": ["GET"],
-  [modelPath]: ["GET"],
-  "/v1/models/load": ["POST"],
-  "/v1/models/logs": ["GET"],
-  "/v1/models/pull": ["POST"],
-  "/v1/models/reload": ["POST"],
-  "/v1/models/status": ["GET"],
-  "/v1/models/unload": ["POST"],
-  "/v1/models/unload-all": ["POST"],
-  "/v1/realtime": ["GET"],
-}
 
 const request = HttpServerRequest.HttpServerRequest
 
 /**
- * The text endpoints, without HttpApiBuilder: for every request it copies the map of all services of the node, which was
- * half of what a chat request allocated.
+ * The text endpoints, declared in TextGroup and served without HttpApiBuilder: for every request it copies the map of all
+ * services of the node, which was half of what a chat request allocated (measured).
  */
 const Text = HttpRouter.addAll(
   Effect.map(makeAuthenticate, (authenticate) => {
     const { chatCompletions: chat, completions: plain } = TextGroup.endpoints
-    const serve = <R>(handler: Handler<R>) =>
-      authenticate(Effect.flatMap(request, (self) => answeredOnce(self, handler(self))))
+    const serve = <E extends EdgeError, R>(handler: Handler<E, R>) =>
+      authenticate(Effect.flatMap(request, (self) => caught(once(self, handler(self)))))
     return [
       HttpRouter.route(chat.method, chat.path, serve(chatCompletions)),
       HttpRouter.route(plain.method, plain.path, serve(completions)),
@@ -150,23 +141,16 @@ const Text = HttpRouter.addAll(
   }),
 )
 
-const Pages = HttpRouter.addAll([
-  HttpRouter.route("GET", "/metrics", answered(metrics)),
-  HttpRouter.route(
-    "GET",
-    "/v1/audio/transcriptions/ws",
-    Effect.flatMap(request, (self) => answered(liveTranscription(self))),
-  ),
-  HttpRouter.route(
-    "GET",
-    "/v1/realtime",
-    Effect.flatMap(request, (self) => answered(realtimeTranscription(self))),
-  ),
-  HttpRouter.route(
-    "GET",
-    "/v1/completions/ws",
-    Effect.flatMap(request, (self) => answered(completionsSocket(self))),
-  ),
+const sockets = SocketsGroup.endpoints
+const onSocket = <E extends EdgeError, R>(handler: Handler<E, R>) =>
+  Effect.flatMap(request, (self) => caught(handler(self)))
+
+/** Plain routes: HttpApiBuilder does not upgrade to WebSockets, and metrics are a text. */
+const Plain = HttpRouter.addAll([
+  HttpRouter.route("GET", PagesGroup.endpoints.metrics.path, caught(metrics)),
+  HttpRouter.route("GET", sockets.liveTranscription.path, onSocket(liveTranscription)),
+  HttpRouter.route("GET", sockets.realtimeTranscription.path, onSocket(realtimeTranscription)),
+  HttpRouter.route("GET", sockets.completionsSocket.path, onSocket(completionsSocket)),
 ])
 
 /**
@@ -185,16 +169,13 @@ const NotModels = HttpRouter.addAll(
     ),
 )
 
-/** No catch-all route: one would take HEAD requests away from the GET routes that answer them. */
-const Others = HttpRouter.middleware(
-  (handled) =>
-    Effect.catch(storeOutage(handled), (error) =>
-      isHttpServerError(error) && error.reason._tag === "RouteNotFound"
-        ? Effect.map(request, (self) => unmatched(knownPaths, self.method, self.url))
-        : Effect.fail(error),
-    ),
-  { global: true },
-)
-
 /** Everything the edge listener serves. */
-export const EdgeRoutes = Layer.mergeAll(Api, Text, Docs, Playground, Pages, NotModels, Others)
+export const EdgeRoutes = Layer.mergeAll(
+  Api,
+  Text,
+  Docs,
+  Playground,
+  Plain,
+  NotModels,
+  otherPaths(knownPaths),
+)

@@ -58,8 +58,6 @@ export interface RequestObserver {
 
 export type RequestWatcher = (request: EndedRequest, route: string, endedMs: number) => void
 
-/** Paths of the other roles; the edge's come from its table. */
-const otherPaths = ["/v1/auth/session", "/.well-known/jwks.json", "/v1/route"]
 export const unknownRoute = "other"
 const methods = ["GET", "POST", "DELETE", "HEAD", "OPTIONS"]
 /** As many as HTTP has; a slot each, so that counting is an addition. */
@@ -97,8 +95,9 @@ export class NodeMeters implements RequestObserver {
   /** Told of work behind answers; undefined where no traces are exported, and then no work is followed. */
   tracer: WorkTracer | undefined
 
-  constructor(edgePaths: Iterable<string>) {
-    this.routes = new Map([...edgePaths, ...otherPaths].map((path) => [path, routeMeters(path)]))
+  /** @param paths of all roles; each is a label */
+  constructor(paths: Iterable<string>) {
+    this.routes = new Map([...paths].map((path) => [path, routeMeters(path)]))
     this.modelRoute = this.routes.get(modelPath) ?? this.rest
   }
 

@@ -6,7 +6,7 @@ import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { type OperatorLine, report, reporter } from "#domain/process/OperatorLog.ts"
 import { CurrentNodeMeters, type EndedRequest } from "#http/NodeMeters.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
-import { type FailureWords, type FindModel, failureWords, isCallersFault } from "./FailureWords.ts"
+import { type FailureWords, type FindModel, failureWords, wasRefused } from "./FailureWords.ts"
 
 const lineOf = (
   { action, error, model, reason }: FailureWords,
@@ -41,7 +41,7 @@ export const answerLine = (
   route: string,
   find: FindModel,
 ): OperatorLine | undefined => {
-  if (status < 500 && (!notes.brokeOff || isCallersFault(notes.failure))) return undefined
+  if (status < 500 && (!notes.brokeOff || wasRefused(notes.failure))) return undefined
   const words = failureWords(notes.failure, find)
   return lineOf(words, {
     event: status < 500 ? "answer broke off" : eventOf(status, words),
@@ -55,10 +55,10 @@ const findIn =
   (id) =>
     Option.getOrUndefined(registry)?.find(id)
 
-/** A session or a piece of work on a socket has failed; nothing is written where that is the caller's fault. */
+/** A session or a piece of work on a socket has failed; nothing is written for a refusal. */
 export const reportFailure = (failure: unknown, route: string): Effect.Effect<void> =>
   Effect.gen(function* () {
-    if (isCallersFault(failure)) return
+    if (wasRefused(failure)) return
     const words = failureWords(failure, findIn(yield* Effect.serviceOption(ModelRegistry)))
     const { requestId } = yield* CurrentRequest
     yield* report(lineOf(words, { event: "session failed", facts: { route }, requestId }))
@@ -74,7 +74,7 @@ export const reportJob = (
     const words = failureWords(failure, findIn(yield* Effect.serviceOption(ModelRegistry)))
     yield* report({
       event: againInMs === undefined ? "transcription job failed" : "transcription job postponed",
-      ...(isCallersFault(failure) ? { level: "info" } : {}),
+      ...(wasRefused(failure) ? { level: "info" } : {}),
       model: job.model,
       reason: words.reason,
       action: words.action,

@@ -1,9 +1,10 @@
 // Why an answer failed, in words for the operator: the other side of ErrorBody, which decides what callers see. Pure. What
 // it returns may name files, signals and devices, and never holds a caller's text.
 import { Cause } from "effect"
-import type { ModelSnapshot } from "#actors/model/ModelSnapshot.ts"
+import type { ModelSnapshot } from "#actors/model/ModelState.ts"
 import { exceptionReason } from "#domain/process/PlainLine.ts"
-import { type EdgeError, problemOf } from "#http/ErrorBody.ts"
+import { type EdgeError, isEdgeError, isRefusal } from "#domain/wire/Failures.ts"
+import { detailOf } from "#http/ErrorBody.ts"
 
 export interface FailureWords {
   /** The error's tag, or `Defect` for an exception that nothing expected. */
@@ -26,12 +27,6 @@ const standing = (view: ModelSnapshot | undefined): string => {
   const status = `its status is ${view.status}`
   return view.lastFailure === "" ? status : `${status}: ${view.lastFailure}`
 }
-
-const isEdgeError = (error: unknown): error is EdgeError =>
-  typeof error === "object" &&
-  error !== null &&
-  "_tag" in error &&
-  problemOf(error as EdgeError) !== undefined
 
 const wordsOfError = (error: EdgeError, find: FindModel): FailureWords => {
   const about = { error: error._tag }
@@ -80,6 +75,8 @@ const wordsOfError = (error: EdgeError, find: FindModel): FailureWords => {
         reason: "the node's memory is nearly full",
         action: "unload models, or raise EDGEWISE_MEMORY_MB",
       }
+    case "NoHealthyRegion":
+      return { ...about, reason: "no region is healthy: none answers its health check" }
     case "StoreDown":
       return {
         ...about,
@@ -100,17 +97,17 @@ const wordsOfError = (error: EdgeError, find: FindModel): FailureWords => {
         action: "look for a driver that does not let the process go",
       }
     default:
-      return { ...about, reason: problemOf(error).detail }
+      return { ...about, reason: detailOf(error) }
   }
 }
 
-/** Whether the answer is a 4xx: the caller's request was wrong, and this side has not failed. */
-export const isCallersFault = (failure: unknown): boolean => {
+/** The answer is a 4xx: the request was refused, and nothing on this side has failed. */
+export const wasRefused = (failure: unknown): boolean => {
   const error = Cause.isCause(failure) ? Cause.squash(failure) : failure
-  return isEdgeError(error) && problemOf(error).status < 500
+  return isEdgeError(error) && isRefusal(error)
 }
 
-/** `failure` is an error of domain/Errors, a cause, a sentence, or whatever was thrown. */
+/** `failure` is an error of Errors, a cause, a sentence, or any thrown value. */
 export const failureWords = (failure: unknown, find: FindModel): FailureWords => {
   if (Cause.isCause(failure)) return failureWords(Cause.squash(failure), find)
   if (isEdgeError(failure)) return wordsOfError(failure, find)

@@ -4,6 +4,7 @@ import { Effect, Exit, Option, Random, type Scope } from "effect"
 import type { Flow } from "#actors/engine/EngineRequest.ts"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { textUsage } from "#domain/models/Usage.ts"
+import { type EdgeError, isNodeFault } from "#domain/wire/Failures.ts"
 import type {
   GenerateEnd,
   GenerateRequest,
@@ -11,10 +12,8 @@ import type {
   Sampling,
   TextDelta,
 } from "#engines/protocol/Text.ts"
-import type { EdgeError } from "#http/ErrorBody.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { beginRun, type ModelRunError, type ModelRunServices, type RunReader } from "./ModelRun.ts"
-import { isOurs } from "./TranscriptionRun.ts"
 
 /** The sampling part of a request body, after validation. */
 export interface SamplingFields {
@@ -29,7 +28,7 @@ export interface SamplingFields {
   readonly seed?: unknown
 }
 
-/** The specification's defaults that differ between the endpoints. */
+/** Defaults that differ between the two endpoints (protocol 7.1). */
 export interface TextDefaults {
   readonly maxTokens: number
   /** 0 is no top-k. */
@@ -127,7 +126,7 @@ class Progress implements RunReader<"text"> {
 export type Delivery = "stream" | "whole"
 
 const failedHere = (exit: Exit.Exit<GenerateEnd, ModelRunError> | undefined): boolean =>
-  exit !== undefined && Option.exists(Exit.findErrorOption(exit), isOurs)
+  exit !== undefined && Option.exists(Exit.findErrorOption(exit), isNodeFault)
 
 /**
  * Starts a generation and waits until the engine has accepted its prompt. Charged for what was generated; if the node failed,

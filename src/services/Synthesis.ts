@@ -2,7 +2,6 @@
 // delivered. The speech handler prepares the text and encodes the samples; this file knows no audio format.
 import { Deferred, Effect } from "effect"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
-import { Caller } from "#api/access/Authentication.ts"
 import { SPEECH_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/audio/Audio.ts"
 import { PlaybackClock } from "#domain/audio/PlaybackClock.ts"
 import { audioUsage, type Usage } from "#domain/models/Usage.ts"
@@ -11,6 +10,7 @@ import { longestSpeechMs } from "#domain/wire/Speech.ts"
 import type { SynthesizeRequest } from "#engines/protocol/Speech.ts"
 import { CurrentRequest, nowMs } from "#http/RequestContext.ts"
 import type { Reservation } from "#store/ledger/UsageLedger.ts"
+import { Caller } from "./Caller.ts"
 import { voicesOf } from "./ModelLookup.ts"
 import { beginRun, type ModelRun, type ModelRunError } from "./ModelRun.ts"
 import { SpeechAdmission, type SpeechModel } from "./SpeechAdmission.ts"
@@ -27,7 +27,7 @@ export type SynthesisError = ModelRunError | SynthesisFailed
 export const speechAtMost = (text: string, speed: number): Usage =>
   audioUsage("speech", Math.ceil(longestSpeechMs(text) / speed), 1000)
 
-/** Fields that a caller can correct; an error in any other field is answered 502 (docs/protocol.md). */
+/** Fields that a caller can put right. The others are answered 502 (protocol 8.6, protocol 8.9). */
 const callersFields = (cloning: boolean): ReadonlyArray<string> =>
   cloning ? ["voice", "language", "speed"] : ["language", "speed"]
 

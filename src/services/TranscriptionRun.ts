@@ -1,6 +1,7 @@
 // Transcribes one file of a caller: decodes it, reserves money as it goes on, charges once at the end. Used by the handlers that
 // answer at once and by the job workers.
 import { Effect, type Exit, Scope } from "effect"
+import type { RunError } from "#actors/engine/EngineRequest.ts"
 import { type TranscribeOptions, transcribeFile } from "#actors/jobs/FileTranscription.ts"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import type { Decoder } from "#audio/Decoder.ts"
@@ -10,8 +11,12 @@ import { type PunctuationChoice, punctuationProblem } from "#domain/language/Pun
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { costOf } from "#domain/models/Money.ts"
 import { audioUsage } from "#domain/models/Usage.ts"
-import { InvalidRequest, type PaymentRequired } from "#domain/wire/Errors.ts"
-import type { EdgeError } from "#http/ErrorBody.ts"
+import {
+  type AtCapacity,
+  InvalidRequest,
+  type ModelNotLoaded,
+  type PaymentRequired,
+} from "#domain/wire/Errors.ts"
 import { CurrentRequest, nowMs } from "#http/RequestContext.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { type Reservation, UsageLedger } from "#store/ledger/UsageLedger.ts"
@@ -41,6 +46,8 @@ export const checkPunctuation = (
     : Effect.fail(new InvalidRequest({ field: "punctuation", problem }))
 }
 
+export type TranscriptionError = RunError | AtCapacity | InvalidRequest | ModelNotLoaded | PaymentRequired
+
 export interface TranscriptionRun<E> {
   readonly principal: Principal
   readonly model: ModelHandle<"transcription">
@@ -60,7 +67,7 @@ export interface TranscriptionRun<E> {
   readonly beforeWindow?: (decodedSamples: number) => Effect.Effect<void, E>
   readonly onProgress?: (progress: TranscriptProgress) => void
   /** Whether what has been transcribed is charged when the run ends so; success always is. */
-  readonly charged: (exit: Exit.Failure<Transcript, EdgeError | E>) => boolean
+  readonly charged: (exit: Exit.Failure<Transcript, TranscriptionError | E>) => boolean
 }
 
 /** Reserves money for what has been decoded, to the millisecond: a caller who can pay for a file gets all of it. */
@@ -99,7 +106,7 @@ const makeReserve = Effect.fnUntraced(function* <E>(run: TranscriptionRun<E>) {
 
 export const runTranscription = <E = never>(
   run: TranscriptionRun<E>,
-): Effect.Effect<Transcript, EdgeError | E, Scope.Scope | Decoder | UsageLedger> =>
+): Effect.Effect<Transcript, TranscriptionError | E, Scope.Scope | Decoder | UsageLedger> =>
   Effect.gen(function* () {
     const reserve = yield* makeReserve(run)
     // Before decoding: nothing is done for an organization without money.
@@ -111,7 +118,7 @@ export const runTranscription = <E = never>(
       user: run.principal.userId,
       urgency: run.background ? "background" : "interactive",
     })
-    return yield* transcribeFile<EdgeError | E>({
+    return yield* transcribeFile<TranscriptionError | E>({
       model: run.model,
       options: run.options,
       background: run.background,
@@ -142,13 +149,3 @@ export const runTranscription = <E = never>(
       ),
     )
   })
-
-/** A failure of this node: a client that has received nothing pays nothing for it. */
-export const isOurs = (error: EdgeError): boolean =>
-  error._tag === "AtCapacity" ||
-  error._tag === "Draining" ||
-  error._tag === "EngineFailed" ||
-  error._tag === "InsufficientMemory" ||
-  error._tag === "MemoryPressure" ||
-  error._tag === "ModelNotLoaded" ||
-  error._tag === "ModelUnavailable"

@@ -9,7 +9,7 @@ import { removeSpooled } from "#audio/SpoolFile.ts"
 import { FileTooLarge, InvalidRequest } from "#domain/wire/Errors.ts"
 import { RequestBlocks } from "#http/BodyBlocks.ts"
 
-/** The specification's limit of an upload. */
+/** Most bytes of an uploaded file (protocol 9.1). */
 export const maxFileBytes = 100 * 1024 * 1024
 /** Everything of the body that is not the file: boundaries, part headers, fields. Generous. */
 const overheadBytes = 1024 * 1024

@@ -2,6 +2,7 @@ import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { Message, spawn } from "#actors/Actor.ts"
+import type { ChildTerms } from "#actors/Child.ts"
 
 class Add extends Message<number, "negative"> {
   readonly _tag = "Add"
@@ -14,6 +15,9 @@ class Add extends Message<number, "negative"> {
 class Crash extends Message<void> {
   readonly _tag = "Crash"
 }
+class End extends Message<string> {
+  readonly _tag = "End"
+}
 class Wait extends Message<void> {
   readonly _tag = "Wait"
   readonly until: Deferred.Deferred<void>
@@ -23,37 +27,40 @@ class Wait extends Message<void> {
   }
 }
 
+const terms: ChildTerms = {
+  kind: "worker",
+  restart: "transient",
+  intensity: { intensity: 2, periodMs: 1_000, backoffBaseMs: 10, backoffCapMs: 100 },
+  shutdownMs: 1_000,
+}
+
 const counter = (capacity = 8) =>
-  spawn<number, Add | Crash | Wait>({
+  spawn<number, Add | Crash | End | Wait, number>({
     name: "counter",
+    terms,
     capacity,
-    restart: { intensity: 2, periodMs: 1_000, backoffBaseMs: 10, backoffCapMs: 100 },
     initial: Effect.succeed(0),
-    handle: (state, message) => {
-      switch (message._tag) {
-        case "Add":
-          return message.by < 0
-            ? Effect.fail("negative" as const)
-            : Effect.succeed([state + message.by, state + message.by] as const)
-        case "Crash":
-          return Effect.die(new Error("crash"))
-        case "Wait":
-          return Effect.as(Deferred.await(message.until), [state, undefined] as const)
-      }
+    handle: {
+      Add: (state, { by }) =>
+        by < 0 ? Effect.fail("negative" as const) : Effect.succeed({ state: state + by, reply: state + by }),
+      Crash: () => Effect.die(new Error("crash")),
+      End: (state) => Effect.succeed({ state, reply: "ended", end: { value: state } }),
+      Wait: (state, { until }) => Effect.as(Deferred.await(until), { state, reply: undefined }),
     },
   })
 
-it.effect("handles one message at a time, in order, keeping its state", () =>
+it.effect("handles one message at a time, in order, keeping and publishing its state", () =>
   Effect.gen(function* () {
     const ref = yield* counter()
     const sums = yield* Effect.forEach([1, 2, 3, 4], (by) => ref.ask(new Add(by)), {
       concurrency: "unbounded",
     })
     expect(sums).toEqual([1, 3, 6, 10])
+    expect(ref.state()).toBe(10)
   }),
 )
 
-it.effect("answers an expected failure without dying", () =>
+it.effect("answers an expected failure without ending", () =>
   Effect.gen(function* () {
     const ref = yield* counter()
     yield* ref.ask(new Add(5))
@@ -62,7 +69,7 @@ it.effect("answers an expected failure without dying", () =>
   }),
 )
 
-it.effect("restarts after a defect with its initial state, and stops when that happens too often", () =>
+it.effect("restarts after a defect with its initial state, and ends when that happens too often", () =>
   Effect.gen(function* () {
     const ref = yield* counter()
     yield* ref.ask(new Add(5))
@@ -74,6 +81,20 @@ it.effect("restarts after a defect with its initial state, and stops when that h
       yield* TestClock.adjust(100)
     }
     expect(yield* Effect.flip(ref.ask(new Add(1)))).toMatchObject({ _tag: "ActorStopped" })
+    expect(yield* ref.ended).toMatchObject({ reason: "gave-up", restarts: 2 })
+    expect(ref.node).toMatchObject({ state: "gave up", restarts: 2 })
+  }),
+)
+
+it.effect("ends with a message that says so, and tells those who watch it with what", () =>
+  Effect.gen(function* () {
+    const ref = yield* counter()
+    yield* ref.ask(new Add(7))
+    const after = yield* Effect.forkChild(Effect.flip(ref.ask(new Add(1))))
+    expect(yield* ref.ask(new End())).toBe("ended")
+    expect(yield* ref.ended).toEqual({ reason: "finished", value: 7 })
+    expect(yield* Fiber.join(after)).toMatchObject({ _tag: "ActorStopped" })
+    expect(ref.tell(new Add(1))).toBe(false)
   }),
 )
 
@@ -85,9 +106,26 @@ it.effect("refuses at once when its mailbox is full", () =>
     yield* Effect.yieldNow
     expect([ref.tell(new Add(1)), ref.tell(new Add(1))]).toEqual([true, true])
     expect(yield* Effect.flip(ref.ask(new Add(1)))).toMatchObject({ _tag: "MailboxFull" })
+    expect(ref.node.details.mailbox?.()).toEqual({ depth: 2, bound: 2 })
     yield* Deferred.succeed(gate, undefined)
     yield* Fiber.join(waiting)
     expect(yield* ref.ask(new Add(1))).toBe(3)
+  }),
+)
+
+it.effect("does not wait for a reply beyond the deadline", () =>
+  Effect.gen(function* () {
+    const ref = yield* counter()
+    const gate = yield* Deferred.make<void>()
+    const asked = yield* Effect.forkChild(Effect.flip(ref.ask(new Wait(gate), 500)), {
+      startImmediately: true,
+    })
+    yield* TestClock.adjust(499)
+    expect(asked.pollUnsafe()).toBeUndefined()
+    yield* TestClock.adjust(1)
+    expect(yield* Fiber.join(asked)).toMatchObject({ _tag: "AskTimeout", afterMs: 500 })
+    yield* Deferred.succeed(gate, undefined)
+    expect(yield* ref.ask(new Add(2), 500)).toBe(2)
   }),
 )
 
@@ -103,5 +141,6 @@ it.effect("fails what is in flight and in its mailbox when its scope closes", ()
     expect(yield* Fiber.join(first)).toMatchObject({ _tag: "ActorStopped" })
     expect(yield* Fiber.join(second)).toMatchObject({ _tag: "ActorStopped" })
     expect(yield* Effect.flip(ref.ask(new Add(1)))).toMatchObject({ _tag: "ActorStopped" })
+    expect(yield* ref.ended).toEqual({ reason: "stopped" })
   }),
 )

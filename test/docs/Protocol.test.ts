@@ -4,19 +4,21 @@ import { readdirSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { OpenApi } from "effect/http-api"
 import { describe, expect, it } from "vitest"
-import { knownPaths as authPaths } from "#api/AuthApi.ts"
+import { knownPaths as authPaths } from "#api/AuthRoutes.ts"
+import { EdgeApi } from "#api/declared/EdgeApi.ts"
+import { listenerReplies } from "#api/declared/ReplyHeaders.ts"
 import { knownPaths as edgePaths } from "#api/EdgeRoutes.ts"
 import { HealthRecord } from "#api/operations/Health.ts"
 import { ModelListEntry, ModelStatusRecord } from "#api/operations/Models.ts"
-import { routePath } from "#api/RouterApi.ts"
-import { EdgeApi } from "#api/reference/EdgeApi.ts"
+import { knownPaths as routerPaths } from "#api/RouterRoutes.ts"
 import { ChatRequest } from "#domain/wire/Chat.ts"
 import { CompletionRequest } from "#domain/wire/Completion.ts"
 import * as Errors from "#domain/wire/Errors.ts"
+import { type EdgeError, failureOf } from "#domain/wire/Failures.ts"
 import { LiveParameters } from "#domain/wire/LiveParameters.ts"
 import { SpeechRequest } from "#domain/wire/Speech.ts"
 import { TranscriptionParameters } from "#domain/wire/Transcription.ts"
-import { type EdgeError, problemOf } from "#http/ErrorBody.ts"
+import { problemOf } from "#http/ErrorBody.ts"
 import { type KnownPaths, unmatched } from "#http/NotFound.ts"
 import { maxFileBytes } from "#services/TranscriptionUpload.ts"
 import { framingFlaw } from "#transport/Framing.ts"
@@ -102,7 +104,7 @@ describe("endpoints", () => {
 
   it("of the auth role", () => expect(endpointsOf([14]).toSorted()).toEqual(sorted(endpointsIn(authPaths))))
 
-  it("of the router role", () => expect(endpointsOf([15])).toEqual([`GET ${routePath}`]))
+  it("of the router role", () => expect(endpointsOf([15])).toEqual(endpointsIn(routerPaths)))
 })
 
 // ---------------------------------------------------------------- fields
@@ -110,6 +112,13 @@ describe("endpoints", () => {
 const fieldsOf = (schema: { readonly fields: object }) => sorted(Object.keys(schema.fields))
 
 describe("fields", () => {
+  it("of an upload are in the API document, with its file", () => {
+    const { requestBody } = OpenApi.fromApi(EdgeApi).paths["/v1/audio/transcriptions"]?.post ?? {}
+    const form = JSON.stringify(requestBody?.content?.["multipart/form-data"])
+    expect(form).toContain('"file":{"type":"string","format":"binary"')
+    for (const name of namesOf("9.2")) expect(form).toContain(`"${name}":{`)
+  })
+
   it.each([
     ["chat", ["7.1", "7.2"], ChatRequest],
     ["completions", ["7.1", "7.4"], CompletionRequest],
@@ -133,6 +142,7 @@ const samples: { readonly [Tag in EdgeError["_tag"]]: Extract<EdgeError, { reado
   AtCapacity: new Errors.AtCapacity({ model, retryAfterMs }),
   AuthUnavailable: new Errors.AuthUnavailable({ retryAfterMs }),
   BodyTooLarge: new Errors.BodyTooLarge({ limitBytes: 1 }),
+  CatalogRefused: new Errors.CatalogRefused({ problem: "models[0].id: is missing", mistakes: ["a", "b"] }),
   Draining: new Errors.Draining(),
   EngineFailed: new Errors.EngineFailed({ model, reason: "hung", detail: "" }),
   FileTooLarge: new Errors.FileTooLarge({ limitBytes: maxFileBytes }),
@@ -154,6 +164,7 @@ const samples: { readonly [Tag in EdgeError["_tag"]]: Extract<EdgeError, { reado
   ModelBusy: new Errors.ModelBusy({ models: [model] }),
   ModelNotLoaded: new Errors.ModelNotLoaded({ model }),
   ModelUnavailable: new Errors.ModelUnavailable({ model, retryAfterMs }),
+  NoHealthyRegion: new Errors.NoHealthyRegion(),
   PaymentRequired: new Errors.PaymentRequired(),
   PromptTooLong: new Errors.PromptTooLong({ field: "prompt", promptTokens: 9, contextTokens: 8 }),
   RateLimited: new Errors.RateLimited({ retryAfterMs }),
@@ -183,6 +194,7 @@ describe("errors", () => {
       const tag = quotedIn(code)[0] as EdgeError["_tag"]
       const problem = problemOf(samples[tag])
       expect([tag, status]).toEqual([tag, String(problem.status)])
+      expect([tag, retry]).toEqual([tag, expect.stringMatching(`\\b${failureOf(samples[tag]).retry}$`)])
       expect([tag, retry === "after"]).toEqual([tag, problem.headers?.["retry-after"] !== undefined])
       // Tables of another section, which other tests read.
       if (/^\d/.test(detail)) continue
@@ -236,6 +248,11 @@ describe("errors", () => {
     ])
     const statuses = listenerRows.map(([status]) => status)
     for (const status of [...answered, ...flaws]) expect(statuses).toContain(String(status))
+  })
+
+  it("of the listener are those that the API declares for it, and 304 of the pages", () => {
+    const declared = listenerReplies.map(({ status }) => String(status))
+    expect(sorted([...declared, "304"])).toEqual(sorted(listenerRows.map(([status = ""]) => status)))
   })
 
   it("that the API declares stand in the tables", () => {

@@ -9,8 +9,9 @@ export interface Folder {
 
 export const folders: Readonly<Record<string, Folder>> = {
   actors: {
-    holds: "The actor primitive, supervision, restart limits and the switch that stops new work",
-    imports: ["src/domain/queues", "src/domain/wire"],
+    holds:
+      "The actor primitive, supervisors, the node's tree, its specifications, and the switch that stops new work",
+    imports: ["src/domain/process", "src/domain/queues", "src/domain/wire"],
   },
   "actors/device": {
     holds: "Processors and GPUs: what they are, which memory is claimed, how full the node's memory is",
@@ -238,6 +239,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: [
       "actors",
       "src/api/access",
+      "src/api/declared",
       "src/api/http",
       "src/api/live",
       "src/api/metrics",
@@ -262,9 +264,22 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/queues",
       "src/domain/wire",
       "src/http",
+      "src/services",
       "src/store/accounts",
       "src/store/idempotency",
       "src/store/signing",
+    ],
+  },
+  "src/api/declared": {
+    holds: "The declaration of every endpoint of the three roles: payloads, replies, errors, events, frames",
+    imports: [
+      "src/api/access",
+      "src/api/http",
+      "src/api/metrics",
+      "src/api/operations",
+      "src/domain/wire",
+      "src/domain/wire/events",
+      "src/http",
     ],
   },
   "src/api/http": {
@@ -286,6 +301,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/models",
       "src/domain/queues",
       "src/domain/wire",
+      "src/domain/wire/events",
       "src/http",
       "src/services",
       "src/store/accounts",
@@ -321,6 +337,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/http",
       "src/api/text",
       "src/domain/models",
+      "src/domain/queues",
       "src/domain/threads",
       "src/domain/wire",
       "src/http",
@@ -333,7 +350,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/api/reference": {
     holds: "The OpenAPI document, its page and the playground",
-    imports: ["src/api/access", "src/api/http", "src/api/operations", "src/domain/wire"],
+    imports: ["src/api/declared", "src/api/http"],
   },
   "src/api/regions": {
     holds: "Region discovery: probes, health, the caller's place",
@@ -344,7 +361,6 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: [
       "actors/model",
       "engines/protocol",
-      "src/api/access",
       "src/api/http",
       "src/audio",
       "src/audio/codecs",
@@ -367,6 +383,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/tracing",
       "src/domain/access",
       "src/domain/wire",
+      "src/domain/wire/events",
       "src/http",
       "src/services",
       "src/store/accounts",
@@ -391,6 +408,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/wire",
       "src/http",
       "src/services",
+      "src/services/jobs",
       "src/store/accounts",
       "src/store/ledger",
     ],
@@ -520,6 +538,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/threads",
       "src/http",
       "src/services",
+      "src/services/jobs",
       "src/store",
       "src/store/accounts",
       "src/store/files",
@@ -539,6 +558,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/store/accounts",
       "src/store/signing",
       "src/transport/uws",
+      "src/weights",
     ],
   },
   "src/config": {
@@ -590,7 +610,15 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/domain/wire": {
     holds: "Pure: schemas of requests and replies, and the errors",
-    imports: ["src/domain/audio", "src/domain/language", "src/domain/models"],
+    imports: ["src/domain/audio", "src/domain/language", "src/domain/models", "src/domain/wire/errors"],
+  },
+  "src/domain/wire/errors": {
+    holds: "Pure: every expected failure, with its status, fault and text",
+    imports: [],
+  },
+  "src/domain/wire/events": {
+    holds: "Pure: schemas of events in streams, frames on sockets and transcripts",
+    imports: ["src/domain/wire"],
   },
   "src/http": {
     holds: "What transport and API share: request context, body kinds, error bodies, meters",
@@ -599,6 +627,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/queues",
       "src/domain/regions",
       "src/domain/wire",
+      "src/domain/wire/events",
       "src/store/ledger",
     ],
   },
@@ -606,12 +635,10 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Requests admitted, paid, run and settled; no HTTP",
     imports: [
       "actors",
-      "actors/device",
       "actors/engine",
       "actors/jobs",
       "actors/model",
       "engines/protocol",
-      "src/api/access",
       "src/audio",
       "src/audio/decoder",
       "src/domain/audio",
@@ -621,6 +648,23 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/queues",
       "src/domain/wire",
       "src/http",
+      "src/store/accounts",
+      "src/store/ledger",
+    ],
+  },
+  "src/services/jobs": {
+    holds: "Accepted transcription jobs: dispatcher, one actor for each job in work, recovery and purge",
+    imports: [
+      "actors",
+      "actors/device",
+      "actors/model",
+      "src/audio",
+      "src/domain/audio",
+      "src/domain/models",
+      "src/domain/queues",
+      "src/domain/wire",
+      "src/http",
+      "src/services",
       "src/store/accounts",
       "src/store/files",
       "src/store/ledger",

@@ -1,7 +1,8 @@
 // Operators and callers do everything that can be done to two models, in any order and without waiting for each other:
-// load, reload, unload, purge, infer, cancel, crash, and time that passes. 2,000 histories over engines that live in
-// this process. In each of them, every change of status is one of the table, every request ends exactly once with the
-// engine's output, and at the end nothing is open, waiting, claimed or alive.
+// load, reload, unload, purge, infer, cancel, crash, and time that passes. 2,000 histories over engines that live in this
+// process. Whatever happens, every change of status is one of the table, every request ends exactly once and says what
+// the engine said, and at the end nothing is open, waiting, claimed or alive.
+
 import { Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
@@ -9,10 +10,11 @@ import { expect, it } from "vitest"
 import { Device } from "#actors/device/Device.ts"
 import { EngineStarter } from "#actors/engine/EngineProcess.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
-import type { StatusChange } from "#actors/model/ModelSnapshot.ts"
+import type { StatusChange } from "#actors/model/ModelState.ts"
 import type { GenerateEnd, GenerateRequest, TextDelta } from "#engines/protocol/Engine.ts"
 import { type InProcessEngines, inProcessEngines } from "../support/engines/InProcessEngine.ts"
 import { runText } from "../support/engines/RunText.ts"
+import { runs } from "../support/groups/Runs.ts"
 import { fakeWorld, script } from "../support/nodes/FakeNode.ts"
 
 const ids = ["a", "b"] as const
@@ -228,9 +230,9 @@ const play = async (commands: ReadonlyArray<Command>): Promise<void> => {
   )
 }
 
-it("keeps its promises in 2,000 histories", { timeout: 120_000 }, async () => {
+it("keeps its promises in every history", { timeout: 120_000 }, async () => {
   await fc.assert(fc.asyncProperty(fc.array(command, { minLength: 1, maxLength: 24 }), play), {
-    numRuns: 2_000,
+    numRuns: runs(300, 2_000),
   })
   // The histories reach every outcome and every transition of the table but a failed load.
   const outcomes = [
@@ -244,10 +246,11 @@ it("keeps its promises in 2,000 histories", { timeout: 120_000 }, async () => {
   const ways = [
     "unloaded → loading",
     "loading → loaded",
-    "loaded → loading",
+    // One history in a hundred.
+    ...(runs(0, 1) === 1 ? ["loaded → loading"] : []),
     "loaded → unloaded",
     "loading → unloaded",
   ]
   for (const what of [...outcomes, ...ways])
-    expect([what, happened.get(what) ?? 0]).toEqual([what, expect.toSatisfy((n: number) => n > 10)])
+    expect([what, happened.get(what) ?? 0]).toEqual([what, expect.toSatisfy((n: number) => n > runs(0, 10))])
 })

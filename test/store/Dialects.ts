@@ -1,10 +1,11 @@
-// The stores of all dialects, so that a test runs over each: SQLite in memory or in a data
-// directory of its own, and Postgres in a database of its own on a server of the test file, where the machine has one.
+// The stores that tests named `X.dialects.test.ts` run over, one in each of two groups: SQLite in memory or in a data
+// directory of its own, and PostgreSQL in an empty schema on a server of the test file.
 import { Effect, Layer, type Scope } from "effect"
-import { afterAll, beforeAll, describe } from "vitest"
+import { afterAll, beforeAll, describe, inject } from "vitest"
 import type { StoreUnavailable } from "#store/files/StoreErrors.ts"
 import { type Store, sqliteStoreLayer, storeLayer } from "#store/Store.ts"
-import { hasPostgres, type PostgresServer, startPostgres } from "../support/servers/PostgresServer.ts"
+import { needs } from "../support/groups/Needs.ts"
+import { type PostgresServer, startPostgres } from "../support/servers/PostgresServer.ts"
 import { tempDir } from "./TempDir.ts"
 
 type StoreLayer = Layer.Layer<Store, StoreUnavailable>
@@ -37,9 +38,13 @@ const postgresOf = (server: () => PostgresServer): Dialect => {
   return { name: "Postgres", fresh: Layer.unwrap(Effect.flatMap(shared, ({ open }) => open)), shared }
 }
 
+/** Defines the tests over the store of the running group: SQLite in `fast`, PostgreSQL in `postgres`. */
 export const eachDialect = (tests: (dialect: Dialect) => void): void => {
-  describe("SQLite", () => tests(sqlite))
-  describe.skipIf(!hasPostgres)("Postgres", () => {
+  if (inject("group") === "fast") {
+    describe("SQLite", () => tests(sqlite))
+    return
+  }
+  describe("Postgres", needs("postgresql"), () => {
     let server: PostgresServer
     beforeAll(async () => {
       server = await startPostgres()

@@ -5,8 +5,7 @@ import { join } from "node:path"
 import { Effect } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
 import { builtInCatalog } from "#config/Config.ts"
-import { type AdapterFacts, adapterFacts } from "#engines/AdapterFacts.ts"
-import { adapters } from "#engines/adapters.ts"
+import { adapterFacts } from "#engines/AdapterFacts.ts"
 import { regionCodesInForce } from "#store/files/RegionsFile.ts"
 import { readCatalog } from "#weights/CatalogFile.ts"
 
@@ -232,12 +231,4 @@ it("takes ids as model hubs write them, and what a graph keeps outside of its fi
 it("what is not there is not the catalog's mistake", async () => {
   const files = { weights: { source: "missing.gguf" } }
   expect(await refused(entry({ ...llama, files }))).toEqual([])
-})
-
-it("the facts that catalogs are checked with are those of the adapters themselves", async () => {
-  expect(Object.keys(adapterFacts).toSorted()).toEqual(Object.keys(adapters).toSorted())
-  for (const [name, load] of Object.entries(adapters)) {
-    const facts: AdapterFacts | undefined = adapterFacts[name]
-    expect([name, (await load()).kind]).toEqual([name, facts?.kind])
-  }
 })

@@ -226,7 +226,7 @@ describe("files that belong together", () => {
   })
 })
 
-it("answers within bounds whatever a header says", async () => {
+it("answers whatever a header says, hundreds of them within the time of a test", async () => {
   const header = fc.uint8Array({ maxLength: 400 })
   await fc.assert(
     fc.asyncProperty(
@@ -234,10 +234,8 @@ it("answers within bounds whatever a header says", async () => {
       fc.constantFrom("GGUF\x03\0\0\0", "GGUF\x02\0\0\0", "\x08\x08\x3a", ""),
       async (bytes, magic) => {
         const whole = Buffer.concat([Buffer.from(magic, "latin1"), bytes])
-        const startedMs = performance.now()
         await checkGguf(written("fuzz.gguf", whole))
         await checkOnnx(at("fuzz.gguf"))
-        expect(performance.now() - startedMs).toBeLessThan(2_000)
       },
     ),
     { numRuns: 300 },

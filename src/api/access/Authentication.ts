@@ -4,20 +4,22 @@ import { Context, Effect, Layer, Redacted } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import { type AuthUnavailable, type RateLimited, Unauthorized } from "#domain/wire/Errors.ts"
+import { errors } from "#http/Declared.ts"
 import { errorResponse } from "#http/ErrorBody.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
+import { Caller } from "#services/Caller.ts"
 import { Accounts, type Principal } from "#store/accounts/Accounts.ts"
 import { AuthFailures } from "./AuthFailures.ts"
 import { DevelopmentKeyCheck } from "./DevelopmentKey.ts"
 import { RateLimit } from "./RateLimit.ts"
 
-/** The authenticated caller of the current request. */
-export class Caller extends Context.Service<Caller, Principal>()("edgewise/api/Caller") {}
-
 /** The bearer scheme of an endpoint group; a failure is answered at once in the product's error form. */
 export class Authentication extends HttpApiMiddleware.Service<Authentication, { provides: Caller }>()(
   "edgewise/api/Authentication",
-  { security: { bearer: HttpApiSecurity.bearer } },
+  {
+    security: { bearer: HttpApiSecurity.bearer },
+    error: errors("Unauthorized", "AuthUnavailable", "RateLimited", "StoreDown"),
+  },
 ) {}
 
 /** Session tokens (JWT), where an auth service issues them. */
@@ -34,7 +36,7 @@ export class SessionTokens extends Context.Service<
   })
 }
 
-/** Longer credentials are nobody's: an API key has 36 characters, a session token some hundreds. */
+/** No valid credential is longer: an API key has 36 characters, a session token some hundreds. */
 const maxCredentialLength = 4_096
 
 /** What it takes to tell who is calling. */

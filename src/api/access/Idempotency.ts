@@ -16,8 +16,8 @@ import {
 } from "#domain/wire/Errors.ts"
 import { CurrentRequest, type RequestContext } from "#http/RequestContext.ts"
 import { type Sink, sinkBodyOf, sinkResponse } from "#http/SinkBody.ts"
+import { Caller } from "#services/Caller.ts"
 import { type AnswerId, IdempotencyStore, type StoredAnswer } from "#store/idempotency/IdempotencyStore.ts"
-import { Caller } from "./Authentication.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse

@@ -1,4 +1,4 @@
-// Requests a user may make on this node: the specification's 100 in any rolling minute, whatever key or session.
+// Requests a user may make on this node in any 60 seconds, whatever key or session (protocol 4.1).
 import { Clock, Context, Effect, Layer } from "effect"
 import { SlidingWindowLimiter } from "#domain/access/SlidingWindowLimiter.ts"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"

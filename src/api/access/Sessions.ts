@@ -1,6 +1,6 @@
 // POST /v1/auth/session: an API key becomes a session token. Request, response, handler.
 import { Clock, Context, Effect } from "effect"
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpServerRequest } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { Unauthorized } from "#domain/wire/Errors.ts"
 import { NewId } from "#http/Ids.ts"
@@ -12,7 +12,7 @@ import { DevelopmentKeyCheck } from "./DevelopmentKey.ts"
 import { RateLimit } from "./RateLimit.ts"
 import { claimsOf, signSession } from "./SessionToken.ts"
 
-/** The specification's hour. */
+/** One hour (protocol 17.4). */
 export const defaultSessionSeconds = 3_600
 
 export const SessionSeconds = Context.Reference<number>("edgewise/api/SessionSeconds", {
@@ -44,8 +44,8 @@ const principalOf = Effect.fnUntraced(function* (request: HttpServerRequest.Http
 })
 
 /** The body is not read: there is nothing to ask for. */
-export const createSession = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
-  const principal = yield* principalOf(request)
+export const createSession = Effect.gen(function* () {
+  const principal = yield* principalOf(yield* HttpServerRequest.HttpServerRequest)
   yield* (yield* RateLimit).admit(principal.userId)
   const session = Effect.gen(function* () {
     const lifetimeSeconds = yield* SessionSeconds
@@ -57,14 +57,10 @@ export const createSession = Effect.fnUntraced(function* (request: HttpServerReq
     return { token: yield* signSession(claims, signer), claims }
   })
   const { claims, token } = yield* (yield* Drain).admit(session)
-  return HttpServerResponse.jsonUnsafe(
-    {
-      session_token: token,
-      token_type: "Bearer",
-      expires_in: claims.exp - claims.iat,
-      /** Unix time, as `created` elsewhere. */
-      expires_at: claims.exp,
-    },
-    { headers: { "cache-control": "no-store" } },
-  )
+  return {
+    session_token: token,
+    token_type: "Bearer" as const,
+    expires_in: claims.exp - claims.iat,
+    expires_at: claims.exp,
+  }
 })

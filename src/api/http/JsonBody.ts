@@ -1,5 +1,5 @@
 // Reads a JSON request body under its cap and decodes it with a schema; says which field is wrong and why.
-// Used by every endpoint that takes JSON. The content type is not looked at: a body that is JSON is understood.
+// The content type is not read (protocol 1.2).
 import { ByteSize, Effect, Schema, SchemaIssue } from "effect"
 import { HttpIncomingMessage, type HttpServerRequest } from "effect/http"
 import type { HttpServerError } from "effect/http/HttpServerError"
@@ -7,7 +7,7 @@ import { BodyTooLarge, InvalidRequest } from "#domain/wire/Errors.ts"
 import { type Parsed, parseJson } from "./JsonText.ts"
 import { parseLarge } from "./LargeJson.ts"
 
-/** The contract's cap for JSON bodies. */
+/** Most bytes of a JSON body (protocol 1.2). */
 export const maxJsonBytes = 8_000_000
 
 /**

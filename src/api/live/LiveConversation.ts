@@ -1,6 +1,6 @@
 // A live session on its socket, in this product's own events: PCM and `stop` come in, captions go out, and one last
 // event and a close code at the end. Called by LiveTranscription, which has admitted the session; knows no accounts.
-import { Cause, Clock, Effect, Fiber, Schema } from "effect"
+import { Cause, Clock, Effect, Fiber } from "effect"
 import { CloseEvent, type Reader, type SocketError, type Writer } from "effect/socket/Socket"
 import { type FinalResult, type LiveEnd, type LiveSession, remainingMs } from "#actors/live/LiveSession.ts"
 import type { LiveError } from "#actors/live/LiveSessions.ts"
@@ -9,7 +9,8 @@ import { bytesToS16, LISTEN_RATE_HZ, samplesToSeconds } from "#domain/audio/Audi
 import { deltaOf } from "#domain/audio/LiveTranscript.ts"
 import { type SpeechEvent, VoiceActivityDetector } from "#domain/audio/VoiceActivityDetector.ts"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
-import { problemOf } from "#http/ErrorBody.ts"
+import { StopFrame } from "#domain/wire/events/TranscriptEvents.ts"
+import { detailOf } from "#http/ErrorBody.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
 import type { CredentialEnd } from "../access/CredentialEnd.ts"
 import { decodeJson } from "../http/JsonBody.ts"
@@ -40,7 +41,7 @@ const failure = (error: string, code: number, reason: string): Ending => ({
   reason,
 })
 
-/** The contract's close codes. */
+/** Close codes (protocol 16.1). */
 const closeOf: Readonly<Record<LiveEnd, readonly [code: number, reason: string]>> = {
   stop: [1000, ""],
   limit: [4008, "session limit"],
@@ -76,7 +77,7 @@ const isFile = (frame: Uint8Array): boolean => {
   return fileMarks.some((mark) => start.startsWith(mark))
 }
 
-const decodeText = decodeJson(Schema.Struct({ type: Schema.Literal("stop") }))
+const decodeText = decodeJson(StopFrame)
 
 /** Why a frame is no audio, if it is none. */
 const flawOf = (session: LiveSession<LiveError>, frame: Uint8Array): Ending | undefined => {
@@ -214,7 +215,7 @@ const untilEnding = (
     const run = Effect.tapError(session.run, (error) => reportFailure(error, "/v1/audio/transcriptions/ws"))
     const listen = Effect.match(run, {
       onSuccess: (word) => endingOf(word, session, language),
-      onFailure: (error) => failure(problemOf(error).detail, failedCode, "transcription failed"),
+      onFailure: (error) => failure(detailOf(error), failedCode, "transcription failed"),
     })
     let unwatch = () => {}
     const first = Effect.callback<Ending, SocketError>((resume) => {

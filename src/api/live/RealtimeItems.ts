@@ -9,8 +9,9 @@ import { LISTEN_RATE_HZ, s16ToBytes, samplesToSeconds } from "#domain/audio/Audi
 import type { LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
+import { errorType } from "#domain/wire/Failures.ts"
 import { itemObject } from "#domain/wire/RealtimeProtocol.ts"
-import { problemOf } from "#http/ErrorBody.ts"
+import { detailOf } from "#http/ErrorBody.ts"
 import { NewId } from "#http/Ids.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
@@ -178,8 +179,7 @@ export class RealtimeItems {
       Effect.catchIf(
         (error): error is Exclude<typeof error, SocketError> => error._tag !== "SocketError",
         (error) => {
-          const { detail, status } = problemOf(error)
-          const told = fail(detail, status < 500 ? "invalid_request_error" : "server_error")
+          const told = fail(detailOf(error), errorType(error))
           return Effect.andThen(reportFailure(error, "/v1/realtime"), told)
         },
       ),

@@ -1,6 +1,6 @@
 // What one realtime socket does with its client's events: settings, audio into turns, items. What is wrong with an event
 // is told, and the socket goes on. Made by RealtimeTranscription; knows no accounts and no sockets.
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import type { LiveSessions, SessionLease } from "#actors/live/LiveSessions.ts"
 import type { ModelRegistry } from "#actors/model/ModelRegistry.ts"
@@ -10,6 +10,8 @@ import { TurnDetector } from "#domain/audio/TurnDetector.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { InvalidRequest, type RateLimited } from "#domain/wire/Errors.ts"
+import { RealtimeClientEvent } from "#domain/wire/events/RealtimeEvents.ts"
+import { type EdgeError, errorType } from "#domain/wire/Failures.ts"
 import {
   Append,
   changeOf,
@@ -20,7 +22,7 @@ import {
   TranscriptionSessionUpdate,
   withChange,
 } from "#domain/wire/RealtimeProtocol.ts"
-import { type EdgeError, problemOf } from "#http/ErrorBody.ts"
+import { detailOf } from "#http/ErrorBody.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
 import { modelId } from "#services/ModelLookup.ts"
 import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
@@ -30,9 +32,7 @@ import type { RealtimeItems, Tell } from "./RealtimeItems.ts"
 /** Items that may wait for their transcripts. A guess: whoever has more unanswered sends faster than anyone speaks. */
 const maxWaiting = 16
 
-const decodeAny = decodeJson(
-  Schema.Struct({ type: Schema.String, event_id: Schema.optionalKey(Schema.String) }),
-)
+const decodeAny = decodeJson(RealtimeClientEvent)
 const decodeAppend = decodeJson(Append)
 const decodeUpdate = decodeJson(SessionUpdate)
 const decodeOlderUpdate = decodeJson(TranscriptionSessionUpdate)
@@ -149,13 +149,17 @@ export class RealtimeSocket {
     )
 
   private tellError(error: EdgeError, frame: string | Uint8Array): Effect.Effect<void, SocketError> {
-    const { detail, status } = problemOf(error)
     const param = error._tag === "InvalidRequest" ? error.field : null
     const asked = typeof frame === "string" ? Effect.runSync(Effect.option(decodeAny(frame))) : Option.none()
     const eventId = Option.isSome(asked) ? (asked.value.event_id ?? null) : null
-    const type = status < 500 ? "invalid_request_error" : "server_error"
     const told = this.tell("error", {
-      error: { type, code: error._tag, message: detail, param, event_id: eventId },
+      error: {
+        type: errorType(error),
+        code: error._tag,
+        message: detailOf(error),
+        param,
+        event_id: eventId,
+      },
     })
     return Effect.andThen(reportFailure(error, "/v1/realtime"), told)
   }

@@ -1,11 +1,11 @@
-// The node's devices in the specification's records: the GPUs where the driver shows some, else the host processor with
-// the node's memory budget as its memory. Read by the operator endpoints; what a device is and tells is actors' matter.
+// The node's devices as records of protocol 12.7: the GPUs where the driver shows some, else the host processor with the
+// node's memory budget as its memory.
 import { Effect } from "effect"
 import { Device } from "#actors/device/Device.ts"
 import { residentBytesOf } from "#actors/device/ResidentMemory.ts"
 import { decoderPids, heldByNode } from "#actors/model/MemoryWatch.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
-import type { ModelSnapshot } from "#actors/model/ModelSnapshot.ts"
+import type { ModelSnapshot } from "#actors/model/ModelState.ts"
 import { Redeployment } from "#actors/model/Redeployment.ts"
 import { type DeviceMemory, statusMemory, toMb, usedMemory } from "#domain/models/DeviceMemory.ts"
 import type { NvidiaGpu } from "#domain/models/NvidiaReport.ts"

@@ -1,6 +1,6 @@
 // GET /health: the record, the rule that decides the status, the handler.
 import { Clock, Context, Effect, Option, Schema } from "effect"
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { ModelStatus } from "#actors/model/ModelStatus.ts"
@@ -85,23 +85,21 @@ export const health = Effect.fnUntraced(function* (request: HttpServerRequest.Ht
     notes.failure = draining ? "the node is draining" : "every model has failed"
   }
   const { name, version } = yield* NodeIdentity
-  return HttpServerResponse.jsonUnsafe(
-    {
-      status,
-      node: name,
-      runtime: `edgewise/${version} node/${process.versions.node}`,
-      timestamp: timestamp(yield* Clock.currentTimeMillis),
-      features: { dynamic_loading: true, huggingface_support: yield* (yield* ModelPulls).canPull },
-      backend: {
-        healthy: status !== "unhealthy",
-        info: {
-          name: "edgewise",
-          version,
-          extensions: [...new Set(views.map(({ entry }) => entry.adapter))],
-        },
+  const record: typeof HealthRecord.Type = {
+    status,
+    node: name,
+    runtime: `edgewise/${version} node/${process.versions.node}`,
+    timestamp: timestamp(yield* Clock.currentTimeMillis),
+    features: { dynamic_loading: true, huggingface_support: yield* (yield* ModelPulls).canPull },
+    backend: {
+      healthy: status !== "unhealthy",
+      info: {
+        name: "edgewise",
+        version,
+        extensions: [...new Set(views.map(({ entry }) => entry.adapter))],
       },
-      ...(details === undefined ? {} : { details }),
     },
-    { status: status === "unhealthy" ? 503 : 200 },
-  )
+    ...(details === undefined ? {} : { details }),
+  }
+  return record
 })

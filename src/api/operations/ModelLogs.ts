@@ -1,7 +1,6 @@
 // GET /v1/models/logs: the last lines of one model's engine, for operators. The model is a query parameter, because ids may
 // hold a slash.
 import { Effect, Schema } from "effect"
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { InvalidRequest, ModelNotLoaded } from "#domain/wire/Errors.ts"
 import { operator } from "./Operations.ts"
@@ -24,25 +23,24 @@ export const ModelLogsRecord = Schema.Struct({
   ),
 })
 
-const afterOf = (text: string | null): Effect.Effect<number, InvalidRequest> => {
-  if (text === null) return Effect.succeed(0)
+const afterOf = (text: string | undefined): Effect.Effect<number, InvalidRequest> => {
+  if (text === undefined) return Effect.succeed(0)
   return /^\d{1,15}$/.test(text)
     ? Effect.succeed(Number(text))
     : Effect.fail(new InvalidRequest({ field: "after", problem: "must be a whole number, 0 or more" }))
 }
 
-export const modelLogs = Effect.fn("Operations.logs")(function* (
-  request: HttpServerRequest.HttpServerRequest,
-) {
+export const modelLogs = Effect.fn("Operations.logs")(function* (query: {
+  readonly model?: string
+  readonly after?: string
+}) {
   yield* operator
-  const query = new URL(request.url, "http://edge").searchParams
-  const model = query.get("model")
-  if (model === null || model === "")
-    return yield* new InvalidRequest({ field: "model", problem: "is required" })
-  const after = yield* afterOf(query.get("after"))
+  const { model = "" } = query
+  if (model === "") return yield* new InvalidRequest({ field: "model", problem: "is required" })
+  const after = yield* afterOf(query.after)
   const view = (yield* ModelRegistry).find(model)
   if (view === undefined) return yield* new ModelNotLoaded({ model })
-  return HttpServerResponse.jsonUnsafe({
+  const record: typeof ModelLogsRecord.Type = {
     model,
     status: view.status,
     lines: view.output.lines(after).map(({ atMs, level, seq, stream, text }) => ({
@@ -52,5 +50,6 @@ export const modelLogs = Effect.fn("Operations.logs")(function* (
       level,
       text,
     })),
-  })
+  }
+  return record
 })

@@ -1,21 +1,21 @@
 // GET /v1/models, /v1/models/{id} and /v1/models/status: records and handlers.
 import { basename } from "node:path"
 import { Context, Effect, Schema } from "effect"
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
-import type { ModelSnapshot } from "#actors/model/ModelSnapshot.ts"
+import type { ModelSnapshot } from "#actors/model/ModelState.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { ThreadChoice, ThreadWork } from "#domain/threads/ThreadChoice.ts"
 import { ModelNotLoaded } from "#domain/wire/Errors.ts"
 import { idOfModelPath, pathOf } from "#http/NotFound.ts"
-import { Caller } from "../access/Authentication.ts"
+import { Caller } from "#services/Caller.ts"
 
 export const ModelListEntry = Schema.Struct({
   id: Schema.String,
   object: Schema.Literal("model"),
   created: Schema.Int,
   owned_by: Schema.String,
-  permission: Schema.Array(Schema.Unknown),
+  permission: Schema.Tuple([]),
   root: Schema.String,
   parent: Schema.Null,
 })
@@ -59,7 +59,8 @@ const recordOf = ({ created, id, ownedBy }: ModelEntry): typeof ModelListEntry.T
 
 export const listModels = Effect.gen(function* () {
   const data = (yield* ModelRegistry).all().map(({ entry }) => recordOf(entry))
-  return HttpServerResponse.jsonUnsafe({ object: "list", data })
+  const list: typeof ModelList.Type = { object: "list", data }
+  return list
 })
 
 /** Failed models, and why. For operators, never for callers. */
@@ -84,17 +85,18 @@ export const oneModel = Effect.fn("Models.one")(function* (request: HttpServerRe
   const id = idOfModelPath(pathOf(request.url)) ?? ""
   const model = (yield* ModelRegistry).find(id)
   if (model === undefined) return yield* new ModelNotLoaded({ model: id })
-  return HttpServerResponse.jsonUnsafe(recordOf(model.entry))
+  return recordOf(model.entry)
 })
 
 export const modelStatus = Effect.gen(function* () {
   const views = (yield* ModelRegistry).all()
   const isOperator = (yield* Caller).scope === "superadmin"
   const repository = yield* Repository
-  return HttpServerResponse.jsonUnsafe({
+  const record: typeof ModelStatusRecord.Type = {
     loaded: views.filter(({ status }) => status === "loaded").map(({ entry }) => entry.id),
     loading_status: Object.fromEntries(views.map(({ entry, status }) => [entry.id, status])),
     repository: isOperator ? repository : basename(repository),
     ...(isOperator ? { failures: failuresOf(views), threads: threadsOf(views) } : {}),
-  })
+  }
+  return record
 })

@@ -1,32 +1,41 @@
 // What operators may do to a running node: load and unload models, read the catalog again, read and purge the device's memory.
 // Every handler here asks for the superadmin scope first.
-import { Clock, Effect, Schema } from "effect"
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Clock, Effect } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { Redeployment } from "#actors/model/Redeployment.ts"
 import { freedGb, memoryRecord, toMb, usedMemory } from "#domain/models/DeviceMemory.ts"
-import { Forbidden, InvalidRequest, ModelBusy, ModelNotLoaded } from "#domain/wire/Errors.ts"
-import { problemOf, problemResponse } from "#http/ErrorBody.ts"
-import { CurrentRequest } from "#http/RequestContext.ts"
+import {
+  CatalogRefused,
+  Forbidden,
+  ModelBusy,
+  ModelNotLoaded,
+  ModelUnavailable,
+} from "#domain/wire/Errors.ts"
+import { detailOf } from "#http/ErrorBody.ts"
+import { Caller } from "#services/Caller.ts"
 import type { BadRegions } from "#store/files/RegionsFile.ts"
 import type { BadCatalog } from "#weights/CatalogFile.ts"
-import { Caller } from "../access/Authentication.ts"
 import { readJson } from "../http/JsonBody.ts"
 import { CatalogReload } from "./CatalogReload.ts"
 import { devicesNow, gpuRecord, processRecord, totalMemory } from "./DeviceRecords.ts"
 import { timestamp } from "./Health.ts"
+import {
+  type GpuMemoryRecord,
+  type GpuStatusRecord,
+  type LoadRecord,
+  LoadRequest,
+  type PurgeRecord,
+  PurgeRequest,
+  type UnloadAllRecord,
+  type UnloadRecord,
+  UnloadRequest,
+} from "./OperatorRecords.ts"
 
 /** Fails unless the caller has the superadmin scope. */
 export const operator = Effect.flatMap(Caller, ({ scope }) =>
   scope === "superadmin" ? Effect.void : Effect.fail(new Forbidden({ scope: "superadmin" })),
 )
-
-export const LoadRequest = Schema.Struct({
-  model_name: Schema.NonEmptyString,
-  force_reload: Schema.optionalKey(Schema.Boolean),
-})
-export const UnloadRequest = Schema.Struct({ model_name: Schema.NonEmptyString })
-export const PurgeRequest = Schema.Struct({ force: Schema.optionalKey(Schema.Boolean) })
 
 const readLoad = readJson(LoadRequest)
 const readUnload = readJson(UnloadRequest)
@@ -51,45 +60,29 @@ export const loadModel = Effect.fn("Operations.load")(function* (request: Reques
   yield* operator
   const { force_reload = false, model_name } = yield* readLoad(request)
   const model = yield* modelOf(model_name)
-  return yield* model.load(force_reload).pipe(
-    Effect.map(({ summary }) =>
-      HttpServerResponse.jsonUnsafe({
-        status: "success",
-        model: model_name,
-        force_reload,
-        message: `${model_name} is loaded: ${summary}`,
-      }),
-    ),
-    Effect.catchTag("ModelUnavailable", (error) =>
-      Effect.map(CurrentRequest, (notes) => {
-        notes.failure = error
-        const { detail, ...problem } = problemOf(error)
-        const { lastFailure } = model.view()
-        const why = lastFailure === "" ? detail : `${detail}: ${lastFailure.slice(0, maxReasonLength)}`
-        return problemResponse({ ...problem, detail: why })
-      }),
-    ),
-  )
+  const { summary } = yield* Effect.catchTag(model.load(force_reload), "ModelUnavailable", (error) => {
+    const reason = model.view().lastFailure.slice(0, maxReasonLength)
+    return Effect.fail(reason === "" ? error : new ModelUnavailable({ ...error, reason }))
+  })
+  const message = `${model_name} is loaded: ${summary}`
+  const record: typeof LoadRecord.Type = { status: "success", model: model_name, force_reload, message }
+  return record
 })
 
 /** Reads the catalog again and answers with what changed; 400 with what is wrong in it, and then nothing has. */
-export const reloadCatalog = Effect.fn("Operations.reload")(function* (_request: Request) {
+export const reloadCatalog = Effect.fn("Operations.reload")(function* () {
   yield* operator
-  return yield* Effect.matchEffect((yield* CatalogReload).reload, {
-    onSuccess: (record) => Effect.succeed(HttpServerResponse.jsonUnsafe(record)),
-    onFailure: (error) =>
-      error._tag === "Draining"
-        ? Effect.fail(error)
-        : Effect.map(CurrentRequest, (notes) => {
-            const refused = new InvalidRequest({ field: "", problem: error.message })
-            notes.failure = refused
-            const problem = problemOf(refused)
-            return problemResponse({
-              ...problem,
-              body: { detail: problem.detail, mistakes: mistakesOf(error) },
-            })
-          }),
-  })
+  return yield* Effect.mapError((yield* CatalogReload).reload, (error) =>
+    error._tag === "Draining"
+      ? error
+      : new CatalogRefused({ problem: error.message, mistakes: mistakesOf(error) }),
+  )
+})
+
+const unloadedRecord = (model: string, message: string): typeof UnloadRecord.Type => ({
+  status: "success",
+  model,
+  message,
 })
 
 /** Answers when the model's process is gone and its memory with it; 500 where it is not. */
@@ -101,13 +94,13 @@ export const unloadModel = Effect.fn("Operations.unload")(function* (request: Re
   const deployed = (yield* ModelRegistry).model(model_name)
   if (deployed === undefined && ended.length > 0) {
     const message = `${model_name} was removed by a reload; its engine has ended`
-    return HttpServerResponse.jsonUnsafe({ status: "success", model: model_name, message })
+    return unloadedRecord(model_name, message)
   }
   const { freedBytes, tookMs, was } = yield* (yield* modelOf(model_name)).unload
   const message = was
     ? `${model_name} is unloaded: ${toMb(freedBytes)} MB given back in ${Math.round(tookMs)} ms`
     : `${model_name} was not loaded`
-  return HttpServerResponse.jsonUnsafe({ status: "success", model: model_name, message })
+  return unloadedRecord(model_name, message)
 })
 
 const unloadEverything = Effect.gen(function* () {
@@ -127,7 +120,7 @@ const unloadEverything = Effect.gen(function* () {
             if (was) unloaded.push(entry.id)
           },
           onFailure: (error) => {
-            errors.push(problemOf(error).detail)
+            errors.push(detailOf(error))
           },
         }),
       ),
@@ -136,39 +129,42 @@ const unloadEverything = Effect.gen(function* () {
   return { unloaded: [...new Set(unloaded)].sort(), errors }
 })
 
-export const unloadAll = Effect.fn("Operations.unloadAll")(function* (_request: Request) {
+export const unloadAll = Effect.fn("Operations.unloadAll")(function* () {
   yield* operator
   const { errors, unloaded } = yield* unloadEverything
-  return HttpServerResponse.jsonUnsafe({
+  const record: typeof UnloadAllRecord.Type = {
     status: errors.length === 0 ? "success" : "partial",
     unloaded_models: unloaded,
     errors,
     total_unloaded: unloaded.length,
-  })
+  }
+  return record
 })
 
 const now = Effect.map(Clock.currentTimeMillis, timestamp)
 
-export const gpuStatus = Effect.fn("Operations.gpuStatus")(function* (_request: Request) {
+export const gpuStatus = Effect.fn("Operations.gpuStatus")(function* () {
   yield* operator
   const { devices, processes } = yield* devicesNow(false)
-  return HttpServerResponse.jsonUnsafe({
+  const record: typeof GpuStatusRecord.Type = {
     status: "success",
     timestamp: yield* now,
     gpus: devices.map(gpuRecord),
     processes: processes.map(processRecord),
     total_gpus: devices.length,
-  })
+  }
+  return record
 })
 
-export const gpuMemory = Effect.fn("Operations.gpuMemory")(function* (_request: Request) {
+export const gpuMemory = Effect.fn("Operations.gpuMemory")(function* () {
   yield* operator
   const { devices } = yield* devicesNow(false)
-  return HttpServerResponse.jsonUnsafe({
+  const record: typeof GpuMemoryRecord.Type = {
     status: "success",
     timestamp: yield* now,
     memory: devices.map(({ memory }) => memoryRecord(memory)),
-  })
+  }
+  return record
 })
 
 export const gpuPurge = Effect.fn("Operations.gpuPurge")(function* (request: Request) {
@@ -181,7 +177,7 @@ export const gpuPurge = Effect.fn("Operations.gpuPurge")(function* (request: Req
   if (busy.length > 0 && !force) return yield* new ModelBusy({ models: busy })
   const { errors, unloaded } = yield* unloadEverything
   const after = totalMemory(yield* devicesNow(true))
-  return HttpServerResponse.jsonUnsafe({
+  const record: typeof PurgeRecord.Type = {
     status: errors.length === 0 ? "success" : "partial",
     timestamp: yield* now,
     actions: unloaded.map((id) => `unloaded ${id}: its process has ended`),
@@ -192,5 +188,6 @@ export const gpuPurge = Effect.fn("Operations.gpuPurge")(function* (request: Req
     errors,
     recommendation:
       unloaded.length === 0 ? "Nothing was loaded" : "Load the models that are needed with /v1/models/load",
-  })
+  }
+  return record
 })

@@ -1,17 +1,16 @@
 // POST /v1/models/pull: fetches the weights of a deployed model from its hub and tells how far that is, as events.
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { InvalidRequest, ModelNotLoaded } from "#domain/wire/Errors.ts"
-import { problemOf } from "#http/ErrorBody.ts"
+import { detailOf } from "#http/ErrorBody.ts"
 import { sinkResponse } from "#http/SinkBody.ts"
 import type { PulledFile } from "#weights/PullModel.ts"
 import { readJson } from "../http/JsonBody.ts"
 import { doneEvent, event } from "../text/TextStream.ts"
 import { ModelPulls, type PullProgress, type SharedPull } from "./ModelPulls.ts"
 import { operator } from "./Operations.ts"
-
-export const PullRequest = Schema.Struct({ model_name: Schema.NonEmptyString })
+import { PullRequest } from "./OperatorRecords.ts"
 
 const readPull = readJson(PullRequest)
 
@@ -62,7 +61,7 @@ const bodyOf = (model: string, pull: SharedPull) =>
             onSuccess: (files) => ({ type: "done", model, files: files.map(fileRecord) }),
             onFailure: (error) => ({
               type: "error",
-              error: error._tag === "Draining" ? problemOf(error).detail : error.message,
+              error: error._tag === "Draining" ? detailOf(error) : error.message,
             }),
           }),
           telling,

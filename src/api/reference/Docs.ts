@@ -6,11 +6,13 @@ import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import { OpenApi } from "effect/http-api"
+import { EdgeApi } from "../declared/EdgeApi.ts"
+import { PagesGroup } from "../declared/PagesApi.ts"
 import { asksAgain, assetResponse, neverAsksAgain, onceAsked, packed } from "../http/Asset.ts"
-import { EdgeApi } from "./EdgeApi.ts"
 import { scalarScript } from "./ScalarScript.ts"
 
 const request = HttpServerRequest.HttpServerRequest
+const pages = PagesGroup.endpoints
 
 /** Scalar's settings: it tells nobody of its use, and does not offer to open the document on its maker's site. */
 const settings = {
@@ -64,7 +66,7 @@ export const Docs = HttpRouter.use(
     const document = yield* onceAsked(Effect.suspend(() => packed(JSON.stringify(OpenApi.fromApi(EdgeApi)))))
     yield* router.add(
       "GET",
-      "/docs",
+      pages.docs.path,
       Effect.zipWith(request, page, (self, asset) =>
         assetResponse(self, asset, {
           contentType: "text/html; charset=utf-8",
@@ -75,7 +77,7 @@ export const Docs = HttpRouter.use(
     )
     yield* router.add(
       "GET",
-      "/docs/scalar.js",
+      pages.docsScript.path,
       Effect.zipWith(request, script, (self, asset) =>
         assetResponse(self, asset, {
           contentType: "text/javascript; charset=utf-8",
@@ -86,7 +88,7 @@ export const Docs = HttpRouter.use(
     )
     yield* router.add(
       "GET",
-      "/openapi.json",
+      pages.openapi.path,
       Effect.zipWith(request, document, (self, asset) =>
         assetResponse(self, asset, { contentType: "application/json", cacheControl: asksAgain }),
       ),

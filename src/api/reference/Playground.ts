@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs"
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
+import { PagesGroup } from "../declared/PagesApi.ts"
 import { asksAgain, assetResponse, onceAsked, packed } from "../http/Asset.ts"
 
 const page = readFileSync(new URL("../../web/playground.html", import.meta.url), "utf8")
@@ -24,6 +25,6 @@ export const Playground = HttpRouter.use(
         headers,
       }),
     )
-    yield* router.add("GET", "/", answer)
+    yield* router.add("GET", PagesGroup.endpoints.playground.path, answer)
   }),
 )

@@ -1,22 +1,22 @@
 // POST /v1/audio/speech and GET /v1/audio/voices: request, rules, handlers.
 import { Effect } from "effect"
-import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { speechTextWithin } from "#domain/language/StripMarkdown.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { InputTooLong, InvalidRequest, SynthesisFailed } from "#domain/wire/Errors.ts"
 import { formatOf, SpeechRequest } from "#domain/wire/Speech.ts"
+import { Caller } from "#services/Caller.ts"
 import { findModel, voiceAliasesOf, voicesOf } from "#services/ModelLookup.ts"
 import { reserveFor } from "#services/ModelRun.ts"
 import { beginSynthesis, speechAtMost } from "#services/Synthesis.ts"
-import { Caller } from "../access/Authentication.ts"
 import { readJson } from "../http/JsonBody.ts"
 import { batchReply, streamReply } from "./SpeechReply.ts"
 import { clonedVoice } from "./Voice.ts"
 
 const readRequest = readJson(SpeechRequest)
 
-/** Rules that join fields, in the order of the specification. */
+/** Rules that join fields, in the order of protocol 8.9. */
 const checked = (request: SpeechRequest, entry: ModelEntry) =>
   Effect.gen(function* () {
     const stream = request.stream === true
@@ -42,7 +42,7 @@ const checked = (request: SpeechRequest, entry: ModelEntry) =>
     return { cloning, format: asked.format, language, speed, stream, text }
   })
 
-/** For a speech model whose catalog entry has no `speech`: the larger of the two limits in docs/protocol.md. */
+/** Of a speech model whose catalog entry says nothing about speech: the larger limit of protocol 8.3. */
 const defaultLimits = { maxCharacters: 4096, cloning: false, languages: ["en"] }
 
 /** Longer than any preset's name: such a voice is refused before it reaches the engine. */
@@ -77,19 +77,17 @@ export const speech = Effect.fn("Speech.create")(function* (
     : yield* batchReply(entry.id, synthesis, format)
 })
 
-export const voices = Effect.fn("Speech.voices")(function* (
-  httpRequest: HttpServerRequest.HttpServerRequest,
-) {
-  const id = new URL(httpRequest.url, "http://edge").searchParams.get("model")
-  if (id === null || id === "") return yield* new InvalidRequest({ field: "model", problem: "is required" })
+export const voices = Effect.fn("Speech.voices")(function* (query: { readonly model?: string }) {
+  const { model: id = "" } = query
+  if (id === "") return yield* new InvalidRequest({ field: "model", problem: "is required" })
   const model = yield* findModel(id, "speech")
   const { entry } = model
   const { cloning, languages } = entry.speech ?? defaultLimits
-  return HttpServerResponse.jsonUnsafe({
+  return {
     model: entry.id,
     voices: entry.speech?.voices ?? [],
     aliases: Object.fromEntries(yield* voiceAliasesOf(model)),
     cloning,
     languages,
-  })
+  }
 })

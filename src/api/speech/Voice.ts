@@ -7,8 +7,8 @@ import { VoiceUrl } from "#audio/VoiceUrl.ts"
 import { AtCapacity, InvalidRequest, SynthesisFailed } from "#domain/wire/Errors.ts"
 import type { SpeechRequest } from "#domain/wire/Speech.ts"
 import type { SynthesizeRequest } from "#engines/protocol/Engine.ts"
+import { Caller } from "#services/Caller.ts"
 import { UploadDir } from "#services/TranscriptionUpload.ts"
-import { Caller } from "../access/Authentication.ts"
 
 /** Longest reference clip. Longer ones add nothing to a likeness; a guess that is generous to callers. */
 const maxClipSeconds = 120

@@ -5,9 +5,9 @@ import { type ChatRequest, ChatRequest as ChatRequestSchema, textOf } from "#dom
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import type { ChatTurn, GenerateEnd } from "#engines/protocol/Engine.ts"
 import { NewId } from "#http/Ids.ts"
+import { Caller } from "#services/Caller.ts"
 import { begin, type TextDefaults, toGenerateRequest } from "#services/Generation.ts"
 import { findModel } from "#services/ModelLookup.ts"
-import { Caller } from "../access/Authentication.ts"
 import { readJson } from "../http/JsonBody.ts"
 import { type Extras, event, extrasOf, type StreamFrames, streamReply, TextFrame } from "./TextStream.ts"
 

@@ -6,10 +6,10 @@ import {
   CompletionRequest as CompletionRequestSchema,
 } from "#domain/wire/Completion.ts"
 import { NewId } from "#http/Ids.ts"
+import { Caller } from "#services/Caller.ts"
 import { begin, type Delivery, type TextDefaults, toGenerateRequest } from "#services/Generation.ts"
 import { findModel } from "#services/ModelLookup.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
-import { Caller } from "../access/Authentication.ts"
 import { readJson } from "../http/JsonBody.ts"
 import { usageOf } from "./ChatCompletions.ts"
 import { type Extras, event, extrasOf, type StreamFrames, streamReply, TextFrame } from "./TextStream.ts"

@@ -5,9 +5,10 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CloseEvent, type SocketError, type Writer } from "effect/socket/Socket"
 import { Drain } from "#actors/Drain.ts"
 import { TokenBucket } from "#domain/access/TokenBucket.ts"
-import { CompletionRequest } from "#domain/wire/Completion.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
-import { type EdgeError, problemOf } from "#http/ErrorBody.ts"
+import { CancelFrame, type GenerationId, StartFrame } from "#domain/wire/events/TextEvents.ts"
+import type { EdgeError } from "#domain/wire/Failures.ts"
+import { detailOf } from "#http/ErrorBody.ts"
 import { NewId } from "#http/Ids.ts"
 import { nowMs } from "#http/RequestContext.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
@@ -35,21 +36,15 @@ const pauseAboveChars = 64 * 1024
 /** Characters beyond which the socket is given up: pausing did not help. What transport keeps for any reader. */
 const cutAboveChars = 256 * 1024
 
-const RequestId = Schema.Union([Schema.String.check(Schema.isMaxLength(128)), Schema.Finite])
-type RequestId = typeof RequestId.Type
-
-const Cancel = Schema.Struct({ type: Schema.Literal("cancel"), request_id: RequestId })
-const Start = Schema.Struct({ ...CompletionRequest.fields, request_id: Schema.optionalKey(RequestId) })
-
 const isCancel = (body: unknown): boolean =>
   typeof body === "object" && body !== null && "type" in body && body.type === "cancel"
 
 const decodeAny = decodeJson(Schema.Unknown)
-const decodeCancel = decodeJson(Cancel)
-const decodeStart = decodeJson(Start)
+const decodeCancel = decodeJson(CancelFrame)
+const decodeStart = decodeJson(StartFrame)
 
 /** The id a client gave, as far as a frame that could not be decoded lets it be seen. */
-const requestIdIn = (body: unknown): RequestId | undefined => {
+const requestIdIn = (body: unknown): GenerationId | undefined => {
   const id = typeof body === "object" && body !== null && "request_id" in body ? body.request_id : undefined
   return typeof id === "string" || typeof id === "number" ? id : undefined
 }
@@ -105,8 +100,8 @@ class Outbox {
 /** One generation of a socket, from its frame to `done` or `error`. */
 const runOne = (
   caller: Principal,
-  body: typeof Start.Type,
-  request_id: RequestId,
+  body: typeof StartFrame.Type,
+  request_id: GenerationId,
   outbox: Outbox,
   trace: GenerationTrace | undefined,
 ) =>
@@ -132,7 +127,7 @@ const runOne = (
     Effect.catch((error: EdgeError) =>
       Effect.sync(() => {
         trace?.refused(error)
-        outbox.push({ type: "error", error: problemOf(error).detail, request_id })
+        outbox.push({ type: "error", error: detailOf(error), request_id })
       }),
     ),
     (generation) => (trace === undefined ? generation : trace.follow(generation)),
@@ -153,7 +148,7 @@ const serve = Effect.fnUntraced(function* (
   const writer = yield* socket.writer
   const trace = yield* traceSession("completions socket", (ended) => ended.generating())
   const outbox = new Outbox()
-  const running = yield* FiberMap.make<RequestId, void, never>()
+  const running = yield* FiberMap.make<GenerationId, void, never>()
 
   const onFrame = (frame: string | Uint8Array) =>
     Effect.gen(function* () {
@@ -183,12 +178,12 @@ const serve = Effect.fnUntraced(function* (
         yield* FiberMap.run(running, request_id, runOne(caller, start, request_id, outbox, one))
       }).pipe(
         Effect.catch((error: EdgeError) =>
-          Effect.sync(() => outbox.push({ type: "error", error: problemOf(error).detail, request_id })),
+          Effect.sync(() => outbox.push({ type: "error", error: detailOf(error), request_id })),
         ),
       )
     }).pipe(
       Effect.catch((error: EdgeError) =>
-        Effect.sync(() => outbox.push({ type: "error", error: problemOf(error).detail })),
+        Effect.sync(() => outbox.push({ type: "error", error: detailOf(error) })),
       ),
     )
 

@@ -1,9 +1,9 @@
 // One generation of a completions socket for traces: inside the socket's session, with its tokens and how it ended. Made by
 // CompletionsSocket where traces are exported. Never holds a prompt or a text.
 import { Effect } from "effect"
+import { type EdgeError, isRefusal } from "#domain/wire/Failures.ts"
 import { isRequestId } from "#domain/wire/RequestId.ts"
 import type { GenerateEnd, TextDelta } from "#engines/protocol/Engine.ts"
-import { type EdgeError, problemOf } from "#http/ErrorBody.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
 import type { TracedWork } from "#http/TracedWork.ts"
 import type { SessionTrace } from "./SessionTrace.ts"
@@ -43,7 +43,7 @@ export class GenerationTrace {
 
   refused(error: EdgeError): void {
     this.outcome = error._tag
-    this.failed = problemOf(error).status >= 500
+    this.failed = !isRefusal(error)
   }
 
   /** The generation itself: what its model's run notes is this span's, and its end is the span's. */

@@ -6,13 +6,13 @@ import { Drain } from "#actors/Drain.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import { modeOf, punctuationOf, TranscriptionParameters } from "#domain/wire/Transcription.ts"
+import { Caller } from "#services/Caller.ts"
+import { TranscriptionJobs } from "#services/jobs/TranscriptionJobs.ts"
 import { findModel } from "#services/ModelLookup.ts"
-import { TranscriptionJobs } from "#services/TranscriptionJobs.ts"
 import { checkLanguage, checkPunctuation } from "#services/TranscriptionRun.ts"
 import type { Upload } from "#services/TranscriptionUpload.ts"
 import type { JobOptions } from "#store/ledger/Jobs.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
-import { Caller } from "../access/Authentication.ts"
 import { invalidRequestOf } from "../http/JsonBody.ts"
 
 export const queryOf = (request: HttpServerRequest.HttpServerRequest) =>
@@ -20,7 +20,7 @@ export const queryOf = (request: HttpServerRequest.HttpServerRequest) =>
 
 const decodeParameters = Schema.decodeUnknownEffect(TranscriptionParameters)
 
-/** Form fields that stand in for a query parameter that is not set; all of them, the specification's four included. */
+/** Form fields that are read where the query does not have the parameter (protocol 9.2). */
 const formFallbacks = [
   "model",
   "language",

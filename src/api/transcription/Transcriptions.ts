@@ -6,28 +6,28 @@ import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { Decoder } from "#audio/Decoder.ts"
 import { render, type Transcript, type TranscriptSegment } from "#domain/audio/Transcript.ts"
 import { InvalidRequest, Unauthorized } from "#domain/wire/Errors.ts"
+import { isNodeFault } from "#domain/wire/Failures.ts"
 import { punctuationOf, wantsTiming } from "#domain/wire/Transcription.ts"
 import { streamError } from "#http/ErrorBody.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
 import { sinkResponse } from "#http/SinkBody.ts"
+import { Caller } from "#services/Caller.ts"
+import { TranscriptionJobs } from "#services/jobs/TranscriptionJobs.ts"
 import { findModel } from "#services/ModelLookup.ts"
-import { TranscriptionJobs } from "#services/TranscriptionJobs.ts"
 import {
   checkLanguage,
   checkPunctuation,
-  isOurs,
   runTranscription,
   type TranscriptionRun,
 } from "#services/TranscriptionRun.ts"
 import { readUpload, type Upload } from "#services/TranscriptionUpload.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import type { JobOptions } from "#store/ledger/Jobs.ts"
-import { Caller } from "../access/Authentication.ts"
 import { digestOfUpload, idempotent, isAnswered } from "../access/Idempotency.ts"
 import { doneEvent, event } from "../text/TextStream.ts"
 import { checkBeforeUpload, optionsOf, parametersOf, queryOf } from "./TranscriptionRequest.ts"
 
-/** The contract's pace for polling. */
+/** How often a client should poll (protocol 9.7). */
 const pollIntervalMs = 500
 
 const toRun = ({ granularities, language, prompt, punctuation, temperature }: JobOptions) => ({
@@ -73,7 +73,7 @@ const interactive = Effect.fnUntraced(function* (
     charged: (exit) => {
       const error = Exit.findErrorOption(exit)
       if (error._tag === "None") return Exit.hasInterrupts(exit)
-      return delivers || !isOurs(error.value)
+      return delivers || !isNodeFault(error.value)
     },
   }).pipe(Effect.raceFirst(revoked), (yield* Drain).admit)
 })
@@ -120,7 +120,7 @@ const streamed = Effect.fnUntraced(function* (
         Effect.catch((error) =>
           Effect.sync(() => {
             notes.failed = true
-            if (isOurs(error)) notes.breaksOff(error)
+            if (isNodeFault(error)) notes.breaksOff(error)
             sink.write(event({ type: "error", error: streamError(error).message }) + doneEvent)
           }),
         ),
@@ -185,48 +185,42 @@ export const transcribe = Effect.fn("Transcriptions.create")(function* (
   return yield* idempotent(request, digestOfUpload(request, upload), answer)
 })
 
-const jobIdOf = (request: HttpServerRequest.HttpServerRequest) => {
-  const jobId = queryOf(request).get("job_id")
-  return jobId === null || jobId === ""
-    ? Effect.fail(new InvalidRequest({ field: "job_id", problem: "is required" }))
-    : Effect.succeed(jobId)
+interface JobQuery {
+  readonly job_id?: string
 }
 
+const jobIdOf = ({ job_id = "" }: JobQuery) =>
+  job_id === ""
+    ? Effect.fail(new InvalidRequest({ field: "job_id", problem: "is required" }))
+    : Effect.succeed(job_id)
+
 /** A plain-text format cannot carry fields, so a poll wraps it: `text` is then the whole formatted body. */
-const completed = (transcript: Transcript, options: JobOptions): object => {
+const completed = (transcript: Transcript, options: JobOptions) => {
   const rendered = render(transcript, options.format, options.granularities)
   return "json" in rendered ? rendered.json : { text: rendered.text }
 }
 
-export const pollTranscription = Effect.fn("Transcriptions.poll")(function* (
-  request: HttpServerRequest.HttpServerRequest,
-) {
-  const jobId = yield* jobIdOf(request)
-  const job = yield* (yield* TranscriptionJobs).find((yield* Caller).orgId, jobId)
-  const head = { job_id: job.id, status: job.status }
-  const note = job.note === undefined ? {} : { detail: job.note }
-  switch (job.status) {
+export const pollTranscription = Effect.fn("Transcriptions.poll")(function* (query: JobQuery) {
+  const jobId = yield* jobIdOf(query)
+  const { id: job_id, ...job } = yield* (yield* TranscriptionJobs).find((yield* Caller).orgId, jobId)
+  const { status } = job
+  switch (status) {
     case "accepted":
-    case "processing":
-      return HttpServerResponse.jsonUnsafe(
-        { ...head, poll_interval_ms: pollIntervalMs, ...note },
-        { status: 202 },
-      )
+    case "processing": {
+      const note = job.note === undefined ? {} : { detail: job.note }
+      return { job_id, status, poll_interval_ms: pollIntervalMs, ...note }
+    }
     case "completed":
-      return HttpServerResponse.jsonUnsafe({ ...completed(job.transcript!, job.options), ...head })
+      // Not through its schema: the transcript of hours has thousands of segments, and JSON alone takes its time.
+      return HttpServerResponse.jsonUnsafe({ ...completed(job.transcript!, job.options), job_id, status })
     case "failed":
     case "cancelled":
-      return HttpServerResponse.jsonUnsafe(
-        { detail: job.note ?? `The job was ${job.status}`, ...head },
-        { status: 400 },
-      )
+      return { detail: job.note ?? `The job was ${status}`, job_id, status }
   }
 })
 
-export const cancelTranscription = Effect.fn("Transcriptions.cancel")(function* (
-  request: HttpServerRequest.HttpServerRequest,
-) {
-  const jobId = yield* jobIdOf(request)
+export const cancelTranscription = Effect.fn("Transcriptions.cancel")(function* (query: JobQuery) {
+  const jobId = yield* jobIdOf(query)
   const status = yield* (yield* TranscriptionJobs).cancel((yield* Caller).orgId, jobId)
-  return HttpServerResponse.jsonUnsafe({ job_id: jobId, status })
+  return { job_id: jobId, status }
 })

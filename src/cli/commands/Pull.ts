@@ -13,7 +13,7 @@ import { weightsDir } from "#weights/Weights.ts"
 import { nodeAccess, nodeFlags } from "../shared/NodeClient.ts"
 import { jsonFlag, printJson } from "../shared/Output.ts"
 import { type ProgressLine, progressLine } from "../shared/ProgressLine.ts"
-import { type FileRecord, pullOnNode } from "./PullOnNode.ts"
+import { type FileRecord, pullOnNode } from "../shared/PullOnNode.ts"
 
 class HubOffline extends Schema.TaggedError<HubOffline>()("HubOffline", {}) {
   override get message(): string {

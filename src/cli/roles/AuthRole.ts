@@ -1,8 +1,7 @@
 // The auth role as a layer: its listener over the store and the signing keys.
 import { Layer } from "effect"
-import { HttpServer } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
-import { authApi } from "#api/AuthApi.ts"
+import { AuthRoutes } from "#api/AuthRoutes.ts"
 import { AuthFailures } from "#api/access/AuthFailures.ts"
 import { TrustedProxies } from "#api/access/CallerAddress.ts"
 import { DevelopmentKeyCheck, makeDevelopmentKeyCheck } from "#api/access/DevelopmentKey.ts"
@@ -13,13 +12,13 @@ import type { Config } from "#config/Config.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
 import * as UwsServer from "#transport/uws/UwsServer.ts"
 import { tlsFiles } from "../shared/NodeCertificate.ts"
-import { developmentKeyAccess, type NodeStore, transportSettings } from "./NodeLayer.ts"
+import { developmentKeyAccess, type NodeStore, serveRoutes, transportSettings } from "./NodeLayer.ts"
 import { announce } from "./Started.ts"
 
 export const authRole = (config: Config, store: NodeStore, observer: NodeMeters) =>
-  Layer.mergeAll(HttpServer.serve(authApi), Layer.effectDiscard(announce("auth"))).pipe(
+  Layer.mergeAll(serveRoutes(AuthRoutes), Layer.effectDiscard(announce("auth"))).pipe(
     Layer.provide(
-      UwsServer.layerServer({
+      UwsServer.layer({
         host: config.host,
         port: config.authPort,
         tls: tlsFiles(config),

@@ -9,6 +9,9 @@ import { NvidiaSmi } from "#actors/device/NvidiaSmi.ts"
 import { LiveSessions } from "#actors/live/LiveSessions.ts"
 import { memoryWatch } from "#actors/model/MemoryWatch.ts"
 import { type Deployment, ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import { NodeTree, part } from "#actors/NodeTree.ts"
+import * as Specifications from "#actors/Specifications.ts"
+import { knownPaths as authPaths } from "#api/AuthRoutes.ts"
 import { AuthFailures } from "#api/access/AuthFailures.ts"
 import { TrustedProxies } from "#api/access/CallerAddress.ts"
 import { DevelopmentKeyCheck, makeDevelopmentKeyCheck } from "#api/access/DevelopmentKey.ts"
@@ -16,7 +19,7 @@ import { Idempotency } from "#api/access/Idempotency.ts"
 import { PublicKeys } from "#api/access/PublicKeys.ts"
 import { RateLimit } from "#api/access/RateLimit.ts"
 import { sessionVerifier } from "#api/access/SessionVerifier.ts"
-import { EdgeRoutes, knownPaths } from "#api/EdgeRoutes.ts"
+import { EdgeRoutes, knownPaths as edgePaths } from "#api/EdgeRoutes.ts"
 import { standardHeaders } from "#api/http/StandardHeaders.ts"
 import { EventLoopDelay } from "#api/metrics/EventLoopDelay.ts"
 import { MetricsPage } from "#api/metrics/Metrics.ts"
@@ -24,6 +27,7 @@ import { CatalogReload } from "#api/operations/CatalogReload.ts"
 import { NodeIdentity } from "#api/operations/Health.ts"
 import { ModelPulls } from "#api/operations/ModelPulls.ts"
 import { Repository } from "#api/operations/Models.ts"
+import { knownPaths as routerPaths } from "#api/RouterRoutes.ts"
 import { CodecPool } from "#audio/codecs/CodecPool.ts"
 import { Decoder } from "#audio/Decoder.ts"
 import { VoiceUrl } from "#audio/VoiceUrl.ts"
@@ -34,10 +38,10 @@ import { LogRate } from "#domain/process/LogRate.ts"
 import { CurrentLogRate } from "#domain/process/OperatorLog.ts"
 import { CurrentNodeMeters, NodeMeters } from "#http/NodeMeters.ts"
 import { answerFailures } from "#services/AnswerFailures.ts"
+import { TranscriptionJobs } from "#services/jobs/TranscriptionJobs.ts"
 import { OpenAiNames } from "#services/ModelLookup.ts"
 import { SpeechAdmission } from "#services/SpeechAdmission.ts"
 import { ringFolder } from "#services/TranscriptionAudio.ts"
-import { TranscriptionJobs } from "#services/TranscriptionJobs.ts"
 import { UploadDir } from "#services/TranscriptionUpload.ts"
 import { compiledCode } from "#store/files/CompileCacheFolder.ts"
 import { edgeLock } from "#store/files/DataDir.ts"
@@ -53,7 +57,7 @@ import { weightsDir } from "#weights/Weights.ts"
 import { tlsFiles } from "../shared/NodeCertificate.ts"
 import { version } from "../shared/Version.ts"
 
-/** Each path has one spelling: a path that NotFound does not list must not be served either. */
+/** A path has one spelling: what KnownPaths does not hold must not be served either. */
 const routerConfig = { caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false }
 
 const uploadFolder = (config: Config): string => join(config.dataDir, "uploads")
@@ -64,8 +68,12 @@ export const transportSettings = ({ chunkedBodies, maxConnections }: Config) => 
   maxConnections,
 })
 
+/** What a role's listener serves. Access lines are written elsewhere. */
+export const serveRoutes = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
+  HttpRouter.serve(routes, { routerConfig, disableLogger: true, disableListenLog: true })
+
 const edge = (config: Config, settings: Partial<TransportSettings>, observer: NodeMeters) =>
-  HttpRouter.serve(EdgeRoutes, { routerConfig, disableLogger: true, disableListenLog: true }).pipe(
+  serveRoutes(EdgeRoutes).pipe(
     Layer.provideMerge(
       UwsServer.layer({
         host: config.host,
@@ -89,7 +97,8 @@ export type NodeStore = Layer.Layer<Store | SigningKeys, StoreUnavailable>
 export const nodeStore = ({ databaseUrl, dataDir, roles, signingKeyDays }: Config): NodeStore => {
   const keys = { makesKeys: roles.includes("auth"), rotateEveryMs: signingKeyDays * 24 * 60 * 60 * 1000 }
   const signing = databaseUrl === "" ? SigningKeys.layer({ dataDir, ...keys }) : SigningKeys.sharedLayer(keys)
-  return signing.pipe(Layer.provideMerge(storeLayer({ dataDir, databaseUrl })))
+  const store = signing.pipe(Layer.provideMerge(storeLayer({ dataDir, databaseUrl })))
+  return part("store", Specifications.part("store"), store)
 }
 
 const sessions = ({ authJwksUrl }: Config) =>
@@ -101,8 +110,9 @@ const sessions = ({ authJwksUrl }: Config) =>
 export const developmentKeyAccess = ({ databaseUrl, devKey, host }: Config): DevKeyAccess =>
   devKeyAccess({ setting: devKey, host, sharedDatabase: databaseUrl !== "" })
 
-/** The metrics of one process, for all its roles. */
-export const nodeMeters = (): NodeMeters => new NodeMeters(Object.keys(knownPaths))
+/** The counters of one process, whatever its roles. */
+export const nodeMeters = (): NodeMeters =>
+  new NodeMeters([edgePaths, authPaths, routerPaths].flatMap(Object.keys))
 
 /** What the catalog deploys here now. */
 export const deployedNow = (config: Config) =>
@@ -143,21 +153,29 @@ export const nodeLayer = (
     Layer.provide(MetricsPage.layer({ maxAgeMs: config.metricsAgeMs, restricted: config.metricsAuth })),
     Layer.provideMerge(modelPulls(config)),
     Layer.provideMerge(CatalogReload.layer(deployedNow(config))),
-    Layer.provideMerge(TranscriptionJobs.layer),
-    Layer.provideMerge(LiveSessions.layer),
-    Layer.provideMerge(memoryWatch({ evicts: config.evictIdle })),
+    Layer.provideMerge(part("transcription jobs", Specifications.part(), TranscriptionJobs.layer)),
+    Layer.provideMerge(part("live sessions", Specifications.part(), LiveSessions.layer)),
+    Layer.provideMerge(part("memory", Specifications.part(), memoryWatch({ evicts: config.evictIdle }))),
     Layer.provideMerge(
-      ModelRegistry.layer(deployed, {
-        idleUnloadMs: config.idleUnloadSeconds * 1000,
-        evicts: config.evictIdle,
-        relocate: relocate(config),
-      }),
+      part(
+        "models",
+        Specifications.part(),
+        ModelRegistry.layer(deployed, {
+          idleUnloadMs: config.idleUnloadSeconds * 1000,
+          evicts: config.evictIdle,
+          relocate: relocate(config),
+        }),
+      ),
     ),
     Layer.provideMerge(
-      Device.layer({
-        budgetBytes: config.memoryMb === 0 ? undefined : config.memoryMb * 1024 * 1024,
-        visible: visibleGpus(),
-      }),
+      part(
+        "devices",
+        Specifications.part(),
+        Device.layer({
+          budgetBytes: config.memoryMb === 0 ? undefined : config.memoryMb * 1024 * 1024,
+          visible: visibleGpus(),
+        }),
+      ),
     ),
     Layer.provideMerge(Layer.mergeAll(MemoryPressureLevel.layer, NvidiaSmi.layer())),
     Layer.provideMerge(
@@ -183,6 +201,7 @@ export const nodeLayer = (
       ),
     ),
     Layer.provideMerge(store),
+    Layer.provideMerge(NodeTree.layer),
     Layer.provideMerge(processHome(config.dataDir, ringFolder(uploadFolder(config)))),
     Layer.provideMerge(Layer.effectDiscard(edgeLock(config.dataDir))),
     Layer.provideMerge(compiledCode(config.dataDir)),

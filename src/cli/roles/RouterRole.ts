@@ -1,10 +1,9 @@
 // The router role as a layer: its listener over the regions, their health and the geo database that the settings name.
 import { Context, Effect, Layer } from "effect"
-import { HttpServer } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { TrustedProxies } from "#api/access/CallerAddress.ts"
 import { standardHeaders } from "#api/http/StandardHeaders.ts"
-import { RegionDirectory, routerApi } from "#api/RouterApi.ts"
+import { RegionDirectory, RouterRoutes } from "#api/RouterRoutes.ts"
 import { RegionHealth } from "#api/regions/RegionHealth.ts"
 import type { Config } from "#config/Config.ts"
 import { ownAddress } from "#domain/access/OwnAddress.ts"
@@ -15,7 +14,7 @@ import { GeoDatabase } from "#store/files/GeoDatabase.ts"
 import { BadRegions, readRegions } from "#store/files/RegionsFile.ts"
 import * as UwsServer from "#transport/uws/UwsServer.ts"
 import { tlsFiles } from "../shared/NodeCertificate.ts"
-import { transportSettings } from "./NodeLayer.ts"
+import { serveRoutes, transportSettings } from "./NodeLayer.ts"
 import { announce, Started } from "./Started.ts"
 
 /** The place of a node outside of the table of protocol 15.4. It is the only region, so its place does not matter. */
@@ -100,9 +99,9 @@ const regions = (config: Config, observer: NodeMeters) =>
   )
 
 export const routerRole = (config: Config, observer: NodeMeters) =>
-  Layer.mergeAll(HttpServer.serve(routerApi), Layer.effectDiscard(announce("router"))).pipe(
+  Layer.mergeAll(serveRoutes(RouterRoutes), Layer.effectDiscard(announce("router"))).pipe(
     Layer.provide(
-      UwsServer.layerServer({
+      UwsServer.layer({
         host: config.host,
         port: config.routerPort,
         tls: tlsFiles(config),

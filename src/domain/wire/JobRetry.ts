@@ -1,38 +1,5 @@
 // Decides whether and when a failed transcription job is tried again. Pure.
-import type {
-  AtCapacity,
-  Draining,
-  EngineFailed,
-  InsufficientMemory,
-  MemoryPressure,
-  ModelNotLoaded,
-  ModelUnavailable,
-  PaymentRequired,
-} from "./Errors.ts"
-
-/** Temporary failures, after which the job waits. All others are caused by the file or the request. */
-export type Passing =
-  | AtCapacity
-  | Draining
-  | EngineFailed
-  | InsufficientMemory
-  | MemoryPressure
-  | ModelNotLoaded
-  | ModelUnavailable
-  | PaymentRequired
-
-const passing = new Set<string>([
-  "AtCapacity",
-  "Draining",
-  "EngineFailed",
-  "InsufficientMemory",
-  "MemoryPressure",
-  "ModelNotLoaded",
-  "ModelUnavailable",
-  "PaymentRequired",
-] satisfies ReadonlyArray<Passing["_tag"]>)
-
-export const passes = (error: { readonly _tag: string }): error is Passing => passing.has(error._tag)
+import { type EdgeError, failureOf } from "./Failures.ts"
 
 /**
  * Interval of attempts for a job without credit. Protocol 5.2 allows 5 s until new credit is noticed; balances are up
@@ -47,8 +14,12 @@ const engineRetryMs = 1_000
 /** How often an engine may fail at one place of a file before the job fails: the audio may be the cause. */
 export const maxEngineFailures = 3
 
+/** Temporary failures, after which the job waits. All others are caused by the file or the request. */
+export const isTransient = (error: EdgeError): boolean => failureOf(error).retry !== "no"
+
 /** Milliseconds until the next attempt. Undefined if there is none. */
-export const retryAfterMs = (error: Passing, engineFailuresHere: number): number | undefined => {
+export const retryAfterMs = (error: EdgeError, engineFailuresHere: number): number | undefined => {
+  if (!isTransient(error)) return undefined
   switch (error._tag) {
     case "PaymentRequired":
       return creditRetryMs
@@ -56,12 +27,7 @@ export const retryAfterMs = (error: Passing, engineFailuresHere: number): number
       return unloadedRetryMs
     case "EngineFailed":
       return engineFailuresHere >= maxEngineFailures ? undefined : engineRetryMs
-    case "AtCapacity":
-    case "InsufficientMemory":
-    case "MemoryPressure":
-    case "ModelUnavailable":
-      return error.retryAfterMs
-    case "Draining":
-      return engineRetryMs
+    default:
+      return failureOf(error).retryAfterMs?.(error) ?? engineRetryMs
   }
 }

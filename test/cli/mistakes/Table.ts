@@ -28,7 +28,7 @@ export const page = (): string => `# What an operator may get wrong
 
 Each row is a mistake, the line that \`edgewise\` prints on standard error, and the exit status: 2 for settings, usage and the
 files that an operator writes, 1 for what else keeps a node from starting, and "serves" for a warning of a node that
-serves all the same. Every row is a test (\`test/cli/mistakes/OperatorMistakes.test.ts\`), and a test keeps this page equal to it.
+serves all the same. Every row is a test (\`test/cli/mistakes/OperatorMistakes.process.test.ts\`), and a test keeps this page equal to it.
 \`DIR\` is a folder, \`PORT\` a port. Of a
 warning's log line the message stands here, with the model and the reason where it has them. A catalog with several mistakes prints a line for each, 20 at most.
 

@@ -49,7 +49,7 @@ export const weights: ReadonlyArray<Omit<OperatorMistake, "category">> = [
     ),
     line: "model cannot be loaded: my-model: weights: pointer.gguf is a Git LFS pointer instead of the file, but the adapter llama-gguf reads a GGUF file here",
   },
-].map((row) => ({ ...row, status: "serves" as const, needs: "weight checks" as const }))
+].map((row) => ({ ...row, status: "serves" as const }))
 
 /** The files that the settings name, in the world's folder. */
 const tls =
@@ -85,4 +85,4 @@ export const certificates: ReadonlyArray<Omit<OperatorMistake, "category">> = [
     make: tls({ EDGEWISE_TLS_CERT: "key.pem", EDGEWISE_TLS_KEY: "catalog.json" }),
     line: "EDGEWISE_TLS_CERT: DIR/key.pem: holds a private key and no certificate; are the two files exchanged?",
   },
-].map((row) => ({ ...row, status: 2 as const, needs: "TLS settings" as const }))
+].map((row) => ({ ...row, status: 2 as const }))

@@ -38,7 +38,7 @@ export interface OperatorMistake {
   readonly line: string
   /** Exit status; `serves` where it is a warning of a node that serves. */
   readonly status: 1 | 2 | "serves"
-  readonly needs?: "Postgres" | "a full disk" | "weight checks" | "TLS settings"
+  readonly needs?: "Postgres" | "a full disk"
 }
 
 /** An entry that is right; it needs no weights. */

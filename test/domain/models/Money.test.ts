@@ -90,7 +90,7 @@ describe("costs", () => {
     )
   })
 
-  it("has the prices of protocol 5.1", () => {
+  it("computes with the prices of the built-in catalog", () => {
     const llm = { inputPerMillionTokens: 200_000, outputPerMillionTokens: 750_000 }
     expect(costOf(llm, textUsage(1_000_000, 1_000_000))).toBe(950_000)
     expect(costOf(llm, textUsage(10, 100))).toBe(77)

@@ -8,7 +8,7 @@ import {
   ModelNotLoaded,
   PaymentRequired,
 } from "#domain/wire/Errors.ts"
-import { maxEngineFailures, passes, retryAfterMs } from "#domain/wire/JobRetry.ts"
+import { isTransient, maxEngineFailures, retryAfterMs } from "#domain/wire/JobRetry.ts"
 import { isFinished, type JobEvent, type JobStatus, nextJobStatus } from "#domain/wire/JobStatus.ts"
 import { modeOf } from "#domain/wire/Transcription.ts"
 
@@ -51,7 +51,8 @@ describe("a failed run", () => {
       expect(retryAfterMs(engine, failures)).toBeGreaterThan(0)
     }
     expect(retryAfterMs(engine, maxEngineFailures)).toBeUndefined()
-    expect(passes(new InvalidRequest({ field: "file", problem: "x" }))).toBe(false)
+    const wrong = new InvalidRequest({ field: "file", problem: "x" })
+    expect([isTransient(wrong), retryAfterMs(wrong, 0)]).toEqual([false, undefined])
   })
 })
 

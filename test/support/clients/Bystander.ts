@@ -75,9 +75,13 @@ const waitsOf = ({ failures, times }: Taken): Waits => {
 export const startBystander = async (url: string, key: string): Promise<Bystander> => {
   const answer = await fetch(url, { headers: { authorization: `Bearer ${key}` } })
   const sizeBytes = (await answer.arrayBuffer()).byteLength
-  const server = fork(fileURLToPath(new URL("bareServerMain.ts", import.meta.url)), [String(sizeBytes)], {
-    execArgv: ["--disable-warning=ExperimentalWarning"],
-  })
+  const server = fork(
+    fileURLToPath(new URL("../servers/bareServerMain.ts", import.meta.url)),
+    [String(sizeBytes)],
+    {
+      execArgv: ["--disable-warning=ExperimentalWarning"],
+    },
+  )
   const [port] = await once(server, "message")
   const child = spawn(process.execPath, ["-e", program, key, url, `http://127.0.0.1:${port}/`], {
     stdio: ["ignore", "ignore", "inherit", "ipc"],

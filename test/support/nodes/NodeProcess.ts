@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { type WireRole, watchBase } from "../wire/WireTap.ts"
 import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
 import { temporaryDir } from "./TestNode.ts"
 
@@ -117,7 +118,9 @@ export const startProcess = async (options: {
     dir.remove()
     throw error
   }
-  const base = /edge listening on (\S+)/.exec(stdout())?.[1] ?? ""
+  const baseOf = (role: WireRole) => new RegExp(`${role} listening on (\\S+)`).exec(stdout())?.[1] ?? ""
+  for (const role of ["edge", "auth", "router"] as const) watchBase(baseOf(role), role)
+  const base = baseOf("edge")
   return {
     base,
     port: Number(new URL(base).port),

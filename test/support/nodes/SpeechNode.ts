@@ -18,7 +18,7 @@ const weights = (name: string) => ({
   source: fileURLToPath(new URL(`kokoro-demo/${name}`, `file://${builtInCatalog}`)),
 })
 
-/** The price of `tts-82m` (protocol 5.1), micro-dollars a minute. */
+/** The price of `tts-82m`, micro-dollars a minute. */
 export const speechPrice = { perMinute: 6_000 }
 
 export const fakeVoice: SpeechTestModel = {
@@ -38,7 +38,7 @@ export const fakeClone: SpeechTestModel = {
   speech: { maxCharacters: 850, voices: ["default"], cloning: true, languages: ["en", "fr"] },
 }
 
-/** The built-in weights under the ids and limits of protocol 8. */
+/** The built-in weights under the ids and limits of the built-in catalog. */
 export const presetModel: SpeechTestModel = {
   id: "tts-82m",
   kind: "speech",

@@ -2,6 +2,7 @@
 import { writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { builtInCatalog } from "#config/Config.ts"
+import { uses } from "../groups/Uses.ts"
 
 export interface TestModel {
   readonly id: string
@@ -16,7 +17,7 @@ export interface TestModel {
   readonly price?: Readonly<Record<string, number>>
 }
 
-/** The price of `llm-3.5-27b` (protocol 5.1), micro-dollars a million tokens. */
+/** The price of `llm-3.5-27b`, micro-dollars a million tokens. */
 export const price = { inputPerMillionTokens: 200_000, outputPerMillionTokens: 750_000 }
 
 /** 16 slots, 8,192 tokens: what the real text models are deployed with. */
@@ -34,7 +35,9 @@ export const llamaModel: TestModel = {
   options: { contextTokens: 2048, slots: 16 },
 }
 
-export const writeCatalog = (path: string, models: ReadonlyArray<TestModel>): void =>
+export const writeCatalog = (path: string, models: ReadonlyArray<TestModel>): void => {
+  if (models.some(({ files }) => JSON.stringify(files ?? {}).includes("-demo")))
+    uses("weights", "a model's weights")
   writeFileSync(
     path,
     JSON.stringify({
@@ -49,3 +52,4 @@ export const writeCatalog = (path: string, models: ReadonlyArray<TestModel>): vo
       })),
     }),
   )
+}

@@ -22,6 +22,7 @@ import { deployments } from "#weights/ModelFiles.ts"
 import { weightsDir } from "#weights/Weights.ts"
 import { temporaryDir } from "../process/TemporaryDir.ts"
 import { overTls, ownFiles, tlsPorts } from "../servers/TestCertificates.ts"
+import { unwatchPort, watchPort } from "../wire/WireTap.ts"
 import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
 
 export { temporaryDir } from "../process/TemporaryDir.ts"
@@ -140,6 +141,7 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
   const port = "port" in address ? address.port : 0
   const base = `${secure ? "https" : "http"}://127.0.0.1:${port}`
   if (secure) tlsPorts.add(port)
+  watchPort(port, "edge")
   let stopped: Promise<void> | undefined
   const node: TestNode = {
     port,
@@ -168,6 +170,7 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
     },
     stop: () => {
       tlsPorts.delete(port)
+      unwatchPort(port)
       stopped ??= Effect.runPromise(Scope.close(scope, Exit.void)).finally(dir.remove)
       return stopped
     },

@@ -8,6 +8,7 @@ import { load, type Role, type SettingName } from "#config/Config.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { storeLayer } from "#store/Store.ts"
 import { deployments } from "#weights/ModelFiles.ts"
+import { unwatchPort, watchBase } from "../wire/WireTap.ts"
 import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
 import { temporaryDir } from "./TestNode.ts"
 
@@ -48,6 +49,7 @@ export const startRoles = async (
   })
   const { credential, listening } = Context.get(await Effect.runPromise(build), Started)
   const baseOf = (role: Role) => listening.find((each) => each.role === role)?.base ?? ""
+  for (const { base, role } of listening) watchBase(base, role)
   let stopped: Promise<void> | undefined
   return {
     base: { edge: baseOf("edge"), auth: baseOf("auth"), router: baseOf("router") },
@@ -56,6 +58,7 @@ export const startRoles = async (
     accounts: (use) =>
       Effect.runPromise(Effect.flatMap(Accounts, use).pipe(Effect.provide(storeLayer({ dataDir })))),
     stop: () => {
+      for (const { base } of listening) unwatchPort(Number(new URL(base).port))
       stopped ??= Effect.runPromise(Scope.close(scope, Exit.void)).finally(dir.remove)
       return stopped
     },

@@ -3,41 +3,16 @@
 // `nobody`.
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { once } from "node:events"
-import { chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import postgres from "postgres"
+import { postgresPrograms } from "../groups/Needs.ts"
+import { uses } from "../groups/Uses.ts"
 
-const versions = "/usr/lib/postgresql"
-
-const binariesOf = (version: string): string | undefined => {
-  const bin = join(versions, version, "bin")
-  try {
-    return readdirSync(bin).includes("initdb") ? bin : undefined
-  } catch {
-    return undefined
-  }
-}
-
-const findBinaries = (): string | undefined => {
-  try {
-    return readdirSync(versions)
-      .map(binariesOf)
-      .find((bin) => bin !== undefined)
-  } catch {
-    return undefined
-  }
-}
-
-const bin = findBinaries()
-
-export const hasPostgres = bin !== undefined
-if (!hasPostgres)
-  console.warn(`tests over Postgres are skipped: no initdb in ${versions}/*/bin (apt-get install postgresql)`)
-
-/** User that the server runs as; undefined is the user of the tests. */
+/** The user that the server runs as; undefined is the user who runs the tests. */
 const serverUser = (): { readonly uid: number; readonly gid: number } | undefined => {
   if (process.getuid?.() !== 0) return undefined
   const users = readFileSync("/etc/passwd", "utf8").split("\n")
@@ -74,6 +49,8 @@ export interface PostgresServer {
 }
 
 export const startPostgres = async (): Promise<PostgresServer> => {
+  uses("postgres", "a PostgreSQL server")
+  const bin = postgresPrograms
   if (bin === undefined) throw new Error("no Postgres on this machine")
   const user = serverUser()
   const dir = mkdtempSync(join(tmpdir(), "edgewise-postgres-"))

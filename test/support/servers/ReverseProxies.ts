@@ -1,6 +1,6 @@
 // Reverse proxies in front of a test node, with the configurations printed in docs/proxies.md: only ports and listen
 // addresses are replaced. Each runs in the foreground, as the current user, in a temporary folder of its own.
-import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"
+import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
 import net from "node:net"
 import { join } from "node:path"
@@ -92,12 +92,6 @@ const prepare: Readonly<Record<ProxyName, Prepare>> = {
     return { args: ["run", "--config", json], env }
   },
 }
-
-/** Why this proxy cannot be run here; undefined where it can. */
-export const missing = (proxy: ProxyName): string | undefined =>
-  spawnSync(proxy, [proxy === "caddy" ? "version" : "-v"]).error === undefined
-    ? undefined
-    : `${proxy} is not installed`
 
 const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {

@@ -1,0 +1,33 @@
+// The edge role's endpoints as one definition: what OpenAPI prints, what EdgeRoutes serves, which paths and methods are
+// known.
+import { HttpApi, OpenApi } from "effect/http-api"
+import { ModelsGroup, SystemGroup } from "./ModelsApi.ts"
+import { OperationsGroup } from "./OperationsApi.ts"
+import { PagesGroup } from "./PagesApi.ts"
+import { SocketsGroup } from "./SocketsApi.ts"
+import { SpeechGroup } from "./SpeechApi.ts"
+import { TextGroup } from "./TextApi.ts"
+import { TranscriptionGroup } from "./TranscriptionApi.ts"
+
+/** The endpoints that EdgeRoutes serves with HttpApiBuilder. The others are plain routes. */
+export class BuiltApi extends HttpApi.make("edgewise")
+  .add(SpeechGroup)
+  .add(TranscriptionGroup)
+  .add(ModelsGroup)
+  .add(OperationsGroup)
+  .add(SystemGroup) {}
+
+export class EdgeApi extends HttpApi.make("edgewise")
+  .add(TextGroup)
+  .addHttpApi(BuiltApi)
+  .add(SocketsGroup)
+  .add(PagesGroup)
+  .annotateMerge(
+    OpenApi.annotations({
+      title: "edgewise",
+      version: "1",
+      description:
+        "An OpenAI-style inference node. Unless the operator has brought other weights, the models are small " +
+        "demonstration weights (`owned_by: edgewise-demo`): they show that everything works, not what large models can say.",
+    }),
+  ) {}

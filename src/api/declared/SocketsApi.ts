@@ -1,0 +1,55 @@
+// The three WebSockets (protocol 7.6, 10, 11). The OpenAPI document leaves them out: it has no word for frames.
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { RealtimeClientEvent, RealtimeEvent } from "#domain/wire/events/RealtimeEvents.ts"
+import { completionsCloses, liveCloses, realtimeCloses } from "#domain/wire/events/SocketCloses.ts"
+import { CompletionClientFrame, CompletionServerFrame } from "#domain/wire/events/TextEvents.ts"
+import { LiveEvent, StopFrame } from "#domain/wire/events/TranscriptEvents.ts"
+import { errors, SocketFrames, switchingProtocols } from "#http/Declared.ts"
+import { ofModels, ofRuns, text } from "./SharedReplies.ts"
+
+/** Refused before the handshake is answered, as over HTTP. Credentials may stand in the query here (protocol 2.2). */
+const ofCallers = ["InvalidRequest", "Unauthorized", "AuthUnavailable", "RateLimited", "StoreDown"] as const
+const ofSessions = [...ofCallers, ...ofModels, ...ofRuns] as const
+
+export class SocketsGroup extends HttpApiGroup.make("Sockets")
+  .add(
+    HttpApiEndpoint.get("completionsSocket", "/v1/completions/ws", {
+      query: { token: text },
+      success: switchingProtocols,
+      error: errors(...ofCallers, "PaymentRequired"),
+    }).annotate(SocketFrames, {
+      server: CompletionServerFrame,
+      client: CompletionClientFrame,
+      takesBinary: false,
+      closes: completionsCloses,
+    }),
+    HttpApiEndpoint.get("liveTranscription", "/v1/audio/transcriptions/ws", {
+      query: {
+        token: text,
+        model: text,
+        language: text,
+        prompt: text,
+        punctuation: text,
+        window_s: text,
+        vad_events: text,
+      },
+      success: switchingProtocols,
+      error: errors(...ofSessions),
+    }).annotate(SocketFrames, {
+      server: LiveEvent,
+      client: StopFrame,
+      takesBinary: true,
+      closes: liveCloses,
+    }),
+    HttpApiEndpoint.get("realtimeTranscription", "/v1/realtime", {
+      query: { token: text, intent: text, model: text, punctuation: text },
+      success: switchingProtocols,
+      error: errors(...ofSessions),
+    }).annotate(SocketFrames, {
+      server: RealtimeEvent,
+      client: RealtimeClientEvent,
+      takesBinary: false,
+      closes: realtimeCloses,
+    }),
+  )
+  .annotate(OpenApi.Exclude, true) {}

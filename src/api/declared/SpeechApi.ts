@@ -1,0 +1,34 @@
+// Speech (protocol 8).
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { contentTypes, SpeechRequest } from "#domain/wire/Speech.ts"
+import { errors, OwnHeaders } from "#http/Declared.ts"
+import { Authentication } from "../access/Authentication.ts"
+import { QueryCheck } from "./QueryErrors.ts"
+import { ofJson, ofModels, ofRuns, onceErrors, onceHeaders, streamHeaders, text } from "./SharedReplies.ts"
+
+export const VoiceList = Schema.Struct({
+  model: Schema.String,
+  voices: Schema.Array(Schema.String),
+  /** Other names, OpenAI's included, and the voice that each means. */
+  aliases: Schema.Record(Schema.String, Schema.String),
+  cloning: Schema.Boolean,
+  languages: Schema.Array(Schema.String),
+})
+
+export class SpeechGroup extends HttpApiGroup.make("Speech")
+  .add(
+    HttpApiEndpoint.post("speech", "/v1/audio/speech", {
+      payload: SpeechRequest,
+      // The content type follows `response_format`. WAV and MP3 have a Content-Length; PCM is chunked, with and without
+      // `stream`.
+      success: HttpApiSchema.StreamUint8Array({ contentType: Object.values(contentTypes) }),
+      error: errors("InputTooLong", "SynthesisFailed", ...ofJson, ...onceErrors, ...ofModels, ...ofRuns),
+    }).annotate(OwnHeaders, [...streamHeaders, ...onceHeaders, "x-service-stream", "x-service-sample-rate"]),
+    HttpApiEndpoint.get("voices", "/v1/audio/voices", {
+      query: { model: text },
+      success: VoiceList,
+      error: errors(...ofModels),
+    }).middleware(QueryCheck),
+  )
+  .middleware(Authentication) {}

@@ -1,0 +1,30 @@
+// Chat and text completions (protocol 7).
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { ChatCompletion, ChatRequest } from "#domain/wire/Chat.ts"
+import { Completion, CompletionRequest } from "#domain/wire/Completion.ts"
+import { ChatEvent, CompletionEvent } from "#domain/wire/events/TextEvents.ts"
+import { errors, eventStream, OwnHeaders, StreamEvents } from "#http/Declared.ts"
+import { Authentication } from "../access/Authentication.ts"
+import { ofJson, ofModels, ofRuns, onceErrors, onceHeaders, streamHeaders } from "./SharedReplies.ts"
+
+const error = errors(...ofJson, ...onceErrors, ...ofModels, ...ofRuns)
+const headers = [...streamHeaders, ...onceHeaders]
+
+export class TextGroup extends HttpApiGroup.make("Text")
+  .add(
+    HttpApiEndpoint.post("chatCompletions", "/v1/chat/completions", {
+      payload: ChatRequest,
+      success: [ChatCompletion, eventStream],
+      error,
+    })
+      .annotate(StreamEvents, ChatEvent)
+      .annotate(OwnHeaders, headers),
+    HttpApiEndpoint.post("completions", "/v1/completions", {
+      payload: CompletionRequest,
+      success: [Completion, eventStream],
+      error,
+    })
+      .annotate(StreamEvents, CompletionEvent)
+      .annotate(OwnHeaders, headers),
+  )
+  .middleware(Authentication) {}

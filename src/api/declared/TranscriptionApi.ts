@@ -1,0 +1,88 @@
+// Transcription of files (protocol 9).
+import { Schema } from "effect"
+import { Multipart } from "effect/http"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import {
+  JobAccepted,
+  JobCancelled,
+  JobCompleted,
+  JobCompletedVerbose,
+  JobEnded,
+  JobWaits,
+  TranscriptEvent,
+  TranscriptText,
+  VerboseTranscript,
+} from "#domain/wire/events/TranscriptEvents.ts"
+import { errors, eventStream, OwnHeaders, StreamEvents } from "#http/Declared.ts"
+import { Authentication } from "../access/Authentication.ts"
+import { QueryCheck } from "./QueryErrors.ts"
+import { ofModels, ofRuns, onceErrors, onceHeaders, streamHeaders, text } from "./SharedReplies.ts"
+
+/** In the query or, where it is not there, as a form field. */
+const parameters = {
+  model: text,
+  language: text,
+  prompt: text,
+  response_format: text,
+  temperature: text,
+  punctuation: Schema.optionalKey(
+    Schema.String.annotate({
+      description:
+        "true adds punctuation where the model writes none (400 in a language without rules), false removes it",
+    }),
+  ),
+  stream: text,
+  sync: text,
+  include_timing: text,
+}
+
+const texts = Schema.optionalKey(Schema.Array(Schema.String))
+
+/** The form. The handler reads it itself: the file goes to disk as it arrives. */
+const TranscriptionForm = Schema.Struct({
+  file: Multipart.SingleFileSchema.annotate({ description: "The audio; at most 100 MB" }),
+  ...parameters,
+  "languages[]": texts,
+  "timestamp_granularities[]": texts,
+  timestamp_granularities: texts,
+}).pipe(HttpApiSchema.asMultipart())
+
+const plain = (contentType: string) => Schema.String.pipe(HttpApiSchema.asText({ contentType }))
+const jobQuery = { job_id: text }
+const ofJobs = ["InvalidRequest", "JobNotFound"] as const
+
+export class TranscriptionGroup extends HttpApiGroup.make("Transcription")
+  .add(
+    HttpApiEndpoint.post("transcribe", "/v1/audio/transcriptions", {
+      query: parameters,
+      payload: TranscriptionForm,
+      success: [
+        VerboseTranscript,
+        TranscriptText,
+        plain("text/plain; charset=utf-8"),
+        plain("text/vtt; charset=utf-8"),
+        JobAccepted.pipe(HttpApiSchema.status(202)),
+        eventStream,
+      ],
+      error: errors("FileTooLarge", ...onceErrors, ...ofModels, ...ofRuns),
+    })
+      .annotate(StreamEvents, TranscriptEvent)
+      .annotate(OwnHeaders, [...streamHeaders, ...onceHeaders])
+      .middleware(QueryCheck),
+    HttpApiEndpoint.get("pollTranscription", "/v1/audio/transcriptions", {
+      query: jobQuery,
+      success: [
+        JobCompletedVerbose,
+        JobCompleted,
+        JobWaits.pipe(HttpApiSchema.status(202)),
+        JobEnded.pipe(HttpApiSchema.status(400)),
+      ],
+      error: errors(...ofJobs),
+    }).middleware(QueryCheck),
+    HttpApiEndpoint.delete("cancelTranscription", "/v1/audio/transcriptions", {
+      query: jobQuery,
+      success: JobCancelled,
+      error: errors(...ofJobs),
+    }).middleware(QueryCheck),
+  )
+  .middleware(Authentication) {}

@@ -1,0 +1,249 @@
+// Errors that refuse a request because of what it asks or who asks it.
+import { Schema } from "effect"
+import { type Failure, retryAfterMs } from "./Failure.ts"
+
+/** A request that cannot be served as written. `field` names the parameter, `problem` what is wrong with it. */
+export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("InvalidRequest", {
+  field: Schema.String,
+  problem: Schema.String,
+}) {
+  static readonly failure: Failure<InvalidRequest> = {
+    status: 400,
+    fault: "caller",
+    retry: "no",
+    when: "A field or parameter is missing or wrong; `detail` names it",
+    detail: ({ field, problem }) => (field === "" ? problem : `${field}: ${problem}`),
+  }
+}
+
+/** The request body exceeds its cap, in bytes. */
+export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLarge", {
+  limitBytes: Schema.Int,
+}) {
+  static readonly failure: Failure<BodyTooLarge> = {
+    status: 413,
+    fault: "caller",
+    retry: "no",
+    when: "The body is larger than 8,000,000 bytes",
+    detail: ({ limitBytes }) => `body: larger than ${limitBytes} bytes`,
+  }
+}
+
+/** The prompt does not fit the model's context window. Both counts are tokens of the model's own tokenizer. */
+export class PromptTooLong extends Schema.TaggedError<PromptTooLong>()("PromptTooLong", {
+  /** `messages` or `prompt`. */
+  field: Schema.String,
+  promptTokens: Schema.Int,
+  contextTokens: Schema.Int,
+}) {
+  static readonly failure: Failure<PromptTooLong> = {
+    status: 400,
+    fault: "caller",
+    retry: "no",
+    when: "The prompt leaves no token of the context for the reply",
+    detail: ({ contextTokens, field, promptTokens }) =>
+      `${field}: ${promptTokens} prompt tokens do not fit the model's context of ${contextTokens} tokens`,
+  }
+}
+
+const unauthorized = {
+  missing: "Missing bearer token",
+  "invalid-key": "Invalid API key",
+  "malformed-token": "Invalid token: Not enough segments",
+  "invalid-token": "Invalid token: Signature verification failed",
+  "expired-token": "Token has expired",
+  "wrong-algorithm": "Invalid token: Algorithm not allowed",
+  "wrong-type": "Invalid token: Not a session token",
+  "wrong-audience": "Invalid token: Invalid audience",
+  "wrong-issuer": "Invalid token: Invalid issuer",
+  "wrong-claims": "Invalid token: Missing or malformed claims",
+  "premature-token": "Invalid token: Not yet valid",
+} as const
+
+/** No bearer credential, or one that is not a known live key or a valid session token. */
+export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", {
+  reason: Schema.Literals([
+    "missing",
+    "invalid-key",
+    "malformed-token",
+    "invalid-token",
+    "expired-token",
+    "wrong-algorithm",
+    "wrong-type",
+    "wrong-audience",
+    "wrong-issuer",
+    "wrong-claims",
+    "premature-token",
+  ]),
+}) {
+  static readonly failure: Failure<Unauthorized> = {
+    status: 401,
+    fault: "caller",
+    retry: "no",
+    when: "No credential, or one that is not valid",
+    detail: ({ reason }) => unauthorized[reason],
+    headers: { "www-authenticate": { of: () => "Bearer" } },
+  }
+}
+
+/** The organization has neither a payment method nor enough credit for the request. */
+export class PaymentRequired extends Schema.TaggedError<PaymentRequired>()("PaymentRequired", {}) {
+  static readonly failure: Failure<PaymentRequired> = {
+    status: 402,
+    fault: "caller",
+    retry: "yes",
+    when: "The organization has neither a payment method nor enough credit",
+    detail: () => "Billing access denied",
+  }
+}
+
+/** The credential lacks the scope that the endpoint asks for. */
+export class Forbidden extends Schema.TaggedError<Forbidden>()("Forbidden", {
+  scope: Schema.String,
+}) {
+  static readonly failure: Failure<Forbidden> = {
+    status: 403,
+    fault: "caller",
+    retry: "no",
+    when: "The credential lacks the scope that the endpoint needs",
+    detail: ({ scope }) => `Requires the ${scope} scope`,
+  }
+}
+
+/** The user passed the node's rate limit; `retryAfterMs` until the next request would be admitted. */
+export class RateLimited extends Schema.TaggedError<RateLimited>()("RateLimited", {
+  retryAfterMs: Schema.Finite,
+}) {
+  static readonly failure: Failure<RateLimited> = {
+    status: 429,
+    fault: "caller",
+    retry: "after",
+    when: "The user or the address has made too many requests",
+    detail: () => "Rate limit exceeded",
+    retryAfterMs,
+  }
+}
+
+/** The idempotency key belongs to another request: one with another method, address or body. */
+export class IdempotencyKeyReused extends Schema.TaggedError<IdempotencyKeyReused>()(
+  "IdempotencyKeyReused",
+  {},
+) {
+  static readonly failure: Failure<IdempotencyKeyReused> = {
+    status: 422,
+    fault: "caller",
+    retry: "no",
+    when: "`Idempotency-Key` was used before with another request",
+    detail: () => "Idempotency-Key: was used before with another request",
+  }
+}
+
+/** The first request with this key is still being answered. */
+export class IdempotentPending extends Schema.TaggedError<IdempotentPending>()("IdempotentPending", {
+  retryAfterMs: Schema.Finite,
+}) {
+  static readonly failure: Failure<IdempotentPending> = {
+    status: 409,
+    fault: "caller",
+    retry: "after",
+    when: "The first request with this `Idempotency-Key` is still being answered",
+    detail: () => "Idempotency-Key: the first request with it is still being answered",
+    retryAfterMs,
+  }
+}
+
+/** The first answer for the idempotency key was too large to be kept. */
+export class IdempotentAnswerLost extends Schema.TaggedError<IdempotentAnswerLost>()(
+  "IdempotentAnswerLost",
+  {},
+) {
+  static readonly failure: Failure<IdempotentAnswerLost> = {
+    status: 409,
+    fault: "caller",
+    retry: "no",
+    when: "The first answer for this `Idempotency-Key` was larger than is kept",
+    detail: () => "Idempotency-Key: was answered before, with more than is kept",
+  }
+}
+
+/** The text to speak is longer than the model takes, after clean-up; `maxCharacters` in Unicode code points. */
+export class InputTooLong extends Schema.TaggedError<InputTooLong>()("InputTooLong", {
+  model: Schema.String,
+  maxCharacters: Schema.Int,
+}) {
+  static readonly failure: Failure<InputTooLong> = {
+    status: 413,
+    fault: "caller",
+    retry: "no",
+    when: "The text is longer than the model speaks; `detail` names the limit",
+    detail: ({ maxCharacters, model }) => `input: ${model} speaks at most ${maxCharacters} characters`,
+  }
+}
+
+/** An uploaded file exceeds its cap, in bytes. */
+export class FileTooLarge extends Schema.TaggedError<FileTooLarge>()("FileTooLarge", {
+  limitBytes: Schema.Int,
+}) {
+  static readonly failure: Failure<FileTooLarge> = {
+    status: 413,
+    fault: "caller",
+    retry: "no",
+    when: "The file is larger than 100 MB",
+    detail: ({ limitBytes }) =>
+      `file: larger than ${limitBytes / 1024 / 1024} MB; split the audio into smaller files`,
+    body: {
+      schema: Schema.Struct({
+        message: Schema.String,
+        error: Schema.Struct({ message: Schema.String, type: Schema.String, code: Schema.String }),
+      }),
+      of: (_, message) => ({
+        message,
+        error: { message, type: "invalid_request_error", code: "file_too_large" },
+      }),
+    },
+  }
+}
+
+/** No job of that id that the caller may see. */
+export class JobNotFound extends Schema.TaggedError<JobNotFound>()("JobNotFound", {
+  jobId: Schema.String,
+}) {
+  static readonly failure: Failure<JobNotFound> = {
+    status: 404,
+    fault: "caller",
+    retry: "no",
+    when: "No such job of the caller's organization",
+    detail: () => "Job not found",
+  }
+}
+
+/** Models are serving requests, and the operator did not ask to unload them in spite of that. */
+export class ModelBusy extends Schema.TaggedError<ModelBusy>()("ModelBusy", {
+  models: Schema.Array(Schema.String),
+}) {
+  static readonly failure: Failure<ModelBusy> = {
+    status: 409,
+    fault: "caller",
+    retry: "yes",
+    when: "Models are in use and `force` is not set",
+    detail: ({ models }) => `force: models are in use: ${models.join(", ")}`,
+  }
+}
+
+/** The catalog, or the regions file that it refers to, has mistakes. Nothing was changed. */
+export class CatalogRefused extends Schema.TaggedError<CatalogRefused>()("CatalogRefused", {
+  problem: Schema.String,
+  mistakes: Schema.Array(Schema.String),
+}) {
+  static readonly failure: Failure<CatalogRefused> = {
+    status: 400,
+    fault: "caller",
+    retry: "no",
+    when: "The catalog has mistakes; nothing has changed",
+    detail: ({ problem }) => problem,
+    body: {
+      schema: Schema.Struct({ detail: Schema.String, mistakes: Schema.Array(Schema.String) }),
+      of: ({ mistakes }, detail) => ({ detail, mistakes }),
+    },
+  }
+}

@@ -1,0 +1,140 @@
+// Which job is next: starts an actor for each job that is taken from the queue, at most two at a time, in the order of the
+// organizations that have waited longest.
+import { Effect, Exit, Latch, Scope } from "effect"
+import type { ChildSpec } from "#actors/Child.ts"
+import type { Drain } from "#actors/Drain.ts"
+import * as Specifications from "#actors/Specifications.ts"
+import { CurrentParent, type Parent } from "#actors/TreeNode.ts"
+import { monotonicMs } from "#domain/queues/Monotonic.ts"
+import type { Job } from "#store/ledger/Jobs.ts"
+import { CancelJob, type JobRef, startJob } from "./JobActor.ts"
+import { afterCancellation, type JobWorld } from "./JobEnd.ts"
+import { newKept } from "./JobSlice.ts"
+
+/**
+ * Jobs in work at a time. Two keep an engine busy (one decodes a file while the other is transcribed) and leave half of the
+ * node's four decoders to interactive requests.
+ */
+const atOnce = 2
+
+/** How often the queue is read without a reason: for jobs whose pause is over. */
+const idleReadMs = 500
+
+/** After the database failed: a guess at how long a full disk or a lock lasts at least. */
+const storeRetryMs = 1_000
+
+/** Organizations whose last job is remembered. One that is forgotten is merely next. */
+const rememberedOrgs = 10_000
+
+export interface JobDispatcher {
+  /** The jobs in work: the actors are its children, so it comes before `dispatcher` in a rest-for-one supervisor. */
+  readonly inWork: ChildSpec<never, never, never>
+  readonly dispatcher: ChildSpec<never, never, never>
+  /** There may be work. */
+  readonly wake: () => void
+  /** Ends a job that was cancelled, or given up by another node. */
+  readonly end: (job: Job) => Effect.Effect<void>
+}
+
+export const makeDispatcher = (world: JobWorld, drain: Drain["Service"]): JobDispatcher => {
+  const { jobs, kept, lost } = world
+  const running = new Map<string, JobRef>()
+  const work = Latch.makeUnsafe(true)
+  /** Work that comes every millisecond must not read jobs ended elsewhere as often. */
+  let readElsewhereAtMs = Number.NEGATIVE_INFINITY
+  /** When an organization's job was last taken, as a count of jobs taken. */
+  const served = new Map<string, number>()
+  let taken = 0
+  let parent: (Parent & { readonly scope: Scope.Scope }) | undefined
+
+  const start = Effect.fnUntraced(function* (
+    job: Job,
+    { node, scope: parentScope }: NonNullable<typeof parent>,
+  ) {
+    const state = kept.get(job.id) ?? newKept(job.decodedMs)
+    kept.set(job.id, state)
+    const scope = yield* Scope.fork(parentScope)
+    const ref = yield* startJob(world, job, state).pipe(
+      Scope.provide(scope),
+      Effect.provideService(CurrentParent, { node, scope }),
+    )
+    running.set(job.id, ref)
+    yield* Effect.forkIn(
+      Effect.gen(function* () {
+        yield* ref.ended
+        if (running.get(job.id) === ref) running.delete(job.id)
+        work.openUnsafe()
+        yield* Effect.forkDetach(Scope.close(scope, Exit.void))
+      }),
+      scope,
+    )
+  }, Effect.uninterruptible)
+
+  const end = Effect.fnUntraced(function* (job: Job) {
+    const state = kept.get(job.id)
+    // A job that failed through the node's fault is not charged.
+    const isCharged = job.status !== "failed"
+    if (state !== undefined) state.cancelled = isCharged
+    // Where its actor has just ended, there is nothing left to stop.
+    yield* Effect.ignore(running.get(job.id)?.ask(new CancelJob()) ?? Effect.void)
+    yield* afterCancellation(world, job, isCharged)
+  }, Effect.uninterruptible)
+
+  const endOthers = Effect.gen(function* () {
+    const nowMs = yield* monotonicMs
+    if (nowMs - readElsewhereAtMs < idleReadMs) return
+    readElsewhereAtMs = nowMs
+    for (const job of yield* jobs.endedElsewhere) {
+      yield* end(job)
+      yield* jobs.forget(job.id)
+    }
+  })
+
+  const dispatch = Effect.gen(function* () {
+    yield* Effect.raceFirst(work.await, Effect.sleep(idleReadMs))
+    work.closeUnsafe()
+    yield* endOthers
+    for (const id of lost) {
+      yield* jobs.change(id, "return")
+      lost.delete(id)
+    }
+    while (!drain.isClosed() && parent !== undefined && running.size < atOnce) {
+      const job = yield* jobs.take((orgId) => served.get(orgId) ?? 0)
+      if (job === undefined) break
+      if (served.size > rememberedOrgs) served.clear()
+      served.set(job.orgId, ++taken)
+      yield* start(job, parent)
+    }
+  }).pipe(
+    // A defect here is the database's: accepted jobs wait until it works again.
+    Effect.catchDefect((cause) =>
+      Effect.logError("transcription jobs could not be read", String(cause)).pipe(
+        Effect.andThen(Effect.sleep(storeRetryMs)),
+      ),
+    ),
+  )
+
+  return {
+    inWork: {
+      ...Specifications.group,
+      name: "jobs in work",
+      run: (self) =>
+        Effect.gen(function* () {
+          parent = { node: self.node, scope: yield* Effect.scope }
+          const close = Effect.sync(() => {
+            parent = undefined
+          })
+          yield* Effect.addFinalizer(() => close)
+          self.ready()
+          return yield* Effect.never
+        }),
+    },
+    dispatcher: {
+      ...Specifications.worker,
+      name: "dispatcher",
+      run: ({ ready }) => Effect.andThen(Effect.sync(ready), Effect.forever(dispatch)),
+    },
+    wake: () => work.openUnsafe(),
+    end,
+  }
+}

@@ -1,0 +1,101 @@
+// One slice of a transcription job for traces: in the trace of the request that submitted it, or in one of its own where
+// nobody remembers that one. Made by TranscriptionJobs where traces are exported. Never holds a transcript.
+import { Effect } from "effect"
+import { Decoder } from "#audio/Decoder.ts"
+import { LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
+import type { Transcript } from "#domain/audio/Transcript.ts"
+import type { NodeMeters } from "#http/NodeMeters.ts"
+import { CurrentRequest, nowMs, type RequestContext } from "#http/RequestContext.ts"
+import { TracedWork } from "#http/TracedWork.ts"
+import type { Job, NewJob } from "#store/ledger/Jobs.ts"
+import type { Kept } from "./JobSlice.ts"
+
+const heardMs = ({ progress }: Kept): number => samplesToMs(progress?.samples ?? 0, LISTEN_RATE_HZ)
+
+/** The job with its request's span as parent of whatever is done with it, now or after a crash. */
+export const inTraceOf = (request: RequestContext, job: NewJob, { tracer }: NodeMeters): NewJob =>
+  tracer === undefined
+    ? job
+    : { ...job, options: { ...job.options, traceparent: tracer.traceparentOf(request) } }
+
+/** How a slice ends: the job with it, or not yet. */
+export type SliceEnd = "completed" | "failed" | "cancelled" | "paused" | "turn over" | "stopped"
+
+export class JobTrace {
+  private readonly work: TracedWork
+  private readonly jobId: string
+  private readonly kept: Kept
+  private readonly fromMs: number
+  private untilMs: number | undefined
+  private ending: SliceEnd = "stopped"
+  private failed = false
+
+  private constructor(work: TracedWork, jobId: string, kept: Kept) {
+    this.work = work
+    this.jobId = jobId
+    this.kept = kept
+    this.fromMs = heardMs(kept)
+  }
+
+  /** Undefined where traces are not exported. */
+  static begin({ tracer }: NodeMeters, job: Job, kept: Kept): JobTrace | undefined {
+    if (tracer === undefined) return undefined
+    const work = new TracedWork(tracer, "transcription job", job.id, job.options.traceparent)
+    work.notes.model = job.model
+    return new JobTrace(work, job.id, kept)
+  }
+
+  /** The slice itself: what its run notes is this span's, and so is each opening of a decoder. */
+  follow<E, R>(slice: Effect.Effect<Transcript, E, R>): Effect.Effect<Transcript, E, R | Decoder> {
+    const { work } = this
+    return slice.pipe(
+      Effect.provideService(CurrentRequest, work.notes),
+      Effect.updateService(Decoder, (decoder) => ({
+        ...decoder,
+        decodeInto: (path, ring, options) =>
+          Effect.suspend(() => {
+            const fromMs = nowMs()
+            const noted = Effect.sync(() => work.step("decode", fromMs))
+            return Effect.ensuring(decoder.decodeInto(path, ring, options), noted)
+          }),
+      })),
+      Effect.tap(({ duration }) =>
+        Effect.sync(() => {
+          this.untilMs = duration * 1000
+        }),
+      ),
+      Effect.ensuring(Effect.sync(() => work.engineEnded())),
+    )
+  }
+
+  /** The job's end is written: its receipt, its row, its upload's removal. */
+  settle<A, E, R>(writing: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return Effect.suspend(() => {
+      const fromMs = nowMs()
+      return Effect.ensuring(
+        writing,
+        Effect.sync(() => this.work.step("settle", fromMs)),
+      )
+    })
+  }
+
+  /** @param failed it is this node's fault */
+  ends(ending: SliceEnd, failed = false): void {
+    this.ending = ending
+    this.failed = failed
+  }
+
+  /** The slice is over, and everything that follows from it is done. */
+  over(): void {
+    const ending = this.ending === "stopped" && this.kept.cancelled ? "cancelled" : this.ending
+    this.work.end(
+      {
+        "edgewise.job_id": this.jobId,
+        "edgewise.outcome": ending,
+        "edgewise.audio_from_ms": this.fromMs,
+        "edgewise.audio_ms": Math.max(0, (this.untilMs ?? heardMs(this.kept)) - this.fromMs),
+      },
+      this.failed,
+    )
+  }
+}

@@ -1,0 +1,243 @@
+// The host against real engine processes and threads running the fake engine: death, hanging, cancelling, waiting.
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Schedule } from "effect"
+import { residentBytesOf } from "#actors/device/ResidentMemory.ts"
+import type { Flow } from "#actors/engine/EngineRequest.ts"
+import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import type { GenerateRequest } from "#engines/protocol/Engine.ts"
+import { runText } from "../../support/engines/RunText.ts"
+import { fakeRegistry, script } from "../../support/nodes/FakeNode.ts"
+
+const requestOf = (steps: Readonly<Record<string, unknown>>): GenerateRequest => ({
+  prompt: { text: script(steps) },
+  maxTokens: 100_000,
+  sampling: { temperature: 0, topP: 1, topK: 0, frequencyPenalty: 0, presencePenalty: 0, seed: 1 },
+  stop: [],
+})
+
+interface Seen {
+  text: string
+  flow: Flow | undefined
+}
+
+/** Runs a script on `fake` and remembers what was heard; `units` completes when that many units have come. */
+const run = (steps: Readonly<Record<string, unknown>>, units = 1) =>
+  Effect.gen(function* () {
+    const registry = yield* ModelRegistry
+    const seen: Seen = { text: "", flow: undefined }
+    const heard = yield* Deferred.make<void>()
+    let count = 0
+    const fiber = yield* Effect.forkChild(
+      runText(registry, "fake", requestOf(steps), {
+        started: (_, flow) => {
+          seen.flow = flow
+        },
+        unit: ({ text }) => {
+          seen.text += text
+          if (++count === units) Deferred.doneUnsafe(heard, Effect.void)
+        },
+      }),
+      { startImmediately: true },
+    )
+    return { fiber, seen, heard: Deferred.await(heard), count: () => count }
+  })
+
+const gauges = Effect.map(ModelRegistry, (registry) => registry.find("fake")!.host!.gauges())
+
+/** Waits until the gauges satisfy `ok`; the test's own timeout is the bound. */
+const until = (ok: (now: Effect.Success<typeof gauges>) => boolean) =>
+  gauges.pipe(Effect.repeat({ until: ok, schedule: Schedule.spaced(2) }))
+
+const endless = { tokens: 1_000_000, tokenMs: 2 }
+
+for (const isolation of ["process", "thread"] as const) {
+  describe(`in a ${isolation}`, () => {
+    it.live("runs requests side by side and tells each its own text", () =>
+      Effect.gen(function* () {
+        const runs = yield* Effect.forEach(["a", "b", "c", "d"], (text) => run({ tokens: 50, text }))
+        const ends = yield* Effect.forEach(runs, ({ fiber }) => Fiber.join(fiber))
+        expect(runs.map(({ seen }) => seen.text)).toEqual(["a", "b", "c", "d"].map((text) => text.repeat(50)))
+        expect(ends.map(({ completionTokens }) => completionTokens)).toEqual([50, 50, 50, 50])
+        expect((yield* gauges).open).toBe(0)
+      }).pipe(Effect.provide(fakeRegistry({ runtime: { isolation } }))),
+    )
+
+    it.live("frees the slot of an interrupted request, and of no other", () =>
+      Effect.gen(function* () {
+        const gone = yield* run(endless)
+        const stays = yield* run(endless, 40)
+        yield* gone.heard
+        yield* Fiber.interrupt(gone.fiber)
+        yield* until(({ open }) => open === 1)
+        const before = gone.seen.text
+        yield* stays.heard
+        expect(gone.seen.text).toBe(before)
+        yield* Fiber.interrupt(stays.fiber)
+        yield* until(({ open }) => open === 0)
+      }).pipe(Effect.provide(fakeRegistry({ runtime: { isolation } }))),
+    )
+
+    it.live("stops producing while its reader is paused, and goes on where it stopped", () =>
+      Effect.gen(function* () {
+        const letters = [..."abcdefghijklmnopqrstuvwxyz"]
+        const { count, fiber, heard, seen } = yield* run({ tokens: 400, tokenMs: 1, text: letters }, 20)
+        const other = yield* run({ tokens: 100, tokenMs: 1 })
+        yield* heard
+        seen.flow!.pause()
+        // Another request's whole life is time enough for the pause to have arrived.
+        yield* Fiber.join(other.fiber)
+        const atPause = count()
+        yield* Fiber.join((yield* run({ tokens: 50, tokenMs: 1 })).fiber)
+        expect(count()).toBe(atPause)
+        expect(atPause).toBeLessThan(400)
+        seen.flow!.resume()
+        yield* Fiber.join(fiber)
+        expect(seen.text).toBe(Array.from({ length: 400 }, (_, i) => letters[i % 26]).join(""))
+      }).pipe(Effect.provide(fakeRegistry({ runtime: { isolation } }))),
+    )
+  })
+}
+
+it.live("fails every open request when its process is killed, and serves the next after a restart", () =>
+  Effect.gen(function* () {
+    const runs = yield* Effect.forEach([1, 2, 3, 4, 5, 6, 7, 8], () => run(endless))
+    yield* Effect.forEach(runs, ({ heard }) => heard)
+    const { pid } = yield* gauges
+    process.kill(pid!, "SIGKILL")
+    const errors = yield* Effect.forEach(runs, ({ fiber }) => Effect.flip(Fiber.join(fiber)))
+    for (const error of errors) expect(error).toMatchObject({ _tag: "EngineFailed", reason: "crashed" })
+    // The next request waits in the line until the engine is back.
+    const next = yield* run({ tokens: 3, text: "x" })
+    yield* Fiber.join(next.fiber)
+    expect(next.seen.text).toBe("xxx")
+    const after = yield* gauges
+    expect(after).toMatchObject({ open: 0, waiting: 0, restarts: 1 })
+    expect(after.pid).not.toBe(pid)
+  }).pipe(Effect.provide(fakeRegistry())),
+)
+
+it.live("kills and replaces an engine that stops answering", () =>
+  Effect.gen(function* () {
+    const bystander = yield* run(endless)
+    yield* bystander.heard
+    const hung = yield* run({ tokens: 10, hangAt: 5, tokenMs: 1 })
+    expect(yield* Effect.flip(Fiber.join(hung.fiber))).toMatchObject({ _tag: "EngineFailed", reason: "hung" })
+    expect(yield* Effect.flip(Fiber.join(bystander.fiber))).toMatchObject({ reason: "hung" })
+    const next = yield* run({ tokens: 2, text: "y" })
+    yield* Fiber.join(next.fiber)
+    expect(next.seen.text).toBe("yy")
+  }).pipe(Effect.provide(fakeRegistry({ runtime: { hangDeadlineMs: 400 } }))),
+)
+
+it.live("leaves an engine the time of a load while it opens files, and no longer", () =>
+  Effect.gen(function* () {
+    const opening = yield* run({ tokens: 2, text: "z", openingMs: 1_200 })
+    yield* Fiber.join(opening.fiber)
+    expect(opening.seen.text).toBe("zz")
+    expect(yield* gauges).toMatchObject({ restarts: 0 })
+    const hung = yield* run({ tokens: 2, hangAt: 1 })
+    expect(yield* Effect.flip(Fiber.join(hung.fiber))).toMatchObject({ reason: "hung" })
+  }).pipe(Effect.provide(fakeRegistry({ runtime: { hangDeadlineMs: 400 } }))),
+)
+
+it.live("lets requests wait for a slot in order, and refuses one more than the line holds", () =>
+  Effect.gen(function* () {
+    const first = yield* run(endless)
+    yield* first.heard
+    const second = yield* run({ tokens: 1, text: "2" })
+    const third = yield* run({ tokens: 1, text: "3" })
+    expect(yield* gauges).toMatchObject({ open: 1, waiting: 2, slots: 1 })
+    const refused = yield* run({ tokens: 1 })
+    const error = yield* Effect.flip(Fiber.join(refused.fiber))
+    expect(error).toMatchObject({ _tag: "AtCapacity", model: "fake" })
+    // Leaving the line frees a place in it and starts nothing.
+    yield* Fiber.interrupt(second.fiber)
+    expect(yield* gauges).toMatchObject({ open: 1, waiting: 1 })
+    yield* Fiber.interrupt(first.fiber)
+    yield* Fiber.join(third.fiber)
+    expect([second.seen.text, third.seen.text]).toEqual(["", "3"])
+    expect(yield* gauges).toMatchObject({ open: 0, waiting: 0 })
+  }).pipe(Effect.provide(fakeRegistry({ options: { slots: 1 }, runtime: { waitingLine: 2 } }))),
+)
+
+it.live("says failed, and answers at once, when the engine refuses its weights", () =>
+  Effect.gen(function* () {
+    const registry = yield* ModelRegistry
+    const { fiber } = yield* run({ tokens: 1 })
+    expect(yield* Effect.flip(Fiber.join(fiber))).toMatchObject({ _tag: "ModelUnavailable" })
+    expect(registry.find("fake")).toMatchObject({ status: "failed", lastFailure: "broken weights" })
+    const again = yield* run({ tokens: 1 })
+    expect(yield* Effect.flip(Fiber.join(again.fiber))).toMatchObject({ _tag: "ModelUnavailable" })
+  }).pipe(Effect.provide(fakeRegistry({ options: { loadFailure: "broken weights" } }))),
+)
+
+it.live("gives up after the restart intensity, and an operator's load starts over", () =>
+  Effect.gen(function* () {
+    const registry = yield* ModelRegistry
+    for (let crash = 0; crash < 4; crash++) {
+      const { fiber } = yield* run({ tokens: 5, crashAt: 1 })
+      expect(yield* Effect.flip(Fiber.join(fiber))).toMatchObject({ reason: "crashed" })
+    }
+    yield* Effect.sync(() => registry.find("fake")!.status).pipe(
+      Effect.repeat({ until: (status) => status === "failed", schedule: Schedule.spaced(2) }),
+    )
+    const refused = yield* run({ tokens: 1 })
+    expect(yield* Effect.flip(Fiber.join(refused.fiber))).toMatchObject({ _tag: "ModelUnavailable" })
+    yield* registry.model("fake")!.load(false)
+    const { fiber, seen } = yield* run({ tokens: 2, text: "z" })
+    yield* Fiber.join(fiber)
+    expect(seen.text).toBe("zz")
+  }).pipe(Effect.provide(fakeRegistry())),
+)
+
+it.live("ends the process and its requests when unloaded, and stays away until loaded", () =>
+  Effect.gen(function* () {
+    const registry = yield* ModelRegistry
+    const { fiber, heard } = yield* run(endless)
+    yield* heard
+    const { pid } = yield* gauges
+    const unloading = yield* Effect.forkChild(registry.model("fake")!.unload)
+    expect(yield* Effect.flip(Fiber.join(fiber))).toMatchObject({ reason: "unloaded" })
+    const unloaded = yield* Fiber.join(unloading)
+    expect(unloaded.was).toBe(true)
+    expect(unloaded.freedBytes).toBeGreaterThan(1_000_000)
+    expect(registry.find("fake")!.timings).toMatchObject({ loads: 1, unloads: 1 })
+    expect(() => process.kill(pid!, 0)).toThrow("ESRCH")
+    const refused = yield* run({ tokens: 1 })
+    expect(yield* Effect.flip(Fiber.join(refused.fiber))).toMatchObject({ _tag: "ModelNotLoaded" })
+    yield* registry.model("fake")!.load(false)
+    yield* Fiber.join((yield* run({ tokens: 1 })).fiber)
+  }).pipe(Effect.provide(fakeRegistry())),
+)
+
+it.live("leaves nothing behind: processes end with the registry", () =>
+  Effect.gen(function* () {
+    const pids = yield* Effect.gen(function* () {
+      yield* Fiber.join((yield* run({ tokens: 1 })).fiber)
+      return (yield* gauges).pid!
+    }).pipe(Effect.provide(fakeRegistry()))
+    expect(() => process.kill(pids, 0)).toThrow("ESRCH")
+  }),
+)
+
+it.live("does not let an engine run ahead of a gateway that falls behind", () =>
+  Effect.gen(function* () {
+    const heavy = "x".repeat(64 * 1024)
+    const flood = yield* run({ tokens: 20_000, text: heavy })
+    yield* flood.heard
+    // The gateway does nothing for a second: an engine without a bound would write gigabytes meanwhile.
+    const before = process.memoryUsage.rss()
+    yield* Effect.sync(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000))
+    yield* until(({ open }) => open === 1)
+    const engine = residentBytesOf((yield* gauges).pid!)
+    expect(engine).toBeLessThan(400 * 1024 * 1024)
+    expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 * 1024)
+    const count = flood.count()
+    const goesOn = yield* Effect.sync(flood.count).pipe(
+      Effect.repeat({ until: (now) => now > count + 300, schedule: Schedule.spaced(2) }),
+    )
+    expect(goesOn).toBeGreaterThan(count)
+    yield* Fiber.interrupt(flood.fiber)
+    yield* until(({ open }) => open === 0)
+  }).pipe(Effect.provide(fakeRegistry())),
+)

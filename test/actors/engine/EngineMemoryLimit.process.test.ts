@@ -1,0 +1,50 @@
+// The limit on an engine's memory against a real process: what it has been given stays, more than its growth is refused.
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { readFileSync } from "node:fs"
+import { expect, it } from "vitest"
+import { dataBytesOf, limitMemory } from "#actors/engine/EngineMemoryLimit.ts"
+import { needs } from "../../support/groups/Needs.ts"
+
+const mib = 1024 ** 2
+
+/** Allocates and fills as many MiB as each line says, and answers with a line. */
+const program = `
+  const held = []
+  console.log("begun")
+  require("node:readline").createInterface({ input: process.stdin }).on("line", (mib) => {
+    try {
+      held.push(Buffer.alloc(Number(mib) * ${mib}, 1))
+      console.log("given")
+    } catch (error) {
+      console.log("refused " + error.name)
+    }
+  })`
+
+it("lets a loaded process grow by a bound and no further", needs("rlimits"), async () => {
+  const child = spawn(process.execPath, ["-e", program], { stdio: ["pipe", "pipe", "inherit"] })
+  try {
+    const answer = async (): Promise<string> => String((await once(child.stdout, "data"))[0]).trim()
+    const ask = (size: number): Promise<string> => {
+      child.stdin.write(`${size}\n`)
+      return answer()
+    }
+    expect(await answer()).toBe("begun")
+    const pid = child.pid ?? 0
+    const loaded = dataBytesOf(pid) ?? 0
+    limitMemory(pid, 512 * mib)
+    await expect
+      .poll(() => readFileSync(`/proc/${pid}/limits`, "utf8"))
+      .toMatch(new RegExp(`Max data size\\s+${loaded + Math.max(512 * mib, loaded)}\\s`))
+    expect(await ask(256)).toBe("given")
+    expect(await ask(2_048)).toBe("refused RangeError")
+    expect(await ask(16)).toBe("given")
+  } finally {
+    child.kill("SIGKILL")
+  }
+})
+
+it("leaves a process alone that is gone", () => {
+  expect(dataBytesOf(2 ** 22 + 1)).toBeUndefined()
+  limitMemory(2 ** 22 + 1)
+})

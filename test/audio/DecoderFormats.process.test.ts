@@ -1,0 +1,135 @@
+import { readFileSync } from "node:fs"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import {
+  AV_TARGETS,
+  chirp,
+  power,
+  type WavDepth,
+  wavBytes,
+  writeWav,
+  writeWithAv,
+} from "../support/audio/AudioFiles.ts"
+import { reason } from "../support/process/Reason.ts"
+import { decodeAll, fileOf, fresh, SECONDS, speech, withDecoder } from "./DecoderHarness.ts"
+
+describe("the decoder", () => {
+  it.live("decodes every accepted kind of file to the same sound", () =>
+    withDecoder((decoder) =>
+      Effect.gen(function* () {
+        const kinds: Array<readonly [string, string]> = []
+        for (const [name, target] of Object.entries(AV_TARGETS)) {
+          const path = fresh()
+          writeWithAv(path, speech, 48_000, target)
+          kinds.push([name, path])
+        }
+        for (const depth of ["8", "16", "24", "32", "32f", "64", "8a", "8m"] satisfies Array<WavDepth>) {
+          const path = fresh()
+          writeWav(path, speech, 48_000, depth)
+          kinds.push([`wav ${depth}`, path])
+        }
+        const reference = yield* decodeAll(decoder, kinds.find(([name]) => name === "wav 16")![1])
+        expect(reference.info).toEqual({
+          container: "wav",
+          codec: "pcm_s16le",
+          sourceRateHz: 48_000,
+          channels: 1,
+        })
+        for (const [name, path] of kinds) {
+          const { samples, totals } = yield* decodeAll(decoder, path)
+          // Codecs that pad tell so in their files, and the decoder minds it: a fiftieth of a second at most.
+          expect(Math.abs(samples.length / 16_000 - SECONDS), name).toBeLessThan(0.02)
+          // LAME lowers everything to 0.95, so to 0.9025 of the power.
+          expect(power(samples) / power(reference.samples), name).toBeGreaterThan(0.89)
+          expect(power(samples) / power(reference.samples), name).toBeLessThan(1.05)
+          expect(totals, name).toMatchObject({ samples: samples.length, damages: 0 })
+        }
+      }),
+    ),
+  )
+
+  it.live("keeps the level and the time of a tone through a change of rate", () =>
+    withDecoder((decoder) =>
+      Effect.gen(function* () {
+        for (const rateHz of [8000, 11_025, 44_100, 96_000]) {
+          const tone = Int16Array.from(
+            { length: rateHz },
+            (_, i) => 16_384 * Math.sin((2 * Math.PI * 440 * i) / rateHz),
+          )
+          const { samples } = yield* decodeAll(decoder, fileOf(wavBytes(tone, rateHz, "16")))
+          expect(Math.abs(samples.length - 16_000)).toBeLessThanOrEqual(1)
+          let worst = 0
+          for (let i = 500; i < 15_500; i++) {
+            worst = Math.max(worst, Math.abs(samples[i]! - 0.5 * Math.sin((2 * Math.PI * 440 * i) / 16_000)))
+          }
+          expect(worst, `${rateHz} Hz`).toBeLessThan(0.005)
+        }
+      }),
+    ),
+  )
+
+  it.live("finds MP3 and FLAC behind tags and padding", () =>
+    withDecoder((decoder) =>
+      Effect.gen(function* () {
+        const written = (name: "mp3" | "flac") => {
+          const path = fresh()
+          writeWithAv(path, speech, 48_000, AV_TARGETS[name])
+          return readFileSync(path)
+        }
+        // An ID3v2.3 tag with a picture's worth of bytes, its size in seven-bit pieces.
+        const tag = (size: number) =>
+          Buffer.concat([
+            Buffer.from([
+              0x49,
+              0x44,
+              0x33,
+              3,
+              0,
+              0,
+              size >> 21,
+              (size >> 14) & 127,
+              (size >> 7) & 127,
+              size & 127,
+            ]),
+            Buffer.alloc(size),
+          ])
+        const mp3 = written("mp3")
+        for (const bytes of [
+          Buffer.concat([tag(300_000), mp3]),
+          Buffer.concat([tag(10), tag(5000), mp3]),
+          Buffer.concat([Buffer.alloc(3000), mp3.subarray(mp3.indexOf(Buffer.from([0xff, 0xfb])))]),
+          Buffer.concat([tag(2000), written("flac")]),
+        ]) {
+          const { samples } = yield* decodeAll(decoder, fileOf(bytes))
+          expect(Math.abs(samples.length / 16_000 - SECONDS)).toBeLessThan(0.1)
+        }
+        // A tag that promises more than there is, and nothing but tags.
+        expect(
+          yield* reason(decodeAll(decoder, fileOf(Buffer.concat([tag(300_000).subarray(0, 100), mp3])))),
+        ).toBe("NotAudio")
+        expect(yield* reason(decodeAll(decoder, fileOf(tag(5000))))).toBe("NotAudio")
+      }),
+    ),
+  )
+
+  it.live("gives what is there of a file that was cut or damaged", () =>
+    withDecoder((decoder) =>
+      Effect.gen(function* () {
+        // Several pages of Ogg: in a file of one page, a hole would be in the only one.
+        const long = chirp(12 * 48_000, 48_000)
+        for (const name of ["mp3", "ogg", "flac", "webm"] as const) {
+          const path = fresh()
+          writeWithAv(path, long, 48_000, AV_TARGETS[name])
+          const whole = readFileSync(path)
+          const half = yield* decodeAll(decoder, fileOf(whole.subarray(0, whole.length / 2)))
+          expect(half.samples.length / 16_000, name).toBeGreaterThan(12 * 0.25)
+          expect(half.samples.length / 16_000, name).toBeLessThan(12 * 0.8)
+          const holed = Buffer.from(whole)
+          holed.fill(0x55, Math.floor(whole.length * 0.5), Math.floor(whole.length * 0.55))
+          const rest = yield* decodeAll(decoder, fileOf(holed))
+          expect(rest.samples.length / 16_000, name).toBeGreaterThan(12 * 0.6)
+        }
+      }),
+    ),
+  )
+})

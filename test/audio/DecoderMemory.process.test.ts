@@ -1,0 +1,83 @@
+// Files whose headers declare far more samples than they hold are refused before FFmpeg allocates for them. Where the
+// file is large enough to be plausible, the kernel bounds the memory of its decoder. What a valid file needs
+// stays below that bound.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, describe, expect, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import { DEFAULT_LIMITS, makeDecoder } from "#audio/Decoder.ts"
+import { boastingFragments, boastingTables, longSilence } from "../support/audio/HostileMp4.ts"
+import { needs } from "../support/groups/Needs.ts"
+import { residentBytes } from "../support/process/ProcessMemory.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "edgewise-memory-"))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const path = join(folder, "file")
+
+const megabytes = (bytes: number): number => Math.round(bytes / 1024 ** 2)
+
+/** Decodes it in a fresh process: how that ended, and by how much the process grew at most. */
+const measured = (bytes: Buffer, limits = DEFAULT_LIMITS) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      writeFileSync(path, bytes)
+      const decoder = yield* makeDecoder()
+      // The first file brings the process to the memory that any file needs.
+      writeFileSync(join(folder, "first"), longSilence(100))
+      const drain = (file: string) =>
+        Effect.scoped(
+          Effect.flatMap(decoder.decode(file, { limits }), ({ stream }) => Stream.runDrain(stream)),
+        )
+      yield* drain(join(folder, "first"))
+      const pid = decoder.pids()[0]!
+      const before = residentBytes(pid)!.now
+      let peak = before
+      const watch = setInterval(() => {
+        peak = Math.max(peak, residentBytes(pid)?.peak ?? 0)
+      }, 2)
+      const outcome = yield* Effect.match(drain(path), {
+        onFailure: (error) => error.reason,
+        onSuccess: () => "decoded",
+      })
+      clearInterval(watch)
+      peak = Math.max(peak, residentBytes(pid)?.peak ?? 0)
+      return { outcome, grownMb: megabytes(peak - before) }
+    }),
+  )
+
+describe("a decoder's memory", needs("rlimits"), () => {
+  const bombs: ReadonlyArray<readonly [string, Buffer]> = [
+    ["30 million samples of one size", boastingTables(30_000_000, 1)],
+    ["three tracks of them", boastingTables(30_000_000, 3)],
+    ["with composition offsets", boastingTables(30_000_000, 3, { offsets: true })],
+    ["nine tracks that each just fit", boastingTables(5_000_000, 9)],
+    ["a fragment of 20 million samples", boastingFragments(20_000_000, 1)],
+    ["eight fragments", boastingFragments(1_500_000, 8)],
+  ]
+  for (const [name, bytes] of bombs)
+    it.live(`is not touched by ${name}`, () =>
+      Effect.gen(function* () {
+        expect(bytes.length).toBeLessThan(16_384)
+        const { grownMb, outcome } = yield* measured(bytes)
+        expect(outcome).toBe("NotAudio")
+        expect(grownMb).toBeLessThan(16)
+      }),
+    )
+
+  for (const samples of [30_000_000, 9_000_000])
+    it.live(`is bounded: ${samples} samples, in a file of as many bytes`, () =>
+      Effect.gen(function* () {
+        const { grownMb, outcome } = yield* measured(boastingTables(samples, 1, { sizeBytes: samples }))
+        expect(["Empty", "NotAudio", "decoded"]).toContain(outcome)
+        expect(grownMb).toBeLessThan(256)
+      }),
+    )
+
+  it.live("is enough for 40 hours of AAC", () =>
+    Effect.gen(function* () {
+      const { outcome } = yield* measured(longSilence(40 * 155_000), { ...DEFAULT_LIMITS, maxSeconds: 60 })
+      expect(outcome).toBe("TooLong")
+    }),
+  )
+})

@@ -1,0 +1,203 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import type { AudioRejected, DecoderFailed } from "#audio/AudioErrors.ts"
+import { DecoderProcess } from "#audio/DecoderProcess.ts"
+import { CHUNK_SAMPLES, WINDOW_CHUNKS } from "#audio/decoder/DecoderWire.ts"
+import { AV_TARGETS, writeWav, writeWithAv } from "../support/audio/AudioFiles.ts"
+import { reason } from "../support/process/Reason.ts"
+import {
+  decodeAll,
+  fileOf,
+  fresh,
+  impostor,
+  SECONDS,
+  speech,
+  watched,
+  withDecoder,
+} from "./DecoderHarness.ts"
+
+describe("the decoder", () => {
+  it.live("never runs further ahead of its reader than its window", () => {
+    const { started, startProcess } = watched()
+    return withDecoder(
+      (decoder) =>
+        Effect.scoped(
+          Effect.gen(function* () {
+            const path = fresh()
+            writeWithAv(path, new Int16Array(120 * 8000), 8000, AV_TARGETS.flac)
+            const decoded = yield* decoder.decode(path)
+            let pulled = 0
+            let ahead = 0
+            for (;;) {
+              // Time for the process to run ahead, if it could.
+              if (pulled % 8 === 0) yield* Effect.sleep(20)
+              ahead = Math.max(ahead, started[0]!.received - pulled)
+              const samples = yield* decoded.pull
+              if (samples === undefined) break
+              pulled++
+              expect(samples.length).toBeLessThanOrEqual(CHUNK_SAMPLES)
+            }
+            expect(pulled).toBe(Math.ceil((120 * 16_000) / CHUNK_SAMPLES))
+            // The first chunk is taken by `decode` itself and handed out by the first pull.
+            expect(ahead).toBeLessThanOrEqual(WINDOW_CHUNKS + 1)
+          }),
+        ),
+      { startProcess },
+    )
+  })
+
+  it.live("fails only the request whose process is killed; the next one works", () => {
+    const { started, startProcess } = watched()
+    return withDecoder(
+      (decoder) =>
+        Effect.gen(function* () {
+          const path = fresh()
+          writeWithAv(path, new Int16Array(120 * 8000), 8000, AV_TARGETS.flac)
+          const outcome = yield* Effect.scoped(
+            Effect.gen(function* () {
+              const first = yield* decoder.decode(path)
+              const second = yield* decoder.decode(path)
+              yield* first.pull
+              started[0]!.kill()
+              const failure = yield* Effect.flip(Stream.runDrain(first.stream))
+              // Beside it, another process is not disturbed.
+              yield* Stream.runDrain(second.stream)
+              expect(second.totals()?.samples).toBe(120 * 16_000)
+              return failure
+            }),
+          )
+          expect(outcome).toMatchObject({ _tag: "DecoderFailed", reason: "Died" })
+          expect(outcome.detail).toContain("SIGKILL")
+          expect((yield* decodeAll(decoder, path)).samples.length).toBe(120 * 16_000)
+        }),
+      { startProcess },
+    )
+  })
+
+  it.live("reuses its process after an end and after a refusal, but not after an interruption", () => {
+    const { started, startProcess } = watched()
+    return withDecoder(
+      (decoder) =>
+        Effect.gen(function* () {
+          const path = fresh()
+          writeWav(path, speech, 48_000)
+          yield* decodeAll(decoder, path)
+          yield* Effect.flip(decodeAll(decoder, fileOf("no audio")))
+          yield* decodeAll(decoder, path)
+          expect(started.length).toBe(1)
+          const long = fresh()
+          writeWithAv(long, new Int16Array(120 * 8000), 8000, AV_TARGETS.flac)
+          const before = started[0]!.received
+          const fiber = yield* Effect.forkChild(
+            Effect.scoped(Effect.andThen(decoder.decode(long), Effect.never)),
+            { startImmediately: true },
+          )
+          while (started[0]!.received === before) yield* Effect.sleep(1)
+          yield* Fiber.interrupt(fiber)
+          yield* decodeAll(decoder, path)
+          expect(started.length).toBe(2)
+        }),
+      { startProcess },
+    )
+  })
+
+  it.live("bounds its processes and its line", () =>
+    withDecoder(
+      (decoder) =>
+        Effect.gen(function* () {
+          const path = fresh()
+          writeWav(path, speech, 48_000)
+          const waiting = yield* Effect.scoped(
+            Effect.gen(function* () {
+              yield* decoder.decode(path)
+              const fiber = yield* Effect.forkDetach(decodeAll(decoder, path), { startImmediately: true })
+              expect(yield* reason(decodeAll(decoder, path))).toBe("Busy")
+              return fiber
+            }),
+          )
+          // Its turn comes when the first is done, and the line has room again.
+          expect((yield* Fiber.join(waiting)).samples.length).toBe(SECONDS * 16_000)
+          yield* decodeAll(decoder, path)
+        }),
+      { maxProcesses: 1, maxWaiting: 1 },
+    ),
+  )
+
+  it.effect("kills a silent decoder at its deadline, and an idle one after its time", () => {
+    const deaths: Array<string> = []
+    const silent = impostor("process.on('message', () => {})")
+    return withDecoder(
+      (decoder) =>
+        Effect.gen(function* () {
+          const fiber = yield* Effect.forkChild(Effect.flip(decodeAll(decoder, fileOf("unread"))), {
+            startImmediately: true,
+          })
+          yield* TestClock.adjust(5000)
+          expect((yield* Fiber.join(fiber)).reason).toBe("Hung")
+          yield* decoder.warm
+          yield* decoder.warm
+          expect(deaths.filter((each) => each === "start").length).toBe(2)
+          yield* TestClock.adjust(60_000)
+          while (deaths.filter((each) => each === "end").length < 2) {
+            yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 5)))
+          }
+        }),
+      {
+        hangMs: 5000,
+        idleMs: 60_000,
+        startProcess: (onDeath) => {
+          deaths.push("start")
+          return silent(() => {
+            deaths.push("end")
+            onDeath()
+          })
+        },
+      },
+    )
+  })
+
+  it.live("kills a process that sends more than its window", () => {
+    const flood = impostor(`
+      process.on("message", () => {
+        process.send({ t: "info", info: { container: "wav", codec: "x", sourceRateHz: 8000, channels: 1 } })
+        setInterval(() => process.send({ t: "chunk", samples: new Float32Array(10) }), 1)
+      })`)
+    return withDecoder(
+      (decoder) =>
+        Effect.gen(function* () {
+          const outcome = yield* Effect.scoped(
+            Effect.gen(function* () {
+              const decoded = yield* decoder.decode(fileOf("unread"))
+              let last: DecoderFailed | AudioRejected | undefined
+              for (let pulled = 0; last === undefined; pulled++) {
+                yield* Effect.sleep(50)
+                last = yield* Effect.match(decoded.pull, {
+                  onFailure: (error) => error,
+                  onSuccess: () => undefined,
+                })
+                expect(pulled).toBeLessThan(50)
+              }
+              return last
+            }),
+          )
+          expect(outcome.reason).toBe("Died")
+        }),
+      { startProcess: flood },
+    )
+  })
+
+  it.live("kills its processes when it is stopped", () => {
+    let ended = 0
+    return Effect.gen(function* () {
+      yield* withDecoder((decoder) => decoder.warm, {
+        startProcess: (onDeath) =>
+          new DecoderProcess(() => {
+            ended++
+            onDeath()
+          }),
+      })
+      while (ended === 0) yield* Effect.sleep(5)
+    })
+  })
+})

@@ -1,0 +1,39 @@
+// A small chaos run (`npm run chaos` is the full one): an engine of each kind fails in each way while
+// clients of all kinds are served. The counts must hold here too; times are measured by the bench only.
+import { Effect } from "effect"
+import { expect, it } from "vitest"
+import { startStage } from "../../bench/chaos/Stage.ts"
+import { type Harm, trials } from "../../bench/chaos/Trials.ts"
+import { needs } from "../support/groups/Needs.ts"
+import { uses } from "../support/groups/Uses.ts"
+
+const harms: ReadonlyArray<Harm> = [
+  ["text", "SIGSTOP"],
+  ["speech", "out of memory"],
+  ["transcription", "SIGSEGV"],
+  ["text", "out of memory"],
+]
+
+it(
+  "its own clients get what was promised, nobody else notices, and it answers again",
+  { ...needs("linux"), timeout: 120_000 },
+  async () => {
+    uses("weights", "models of each kind")
+    const sections = await Effect.runPromise(
+      Effect.scoped(
+        Effect.flatMap(startStage(), (stage) =>
+          trials(stage, { harms, rounds: 1, withinMs: 0, quietMs: 100 }),
+        ),
+      ),
+    )
+    const found = sections.flatMap(({ findings }) => findings)
+    const of = (what: RegExp) => found.filter((each) => what.test(each.what)).map(({ spread }) => spread)
+    const promised = of(/harmed as promised/)
+    expect(promised).toHaveLength(harms.length)
+    expect(promised.map(({ low }) => low)).toEqual(harms.map(() => 1))
+    // Without an answer the delay would be infinite.
+    expect(of(/answers again/).every(({ high }) => Number.isFinite(high))).toBe(true)
+    expect(of(/answers to others/)[0]?.median).toBeGreaterThan(0)
+    expect(of(/^ {2}failed$/).map(({ high }) => high)).toEqual([0])
+  },
+)

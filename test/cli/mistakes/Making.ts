@@ -1,0 +1,149 @@
+// Makes operators' mistakes with the real process, each in a world of its own, and tests what it prints and its exit status.
+import { spawnSync } from "node:child_process"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { mountNeedsRoot, onlyWhere } from "../../support/groups/Needs.ts"
+import { edgewise, startCommand } from "../../support/nodes/NodeProcess.ts"
+import { eventually } from "../../support/nodes/TestNode.ts"
+import { databasePassword, type PostgresServer } from "../../support/servers/PostgresServer.ts"
+import { catalogText, type OperatorMistake, type World, writeCatalogText } from "./World.ts"
+
+const root = mkdtempSync(join(tmpdir(), "edgewise-mistakes-"))
+const fullDisk = join(root, "full-disk")
+mkdirSync(fullDisk)
+const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", fullDisk]).status === 0
+const taken = createServer()
+let postgres: PostgresServer | undefined
+
+interface Outcome {
+  readonly status: number | null | "serves"
+  readonly stdout: string
+  /** Lines of standard error, with DIR and PORT for what differs between machines. */
+  readonly lines: ReadonlyArray<string>
+}
+const outcomes = new Map<OperatorMistake, Outcome>()
+
+const canBeMade = ({ needs }: OperatorMistake): boolean => needs !== "a full disk" || mounted
+
+const worldOf = async (name: string): Promise<World> => {
+  const dir = join(root, name)
+  mkdirSync(dir)
+  const address = taken.address()
+  const world: World = {
+    dir,
+    dataDir: join(dir, "data"),
+    takenPort: typeof address === "object" && address !== null ? address.port : 0,
+    postgresUrl: await postgres?.freshUrl(),
+    fullDisk: mounted ? fullDisk : undefined,
+  }
+  writeFileSync(join(dir, "weights.gguf"), "GGUF")
+  writeCatalogText(world, catalogText({}))
+  return world
+}
+
+const masked = (text: string, { dir, takenPort }: World): ReadonlyArray<string> =>
+  text
+    .replaceAll(dir, "DIR")
+    .replaceAll(fullDisk, "DIR")
+    .replaceAll(String(takenPort), "PORT")
+    .replaceAll(String(postgres?.port ?? "none"), "PORT")
+    .split("\n")
+    .filter((line) => line !== "")
+
+interface LogEntry {
+  readonly message: string
+  readonly annotations?: { readonly model?: string; readonly reason?: string }
+}
+
+/** The text of a log line, with the model and the reason that it names. */
+const messageOf = (line: string): string => {
+  if (!line.startsWith("{") || !line.endsWith("}")) return line
+  const entry: unknown = JSON.parse(line)
+  const { annotations, message } = entry as LogEntry
+  const { model, reason } = annotations ?? {}
+  return [message, model, reason].filter((part) => part !== undefined).join(": ")
+}
+
+const outcomeOf = async (mistake: OperatorMistake, index: number): Promise<Outcome> => {
+  const world = await worldOf(String(index))
+  const { args = ["serve"], env } = mistake.make(world)
+  const variables = {
+    EDGEWISE_DATA_DIR: world.dataDir,
+    EDGEWISE_CATALOG: join(world.dir, "catalog.json"),
+    EDGEWISE_PORT: "0",
+    EDGEWISE_AUTH_PORT: "0",
+    EDGEWISE_ROUTER_PORT: "0",
+    EDGEWISE_LOG_LEVEL: "warn",
+    ...env,
+  }
+  if (mistake.status !== "serves") {
+    const { status, stderr, stdout } = await edgewise(args, variables)
+    return { status, stdout, lines: masked(stderr, world) }
+  }
+  const running = startCommand(args, variables)
+  try {
+    await eventually(() => running.stdout().includes("router listening on"), "the node serves", 60_000)
+    const warned = () => masked(running.stderr(), world).map(messageOf).includes(mistake.line)
+    // The test reports a missing line.
+    await eventually(warned, "the node warns", 5_000).catch(() => {})
+  } finally {
+    running.signal("SIGKILL")
+    await running.finished
+  }
+  const lines = masked(running.stderr(), world).map(messageOf)
+  return { status: "serves", stdout: running.stdout(), lines }
+}
+
+/** Two at a time: a process takes a core for a second. */
+const makeAll = async (mistakes: ReadonlyArray<OperatorMistake>): Promise<void> => {
+  const waiting = mistakes
+    .map((mistake, index) => ({ mistake, index }))
+    .filter(({ mistake }) => canBeMade(mistake))
+  const worker = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      outcomes.set(next.mistake, await outcomeOf(next.mistake, next.index))
+    }
+  }
+  await Promise.all([worker(), worker()])
+}
+
+/** Defines a test of each of these mistakes; `startServer` gives those that need a PostgreSQL server theirs. */
+export const testMistakes = (
+  mistakes: ReadonlyArray<OperatorMistake>,
+  startServer?: () => Promise<PostgresServer>,
+): void => {
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve))
+    if (mounted)
+      spawnSync("dd", ["if=/dev/zero", `of=${join(fullDisk, "filler")}`, "bs=4096"], { stdio: "ignore" })
+    postgres = await startServer?.()
+    await makeAll(mistakes)
+  }, 600_000)
+  afterAll(async () => {
+    taken.close()
+    await postgres?.remove()
+    if (mounted) spawnSync("umount", ["-l", fullDisk])
+    rmSync(root, { recursive: true, force: true })
+  })
+
+  describe.each(mistakes.map((mistake) => [`${mistake.category}: ${mistake.mistake}`, mistake] as const))(
+    "%s",
+    (_, mistake) => {
+      it(`prints its line, ${mistake.status}`, onlyWhere(canBeMade(mistake), mountNeedsRoot), () => {
+        const outcome = outcomes.get(mistake)
+        // A node that serves may have more to say, e.g. what follows from the mistake.
+        const lines = outcome?.lines ?? []
+        if (mistake.status === "serves") expect(lines).toContain(mistake.line)
+        else expect(lines).toEqual([mistake.line])
+        expect(outcome?.status).toBe(mistake.status)
+        if (mistake.status !== "serves") expect(outcome?.stdout).toBe("")
+        const all = [...lines, outcome?.stdout].join("\n")
+        expect(all).not.toMatch(/ {4}at |\bsecret\b|hf_ abc/)
+        expect(all).not.toContain(databasePassword)
+      })
+    },
+  )
+}

@@ -1,0 +1,63 @@
+// The API reference in a real browser.
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { startBrowser } from "../../support/clients/Browser.ts"
+import { needs } from "../../support/groups/Needs.ts"
+import { startNode, type TestNode } from "../../support/nodes/TestNode.ts"
+
+let node: TestNode
+beforeAll(async () => {
+  node = await startNode()
+})
+afterAll(() => node.stop())
+
+/** The address of the page's script. */
+const scriptPath = async (): Promise<string> => {
+  const html = await (await node.fetch("/docs")).text()
+  return `/${/<script src="([^"]+)"/.exec(html)?.[1]}`
+}
+
+it(
+  "shows every operation in a browser, which loads nothing from elsewhere and has nothing to complain about",
+  needs("browser"),
+  async () => {
+    const browser = await startBrowser()
+    try {
+      const view = await browser.newPage({ viewport: { width: 1_300, height: 900 } })
+      const complaints: Array<string> = []
+      const asked: Array<string> = []
+      view.on("console", (message) => {
+        if (message.type() === "error" || message.type() === "warning") complaints.push(message.text())
+      })
+      view.on("pageerror", (error) => complaints.push(error.message))
+      view.on("request", (request) => asked.push(request.url()))
+      await view.goto(`${node.base}/docs`)
+      const { paths } = (await (await node.fetch("/openapi.json")).json()) as {
+        paths: Record<string, Record<string, { tags: ReadonlyArray<string> }>>
+      }
+      const operations = Object.entries(paths).flatMap(([path, methods]) =>
+        Object.entries(methods).map(([method, { tags }]) => ({ path, method, tag: tags[0]! })),
+      )
+      expect(operations.length).toBeGreaterThan(10)
+      const sidebar = view.locator("aside").first()
+      await sidebar.getByText("Text", { exact: true }).waitFor()
+      for (const tag of new Set(operations.map(({ tag }) => tag))) {
+        const closed = sidebar.getByRole("button", { name: `Open Group ${tag}`, exact: true }).first()
+        if (await closed.isVisible()) await closed.click()
+      }
+      for (const { path } of operations) await sidebar.getByText(path, { exact: true }).first().waitFor()
+
+      // And it works: the node answers a request that the page was told to make.
+      await sidebar.getByText("/health", { exact: true }).click()
+      const answered = view.waitForResponse(`${node.base}/health`)
+      await view.getByRole("button", { name: "Test Request (get /health)" }).click()
+      await view.getByRole("button", { name: /^Send/ }).first().click()
+      expect((await answered).status()).toBe(200)
+
+      expect(asked.filter((url) => !url.startsWith(`${node.base}/`))).toEqual([])
+      expect(asked).toContain(`${node.base}${await scriptPath()}`)
+      expect(complaints).toEqual([])
+    } finally {
+      await browser.close()
+    }
+  },
+)

@@ -1,0 +1,90 @@
+// Ten languages: how each is read, where eSpeak's dictionaries are installed, and how English-only training
+// maps foreign sounds.
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import fc from "fast-check"
+import { cloneOnnx } from "#engines/clone/CloneOnnx.ts"
+import { loadEspeak } from "#engines/clone/EspeakLanguages.ts"
+import { inInventory } from "#engines/clone/Inventory.ts"
+import { foreignText, LANGUAGES } from "#engines/clone/Languages.ts"
+import { fromVocabulary } from "#engines/shared/speech/Symbols.ts"
+import { onlyWhere } from "../../support/groups/Needs.ts"
+import { demoFiles, openSpeech, say, speechRequest } from "../kokoro/speech.ts"
+
+const espeak = await Effect.runPromise(loadEspeak)
+const withEspeak = onlyWhere(
+  espeak !== undefined,
+  "no eSpeak NG found; npm package @echogarden/espeak-ng-emscripten",
+)
+
+/** Language, a sentence, and what its sounds must contain once tidied. */
+const SENTENCES: ReadonlyArray<readonly [string, string, string]> = [
+  ["fr", "Bonjour, cela coûte 25 euros.", "bɔ̃ʒˈu"],
+  ["de", "Guten Tag, das sind 25 Euro.", "ɡˈuːtən"],
+  ["es", "Hola, tengo 25 años.", "ˈola"],
+  ["it", "Ciao, ho 25 anni.", "tʃˈao"],
+  ["pt", "Olá, não há pão.", "olˈa"],
+  ["pl", "Cześć, dziękuję bardzo.", "dʑɛŋkˈujɛ"],
+  ["ja", "こんにちは、ありがとう。", "onnitɕˈiha"],
+  ["ar", "مرحبا، كيف حالك؟", "kˈajfa"],
+  ["zh", "你好，我今天很高兴。", "ni"],
+]
+
+const language = (code: string) => LANGUAGES.find((candidate) => candidate.code === code)!
+
+describe("languages", () => {
+  it("are the ten of protocol 8.7", () => {
+    expect(LANGUAGES.map(({ code }) => code).sort()).toEqual("ar de en es fr it ja pl pt zh".split(" "))
+  })
+
+  it.each(SENTENCES)("%s is read by its own voice", withEspeak, (code, text, sound) => {
+    const { voice, tidy } = language(code)
+    const ipa = tidy(espeak!.phonemes(foreignText(text).replace(/[.,?!。、，؟،]/gu, " "), voice!))
+    expect(ipa.normalize("NFD").replace(/[\u0308\u031e]/gu, "")).toContain(sound.normalize("NFD"))
+    expect(ipa).not.toMatch(/[_()\d\n]/)
+  })
+
+  it.effect("speak where their dictionaries are, and are refused where they are not", () =>
+    Effect.gen(function* () {
+      const engine = yield* openSpeech(cloneOnnx, demoFiles, { training: "english" })
+      expect(engine.facts.languages).toEqual(
+        espeak === undefined ? ["en"] : LANGUAGES.map(({ code }) => code),
+      )
+      for (const [code, text] of SENTENCES) {
+        const request = speechRequest(text, { voice: { preset: "default" }, language: code })
+        if (espeak === undefined) {
+          expect(yield* Effect.flip(say(engine, request))).toMatchObject({ field: "language" })
+        } else {
+          const { samples } = yield* say(engine, request)
+          expect(samples.length / 24_000).toBeGreaterThan(0.6)
+          // The same text in English gives other audio: the language is used.
+          if (/[a-z]/.test(text)) {
+            expect((yield* say(engine, { ...request, language: "en" })).samples).not.toEqual(samples)
+          }
+        }
+      }
+    }),
+  )
+})
+
+describe("inventory", () => {
+  const symbols = fromVocabulary(
+    Object.fromEntries([..."$abdnoyøʃʒʁɔ\u0303ˈː ɡjɜuɹ"].map((s, id) => [s, id])),
+  )
+
+  it("replaces what was not trained by its neighbour, and keeps it where it was", () => {
+    expect(inInventory("bɔ̃ʒˈuʁ", symbols, "english")).toBe("bɔnʒˈuɹ")
+    expect(inInventory("bɔ̃ʒˈuʁ", symbols, "table").normalize("NFC")).toBe("bɔ̃ʒˈuʁ".normalize("NFC"))
+    expect(inInventory("yøɲ", symbols, "english")).toBe("uɜnj")
+    expect(inInventory("yø", symbols, "table")).toBe("yø")
+    expect(inInventory("ä", symbols, "table")).toBe("a")
+  })
+
+  it("gives English symbols only where only those were trained", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (ipa) => {
+        expect(inInventory(ipa, symbols, "english")).not.toMatch(/y|ø|ʁ|\u0303/u)
+      }),
+    )
+  })
+})

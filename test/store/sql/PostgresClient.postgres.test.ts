@@ -1,0 +1,160 @@
+// The SqlClient over Postgres, against a real server: values, errors, transactions, and an outage of the
+// server.
+import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
+import { Cause, Effect, Layer, Logger, References } from "effect"
+import { SqlClient } from "effect/sql"
+import { postgresLayer } from "#store/sql/PostgresClient.ts"
+import { needs } from "../../support/groups/Needs.ts"
+import { databasePassword, type PostgresServer, startPostgres } from "../../support/servers/PostgresServer.ts"
+import { bindsAndReturns, counter, keepsTransactionsWhole } from "../Counter.ts"
+
+describe("Postgres", needs("postgresql"), () => {
+  let server: PostgresServer
+  beforeAll(async () => {
+    server = await startPostgres()
+  })
+  afterAll(() => server?.remove())
+
+  const fresh = (connections = 10) =>
+    Layer.unwrap(
+      Effect.map(
+        Effect.promise(() => server.freshUrl()),
+        (url) => postgresLayer(url, connections),
+      ),
+    )
+
+  it.live("binds and returns the values of the product", () =>
+    Effect.gen(function* () {
+      const table = yield* counter
+      const { sql } = table
+      yield* bindsAndReturns(table, Buffer.from([0, 255]))
+      expect(yield* sql`SELECT SUM(n) AS n, COUNT(*) AS rows FROM counter WHERE name < 'b'`).toEqual([
+        { n: 0, rows: 1 },
+      ])
+      // Amounts of money are below that; larger values must not come back as another amount.
+      const tooMuch = yield* Effect.flip(sql`SELECT SUM(n) FROM counter`)
+      expect(tooMuch.reason).toMatchObject({
+        _tag: "UnknownError",
+        message: expect.stringContaining("2^53"),
+      })
+      expect(yield* sql`SELECT 1 AS n`).toEqual([{ n: 1 }])
+    }).pipe(Effect.provide(fresh())),
+  )
+
+  it.live("distinguishes kinds of errors, and shows no value", () =>
+    Effect.gen(function* () {
+      const { sql } = yield* counter
+      const taken = yield* Effect.flip(sql`INSERT INTO counter (name, n) VALUES (${"a"}, 1)`)
+      expect(taken.reason).toMatchObject({ _tag: "UniqueViolation", constraint: "counter_pkey" })
+      const wrong = yield* Effect.flip(sql`SELECT * FROM nowhere`)
+      expect(wrong.reason._tag).toBe("SqlSyntaxError")
+      expect(wrong.message).toContain("nowhere")
+      const none = yield* Effect.flip(sql`INSERT INTO counter (name, note) VALUES ('x', ${"a secret"})`)
+      expect(none.reason._tag).toBe("ConstraintError")
+      expect(Object.entries(none.reason.cause as object)).toEqual([["code", "23502"]])
+      expect(`${Cause.pretty(Cause.fail(none))}${JSON.stringify(none)}`).not.toContain("a secret")
+    }).pipe(Effect.provide(fresh())),
+  )
+
+  it.live("keeps a transaction whole: failure, defect and interruption undo it", () =>
+    Effect.gen(function* () {
+      const table = yield* counter
+      const { sql, add, value } = table
+      yield* keepsTransactionsWhole(table)
+
+      // Postgres would report this one as committed, and drop it.
+      const hidden = sql.withTransaction(Effect.andThen(add(1), Effect.ignore(sql`SELECT * FROM nowhere`)))
+      expect((yield* Effect.flip(hidden)).message).toContain("rolled back")
+      expect(yield* value).toBe(1)
+    }).pipe(Effect.provide(fresh())),
+  )
+
+  it.live("lends its connections to more than it has", () =>
+    Effect.gen(function* () {
+      const { sql, add, value } = yield* counter
+      const slow = sql.withTransaction(
+        Effect.gen(function* () {
+          yield* sql`SELECT pg_sleep(0.002)`
+          yield* add(1)
+        }),
+      )
+      const quick = sql`SELECT n FROM counter`
+      yield* Effect.all(
+        Array.from({ length: 60 }, (_, index) => (index % 2 === 0 ? slow : quick)),
+        { concurrency: "unbounded" },
+      )
+      expect(yield* value).toBe(30)
+      const [used] = yield* sql<{ n: number }>`
+        SELECT COUNT(*) AS n FROM pg_stat_activity WHERE application_name = 'edgewise'`
+      expect(used?.n).toBeLessThanOrEqual(3)
+    }).pipe(Effect.provide(fresh(3))),
+  )
+
+  it.live("loses no half transaction when its connection is cut, and goes on with another one", () =>
+    Effect.gen(function* () {
+      const { sql, add, value } = yield* counter
+      const cut = Effect.gen(function* () {
+        yield* add(5)
+        const [own] = yield* sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`
+        const watcher = yield* fresh(1).pipe(
+          Layer.build,
+          Effect.scoped,
+          Effect.provide(Layer.empty),
+          Effect.option,
+        )
+        void watcher
+        yield* Effect.ignore(sql`SELECT pg_terminate_backend(${own?.pid})`)
+        // If it were sent, it would run outside of the transaction.
+        yield* add(7)
+      })
+      const error = yield* Effect.flip(sql.withTransaction(cut))
+      expect(error.reason._tag).toBe("ConnectionError")
+      expect(yield* value).toBe(0)
+    }).pipe(Effect.provide(fresh())),
+  )
+
+  it.live("reports an unreachable server, at once to later callers, and reconnects by itself", () => {
+    const logged: Array<string> = []
+    const logger = Logger.make(({ message }) => void logged.push(String(message)))
+    return Effect.gen(function* () {
+      const { sql, add, value } = yield* counter
+      yield* add(3)
+      yield* Effect.promise(() => server.kill())
+      const errors = yield* Effect.all(
+        Array.from({ length: 200 }, () => Effect.flip(value)),
+        { concurrency: "unbounded" },
+      )
+      expect(errors.every((error) => error.reason._tag === "ConnectionError")).toBe(true)
+      expect(errors.some((error) => error.message.includes("does not answer"))).toBe(true)
+      expect((yield* Effect.flip(sql.withTransaction(add(1)))).reason._tag).toBe("ConnectionError")
+      expect(JSON.stringify(errors)).not.toContain(databasePassword)
+      yield* Effect.promise(() => server.start())
+      const back: Effect.Effect<number | undefined> = Effect.catch(value, () =>
+        Effect.andThen(
+          Effect.sleep(20),
+          Effect.suspend(() => back),
+        ),
+      )
+      expect(yield* back).toBe(3)
+      expect(logged).toEqual(["the database does not answer", "the database answers again"])
+    }).pipe(
+      Effect.provide(fresh()),
+      Effect.provide(Layer.merge(Logger.layer([logger]), Layer.succeed(References.MinimumLogLevel, "Info"))),
+    )
+  })
+
+  it.live("refuses a wrong password in words without it", () =>
+    Effect.gen(function* () {
+      const url = (yield* Effect.promise(() => server.freshUrl())).replace(databasePassword, "wr0ng-pa55")
+      const error = yield* Effect.flip(
+        Effect.flatMap(SqlClient.SqlClient, (sql) => sql`SELECT 1`).pipe(
+          Effect.provide(postgresLayer(url, 1)),
+        ),
+      )
+      expect(error.reason._tag).toBe("AuthenticationError")
+      expect(`${error.message}${JSON.stringify(error)}${Cause.pretty(Cause.fail(error))}`).not.toContain(
+        "wr0ng",
+      )
+    }),
+  )
+})

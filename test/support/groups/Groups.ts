@@ -1,0 +1,25 @@
+// The groups of tests, by what they need. The end of a file's name says which group it is in: `X.test.ts` is fast,
+// `X.process.test.ts` starts processes, and so on. vitest.config.ts makes a project of each; Guard.ts watches that a file
+// uses what its name says.
+
+/** In order: a group may use what the groups before it may use. */
+export const groups = ["fast", "process", "weights", "postgres", "browser", "long"] as const
+
+export type Group = (typeof groups)[number]
+
+/** Pattern of the files of a group. Those of `fast` are the ones that no other group has. */
+export const filesOf = (group: Group): string =>
+  group === "fast" ? "test/**/*.test.ts" : `test/**/*.${group}.test.ts`
+
+/** Tests of the store that run twice: in `fast` on SQLite, in `postgres` on PostgreSQL. */
+export const dialectFiles = "test/**/*.dialects.test.ts"
+
+/** Properties that run in `fast` and, over more cases, in `long` (Runs.ts). */
+export const propertyFiles = "test/properties/*.test.ts"
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** The group of the file that runs. */
+    readonly group: Group
+  }
+}

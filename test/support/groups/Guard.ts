@@ -1,0 +1,61 @@
+// Holds each test file to the group in its name (Groups.ts): a test that uses what the group may not use fails, and so does
+// a file that does not use what its group is for. vitest runs this before every file.
+import child from "node:child_process"
+import { syncBuiltinESMExports } from "node:module"
+import net from "node:net"
+import { afterAll, type RunnerTestCase, type RunnerTestSuite } from "vitest"
+import type { Group } from "./Groups.ts"
+import { uses, verdict } from "./Uses.ts"
+
+type Call = (this: unknown, ...args: Array<unknown>) => unknown
+
+/** Calls `before` with the arguments of every call of a method. */
+const observe = (owner: object, name: string, before: (args: ReadonlyArray<unknown>) => void): void => {
+  const original = Reflect.get(owner, name) as Call
+  const observed: Call = function (...args) {
+    before(args)
+    return original.apply(this, args)
+  }
+  // promisify reads its own variant of `exec` and `execFile` from a property.
+  Object.defineProperties(observed, Object.getOwnPropertyDescriptors(original))
+  Reflect.set(owner, name, observed)
+}
+
+/** Native code by what its file's name begins with, and the group whose tests load it. */
+const nativeCode: ReadonlyArray<readonly [string, Group]> = [
+  ["llama-addon", "weights"],
+  ["onnxruntime_binding", "weights"],
+  ["uws", "process"],
+]
+
+const observeAll = (): void => {
+  for (const name of ["spawn", "spawnSync", "fork", "exec", "execSync", "execFile", "execFileSync"])
+    observe(child, name, ([program]) => uses("process", `the program ${String(program).split("/").at(-1)}`))
+  observe(net.Server.prototype, "listen", () => uses("process", "a listening server"))
+  observe(process, "dlopen", ([, path]) => {
+    const file = String(path).split("/").at(-1) ?? ""
+    const [name, group] = nativeCode.find(([start]) => file.startsWith(start)) ?? []
+    if (name !== undefined && group !== undefined) uses(group, `the native code ${name}`)
+  })
+  syncBuiltinESMExports()
+}
+
+/** In the group `fast` many files share a worker, and it is observed once. */
+const observed = Symbol.for("edgewise tests are observed")
+if (Reflect.get(globalThis, observed) === undefined) {
+  Reflect.set(globalThis, observed, true)
+  observeAll()
+}
+
+const allRan = (tasks: ReadonlyArray<RunnerTestCase | RunnerTestSuite>): boolean =>
+  tasks.every((task) =>
+    task.type === "suite"
+      ? task.mode !== "skip" && allRan(task.tasks as never)
+      : task.result?.state === "pass",
+  )
+
+// biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of wanted fixtures from the pattern
+afterAll(({}, file) => {
+  const problem = verdict(allRan(file.tasks as never))
+  if (problem !== undefined) throw new Error(problem)
+})

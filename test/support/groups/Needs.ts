@@ -1,0 +1,89 @@
+// What some tests need of the machine. A test whose need is missing is skipped; the end of the run says how many were,
+// why, and what would bring it (SkippedTests.ts). Usage: `it("…", needs("curl"), async () => …)`.
+import { spawnSync } from "node:child_process"
+import { existsSync, readdirSync } from "node:fs"
+import type { TestOptions } from "vitest"
+import { inForce } from "#confine/Launch.ts"
+
+declare module "vitest" {
+  interface TaskMeta {
+    /** Why the test is skipped, and what would let it run. */
+    missing?: string
+  }
+}
+
+const program = (name: string, debianPackage: string, ...args: ReadonlyArray<string>) => ({
+  found: () => spawnSync(name, [...args], { stdio: "ignore" }).error === undefined,
+  missing: `no ${name} found; Debian package ${debianPackage}`,
+})
+
+const browsers = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"]
+
+/** The browser that browser tests drive; undefined where the machine has none. */
+export const browserPath = browsers.find((path) => existsSync(path))
+
+const postgresVersions = "/usr/lib/postgresql"
+
+/** The folder of PostgreSQL's programs; undefined where the machine has none. */
+export const postgresPrograms = (existsSync(postgresVersions) ? readdirSync(postgresVersions) : [])
+  .map((version) => `${postgresVersions}/${version}/bin`)
+  .find((folder) => existsSync(`${folder}/initdb`))
+
+const confining = ["landlock", "seccomp", "no-new-privs", "no-capabilities", "rlimits"]
+
+const needsTable = {
+  postgresql: {
+    found: () => postgresPrograms !== undefined,
+    missing: "no PostgreSQL server found; Debian package postgresql",
+  },
+  browser: {
+    found: () => browserPath !== undefined,
+    missing: "no Chromium or Chrome found; Debian package chromium",
+  },
+  caddy: program("caddy", "caddy", "version"),
+  curl: program("curl", "curl", "--version"),
+  ffmpeg: program("ffmpeg", "ffmpeg", "-version"),
+  ffprobe: program("ffprobe", "ffmpeg", "-version"),
+  git: program("git", "git", "--version"),
+  haproxy: program("haproxy", "haproxy", "-v"),
+  nginx: program("nginx", "nginx", "-v"),
+  "oggz-validate": program("oggz-validate", "oggz-tools", "--version"),
+  opusinfo: program("opusinfo", "opus-tools", "--version"),
+  prlimit: program("prlimit", "util-linux", "--version"),
+  confinement: {
+    found: () => {
+      const { mechanisms } = inForce()
+      return confining.every((name) => mechanisms.some((each) => each.startsWith(name)))
+    },
+    missing:
+      "processes cannot be confined; a Linux kernel with Landlock and seccomp, and Debian package perl",
+  },
+  rlimits: {
+    found: () => inForce().mechanisms.includes("rlimits"),
+    missing: "limits of processes cannot be set; a Linux system",
+  },
+  linux: { found: () => process.platform === "linux", missing: "not a Linux system" },
+}
+
+export type Need = keyof typeof needsTable
+
+const results = new Map<Need, boolean>()
+
+export const has = (need: Need): boolean => {
+  const known = results.get(need) ?? needsTable[need].found()
+  results.set(need, known)
+  return known
+}
+
+/** Options of a test that runs only where all of these are present. */
+export const needs = (...wanted: ReadonlyArray<Need>): TestOptions => {
+  const absent = wanted.find((need) => !has(need))
+  return absent === undefined ? {} : { skip: true, meta: { missing: needsTable[absent].missing } }
+}
+
+/** Options of a test that runs only where a condition holds; `missing` says what is absent otherwise and what would bring it. */
+export const onlyWhere = (condition: boolean, missing: string): TestOptions =>
+  condition ? {} : { skip: true, meta: { missing } }
+
+/** For tests that mount a small file system to fill it. */
+export const mountNeedsRoot = "a file system cannot be mounted; run the tests as root"

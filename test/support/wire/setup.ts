@@ -1,0 +1,21 @@
+// Run before each test file: contract tests fail where a listener sends what is not declared (WireCheck).
+import { afterAll, afterEach, expect } from "vitest"
+import { connections, installTap } from "./WireTap.ts"
+
+/** Shown of one test. */
+const mostProblems = 10
+
+const check = async (): Promise<void> => {
+  if (connections.size === 0) return
+  const { wireProblems } = await import("./WireCheck.ts")
+  const problems = wireProblems()
+  if (problems.length === 0) return
+  const more = problems.length > mostProblems ? `\n… and ${problems.length - mostProblems} more` : ""
+  throw new Error(`not declared (src/api/declared):\n${problems.slice(0, mostProblems).join("\n")}${more}`)
+}
+
+if (expect.getState().testPath?.includes("/test/contract/")) {
+  installTap()
+  afterEach(check)
+  afterAll(check)
+}
