@@ -126,7 +126,7 @@ export const runTranscription = <E = never>(
       audio,
       beforeWindow: (samples) =>
         Effect.andThen(
-          // `onDecoded` first: it records how much was decoded even if that cannot be paid for.
+          // The caller's own function first: it records how much was decoded even if that cannot be paid for.
           run.beforeWindow?.(samples) ?? Effect.void,
           reserve.upTo(Math.ceil(samplesToMs(samples, LISTEN_RATE_HZ))),
         ),
