@@ -82,7 +82,7 @@ class Outbox {
     this.filled.openUnsafe()
   }
 
-  /** Waits for frames and takes them. Taking frees capacity, so it resumes paused generations. */
+  /** Waits for queued frames and writes all of them. Taking them frees capacity, so it resumes paused generations. */
   writeTo(writer: Writer): Effect.Effect<void, SocketError> {
     return Effect.flatMap(this.filled.await, () => {
       const frames = this.frames
