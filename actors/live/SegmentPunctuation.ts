@@ -1,5 +1,4 @@
-// The segments of one engine call with the punctuation that the caller requested.
-// Knows no engine and no audio.
+// The segments of one engine call with the punctuation that the caller requested. Knows no engine and no audio.
 
 import type { TranscriptSegment } from "#domain/audio/Transcript.ts"
 import {

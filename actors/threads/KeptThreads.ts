@@ -1,5 +1,5 @@
-// Results of earlier measurements, by what they depend on: machine, library and weights. A
-// node stores them in a file (src/store/files/ThreadFile), tests and scripts in a map that ends with the process.
+// Results of earlier measurements, by what they depend on: machine, library and weights. A node stores them in a file
+// (src/store/files/ThreadFile), tests and scripts in a map that ends with the process.
 import { createHash } from "node:crypto"
 import { Context } from "effect"
 import type { ThreadChoice } from "#domain/threads/ThreadChoice.ts"

@@ -1,7 +1,6 @@
-// Reusable memory blocks for large request bodies: a copy of a delivery would otherwise be
-// garbage of half a megabyte that V8 collects late, because it lies outside its heap. A reader
-// that has finished with a block, and holds the only reference to it, gives it back. A block that is never
-// given back is ordinary garbage.
+// Reusable memory blocks for large request bodies: a copy of a delivery would otherwise be garbage of half a megabyte
+// that V8 collects late, because it lies outside its heap. A reader that has finished with a block, and holds the only
+// reference to it, gives it back. A block that is never given back is ordinary garbage.
 import { Context } from "effect"
 
 /** What uWS delivers at most at a time: its receive buffer. */

@@ -1,6 +1,6 @@
-// Counters of the node's requests and of its own telemetry, for /metrics. Listeners report every answer
-// that has ended; watchers (access log, traces) register here. Written on the hot path, so it allocates
-// nothing for a request; lives as long as the node.
+// Counters of the node's requests and of its own telemetry, for /metrics. Listeners report every answer that has ended;
+// watchers (access log, traces) register here. Written on the hot path, so it allocates nothing for a request; lives as
+// long as the node.
 import { Context } from "effect"
 import { Histogram } from "#domain/queues/Histogram.ts"
 import type { RegionReading } from "#domain/regions/RegionReading.ts"

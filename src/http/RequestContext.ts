@@ -1,6 +1,6 @@
-// The facts about one request that stand in the head of its answer: its id, how long each step took,
-// what is left of the caller's rate, the receipt of what it costs. Transport makes one for every request and writes it
-// out (see ReplyHead); the code that learns a fact records it here. Knows no header's name.
+// The facts about one request that stand in the head of its answer: its id, how long each step took, what is left of
+// the caller's rate, the receipt of what it costs. Transport makes one for every request and writes it out (see
+// ReplyHead); the code that learns a fact records it here. Knows no header's name.
 import { Context } from "effect"
 import type { Admission } from "#domain/access/SlidingWindowLimiter.ts"
 import { isRequestId } from "#domain/wire/RequestId.ts"

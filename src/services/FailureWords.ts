@@ -1,5 +1,5 @@
-// Why an answer failed, as a text for the operator; ErrorBody makes the text for callers. Pure. The
-// text may name files, signals and devices, and never holds a caller's text.
+// Why an answer failed, as a text for the operator; ErrorBody makes the text for callers. Pure. The text may name
+// files, signals and devices, and never holds a caller's text.
 import { Cause } from "effect"
 import type { ModelSnapshot } from "#actors/model/ModelState.ts"
 import { exceptionReason } from "#domain/process/PlainLine.ts"

@@ -1,5 +1,5 @@
-// One text generation of a caller: admission, payment, start, reading, end. Each
-// caller of this file writes the text in its own format.
+// One text generation of a caller: admission, payment, start, reading, end. Each caller of this file writes the text in
+// its own format.
 import { Effect, Exit, Option, Random, type Scope } from "effect"
 import type { Flow } from "#actors/engine/EngineRequest.ts"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"

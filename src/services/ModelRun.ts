@@ -1,5 +1,5 @@
-// Runs one request of a caller on a model: admission, payment, start, end. The caller of this file
-// reads the units in its own way.
+// Runs one request of a caller on a model: admission, payment, start, end. The caller of this file reads the units in
+// its own way.
 import { Deferred, Effect, Exit, Fiber, type Scope } from "effect"
 import { Drain } from "#actors/Drain.ts"
 import type { Flow, Listener, RunError } from "#actors/engine/EngineRequest.ts"

@@ -1,5 +1,5 @@
-// Engines die and hang, by kill -9 and by script: their requests fail as protocol 3.5 says and at once, everything
-// else goes on, and the next request is served.
+// Engines crash and hang, by kill -9 and by script: their requests fail at once as protocol 3.5 says, everything
+// else continues, and the next request is served.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { NodeTreeRecord, TreeRecord } from "#api/operations/NodeTree.ts"
@@ -80,7 +80,7 @@ const readTree = async (): Promise<Map<string, object>> => {
   return lines
 }
 
-/** Asks the node for its health and models, over and over, until told to stop; every answer must be good. */
+/** Requests health and models from the node repeatedly until stopped; every answer must be good. */
 const watch = () => {
   let stopped = false
   const asked = (async () => {
@@ -127,7 +127,8 @@ for (const [model, body] of [
     const others = bystander.take(beganWith + 50)
     process.kill(pid, "SIGKILL")
     await Promise.all(streams.map((stream) => stream.toEnd()))
-    // Before another engine, which makes one each 5 ms, has made 50: they do not wait for a deadline or for the next engine.
+    // Before another engine, which makes one each 5 ms, has made 50: they do not wait for a deadline or for the next
+    // engine.
     expect(bystander.events.length - beganWith).toBeLessThan(50)
 
     for (const stream of streams) expectFailure(stream, "The model's engine stopped unexpectedly")
@@ -156,7 +157,7 @@ for (const [model, body] of [
     expect(after.filter((each, i) => each !== pids[i])).toEqual([node.gauges(model).pid])
     expect(node.gauges(model)).toMatchObject({ restarts: 1, open: 0, waiting: 0 })
     expect(node.gauges("other").restarts).toBe(0)
-    // The tree says the same: one restart of one engine, everything else as before.
+    // The tree shows the same: one restart of one engine, everything else as before.
     const name = `engine ${model}`
     expect(before.get(name)).toMatchObject({ kind: "engine", state: "running", restarts: 0, requests: 0 })
     expect(await readTree()).toEqual(new Map(before).set(name, { ...before.get(name), restarts: 1 }))

@@ -15,7 +15,7 @@ const harms: ReadonlyArray<Harm> = [
 ]
 
 it(
-  "its own clients get what was promised, nobody else notices, and it answers again",
+  "its own clients get what was promised, no other client is affected, and it answers again",
   { ...needs("linux"), timeout: 120_000 },
   async () => {
     uses("weights", "models of each kind")

@@ -1,7 +1,7 @@
 // Operators and callers do everything that can be done to two models, in any order and without waiting for each other:
-// load, reload, unload, purge, infer, cancel, crash, and time that passes. 2,000 histories over engines that live in this
-// process. Whatever happens, every change of status is one of the table, every request ends exactly once and says what
-// the engine said, and at the end nothing is open, waiting, claimed or alive.
+// load, reload, unload, purge, infer, cancel, crash, and time that passes. 2,000 histories over engines that live in
+// this process. In each of them, every change of status is one of the table, every request ends exactly once with the
+// engine's output, and at the end nothing is open, waiting, claimed or alive.
 
 import { Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"

@@ -1,5 +1,5 @@
-// Authentication: the bearer credential becomes a Principal, which handlers read as the service `Caller`.
-// Every edge endpoint except /health uses it, over HTTP as middleware and over WebSocket by `identify`.
+// Authentication: the bearer credential becomes a Principal, which handlers read as the service `Caller`. Every edge
+// endpoint except /health uses it, over HTTP as middleware and over WebSocket by `identify`.
 import { Context, Effect, Layer, Redacted } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"

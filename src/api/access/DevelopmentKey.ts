@@ -1,5 +1,5 @@
-// The check of a development key after it was recognized: is it accepted from the address of the request?
-// It applies to requests, WebSockets, session tokens and the session exchange.
+// The check of a development key after it was recognized: is it accepted from the address of the request? It applies to
+// requests, WebSockets, session tokens and the session exchange.
 import { Clock, Context, Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
 import type { DevKeyAccess } from "#domain/access/DevelopmentKey.ts"

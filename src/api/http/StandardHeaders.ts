@@ -1,5 +1,5 @@
-// Headers of every answer of every role. Each role gives them to its listener; an answer that
-// has its own value for one of them keeps it.
+// Headers of every answer of every role. Each role gives them to its listener; an answer that has its own value for one
+// of them keeps it.
 
 /** Headers that a page of another origin may read, beyond the few that browsers always show. */
 const exposed = [

@@ -1,6 +1,6 @@
 // GET /v1/audio/transcriptions/ws: live transcription. Binary frames of 16 kHz s16 PCM come in, captions go out while
-// the speaker speaks, and `transcript.text.done` once, with the text that a file of the same audio gets.
-// In this order: parameters, admission (refusals are HTTP), the session, the receipt.
+// the speaker speaks, and `transcript.text.done` once, with the text that a file of the same audio gets. In this order:
+// parameters, admission (refusals are HTTP), the session, the receipt.
 import { Effect, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { SocketError } from "effect/socket/Socket"

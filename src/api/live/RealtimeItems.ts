@@ -1,6 +1,5 @@
 // The speech items of one realtime socket: each is a live session of its own, from its first sample to its transcript,
-// charged separately. Writes the server's events
-// about items.
+// charged separately. Writes the server's events about items.
 import { Cause, Effect, Fiber, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import type { FinalResult, LiveSession } from "#actors/live/LiveSession.ts"

@@ -1,5 +1,5 @@
-// Handles the client's events of one realtime socket: settings, audio into turns, items. An invalid event
-// is answered with an error event, and the socket stays open. Knows no accounts and no transport.
+// Handles the client's events of one realtime socket: settings, audio into turns, items. An invalid event is answered
+// with an error event, and the socket stays open. Knows no accounts and no transport.
 import { Effect, Option } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import type { LiveSessions, SessionLease } from "#actors/live/LiveSessions.ts"

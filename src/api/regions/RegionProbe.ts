@@ -1,5 +1,5 @@
-// One probe of a region's edge: does it serve, and how long is a round trip to it? Opens one
-// connection, requests /health twice and closes it: the second answer is timed, without the handshakes of the first.
+// One probe of a region's edge: does it serve, and how long is a round trip to it? Opens one connection, requests
+// /health twice and closes it: the second answer is timed, without the handshakes of the first.
 import { Agent as HttpAgent, request as httpRequest } from "node:http"
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https"
 import { Effect } from "effect"

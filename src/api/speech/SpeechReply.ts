@@ -1,6 +1,6 @@
 // How synthesised speech is sent: written while it is made (every stream, and batch PCM), or as one body (batch WAV and
-// MP3, whose headers hold their length). Begins when the engine has accepted the text. Whatever can
-// fail before the first byte has failed before an answer begins, and is an ordinary error.
+// MP3, whose headers hold their length). Begins when the engine has accepted the text. Whatever can fail before the
+// first byte has failed before an answer begins, and is an ordinary error.
 import { Effect, Latch } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { CodecPool } from "#audio/codecs/CodecPool.ts"

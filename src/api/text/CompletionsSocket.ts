@@ -1,5 +1,5 @@
-// GET /v1/completions/ws: text completions over one WebSocket, several at a time.
-// Each client text frame is a /v1/completions body with an optional `request_id`, or a cancel; answers carry the id.
+// GET /v1/completions/ws: text completions over one WebSocket, several at a time. Each client text frame is a
+// /v1/completions body with an optional `request_id`, or a cancel; answers carry the id.
 import { Array as Arr, Effect, FiberMap, Latch, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CloseEvent, type SocketError, type Writer } from "effect/socket/Socket"

@@ -1,5 +1,5 @@
-// How many samples a file declares, counted in tables and fragments: exact for valid files, and bounded in
-// work for invalid ones.
+// How many samples a file declares, counted in tables and fragments: exact for valid files, and bounded in work for
+// invalid ones.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -45,7 +45,7 @@ it("are looked for in bounded time whatever the bytes are", () => {
       expect(samplesOf(bytes)).toBeGreaterThanOrEqual(0)
     }),
   )
-  // Boxes in boxes, and 6 million empty ones.
+  // Nested boxes, and 6 million empty ones.
   const nested = Buffer.alloc(800_000)
   for (let at = 0; at < nested.length; at += 8) {
     nested.writeUInt32BE(nested.length - at, at)

@@ -1,4 +1,5 @@
-// Makes operators' mistakes with the real process, each in a world of its own, and tests what it prints and its exit status.
+// Makes operators' mistakes with the real process, each in a world of its own, and tests what it prints and its exit
+// status.
 import { spawnSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
@@ -134,7 +135,7 @@ export const testMistakes = (
     (_, mistake) => {
       it(`prints its line, ${mistake.status}`, onlyWhere(canBeMade(mistake), mountNeedsRoot), () => {
         const outcome = outcomes.get(mistake)
-        // A node that serves may have more to say, e.g. what follows from the mistake.
+        // A node that serves may print more lines, e.g. about consequences of the mistake.
         const lines = outcome?.lines ?? []
         if (mistake.status === "serves") expect(lines).toContain(mistake.line)
         else expect(lines).toEqual([mistake.line])

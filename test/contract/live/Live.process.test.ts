@@ -1,5 +1,5 @@
-// GET /v1/audio/transcriptions/ws: events, close codes and refusals (protocol 10 and 16), what bad clients get, what is
-// charged, and what remains when an engine or a client is suddenly gone. The engine hears made-up words.
+// GET /v1/audio/transcriptions/ws: events, close codes and refusals (protocol 10 and 16), what invalid clients get,
+// what is charged, and what remains after an engine crash or a disconnect. The engine transcribes made-up words.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Drain } from "#actors/Drain.ts"

@@ -1,5 +1,5 @@
 // The API reference over HTTP: small, cached, compressed, from this node alone,
-// and made only when somebody asks.
+// and made only on request.
 import { createHash } from "node:crypto"
 import type { Worker } from "node:worker_threads"
 import { gunzipSync } from "node:zlib"

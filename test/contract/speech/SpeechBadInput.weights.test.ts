@@ -1,4 +1,4 @@
-// What /v1/audio/speech refuses: each row of the table of protocol 8.9, and what stands around it.
+// What /v1/audio/speech refuses: each row of the table of protocol 8.9, and its boundary cases.
 // A refusal is a status and one `detail`, before any audio, and leaves no slot taken and no money spent.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

@@ -88,7 +88,7 @@ describe("ffmpeg", needs("ffmpeg"), () => {
   })
 })
 
-/** From one sample over all lengths about the borders of a frame and a page to some seconds. */
+/** Lengths from one sample past the borders of a frame and a page to some seconds. */
 const lengths = [1, 479, 480, 481, 959, 4_800, 5_281, 24_001, 71_993]
 const opusOf = (samples: number): Promise<string> =>
   saved(`${samples}.opus`, {

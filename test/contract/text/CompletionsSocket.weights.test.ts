@@ -1,5 +1,5 @@
 // GET /v1/completions/ws with the `ws` client: the frames of protocol 7.6, several generations at once, cancelling, and
-// what happens to a client that is not who it says, says nonsense, or is suddenly gone.
+// wrong credentials, invalid frames and sudden disconnects.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Accounts } from "#store/accounts/Accounts.ts"

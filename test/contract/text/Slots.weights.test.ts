@@ -1,5 +1,6 @@
-// A request whose client has left costs nothing (protocol 1.9): whatever it was doing, its slot is free at once, and no other
-// stream's bytes change. `npm run bench -- text` measures the milliseconds; here they are compared with a short request's.
+// A request whose client has disconnected costs nothing (protocol 1.9): in every state its slot is free at once, and no
+// other stream's bytes change. `npm run bench -- text` measures the milliseconds; here they are compared with a short
+// request's.
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { RawConnection, requestBytes } from "../../support/clients/RawHttp.ts"
@@ -63,7 +64,7 @@ const shortRequestMs = async (request: object): Promise<number> => {
 /** A cancel takes no longer than this many short requests: no deadline and no long work is waited for. */
 const shortRequests = 20
 
-/** The median of several departures: any one may meet a busy machine. */
+/** The median of several disconnects: any one may meet a busy machine. */
 const expectAtOnce = async (times: ReadonlyArray<number>, shortRequest: object): Promise<void> =>
   expect(median(times)).toBeLessThan(shortRequests * (await shortRequestMs(shortRequest)))
 
@@ -83,7 +84,7 @@ describe("a client that leaves", () => {
         expect(node.gauges("single").open).toBe(1)
       }
       await expectAtOnce(times, shortFake)
-      // Whoever stayed is still served.
+      // Clients that stayed are still served.
       const seen = first.events.length
       expect((await first.take(seen + 5)).length).toBeGreaterThanOrEqual(seen + 5)
       await first.leave()

@@ -1,5 +1,4 @@
-// Live transcription for tests: speech to send, clients that send it, and the answer for a file of the
-// same samples.
+// Live transcription for tests: speech to send, clients that send it, and the answer for a file of the same samples.
 import { readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { builtInCatalog } from "#config/Config.ts"

@@ -1,5 +1,5 @@
-// All temporary files of a test run lie in one folder, which is removed with the run, also after kills
-// and failures. vitest calls it around the whole run; its workers inherit the variable.
+// All temporary files of a test run lie in one folder, which is removed with the run, also after kills and failures.
+// vitest calls it around the whole run; its workers inherit the variable.
 import { chmodSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

@@ -28,7 +28,7 @@ it.effect("reads the catalog's word", () =>
   }),
 )
 
-// Where an operator has fetched CUDA's files, whether it works is the machine's matter.
+// Where an operator has fetched CUDA's files, whether it works depends on the machine.
 it.live(
   "fails to load with cuda where its files are not, and does not fall back",
   () =>
