@@ -6,7 +6,7 @@ import { drawing, withDrawing } from "./map/Drawing.ts"
 import { folders } from "./map/Folders.ts"
 import { arrowsOf, sourceFiles, specifiersOf, textOf } from "./map/ReadImports.ts"
 
-/** More files beside each other than this are hard to find one's way in. */
+/** Limit of files in one folder. More are hard to survey. */
 const mostFilesInAFolder = 15
 
 const files = sourceFiles()
@@ -58,7 +58,7 @@ it("keeps uWebSockets.js in transport and native engines in engine processes", (
     "onnxruntime-node": /^engines\//,
     "node:sqlite": /^src\/store\//,
   }
-  // A process of its own, which ends when it has told whether they load.
+  // Runs in its own process, which prints whether they load and then ends.
   const probe = "src/cli/doctor/machine/nativeModuleMain.ts"
   const wrong = files.flatMap((path) =>
     (path === probe ? [] : specifiersOf(path))

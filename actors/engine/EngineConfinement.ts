@@ -1,5 +1,5 @@
-// What an engine process may do: read code, libraries and its own weights, write its own temporary folder and the compiled
-// code, use the machine's GPUs, and nothing else of the node. Called by EngineProcess.
+// What an engine process may do: read code, libraries and its own weights, write its own temporary folder and the
+// compiled code, use the machine's GPUs, and nothing else of the node.
 import { existsSync, readdirSync, realpathSync } from "node:fs"
 import { delimiter, join } from "node:path"
 import { type Confinement, type Grant, weightsGrant } from "#domain/process/Confinement.ts"
@@ -12,7 +12,7 @@ export interface EngineSurroundings {
   readonly home: ProcessHome | undefined
   /** Weights. */
   readonly files: ReadonlyArray<string>
-  /** As the process gets it. */
+  /** The environment of the process. */
   readonly env: NodeJS.ProcessEnv
 }
 
@@ -23,10 +23,10 @@ const devices = (): ReadonlyArray<string> => {
   return [...names, "dri", "kfd"].map((name) => join("/dev", name)).filter((path) => existsSync(path))
 }
 
-/** Where ONNX Runtime looks which devices there are; it warns about each of these that it cannot read. */
+/** ONNX Runtime lists devices here; it warns about each of these that it cannot read. */
 const deviceLists = ["/sys/bus/pci/devices", "/sys/class/drm", "/sys/devices"]
 
-/** Where drivers of GPUs, and libraries of the operator's own, keep what they read. */
+/** Files of GPU drivers and of the operator's own libraries. */
 const driverFolders = ["/opt", "/sys", "/etc/vulkan", "/etc/OpenCL", "/etc/nvidia", "/etc/glvnd"]
 
 /** Of variables that hold paths. */
@@ -50,7 +50,7 @@ const realPathOf = (path: string): string => {
   try {
     return realpathSync(path)
   } catch {
-    // Loading it will tell.
+    // Loading will report the error.
     return path
   }
 }
@@ -65,7 +65,8 @@ export const engineConfinement = ({
   const present = process.platform === "linux" ? devices() : []
   const closed = home?.closed ?? []
   return {
-    // Memory is the ledger's matter (Device): a limit on what a model may allocate would have to be known before it is loaded.
+    // Memory is limited elsewhere (Device): a limit on what a model may allocate would have to be known before it is
+    // loaded.
     limits: { openFiles: 4_096, fileBytes: gibibyte },
     grants: [
       { path: folder, access: "keep" },

@@ -1,6 +1,7 @@
-// The most private memory an engine process may have once its model has loaded. What a model needs is known only then: from
-// there on it may grow by as much again. Set by EngineHost through `prlimit`, which every Debian has; the kernel then refuses
-// further memory and the engine fails alone. Not for engines on a GPU, whose drivers count device memory as their own.
+// The most private memory an engine process may have once its model has loaded. The need of a model is known only then:
+// from there on it may grow by as much again. The limit is set with `prlimit`, which every Debian has; the kernel then
+// refuses further memory and the engine fails alone. Not for engines on a GPU, whose drivers count device memory as
+// their own.
 import { execFile } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { inForce } from "#confine/Launch.ts"
@@ -11,7 +12,7 @@ const patienceMs = 5_000
 /** For buffers of the longest inputs: a Whisper of large shape takes below 1 GB for them. A guess. */
 export const leastGrowthBytes = 2 * 1024 ** 3
 
-/** Private writable memory of a process, bytes, which `RLIMIT_DATA` bounds; undefined where /proc does not tell. */
+/** Private writable memory of a process, bytes, which `RLIMIT_DATA` bounds; undefined if /proc does not have it. */
 export const dataBytesOf = (pid: number): number | undefined => {
   try {
     const kilobytes = /^VmData:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]
@@ -21,7 +22,7 @@ export const dataBytesOf = (pid: number): number | undefined => {
   }
 }
 
-/** Without effect where confinement is off, or the machine has neither /proc nor `prlimit`. */
+/** Without effect if confinement is off, or the machine has neither /proc nor `prlimit`. */
 export const limitMemory = (pid: number, growthBytes = leastGrowthBytes): void => {
   const loaded = inForce().way === "plain" ? undefined : dataBytesOf(pid)
   if (loaded === undefined) return

@@ -1,6 +1,5 @@
-// What one model's engine printed, and what happened to it: the last 200 lines, kept while the node runs, across restarts
-// and loads. EngineHost feeds it with the bytes of the engine's standard output and standard error; Model adds its own
-// events. Read by the operator's log endpoint. A flood costs a bounded number of lines a second; the rest is counted.
+// The output of one model's engine and the node's events about it: the last 200 lines, kept while the node runs, across
+// restarts and loads. A flood costs a bounded number of lines a second; the rest is counted.
 import { StringDecoder } from "node:string_decoder"
 import type { LogLevel } from "#domain/process/OperatorLog.ts"
 import { LineSplitter, outputLevel } from "#domain/process/OutputLines.ts"
@@ -10,7 +9,7 @@ import { plainLine } from "#domain/process/PlainLine.ts"
 export type OutputStream = "stdout" | "stderr" | "node"
 
 export interface OutputLine {
-  /** Counts up from 1 and never repeats, so that a reader can ask for what is new. */
+  /** Counts up from 1 and never repeats, so that a reader can request only newer lines. */
   readonly seq: number
   /** Unix time, milliseconds. */
   readonly atMs: number
@@ -20,9 +19,9 @@ export interface OutputLine {
 }
 
 const ringLines = 200
-/** Longest line, characters. A guess: what a library's error with a path takes. */
+/** Longest line, characters. A guess: the length of a library's error with a path. */
 const maxLineCharacters = 500
-/** Lines of an engine a second that are kept. A guess: a crash prints some dozens. */
+/** Lines of an engine that are kept per second. A guess: a crash prints some dozens. */
 const linesASecond = 100
 
 const nowMs = (): number => Math.round(performance.timeOrigin + performance.now())
@@ -35,12 +34,12 @@ export class EngineOutput {
   private inSecond = 0
   private dropped = 0
 
-  /** `onLine` gets every line of an engine that is kept, as it comes; must be quick and must not throw. */
+  /** `onLine` gets every kept line of an engine, as it arrives; must be quick and must not throw. */
   constructor(onLine: (line: OutputLine) => void = () => {}) {
     this.onLine = onLine
   }
 
-  /** Lines kept, oldest first; only those after `seq` where it is given. */
+  /** Kept lines, oldest first; only those after `seq` if it is given. */
   lines(after = 0): ReadonlyArray<OutputLine> {
     return this.ring.filter(({ seq }) => seq > after)
   }
@@ -58,7 +57,7 @@ export class EngineOutput {
     )?.text
   }
 
-  /** The way in for one process's output. `end` gives unfinished lines. */
+  /** Receives one process's output. `end` adds unfinished lines. */
   open(): {
     readonly take: (stream: "stdout" | "stderr", chunk: Buffer) => void
     readonly end: () => void
@@ -76,7 +75,7 @@ export class EngineOutput {
   private splitter(stream: "stdout" | "stderr"): LineSplitter {
     return new LineSplitter((bytes) => {
       if (!this.admit()) return
-      // A character that was cut at the end is left out and not replaced by a mark.
+      // A character that was cut at the end is left out and not replaced by U+FFFD.
       const text = plainLine(new StringDecoder("utf8").write(bytes), maxLineCharacters)
       if (text !== "") this.onLine(this.keep(stream, outputLevel(text), text))
     })

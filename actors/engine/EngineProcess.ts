@@ -1,6 +1,6 @@
-// Starts one engine process or worker thread, and connects its messages and its output; knows nothing of requests. Closing
-// the scope sends the engine a stop, waits, then kills it: after that its memory is free. What an engine sends is taken by
-// its type and not checked again: it is edgewise's own program, and EngineHost compares its kind when it has loaded.
+// Starts one engine process or worker thread, and connects its messages and its output; knows nothing of requests.
+// Closing the scope sends the engine a stop, waits, then kills it: after that its memory is free. Messages of an engine
+// are typed and not validated again: it is edgewise's own program, and EngineHost compares its kind when it has loaded.
 import { type ChildProcess, fork } from "node:child_process"
 import type { Readable } from "node:stream"
 import { Worker } from "node:worker_threads"
@@ -33,8 +33,8 @@ export interface EngineProcess<K extends EngineKind> {
 }
 
 /**
- * glibc's own thresholds move with what a program frees, up to 32 MiB, and then a heap of any size stays resident; fixed
- * ones keep that bounded while a model serves (unloading ends the process, which gives everything back anyway). Up to
+ * glibc's own thresholds change with what a program frees, up to 32 MiB, and then a heap of any size stays resident; fixed
+ * ones bound that while a model serves (unloading ends the process, which frees everything anyway). Up to
  * 1 MiB comes from the heap, whose free top may be 64 MiB: with the 128 KiB that were here before, the tensors of a small
  * recogniser went back to the system after every call (126,683 page faults for a file of 60 s, against 4, and 0.97 s
  * against 0.71). A tensor of a large model still does, and its call takes so long that the faults do not count.
@@ -43,14 +43,14 @@ const allocatorEnvironment = { MALLOC_MMAP_THRESHOLD_: "1048576", MALLOC_TRIM_TH
 
 /**
  * One helper thread for V8, which has four otherwise: while an engine starts, they compile and collect garbage beside its
- * main thread and so take more than a core from those who are served (text 0.70 s instead of 0.84 for its load, speech
+ * main thread and so take more than a core from requests that are being served (text 0.70 s instead of 0.84 for its load, speech
  * 1.18 instead of 1.32, and 15 to 20 MB less; measured on two cores). Once it serves, its work is in native code.
  */
 const processFlags = ["--disable-warning=ExperimentalWarning", "--v8-pool-size=1"]
 
 const entry = new URL("../../engines/engineMain.ts", import.meta.url)
 
-/** What an engine process may see of the environment: enough to find libraries and devices, no secrets. */
+/** The environment variables that an engine process gets: enough to find libraries and devices, no secrets. */
 const inherited = [
   "PATH",
   "HOME",
@@ -71,17 +71,17 @@ const childEnvironment = (own: Readonly<Record<string, string>>): NodeJS.Process
 /** Bytes that the engine printed. Called on the gateway's event loop; must be quick and must not throw. */
 export type OutputTaker = (stream: "stdout" | "stderr", chunk: Buffer) => void
 
-/** After its exit, a process's last lines are waited for this long: another process may hold its pipe open. A guess. */
+/** After its exit, the last lines of a process are awaited for this long: another process may hold its pipe open. A guess. */
 const lastLinesMs = 50
 
-/** Reads both streams for as long as they are open: an engine must never wait because its pipe is full. */
+/** Reads both streams while they are open: an engine must never wait because its pipe is full. */
 const readOutput = (
   streams: { readonly stdout: Readable | null; readonly stderr: Readable | null },
   onOutput: OutputTaker,
 ): void => {
   for (const name of ["stdout", "stderr"] as const) {
     streams[name]?.on("data", (chunk: Buffer) => onOutput(name, chunk))
-    // A pipe that breaks ends with its process.
+    // A broken pipe ends with its process.
     streams[name]?.on("error", () => {})
   }
 }
@@ -143,7 +143,7 @@ const startProcess = <K extends EngineKind>(
       finish({ code, signal })
     })
   })
-  // Failing to start, or to write to a process that is just dying; `exit` follows in the second case.
+  // Failing to start, or to write to a process that is ending; `exit` follows in the second case.
   child.on("error", () => {
     if (child.pid === undefined) finish({ code: null, signal: null })
   })
@@ -167,7 +167,7 @@ const startThread = <K extends EngineKind>({
   // As engines/shared/onnx/OnnxSession.ts does in a process: the native library reads the environment of the whole
   // process, of which a thread has only a copy.
   process.env.ORT_DISABLE_TELEMETRY = "1"
-  // What native code prints in a thread goes to the node's own standard error; only JavaScript's lines come here.
+  // Native code in a thread prints to the node's own standard error; only JavaScript's lines come here.
   const worker = new Worker(entry, {
     execArgv: ["--disable-warning=ExperimentalWarning"],
     stdout: true,
@@ -197,7 +197,7 @@ export interface EngineProcessOptions<K extends EngineKind> {
   readonly files?: Readonly<Record<string, string>>
   /** Called on the gateway's event loop for each message, in order. */
   readonly onMessage: (message: FromEngine<K>) => void
-  /** What it prints; read and dropped where absent. */
+  /** Receives its output; if absent, the output is read and dropped. */
   readonly onOutput?: OutputTaker
 }
 

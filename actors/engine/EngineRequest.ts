@@ -1,5 +1,4 @@
-// One request to an engine as its caller sees it: the options, the listener and the errors. SlotScheduler runs requests; the
-// services listen and handle the errors.
+// One request to an engine from the view of its caller: options, listener and errors. SlotScheduler runs requests.
 
 import type { Effect } from "effect"
 import type { Urgency } from "#domain/queues/WaitingLine.ts"

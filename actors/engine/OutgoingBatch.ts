@@ -1,8 +1,8 @@
-// Collects what the gateway sends to one engine in a tick of its event loop and passes it on as one list, in order. Requests of
-// many connections arrive in the same tick (9 of 16 connections under load), and each write to an engine's pipe is a system call.
-// Used by EngineProcess. StepBatch does the same in the other direction.
+// Collects what the gateway sends to one engine in a tick of its event loop and passes it on as one list, in order.
+// Requests of many connections arrive in the same tick (9 of 16 connections under load), and each write to an engine's
+// pipe is a system call. StepBatch does the same in the other direction.
 
-/** More messages than this are passed on at once: an upper bound of what serializing one list takes. A guess. */
+/** More messages than this are sent at once: an upper bound of what serializing one list takes. A guess. */
 const mostMessages = 64
 
 export class OutgoingBatch<Message> {

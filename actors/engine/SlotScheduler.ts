@@ -1,5 +1,5 @@
-// The requests of one model's engine from arrival to end: which wait, which have a slot, what each listener is sent, and the
-// model's counters. EngineHost owns it, reports when an engine is ready or has died, and passes on what engines send. Knows
+// The requests of one model's engine from arrival to end: which wait, which have a slot, what each listener is sent,
+// and the model's counters. It is told when an engine is ready or has crashed, and gets the messages of engines. Knows
 // nothing of processes. All of it runs in plain calls on the event loop.
 
 import { Effect } from "effect"
@@ -28,7 +28,7 @@ interface Job<K extends EngineKind> {
   unitAtMs: number
   /** Set once its caller has cancelled it. */
   cancelledAtMs: number | undefined
-  /** Whether its reader is too slow, so that the engine does nothing for it. */
+  /** Whether its reader is too slow, so that the engine pauses it. */
   paused: boolean
 }
 
@@ -106,7 +106,7 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
     )
   }
 
-  /** When there was last anything to do; undefined while there is. */
+  /** When it last had a request; undefined while it has one. */
   idleSinceMs(): number | undefined {
     return this.open.size === 0 && this.line.length === 0 ? this.lastUsedMs : undefined
   }
@@ -218,7 +218,7 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
     return new ModelUnavailable({ model: this.entry.id, retryAfterMs: Limits.reviveAfterMs })
   }
 
-  /** For a user that is refused; undefined for all others. */
+  /** The refusal for a user that is refused for a while after crashes; undefined for all others. */
   private refusal(user: string): ModelUnavailable | undefined {
     if (this.suspects.isEmpty) return undefined
     const retryAfterMs = this.suspects.refusedForMs(user, performance.now())
@@ -267,7 +267,7 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
 
   /**
    * Background work starts while no other request is served. On a busy node it still starts once in a while, or it would
-   * never end. It may hold all slots but one, and the only one where there is no other.
+   * never end. It may hold all slots but one, and the only one if there is no other.
    */
   private backgroundAllowed(): boolean {
     if (this.options.holdsBackground() || !this.interactiveAllowed()) return false
@@ -350,8 +350,8 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
     const nowMs = performance.now()
     this.lastUsedMs = nowMs
     this.line.observe(nowMs - job.openedAtMs)
-    // Before the caller is told: a file requests its next window at once, and must not take the free slot from a request
-    // that waits for it.
+    // Before the caller gets the end: a file requests its next window at once, and must not take the free slot from a
+    // request that waits for it.
     this.pump()
     if (job.cancelledAtMs !== undefined) {
       this.slowestCancelMs = Math.max(this.slowestCancelMs, nowMs - job.cancelledAtMs)

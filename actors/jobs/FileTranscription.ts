@@ -1,5 +1,5 @@
-// Transcribes a whole file window by window: decoded audio in, segments and a transcript out. Other requests may run between
-// two windows, so a long file does not delay a short one. Knows no HTTP and no accounts.
+// Transcribes a whole file window by window: decoded audio in, segments and a transcript out. Other requests may run
+// between two windows, so a long file does not delay a short one. Knows no HTTP and no accounts.
 import { Deferred, Effect } from "effect"
 import { LISTEN_RATE_HZ, samplesToSeconds } from "#domain/audio/Audio.ts"
 import {
@@ -15,7 +15,7 @@ import type { RunError } from "../engine/EngineRequest.ts"
 import { SegmentPunctuation } from "../live/SegmentPunctuation.ts"
 import type { ModelHandle } from "../model/ModelHandle.ts"
 
-/** What the caller of the API chose. */
+/** Options that the caller of the API chose. */
 export interface TranscribeOptions {
   readonly language: string | undefined
   readonly prompt: string
@@ -26,7 +26,7 @@ export interface TranscribeOptions {
 
 /** A file's samples, 16 kHz mono, counted from its beginning. The implementation decides where they are stored. */
 export interface TranscriberAudio<E> {
-  /** Decodes on: how many more samples there are, or undefined at the end. */
+  /** Decodes more: the number of additional samples, or undefined at the end. */
   readonly next: Effect.Effect<number | undefined, E>
   /** `next` may be called while at most this many samples wait to be released. */
   readonly atMostWaiting: number
@@ -42,9 +42,9 @@ export interface TranscriberJob<E> {
   readonly background: boolean
   /** The queue of the engine alternates between users. */
   readonly user?: string
-  /** Where an earlier run of the same file stopped. */
+  /** The position where an earlier run of the same file stopped. */
   readonly from?: TranscriptProgress | undefined
-  /** From `from` on. */
+  /** Samples from position `from` on. */
   readonly audio: TranscriberAudio<E>
   /** Runs before each window, with the number of samples decoded so far; its failure stops the transcription. */
   readonly beforeWindow: (decodedSamples: number) => Effect.Effect<void, E>
@@ -53,14 +53,14 @@ export interface TranscriberJob<E> {
   readonly onSegment: (segment: TranscriptSegment) => void
   /** Called with the number of samples that have been transcribed, whenever there are more. */
   readonly onHeard?: (samples: number) => void
-  /** Called after each request to the engine: another run can go on from there. */
+  /** Called after each request to the engine: another run can continue from this state. */
   readonly onProgress?: (progress: TranscriptProgress) => void
 }
 
 /** Window until the engine has loaded and its facts are known, seconds: the supported model families have 30 and 35. */
 const assumedWindowSeconds = 30
 
-/** Samples of one request: all that the engine takes, or only as many as it uses, which saves sending the rest twice. */
+/** Samples of one request: all that the engine accepts, or only as many as it uses, which saves sending the rest twice. */
 const windowOf = (facts: TranscriptionFacts | undefined): number => {
   const { closedSeconds, windowSeconds } = facts ?? { windowSeconds: assumedWindowSeconds }
   const longest = Math.floor(windowSeconds * LISTEN_RATE_HZ)
@@ -126,9 +126,9 @@ export const transcribeFile = <E>(
       // One window at a time for a job, and for a file while others need the engine.
       const alone = !job.background && !source.isContended(job.user ?? "")
       const longestSamples = longestOf(facts, windowSamples, alone)
-      // Waits for one sample more than a window, if the file has one: only then is it known whether this window is the last.
-      // Half of a request of several windows is decoded quickly, and transcribing it at once is faster than sending one
-      // window and then the rest.
+      // Waits for one sample more than a window, if the file has one: only then is it known whether this window is the
+      // last. Half of a request of several windows is decoded quickly, and transcribing it at once is faster than
+      // sending one window and then the rest.
       yield* fill(Math.max(windowSamples, Math.ceil(longestSamples / 2)))
       const waiting = decodedSamples - doneSamples
       if (waiting === 0) break

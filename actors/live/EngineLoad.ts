@@ -1,8 +1,8 @@
-// What the live sessions of a model cost its engine, by measurement, and so how many it follows and at which pace. Pure but
-// for its own counters; time comes in as numbers. LiveSessions owns one a model. What follows from the costs is LivePace's.
+// The load that the live sessions of a model put on its engine, by measurement: admits sessions and sets their pace.
+// Pure but for its own counters; time comes in as numbers. There is one for each model. The formulas are in LivePace.
 //
-// By the utilization law the work a caption costs is the engine's busy time divided by the captions it finished,
-// whatever waited for what. Other work on the same engine makes captions take longer, and so counts as less capacity.
+// By the utilization law the work of a caption is the engine's busy time divided by the captions it finished,
+// independent of queueing. Other work on the same engine makes captions take longer, and so counts as less capacity.
 import {
   fits,
   fullShare,
@@ -17,15 +17,15 @@ import type { LiveCall } from "./IncrementalTranscriber.ts"
 /** Work of one caption before any was measured, milliseconds: the demonstration model takes 20 to 50 of a busy core. */
 const assumedCaptionMs = 20
 
-/** The newest sixteenth counts as much as all before it: a change of load is seen after some ten captions. */
+/** The newest sixteenth weighs as much as all before it: a change of load is visible after some ten captions. */
 const smoothing = 1 / 16
 /** Closings are fewer: one in half a minute of speech. */
 const closingSmoothing = 1 / 4
 
-/** A session that sent audio (or began) this recently is one that speaks. Longer than a pause between packets. */
+/** A session that sent audio (or began) this recently counts as speaking. Longer than a pause between packets. */
 export const speakingMs = 2_000
 
-/** What is read of a session. */
+/** The fields of a session that are read here. */
 export interface Speaker {
   /** Seconds of audio between two captions, as its client requested. */
   readonly windowSeconds: number
@@ -47,12 +47,12 @@ export class EngineLoad {
   private readonly speakers = new Set<Speaker>()
   private readonly running: Record<LiveCall, number> = { closing: 0, caption: 0, final: 0 }
   private chargedAtMs = 0
-  /** Busy time that no finished caption or piece has been charged with yet; calls at the same time share it. */
+  /** Busy time that is not yet assigned to a finished caption or piece; calls at the same time share it. */
   private readonly unchargedMs: Record<LiveCall, number> = { closing: 0, caption: 0, final: 0 }
   private measuredMs: number | undefined
   private closingMs: number | undefined
 
-  /** `seed`: captions are counted without the closing of pieces, whose work is counted by itself. */
+  /** `seed`: the work of a caption without the closing of pieces, whose work is counted separately. */
   constructor(seed?: LoadSeed) {
     this.seed = seed
     this.measuredMs = seed?.captionMs
@@ -64,7 +64,7 @@ export class EngineLoad {
     return this.measuredMs ?? assumedCaptionMs
   }
 
-  /** What a speaker costs. `captions`: the load of the engine that makes the captions, where that is another one. */
+  /** Share of the engine that a speaker takes. `captions`: the load of the engine that makes the captions, if that is another one. */
   cost(captions: EngineLoad = this): LiveCost {
     const { closingMs = 0, seed } = this
     const closingShare = seed === undefined ? 0 : closingMs / 1000 / seed.closedSeconds
@@ -88,8 +88,8 @@ export class EngineLoad {
   }
 
   /**
-   * A session has a new caption, after so many calls. Two are a caption's: a piece or part that is full, and the newest rest.
-   * More are a backlog, which says nothing about what a caption costs: its work is left out.
+   * A session has a new caption, after this many calls. Two belong to a caption: a piece or part that is full, and the newest rest.
+   * More are a backlog and do not show what a caption costs: their work is left out.
    */
   windowDone(nowMs: number, calls: number): void {
     this.charge(nowMs)
@@ -127,7 +127,7 @@ export class EngineLoad {
     )
   }
 
-  /** Share of the engine that the sessions take which speak now; 1 is all of it. */
+  /** Share of the engine that the present speakers take; 1 is all of it. */
   share(nowMs: number, captions?: EngineLoad): number {
     const windows = this.windowsOf(nowMs)
     const cost = this.cost(captions)
@@ -142,7 +142,7 @@ export class EngineLoad {
     return paceOf(windowSeconds, this.windowsOf(nowMs), this.cost(captions))
   }
 
-  /** How many speakers with captions every second the engine follows. */
+  /** How many speakers with captions every second the engine can serve. */
   speakersThatFit(captions?: EngineLoad): number {
     return speakersThatFit(1, this.cost(captions))
   }

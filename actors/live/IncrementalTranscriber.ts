@@ -1,11 +1,11 @@
-// Incremental transcription of a live session. Audio is transcribed in pieces as a file is (Transcriber): the final result is
-// what a file of exactly this audio gets, and the cost grows with the new audio only.
+// Incremental transcription of a live session. Audio is transcribed in pieces as a file is (Transcriber): the final
+// result is what a file of exactly this audio gets, and the cost grows with the new audio only.
 //
-// A piece that is closed, i.e. fixed by its own audio however much follows, is transcribed once, without a draft, so it is
-// the file's piece to the bit. The open rest has captions until it is closed. Where an engine makes captions cheaply they
-// come from there and may be inexact (LiveCaptions). Elsewhere the open rest is transcribed anew for every caption, with
-// the tokens of the last one as a draft that the engine checks. The final pass takes no draft.
-// Called by LiveSession; knows no clock, no socket and no turns.
+// A piece that is closed, i.e. that later audio cannot change, is transcribed once, without a draft, so its text is
+// exactly that of the file's piece. The open rest has captions until it is closed. If an engine makes captions cheaply
+// they come from there and may be inexact (LiveCaptions). Otherwise the open rest is transcribed anew for every
+// caption, with the tokens of the last one as a draft that the engine checks. The final pass takes no draft. Knows no
+// clock, no socket and no speakers' turns.
 import { Effect } from "effect"
 import { LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
 import { hypothesisOf, type LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
@@ -28,7 +28,7 @@ export interface HearingOptions {
   readonly language: string | undefined
   readonly prompt: string
   readonly punctuation?: PunctuationChoice
-  /** Reuses nothing: every hypothesis is a fresh pass over all audio. For comparing, not for serving. */
+  /** Reuses nothing: every hypothesis is a fresh pass over all audio. For comparison in tests and benches only. */
   readonly fromScratch: boolean
 }
 
@@ -42,7 +42,7 @@ export type Transcribe<E> = (
   call: LiveCall,
 ) => Effect.Effect<TranscribeEnd, E>
 
-/** Where the transcription stands, and what it knows there. */
+/** A position of the transcription, and the decoder state there. */
 interface Place {
   readonly position: number
   readonly text: string
@@ -56,7 +56,7 @@ interface Step {
   readonly tokens: ReadonlyArray<number>
 }
 
-/** So many streams a session: each of its samples (120 s of 16 kHz) could begin one. */
+/** Limit of streams in a session: each of its samples (120 s of 16 kHz) could begin one. */
 const streamsPerSession = 2 ** 21
 let sessions = 0
 
@@ -100,7 +100,7 @@ export class IncrementalTranscriber<E> {
         : new LiveCaptions(audio, options, captioner, this.firstStream, nothingPunctuated)
   }
 
-  /** Requests for captions since this was called last; where captions are not made apart, all requests. */
+  /** Requests for captions since the last call; if captions are not made separately, all requests. */
   takeCalls(): number {
     const calls = this.captions?.takeCalls() ?? this.calls
     this.calls = 0
@@ -117,7 +117,7 @@ export class IncrementalTranscriber<E> {
     return !this.options.fromScratch && until - this.closed.position > this.closedSamples
   }
 
-  /** A caption of the first samples, as many as `until` gives at the time when they are read. */
+  /** A caption of the first samples; `until` gives their number at the time when they are read. */
   caption(until: () => number): Effect.Effect<LiveHypothesis, E> {
     return Effect.suspend(() => this.captions?.caption(this.closed, until) ?? this.open(until(), false))
   }
@@ -134,13 +134,13 @@ export class IncrementalTranscriber<E> {
         const { place } = yield* this.step(this.closed, samples, { last: false, draft: [], call: "closing" })
         this.closed = place
         this.drafts = this.drafts.slice(1)
-        // A caption that is under way may still read what is closed now.
+        // A running caption may still read what is closed now.
         if (this.captions === undefined) this.audio.forgetBefore(place.position)
       }
     })
   }
 
-  /** What the first `until` samples say. */
+  /** The text of the first `until` samples. */
   open(until: number, final: boolean): Effect.Effect<LiveHypothesis, E> {
     return Effect.gen({ self: this }, function* (this: IncrementalTranscriber<E>) {
       const drafts: Array<ReadonlyArray<number>> = []
@@ -186,7 +186,7 @@ export class IncrementalTranscriber<E> {
       const texts: Array<string> = []
       const onSegment = (segment: Segment) => void texts.push(segment.text)
       return Effect.map(this.transcribe(request, onSegment, how.call), (end) => {
-        // As for files: an engine that consumed nothing would be asked the same for ever.
+        // As for files: if the engine consumed nothing, the same request would be repeated forever.
         const consumed =
           end.consumedSamples > 0 ? Math.min(end.consumedSamples, samples.length) : samples.length
         const { language, previousTokens } = end

@@ -1,5 +1,6 @@
-// The audio of one live session: 16-bit samples in one buffer that grows by doubling up to the session's limit. What
-// is finished with is forgotten, so a long session holds its open piece and not its history. Plain data, no I/O.
+// The audio of one live session: 16-bit samples in one buffer that grows by doubling up to the session's limit. Samples
+// that are no longer needed are dropped, so a long session holds its open piece and not its history. Plain data, no
+// I/O.
 import { bytesToS16, s16ToF32 } from "#domain/audio/Audio.ts"
 
 /** One second of 16 kHz: an idle session has no buffer at all, a short one a small one. */
@@ -8,12 +9,12 @@ const firstSamples = 16_000
 const nothing = new Int16Array(0)
 
 export class LiveAudio {
-  /** Most samples that are taken, ever. */
+  /** Most samples that are accepted in all. */
   readonly limitSamples: number
   private buffer = nothing
   /** Position in the session of the buffer's first sample. */
   private start = 0
-  /** Samples taken so far. */
+  /** Samples received so far. */
   total = 0
 
   constructor(limitSamples: number) {
@@ -28,7 +29,7 @@ export class LiveAudio {
     return this.buffer.length
   }
 
-  /** Takes little-endian s16, an even number of bytes, up to the limit; what lies behind it is dropped. */
+  /** Appends little-endian s16, an even number of bytes, up to the limit; later samples are dropped. */
   append(bytes: Uint8Array): void {
     const roomBytes = (this.limitSamples - this.total) * 2
     const samples = bytesToS16(bytes.length > roomBytes ? bytes.subarray(0, roomBytes) : bytes)
@@ -38,13 +39,13 @@ export class LiveAudio {
     this.total += samples.length
   }
 
-  /** Samples from one position of the session up to another, as the engines take them; copied. */
+  /** Copies the samples between two positions of the session, as the engines need them. */
   read(from: number, to: number): Float32Array {
     if (from < this.start) throw new RangeError("this audio is forgotten")
     return s16ToF32(this.buffer.subarray(from - this.start, to - this.start))
   }
 
-  /** Nobody will read before `position` again. */
+  /** Samples before `position` are not read again. */
   forgetBefore(position: number): void {
     const drop = position - this.start
     if (drop <= 0) return

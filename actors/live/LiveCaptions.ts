@@ -1,7 +1,7 @@
-// Captions of the open part of a live session, by requests that an engine answers cheaply and inexactly. The final result
-// does not come from here. Audio is captioned in parts of a few seconds, cut at quiet places: a part that is full is
-// transcribed once more and kept, the newest one is transcribed again for every caption. When a piece has been closed, its
-// text replaces what was captioned of it. Called by IncrementalTranscriber; knows no clock, no socket and no session.
+// Captions of the open part of a live session, by requests that an engine answers cheaply and inexactly. The final
+// result is not made here. Audio is captioned in parts of a few seconds, cut at quiet places: a part that is full is
+// transcribed once more and kept, the newest one is transcribed again for every caption. When a piece has been closed,
+// its text replaces its captions. Knows no clock, no socket and no session.
 import { Effect } from "effect"
 import { LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
 import { hypothesisOf, type LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
@@ -16,7 +16,7 @@ export interface Captioner<E> {
   readonly seconds: number
   /** True for an engine other than the one of the final result: it works while that one closes pieces. */
   readonly isApart: boolean
-  /** `request` is called when it is this request's turn: the newest audio is read then. */
+  /** `request` is called when this request is first in the queue: the newest audio is read then. */
   readonly transcribe: (
     request: () => TranscribeRequest,
     onSegment: (segment: Segment) => void,
@@ -77,14 +77,14 @@ export class LiveCaptions<E> {
     return this.captioner.isApart
   }
 
-  /** Requests since this was called last. */
+  /** Requests since the last call. */
   takeCalls(): number {
     const calls = this.calls
     this.calls = 0
     return calls
   }
 
-  /** A caption of the audio behind `start`, up to what `until` gives when it is this caption's turn. */
+  /** A caption of the audio behind `start`, up to the position that `until` gives when this caption is first in the queue. */
   caption(start: CaptionStart, until: () => number): Effect.Effect<LiveHypothesis, E> {
     return Effect.gen({ self: this }, function* (this: LiveCaptions<E>) {
       if (this.start !== start) this.begin(start)

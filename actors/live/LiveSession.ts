@@ -1,9 +1,9 @@
-// One live session: frames go in at any size, hypotheses come out at the window's pace, and a last word at the end.
-// At most one transcription is in flight and the newest audio wins: what a slow engine could not keep up with is heard
-// in one go. Made by LiveSessions, driven by the live endpoints; knows no socket, no account and no event's name.
+// One live session: frames of any size in, hypotheses at the window's pace out, and a final result at the end. At most
+// one transcription is in flight, and it takes the newest audio: audio that a slow engine has missed is transcribed in
+// one request. Knows no socket, no account and no event's name.
 //
-// A session only ever holds its audio (bounded by its limit) and the newest hypothesis: who reads too slowly misses
-// hypotheses in between, and nothing piles up.
+// A session holds only its audio (bounded by its limit) and the newest hypothesis: a reader that is too slow misses
+// hypotheses in between, and none are queued.
 import { Effect, Fiber } from "effect"
 import { LISTEN_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/audio/Audio.ts"
 import { type LiveHypothesis, silence } from "#domain/audio/LiveTranscript.ts"
@@ -16,12 +16,12 @@ import { Signal } from "./Signal.ts"
 /** Why a session's audio ends. */
 export type LiveEnd = "stop" | "limit" | "idle" | "drain"
 
-/** The specification: a session carries at most 120 seconds. */
+/** A session carries at most 120 seconds of audio (protocol 17.5). */
 export const limitSeconds = 120
-/** The contract: a session without a frame for this long ends. */
+/** A session without a frame for this long ends (protocol 17.5). */
 export const idleMs = 60_000
 
-/** The end of the window that `total` samples have begun: windows lie on a grid, however late the one before was. */
+/** The end of the window that `total` samples have begun. Windows lie on a fixed grid, even if the one before was late. */
 export const nextWindow = (total: number, windowSamples: number): number =>
   (Math.floor(total / windowSamples) + 1) * windowSamples
 
@@ -30,9 +30,9 @@ export interface FinalResult {
   readonly end: LiveEnd
 }
 
-/** What a session tells the ledger of its engine. */
+/** What a session reports to the load of its engine. */
 export interface LiveReport {
-  /** Audio came. */
+  /** Audio arrived. */
   readonly heard: (nowMs: number) => void
   /**
    * There is a caption, or the final result, after so many calls of the engine. `lagMs` is how long ago the last frame came
@@ -48,7 +48,7 @@ export class LiveSession<E> {
   private readonly hearing: IncrementalTranscriber<E>
   private readonly windowSamples: number
   private readonly report: LiveReport
-  /** True for a failure that only means: not now. */
+  /** True for a failure that is only temporary. */
   private readonly isBusy: (error: E) => boolean
   private readonly inTree: InTree | undefined
   private actor: SessionActor<E> | undefined
@@ -84,7 +84,7 @@ export class LiveSession<E> {
     this.dueAt = this.windowSamples
   }
 
-  /** Samples taken so far. */
+  /** Samples received so far. */
   get samples(): number {
     return this.audio.total
   }
@@ -102,7 +102,7 @@ export class LiveSession<E> {
     return this.end !== undefined
   }
 
-  /** Whether it asks nothing of its engine any more: its `run` has ended, or it has without one. */
+  /** Whether it needs nothing more of its engine: its `run` has ended, or it has ended without one. */
   get isOver(): boolean {
     return this.runs ? this.hasRun : this.hasEnded
   }
@@ -128,7 +128,7 @@ export class LiveSession<E> {
     this.roused()
   }
 
-  /** `rouse` is called with the first audio, or with the end of a session that had none: until then nobody need run. */
+  /** `rouse` is called with the first audio, or with the end of a session that had none: until then no fiber need run. */
   whenRoused(rouse: () => void): void {
     this.rouse = rouse
   }
@@ -192,7 +192,7 @@ export class LiveSession<E> {
 
   private get finish(): Effect.Effect<FinalResult, E> {
     return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
-      // What it closes is needed now.
+      // The result of what it closes is needed now.
       if (this.closing !== undefined) yield* Fiber.join(this.closing)
       const { total } = this.audio
       const heardAtMs = this.frameAtMs
@@ -202,7 +202,7 @@ export class LiveSession<E> {
     })
   }
 
-  /** The next caption is due with the end of the window that `until` samples have begun, or later where they cost much. */
+  /** The next caption is due at the end of the window that `until` samples have begun, or later if captions cost much. */
   private planNext(until: number): void {
     const paceSamples = secondsToSamples(this.report.paceSeconds?.() ?? 0, LISTEN_RATE_HZ)
     this.dueAt =
@@ -210,7 +210,7 @@ export class LiveSession<E> {
     if (this.audio.total >= this.dueAt) this.captionDue()
   }
 
-  /** Ends a session that has had no frame for too long; LiveSessions asks every now and then. */
+  /** Ends a session that has had no frame for too long; called at intervals. */
   endIfIdle(nowMs: number): void {
     if (nowMs - this.frameAtMs >= idleMs) this.stop("idle")
   }

@@ -1,5 +1,5 @@
-// The live sessions of a node: admits one if the measured load of its model's engine allows it, and schedules its requests.
-// A session belongs to the scope of its caller. One queue for each model; models share nothing.
+// The live sessions of a node: admits one if the measured load of its model's engine allows it, and schedules its
+// requests. A session belongs to the scope of its caller. One queue for each model; models share nothing.
 import { Clock, Context, Effect, Exit, Layer, Scope } from "effect"
 import { LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
 import { monotonicMs, monotonicMsOf } from "#domain/queues/Monotonic.ts"
@@ -21,13 +21,13 @@ export interface LiveRequest extends HearingOptions {
   readonly model: string
   /** Seconds of new audio between two hypotheses. */
   readonly windowSeconds: number
-  /** The place that the same client gives up for this one. */
+  /** The lease that the same client gives up for this one. */
   readonly replaces?: SessionLease
 }
 
 export type LiveError = RunError | ModelNotLoaded
 
-/** What the sessions of a place have taken of the engine. */
+/** The engine's work for the sessions of a lease. */
 export interface EngineUse {
   readonly calls: number
   readonly engineMs: number
@@ -35,18 +35,18 @@ export interface EngineUse {
 
 export interface SessionLease {
   readonly spent: EngineUse
-  /** As the load of its engine counts it. */
+  /** The entry of its engine's load. */
   readonly speaker: Speaker
-  /** A fresh session, which ends by itself when it is idle or the node stops. Its `run` is the caller's to fork. */
+  /** A fresh session, which ends by itself when it is idle or the node stops. The caller forks its `run`. */
   readonly begin: (nowMs: number) => LiveSession<LiveError>
-  /** False once a reload has removed or replaced its model: what is begun here ends here, and then the model ends. */
+  /** False once a reload has removed or replaced its model: sessions that have begun end here, and then the model ends. */
   readonly isCurrent: () => boolean
 }
 
-/** A place as the sweep sees it. */
+/** A lease as the sweep reads it. */
 interface Held {
   readonly isCurrent: () => boolean
-  /** Sessions that have begun. Those that are over are dropped when the sweep comes. */
+  /** Sessions that have begun. The sweep drops those that have ended. */
   readonly sessions: Set<LiveSession<LiveError>>
   /** Lets the model end. */
   readonly release: Effect.Effect<void>
@@ -57,22 +57,22 @@ const maxSessions = 2_000
 /** When a refused session may try again: sessions last at most two minutes. A guess. */
 const retryAfterMs = 5_000
 
-/** How often idle sessions are looked for: the contract's 60 s are met within 2 %. */
+/** Interval of the search for idle sessions: the 60 s of protocol 17.5 are met within 2 %. */
 const sweepMs = 1_000
 
 export class LiveSessions extends Context.Service<
   LiveSessions,
   {
     /**
-     * A place for sessions, one at a time, or why there is none: refused by the model, or by the measured load of its
-     * engine. Loads a model that waits for its first request. The place is given back with the scope.
+     * A lease for sessions, one at a time, or a refusal: by the model, or by the measured load of its
+     * engine. Loads a model that waits for its first request. The lease ends with the scope.
      */
     readonly open: (request: LiveRequest) => Effect.Effect<SessionLease, LiveError, Scope.Scope>
-    /** By model: sessions, the share of the engine that they take, and the number of speakers that it follows. */
+    /** By model: sessions, the share of the engine that they take, and the number of speakers that it can serve. */
     readonly gauges: (
       nowMs: number,
     ) => ReadonlyMap<string, { readonly sessions: number; readonly share: number; readonly fit: number }>
-    /** Drops what was measured of these models: their engines are others now, or none. Open sessions go on. */
+    /** Drops the measurements of these models: their engines were replaced or removed. Open sessions go on. */
     readonly forget: (which: (model: string) => boolean) => void
   }
 >()("edgewise/actors/LiveSessions") {
@@ -86,10 +86,10 @@ const make = Effect.gen(function* () {
   const registry = yield* ModelRegistry
   const queues = makeModelQueues(registry)
 
-  /** All that run. One fiber looks after all of them: a fiber each would be most of what a silent session costs. */
+  /** All running sessions. One fiber checks all of them: a fiber each would be most of the cost of a silent session. */
   const running = new Set<LiveSession<LiveError>>()
 
-  /** All places: one that waits for its next session must not keep a model that has been replaced. */
+  /** All leases: one that waits for its next session must not keep a model that has been replaced. */
   const places = new Set<Held>()
 
   const sweep = Effect.gen(function* () {
@@ -157,7 +157,7 @@ const make = Effect.gen(function* () {
           speaker.heardAtMs = atMs
         },
         windowDone: (atMs: number, calls: number, lagMs: number, final: boolean) => {
-          // Where captions are requests of their own, the final result says nothing about their cost.
+          // If captions are requests of their own, the final result does not show their cost.
           const isApart = draft !== undefined || served.facts.captions !== undefined
           if (!final || !isApart) (captions ?? load).windowDone(atMs, calls)
           model.view().meters.deltaLagMs.record(lagMs)

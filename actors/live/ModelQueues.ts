@@ -1,5 +1,5 @@
-// The requests of live sessions to the engines: in the order of each engine's deadline queue, measured. Captions come from the
-// model that the catalog names as a draft, if it names one. One queue for each model that was ever used live.
+// The requests of live sessions to the engines: in the order of each engine's deadline queue, measured. Captions come
+// from the model that the catalog names as a draft, if it names one. One queue for each model that was ever used live.
 import { Clock, Effect, type Scope } from "effect"
 import { punctuationProblem } from "#domain/language/Punctuated.ts"
 import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
@@ -19,7 +19,7 @@ import type { LiveCall, Transcribe } from "./IncrementalTranscriber.ts"
 import type { Captioner } from "./LiveCaptions.ts"
 import type { EngineUse, LiveError, LiveRequest } from "./LiveSessions.ts"
 
-/** One call at work and one on its way: the engine never waits for a message to cross. */
+/** One running call and one sent ahead: the engine never waits for a message. */
 const pipelined = 2
 /** For calls so long that the time of a message does not matter: a second one would only slow the first. */
 const alone = 1
@@ -29,7 +29,7 @@ export interface ModelQueue {
   readonly calls: DeadlineQueue
 }
 
-/** A handle and the model that it found first: all requests of a session run on that one. */
+/** A handle, with the first model that it got: all requests of a session run on that one. */
 export interface Found {
   readonly handle: ModelHandle<"transcription">
   readonly model: Model<"transcription">
@@ -105,7 +105,7 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
     const { model } = found
     if (model.facts() === undefined) {
       yield* run(found, noAudio(request), () => {}).pipe(
-        // The guess was wrong, and the model has loaded all the same.
+        // The guess was wrong, but the model has loaded.
         Effect.catchIf(
           (error) => error._tag === "InvalidRequest" && request.language === undefined,
           () => Effect.void,
@@ -143,7 +143,7 @@ export const makeModelQueues = (registry: ModelRegistry["Service"]) => {
       )
     })
 
-  /** One request, when it is first in the queue, measured. Final results come before all captions. */
+  /** One request, sent when it is first in the queue, and measured. Final results go before all captions. */
   const call = (
     served: Served,
     { windowSeconds }: LiveRequest,

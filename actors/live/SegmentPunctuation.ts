@@ -1,5 +1,4 @@
-// The segments of one engine call with the punctuation that the caller asked for. Made by the file transcriber for each
-// call; knows no engine and no audio.
+// The segments of one engine call with the punctuation that the caller requested. Knows no engine and no audio.
 
 import type { TranscriptSegment } from "#domain/audio/Transcript.ts"
 import {
@@ -35,7 +34,7 @@ export class SegmentPunctuation {
     this.current = state
   }
 
-  /** Where the text stands after the pieces that are complete. */
+  /** The state of the text after the pieces that are complete. */
   get state(): Punctuating {
     return this.current
   }
@@ -56,7 +55,7 @@ export class SegmentPunctuation {
     return piece.length === 0 ? [] : this.shown(piece)
   }
 
-  /** A segment of which nothing is left is none. */
+  /** A segment without text is dropped. */
   private shown(segments: ReadonlyArray<TranscriptSegment>): ReadonlyArray<TranscriptSegment> {
     if (this.choice === undefined) return segments
     const [texts, state] = punctuated(

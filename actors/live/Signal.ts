@@ -1,4 +1,4 @@
-// A condition that fibers wait for and plain code sets. What Effect's Latch is, at 40 bytes instead of 700 (measured):
+// A condition that fibers wait for and plain code sets. Like Effect's Latch, at 40 bytes instead of 700 (measured):
 // a live session has several, and a node holds thousands of sessions that only wait.
 import { Effect } from "effect"
 
@@ -6,7 +6,7 @@ export class Signal {
   private isSet = false
   private waiters: Array<() => void> | undefined
 
-  /** Wakes everybody who waits; who waits later does not, until it is cleared. */
+  /** Resumes all waiting fibers; fibers that wait later continue at once until it is cleared. */
   set(): void {
     if (this.isSet) return
     this.isSet = true

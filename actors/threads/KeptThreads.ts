@@ -1,16 +1,16 @@
-// Results of earlier measurements, by what they depend on: machine, library and weights. Read and written by Model; the
-// node gives a file (src/store/files/ThreadFile), tests and scripts have a map that ends with the process.
+// Results of earlier measurements, by what they depend on: machine, library and weights. A node stores them in a file
+// (src/store/files/ThreadFile), tests and scripts in a map that ends with the process.
 import { createHash } from "node:crypto"
 import { Context } from "effect"
 import type { ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 
 export interface ThreadResults {
   readonly find: (key: string) => ThreadChoice | undefined
-  /** Never fails and is not waited for. */
+  /** Never fails and is not awaited. */
   readonly keep: (key: string, choice: ThreadChoice) => void
 }
 
-/** Results that are kept; the least recently written goes first. */
+/** Most results that are kept; the least recently written is dropped first. */
 export const mostResults = 64
 
 export const threadResults = (
@@ -36,6 +36,6 @@ export const KeptThreads = Context.Reference<ThreadResults>("edgewise/actors/Kep
   defaultValue: () => threadResults(),
 })
 
-/** Facts as a short key: nothing of them can be read from it. */
+/** A short key made of facts, which cannot be read from it. */
 export const keyOf = (facts: unknown): string =>
   createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 32)

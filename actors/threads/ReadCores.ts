@@ -1,4 +1,4 @@
-// Reads what this machine and container give this process; see MachineCores. Called once by Device, and by `doctor`.
+// Reads the cores that this machine and container give this process; see MachineCores.
 import { readFileSync } from "node:fs"
 import { availableParallelism } from "node:os"
 import { type MachineCores, machineCores } from "#domain/threads/MachineCores.ts"

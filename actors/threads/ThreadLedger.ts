@@ -1,17 +1,17 @@
-// Which models work at this moment, and how many CPU threads each may use meanwhile. Device owns it; a Model joins it with
-// its claim and reports when its engine begins and ends to work; a model whose share changes is told at once.
+// Which models work at this moment, and how many CPU threads each may use meanwhile. A Model joins with its claim and
+// reports when its engine begins and ends to work; a model whose share changes is notified at once.
 
 import type { Urgency } from "#domain/queues/WaitingLine.ts"
 import { type MachineCores, mostThreads } from "#domain/threads/MachineCores.ts"
 import { shareThreads, type Worker } from "#domain/threads/ThreadShares.ts"
 
-/** One model's place in the ledger. */
+/** One model's entry in the ledger. */
 export interface ThreadMember {
   /** How urgent its most urgent running request is; undefined while it has none. */
   readonly works: (urgency: Urgency | undefined) => void
-  /** Threads that it would use alone. */
+  /** Threads that it uses when it works alone. */
   readonly wants: (threads: number) => void
-  /** Its engine has ended. */
+  /** Its engine has ended; removes the entry. */
   readonly leave: () => void
 }
 
@@ -24,7 +24,7 @@ interface Entry {
 
 export class ThreadLedger {
   readonly machine: MachineCores
-  /** Threads that there are for models. */
+  /** Threads available to models. */
   readonly threads: number
   private readonly entries = new Map<string, Entry>()
   private lastId = 0
@@ -34,7 +34,7 @@ export class ThreadLedger {
     this.threads = mostThreads(machine)
   }
 
-  /** Threads that the working models have, together. */
+  /** Threads that the working models use together. */
   inUse(): number {
     let sum = 0
     for (const { share, urgency, wants } of this.entries.values())
@@ -68,7 +68,7 @@ export class ThreadLedger {
     const workers: Array<Worker> = []
     for (const [id, { urgency, wants }] of this.entries)
       if (urgency !== undefined) workers.push({ id, urgency, wants })
-    // Alone, it may have all: what it does not want it does not take.
+    // A model that works alone may use all threads: it starts no more than it wants.
     const shares =
       workers.length === 1
         ? new Map(workers.map(({ id }) => [id, this.threads]))

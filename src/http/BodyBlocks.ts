@@ -1,7 +1,6 @@
-// Memory for large request bodies on their way through, used again and again: a copy of a delivery would otherwise be
-// garbage of half a megabyte that V8 collects late, because it lies outside its heap. RequestBody and BodySpill fill
-// blocks; a reader that has finished with one, and knows that nobody else looks at it, gives it back. One that is never
-// given back is ordinary garbage.
+// Reusable memory blocks for large request bodies: a copy of a delivery would otherwise be garbage of half a megabyte
+// that V8 collects late, because it lies outside its heap. A reader that has finished with a block, and holds the only
+// reference to it, gives it back. A block that is never given back is ordinary garbage.
 import { Context } from "effect"
 
 /** What uWS delivers at most at a time: its receive buffer. */
@@ -11,10 +10,10 @@ const keptBlocks = 20
 
 export class BodyBlocks {
   private readonly free: Array<Uint8Array> = []
-  /** The block behind each piece that was handed out and not given back. */
+  /** The block behind each piece that is in use. */
   private readonly lent = new WeakMap<Uint8Array, Uint8Array>()
 
-  /** A piece of that many bytes, at most `blockBytes`; what is in it is anybody's guess. */
+  /** A piece of that many bytes, at most `blockBytes`; its content is undefined. */
   take(sizeBytes: number): Uint8Array {
     return this.lend(this.free.pop() ?? new Uint8Array(Buffer.allocUnsafeSlow(blockBytes).buffer), sizeBytes)
   }
@@ -26,7 +25,7 @@ export class BodyBlocks {
     return piece
   }
 
-  /** The piece with `bytes` behind it, where its block has room; the piece itself counts no longer then. */
+  /** The piece with `bytes` appended, if its block has capacity; the old piece must not be used any more. */
   append(piece: Uint8Array, bytes: Uint8Array): Uint8Array | undefined {
     const block = this.lent.get(piece)
     if (block === undefined || piece.length + bytes.length > blockBytes) return undefined
@@ -36,8 +35,8 @@ export class BodyBlocks {
   }
 
   /**
-   * Takes a piece back whose content nobody needs any more. Parts of pieces, and arrays that never came from here, are
-   * left alone: whoever cut them may hold the rest.
+   * Takes back a piece whose content is no longer needed. Parts of pieces, and arrays that never came from here, are
+   * ignored: other parts of the same block may still be in use.
    */
   giveBack(piece: Uint8Array): void {
     const block = this.lent.get(piece)
@@ -46,7 +45,7 @@ export class BodyBlocks {
     if (this.free.length < keptBlocks) this.free.push(block)
   }
 
-  /** Blocks that wait for the next body. */
+  /** Number of free blocks. */
   get freeBlocks(): number {
     return this.free.length
   }
@@ -58,7 +57,7 @@ export class BodyBlocks {
   }
 }
 
-/** Those of this process. */
+/** The blocks of this process. */
 export const RequestBlocks = Context.Reference<BodyBlocks>("edgewise/api/RequestBlocks", {
   defaultValue: () => new BodyBlocks(),
 })

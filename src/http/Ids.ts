@@ -4,7 +4,7 @@ import { Context } from "effect"
 
 /** 96 random bits. */
 const idBytes = 12
-/** Ids drawn at a time: a draw from the system costs as much as a hundred of these. */
+/** Ids drawn at a time: one draw of random bytes from the system costs as much as a hundred of these ids. */
 const pooledIds = 256
 
 /** 24 lower-case hex digits. */

@@ -1,6 +1,6 @@
-// What the node counts about its requests and about its own telemetry, for /metrics. Listeners tell it of every answer
-// that has ended; whoever wants each one (access log, traces) registers here. Written on the hot path, so it allocates
-// nothing a request; kept as long as the node.
+// Counters of the node's requests and of its own telemetry, for /metrics. Listeners report every answer that has ended;
+// watchers (access log, traces) register here. Written on the hot path, so it allocates nothing for a request; lives as
+// long as the node.
 import { Context } from "effect"
 import { Histogram } from "#domain/queues/Histogram.ts"
 import type { RegionReading } from "#domain/regions/RegionReading.ts"
@@ -8,33 +8,33 @@ import { idOfModelPath, modelPath } from "./NotFound.ts"
 import { nowMs, type RequestContext } from "./RequestContext.ts"
 import type { WorkTracer } from "./TracedWork.ts"
 
-/** An answer that has ended, however it did. Read during the call only: it is the transport's own. */
+/** An answer that has ended in any way. Valid during the call only: the transport reuses it. */
 export interface EndedRequest {
   readonly method: string
-  /** Path and query; the query may hold a credential and is nobody's business. */
+  /** Path and query; the query may hold a credential and must not be logged. */
   readonly url: string
-  /** 0 where the client left before there was one. */
+  /** 0 if the client disconnected before there was one. */
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly notes: RequestContext
 }
 
-/** What a listener counts by itself. */
+/** Counters of one listener. */
 export interface ListenerCounts {
   /** Open TCP connections, WebSockets included. */
   readonly connections: number
   readonly webSockets: number
-  /** Response bytes that wait in this process for slow readers; an upper bound. */
+  /** Response bytes buffered in this process for slow readers; an upper bound. */
   readonly replyBufferedBytes: number
   /** Request body bytes that wait for their handler. */
   readonly bodyBufferedBytes: number
-  /** Clients that left before their answer was complete. */
+  /** Clients that disconnected before their answer was complete. */
   readonly aborts: number
-  /** Readers cut for taking too little, responses and WebSockets alike. */
+  /** Readers cut for reading too slowly, responses and WebSockets alike. */
   readonly slowReadersCut: number
   /** Responses that failed after their head and were closed without an end. */
   readonly brokenReplies: number
-  /** 431, 413 and 408 given by the transport itself. */
+  /** 431, 413 and 408 answered by the transport itself. */
   readonly headsTooLarge: number
   /** Requests whose head could be read in two ways: 400 and 426. */
   readonly framingRefused: number
@@ -50,7 +50,7 @@ export interface ListenerCounts {
   readonly socketsFlooded: number
 }
 
-/** What a listener tells. */
+/** What a listener reports. */
 export interface RequestObserver {
   readonly listening: (counts: ListenerCounts) => void
   readonly ended: (request: EndedRequest) => void
@@ -60,9 +60,9 @@ export type RequestWatcher = (request: EndedRequest, route: string, endedMs: num
 
 export const unknownRoute = "other"
 const methods = ["GET", "POST", "DELETE", "HEAD", "OPTIONS"]
-/** As many as HTTP has; a slot each, so that counting is an addition. */
+/** The number of HTTP statuses; one slot each, so that counting is an addition. */
 const statuses = 600
-/** Nobody was told a status; the number that proxies use for it. */
+/** Counts answers without a status; proxies use this number for it. */
 export const clientLeft = 499
 
 interface RouteMeters {
@@ -90,9 +90,9 @@ export class NodeMeters implements RequestObserver {
   logLinesDropped = 0
   readonly otlpSent: Record<Signal, number> = { traces: 0, logs: 0 }
   readonly otlpDropped: Record<Signal, number> = { traces: 0, logs: 0 }
-  /** What the router of this process has measured last; nothing without a router, or where it does not probe. */
+  /** The latest measurements of this process's router; nothing without a router, or if it does not probe. */
   regions: (nowMs: number) => ReadonlyArray<RegionReading> = () => []
-  /** Told of work behind answers; undefined where no traces are exported, and then no work is followed. */
+  /** Receives the spans of background work; undefined if no traces are exported, and then no work is recorded. */
   tracer: WorkTracer | undefined
 
   /** @param paths of all roles; each is a label */
@@ -109,7 +109,7 @@ export class NodeMeters implements RequestObserver {
     const { method, notes, url } = request
     const query = url.indexOf("?")
     const path = query < 0 ? url : url.slice(0, query)
-    // One label for all models: their ids in paths are a caller's words.
+    // One label for all models: callers can send any id in a path.
     const meters = this.routes.get(path) ?? (idOfModelPath(path) === undefined ? this.rest : this.modelRoute)
     const at = methods.indexOf(method)
     meters.counts[at < 0 ? methods.length : at]!.byStatus[request.status || clientLeft]!++
@@ -118,13 +118,13 @@ export class NodeMeters implements RequestObserver {
     for (const watch of this.watchers) watch(request, meters.route, endedMs)
   }
 
-  /** Calls `watch` for every answer that ends, until what is returned is called. Must be quick and must not throw. */
+  /** Calls `watch` for every answer that ends, until the returned function is called. Must be quick and must not throw. */
   watch(watch: RequestWatcher): () => void {
     this.watchers.add(watch)
     return () => void this.watchers.delete(watch)
   }
 
-  /** Routes that were asked for, in the order of the table. */
+  /** Requested routes, in the order of the table. */
   asked(): ReadonlyArray<RouteMeters> {
     return [...this.routes.values(), this.rest].filter(({ durationMs }) => durationMs.count > 0)
   }
@@ -135,7 +135,7 @@ export class NodeMeters implements RequestObserver {
   }
 }
 
-/** Of the node; one that counts for nobody where none is given. */
+/** Metrics of this node. Defaults to an instance that no endpoint reports (used in tests and scripts). */
 export const CurrentNodeMeters = Context.Reference<NodeMeters>("edgewise/api/NodeMeters", {
   defaultValue: () => new NodeMeters([]),
 })

@@ -15,7 +15,7 @@ export const pathOf = (url: string): string => {
   return end < 0 ? url : url.slice(0, end)
 }
 
-/** The one path that holds a name: a model's id, with its slash encoded or plain. */
+/** The only path with a parameter: a model's id, with its slash encoded or plain. */
 export const modelPath = "/v1/models/:id"
 
 /** The id in a path of that form; undefined for any other path. */
@@ -25,7 +25,7 @@ export const idOfModelPath = (path: string): string | undefined => {
   try {
     return decodeURIComponent(text)
   } catch {
-    // A percent sign that encodes nothing: no id has one.
+    // An invalid percent encoding: no id has one.
     return undefined
   }
 }

@@ -1,38 +1,38 @@
-// What becomes known of one request on its way and is told in the head of its answer: its id, how long each step took,
-// what is left of the caller's rate, the receipt of what it costs. Transport makes one for every request and writes it
-// out (see ReplyHead); whoever learns one of these facts notes it here. Knows no header's name.
+// The facts about one request that stand in the head of its answer: its id, how long each step took, what is left of
+// the caller's rate, the receipt of what it costs. Transport makes one for every request and writes it out (see
+// ReplyHead); the code that learns a fact records it here. Knows no header's name.
 import { Context } from "effect"
 import type { Admission } from "#domain/access/SlidingWindowLimiter.ts"
 import { isRequestId } from "#domain/wire/RequestId.ts"
 import type { Reservation } from "#store/ledger/UsageLedger.ts"
 
-/** Milliseconds since the program began; a clock of the machine, because it measures the machine. */
+/** Milliseconds since the program began, from the monotonic clock: wall time may be set. */
 export const nowMs = (): number => performance.now()
 
-/** Two decimals: what such a clock is worth. */
+/** Two decimals: the clock's resolution. */
 const rounded = (ms: number): number => Math.round(ms * 100) / 100
 
-/** A job's receipt is known by the job's id, long before it is written. */
+/** A job's receipt has the job's id, long before it is written. */
 export type Receipt = Pick<Reservation, "receiptId" | "state">
 
 export class RequestContext {
-  /** The client's own, where it is one; else made here. */
+  /** The client's own if it is valid; otherwise made here. */
   readonly requestId: string
   readonly startedMs: number = nowMs()
-  /** From the request's head to its caller's name, or to the refusal of its credential. */
+  /** From the request's head to its caller being known, or to the refusal of its credential. */
   authMs: number | undefined
-  /** From asking a model for its work to the work's begin: waiting line, loading, reading the prompt. */
+  /** From the request to a model until its work begins: queue, loading, reading the prompt. */
   queueMs: number | undefined
-  /** From the request's head to the first token, sound or segment. */
+  /** From the request's head to the first token, audio or segment. */
   firstUnitMs: number | undefined
-  /** Where the caller's own trace stands, as it says. */
+  /** The trace context that the caller sent. */
   traceparent: string | undefined
-  /** When a model was asked for its work, and which one. */
+  /** When a model's work was requested, and which model. */
   askedMs: number | undefined
   model: string | undefined
   rate: (Admission & { readonly limit: number }) | undefined
   receipt: Receipt | undefined
-  /** The reply ended in a way that is not an answer, though its last byte was written: an event that tells of a failure. */
+  /** The reply ended with an event that reports a failure, though its last byte was written. */
   failed = false
   /**
    * Why the answer is an error or broke off, for the operator's log and never for the caller: an error of domain/Errors,
@@ -53,7 +53,7 @@ export class RequestContext {
     this.authMs ??= nowMs() - this.startedMs
   }
 
-  /** `askedMs` is when the model was asked. The first of several counts, as with the other steps. */
+  /** `askedMs` is when the model's work was requested. Only the first of several calls counts, as with the other steps. */
   accepted(askedMs: number, model?: string): void {
     if (this.queueMs !== undefined) return
     this.queueMs = nowMs() - askedMs
@@ -65,25 +65,25 @@ export class RequestContext {
     this.firstUnitMs ??= nowMs() - this.startedMs
   }
 
-  /** The answer fails after its head was sent, through this side's fault. */
+  /** Records that the answer failed after its head was sent, through this side's fault. */
   breaksOff(failure: unknown): void {
     this.brokeOff = true
     this.failure = failure
   }
 
-  /** The first one: a transcription sets money aside as it goes, and charges it as one. */
+  /** Only the first receipt counts: a transcription reserves money repeatedly, and charges it once. */
   reserved(receipt: Receipt): void {
     this.receipt ??= receipt
   }
 
-  /** What an answer that says so with this status will have cost; undefined where it costs nothing. */
+  /** The receipt of an answer with this status; undefined if it costs nothing. */
   receiptIdFor(status: number): string | undefined {
     const { receipt } = this
     if (receipt === undefined || receipt.state === "cancelled") return undefined
     return status < 400 || receipt.state === "settled" ? receipt.receiptId : undefined
   }
 
-  /** As `Server-Timing` has it; steps that have not come, or not yet, are left out. */
+  /** The value of `Server-Timing`; steps that have not happened are left out. */
   serverTiming(): string {
     const total = `total;dur=${rounded(nowMs() - this.startedMs)}`
     const first = this.firstUnitMs === undefined ? total : `first;dur=${rounded(this.firstUnitMs)}, ${total}`
@@ -91,7 +91,7 @@ export class RequestContext {
     return this.authMs === undefined ? queue : `auth;dur=${rounded(this.authMs)}, ${queue}`
   }
 
-  /** The same for the last event of a stream, in JSON's way. */
+  /** The same for the last event of a stream, as JSON. */
   timing() {
     const step = (ms: number | undefined) => (ms === undefined ? null : rounded(ms))
     return {
@@ -103,10 +103,10 @@ export class RequestContext {
   }
 }
 
-/** Of work that no request waits for: of all of it together, so they say nothing. */
+/** Shared sink for background work, which belongs to no request. Its timings are never reported. */
 export const noRequest = new RequestContext("none", () => "")
 
-/** Of the request that is being answered. */
+/** The context of the current request. */
 export const CurrentRequest = Context.Reference<RequestContext>("edgewise/api/CurrentRequest", {
   defaultValue: () => noRequest,
 })

@@ -1,18 +1,18 @@
-// The hot path's body: a handler that returns one is handed a sink by the transport and writes to it straight
-// from engine callbacks, without a fiber hop a token. The Effect owns lifetime, cancellation and errors only.
-// Defined here and not in transport because a handler describes its reply and never calls forward.
+// The body of the hot path: the transport gives a handler that returns one a sink, and the handler writes to it
+// straight from engine callbacks, without a fiber hop for each token. The Effect owns lifetime, cancellation and errors
+// only. Defined here and not in transport because api and transport both use it.
 import type { Effect } from "effect"
 import { HttpServerResponse } from "effect/http"
 
 export interface Sink {
-  /** True once the response has ended or the client is gone; writes are then ignored. */
+  /** True once the response has ended or the client has disconnected; writes are then ignored. */
   readonly closed: () => boolean
   /**
    * Writes one chunk. Returns false when the socket's buffer is full: the chunk is kept, but the producer should
-   * pause until `onDrain`. The transport cuts a reader that lets it stay full too long or makes it grow too large.
+   * pause until `onDrain`. The transport cuts a reader that keeps it full too long or lets it grow too large.
    */
   write(chunk: string | Uint8Array): boolean
-  /** Registers the one listener that is told when the socket accepts data again. */
+  /** Registers the only listener for the moment when the socket accepts data again. */
   readonly onDrain: (listener: () => void) => void
 }
 

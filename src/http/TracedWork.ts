@@ -1,6 +1,6 @@
-// Work that goes on behind an answer, for traces: a job's turn, a live session, a generation on a socket. Whoever does the
-// work begins one here, notes what it learns, and ends it; where no traces are exported there is none, and nothing is
-// kept. Holds ids and numbers, never what was said. Knows no span's format: that is telemetry's.
+// Background work of an answer, for traces: a slice of a job, a live session, a generation on a socket. The code that
+// does the work begins a record here, adds facts, and ends it; if no traces are exported there is no record. Holds ids
+// and numbers, never texts. Knows no format of spans: that is in telemetry.
 import type { NodeMeters } from "./NodeMeters.ts"
 import { nowMs, RequestContext } from "./RequestContext.ts"
 
@@ -11,7 +11,7 @@ export type WorkName =
   | "completions socket"
   | "generation"
 
-/** What is told of it: ids, numbers and words of this program's own. */
+/** Facts for the span: ids, numbers and constant texts. */
 export type Facts = Readonly<Record<string, string | number | undefined>>
 
 export interface WorkStep {
@@ -22,30 +22,30 @@ export interface WorkStep {
 
 export interface EndedWork {
   readonly name: WorkName
-  /** Of the work itself: when it began, whose trace it goes on in, and the steps that a model's run notes there. */
+  /** The context of the work itself: when it began, its trace, and the steps that a model's run records there. */
   readonly notes: RequestContext
-  /** When the model was done with it. */
+  /** When the model had finished it. */
   readonly engineEndedMs: number
   readonly endedMs: number
-  /** This node's fault. */
+  /** True if this node is at fault. */
   readonly failed: boolean
   readonly facts: Facts
   readonly steps: ReadonlyArray<WorkStep>
 }
 
-/** Who makes spans of it. */
+/** Makes spans of records. */
 export interface WorkTracer {
-  /** W3C Trace Context of a request's own span: what goes on behind the request is its child. */
+  /** W3C Trace Context of a request's own span: background work of the request becomes its child. */
   readonly traceparentOf: (notes: RequestContext) => string
   /** Must be quick and must not throw. */
   readonly ended: (work: EndedWork) => void
 }
 
-/** Steps that are kept of one piece of work: a job's turn has three, and one more where its decoder died. */
+/** Most steps recorded for one piece of work: a slice of a job has three, and one more if its decoder crashed. */
 const maxSteps = 8
 
 export class TracedWork {
-  /** Provided as `CurrentRequest` where a model's run shall note its steps. */
+  /** Provided as `CurrentRequest` for a model's run whose steps belong to this work. */
   readonly notes: RequestContext
   private readonly tracer: WorkTracer
   private readonly name: WorkName
@@ -66,12 +66,12 @@ export class TracedWork {
     if (this.steps.length < maxSteps) this.steps.push({ name, fromMs, toMs: nowMs() })
   }
 
-  /** What follows is bookkeeping. */
+  /** Ends the model's part; what follows is bookkeeping. */
   engineEnded(): void {
     this.engineEndedMs ??= nowMs()
   }
 
-  /** The first end counts. */
+  /** Only the first end counts. */
   end(facts: Facts, failed: boolean): void {
     if (this.told) return
     this.told = true
@@ -93,7 +93,7 @@ export class TracedWork {
   }
 }
 
-/** Work behind the request of these notes; undefined where traces are not exported. */
+/** Background work of the request with this context; undefined if traces are not exported. */
 export const workBehind = (
   { tracer }: NodeMeters,
   name: WorkName,

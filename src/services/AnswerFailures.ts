@@ -1,6 +1,6 @@
-// One log line for every answer that failed on this side: a status of 500 or more, or an answer that broke off after its
-// head. Watches the ends of all listeners' answers; the reason is what the code that made the answer has noted. Sockets report
-// their sessions' failures themselves, with `reportFailure`. Never a query, a body or a text.
+// One log line for every answer that failed on this side: a status of 500 or more, or an answer that broke off after
+// its head. Watches the ends of all listeners' answers; the code that made the answer has recorded the reason. Sockets
+// report failures of their sessions themselves, with `reportFailure`. Never holds a query, a body or a text.
 import { Effect, Layer, Option } from "effect"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { type OperatorLine, report, reporter } from "#domain/process/OperatorLog.ts"
@@ -17,7 +17,8 @@ const lineOf = (
   reason,
   action,
   facts: { ...line.facts, error },
-  // A synthesis fails for different causes, which its reason's first word tells apart: input, voice, unknown, the (engine).
+  // A synthesis fails for different causes; the first word of its reason names the cause: input, voice, unknown, the
+  // (engine).
   kind: [
     error,
     error === "SynthesisFailed" ? /^\w*/.exec(reason) : "",
@@ -25,10 +26,10 @@ const lineOf = (
   ].join(" "),
 })
 
-/** Methods are a caller's own words: others than those of HTTP are not repeated. */
+/** A caller can send any method: methods other than those of HTTP are not repeated. */
 const knownMethod = (method: string): string => (/^[A-Z]{3,7}$/.test(method) ? method : "other")
 
-/** Unavailable for a while is a warning; everything else that fails here is an error. */
+/** Temporary unavailability is a warning; everything else that fails on this side is an error. */
 const eventOf = (status: number, words: FailureWords) => {
   if (status === 503 || (words.error === "SynthesisFailed" && /voice|^input/.test(words.reason)))
     return "answer refused"
@@ -64,7 +65,7 @@ export const reportFailure = (failure: unknown, route: string): Effect.Effect<vo
     yield* report(lineOf(words, { event: "session failed", facts: { route }, requestId }))
   })
 
-/** A transcription job has failed for good, or runs again after `againInMs`. */
+/** Reports that a transcription job has failed finally, or runs again after `againInMs`. */
 export const reportJob = (
   job: { readonly id: string; readonly model: string },
   failure: unknown,
@@ -86,7 +87,7 @@ export const reportJob = (
     })
   })
 
-/** Watches the answers of every listener that counts on the node's meters, with the models of this process if it has any. */
+/** Watches the answers of every listener that counts in the node's meters, with the models of this process if it has any. */
 export const answerFailures = Layer.effectDiscard(
   Effect.gen(function* () {
     const meters = yield* CurrentNodeMeters

@@ -1,5 +1,5 @@
-// Why an answer failed, in words for the operator: the other side of ErrorBody, which decides what callers see. Pure. What
-// it returns may name files, signals and devices, and never holds a caller's text.
+// Why an answer failed, as a text for the operator; ErrorBody makes the text for callers. Pure. The text may name
+// files, signals and devices, and never holds a caller's text.
 import { Cause } from "effect"
 import type { ModelSnapshot } from "#actors/model/ModelState.ts"
 import { exceptionReason } from "#domain/process/PlainLine.ts"
@@ -42,7 +42,7 @@ const wordsOfError = (error: EdgeError, find: FindModel): FailureWords => {
     }
     case "SynthesisFailed": {
       const { detail, model, voices } = error
-      // Not the voice that was asked for, which is the caller's text.
+      // Not the name of the requested voice, which is the caller's text.
       const has = voices === undefined ? "" : `; the model has ${voices.join(", ")}`
       return { ...about, model, reason: exceptionReason(detail + has) }
     }

@@ -1,5 +1,5 @@
-// One text generation of a caller: admission, payment, start, reading, end. Both text endpoints and the completions socket use
-// it; each writes the text in its own format.
+// One text generation of a caller: admission, payment, start, reading, end. Each caller of this file writes the text in
+// its own format.
 import { Effect, Exit, Option, Random, type Scope } from "effect"
 import type { Flow } from "#actors/engine/EngineRequest.ts"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
@@ -62,7 +62,7 @@ export const toGenerateRequest = Effect.fnUntraced(function* (
   return request
 })
 
-/** Template tokens that a chat template puts around one message, and around the whole; generous. */
+/** Template tokens that a chat template puts around one message, and around the whole prompt. A generous guess. */
 const tokensPerTurn = 16
 
 /** No tokenizer makes more tokens of a text than it has UTF-8 bytes; the context bounds it as well. */
@@ -87,14 +87,14 @@ export interface DeltaReader {
 
 export interface Generation {
   readonly promptTokens: number
-  /** Sends deltas, the ones that came before included, to `reader` from now on. Called once. */
+  /** Sends all deltas to `reader`, those that arrived earlier first. Called once. */
   readonly read: (reader: DeltaReader) => void
   readonly flow: Flow
-  /** Ends with the generation. */
+  /** Completes when the generation has ended. */
   readonly end: Effect.Effect<GenerateEnd, EdgeError>
 }
 
-/** Counts the tokens of a generation and passes its deltas on; deltas that arrive before there is a reader are kept for it. */
+/** Counts the tokens of a generation and passes its deltas on; deltas that arrive before there is a reader are buffered. */
 class Progress implements RunReader<"text"> {
   private reader: DeltaReader | undefined
   completionTokens = 0
@@ -122,7 +122,7 @@ class Progress implements RunReader<"text"> {
   }
 }
 
-/** Whether the caller reads the text while it is generated, or gets it as a whole at the end. */
+/** Whether the caller reads the text while it is generated, or gets the whole text at the end. */
 export type Delivery = "stream" | "whole"
 
 const failedHere = (exit: Exit.Exit<GenerateEnd, ModelRunError> | undefined): boolean =>

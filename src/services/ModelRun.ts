@@ -1,5 +1,5 @@
-// Runs one request of a caller on a model: admission, payment, start, end. All endpoints that generate text or speech use it;
-// each reads the units in its own way.
+// Runs one request of a caller on a model: admission, payment, start, end. The caller of this file reads the units in
+// its own way.
 import { Deferred, Effect, Exit, Fiber, type Scope } from "effect"
 import { Drain } from "#actors/Drain.ts"
 import type { Flow, Listener, RunError } from "#actors/engine/EngineRequest.ts"
@@ -32,10 +32,10 @@ export interface RunSpec<K extends EngineKind> {
   readonly principal: Principal
   readonly model: ModelHandle<K>
   readonly request: Request<K>
-  /** The most it can use: what is reserved. */
+  /** The most that it can use, which is reserved. */
   readonly atMost: Usage
   /**
-   * What it has used by now; undefined if nothing is charged. Called when the run ends for any reason. `exit` is how the
+   * What it has used so far; undefined if nothing is charged. Called when the run ends for any reason. `exit` is how the
    * run ended, except with `untilReplied`.
    */
   readonly used: (exit?: Exit.Exit<End<K>, ModelRunError>) => Usage | undefined
@@ -43,7 +43,7 @@ export interface RunSpec<K extends EngineKind> {
   /** Money reserved earlier, because preparing the request already costs something; if absent the run reserves it. */
   readonly reservation?: Reservation
   /**
-   * True if the reply goes on after the engine has finished: then the charge, and the wait of a draining node, end with the
+   * True if the reply goes on after the engine has finished: the charge, and the wait of a draining node, then end with the
    * scope and not with the run.
    */
   readonly untilReplied?: boolean
@@ -52,7 +52,7 @@ export interface RunSpec<K extends EngineKind> {
 export interface ModelRun<K extends EngineKind> {
   readonly started: Started<K>
   readonly flow: Flow
-  /** Ends with the run. */
+  /** Completes when the run has ended. */
   readonly end: Effect.Effect<End<K>, ModelRunError>
 }
 
@@ -72,7 +72,7 @@ interface Accepted<K extends EngineKind> {
  */
 class RunListener<K extends EngineKind> implements Listener<K> {
   private readonly reader: RunReader<K>
-  /** Whether a unit has come. */
+  /** Whether a unit has arrived. */
   private begun = false
   private readonly model: string
   private readonly notes: RequestContext
@@ -126,8 +126,8 @@ const holdDrain = (drain: Drain["Service"]): Effect.Effect<void, Draining, Scope
   })
 
 /**
- * Starts a run and waits until the engine has accepted it, so that whatever can be refused is refused before anything
- * is answered. Closing the scope ends it; what it has used by then is charged.
+ * Starts a run and waits until the engine has accepted it, so that every refusal comes before anything
+ * is answered. Closing the scope ends the run; what it has used by then is charged.
  */
 export const beginRun = <K extends EngineKind>(
   spec: RunSpec<K>,

@@ -1,6 +1,6 @@
-// Which speech may begin: as many streams as a model can feed in time, by what its replies have cost so far, as have a slot of the
-// engine, and as begin to sound soon; and batch work on some of the slots, so that streams find others. Called by the speech
-// handler before anything is answered. It counts replies and knows no engine.
+// Admission of speech. Streams: as many as a model can feed in time, by the measured cost of its replies, as have a
+// slot of the engine, and as get their first audio soon. Batch replies: on some of the slots only, so that streams find
+// others. Decided before anything is answered. It counts replies and knows no engine.
 import { Clock, Context, Effect, Exit, Layer, Scope, Semaphore } from "effect"
 import { FirstAudio } from "#domain/audio/FirstAudio.ts"
 import { admits, nextFactor, weightOf } from "#domain/models/StreamLoad.ts"
@@ -9,13 +9,13 @@ import { AtCapacity } from "#domain/wire/Errors.ts"
 
 /** The place of one reply among those that the model computes. */
 export interface SpeechPlace {
-  /** The model has computed all of it: what is still to be heard costs nothing. The scope's end does the same. */
+  /** The model has computed all of it: what remains to be played costs nothing. The end of the scope does the same. */
   readonly leave: () => void
-  /** Its first audio has come. */
+  /** Its first audio has arrived. */
   readonly sounded: () => void
 }
 
-/** What is known of a model while a request asks. */
+/** The state of a model when a request asks for admission. */
 export interface SpeechModel {
   readonly id: string
   /** Requests that may wait for a slot. */
@@ -27,20 +27,20 @@ export interface SpeechModel {
 }
 
 /**
- * Batch replies that are computed at the same time, at most. One native call runs at a time, so more of them would end none
+ * Most batch replies that are computed at the same time. One native call runs at a time, so more of them would end none
  * sooner; streams find the other slots free. A guess.
  */
 const mostBatchPlaces = 7
 
 interface ModelLoad {
-  /** Real-time factor: first what the engine measured while it loaded, then what replies have cost. */
+  /** Real-time factor: at first the engine's measurement while it loaded, then the measured cost of replies. */
   factor: number | undefined
   openWeight: number
   open: number
   readonly firstAudio: FirstAudio
-  /** Moving average of how long a stream's place is held, milliseconds; 1 s until one was given back (a guess). */
+  /** Moving average of how long a stream's place is held, milliseconds; 1 s until the first one has ended (a guess). */
   holdMs: number
-  /** Of batch work: all slots but one, up to `mostBatchPlaces`. */
+  /** Places of batch replies: all slots but one, up to `mostBatchPlaces`. */
   batch: { readonly places: number; readonly permits: Semaphore.Semaphore } | undefined
   /** Batch replies that have a place or wait for one. */
   batchAsked: number
@@ -57,12 +57,12 @@ export class SpeechAdmission extends Context.Service<
       model: SpeechModel,
       speed: number,
     ) => Effect.Effect<SpeechPlace, AtCapacity, Scope.Scope>
-    /** A batch reply's place, waited for in a line as long as the model's own. */
+    /** A batch reply's place. Waits in a queue as long as the model's own. */
     readonly batch: (model: SpeechModel) => Effect.Effect<SpeechPlace, AtCapacity, Scope.Scope>
-    /** Takes note of a reply, batch or stream: `computeMs` of work for `audioMs` of speech. */
+    /** Records the cost of a reply, batch or stream: `computeMs` of work for `audioMs` of speech. */
     readonly observe: (model: SpeechModel, computeMs: number, audioMs: number) => void
     readonly factor: (id: string) => number | undefined
-    /** Drops what was measured of these models: their engines are others now, or none. Open replies go on. */
+    /** Drops the measurements of these models: their engines were replaced or removed. Open replies go on. */
     readonly forget: (which: (id: string) => boolean) => void
   }
 >()("edgewise/api/SpeechAdmission") {
@@ -70,7 +70,7 @@ export class SpeechAdmission extends Context.Service<
 }
 
 const make = (): SpeechAdmission["Service"] => {
-  // One entry a deployed model: callers ask for models that exist, and a reload drops those that no longer do.
+  // One entry for each deployed model; a reload drops those of removed models.
   const loads = new Map<string, ModelLoad>()
   const loadOf = ({ facts, id }: SpeechModel): ModelLoad => {
     const known = loads.get(id) ?? {
@@ -108,7 +108,7 @@ const make = (): SpeechAdmission["Service"] => {
       load.openWeight += weight
       load.open++
       const beganMs = monotonicMsOf(clock)
-      // The time of loading says nothing about streams.
+      // The time of loading is not part of a stream's time.
       let silent = model.facts !== undefined
       if (silent) firstAudio.began(beganMs)
       let held = true
@@ -123,7 +123,7 @@ const make = (): SpeechAdmission["Service"] => {
         if (silent) firstAudio.gaveUp(nowMs)
         silent = false
         load.open--
-        // Sums of fractions do not come back to zero by themselves.
+        // Sums of fractions do not return to exactly zero.
         load.openWeight = load.open === 0 ? 0 : load.openWeight - weight
         load.holdMs += (nowMs - beganMs - load.holdMs) / 8
       }
@@ -133,7 +133,7 @@ const make = (): SpeechAdmission["Service"] => {
   const enterBatch = Effect.fnUntraced(function* (model: SpeechModel) {
     const load = loadOf(model)
     const { batch } = load
-    // While the model loads nobody streams, and its own line keeps the order.
+    // While the model loads there are no streams, and its own queue keeps the order.
     if (batch === undefined) return { leave: () => {}, sounded: () => {} }
     if (load.batchAsked >= batch.places + model.waitingLine) return yield* refusal(model.id, load)
     const scope = yield* Effect.acquireRelease(Scope.make(), (held) => Scope.close(held, Exit.void))

@@ -1,5 +1,5 @@
-// One speech synthesis of a caller, from its reservation to its last sample: admission, start, reading, the charge for what was
-// delivered. The speech handler prepares the text and encodes the samples; this file knows no audio format.
+// One speech synthesis of a caller, from its reservation to its last sample: admission, start, reading, the charge for
+// what was delivered. The speech handler prepares the text and encodes the samples; this file knows no audio format.
 import { Deferred, Effect } from "effect"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { SPEECH_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/audio/Audio.ts"
@@ -31,7 +31,7 @@ export const speechAtMost = (text: string, speed: number): Usage =>
 const callersFields = (cloning: boolean): ReadonlyArray<string> =>
   cloning ? ["voice", "language", "speed"] : ["language", "speed"]
 
-/** An engine that cannot make a voice or a sound of the text is an upstream failure, except for a bad clip. */
+/** An engine that cannot make this voice or text audible is an upstream failure, except for a bad clip. */
 const synthesisError =
   (handle: ModelHandle<"speech">) =>
   (error: ModelRunError): SynthesisError => {
@@ -54,9 +54,9 @@ export interface SynthesisSpec {
 
 export interface Synthesis {
   readonly flow: ModelRun<"speech">["flow"]
-  /** Sends chunks, the ones that came before included, to `reader` from now on. Called once. */
+  /** Sends all chunks to `reader`, those that arrived earlier first. Called once. */
   readonly read: (reader: (samples: Int16Array) => void) => void
-  /** Completes with the first audio; fails where there is none. Until then a reply can still be a refusal. */
+  /** Completes with the first audio; fails if there is none. Until then the reply can still be a refusal. */
   readonly audible: Effect.Effect<void, SynthesisError>
   /** Counts samples that were sent to the client: they are charged when the scope closes. */
   readonly delivered: (samples: number) => void
@@ -66,7 +66,7 @@ export interface Synthesis {
   readonly end: Effect.Effect<number, SynthesisError>
 }
 
-/** The model as admission needs it, at this moment. */
+/** The model's current state, for admission. */
 const speechModelNow = (model: ModelHandle<"speech">): SpeechModel => {
   const { open = 0, waiting = 0 } = model.current()?.view().host?.gauges() ?? {}
   return {
@@ -77,7 +77,7 @@ const speechModelNow = (model: ModelHandle<"speech">): SpeechModel => {
   }
 }
 
-/** Starts a synthesis; the engine has understood its request. */
+/** Starts a synthesis; returns when the engine has accepted its request. */
 export const beginSynthesis = Effect.fnUntraced(function* ({ model, request, reservation }: SynthesisSpec) {
   const admission = yield* SpeechAdmission
   const { entry } = model

@@ -1,6 +1,6 @@
-// An uploaded file as samples in a ring, for one run of a transcription. What an earlier run has transcribed is passed over, a
-// decoder process that dies is replaced once, and one that another user's file needs is asked for again. Used by
-// TranscriptionRun; knows no model and no money.
+// An uploaded file as samples in a ring, for one run of a transcription. What an earlier run has transcribed is
+// skipped; a decoder process that crashes is replaced once; one that was given to another user's file is requested
+// again. Knows no model and no money.
 import { randomUUID } from "node:crypto"
 import { dirname, join } from "node:path"
 import { Effect, Exit, Scope } from "effect"
@@ -12,15 +12,15 @@ import { RING_SAMPLES, type SampleRing } from "#domain/audio/SampleRing.ts"
 import type { Place } from "#domain/queues/WaitingLine.ts"
 import { AtCapacity, InvalidRequest } from "#domain/wire/Errors.ts"
 
-/** When a caller may expect a free decoder, or room on the disk. A guess: most files are shorter than what is decoded in this time. */
+/** Retry-After for a free decoder or free disk space. A guess: most files are shorter than what is decoded in this time. */
 const busyRetryMs = 5_000
 
-/** What the caller is told. A dead or silent decoder has had its second chance by then: it is the file. */
+/** The text for the caller. A crashed or hung decoder has been replaced once by then, so the file is the cause. */
 const toEdgeError =
   (model: string) =>
   (error: DecodeError): AtCapacity | InvalidRequest => {
     if (error._tag === "AudioRejected") return new InvalidRequest({ field: "file", problem: error.detail })
-    // A disk that is full has room again some time, and nothing is wrong with the file.
+    // A full disk is temporary, and the file is not at fault.
     return error.reason === "Busy" || error.reason === "Spool"
       ? new AtCapacity({ model, retryAfterMs: busyRetryMs })
       : new InvalidRequest({ field: "file", problem: "cannot be decoded" })
@@ -30,10 +30,10 @@ const died = (error: DecodeError): boolean => error._tag === "DecoderFailed" && 
 const preempted = (error: DecodeError): boolean =>
   error._tag === "DecoderFailed" && error.reason === "Preempted"
 
-/** Says whose it is, because another node may be at work in the same folder. */
+/** Holds the id of the process, because another node may use the same folder. */
 const ringName = (): string => `${randomUUID()}.${process.pid}.f32`
 
-/** The ring of another node of this machine that is alive. */
+/** True for the ring of another live node on this machine. */
 export const isAnothersRing = (name: string): boolean => {
   const pid = Number(/\.(\d+)\.f32$/.exec(name)?.[1] ?? Number.NaN)
   if (Number.isNaN(pid) || pid === process.pid) return false
@@ -44,7 +44,7 @@ export const isAnothersRing = (name: string): boolean => {
   }
 }
 
-/** The folder of the rings, beside that of the uploads: engines may read it, and no upload. */
+/** The folder of the rings, beside that of the uploads: engines may read rings, but no upload. */
 export const ringFolder = (uploads: string): string => join(dirname(uploads), "rings")
 
 /** A name for a ring, in a folder that is cleared when a node starts. The file is made when a decoder gets it. */
@@ -57,10 +57,10 @@ const ringBeside = (path: string): Effect.Effect<SampleRing, never, Scope.Scope>
 export type TranscriptionAudio = TranscriberAudio<AtCapacity | InvalidRequest>
 
 /**
- * Opens a file, which fails here when it is no audio. The decoder is given back at the end of the file, not of the
- * scope: most files end within their first window, and somebody else may be waiting for a decoder.
- * @param skipSamples at 16 kHz, passed over at the start
- * @param place whose file it is, for the queue of the decoders
+ * Opens a file; fails here if it is not audio. The decoder is released at the end of the file, not of the
+ * scope: most files end within their first window, and other files may wait for a decoder.
+ * @param skipSamples at 16 kHz, skipped at the start
+ * @param place the owner of the file, for the queue of the decoders
  */
 export const openAudio = Effect.fnUntraced(function* (
   model: string,
@@ -73,13 +73,13 @@ export const openAudio = Effect.fnUntraced(function* (
   const failed = toEdgeError(model)
   const ring = yield* ringBeside(path)
   let inner: Scope.Closeable | undefined
-  /** Samples that lie in the ring or have been released from it. */
+  /** Samples that are in the ring or were released from it. */
   let written = skipSamples
   let until = skipSamples + ring.ringSamples
   let chances = 1
 
   const close = Effect.suspend(() => (inner === undefined ? Effect.void : Scope.close(inner, Exit.void)))
-  /** `again`, where a decoder died under `use` and none has done so before. */
+  /** Runs `again` if a decoder crashed under `use` and none has crashed before. */
   const orElseOnce = <A>(use: Effect.Effect<A, DecodeError>, again: Effect.Effect<A, DecodeError>) =>
     Effect.catchIf(
       use,
@@ -88,7 +88,7 @@ export const openAudio = Effect.fnUntraced(function* (
     )
   let decoded: DecodedRing | undefined
   let continues = false
-  /** From what the ring does not hold yet. */
+  /** Decodes again from the first sample that the ring has not received. */
   const reopen = Effect.gen(function* () {
     yield* close
     inner = yield* Scope.fork(outer)
@@ -108,7 +108,7 @@ export const openAudio = Effect.fnUntraced(function* (
     return more
   })
 
-  /** The process may be taken away again while the next samples are awaited. */
+  /** While the next samples are awaited, the process may be given to another file again. */
   const resumed: Effect.Effect<number | undefined, DecodeError> = Effect.catchIf(next, preempted, () =>
     Effect.andThen(reopen, resumed),
   )
@@ -116,7 +116,7 @@ export const openAudio = Effect.fnUntraced(function* (
   yield* Effect.mapError(orElseOnce(reopen, reopen), failed)
   return {
     next: Effect.mapError(orElseOnce(resumed, Effect.andThen(reopen, resumed)), failed),
-    // The decoder writes a chunk as soon as there is room for one sample of it.
+    // The decoder writes a chunk as soon as one sample of it fits.
     atMostWaiting: ring.ringSamples - CHUNK_SAMPLES,
     span: (from, count) => ({ ...ring, from, count }),
     release: (before) => {

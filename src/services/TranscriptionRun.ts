@@ -1,5 +1,4 @@
-// Transcribes one file of a caller: decodes it, reserves money as it goes on, charges once at the end. Used by the handlers that
-// answer at once and by the job workers.
+// Transcribes one file of a caller: decodes it, reserves money as it goes on, charges once at the end.
 import { Effect, type Exit, Scope } from "effect"
 import type { RunError } from "#actors/engine/EngineRequest.ts"
 import { type TranscribeOptions, transcribeFile } from "#actors/jobs/FileTranscription.ts"
@@ -56,17 +55,17 @@ export interface TranscriptionRun<E> {
   readonly background: boolean
   /** A job's id, so that a job that runs twice is charged once. */
   readonly receiptId?: string
-  /** Where an earlier run stopped. */
+  /** The position where an earlier run stopped. */
   readonly from?: TranscriptProgress | undefined
-  /** Audio known to be there from an earlier run: all of it is reserved before anything is done. */
+  /** Length of the audio as known from an earlier run: all of it is reserved before anything is done. */
   readonly knownMs?: number | undefined
   /** The engine has accepted the request. */
   readonly onStarted: () => void
   readonly onSegment: (segment: TranscriptSegment) => void
-  /** Before a window, with the samples decoded so far: may stop the run. */
+  /** Called before each window with the samples decoded so far; may stop the run. */
   readonly beforeWindow?: (decodedSamples: number) => Effect.Effect<void, E>
   readonly onProgress?: (progress: TranscriptProgress) => void
-  /** Whether what has been transcribed is charged when the run ends so; success always is. */
+  /** Whether what has been transcribed is charged when the run ends with this exit; success always is. */
   readonly charged: (exit: Exit.Failure<Transcript, TranscriptionError | E>) => boolean
 }
 
@@ -86,7 +85,7 @@ const makeReserve = Effect.fnUntraced(function* <E>(run: TranscriptionRun<E>) {
       reserved = cost
     })
   const release = Effect.suspend(() => Effect.forEach(reservations, ledger.cancel, { discard: true }))
-  /** Charges what was transcribed, and gives the rest back. */
+  /** Charges what was transcribed, and releases the rest of the reservation. */
   const settle = (samples: number): Effect.Effect<void> =>
     Effect.gen(function* () {
       const first = reservations.shift()
@@ -109,7 +108,7 @@ export const runTranscription = <E = never>(
 ): Effect.Effect<Transcript, TranscriptionError | E, Scope.Scope | Decoder | UsageLedger> =>
   Effect.gen(function* () {
     const reserve = yield* makeReserve(run)
-    // Before decoding: nothing is done for an organization without money.
+    // Before decoding: no work is done for an organization without money.
     yield* reserve.upTo(Math.max(1, run.knownMs ?? 0))
     const notes = yield* CurrentRequest
     const askedMs = nowMs()
@@ -127,7 +126,7 @@ export const runTranscription = <E = never>(
       audio,
       beforeWindow: (samples) =>
         Effect.andThen(
-          // The caller first: it records how much was decoded even if that cannot be paid for.
+          // The caller's own function first: it records how much was decoded even if that cannot be paid for.
           run.beforeWindow?.(samples) ?? Effect.void,
           reserve.upTo(Math.ceil(samplesToMs(samples, LISTEN_RATE_HZ))),
         ),

@@ -1,5 +1,5 @@
 // The multipart body of a transcription request: its one file goes to disk as it arrives, its fields are collected.
-// Knows sizes and names of parts; what the fields mean is Transcriptions' business.
+// Knows sizes and names of parts, not the meaning of fields.
 import { randomUUID } from "node:crypto"
 import { type FileHandle, mkdir, open } from "node:fs/promises"
 import { join } from "node:path"
@@ -11,7 +11,7 @@ import { RequestBlocks } from "#http/BodyBlocks.ts"
 
 /** Most bytes of an uploaded file (protocol 9.1). */
 export const maxFileBytes = 100 * 1024 * 1024
-/** Everything of the body that is not the file: boundaries, part headers, fields. Generous. */
+/** Most bytes of the body beside the file: boundaries, part headers, fields. A generous guess. */
 const overheadBytes = 1024 * 1024
 const maxParts = 32
 const maxFieldBytes = 64 * 1024
@@ -26,7 +26,7 @@ export interface Upload {
   readonly path: string
   readonly sizeBytes: number
   readonly fields: ReadonlyMap<string, ReadonlyArray<string>>
-  /** Keeps the file when the request's scope closes: somebody else owns it from now on. */
+  /** Keeps the file when the request's scope closes: its new owner removes it. */
   readonly keep: () => void
 }
 
@@ -34,7 +34,7 @@ const tooLarge = Effect.fail(new FileTooLarge({ limitBytes: maxFileBytes }))
 const invalid = (field: string, problem: string) => new InvalidRequest({ field, problem })
 
 /**
- * A disk that cannot be written is nobody's request: a defect, answered 500. The error's code (ENOSPC, EACCES) goes to
+ * A disk that cannot be written is not the caller's fault: a defect, answered 500. The error's code (ENOSPC, EACCES) goes to
  * the log, the path does not.
  */
 const stored = <A>(write: () => Promise<A>): Effect.Effect<A> =>
@@ -45,7 +45,7 @@ const stored = <A>(write: () => Promise<A>): Effect.Effect<A> =>
     }),
   )
 
-/** `writev` may take less than it is given. */
+/** `writev` may write fewer bytes than it is given. */
 const writeAll = async (handle: FileHandle, pieces: ReadonlyArray<Uint8Array>): Promise<void> => {
   let rest = [...pieces]
   while (rest.length > 0) {
@@ -68,7 +68,8 @@ const spool = (file: Multipart.File, handle: FileHandle) =>
         for (const chunk of chunks) sizeBytes += chunk.length
         if (sizeBytes > maxFileBytes) return yield* tooLarge
         yield* stored(() => writeAll(handle, chunks))
-        // The parser passes pieces on whole, which are ours now, or in part, and then this does nothing.
+        // Gives blocks back. The parser passes pieces on whole, which belong to this file now, or in part; then it has
+        // no effect.
         for (const chunk of chunks) blocks.giveBack(chunk)
       }),
     )
@@ -103,7 +104,7 @@ const openSpool = Effect.fnUntraced(function* (dir: string) {
   }
 })
 
-/** What a client calls a part is quoted to it, within reason. */
+/** The name of a client's part for an error text, shortened. */
 const quoted = (name: string): string => (name === "" ? "body" : name.slice(0, 64))
 
 const toFailure = (error: Multipart.MultipartError | FileTooLarge | InvalidRequest) => {

@@ -37,7 +37,7 @@ describe("the decoder", () => {
         })
         for (const [name, path] of kinds) {
           const { samples, totals } = yield* decodeAll(decoder, path)
-          // Codecs that pad tell so in their files, and the decoder minds it: a fiftieth of a second at most.
+          // Codecs that pad record it in the file, and the decoder removes it: 20 ms at most.
           expect(Math.abs(samples.length / 16_000 - SECONDS), name).toBeLessThan(0.02)
           // LAME lowers everything to 0.95, so to 0.9025 of the power.
           expect(power(samples) / power(reference.samples), name).toBeGreaterThan(0.89)
@@ -103,7 +103,7 @@ describe("the decoder", () => {
           const { samples } = yield* decodeAll(decoder, fileOf(bytes))
           expect(Math.abs(samples.length / 16_000 - SECONDS)).toBeLessThan(0.1)
         }
-        // A tag that promises more than there is, and nothing but tags.
+        // A tag whose stated size exceeds the file, and a file of tags only.
         expect(
           yield* reason(decodeAll(decoder, fileOf(Buffer.concat([tag(300_000).subarray(0, 100), mp3])))),
         ).toBe("NotAudio")
@@ -115,7 +115,7 @@ describe("the decoder", () => {
   it.live("gives what is there of a file that was cut or damaged", () =>
     withDecoder((decoder) =>
       Effect.gen(function* () {
-        // Several pages of Ogg: in a file of one page, a hole would be in the only one.
+        // Several pages of Ogg: with a single page, every hole would be in it.
         const long = chirp(12 * 48_000, 48_000)
         for (const name of ["mp3", "ogg", "flac", "webm"] as const) {
           const path = fresh()

@@ -1,4 +1,4 @@
-// Files for the decoder's tests, decoders that are watched, and programs that misbehave in a decoder's place.
+// Files for the decoder's tests, decoders that count what they send, and programs that misbehave in a decoder's place.
 import { type ChildProcess, fork } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -40,7 +40,7 @@ export const watched = () => {
   }
   return { started, startProcess }
 }
-/** A stand-in for the decoder program that misbehaves as written. */
+/** Replaces the decoder program by one that misbehaves in the given way. */
 export const impostor = (program: string) => {
   const path = join(folder, `impostor-${files++}.cjs`)
   writeFileSync(path, program)

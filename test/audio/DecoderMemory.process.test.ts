@@ -1,5 +1,5 @@
-// Files whose headers speak of far more samples than they hold: they are refused before FFmpeg believes them, and where the
-// file is large enough to be believed, its decoder's memory is bounded from outside, by the kernel. What an honest file needs
+// Files whose headers declare far more samples than they hold are refused before FFmpeg allocates for them. Where the
+// file is large enough to be plausible, the kernel bounds the memory of its decoder. What a valid file needs
 // stays below that bound.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -23,7 +23,7 @@ const measured = (bytes: Buffer, limits = DEFAULT_LIMITS) =>
     Effect.gen(function* () {
       writeFileSync(path, bytes)
       const decoder = yield* makeDecoder()
-      // The first file brings the process to what any file needs.
+      // The first file brings the process to the memory that any file needs.
       writeFileSync(join(folder, "first"), longSilence(100))
       const drain = (file: string) =>
         Effect.scoped(

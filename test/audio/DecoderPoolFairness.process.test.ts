@@ -110,10 +110,10 @@ describe("two decoder processes", () => {
           ),
         )
         yield* Effect.forEach(began, (one) => Deferred.await(one))
-        // Both rings are full by now or soon, and nothing is read from them: without the exchange this waits for ever.
+        // Both rings are full now or soon, and nothing reads from them: without the exchange this waits for ever.
         const clip = yield* run(listen(short, "b", Effect.void)).pipe(Effect.timeout("20 seconds"))
         expect(clip.length).toBe(16_000 * 4)
-        // A third file of the same user has no claim to a process of theirs.
+        // A third file of the same user gets no process of another user.
         const third = yield* Effect.forkChild(run(listen(short, "a", Effect.void)), {
           startImmediately: true,
         })

@@ -1,5 +1,5 @@
-// Files that come together come again together: the processes of the first four serve the next four, and only one of
-// them is still there when nobody has come for a while.
+// Decoder processes are reused: the processes of the first four files serve the next four, and only one of
+// them remains after a time without files.
 import { mkdtempSync, rmSync } from "node:fs"
 import { getPriority, tmpdir } from "node:os"
 import { join } from "node:path"
@@ -37,7 +37,7 @@ describe("decoder processes", () => {
         )
         const four = Effect.all([one, one, one, one], { concurrency: 4 })
         yield* four
-        // Short answers go before files that are decoded ahead.
+        // Short files go before files that are decoded ahead.
         const nice = Math.min(19, getPriority() + 10)
         expect(childrenRunning("decoderMain").map((pid) => getPriority(pid))).toEqual([
           nice,

@@ -61,7 +61,7 @@ describe("the decoder", () => {
               yield* first.pull
               started[0]!.kill()
               const failure = yield* Effect.flip(Stream.runDrain(first.stream))
-              // Beside it, another process is not disturbed.
+              // Another process is not disturbed.
               yield* Stream.runDrain(second.stream)
               expect(second.totals()?.samples).toBe(120 * 16_000)
               return failure
@@ -102,7 +102,7 @@ describe("the decoder", () => {
     )
   })
 
-  it.live("bounds its processes and its line", () =>
+  it.live("bounds its processes and its queue", () =>
     withDecoder(
       (decoder) =>
         Effect.gen(function* () {
@@ -116,7 +116,7 @@ describe("the decoder", () => {
               return fiber
             }),
           )
-          // Its turn comes when the first is done, and the line has room again.
+          // It starts when the first is done; the queue then has a free place.
           expect((yield* Fiber.join(waiting)).samples.length).toBe(SECONDS * 16_000)
           yield* decodeAll(decoder, path)
         }),

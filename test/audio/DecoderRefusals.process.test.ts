@@ -107,7 +107,7 @@ describe("the decoder", () => {
         Effect.gen(function* () {
           const short = speech.slice(0, 24_000)
           let seed = 12_345
-          // A fixed sequence (Lehmer), so that a failure can be looked at again.
+          // A fixed sequence (Lehmer), so that a failure can be reproduced.
           const random = (below: number) => {
             seed = (seed * 48_271) % 0x7fff_ffff
             return seed % below
@@ -121,7 +121,7 @@ describe("the decoder", () => {
             for (let i = 0; i < 50; i++) {
               const mutant = Buffer.from(whole)
               for (let edits = 1 + random(8); edits > 0; edits--) {
-                // Half of the edits in the headers, where the lies are.
+                // Half of the edits are in the headers, which hold sizes and counts.
                 mutant[random(random(2) === 0 ? Math.min(200, mutant.length) : mutant.length)] = random(256)
               }
               const outcome = yield* Effect.match(

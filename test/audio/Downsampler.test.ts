@@ -1,4 +1,4 @@
-// 24 kHz to 16 kHz: the same in pieces of any size, tones below 7 kHz pass unchanged and in place, tones above the new
+// 24 kHz to 16 kHz: pieces of any size give the same output, tones below 7 kHz pass unchanged and without delay, tones
 // limit are gone.
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"

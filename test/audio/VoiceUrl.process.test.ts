@@ -1,4 +1,4 @@
-// Fetching a clip for a stranger: what comes back, and above all what is never dialled.
+// Fetching a clip from a URL that a caller names: what is returned, and which addresses are never dialled.
 import { createServer, type RequestListener, type Server } from "node:http"
 import {
   type AddressInfo,
@@ -28,12 +28,12 @@ const listening = (handler: RequestListener) =>
         server.closeAllConnections()
       }),
   )
-/** The same without HTTP: what a socket is answered is the handler's matter. */
+/** The same without HTTP: the handler writes the raw bytes of the answer. */
 const tcpListening = (handler: (socket: Socket) => void) =>
   Effect.acquireRelease(
     Effect.callback<TcpServer>((resume) => {
       const server = createTcpServer((socket) => {
-        // What is sent before the request would be no answer to it.
+        // Bytes sent before the request would not be an answer to it.
         socket.once("data", () => handler(socket))
       })
       server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
@@ -42,7 +42,7 @@ const tcpListening = (handler: (socket: Socket) => void) =>
   )
 const portOf = (server: { address: () => unknown }) => (server.address() as AddressInfo).port
 
-/** Names resolve to loopback, which is allowed: what the product never does. */
+/** Names resolve to loopback, which this test allows; the product never allows it. */
 const onLoopback = (options: VoiceUrlOptions = {}) =>
   makeVoiceUrl({
     resolve: () => Effect.succeed(["127.0.0.1"]),
@@ -160,7 +160,7 @@ describe("VoiceUrl", () => {
     }),
   )
 
-  it.live("stops at its size, told beforehand or not, and at its time", () =>
+  it.live("stops at its size, whether declared beforehand or not, and at its time", () =>
     Effect.gen(function* () {
       let cut = 0
       const server = yield* listening((request, response) => {
@@ -276,7 +276,7 @@ describe("VoiceUrl", () => {
       })
       const url = `http://voices.example:${portOf(server)}/clip.wav`
       expect(yield* reason(onLoopback().fetch(url, "user"))).toBe("Scattered")
-      // One read of the fetch ends it; the kernel takes what it takes.
+      // One read of the fetch ends it; the kernel accepts as much as its buffers hold.
       expect(taken).toBeLessThan(100)
     }),
   )
@@ -343,7 +343,7 @@ describe("VoiceUrl", () => {
       ]
       const urls = [...inner.flatMap((host) => shapes.map((shape) => shape(host))), ...odd]
       expect(urls.length).toBeGreaterThan(300)
-      // No name server is asked: names resolve to what an attacker's would answer.
+      // No name server is queried: names resolve to addresses that an attacker's server would return.
       const resolve = (host: string) =>
         Effect.succeed(host.includes("rebind") ? ["8.8.8.8", "127.0.0.1"] : ["127.0.0.1"])
       const fetcher = makeVoiceUrl({ resolve })

@@ -1,4 +1,4 @@
-// Processor time out of /proc.
+// Reads processor time from /proc.
 import { expect, it } from "vitest"
 import { statOf } from "../../bench/support/EngineCpu.ts"
 

@@ -1,4 +1,4 @@
-// What a bench prints.
+// The output format of the benches.
 import { expect, it } from "vitest"
 import { asJson, asText, finding, isMet, number, type Report } from "../../bench/support/Findings.ts"
 import { describeMachine, machineLine } from "../../bench/support/Machine.ts"

@@ -1,4 +1,4 @@
-// The fuzz run in full: 200,000 inputs in under five minutes. `npm run test:long`.
+// The full fuzz run: 200,000 inputs in under five minutes. `npm run test:long`.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { fuzz } from "../../bench/hostile/Fuzz.ts"

@@ -1,4 +1,4 @@
-// The fuzz run in small, over a node of its own process: what it counts, and that an input depends on its seed and index alone.
+// A small fuzz run over a node in its own process: what it counts, and that an input depends on its seed and index alone.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { fuzz } from "../../bench/hostile/Fuzz.ts"
@@ -11,7 +11,7 @@ it("an input depends on its seed and its index alone", () => {
   expect(Array.from({ length: 400 }, (_, index) => inputOf(1, 399 - index)).reverse()).toEqual(some)
   expect(new Set(some.map(({ kind }) => kind))).toEqual(new Set(kinds))
   const same = some.filter((input, index) => inputOf(2, index).bytes.equals(input.bytes))
-  // Those that no mutation has changed, at most.
+  // At most this many inputs are left unchanged by mutation.
   expect(same.length).toBeLessThan(some.length / 8)
 })
 

@@ -1,4 +1,4 @@
-// The load client against the raw server, as processes: what one writes the other counts, and both end with the scope.
+// The load client against the raw server, as processes: the client counts all that the server writes, both end with the scope.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Child, startChild } from "../../bench/support/Child.ts"
@@ -40,7 +40,7 @@ it.live("counts what is streamed, and every window once", () =>
     yield* client.ask("begun")
     const first = yield* client.ask("window")
     expect(first.firstEventMs).toHaveLength(8)
-    // Not less than the gaps: every arrival but a stream's first is one gap and at least one event.
+    // At least the number of gaps: every arrival but a stream's first is one gap and at least one event.
     expect(first.events).toBeGreaterThanOrEqual(8 + first.gaps.count)
     yield* Effect.sleep(200)
     const second = yield* client.ask("window")
@@ -63,7 +63,7 @@ it.live("times sequential replies, and keeps the body of a single one", () =>
   }),
 )
 
-it.live("ends its processes with the scope, and says which one died", () =>
+it.live("ends its processes with the scope, and names the one that failed", () =>
   Effect.gen(function* () {
     const { client, raw } = yield* Effect.scoped(stage)
     expect([client.pid, raw.pid].filter(isAlive)).toEqual([])

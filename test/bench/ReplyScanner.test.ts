@@ -50,7 +50,7 @@ describe("a stream", () => {
     }
   })
 
-  it("tells its completion tokens at the end", () => {
+  it("reports its completion tokens at the end", () => {
     const usage = `data: ${JSON.stringify({ usage: { prompt_tokens: 4, completion_tokens: 62 } })}\n\n`
     const scanner = new ReplyScanner()
     scanner.push(Buffer.from(chunked([event("a"), `${usage}data: [DONE]\n\n`])))

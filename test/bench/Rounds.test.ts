@@ -1,4 +1,4 @@
-// How often a measurement is repeated.
+// How many times a measurement is repeated.
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"

@@ -1,4 +1,4 @@
-// What a bench says about repeated readings.
+// The statistics of repeated readings.
 import fc from "fast-check"
 import { expect, it } from "vitest"
 import { median, pairedRatios, percentile, spreadOf } from "../../bench/support/Statistics.ts"

@@ -1,4 +1,4 @@
-// Generated text weights: that the engine loads them, that prompts have the tokens they are asked for, and that replies run
+// Generated text weights: the engine loads them, prompts have the requested number of tokens, and replies run
 // to their limit. Real vocabulary, tiny layers.
 import { createHash } from "node:crypto"
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"

@@ -1,6 +1,6 @@
-// kill -9 of the whole node at random points while it answers: the ledger then holds what was delivered, each answer
-// once and at its price, but for the answer that was in flight; and a retry after the restart is answered from what was
-// kept, for nothing. CHAOS_KILLS asks for a longer run than `npm test` makes.
+// kill -9 of the whole node at random points while it answers. Afterwards the ledger holds what was delivered, each answer
+// once and at its price, except the answer in flight; and a retry after the restart gets the stored answer and is not
+// charged. CHAOS_KILLS sets a longer run than `npm test` makes.
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { afterAll, describe, expect, it } from "vitest"
@@ -14,9 +14,9 @@ import { temporaryDir } from "../support/nodes/TestNode.ts"
 
 const kills = Number(process.env.CHAOS_KILLS ?? 5)
 const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 1_000_000)
-/** A node dies at most so long after its first answer. */
+/** Longest time from a node's first answer to its kill. */
 const longestLifeMs = 600
-/** What the development key's organization begins with, micro-dollars. */
+/** Initial credit of the development key's organization, micro-dollars. */
 const granted = 100_000_000
 
 /** Park and Miller's generator: a run can be repeated by its seed. */
@@ -50,7 +50,7 @@ let sent = 0
 const nextRequest = (): Delivered => {
   const tokens = 2 + Math.floor(random() * 4)
   const stream = random() < 0.5
-  // Longer than receipts wait for company, so that at most one is on its way at a time.
+  // Longer than receipts are held back to be written together, so that at most one is unwritten at a time.
   const prompt = script({ tokens, prefillMs: 30, tokenMs: 8 })
   const body = JSON.stringify({ model: "fake", prompt, max_tokens: 50, stream })
   return { key: `request-${sent++}`, tokens, stream, body, receiptId: undefined, answer: undefined }
@@ -86,13 +86,13 @@ const readStore = () => {
 describe(`kill -9, ${kills} times (seed ${seed})`, () => {
   it("leaves a ledger of what was delivered", { timeout: 30_000 + kills * 10_000 }, async () => {
     const delivered: Array<Delivered> = []
-    /** Answers that were on their way to the ledger or the client when their node died. */
+    /** Answers in flight to the ledger or the client when their node was killed. */
     const inFlight: Array<Delivered> = []
     for (let kill = 0; kill < kills; kill++) {
       const node = await start()
       const connection = await RawConnection.open(node.port)
       try {
-        // What the last node answered last is not answered, or charged, again.
+        // The last answer of the previous node is not made, or charged, again.
         const before = readStore().rows.length
         const last = delivered.at(-1)
         if (last !== undefined) {
@@ -101,7 +101,7 @@ describe(`kill -9, ${kills} times (seed ${seed})`, () => {
           expect(last.receiptId).toBe(receiptId)
           expect(readStore().rows.length).toBe(before)
         }
-        // The first answer of a process waits for its engine: let it live to see it.
+        // The first answer of a process waits for its engine, so the node is not killed before it.
         const first = nextRequest()
         first.answer = await ask(node, connection, first)
         delivered.push(first)
@@ -133,7 +133,7 @@ describe(`kill -9, ${kills} times (seed ${seed})`, () => {
         expect(row.output_tokens).toBe(tokens)
         expect(row.micro_dollars).toBe(costOf(price, textUsage(row.input_tokens, tokens)))
       }
-      // No more than one a death that nobody has had.
+      // At most one undelivered answer is charged for each kill.
       const strangers = rows.filter((row) => !delivered.some(({ receiptId }) => receiptId === row.receipt_id))
       expect(strangers.length).toBeLessThanOrEqual(kill + 1)
       expect(credits + rows.reduce((sum, row) => sum + row.micro_dollars, 0)).toBe(granted)

@@ -1,4 +1,4 @@
-// Stopping a node, as a process: what runs is finished, what comes is refused, the drain time is kept, and nothing is
+// Stopping a node, as a process: running requests are finished, new ones refused, the drain time is kept, and nothing is
 // left behind, neither a process nor an unpaid token.
 import { readdirSync, readFileSync } from "node:fs"
 import { afterEach, describe, expect, it } from "vitest"
@@ -57,7 +57,7 @@ const alive = (pid: number): boolean => {
   }
 }
 
-/** Once the node says that it is stopping. */
+/** Resolves once the node has logged that it is stopping. */
 const draining = (node: NodeProcess) => eventually(() => node.stderr().includes('"draining"'), "it drains")
 
 describe("SIGTERM", () => {

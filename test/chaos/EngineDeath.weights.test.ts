@@ -1,5 +1,5 @@
-// Engines die and hang, by kill -9 and by script: their requests fail as protocol 3.5 says and at once, everything
-// else goes on, and the next request is served.
+// Engines crash and hang, by kill -9 and by script: their requests fail at once as protocol 3.5 says, everything
+// else continues, and the next request is served.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { NodeTreeRecord, TreeRecord } from "#api/operations/NodeTree.ts"
@@ -80,7 +80,7 @@ const readTree = async (): Promise<Map<string, object>> => {
   return lines
 }
 
-/** Asks the node for its health and models, over and over, until told to stop; every answer must be good. */
+/** Requests health and models from the node repeatedly until stopped; every answer must be good. */
 const watch = () => {
   let stopped = false
   const asked = (async () => {
@@ -127,7 +127,8 @@ for (const [model, body] of [
     const others = bystander.take(beganWith + 50)
     process.kill(pid, "SIGKILL")
     await Promise.all(streams.map((stream) => stream.toEnd()))
-    // Before another engine, which makes one each 5 ms, has made 50: they do not wait for a deadline or for the next engine.
+    // Before another engine, which makes one each 5 ms, has made 50: they do not wait for a deadline or for the next
+    // engine.
     expect(bystander.events.length - beganWith).toBeLessThan(50)
 
     for (const stream of streams) expectFailure(stream, "The model's engine stopped unexpectedly")
@@ -156,7 +157,7 @@ for (const [model, body] of [
     expect(after.filter((each, i) => each !== pids[i])).toEqual([node.gauges(model).pid])
     expect(node.gauges(model)).toMatchObject({ restarts: 1, open: 0, waiting: 0 })
     expect(node.gauges("other").restarts).toBe(0)
-    // The tree says the same: one restart of one engine, everything else as before.
+    // The tree shows the same: one restart of one engine, everything else as before.
     const name = `engine ${model}`
     expect(before.get(name)).toMatchObject({ kind: "engine", state: "running", restarts: 0, requests: 0 })
     expect(await readTree()).toEqual(new Map(before).set(name, { ...before.get(name), restarts: 1 }))
@@ -189,7 +190,7 @@ it("an engine that stops answering is replaced, and only its own requests fail",
   await untilIdle(node)
 })
 
-it("requests that wait when the engine dies are served by the next one", async () => {
+it("requests that wait when the engine crashes are served by the next one", async () => {
   const first = await open(endless("hopeless"))
   const waiting = [1, 2, 3].map((i) =>
     node.post(path, chat("hopeless", script({ tokens: 1, text: `w${i}` }))),
@@ -218,7 +219,7 @@ const freshKeys = (count: number) =>
     }),
   )
 
-describe("an engine that dies again and again", () => {
+describe("an engine that crashes repeatedly", () => {
   it("by one user's requests: that user is refused, all others are served", async () => {
     const [attacker, honest] = await freshKeys(2)
     const statuses: Array<number> = []
@@ -241,7 +242,7 @@ describe("an engine that dies again and again", () => {
     expect(node.status("crashes")).toBe("loaded")
   })
 
-  it("by every user's requests: it is given up, says so, and takes no other model with it", async () => {
+  it("by every user's requests: it is marked failed with the reason, and other models are unaffected", async () => {
     const pid = node.gauges("other").pid
     const statuses: Array<number> = []
     for (const key of await freshKeys(6)) {

@@ -1,5 +1,5 @@
-// The chaos suite in small (`npm run chaos` is the whole of it): an engine of each kind comes to harm in each way while
-// clients of all kinds are served. What is counted must hold here too; how long things take is the bench's to say.
+// A small chaos run (`npm run chaos` is the full one): an engine of each kind fails in each way while
+// clients of all kinds are served. The counts must hold here too; times are measured by the bench only.
 import { Effect } from "effect"
 import { expect, it } from "vitest"
 import { startStage } from "../../bench/chaos/Stage.ts"
@@ -15,7 +15,7 @@ const harms: ReadonlyArray<Harm> = [
 ]
 
 it(
-  "its own clients get what was promised, nobody else notices, and it answers again",
+  "its own clients get what was promised, no other client is affected, and it answers again",
   { ...needs("linux"), timeout: 120_000 },
   async () => {
     uses("weights", "models of each kind")
@@ -31,7 +31,7 @@ it(
     const promised = of(/harmed as promised/)
     expect(promised).toHaveLength(harms.length)
     expect(promised.map(({ low }) => low)).toEqual(harms.map(() => 1))
-    // No answer at all would be infinitely late.
+    // Without an answer the delay would be infinite.
     expect(of(/answers again/).every(({ high }) => Number.isFinite(high))).toBe(true)
     expect(of(/answers to others/)[0]?.median).toBeGreaterThan(0)
     expect(of(/^ {2}failed$/).map(({ high }) => high)).toEqual([0])

@@ -1,5 +1,5 @@
 // Syscalls that fail under a running node: a full disk beneath its data directory, and no file descriptors left. Requests
-// fail cleanly or are served, the node lives, what was stored is intact, and all is well once there is room again.
+// fail cleanly or are served, the node keeps running, stored data is intact, and all works once disk space is free again.
 import { execFileSync, spawnSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -47,7 +47,7 @@ describe("a full disk", () => {
     try {
       expect(await statusOf(chat(node))).toBe(200)
       const filler = join(mountPoint, "filler")
-      // As much as goes in: the node may be writing too, so how much that is nobody knows beforehand.
+      // Writes until the disk is full. The node may be writing too, so the amount is not known beforehand.
       spawnSync("dd", ["if=/dev/zero", `of=${filler}`, "bs=4096"], { stdio: "ignore" })
       expect(statfsSync(mountPoint).bavail).toBe(0)
 
@@ -98,7 +98,7 @@ describe("no file descriptors left", () => {
       )![1]!
       const open = readdirSync(`/proc/${node.pid}/fd`).length
       limit(String(open + 4))
-      // A kept connection is served; new ones wait in the kernel once the descriptors are used up.
+      // An open connection is served; new ones wait in the kernel once the descriptors are used up.
       for (let i = 0; i < 8; i++) held.push(await RawConnection.open(node.port))
       const request = [
         "POST /v1/chat/completions HTTP/1.1",

@@ -1,5 +1,5 @@
-// Files made to hurt, over a node of its own process: memory of gateway and decoders stays bounded, others are served
-// meanwhile, what is refused is a clear 400, and nothing dies. `HOSTILE=full` asks for the full sizes (100 MB,
+// Hostile files, over a node in its own process: memory of gateway and decoders stays bounded, others are served
+// meanwhile, every refusal is a clear 400, and no process crashes. `HOSTILE=full` sets the full sizes (100 MB,
 // a million frames, 10,000 mutations: some ten minutes); `npm test` makes a short run.
 import { readFileSync, writeFileSync } from "node:fs"
 import { request } from "node:http"
@@ -32,7 +32,7 @@ const full = process.env.HOSTILE === "full"
 const MIB = 1024 * 1024
 const fileBytes = (full ? 99 : 3) * MIB
 const mutations = full ? 10_000 : 120
-/** A file that decodes to hours is listened to for this long; then its client leaves. */
+/** A file that decodes to hours is transcribed for this long; then its client disconnects. */
 const listenMs = full ? 12_000 : 1_000
 const allowedGrowthBytes = 64 * MIB
 
@@ -40,11 +40,11 @@ let node: NodeProcess
 let target: Target
 let bystander: Bystander
 let quiet: Seen
-/** Others' 99th percentile beside honest work, milliseconds: one long file, and short files by four clients. */
+/** Others' 99th percentile beside ordinary work, milliseconds: one long file, and short files by four clients. */
 const honest = { file: Number.NaN, crowd: Number.NaN }
-/** A look at all of /proc costs 4 ms. */
+/** One scan of /proc costs 4 ms. */
 const peakEveryMs = 250
-/** Peak of a decoder that has only met honest files of all six kinds. */
+/** Peak memory of a decoder that has decoded only valid files of all six kinds. */
 let honestDecoderBytes = 0
 const dir = temporaryDir()
 
@@ -111,7 +111,7 @@ const hear = async (bytes: Uint8Array, leaveAfterMs = 600_000) => {
   }
 }
 
-/** 200 with a text, or a 400 that says what is wrong with the file. */
+/** 200 with a text, or a 400 that names what is wrong with the file. */
 const expectClear = ({ body, status }: Awaited<ReturnType<typeof hear>>): void => {
   if (status === "left" || status === 200) return
   expect([status, body]).toEqual([400, expect.stringMatching(/^\{"detail":"file: .{10,200}"\}$/)])
@@ -124,7 +124,7 @@ beforeAll(async () => {
     expect((await hear(seed)).status).toBe(200)
     honestDecoderBytes = Math.max(honestDecoderBytes, decoderPeaks())
   }
-  // A V8 heap takes its working size from the number of requests, whatever is in them.
+  // A V8 heap reaches its working size with the number of requests, whatever they contain.
   const [honest] = seeds()
   for (let i = 0; i < (full ? 1_000 : 20); i++) await hear(honest!)
   bystander = await startBystander(`${node.base}/v1/models`, node.devKey)
@@ -138,11 +138,11 @@ afterAll(async () => {
   dir.remove()
 })
 
-/** Of others' 99th percentile beside honest work of the same kind; the short run has too few requests to tell. */
+/** Ratio to others' 99th percentile beside ordinary work of the same kind; the short run has too few requests for it. */
 const allowedRatio = 1.5
 
 /**
- * Runs an attack and tells what it did to the node; the node must be alive and small, and others served, throughout.
+ * Runs an attack and returns its effect on the node; throughout, the node must run, stay small, and serve others.
  * @returns others' 99th percentile, milliseconds
  */
 const underAttack = async (
@@ -180,7 +180,7 @@ const underAttack = async (
   expect(ours.failures).toBe(0)
   expect(gatewayGrown).toBeLessThanOrEqual(allowedGrowthBytes)
   expect(decoderGrown).toBeLessThanOrEqual(allowedGrowthBytes)
-  // The node still hears what an honest client sends.
+  // The node still transcribes a valid file.
   expect((await hear(clipBytes(clips[0] as Clip))).status).toBe(200)
   if (full && yardstick !== undefined) {
     expect(ours.p99).toBeLessThanOrEqual(allowedRatio * honest[yardstick])
@@ -205,7 +205,7 @@ const crowd = (
 }
 
 describe("hostile audio", { timeout: full ? 900_000 : 30_000 }, () => {
-  // What the same work costs others when it is honest: the yardstick of a machine whose cores everybody shares.
+  // What the same work costs others when files are valid: the reference for a machine whose cores are shared.
   it("beside an honest file", async () => {
     const attack = async () => expectClear(await hear(longWav(full ? 600 : 60)))
     honest.file = await underAttack("honest WAV", attack)
@@ -236,7 +236,7 @@ describe("hostile audio", { timeout: full ? 900_000 : 30_000 }, () => {
     await underAttack("endless WebM", async () => {
       status = await sendEndless(head, cluster)
     })
-    // The limit of an upload is the first end that it meets.
+    // The limit of an upload is reached first.
     expect(status).toBe(413)
   })
 
@@ -298,7 +298,7 @@ const sendEndless = (head: Buffer, cluster: Buffer): Promise<number> =>
       resolve(incoming.statusCode ?? 0)
       outgoing.destroy()
     })
-    // What is still on its way when the answer comes meets a closed socket.
+    // Bytes still in flight when the answer arrives meet a closed socket.
     outgoing.on("error", (cause) => (answered ? undefined : reject(cause)))
     outgoing.write('--b\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n')
     outgoing.write(head)

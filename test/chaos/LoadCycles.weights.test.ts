@@ -1,5 +1,5 @@
 // Built-in models loaded and unloaded again and again on one node: every process ends, what a load costs does not grow,
-// and the node itself keeps nothing of them. `npm run bench -- cycles` does a hundred of them.
+// and the node's own memory does not grow. `npm run bench -- cycles` does a hundred of them.
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { residentBytesOf } from "#actors/device/ResidentMemory.ts"

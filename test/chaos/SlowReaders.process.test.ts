@@ -1,5 +1,5 @@
-// Readers that stop reading: what waits for one in this process is bounded, its generation pauses, it is cut after the
-// stall deadline, and nobody else gets slower. The kernel takes about 4 MB for a reader before anything waits here, so
+// Readers that stop reading: the bytes buffered for one here are bounded, its generation pauses, it is cut after the
+// stall deadline, and no other client gets slower. The kernel buffers about 4 MB for a reader before this process does, so
 // the units are large.
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
@@ -61,7 +61,7 @@ const openStopped = async (steps: object, key?: string): Promise<RawConnection> 
   return connection
 }
 
-/** The most that `read` returned at any turn of the event loop until `over` holds. */
+/** The largest value that `read` returned at any event loop tick until `over` holds. */
 const peak = async (read: () => number, over: () => boolean): Promise<number> => {
   let most = 0
   await eventually(async () => {
@@ -95,7 +95,7 @@ it("one that is slow but reads gets everything, whole", async () => {
   const steps = { ...large, tokens: 2000 }
   const before = node.counts.slowReadersCut
   const slow = await openStopped(steps)
-  // Lets everything fill up first: from then on the reader decides the pace.
+  // Lets all buffers fill first: from then on the reader decides the pace.
   await eventually(() => node.counts.replyBufferedBytes > 0, "data waits for the reader")
   const sip = setInterval(() => {
     slow.socket.resume()
@@ -129,7 +129,7 @@ it("one on a WebSocket is paused and cut as well", async () => {
 it("one on a WebSocket that is flooded is given up at once", async () => {
   const key = await keyOf("flooded")
   const client = await SocketClient.open(`${node.socketBase}/v1/completions/ws?token=${key}`)
-  // As fast as the engine can: far more is under way than a pause could still stop.
+  // At full engine speed far more is in flight than a pause could still stop.
   const flood = { tokens: 4000, text: "x".repeat(20_000) }
   client.send({ model: "fake", prompt: script(flood), max_tokens: 4096, request_id: 1 })
   await client.until((frames) => frames.length > 0)
@@ -140,8 +140,8 @@ it("one on a WebSocket that is flooded is given up at once", async () => {
   await eventually(() => node.counts.webSockets === 0, "the socket is gone")
 })
 
-it("two hundred do not slow anybody else", async () => {
-  /** Milliseconds of one reader's stream of 150 steps, the best of three: what else runs on the machine only adds. */
+it("two hundred do not slow other clients", async () => {
+  /** Milliseconds of one reader's stream of 150 steps, the best of three: other processes can only add time. */
   const pace = async (): Promise<number> => {
     const times: Array<number> = []
     for (let i = 0; i < 3; i++) {
@@ -160,7 +160,7 @@ it("two hundred do not slow anybody else", async () => {
     return Math.min(...times)
   }
   const alone = await pace()
-  // 40 whose buffers are full, and 160 that have stopped as well but have little to be told: filling up two hundred
+  // 40 with full buffers, and 160 that have stopped as well but are sent little: filling two hundred
   // kernel buffers would only test the machine.
   const cutBefore = node.counts.slowReadersCut
   const full = await Promise.all(Array.from({ length: 40 }, () => openStopped({ ...large, tokenMs: 2 })))

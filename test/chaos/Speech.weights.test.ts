@@ -1,5 +1,5 @@
-// Speech when things die: engines killed in mid-stream and before the first sound, clients that leave a burst of
-// requests at random. What they got is a beginning, and nothing of them is left: no slot, no memory, no file.
+// Speech under failures: engines killed in mid-stream and before the first audio, and a burst of clients that
+// disconnect at random. They received a beginning, and nothing of them is left: no slot, no memory, no file.
 import { mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -22,7 +22,7 @@ import {
 import { eventually, startNode, type TestNode, untilIdle } from "../support/nodes/TestNode.ts"
 
 let node: TestNode
-/** The system's temporary folder of this file alone, so that what is left in it was left by us. */
+/** The system's temporary folder for this file alone, so that all files in it were left by these tests. */
 const temporary = mkdtempSync(join(tmpdir(), "edgewise-chaos-"))
 const before = process.env.TMPDIR
 beforeAll(async () => {
@@ -96,7 +96,7 @@ describe("kill -9 of the engine in mid-stream", () => {
   })
 })
 
-describe("an engine that dies before the first sound", () => {
+describe("an engine that crashes before the first audio", () => {
   it("is a 502 for every request it had, whole or streamed", async () => {
     await eventually(() => isLoaded("fake-voice"), "the model is back")
     const slow = { pieces: 3, pieceMs: 5_000 }
@@ -124,8 +124,8 @@ const collect = runInNewContext("gc") as (how: {
 }) => void
 
 /**
- * What this process keeps, bytes. One collection is not enough: array buffers that it finds dead are freed by a thread
- * of its own, and those of a message that has just been read die with the next turn. After one `gc()` up to 37 MB of them
+ * Memory that this process holds, bytes. One collection is not enough: a thread of its own frees unreachable array buffers,
+ * and those of a message that has just been read become unreachable at the next tick. After one `gc()` up to 37 MB of them
  * are still counted, in one round of three, and none after the second (12 rounds of 30 requests: the heap grows by 0.07
  * MB a round, array buffers not at all).
  */

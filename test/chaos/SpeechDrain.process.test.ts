@@ -1,5 +1,5 @@
-// Stopping a node while it speaks: a stream is finished, a reply that is still on its way to a slow reader too, and who
-// comes after is refused.
+// Stopping a node while it speaks: a stream is finished, also a reply still being sent to a slow reader, and new
+// requests are refused.
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { RawConnection, requestBytes } from "../support/clients/RawHttp.ts"
 import { type NodeProcess, startProcess } from "../support/nodes/NodeProcess.ts"
@@ -22,7 +22,7 @@ const ask = async (body: object): Promise<RawConnection> => {
 }
 
 it("finishes a stream and a reply that waits for its reader, and exits 0", async () => {
-  // More than the system buffers for a reader that takes nothing.
+  // More than the system buffers for a reader that reads nothing.
   const large = { pieces: 250, samples: 24_000 }
   const slow = await ask({ input: spokenScript(large) })
   await slow.bytes(1_000)

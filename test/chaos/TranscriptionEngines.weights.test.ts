@@ -1,5 +1,5 @@
-// kill -9 of what works for a transcription: the engine's process and the decoder's. Each harms the requests that the
-// contract says and no other, jobs get over it, nothing is charged twice, and the next request is served.
+// kill -9 of the processes of a transcription: the engine and the decoder. Each fails only the requests that
+// protocol 9.9 names, jobs continue, nothing is charged twice, and the next request is served.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
 import { RING_SAMPLES } from "#domain/audio/SampleRing.ts"
@@ -21,7 +21,7 @@ import { childrenRunning } from "../support/process/ChildProcesses.ts"
 
 type Bytes = Uint8Array<ArrayBuffer>
 const short = clipBytes(clips[3]!) as Bytes
-/** Longer than what is decoded ahead, so that its decoder is at work while it is heard. */
+/** Longer than what is decoded ahead, so that its decoder still works while it is transcribed. */
 const seconds = Math.ceil(RING_SAMPLES / LISTEN_RATE_HZ) + 40
 const long = sparseWav(seconds) as Bytes
 
@@ -55,8 +55,8 @@ const untilLoaded = () => eventually(() => node.status(model) === "loaded", "the
 const textOf = (events: ReadonlyArray<string>): string =>
   (JSON.parse(events.at(-2)!) as { text: string }).text
 
-// Three deaths in all: a fourth within 30 s would be one too many for its supervisor.
-describe("the engine's process dies", () => {
+// Three crashes in all: a fourth within 30 s would exceed its supervisor's intensity.
+describe("the engine's process is killed", () => {
   it("under a stream: an error event ends it, and it costs the windows that were delivered", async () => {
     const before = await metered(node, "dev")
     const opened = await stream()
@@ -105,10 +105,10 @@ describe("the engine's process dies", () => {
   })
 })
 
-describe("a decoder's process dies", () => {
+describe("a decoder's process is killed", () => {
   const decoders = () => childrenRunning("decoderMain")
 
-  it("once: nobody notices, by stream, job or in person", { timeout: 30_000 }, async () => {
+  it("once: no effect on a stream, a job or an interactive request", { timeout: 30_000 }, async () => {
     const opened = await stream()
     for (const pid of decoders()) kill(pid)
     await opened.toEnd()
@@ -139,7 +139,7 @@ describe("a decoder's process dies", () => {
     expect(opened.events.at(-1)).toBe("[DONE]")
     expect(JSON.parse(opened.events.at(-2)!)).toEqual({ type: "error", error: "file: cannot be decoded" })
     expect(await other).not.toBe("")
-    // What was heard before is charged: as far as anybody can tell, the file is what kills decoders.
+    // What was transcribed before is charged: the file itself may be what crashes decoders.
     const after = await metered(node, "dev")
     expect(after.audioMs).toBeLessThan(before.audioMs + seconds * 1000 + 10_000)
   })

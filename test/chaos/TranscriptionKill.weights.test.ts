@@ -21,7 +21,7 @@ import { temporaryDir } from "../support/nodes/TestNode.ts"
 type Bytes = Uint8Array<ArrayBuffer>
 const kills = Number(process.env.CHAOS_KILLS ?? 6)
 const jobCount = Number(process.env.CHAOS_JOBS ?? 6)
-/** From the moment that a node dies of: it listens, or it is at a job. A window takes some 50 ms. */
+/** The moment from which the delay of a kill counts: the node listens, or it works at a job. A window takes some 50 ms. */
 const longestRestMs = 400
 const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 1_000_000)
 
@@ -75,9 +75,9 @@ describe("kill -9 of a node at work", () => {
     { timeout: 600_000 },
     async () => {
       const random = randoms(seed)
-      /** Ids that a client was told, and which file each is. */
+      /** Ids that a client received, and which file each is. */
       const accepted = new Map<string, number>()
-      /** Kills that met a job in work, as the store tells afterwards. */
+      /** Kills that interrupted a running job, read from the store afterwards. */
       let struck = 0
       for (let kill = 0; kill < kills; kill++) {
         const node = await start()
@@ -98,8 +98,8 @@ describe("kill -9 of a node at work", () => {
           await pause(restMs)
           await node.dispose()
         })()
-        // Jobs come in while the node is about to die: some answers never arrive, and those jobs are nobody's.
-        // Spread over all kills, or the last ones would meet a node that has nothing to do.
+        // Jobs are posted while the node is about to be killed: some answers never arrive, and those jobs are not checked.
+        // Spread over all kills, or the last ones would hit a node without work.
         while (accepted.size < Math.ceil((jobCount * (kill + 1)) / kills)) {
           const which = accepted.size % files.length
           const id = await submit(target, files[which]!.bytes).catch(() => undefined)
@@ -132,7 +132,7 @@ describe("kill -9 of a node at work", () => {
       // Jobs whose acceptance never reached a client are done all the same.
       const orphans = [...readStore().jobs].filter(([id]) => !accepted.has(id))
       for (const [id] of orphans) expect((await untilDone(target, id)).status).toBe(200)
-      // The row says so first, and the upload goes then.
+      // The row is updated first, then the upload is removed.
       await untilNoUploads(dir.path)
       node.signal("SIGTERM")
       await node.exited
@@ -141,7 +141,7 @@ describe("kill -9 of a node at work", () => {
       const allowed = new Set(files.map(({ seconds }) => seconds * 1000))
       for (const id of jobs.keys()) expect(allowed.has(receipts.get(id) ?? 0), id).toBe(true)
       for (const [id, which] of accepted) expect(receipts.get(id)).toBe(files[which]!.seconds * 1000)
-      // One receipt a job, and one for each file that was heard in person; in-person work before a kill there was none.
+      // One receipt for each job, and one for each interactive file; there was no interactive work before a kill.
       expect(receipts.size).toBe(jobs.size + files.length)
       await node.dispose()
     },

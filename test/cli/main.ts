@@ -1,4 +1,4 @@
-// The door of the account commands, for tests that start a real process.
+// Entry point of the account commands, for tests that start a real process.
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect } from "effect"
 import { runCommandLine } from "#cli/shared/CommandLine.ts"

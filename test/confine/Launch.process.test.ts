@@ -1,4 +1,4 @@
-// From inside a decoder's and an engine's confinement: what they must not reach cannot be reached, what they need can.
+// Inside the confinement of a decoder and of an engine: what must be unreachable is, and what they need is reachable.
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs"
 import { createServer, type Server } from "node:net"
 import { tmpdir } from "node:os"
@@ -67,7 +67,7 @@ const forbidden = () => ({
   "ends the node": `process.kill(${process.pid}, 0)`,
 })
 
-/** EXDEV is how a link out of a folder is refused. */
+/** A link to a file outside of the folder is refused with EXDEV. */
 const refusals = ["EACCES", "EPERM", "EXDEV"]
 
 describe("a confined decoder", needs("confinement"), () => {
@@ -164,8 +164,8 @@ describe("weights", () => {
   })
 })
 
-describe("the line at a node's start", () => {
-  it("says what holds and what does not", () => {
+describe("the log line at a node's start", () => {
+  it("names what is confined and what is not", () => {
     expect(confinementLine({ way: "shell", mechanisms: ["rlimits"] })).toBe(
       "decoders and engines are confined by rlimits; not in force: landlock, seccomp, no-new-privs, no-capabilities",
     )

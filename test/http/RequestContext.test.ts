@@ -1,4 +1,4 @@
-// What the notes of a request give out, whatever a client sends and in whatever order its steps come.
+// The header values of a request's context, for any client input and any order of steps.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { isRequestId, maxRequestIdLength } from "#domain/wire/RequestId.ts"

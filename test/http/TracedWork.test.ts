@@ -1,4 +1,4 @@
-// Work behind answers as spans: nothing at all where no traces are exported, one end whatever happens, bounded, and inside
+// Work behind answers as spans: none where no traces are exported, exactly one end in every case, bounded, and inside
 // the trace of the request that it came from.
 import { Effect, Exit, Scope } from "effect"
 import { SocketCloseError, SocketError } from "effect/socket/Socket"
@@ -92,7 +92,7 @@ it("ends once, with a bounded number of steps, all of them inside it", () => {
   )
 })
 
-it("of a job has a trace of its own where nobody remembers its request", async () => {
+it("of a job has a trace of its own where its request is unknown", async () => {
   const { meters, spans, works } = traced()
   const kept = newKept(undefined)
   kept.progress = { segments: [], samples: 32_000, language: "en", previousTokens: [] }

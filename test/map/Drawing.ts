@@ -1,10 +1,10 @@
-// The map of the folders as text for docs/architecture.md: a drawing of the rooms and a table of all folders.
+// The map of the folders as text for docs/architecture.md: a diagram of the parts and a table of all folders.
 import type { Folder } from "./Folders.ts"
 
 export const startMark = "<!-- Made by `npm run map` from test/map/Folders.ts. -->"
 export const endMark = "<!-- End of the map. -->"
 
-/** The room of a folder: the part of the house it belongs to, in the drawing one box. */
+/** The part of the product that a folder belongs to; one box of the diagram. */
 const roomOf = (folder: string): string => {
   const [top = "", second] = folder.split("/")
   return top === "src" && second !== undefined ? `${top}/${second}` : top
@@ -30,7 +30,7 @@ const reaches = (arrows: Arrows, from: string, to: string, seen = new Set<string
   return [...(arrows.get(from) ?? [])].some((next) => reaches(arrows, next, to, seen))
 }
 
-/** An arrow that a longer way says as well is left out of the drawing; the table has all. */
+/** An arrow that a longer path implies is left out of the diagram; the table has all. */
 const drawn = (arrows: Arrows, from: string): ReadonlyArray<string> => {
   const targets = [...(arrows.get(from) ?? [])]
   return targets

@@ -1,4 +1,4 @@
-// Which folders the sources really are in and which they import, read from the files.
+// Which folders the sources are in and which they import, read from the files.
 import { readdirSync, readFileSync } from "node:fs"
 import { dirname, join, relative, resolve } from "node:path"
 import { fileURLToPath } from "node:url"

@@ -1,5 +1,5 @@
-// The evaluation set of the built-in models was never in training: its sentences are on the evaluation side of the split
-// that the training text's generator obeys, and none of them is among the sentences that were trained.
+// The evaluation set of the built-in models was never in training: its sentences are on the evaluation side of the
+// split that the training text's generator obeys, and none of them is among the sentences that were trained.
 import { createHash } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
@@ -8,7 +8,7 @@ import { evaluationSet } from "../../bench/models/EvaluationSet.ts"
 const models = new URL("../../models/", import.meta.url)
 const read = (name: string): Buffer => readFileSync(new URL(name, models))
 
-// The rule of models/train/common/split.py, once more and on its own.
+// The rule of models/train/common/split.py, implemented independently.
 const evaluationBytes = 64
 const manifestBytes = 5
 const normalised = (sentence: string): string =>
@@ -47,7 +47,7 @@ describe("the evaluation set", () => {
     expect(wrong).toEqual([])
   })
 
-  it("holds hand-written sentences where it says `free`", () => {
+  it("holds hand-written sentences where its split is `free`", () => {
     const free = evaluationSet.speech.flatMap(({ segments }) =>
       segments.filter(({ kind }) => kind === "free"),
     )

@@ -54,7 +54,7 @@ describe("conditions", () => {
       expect(withNoise(clean, decibels, 4)).not.toEqual(noisy)
     }
   })
-  it("put speech into a room that goes on when the speaker stops", () => {
+  it("add reverberation that outlasts the speech", () => {
     const spoken = Float32Array.from(clean, (sample, i) => (i < 8000 ? sample : 0))
     const heard = inRoom(spoken, 0.3, PROFILE_RATE_HZ, 1)
     expect(power(heard.subarray(8000, 10_000))).toBeGreaterThan(1e-7)
@@ -72,7 +72,7 @@ describe("conditions", () => {
 })
 
 describe("voice profiles", () => {
-  it.effect("find pitch and tell timbres apart", () =>
+  it.effect("find pitch and distinguish timbres", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const [low, high, dull] = [
@@ -105,7 +105,7 @@ describe("rules of answers", () => {
       expect(() => [new RegExp(rule), new RegExp(never ?? "")]).not.toThrow()
   })
   const ruleOf = (question: string) => prompts.find(({ turns }) => turns.at(-1) === question)!
-  it("tell right from wrong", () => {
+  it("accept right answers and reject wrong ones", () => {
     const accepted = (question: string, text: string) => follows(ruleOf(question), text)
     expect(accepted("What is 7 + 5?", "7 plus 5 is 12.")).toBe(true)
     expect(accepted("What is 7 + 5?", "7 plus 5 is 13.")).toBe(false)

@@ -1,4 +1,4 @@
-// Continuous batching may not be heard: on the real model a stream says the same alone and among others.
+// Continuous batching does not change output: on the real model a stream has the same text alone and among others.
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { TextStream, textOf } from "../support/clients/TextStream.ts"
 import { llamaModel } from "../support/nodes/TestCatalog.ts"
@@ -24,7 +24,7 @@ const say = async (seed: number, content: string): Promise<string> => {
   return textOf(stream.events)
 }
 
-it("sixteen streams with one seed and one prompt say what one alone says", async () => {
+it("sixteen streams with one seed and one prompt give the text of one alone", async () => {
   const story = "Tell me a story about a cat."
   const alone = await say(42, story)
   expect(alone.length).toBeGreaterThan(20)
@@ -33,7 +33,7 @@ it("sixteen streams with one seed and one prompt say what one alone says", async
   await untilIdle(node)
 })
 
-it("forty streams of different prompts, more than there are slots, say what each says alone", async () => {
+it("forty streams of different prompts, more than there are slots, give the texts that each gives alone", async () => {
   const prompts = Array.from(
     { length: 40 },
     (_, i) => [i, `Tell me a story about ${i} ${"small ".repeat(i)}birds.`] as const,

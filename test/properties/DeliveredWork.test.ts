@@ -1,6 +1,6 @@
 // The ledger is the delivered work: thousands of generations with random ends (whole, failed before or after the
 // first token, crashed, refused, the client gone, the key revoked), and in the end every micro-dollar that was charged
-// is one of a token that was generated for somebody who got it.
+// belongs to a token that was generated and delivered.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -29,7 +29,7 @@ interface Plan {
   readonly ending: Ending
   readonly delivery: Delivery
   readonly promptTokens: number
-  /** Generated before it ends as it does. */
+  /** Tokens generated before it ends in its way. */
   readonly tokens: number
   readonly pauses: boolean
 }
@@ -52,7 +52,7 @@ const planOf = (): Plan => ({
   pauses: random(8) === 0,
 })
 
-/** What its caller has had, of which it has read `read` tokens; undefined for nothing that costs. */
+/** What its client received, of which it has read `read` tokens; undefined for nothing that costs. */
 const deliveredBy = ({ delivery, ending, promptTokens, tokens }: Plan, read: number) => {
   switch (ending) {
     case "ends":
@@ -118,7 +118,7 @@ describe("random outcomes", () => {
                 read = completionTokens
               },
             })
-            // Closing the scope is how a client leaves.
+            // Closing the scope is how a client disconnects.
             if (plan.ending === "client leaves") return
             yield* generation.end
           }),
@@ -141,7 +141,7 @@ describe("random outcomes", () => {
                SUM(output_tokens) AS "outputTokens" FROM usage_ledger`
       const left = (yield* accounts.showOrg("acme")).creditsMicroDollars
       expect(left).toBe(credits - expected.microDollars)
-      // Nothing is set aside for work that is over: all that is left can be reserved.
+      // Nothing is reserved for finished work: all that is left can be reserved.
       yield* Effect.scoped(ledger.reserve(caller, left))
       return sums
     }).pipe(

@@ -1,5 +1,5 @@
-// The ledger against a page of arithmetic: whatever the order of reservations, settlements, cancellations, credits and
-// flushes, it admits what the arithmetic admits, never goes below zero, and leaves the database saying the same.
+// The ledger against a simple model of sums: for any order of reservations, settlements, cancellations, credits and
+// flushes, it admits the same as the model, never goes below zero, and leaves the same balance in the database.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import { SqlClient } from "effect/sql"
@@ -125,7 +125,7 @@ const run = Effect.fnUntraced(function* (steps: ReadonlyArray<Step>) {
       case "wait":
         yield* TestClock.adjust(step.ms)
     }
-    // Only who is invoiced may owe.
+    // Only an invoiced organization may owe.
     for (const org of model.values()) expect(org.paymentMethod || org.credits >= 0).toBe(true)
     const below = yield* sql`SELECT name FROM orgs WHERE credits_micro_dollars < 0 AND payment_method = 0`
     expect(below).toEqual([])
@@ -185,7 +185,7 @@ describe("UsageLedger", () => {
             yield* ledger.flush
             expect(spent).toBeLessThanOrEqual(credits)
             expect((yield* accounts.showOrg("acme")).creditsMicroDollars).toBe(credits - spent)
-            // Nothing stays set aside: what is left can be reserved to the last micro-dollar.
+            // Nothing stays reserved: what is left can be reserved to the last micro-dollar.
             if (spent < credits) yield* Effect.scoped(ledger.reserve(user, credits - spent))
           }).pipe(
             Effect.provide(sqliteStoreLayer(":memory:")),

@@ -1,5 +1,5 @@
-// Punctuation that a live session was asked to add or remove: its hypotheses, and its last word, are what a file of the
-// same samples gets; a stream's segments add up to the same text; what is called stable is.
+// Punctuation that a live session requested to add or remove: its hypotheses and its final result equal those of a file
+// of the same samples; a stream's segments add up to the same text; text marked stable stays.
 import { Effect } from "effect"
 import * as fc from "fast-check"
 import { expect, it } from "vitest"

@@ -1,7 +1,7 @@
 // Operators and callers do everything that can be done to two models, in any order and without waiting for each other:
-// load, reload, unload, purge, infer, cancel, crash, and time that passes. 2,000 histories over engines that live in this
-// process. Whatever happens, every change of status is one of the table, every request ends exactly once and says what
-// the engine said, and at the end nothing is open, waiting, claimed or alive.
+// load, reload, unload, purge, infer, cancel, crash, and time that passes. 2,000 histories over engines that live in
+// this process. In each of them, every change of status is one of the table, every request ends exactly once with the
+// engine's output, and at the end nothing is open, waiting, claimed or alive.
 
 import { Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
@@ -61,14 +61,14 @@ interface Asked {
   started: number
   text: string
   ends: number
-  /** Anything heard after its end. */
+  /** Any event received after its end. */
   late: number
   cancelled: boolean
 }
 
 const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
 
-/** Failures that a caller may be told while operators do what they like. */
+/** Failures that a caller may get while operators act at random. */
 const expected = new Set([
   "AtCapacity",
   "EngineFailed",
@@ -110,7 +110,7 @@ const history = (commands: ReadonlyArray<Command>, engines: InProcessEngines, ch
       asked.push(one)
     })
 
-    /** Models whose operator's last word was to unload them. */
+    /** Models whose last operator command was to unload them. */
     const away = new Set<string>()
     for (const step of commands) {
       if (step.do === "load" || step.do === "reload") away.delete(step.id)
@@ -149,7 +149,7 @@ const history = (commands: ReadonlyArray<Command>, engines: InProcessEngines, ch
       }
     }
 
-    // Everybody who is still there leaves, and time passes until nothing is left to do.
+    // All clients disconnect, and time passes until nothing is left to do.
     const still = asked.filter(({ ends }) => ends === 0)
     for (const one of still) if (one.tokens > 5) controls.push(yield* fork(Fiber.interrupt(one.fiber)))
     const idle = () =>
@@ -157,7 +157,7 @@ const history = (commands: ReadonlyArray<Command>, engines: InProcessEngines, ch
       controls.every((fiber) => fiber.pollUnsafe() !== undefined) &&
       registry.all().every(({ host, status }) => {
         const gauges = host?.gauges()
-        // A model on its way out is loaded until its process has gone, and has no host any more.
+        // A model that unloads counts as loaded until its process has ended, and has no host any more.
         if (status === "loading" || (status === "loaded" && host === undefined)) return false
         return gauges === undefined || (gauges.open === 0 && gauges.waiting === 0)
       })
@@ -234,7 +234,7 @@ it("keeps its promises in every history", { timeout: 120_000 }, async () => {
   await fc.assert(fc.asyncProperty(fc.array(command, { minLength: 1, maxLength: 24 }), play), {
     numRuns: runs(300, 2_000),
   })
-  // The histories are about something: every outcome and every way through the table but a failed load.
+  // The histories reach every outcome and every transition of the table but a failed load.
   const outcomes = [
     "answered",
     "cancelled",

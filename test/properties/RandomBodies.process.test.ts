@@ -1,5 +1,5 @@
-// Whatever bytes arrive as a body, the answer is one of the documented ones and it comes: never a 500, never silence,
-// never a node that has lost a slot or a byte of money over it.
+// For any bytes as a body, one of the documented answers arrives: never a 500, never no answer,
+// and the node loses no slot and no money.
 import fc from "fast-check"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { jsonOf, RawConnection, requestBytes } from "../support/clients/RawHttp.ts"
@@ -44,7 +44,7 @@ const valid = {
   },
 } as const
 
-/** How often each status came, so that a property that never gets anywhere shows. */
+/** How often each status came; shows a property whose inputs all fail early. */
 const seen = new Map<number, number>()
 
 /** Sends a body and checks the rule. One connection a run: a refusal may close it. */
@@ -84,7 +84,7 @@ it("random JSON", async () => {
   )
 })
 
-/** Any value JSON can hold, with the numbers and texts that hurt more likely than others. */
+/** Any JSON value; boundary numbers and special texts are more likely than others. */
 const hurtful = fc.oneof(
   fc.constantFrom<unknown>(
     null,

@@ -16,7 +16,7 @@ const heapBytes = (): number => {
 const users = 1_000_000
 const megabyte = 1024 * 1024
 
-/** As the store makes them, in length. */
+/** Ids as long as those of the store. */
 const userId = (index: number): string => `user_${String(index).padStart(17, "0")}`
 
 describe("a million users", () => {
@@ -28,7 +28,7 @@ describe("a million users", () => {
     const grown = heapBytes() - before
     expect([admitted, window.users]).toEqual([users, users])
     expect(grown).toBeLessThan(320 * users)
-    // One more is refused rather than anybody forgotten.
+    // One more is refused; no known user is removed.
     expect(window.admit("one more", 10_000).admitted).toBe(false)
     window.admit(userId(0), 200_000)
     expect(window.users).toBe(1)

@@ -1,7 +1,7 @@
-// Catalogs come and go while requests run: models are added, removed, repriced, replaced, in any order and without waiting
-// for each other, on a node where an old and a new engine do not fit side by side. Over engines that live in this process.
-// Whatever happens, no request of a model that stays is lost, none ends twice, unchanged models keep their engines, and in
-// the end nothing is open, claimed or alive.
+// Catalogs change while requests run: models are added, removed, repriced, replaced, in any order and without waiting
+// for each other, on a node where an old and a new engine do not fit side by side. Over engines that live in this
+// process. In every history, no request of a model that stays is lost, none ends twice, unchanged models keep their
+// engines, and in the end nothing is open, claimed or alive.
 import { Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
@@ -100,9 +100,9 @@ interface Asked {
   started: number
   text: string
   ends: number
-  /** Anything that came after its end. */
+  /** Any event that came after its end. */
   late: number
-  /** Whether a catalog has been without its model since it was asked. */
+  /** Whether a catalog has been without its model since its request. */
   wasAway: boolean
 }
 
@@ -200,7 +200,7 @@ const history = (first: Catalog, commands: ReadonlyArray<Command>, engines: InPr
       }
     }
 
-    // Endless requests leave, and time passes until the others are answered and old engines have ended.
+    // Endless requests disconnect, and time passes until the others are answered and old engines have ended.
     for (const one of asked)
       if (one.ends === 0 && one.tokens > 20) others.push(yield* fork(Fiber.interrupt(one.fiber)))
     const settle = (isDone: () => boolean) =>
@@ -239,7 +239,7 @@ const history = (first: Catalog, commands: ReadonlyArray<Command>, engines: InPr
       }
     }
 
-    // No engine but those of the models that are there.
+    // No engine but those of the models in the catalog.
     expect(engines.alive.size).toBeLessThanOrEqual(registry.all().length)
     yield* reload({ a: undefined, b: undefined, c: undefined })
     yield* settle(() => redeployment.leaving().length === 0)

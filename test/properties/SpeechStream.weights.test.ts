@@ -1,4 +1,4 @@
-// Whatever is said, however it is cut into pieces, in whichever format, and wherever it fails: what a client receives is
+// For any text, cut into any pieces, in every format, and failing anywhere: what a client receives is
 // a beginning of what it would have received, and an end mark is there exactly when the end is.
 import fc from "fast-check"
 import { afterAll, beforeAll, expect, it } from "vitest"
@@ -48,7 +48,7 @@ const bodyOf = (steps: object, more: object) => ({
 const stream = (steps: object, more: Streamed) => speak(node, bodyOf(steps, { ...more, stream: true }))
 const isPrefix = (part: Buffer, whole: Buffer): boolean => whole.subarray(0, part.length).equals(part)
 
-/** What a body has to be that ended too early. */
+/** Checks a body that ended too early. */
 const expectBeginning = (format: string, received: Buffer, whole: Buffer): void => {
   expect(received.length).toBeLessThan(whole.length + (format === "pcm" ? 1 : 0))
   expect(isPrefix(received, whole)).toBe(true)

@@ -1,4 +1,4 @@
-// Which answers get a line, and what it says: pure, over made-up ends of requests.
+// Which answers get a log line, and its content: pure, over invented ends of requests.
 import { describe, expect, it } from "@effect/vitest"
 import { Cause } from "effect"
 import { EngineFailed, InvalidRequest, PaymentRequired, SynthesisFailed } from "#domain/wire/Errors.ts"
@@ -23,7 +23,7 @@ describe("answerLine", () => {
     expect(ended(200, new PaymentRequired(), true)).toBeUndefined()
   })
 
-  it("tells what an engine said, and where to look", () => {
+  it("has the engine's message, and where to find more", () => {
     const line = ended(500, new EngineFailed({ model: "m", reason: "crashed", detail: "signal SIGABRT" }))
     expect(line).toMatchObject({
       event: "answer failed",
@@ -35,7 +35,7 @@ describe("answerLine", () => {
     })
   })
 
-  it("tells an exception that nothing expected, without what it quotes and without its stack", () => {
+  it("names an unexpected exception, without what it quotes and without its stack", () => {
     const line = ended(500, Cause.die(new SyntaxError('Unexpected token in JSON "my secret text"')))
     expect(line).toMatchObject({
       event: "answer failed",
@@ -46,7 +46,7 @@ describe("answerLine", () => {
     expect(ended(500, undefined)).toMatchObject({ reason: "the handler ended without an answer" })
   })
 
-  it("tells an answer that broke off after its head", () => {
+  it("reports an answer that broke off after its head", () => {
     const failure = Cause.fail(
       new EngineFailed({ model: "m", reason: "hung", detail: "silent for 15000 ms" }),
     )

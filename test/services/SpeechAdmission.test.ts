@@ -1,4 +1,4 @@
-// The arithmetic of stream admission and the places it gives out.
+// The arithmetic of stream admission and its leases of slots.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
@@ -127,14 +127,14 @@ describe("admission", () => {
     ),
   )
 
-  it.effect("admits a stream only to a slot that is free, whoever holds the others", () =>
+  it.effect("admits a stream only to a free slot, whatever holds the others", () =>
     withAdmission((admission) =>
       Effect.gen(function* () {
         const enter = (taken: number) => admission.stream(model("a", 0.001, 4, 2, taken), 1)
         const first = yield* enter(4)
         yield* Effect.flip(enter(4))
         for (let taken = 1; taken < 4; taken++) yield* enter(taken)
-        // The engine has not heard of the last one yet.
+        // The engine has not received the last one yet.
         yield* Effect.flip(enter(3))
         first.leave()
         yield* enter(3)
@@ -157,7 +157,7 @@ describe("admission", () => {
         places[0]!.sounded()
         yield* enter
         yield* Effect.flip(enter)
-        // One that leaves in silence makes way as well.
+        // A stream that ends without audio frees its place as well.
         places[1]!.leave()
         yield* enter
         yield* Effect.flip(enter)
@@ -192,7 +192,7 @@ describe("admission", () => {
     ),
   )
 
-  it.effect("says when to come back by how long places are held", () =>
+  it.effect("computes Retry-After from how long places are held", () =>
     withAdmission((admission) =>
       Effect.gen(function* () {
         for (let i = 0; i < 40; i++) {
@@ -209,7 +209,7 @@ describe("admission", () => {
     ),
   )
 
-  it.effect("keeps one slot from batch work, whose line has a bound", () =>
+  it.effect("keeps one slot from batch work, whose queue has a bound", () =>
     withAdmission((admission) =>
       Effect.gen(function* () {
         const enter = admission.batch(model("a", 0.1))
@@ -226,7 +226,7 @@ describe("admission", () => {
         places[0]!.leave()
         yield* Fiber.join(waiting[0]!)
         expect(waiting[1]!.pollUnsafe()).toBeUndefined()
-        // One that stops waiting leaves its place in the line to another.
+        // One that stops waiting frees its place in the queue.
         yield* Fiber.interrupt(waiting[1]!)
         const next = yield* Effect.forkChild(enter, { startImmediately: true })
         places[1]!.leave()

@@ -1,5 +1,5 @@
-// An upload's samples for one run: what a decoder that dies has written is not asked for again, a full disk is nobody's
-// file, and the ring goes with the run. The decoder here is a script.
+// An upload's samples for one run: after a crash of the decoder its samples are not decoded again, a full disk is not
+// blamed on the file, and the ring is removed with the run. The decoder here is a script.
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -90,7 +90,7 @@ describe("an upload's samples", () => {
   )
 
   for (const reason of ["Spool", "Busy"] as const) {
-    effectIt.effect(`are not to be had now where the decoder says ${reason}: at first, or later`, () =>
+    effectIt.effect(`are unavailable for now where the decoder reports ${reason}: at first, or later`, () =>
       Effect.gen(function* () {
         const atFirst = yield* Effect.flip(
           Effect.scoped(opened(scripted([{ counts: [], fails: reason }]).service)),

@@ -1,4 +1,4 @@
-// A table with one number, and what every SqlClient must do with it, whichever database it speaks to.
+// A table with one number, and the behaviour that every SqlClient must have with it, for each database.
 import { Deferred, Effect, Exit, Fiber, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { expect } from "vitest"

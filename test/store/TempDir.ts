@@ -1,4 +1,4 @@
-// A directory of its own for each test, gone with its scope.
+// A directory of its own for each test, removed with its scope.
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

@@ -1,15 +1,15 @@
-// The log's writer: in order, in large writes, never waiting, bounded, and honest about what it lost.
+// The log's writer: in order, in large writes, never waiting, bounded, and with a count of lost lines.
 import { Effect, Exit, Scope } from "effect"
 import { afterEach, beforeEach, expect, it } from "vitest"
 import { LineWriter } from "../../src/telemetry/LineWriter.ts"
 
 type Done = (error: Error | null, written: number) => void
 
-/** A reader that takes what it is told to take, when it is told to. */
+/** A reader that takes a chosen number of bytes at chosen times. */
 class Reader {
   text = ""
   calls = 0
-  /** What the next writes meet; then all goes well. */
+  /** Results of the next writes; later ones succeed. */
   readonly script: Array<"EAGAIN" | "EPIPE" | "one byte" | "never"> = []
   readonly write = (_fd: number, bytes: Uint8Array, done: Done): void => {
     this.calls++
@@ -47,7 +47,7 @@ it("writes every line once and in order, many at a time, whatever a write takes 
   const writer = await make()
   reader.script.push("one byte", "EAGAIN", "one byte")
   for (let n = 0; n < 1_000; n++) writer.push(n)
-  // Nothing is written, or put into words, by whoever pushes.
+  // `push` itself writes nothing and formats nothing.
   expect(reader.calls).toBe(0)
   await close()
   expect(reader.text).toBe(lines(1_000))
@@ -60,7 +60,7 @@ it("holds a bounded number of lines for a reader that does not read, and counts 
   reader.script.push("never")
   for (let n = 0; n < 20_000; n++) writer.push(n)
   expect(counts).toEqual({ logLines: 0, logLinesDropped: 20_000 - 8_192 })
-  // A second's patience at the end, and no more.
+  // At the end it waits one second at most.
   await close()
   expect(reader.text).toBe("")
 })

@@ -1,4 +1,4 @@
-// Lines that belong to a request say so, and only those: what a node logs by itself names no request and no trace.
+// Lines that belong to a request have its id, and only those: the node's own lines name no request and no trace.
 import { Effect, Logger } from "effect"
 import { expect, it } from "vitest"
 import { CurrentRequest, RequestContext } from "#http/RequestContext.ts"
@@ -6,7 +6,7 @@ import { jsonLogger } from "../../src/telemetry/LogLines.ts"
 import { logRecord } from "../../src/telemetry/OtlpBodies.ts"
 import { traceOf } from "../../src/telemetry/Trace.ts"
 
-/** What one message becomes, as a line and as a record of the collector. */
+/** One message as a line and as a record of the collector. */
 const logged = async (effect: Effect.Effect<void>) => {
   const lines: Array<unknown> = []
   const records: Array<object> = []

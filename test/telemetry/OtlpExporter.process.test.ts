@@ -1,4 +1,4 @@
-// Where traces go, what they say, and that a collector that is slow, sick or gone costs nothing but records.
+// Where traces go, what they contain, and that a collector that is slow, failing or absent costs nothing but records.
 import { Effect, Exit, Scope } from "effect"
 import * as HttpBody from "effect/http/HttpBody"
 import { OtlpSerialization } from "effect/observability"

@@ -1,5 +1,5 @@
-// A client on the same machine, in a process of its own, that sends faster than anybody reads: uWS delivers what it has
-// in one go, paused or not. It must neither fill this process's memory nor lose, repeat or reorder a byte.
+// A client on the same machine, in a process of its own, that sends faster than the body is read: uWS delivers what it
+// has at once, paused or not. It must neither fill this process's memory nor lose, repeat or reorder a byte.
 import { createHash } from "node:crypto"
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -61,7 +61,7 @@ describe("a body that comes in one go", () => {
     server = await start(folder)
   })
 
-  // Whether the client keeps up with uWS is the scheduler's matter: of several floods some come in one go.
+  // Whether the client keeps up with uWS depends on the scheduler: of several floods some come at once.
   it.each([1, 2, 3, 4])("is read whole and in order, and leaves no file (%d)", () => answered(server))
 
   it("whose client leaves is forgotten", async () => {
@@ -90,7 +90,7 @@ describe("a body that comes in one go", () => {
 })
 
 describe("BodySpill", () => {
-  /** Bytes whose place can be told from their value. */
+  /** Bytes whose value depends on their position. */
   const numbered = (from: number, length: number): Uint8Array => {
     const bytes = new Uint8Array(length)
     for (let i = 0; i < length; i++) bytes[i] = ((from + i) * 131 + ((from + i) >> 8) * 29) & 0xff
@@ -101,42 +101,45 @@ describe("BodySpill", () => {
     ["small", 1_000],
     ["whole", blockBytes],
     ["odd", 300_001],
-  ])("gives back in order what was put in, %s pieces, 64 MiB in one turn of the loop", async (_, size) => {
-    let memoryBytes = 0
-    let mostBytes = 0
-    const blocks = new BodyBlocks()
-    const spill = new BodySpill(folder, blocks, (changeBytes) => {
-      memoryBytes += changeBytes
-      mostBytes = Math.max(mostBytes, memoryBytes)
-    })
-    const totalBytes = size === 1_000 ? 4_000_000 : 64 * 1024 * 1024
-    const sent = createHash("sha256")
-    const got = createHash("sha256")
-    let putBytes = 0
-    const put = (until: number) => {
-      while (putBytes < until) {
-        const piece = numbered(putBytes, Math.min(size, totalBytes - putBytes))
-        sent.update(piece)
-        spill.append(piece)
-        putBytes += piece.length
+  ])(
+    "gives back in order what was put in, %s pieces, 64 MiB in one tick of the event loop",
+    async (_, size) => {
+      let memoryBytes = 0
+      let mostBytes = 0
+      const blocks = new BodyBlocks()
+      const spill = new BodySpill(folder, blocks, (changeBytes) => {
+        memoryBytes += changeBytes
+        mostBytes = Math.max(mostBytes, memoryBytes)
+      })
+      const totalBytes = size === 1_000 ? 4_000_000 : 64 * 1024 * 1024
+      const sent = createHash("sha256")
+      const got = createHash("sha256")
+      let putBytes = 0
+      const put = (until: number) => {
+        while (putBytes < until) {
+          const piece = numbered(putBytes, Math.min(size, totalBytes - putBytes))
+          sent.update(piece)
+          spill.append(piece)
+          putBytes += piece.length
+        }
       }
-    }
-    put(totalBytes / 2)
-    let gotBytes = 0
-    while (!spill.empty) {
-      for (const piece of await spill.next()) {
-        got.update(piece)
-        gotBytes += piece.length
-        blocks.giveBack(piece)
+      put(totalBytes / 2)
+      let gotBytes = 0
+      while (!spill.empty) {
+        for (const piece of await spill.next()) {
+          got.update(piece)
+          gotBytes += piece.length
+          blocks.giveBack(piece)
+        }
+        // More arrives while the first half is read.
+        if (gotBytes > totalBytes / 4) put(totalBytes)
       }
-      // More arrives while the first half is read.
-      if (gotBytes > totalBytes / 4) put(totalBytes)
-    }
-    spill.close()
-    expect([gotBytes, got.digest("hex")]).toEqual([putBytes, sent.digest("hex")])
-    expect(memoryBytes).toBe(0)
-    expect(readdirSync(folder)).toEqual([])
-  })
+      spill.close()
+      expect([gotBytes, got.digest("hex")]).toEqual([putBytes, sent.digest("hex")])
+      expect(memoryBytes).toBe(0)
+      expect(readdirSync(folder)).toEqual([])
+    },
+  )
 
   it("closed with a write and a read on their way ends them, and counts nothing twice", async () => {
     for (let round = 0; round < 20; round++) {

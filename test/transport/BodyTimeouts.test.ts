@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import { type BodyTimeouts, judgeBody } from "#transport/BodyTimeouts.ts"
 import { defaultSettings } from "#transport/TransportSettings.ts"
 
-/** The verdict on a steady upload at each second of its life. */
+/** The result for a steady upload at each second. */
 const verdicts = (bytesPerSecond: number, seconds: number): ReadonlyArray<string> =>
   Array.from({ length: seconds }, (_, i) => {
     const pace: BodyTimeouts = {
@@ -32,7 +32,7 @@ describe("judgeBody", () => {
     )
   })
 
-  it("holds a pause against nobody but its handler, and only in the end", () => {
+  it("blames a pause on its handler only, and only at the end", () => {
     const pause = (pausedMs: number) =>
       judgeBody({ ageMs: 1_000_000, quietMs: 1_000_000, pausedMs, receivedBytes: 0 }, defaultSettings).is
     expect([pause(1), pause(59_999), pause(60_000)]).toEqual(["fine", "fine", "unread"])

@@ -1,9 +1,9 @@
-// Turns of large bodies: bounded in each turn of the event loop, fair among those who wait, and nobody is forgotten.
+// Sending large bodies: bounded at each event loop tick, fair among those that wait, and none is left out.
 import fc from "fast-check"
 import { expect, it } from "vitest"
 import { type FairSender, FairSendQueue, PIECE_BYTES } from "#transport/FairSendQueue.ts"
 
-/** Pieces that one turn of the event loop may hand over. */
+/** Pieces that may be sent in one event loop tick. */
 const piecesATurn = 8
 
 /** A body of that many pieces, whose reader takes `atOnce` of them before it makes the sender wait for a while. */
@@ -43,9 +43,9 @@ const bodies = fc.array(
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-it("a piece is a part of a turn", () => expect(PIECE_BYTES * piecesATurn).toBe(512 * 1024))
+it("a piece is a part of a tick's share", () => expect(PIECE_BYTES * piecesATurn).toBe(512 * 1024))
 
-it("hands over a bounded part in each turn, all of it in the end", () =>
+it("hands over a bounded part in each tick, all of it in the end", () =>
   fc.assert(
     fc.asyncProperty(bodies, async (shapes) => {
       const replies = new FairSendQueue()
@@ -56,7 +56,7 @@ it("hands over a bounded part in each turn, all of it in the end", () =>
         expect(turns).toBeLessThan(5_000)
         const before = log.length
         await turn()
-        // This test's own turn ends within one of theirs, so it may see the end of one and the beginning of the next.
+        // This test's own tick ends within one of theirs, so it may see the end of one and the beginning of the next.
         expect(log.length - before).toBeLessThanOrEqual(2 * piecesATurn)
       }
       expect(log.length).toBe(shapes.reduce((sum, { pieces }) => sum + pieces, 0))
@@ -64,19 +64,19 @@ it("hands over a bounded part in each turn, all of it in the end", () =>
     { numRuns: 60 },
   ))
 
-it("serves those who wait in turns", async () => {
+it("serves waiting bodies round robin", async () => {
   const replies = new FairSendQueue()
   const log: Array<Body> = []
   const all = Array.from({ length: 50 }, () => new Body(replies, 20, Number.POSITIVE_INFINITY, log))
   for (const body of all) body.proceed()
   while (log.length < 500) await turn()
   const given = all.map((body) => body.given)
-  // The first one had the first turn for itself.
+  // The first one had the first tick for itself.
   expect(given[0]).toBeGreaterThanOrEqual(piecesATurn)
   expect(Math.max(...given.slice(1)) - Math.min(...given.slice(1))).toBeLessThanOrEqual(1)
 })
 
-it("forgets who has left", async () => {
+it("removes bodies that were closed", async () => {
   const replies = new FairSendQueue()
   const log: Array<Body> = []
   const [first, second] = [new Body(replies, 20, 99, log), new Body(replies, 20, 99, log)]

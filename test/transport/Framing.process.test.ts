@@ -1,6 +1,6 @@
 // Requests that two parsers could read differently, as raw bytes. Each is refused or its connection is closed, at the
 // latest when uWS's deadline for a head is over (10 to 12 s), and nothing of it reaches the application. What the
-// bundled parser takes all the same stands below, in a table of its own: see docs/security.md.
+// bundled parser nevertheless accepts stands below, in a table of its own: see docs/security.md.
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

@@ -1,4 +1,4 @@
-// What an operator may get wrong in a catalog: every mistake is named with its line, its key and the nearest right one.
+// Mistakes in a catalog: every mistake is named with its line, its key and the nearest right name.
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -15,7 +15,7 @@ const file = join(dir, "catalog.json")
 mkdirSync(join(dir, "folder"))
 writeFileSync(join(dir, "weights.gguf"), "GGUF")
 
-/** Lines of the refusal, without the file's path; none where the catalog is taken. */
+/** Lines of the refusal, without the file's path; none where the catalog is accepted. */
 const refusal = async (text: string, regions?: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
   writeFileSync(file, text)
   const lines = await Effect.runPromise(

@@ -1,4 +1,5 @@
-// The downloader against a hub on this machine that speaks the resolve protocol, and lies, refuses, cuts and stalls.
+// The downloader against a hub on this machine that speaks the resolve protocol, sends false data, refuses, cuts and
+// stalls.
 import { randomBytes } from "node:crypto"
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -98,7 +99,7 @@ describe("a pull", () => {
     expect(hub.seen.length).toBe(asked)
   })
 
-  it("is checked against the hub's sum where the catalog has none, and against none where nobody has", async () => {
+  it("is checked against the hub's sum where the catalog has none, and against none where neither has one", async () => {
     expect(await pull(undefined)).toMatchObject({ checkedBy: "hub" })
     hub.behaviour.linkedEtag = null
     const other = temporaryDir()
@@ -123,7 +124,7 @@ describe("a pull", () => {
     expect(came.receivedBytes).toBe(big.length)
     expect(kept().equals(big)).toBe(true)
     expect(retried).toHaveLength(3)
-    // What was on its way when the connection broke may be lost, and then comes again.
+    // Bytes in flight when the connection broke may be lost, and are then sent again.
     const from = storageRequests().map(({ headers }) => Number(headers.range?.slice(6, -1) ?? 0))
     expect(from).toEqual(from.toSorted((a, b) => a - b))
     expect(from[1]).toBeGreaterThan(0)
@@ -198,7 +199,7 @@ describe("the token", () => {
   const withToken = { hub: { endpoint: "", token: "hf_token" } }
   const own = () => ({ hub: { endpoint: hub.endpoint, token: withToken.hub.token } })
 
-  it("goes to the hub and to nobody that it redirects to", async () => {
+  it("goes to the hub and to no host that it redirects to", async () => {
     hub.behaviour.token = "hf_token"
     await pull(sha256(big), own())
     expect(hub.seen.map(({ at, headers }) => [at, headers.authorization])).toEqual([
@@ -288,7 +289,7 @@ describe("what is not right is not kept", () => {
     expect(closed.message).toContain("ECONNREFUSED")
   })
 
-  it("more than there is room for: refused before anything is written", async () => {
+  it("more than the free disk space: refused before anything is written", async () => {
     hub.behaviour.declared = 2 ** 50
     hub.behaviour.linkedSize = 2 ** 50
     const error = await failure(undefined)
@@ -303,7 +304,7 @@ describe("what is not right is not kept", () => {
   })
 })
 
-it("a file of another sum than the catalog now says is pulled again", async () => {
+it("a file of another checksum than the catalog's is pulled again", async () => {
   await pull(undefined)
   const newer = Buffer.concat([big, Buffer.from("more")])
   hub.behaviour.content = newer

@@ -1,4 +1,4 @@
-// Weight files that are whole, cut short, damaged, of another format or kind: what the check says of each, without loading.
+// Weight files that are whole, cut short, damaged, of another format or kind: the result of the check, without loading.
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"

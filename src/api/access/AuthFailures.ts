@@ -1,7 +1,6 @@
 // Limits wrong credentials by address (for IPv6 a /64 network). Beyond the limit each further wrong one is answered 429
-// instead of 401. A good credential is never refused: many users share an address behind a proxy or NAT, and a key of 192
-// random bits needs no lock-out. Called by Authentication on an edge and by Sessions on the auth role, each with counts of
-// its own.
+// instead of 401. A good credential is never refused: many users share an address behind a proxy or NAT, and a key of
+// 192 random bits needs no lock-out. Each listener has its own counts.
 import { Context, Effect, Layer } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { subscriberOf } from "#domain/access/ClientAddress.ts"
@@ -10,7 +9,7 @@ import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { type AuthUnavailable, RateLimited, type Unauthorized } from "#domain/wire/Errors.ts"
 import { callerAddress } from "./CallerAddress.ts"
 
-/** 64 bytes each, counted with the map's own. A guess. */
+/** Addresses that are counted: 64 bytes each, with the map's own memory. A guess. */
 const maxAddresses = 100_000
 
 type Refused = Unauthorized | AuthUnavailable
@@ -24,7 +23,7 @@ export class AuthFailures extends Context.Service<
     ) => Effect.Effect<A, E | RateLimited, R | HttpServerRequest.HttpServerRequest>
   }
 >()("edgewise/api/AuthFailures") {
-  /** Failures an address may have at once, and a minute; 0 is no limit. */
+  /** Failures that an address may have at once, and per minute; 0 is no limit. */
   static readonly layer = (failuresAMinute: number) =>
     Layer.sync(AuthFailures, () =>
       failuresAMinute === 0
@@ -38,7 +37,7 @@ const subscriber = Effect.map(Effect.flatMap(HttpServerRequest.HttpServerRequest
   subscriberOf(address),
 )
 
-/** A request without a credential, or with a token that was good until it expired, is not a guess at one. */
+/** A request without a credential, or with a token that was valid until it expired, is not an attempt to guess one. */
 const isGuess = (error: Refused): boolean =>
   error._tag === "Unauthorized" && error.reason !== "missing" && error.reason !== "expired-token"
 

@@ -1,5 +1,5 @@
-// Who is calling: the bearer credential becomes a Principal, which handlers read as the service `Caller`.
-// Every edge endpoint except /health passes here, over HTTP as middleware and over WebSocket by `identify`.
+// Authentication: the bearer credential becomes a Principal, which handlers read as the service `Caller`. Every edge
+// endpoint except /health uses it, over HTTP as middleware and over WebSocket by `identify`.
 import { Context, Effect, Layer, Redacted } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
@@ -27,7 +27,7 @@ export class SessionTokens extends Context.Service<
   SessionTokens,
   { readonly verify: (token: string) => Effect.Effect<Principal, Unauthorized | AuthUnavailable> }
 >()("edgewise/api/SessionTokens") {
-  /** A node that knows no issuer: a token can be told apart from nonsense, and trusted in no case. */
+  /** Sessions on a node without an issuer: a well-formed token is recognized as one, and always refused. */
   static readonly none = Layer.succeed(SessionTokens, {
     verify: (token) =>
       Effect.fail(
@@ -39,7 +39,7 @@ export class SessionTokens extends Context.Service<
 /** No valid credential is longer: an API key has 36 characters, a session token some hundreds. */
 const maxCredentialLength = 4_096
 
-/** What it takes to tell who is calling. */
+/** The services that identify a caller. */
 export type IdentityServices = Accounts | AuthFailures | RateLimit | SessionTokens
 
 type Identify = (
@@ -80,7 +80,7 @@ const makeIdentify: Effect.Effect<Identify, never, IdentityServices> = Effect.ge
     })
 })
 
-/** A credential's principal, however it came in. Counts against the user's rate limit when it is good. */
+/** The principal of a credential from any place. A valid one counts against the user's rate limit. */
 export const identify = (
   credential: string,
 ): Effect.Effect<
@@ -101,7 +101,7 @@ export const bearerOf = ({ headers }: HttpServerRequest.HttpServerRequest): stri
   return /^bearer /i.test(header) ? header.slice("bearer ".length).trim() : ""
 }
 
-/** Runs a handler for the caller of the request's bearer header, or answers why there is none. */
+/** Runs a handler for the caller of the request's bearer header, or answers why it is refused. */
 export type Authenticate = <E, R>(
   handler: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
 ) => Effect.Effect<

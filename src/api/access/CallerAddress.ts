@@ -1,14 +1,14 @@
-// The address a request comes from, behind the proxies this node trusts. Called by the auth service and the router.
+// The address a request comes from, behind the proxies this node trusts.
 import { Context, Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { clientAddress, type IsTrusted } from "#domain/access/ClientAddress.ts"
 
-/** Whose word about a caller is taken; nobody's unless an operator says so. */
+/** The proxies whose forwarded addresses are believed; none by default. */
 export const TrustedProxies = Context.Reference<IsTrusted>("edgewise/api/TrustedProxies", {
   defaultValue: () => () => false,
 })
 
-/** The address that the connection itself shows; empty where the client is gone already. */
+/** The address of the connection itself; empty if the client has disconnected. */
 export const peerAddress = (request: HttpServerRequest.HttpServerRequest): string =>
   Option.getOrElse(request.remoteAddress, () => "")
 

@@ -1,11 +1,11 @@
-// When the credential of an open socket ends: its key is revoked, or the session token that opened it expires. A request
-// that is answered over HTTP began with a good credential and may finish; a socket would otherwise serve for ever.
+// When the credential of an open socket ends: its key is revoked, or the session token that opened it expires. A
+// request over HTTP began with a valid credential and may finish; a socket would otherwise be served for ever.
 import { Effect } from "effect"
 import type { Accounts, Principal } from "#store/accounts/Accounts.ts"
 
 export type CredentialEnd = "credential revoked" | "session token expired"
 
-/** Calls `told` once, at most; what it returns ends the watch. */
+/** Calls `told` at most once; the returned function ends the watch. */
 export const onCredentialEnd = (
   accounts: Accounts["Service"],
   caller: Principal,
@@ -23,7 +23,7 @@ export const onCredentialEnd = (
   }
 }
 
-/** Completes at that moment, and never where it does not come. */
+/** Completes when the credential ends; never completes for one that does not end. */
 export const credentialEnds = (
   accounts: Accounts["Service"],
   caller: Principal,

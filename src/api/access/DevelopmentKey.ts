@@ -1,5 +1,5 @@
-// The check that a development key passes after it was recognized: is it accepted from where the request comes?
-// Called by Authentication for requests, WebSockets and session tokens, and by Sessions when a token is asked for.
+// The check of a development key after it was recognized: is it accepted from the address of the request? It applies to
+// requests, WebSockets, session tokens and the session exchange.
 import { Clock, Context, Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
 import type { DevKeyAccess } from "#domain/access/DevelopmentKey.ts"
@@ -8,7 +8,7 @@ import { Unauthorized } from "#domain/wire/Errors.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { peerAddress, TrustedProxies } from "./CallerAddress.ts"
 
-/** At most one log line in this time; the next one says how many refusals it stands for. */
+/** At most one log line in this time; the next line has the number of refusals since. */
 const logEveryMs = 1_000
 
 type Check = (

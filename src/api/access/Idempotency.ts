@@ -1,9 +1,9 @@
-// `Idempotency-Key`: the first answer to a request is kept for a day, and a retry with the same key gets that answer and
-// costs nothing. Wraps the handlers that are priced; what an answer costs and says is theirs.
+// `Idempotency-Key`: the first answer to a request is kept for a day, and a retry with the same key gets that answer
+// and is not charged. Wraps the priced handlers; knows nothing of prices or of the content of answers.
 //
 // Keys belong to a user. The same key with another request is refused (422), and so is a retry while the first is still
 // being answered (409). Only answers that succeeded are kept: a refusal or a failure leaves the key free, and so does a
-// stream that did not reach its end, because nobody has had that answer.
+// stream that did not reach its end, because its answer was not delivered whole.
 import { createHash, hash } from "node:crypto"
 import { createReadStream } from "node:fs"
 import { Context, Effect, Layer, Schedule, type Scope } from "effect"
@@ -22,16 +22,16 @@ import { type AnswerId, IdempotencyStore, type StoredAnswer } from "#store/idemp
 type Request = HttpServerRequest.HttpServerRequest
 type Response = HttpServerResponse.HttpServerResponse
 
-/** Longest key. OpenAI's and Stripe's clients send 36 to 50 characters; 255 is what Stripe takes. */
+/** Longest key. OpenAI's and Stripe's clients send 36 to 50 characters; 255 is Stripe's limit. */
 const plainKey = /^[\x21-\x7e]{1,255}$/
 
-/** Old answers are looked for that often. A guess: an hour more or less of a day. */
+/** Interval of the search for expired answers. A guess: an hour more or less of a day does not matter. */
 const purgeEveryMs = 60 * 60 * 1000
 
-/** A first answer that is still being made is seldom done sooner. A guess. */
+/** Retry-After of 409: a first answer that is still being made rarely ends sooner. A guess. */
 const pendingRetryMs = 1_000
 
-/** Hashed at a time: 0.6 ms (median, busy test machine). */
+/** Bytes hashed in one event loop tick: 0.6 ms (median, busy test machine). */
 const hashedBytes = 1024 * 1024
 
 export type IdempotencyError =
@@ -63,7 +63,7 @@ export class Idempotency extends Context.Service<
 
 const keyOf = (request: Request): string | undefined => request.headers["idempotency-key"]
 
-/** Fails on a key that is none; undefined where the request has none. */
+/** Fails for an invalid key; undefined if the request has none. */
 const answerIdOf = (request: Request): Effect.Effect<AnswerId | undefined, InvalidRequest, Caller> => {
   const key = keyOf(request)
   if (key === undefined) return Effect.succeed(undefined)
@@ -74,7 +74,7 @@ const answerIdOf = (request: Request): Effect.Effect<AnswerId | undefined, Inval
   return Effect.map(Caller, ({ orgId, userId }) => ({ id: hash("sha256", `${userId}\n${key}`), orgId }))
 }
 
-/** Whether a retry is to be answered: it needs no money and no room. */
+/** Whether a stored answer exists: then the request needs no money and no slot. */
 export const isAnswered = (
   request: Request,
 ): Effect.Effect<boolean, InvalidRequest, IdempotencyStore | Caller> =>
@@ -82,7 +82,7 @@ export const isAnswered = (
     id === undefined ? Effect.succeed(false) : Effect.flatMap(IdempotencyStore, (answers) => answers.has(id)),
   )
 
-/** Method, address and body of a request in one digest; large bodies with turns of the event loop in between. */
+/** Method, address and body of a request in one digest; large bodies are hashed over several event loop ticks. */
 export const digestOfBytes = Effect.fnUntraced(function* (request: Request, bytes: Uint8Array) {
   const digest = createHash("sha256").update(`${request.method} ${request.url}\n`)
   for (let at = 0; at < bytes.length; at += hashedBytes) {
@@ -92,7 +92,7 @@ export const digestOfBytes = Effect.fnUntraced(function* (request: Request, byte
   return digest.digest("hex")
 })
 
-/** The same of a form with a file on disk. The boundary between its parts is another with every try, and not in it. */
+/** The same for a form with a file on disk. The boundary between its parts differs in every try and is left out. */
 export const digestOfUpload = (
   request: Request,
   upload: { readonly path: string; readonly fields: ReadonlyMap<string, ReadonlyArray<string>> },
@@ -120,7 +120,7 @@ const replayOf = (
   )
 }
 
-/** Collects what a stream writes, as long as it may still be kept. */
+/** Collects the bytes of a stream, as long as they may still be kept. */
 class Recording {
   private chunks: Array<Uint8Array> = []
   private sizeBytes = 0
@@ -131,7 +131,7 @@ class Recording {
   }
 
   add(chunk: string | Uint8Array): void {
-    // A copy: whoever writes bytes may use them again.
+    // A copy: the producer may reuse the bytes.
     const bytes = Buffer.from(chunk)
     this.sizeBytes += bytes.length
     if (this.sizeBytes > this.limitBytes) this.chunks = []
@@ -143,10 +143,10 @@ class Recording {
   }
 }
 
-/** Far above what is kept: Answers decides, and this only bounds what a stream may hold meanwhile. */
+/** Far above what IdempotencyStore keeps; only bounds what a stream may hold meanwhile. */
 const recordedBytes = 16 * 1024 * 1024
 
-/** The answer, kept before its last byte leaves. */
+/** Stores the answer before its last byte is sent. */
 const recorded = (
   response: Response,
   keep: (body: Uint8Array | undefined) => Effect.Effect<void>,
@@ -221,7 +221,7 @@ const once = <E, R, E2, R2>(
     return yield* recorded(response, keep, notes)
   })
 
-/** Runs a handler once for each key, and as it is for a request without one. */
+/** Runs a handler once for each key, and unchanged for a request without one. */
 export const idempotent = <E, R, E2, R2>(
   request: Request,
   digestOf: Effect.Effect<string, E2, R2>,

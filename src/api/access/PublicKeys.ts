@@ -1,5 +1,5 @@
-// The public keys an edge checks session tokens with: those of its own data directory, or a key set fetched from the auth
-// service and kept for a while. Called by SessionVerifier; knows keys by id and nothing of tokens.
+// The public keys with which an edge verifies session tokens: those of its own data directory, or a key set fetched
+// from the auth service and kept for a while. Knows keys by id and nothing of tokens.
 import { Context, Effect, Layer, Schema, Semaphore } from "effect"
 import { type CryptoKey, importJWK } from "jose"
 import { keySetAgeSeconds } from "#domain/access/SigningSchedule.ts"
@@ -10,13 +10,13 @@ import { SigningKeys, signingAlgorithm } from "#store/signing/SigningKeys.ts"
 export class PublicKeys extends Context.Service<
   PublicKeys,
   {
-    /** Completes with undefined where no such key is published. */
+    /** Completes with undefined if no such key is published. */
     readonly find: (kid: string) => Effect.Effect<CryptoKey | undefined, AuthUnavailable>
-    /** Whether the key was published when last looked, without looking again. */
+    /** Whether the key was published at the last read, without reading again. */
     readonly has: (kid: string) => boolean
   }
 >()("edgewise/api/PublicKeys") {
-  /** Where the auth service works on the same data directory. */
+  /** For an auth service on the same data directory. */
   static readonly local: Layer.Layer<PublicKeys, never, SigningKeys> = Layer.effect(
     PublicKeys,
     Effect.map(SigningKeys, (keys) =>
@@ -44,9 +44,9 @@ export interface RemoteKeysOptions {
 }
 
 const ageMs = keySetAgeSeconds * 1000
-/** While the auth service does not answer, known keys go on for that long. A guess: time for an operator to wake up. */
+/** While the auth service does not answer, known keys are used for this long. A guess: time for an operator to react. */
 const staleMs = 60 * 60 * 1000
-/** At most one fetch in that time, so that made-up key ids do not become requests to the auth service. */
+/** At most one fetch in this time, so that invented key ids do not become requests to the auth service. */
 const betweenFetchesMs = 10_000
 const fetchTimeoutMs = 3_000
 /** A key is 0.2 KB, and a key set three of them. */
@@ -79,7 +79,7 @@ const boundedText = async (response: Response): Promise<string> => {
   return Buffer.concat(chunks).toString("utf8")
 }
 
-/** The set's Ed25519 keys; others are none of ours. */
+/** The set's Ed25519 keys; others are ignored. */
 const fetchKeys = async ({ url, fetch: get = fetch }: RemoteKeysOptions, interrupted: AbortSignal) => {
   const signal = AbortSignal.any([interrupted, AbortSignal.timeout(fetchTimeoutMs)])
   const response = await get(url, { signal, redirect: "error", headers: { accept: "application/json" } })
@@ -121,7 +121,7 @@ const makeRemote = Effect.fnUntraced(function* (options: RemoteKeysOptions) {
       const nowMs = yield* monotonicMs
       const known = keys.get(kid)
       if (known !== undefined && nowMs - fetchedAtMs < staleMs) {
-        // A key we have is good for now: nobody waits for the next set.
+        // A known key is valid for now: no request waits for the next set.
         if (nowMs - fetchedAtMs >= ageMs) yield* Effect.forkIn(refresh, scope)
         return known
       }

@@ -1,6 +1,5 @@
-// A session token: an API key's principal as a JWT, signed with Ed25519. Its claims, how it is made and how it is checked.
-// Called by Sessions and SessionVerifier; holds no key and no clock. Whether the API key behind a token still lives is
-// not asked here.
+// A session token: an API key's principal as a JWT, signed with Ed25519. Its claims, how it is made and how it is
+// checked. Holds no key and no clock. Whether the API key behind a token is still valid is not checked here.
 import { Effect, Schema } from "effect"
 import { type CryptoKey, errors, jwtVerify, SignJWT } from "jose"
 import { clockSkewMs, maxSessionMs } from "#domain/access/SigningSchedule.ts"
@@ -58,8 +57,8 @@ export const signSession = (claims: SessionClaims, { kid, privateKey }: Signer):
   )
 
 /**
- * JSON as we write it, in base64url as we write it; undefined for any other spelling. With one spelling a token has one
- * digest, and members that are there twice are seen: JSON.parse would keep the last and say nothing.
+ * The token's JSON in exactly this file's spelling and base64url; undefined for any other spelling. With one spelling a token
+ * has one digest, and duplicate members are detected: JSON.parse would keep the last one without an error.
  */
 const ownJson = (segment: string): unknown => {
   const bytes = ownBytes(segment)
@@ -87,7 +86,7 @@ const decodeHeader = Schema.decodeUnknownOption(Header)
 
 const refuse = (reason: Unauthorized["reason"]) => new Unauthorized({ reason })
 
-/** The id of the key a token says it is signed with, if the token is otherwise well formed. */
+/** The id of the key that a token names as its signer, if the token is otherwise well formed. */
 const keyIdOf = (token: string): string | Unauthorized => {
   const [header = "", claims = "", signature = "", ...more] = token.split(".")
   if (token.split(".").length < 3) return refuse("malformed-token")
@@ -100,11 +99,11 @@ const keyIdOf = (token: string): string | Unauthorized => {
   const { alg, kid, typ } = decoded.value
   if (alg !== signingAlgorithm) return refuse("wrong-algorithm")
   if (typ !== type) return refuse("wrong-type")
-  // Nothing else belongs in the head: no key of the sender's own (jwk, x5c), no address of one (jku), no extension.
+  // No other header is allowed: no key of the sender's own (jwk, x5c), no address of one (jku), no extension.
   return Object.keys(fields as object).length === 3 ? kid : refuse("invalid-token")
 }
 
-/** Why jose refused: facts about the token, never its text. */
+/** The reason of jose's refusal: facts about the token, never its text. */
 const reasonOf = (error: unknown): Unauthorized["reason"] => {
   if (error instanceof errors.JWTExpired) return "expired-token"
   if (error instanceof errors.JOSEAlgNotAllowed) return "wrong-algorithm"
@@ -131,7 +130,7 @@ export interface VerifiedSession {
   readonly kid: string
 }
 
-/** Checks signature, type, issuer, audience and times. `findKey` answers for a key id that nobody has vouched for yet. */
+/** Checks signature, type, issuer, audience and times. `findKey` finds the key of an id that is not verified yet. */
 export const verifySession = (
   token: string,
   nowMs: number,
@@ -161,5 +160,5 @@ export const verifySession = (
     return { claims, kid }
   })
 
-/** From when on a token is refused, milliseconds since 1970. */
+/** When a token expires, milliseconds since 1970. */
 export const endOf = ({ exp }: SessionClaims): number => exp * 1000 + clockSkewMs

@@ -1,5 +1,5 @@
-// Session tokens at an edge: checks a token once, remembers it by digest, and asks on every request whether the API key
-// behind it still lives. Called by Authentication. Keeps no token.
+// Session tokens at an edge: verifies a token once, caches the result by the token's digest, and checks on every
+// request whether the API key behind it is still valid. Keeps no token.
 import { hash } from "node:crypto"
 import { Clock, Effect, Layer } from "effect"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
@@ -10,9 +10,9 @@ import { SessionTokens } from "./Authentication.ts"
 import { PublicKeys } from "./PublicKeys.ts"
 import { endOf, type VerifiedSession, verifySession } from "./SessionToken.ts"
 
-/** Tokens remembered, about 0.6 KB each. A guess at the sessions that are in use on a node at once. */
+/** Cached tokens, about 0.6 KB each. A guess at the number of sessions in use on a node at once. */
 const capacity = 20_000
-/** A token is checked anew once a minute at least, so that a look at the published keys is never older. A guess. */
+/** A token is verified again at least once a minute, so that its key's publication is checked as often. A guess. */
 const lifeMs = 60_000
 
 export const sessionVerifier: Layer.Layer<SessionTokens, never, Accounts | PublicKeys> = Layer.effect(

@@ -19,7 +19,7 @@ export const SessionSeconds = Context.Reference<number>("edgewise/api/SessionSec
   defaultValue: () => defaultSessionSeconds,
 })
 
-/** Failures an address may have at once, and a minute. A guess: a person who mistypes has a few, a script a thousand. */
+/** Failures that an address may have at once, and per minute. A guess: a person who mistypes has a few, a script a thousand. */
 export const sessionFailuresAMinute = 30
 
 const bearerOf = (request: HttpServerRequest.HttpServerRequest): string => {
@@ -29,7 +29,7 @@ const bearerOf = (request: HttpServerRequest.HttpServerRequest): string => {
 
 const missing = Effect.fail(new Unauthorized({ reason: "missing" }))
 
-/** The key's principal. An address that has failed too often is refused before its credential is checked. */
+/** The principal of the request's key. A wrong key is 401, or 429 beyond the limit of its address. */
 const principalOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
   const accounts = yield* Accounts
   const notes = yield* CurrentRequest
@@ -43,7 +43,7 @@ const principalOf = Effect.fnUntraced(function* (request: HttpServerRequest.Http
     .pipe(Effect.ensuring(Effect.sync(() => notes.authenticated())))
 })
 
-/** The body is not read: there is nothing to ask for. */
+/** The body is not read: the request has no parameters. */
 export const createSession = Effect.gen(function* () {
   const principal = yield* principalOf(yield* HttpServerRequest.HttpServerRequest)
   yield* (yield* RateLimit).admit(principal.userId)
@@ -52,7 +52,7 @@ export const createSession = Effect.gen(function* () {
     const jti = (yield* NewId)()
     const nowMs = yield* Clock.currentTimeMillis
     const claims = claimsOf({ principal, jti, nowMs, lifetimeSeconds })
-    // Keys that cannot be read are no fault of the caller's: 503.
+    // Signing keys that cannot be read are not the caller's fault: 503.
     const signer = yield* Effect.orDie((yield* SigningKeys).signer)
     return { token: yield* signSession(claims, signer), claims }
   })

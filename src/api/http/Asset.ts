@@ -1,5 +1,5 @@
-// Bytes that are the same for everybody who asks: pages, scripts, documents. Packed once, then answered with a strong
-// ETag for each coding, 304 to who has them already, and gzip to who takes it. Used by Docs and Playground; knows no path.
+// Bytes that are the same for every client: pages, scripts, documents. Compressed once, then answered with a strong
+// ETag for each coding, 304 if the client has them, and gzip if it accepts that. Knows no path.
 import { createHash } from "node:crypto"
 import { promisify } from "node:util"
 import { gzip } from "node:zlib"
@@ -9,20 +9,20 @@ import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 export interface Asset {
   readonly identity: Uint8Array
   readonly gzip: Uint8Array
-  /** Of the identity: 22 characters that are safe in an address and in an ETag. */
+  /** Hash of the uncompressed bytes: 22 characters that are safe in an address and in an ETag. */
   readonly hash: string
 }
 
 const compress = promisify(gzip)
 
-/** 128 bits: nobody has to be kept from finding two texts with one hash, because all of them are ours. */
+/** 128 bits: collisions need not be prevented, because all texts are the project's own. */
 const hashCharacters = 22
 
-/** Hashes on the calling thread (1 MB in 0.6 ms, measured), compresses on one of Node's own. */
+/** Hashes on the calling thread (1 MB in 0.6 ms, measured), compresses on a thread of Node's pool. */
 export const packed = (content: string | Uint8Array): Effect.Effect<Asset> =>
   Effect.promise(async () => {
     const identity = typeof content === "string" ? new TextEncoder().encode(content) : content
-    // 9 makes the largest of them 0.3 % smaller than 6, once, for half as much time again (measured).
+    // Level 9 makes the largest of them 0.3 % smaller than level 6, once, and takes half as much time again (measured).
     const zipped = await compress(identity, { level: 9 })
     const hash = createHash("sha256").update(identity).digest("base64url").slice(0, hashCharacters)
     // A copy of its own, because a small one lies in a buffer that others share.
@@ -30,20 +30,20 @@ export const packed = (content: string | Uint8Array): Effect.Effect<Asset> =>
   })
 
 /**
- * `make`, begun by the first who asks and shared by all. It ends what it began even where everybody has left; a failure is
- * forgotten, so that the next one who asks tries again.
+ * Runs `make` at the first request and shares its result. It runs to its end even if all clients have disconnected; after
+ * a failure the next request tries again.
  */
 export const onceAsked = <A>(make: Effect.Effect<A>): Effect.Effect<Effect.Effect<A>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const scope = yield* Effect.scope
     const shared = yield* Effect.cachedWithTTL(make, (exit) => (exit._tag === "Success" ? "Infinity" : 0))
-    // Abandoned by its last waiter it would be interrupted: the scope waits too.
+    // Without a waiter it would be interrupted: the scope waits too.
     return Effect.andThen(Effect.forkIn(Effect.exit(shared), scope), shared)
   })
 
 // ---------------------------------------------------------------- answers
 
-/** Whether an Accept-Encoding asks for gzip at least as much as for nothing (RFC 9110, 12.5.3). */
+/** Whether an Accept-Encoding weights gzip at least as high as identity (RFC 9110, 12.5.3). */
 export const takesGzip = (acceptEncoding: string | undefined): boolean => {
   const weights = new Map<string, number>()
   for (const part of (acceptEncoding ?? "").toLowerCase().split(",")) {
@@ -68,10 +68,10 @@ export interface AssetOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Asked again each time, and answered 304 as long as nothing has changed: for an address without a hash. */
+/** Revalidated each time, and answered 304 as long as nothing has changed: for an address without a hash. */
 export const asksAgain = "no-cache"
 
-/** Never asked again: for an address that has the hash in it. A year is what caches take for ever. */
+/** Never revalidated: for an address that contains the hash. Caches take a year for ever. */
 export const neverAsksAgain = "public, max-age=31536000, immutable"
 
 export const assetResponse = (

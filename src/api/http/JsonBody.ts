@@ -1,4 +1,4 @@
-// Reads a JSON request body under its cap and decodes it with a schema; says which field is wrong and why.
+// Reads a JSON request body under its limit and decodes it with a schema; errors name the field and the reason.
 // The content type is not read (protocol 1.2).
 import { ByteSize, Effect, Schema, SchemaIssue } from "effect"
 import { HttpIncomingMessage, type HttpServerRequest } from "effect/http"
@@ -77,7 +77,7 @@ const bodyError = (error: HttpServerError): InvalidRequest | BodyTooLarge =>
     ? new BodyTooLarge({ limitBytes: maxJsonBytes })
     : new InvalidRequest({ field: "body", problem: "could not be read" })
 
-/** The body as it came, under the same cap; reading it twice costs nothing. */
+/** The body as received, under the same limit; reading it twice costs nothing. */
 export const bodyBytes = (
   request: HttpServerRequest.HttpServerRequest,
 ): Effect.Effect<Uint8Array, InvalidRequest | BodyTooLarge> =>
@@ -86,7 +86,7 @@ export const bodyBytes = (
     Effect.map((buffer) => new Uint8Array(buffer)),
   )
 
-/** Of bodies that the event loop parses itself: 1 ms where the text is not ASCII (measured). */
+/** Largest body that the event loop parses itself: 1 ms if the text is not ASCII (measured). */
 const largestInPlace = 256 * 1024
 
 const text = new TextDecoder()

@@ -1,8 +1,8 @@
-// JSON text to a value, refused before it is parsed when that would be dear. Used on the event loop (JsonBody) and by the
-// thread for large bodies (largeJsonMain), so it imports nothing.
+// JSON text to a value, refused before it is parsed if that would be expensive. Runs on the event loop and in the
+// thread for large bodies, so it imports nothing.
 
 /**
- * Commas that a body may have. Each value of a list or an object costs one, and parsing is paid by value, not by byte:
+ * Most commas of a body. Each value of a list or an object has one, and parsing costs by value, not by byte:
  * 8 MB of `0,0,0,…` took 170 ms of the event loop, 100,000 of them 4 ms (measured). Commas inside texts count as well.
  */
 const maxCommas = 100_000
@@ -26,7 +26,7 @@ const hasTooManyValues = (text: string): boolean => {
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
-/** The place behind the text that begins with the quote at `at`. */
+/** The position behind the string that begins with the quote at `at`. */
 const afterText = (json: string, at: number): number => {
   for (let end = json.indexOf('"', at + 1); end >= 0; end = json.indexOf('"', end + 1)) {
     let escapes = 0
@@ -53,7 +53,7 @@ const isTooDeep = (json: string): boolean => {
   return false
 }
 
-/** The value, or what is wrong with the body, as the client is told. */
+/** The value, or what is wrong with the body, as a text for the client. */
 export const parseJson = (text: string): Parsed => {
   if (hasTooManyValues(text)) return { problem: `has more than ${maxCommas} values` }
   if (isTooDeep(text)) return { problem: `is nested more than ${maxDepth} levels deep` }

@@ -1,6 +1,5 @@
-// Parses JSON bodies that are too large for the event loop, on one thread a process, started when the first of them
-// comes. Called by JsonBody. Decoding and parsing 8 MB held the loop for up to 40 ms; taking the finished value over
-// costs it 3 (measured).
+// Parses JSON bodies that are too large for the event loop, on one thread for the process, started with the first of
+// them. Decoding and parsing 8 MB held the loop for up to 40 ms; receiving the finished value costs it 3 (measured).
 import { Worker } from "node:worker_threads"
 import { Effect } from "effect"
 import type { Parsed } from "./JsonText.ts"
@@ -15,7 +14,7 @@ export interface FromLargeJson {
   readonly parsed: Parsed
 }
 
-/** Of the thread without work, after which it ends; its next start takes about 30 ms. A guess. */
+/** Idle time after which the thread ends; its next start takes about 30 ms. A guess. */
 const idleMs = 60_000
 
 interface Waiting {
@@ -34,7 +33,7 @@ const end = (ended: Worker): void => {
   thread = undefined
   const [culprit, ...others] = waiting
   if (culprit === undefined) return
-  // The thread works on one body at a time, so the oldest has ended it. The others are parsed by the next thread.
+  // The thread works on one body at a time, so the oldest one has ended it. The next thread parses the others.
   const [id, { resume }] = culprit
   waiting.delete(id)
   resume(Effect.succeed({ problem: "could not be parsed" }))
@@ -50,7 +49,7 @@ const start = (): Worker => {
     name: "large-json",
     execArgv: ["--disable-warning=ExperimentalWarning"],
     env: {},
-    // A body is at most 8 MB and 100,000 values; this is for the day that is wrong. A guess.
+    // A body is at most 8 MB and 100,000 values, so this limit should never be reached. A guess.
     resourceLimits: { maxOldGenerationSizeMb: 256 },
   })
   started.unref()
@@ -65,7 +64,7 @@ const start = (): Worker => {
   return started
 }
 
-/** Ends the thread when nothing has come for a while. */
+/** Ends the thread when no body has come for a while. */
 const rest = (resting: Worker): void => {
   clearTimeout(idle)
   idle = setTimeout(() => {
@@ -82,7 +81,7 @@ export const parseLarge = (bytes: Uint8Array): Effect.Effect<Parsed> =>
     waiting.set(id, { bytes, resume })
     thread ??= start()
     send(thread, { id, bytes })
-    // It keeps its place: the thread may be at work on it.
+    // The entry keeps its position: the thread may be parsing it.
     return Effect.sync(() => {
       if (waiting.has(id)) waiting.set(id, { bytes, resume: () => {} })
     })

@@ -1,7 +1,7 @@
-// Headers that every answer of every role has, whatever it says. Given to each listener by its role; an answer that
-// has its own value for one of them keeps it.
+// Headers of every answer of every role. Each role gives them to its listener; an answer that has its own value for one
+// of them keeps it.
 
-/** What a page of another origin may read of an answer beyond the few headers that browsers show anyway. */
+/** Headers that a page of another origin may read, beyond the few that browsers always show. */
 const exposed = [
   "X-Request-Id",
   "X-Receipt-Id",
@@ -20,13 +20,13 @@ export const standardHeaders: Readonly<Record<string, string>> = {
   /** Every origin may call: the credential is in a header, never in a cookie. */
   "access-control-allow-origin": "*",
   "access-control-expose-headers": exposed.join(", "),
-  /** An answer is what its content type says. */
+  /** Browsers must not guess another content type. */
   "x-content-type-options": "nosniff",
-  /** A WebSocket's address may carry a credential, and a page's address is nobody else's business. */
+  /** A WebSocket's address may hold a credential, and pages must not send their address to other sites. */
   "referrer-policy": "no-referrer",
-  /** No page of ours is somebody else's frame. Pages that load anything say more (see Playground). */
+  /** No page of this product may be framed by another site. Pages that load anything have a longer policy (see Playground). */
   "content-security-policy": "frame-ancestors 'none'",
   "x-frame-options": "DENY",
-  /** Pages that isolate themselves may still load what they asked for: the API is for every origin. */
+  /** Pages that isolate themselves may still load answers: the API is for every origin. */
   "cross-origin-resource-policy": "cross-origin",
 }

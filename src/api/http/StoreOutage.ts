@@ -1,5 +1,5 @@
-// What a request gets that needs the store while it cannot be read or written: 503, and soon another try. Wraps everything
-// that a listener serves; a store that fails is a defect to whoever asks it, because nobody else could do anything about it.
+// Answers a request that needs the store while the store cannot be read or written: 503 with a short Retry-After. Wraps
+// all that a listener serves: a failure of the store is a defect to its callers, because none of them can handle it.
 import { Cause, Effect } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import { report } from "#domain/process/OperatorLog.ts"
@@ -8,7 +8,7 @@ import { StoreDown } from "#domain/wire/Errors.ts"
 import { errorResponse } from "#http/ErrorBody.ts"
 import { isStoreDefect } from "#store/files/StoreErrors.ts"
 
-/** A lock is given up, or a database restarted, seldom sooner. A guess. */
+/** Retry-After: a lock is rarely released, or a database restarted, sooner. A guess. */
 const retryAfterMs = 1_000
 
 const say = (cause: Cause.Cause<unknown>) =>

@@ -1,4 +1,4 @@
-// The door of the thread that parses large JSON bodies: bytes from LargeJson in, values or problems out.
+// Entry point of the thread that parses large JSON bodies: bytes from LargeJson in, values or errors out.
 import { parentPort } from "node:worker_threads"
 import { parseJson } from "./JsonText.ts"
 import type { FromLargeJson, ToLargeJson } from "./LargeJson.ts"

@@ -1,5 +1,5 @@
-// Who may have a live session, and what it costs: everything that is decided before a WebSocket is answered, and the
-// receipt at its end. Both live endpoints come through here; neither events nor frames are known.
+// Admission and price of a live session: everything that is decided before a WebSocket is answered, and the
+// receipt at its end. Knows neither events nor frames.
 import { Effect, type Scope } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import type { Socket } from "effect/socket/Socket"
@@ -20,7 +20,7 @@ import { credentialOf, identify } from "../access/Authentication.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** How browsers, which cannot set headers on a WebSocket, hand over a key: OpenAI's subprotocol. */
+/** Browsers cannot set headers on a WebSocket; they send a key in OpenAI's subprotocol. */
 const keyProtocol = "openai-insecure-api-key."
 
 const protocolsOf = (request: Request): ReadonlyArray<string> =>
@@ -32,7 +32,7 @@ const protocolsOf = (request: Request): ReadonlyArray<string> =>
 export const isWebSocket = (request: Request): boolean =>
   (request.headers.upgrade ?? "").toLowerCase() === "websocket"
 
-/** Token, bearer or subprotocol, in this order; counts against the caller's rate. */
+/** Token, bearer or subprotocol, in this order; a valid one counts against the caller's rate. */
 export const identifyLive = Effect.fnUntraced(function* (request: Request, url: URL) {
   if (!isWebSocket(request)) {
     return yield* new InvalidRequest({ field: "upgrade", problem: "this address speaks WebSocket only" })
@@ -42,7 +42,7 @@ export const identifyLive = Effect.fnUntraced(function* (request: Request, url: 
   return yield* identify(credential)
 })
 
-/** Answers the handshake. A client that offers subprotocols wants one of them back: the key only where there is no other. */
+/** Answers the handshake. A client that offers subprotocols expects one of them back: the key only if there is no other. */
 export const upgradeLive = (request: Request): Effect.Effect<Socket> => {
   const offered = protocolsOf(request)
   const protocol = offered.find((one) => !one.startsWith(keyProtocol)) ?? offered[0]
@@ -50,7 +50,7 @@ export const upgradeLive = (request: Request): Effect.Effect<Socket> => {
   return Effect.orDie(request.upgradeWith({ headers }))
 }
 
-/** The model of a session: the one that is named, or the node's first that transcribes. */
+/** The model of a session: the named one, or the node's first that transcribes. */
 export const liveModel = Effect.fnUntraced(function* (
   model: string | undefined,
   language: string | undefined,
@@ -64,8 +64,8 @@ export const liveModel = Effect.fnUntraced(function* (
 })
 
 /**
- * Sets the most that a session can cost aside. `charge` is asked when the scope ends, however it ends: what it answers,
- * in samples, is charged.
+ * Reserves the most that a session can cost. `charge` is called when the scope ends for any reason; the samples
+ * that it returns are charged.
  */
 export const payFor = Effect.fnUntraced(function* (
   caller: Principal,
@@ -87,8 +87,8 @@ export const payFor = Effect.fnUntraced(function* (
 })
 
 /**
- * What a session is charged for: all audio it took, unless it failed on this side. Then what the client was told
- * something about.
+ * What a session is charged for: all audio it received, unless it failed on this side. Then the audio that was covered by
+ * events to the client.
  */
 export const chargedSamples = (session: LiveSession<LiveError>, failed: boolean): number =>
   failed

@@ -1,5 +1,5 @@
-// A live session on its socket, in this product's own events: PCM and `stop` come in, captions go out, and one last
-// event and a close code at the end. Called by LiveTranscription, which has admitted the session; knows no accounts.
+// A live session on its socket, in this product's own events: PCM and `stop` come in, captions go out, then one last
+// event and a close code. The session is admitted before; knows no accounts.
 import { Cause, Clock, Effect, Fiber } from "effect"
 import { CloseEvent, type Reader, type SocketError, type Writer } from "effect/socket/Socket"
 import { type FinalResult, type LiveEnd, type LiveSession, remainingMs } from "#actors/live/LiveSession.ts"
@@ -18,13 +18,13 @@ import type { SessionTrace } from "../tracing/SessionTrace.ts"
 
 export interface Conversation {
   readonly session: LiveSession<LiveError>
-  /** What the answer says where nothing was heard. */
+  /** The language reported if nothing was transcribed. */
   readonly language: string | undefined
-  /** Whether the client wants to know when speech starts and stops. */
+  /** Whether the client requested events for start and end of speech. */
   readonly speechEvents: boolean
-  /** Calls when the caller's credential ends; what it gives back ends the watch. */
+  /** Calls when the caller's credential ends; the returned function ends the watch. */
   readonly onCredentialEnd: (told: (end: CredentialEnd) => void) => () => void
-  /** Where traces are exported. */
+  /** The session's trace, if traces are exported. */
   readonly trace?: SessionTrace | undefined
 }
 
@@ -48,10 +48,10 @@ const closeOf: Readonly<Record<LiveEnd, readonly [code: number, reason: string]>
   idle: [1000, "idle"],
   drain: [1001, "server is shutting down"],
 }
-/** This side's failure. */
+/** A failure of this side. */
 const failedCode = 1011
 
-/** A session without audio that nobody stopped has nothing to say. */
+/** A session without audio that the client did not stop has an empty result, which is not sent. */
 const endingOf = (
   { end, hypothesis }: FinalResult,
   session: LiveSession<LiveError>,
@@ -69,7 +69,7 @@ const endingOf = (
 
 // ---------------------------------------------------------------- frames in
 
-/** How files begin that clients send by mistake: RIFF, Ogg, FLAC, MP3 with a tag, WebM. */
+/** First bytes of files that clients send by mistake: RIFF, Ogg, FLAC, MP3 with a tag, WebM. */
 const fileMarks = ["RIFF", "OggS", "fLaC", "ID3", "\x1a\x45\xdf\xa3"]
 
 const isFile = (frame: Uint8Array): boolean => {
@@ -79,7 +79,7 @@ const isFile = (frame: Uint8Array): boolean => {
 
 const decodeText = decodeJson(StopFrame)
 
-/** Why a frame is no audio, if it is none. */
+/** Why a frame is not audio; undefined if it is. */
 const flawOf = (session: LiveSession<LiveError>, frame: Uint8Array): Ending | undefined => {
   if (frame.length % 2 === 1) {
     return failure("frame: must be 16-bit PCM: an even number of bytes", 1003, "not 16-bit PCM")
@@ -90,7 +90,7 @@ const flawOf = (session: LiveSession<LiveError>, frame: Uint8Array): Ending | un
   return undefined
 }
 
-/** Bytes of a frame that are taken in one go: a frame of 4 MiB would hold the event loop for 10 ms and more. */
+/** Bytes of a frame that are processed in one tick: a frame of 4 MiB would hold the event loop for 10 ms and more. */
 const sliceBytes = 256 * 1024
 
 const takeText = (session: LiveSession<LiveError>, frame: string): Effect.Effect<Ending | undefined> =>
@@ -102,7 +102,7 @@ const takeText = (session: LiveSession<LiveError>, frame: string): Effect.Effect
     onFailure: () => failure('frame: must be {"type":"stop"}', 1003, "unknown message"),
   })
 
-/** What of a session's audio is speech: put in by the reader, told to the client by a fiber of its own. */
+/** Detected speech in a session's audio: the reader puts audio in, a fiber of its own sends events. */
 class SpeechNews {
   private readonly detector = new VoiceActivityDetector(LISTEN_RATE_HZ)
   /** Bounded by the session's audio: speech starts and stops at most twice a second. */
@@ -126,7 +126,7 @@ class SpeechNews {
   )
 }
 
-/** A frame so long that it is taken with turns of the event loop between its slices. */
+/** Processes a long frame in slices over several event loop ticks. */
 const takeLong = (take: (slice: Uint8Array) => void, frame: Uint8Array): Effect.Effect<void> =>
   Effect.gen(function* () {
     for (let at = 0; at < frame.length; at += sliceBytes) {
@@ -135,7 +135,7 @@ const takeLong = (take: (slice: Uint8Array) => void, frame: Uint8Array): Effect.
     }
   })
 
-/** Reads until a frame ends the session; behind the session's end it only waits for the client to leave. */
+/** Reads until a frame ends the session; then it only waits for the client to disconnect. */
 const read = (
   session: LiveSession<LiveError>,
   reader: Reader,
@@ -164,10 +164,10 @@ const read = (
 
 // ---------------------------------------------------------------- events out
 
-/** The client hears of the session's limit this long before it, milliseconds. */
+/** The warning about the session's limit is sent this long before it, milliseconds. */
 const warnBeforeMs = 10_000
 
-/** Writes captions and a warning as they come. What a slow reader missed is in the next caption. */
+/** Writes captions and a warning as they come. A slow reader gets only the newest caption. */
 const caption = ({ session, trace }: Conversation, writer: Writer): Effect.Effect<never, SocketError> =>
   Effect.gen(function* () {
     let shown = ""
@@ -200,8 +200,8 @@ const credentialEnding = (end: CredentialEnd) =>
   failure(end === "credential revoked" ? "Invalid API key" : "Token has expired", 1008, end)
 
 /**
- * Runs until something ends the session. Whichever of its fibers ends or dies, the session ends with it. One that says
- * nothing has the reader's alone: a thousand of them wait on every node.
+ * Runs until any of its fibers ends or fails, which ends the session. An idle session has only the
+ * reader's fiber: a node holds a thousand of them.
  */
 const untilEnding = (
   conversation: Conversation,

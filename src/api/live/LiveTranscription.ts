@@ -1,6 +1,6 @@
 // GET /v1/audio/transcriptions/ws: live transcription. Binary frames of 16 kHz s16 PCM come in, captions go out while
-// the speaker speaks, and `transcript.text.done` once, with the text that a file of the same audio gets.
-// In the order: parameters, admission (refusals are HTTP), the session, the receipt.
+// the speaker speaks, and `transcript.text.done` once, with the text that a file of the same audio gets. In this order:
+// parameters, admission (refusals are HTTP), the session, the receipt.
 import { Effect, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { SocketError } from "effect/socket/Socket"
@@ -67,7 +67,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       writer,
     )
   }).pipe(
-    // The client has gone, or the socket was closed under us: either way there is nobody to tell.
+    // The client has disconnected, or the socket was closed here: no event can be sent.
     Effect.catchIf(
       (error): error is SocketError => error._tag === "SocketError",
       (error) => Effect.sync(() => trace?.left(error)),

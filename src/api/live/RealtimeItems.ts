@@ -1,6 +1,5 @@
 // The speech items of one realtime socket: each is a live session of its own, from its first sample to its transcript,
-// paid for by itself. Called by RealtimeTranscription, which reads the client's events; writes the server's events
-// about items.
+// charged separately. Writes the server's events about items.
 import { Cause, Effect, Fiber, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import type { FinalResult, LiveSession } from "#actors/live/LiveSession.ts"
@@ -27,7 +26,7 @@ interface Item {
   committed: boolean
 }
 
-/** Text of an item that the client has: only what never changes is told before the transcript. */
+/** Text of an item that was sent to the client: only text that never changes is sent before the transcript. */
 const stableText = ({ stableChars, text }: LiveHypothesis): string => [...text].slice(0, stableChars).join("")
 
 const transcription = "conversation.item.input_audio_transcription"
@@ -36,7 +35,7 @@ export class RealtimeItems {
   private readonly tell: Tell
   private readonly caller: Principal
   private readonly scope: Scope.Scope
-  /** The client speaks the protocol's first spelling. */
+  /** The client uses the protocol's first event names. */
   private readonly older: boolean
   private current: Item | undefined
   private previousId: string | null = null
@@ -88,7 +87,7 @@ export class RealtimeItems {
     },
   )
 
-  /** Forgets the open item, as if it had not been said; what was heard of it is charged. */
+  /** Drops the open item; what was transcribed of it is charged. */
   readonly clear: Effect.Effect<void> = Effect.suspend(() => {
     const item = this.current
     this.current = undefined
@@ -111,7 +110,7 @@ export class RealtimeItems {
     ),
   )
 
-  /** Runs this once the items of now have their transcripts. */
+  /** Runs this once the present items have their transcripts. */
   readonly afterwards = (run: Effect.Effect<void>): Effect.Effect<void> =>
     Effect.asVoid(
       Effect.forkIn(Effect.andThen(Effect.ignore(this.finished), run), this.scope, {

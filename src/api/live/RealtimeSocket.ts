@@ -1,5 +1,5 @@
-// What one realtime socket does with its client's events: settings, audio into turns, items. What is wrong with an event
-// is told, and the socket goes on. Made by RealtimeTranscription; knows no accounts and no sockets.
+// Handles the client's events of one realtime socket: settings, audio into turns, items. An invalid event is answered
+// with an error event, and the socket stays open. Knows no accounts and no transport.
 import { Effect, Option } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import type { LiveSessions, SessionLease } from "#actors/live/LiveSessions.ts"
@@ -29,7 +29,7 @@ import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { decodeJson } from "../http/JsonBody.ts"
 import type { RealtimeItems, Tell } from "./RealtimeItems.ts"
 
-/** Items that may wait for their transcripts. A guess: whoever has more unanswered sends faster than anyone speaks. */
+/** Most items without a transcript. A guess: more of them arrive only from a client that sends faster than speech. */
 const maxWaiting = 16
 
 const decodeAny = decodeJson(RealtimeClientEvent)
@@ -64,7 +64,7 @@ export class RealtimeSocket {
   private seat: Seat
   private turns: TurnDetector | undefined
   private downsampler = new Downsampler()
-  /** Opens a place for another model or language, instead of the one that is left afterwards. */
+  /** Opens a lease for another model or language; the present one is released afterwards. */
   private readonly reseat: (
     settings: RealtimeSettings,
     replaced: SessionLease,
@@ -105,7 +105,7 @@ export class RealtimeSocket {
       : this.tell("session.created", { session: sessionObject(this.id, this.settings) }),
   )
 
-  /** One event of the client. What is wrong with it is told, and the socket goes on. True where nothing was. */
+  /** Handles one event of the client. An invalid one is answered with an error event. True if it was valid. */
   readonly take = (frame: string | Uint8Array): Effect.Effect<boolean, SocketError, LiveServices> =>
     Effect.gen({ self: this }, function* (this: RealtimeSocket) {
       if (typeof frame !== "string") {
@@ -164,23 +164,23 @@ export class RealtimeSocket {
     return Effect.andThen(reportFailure(error, "/v1/realtime"), told)
   }
 
-  /** Takes another place for the items to come; those that have begun end where they are. */
+  /** Changes the lease for the items to come; items that have begun end on the old one. */
   private readonly move = Effect.fnUntraced(
     { self: this },
     function* (this: RealtimeSocket, settings: RealtimeSettings) {
       const seat = yield* this.reseat(settings, this.seat.place)
-      // Not waited for: an item that is still open ends with an event that comes after this one.
+      // Not awaited: an item that is still open ends with an event that comes after this one.
       yield* this.items.afterwards(this.seat.leave)
       this.seat = seat
     },
   )
 
-  /** Another model, language or prompt is for the next item; a running one keeps its own. */
+  /** Another model, language or prompt applies to the next item; a running one keeps its own. */
   private readonly change = Effect.fnUntraced(
     { self: this },
     function* (this: RealtimeSocket, asked: RealtimeSettings) {
       const { language, model, prompt } = this.settings
-      // Sessions describe themselves with the model's id, by whatever alias it was named.
+      // Session events have the model's id, whichever alias was requested.
       const next = { ...asked, model: yield* modelId(asked.model) }
       if (next.model !== model || next.language !== language || next.prompt !== prompt) yield* this.move(next)
       const turnsChanged = JSON.stringify(next.turns) !== JSON.stringify(this.settings.turns)
@@ -218,7 +218,7 @@ export class RealtimeSocket {
           yield* this.items.commit
           continue
         }
-        // An item that reached its limit is complete; who speaks on begins another.
+        // An item that reached its limit is complete; further speech begins another.
         if (!this.items.isOpen) {
           const item_id = yield* this.begin
           if (turn.step === "started") {

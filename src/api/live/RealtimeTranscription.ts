@@ -1,6 +1,7 @@
 // GET /v1/realtime?intent=transcription: OpenAI's realtime protocol for transcription sessions, so that stock voice
 // clients connect. 24 kHz PCM in base64 comes in, items with their transcripts go out; under it lie the same live
-// sessions as under /v1/audio/transcriptions/ws. Admission and the socket's life; its events are RealtimeSocket's.
+// sessions as under /v1/audio/transcriptions/ws. Holds admission and the life of the socket; RealtimeSocket handles
+// events.
 import { Cause, Effect, Exit, Option, Schema, Scope } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CloseEvent, type Reader, type SocketError, type Writer } from "effect/socket/Socket"
@@ -53,12 +54,12 @@ const settingsOf = (
   })
 }
 
-/** Clients of the protocol's first spelling say so, in a header or, from a browser, as a subprotocol. */
+/** Clients of the protocol's first event names request them in a header or, from a browser, as a subprotocol. */
 const isOlder = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   (headers["openai-beta"] ?? "").includes("realtime=v1") ||
   (headers["sec-websocket-protocol"] ?? "").includes("openai-beta.realtime-v1")
 
-/** A place of its own scope, so that it can be changed for another. */
+/** A session lease in a scope of its own, so that it can be exchanged. */
 const takeSeat = Effect.fnUntraced(function* (
   model: string | undefined,
   settings: RealtimeSettings,
@@ -86,14 +87,14 @@ const takeSeat = Effect.fnUntraced(function* (
 })
 
 /**
- * Events that one socket may send and that carry no audio to speak of: settings, commits, and events with a fault. Audio
+ * Most events of one socket without audio: settings, commits, and invalid events. Audio
  * comes 50 to 100 times a second and is bounded by its bytes. A guess.
  */
 const smallEvents = { burst: 500, perSecond: 50 }
 /** An event of this length carries 4 ms of audio and more, and is not counted. */
 const audioChars = 256
 
-/** Reads until the client is silent for too long, or sends too many events of no use. */
+/** Reads until the client is silent for too long, or sends too many useless events. */
 const readUntilIdle = (
   reader: Reader,
   socket: RealtimeSocket,
@@ -118,7 +119,7 @@ const tellOn =
     return writer.write(JSON.stringify({ type, event_id: `event_${newId()}`, ...event }))
   }
 
-/** The same seat, whose items the socket's span tells of. */
+/** The same lease, with its items recorded in the socket's span. */
 const followed = (trace: SessionTrace | undefined, seat: Seat): Seat => {
   if (trace === undefined) return seat
   trace.work.notes.model = seat.entry.id
@@ -136,7 +137,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
   const accounts = yield* Accounts
   const drain = yield* Drain
   const newId = yield* NewId
-  // Nothing is set aside before something is said; who cannot pay for anything hears it before the upgrade.
+  // No money is reserved before audio arrives; a caller without money is refused before the upgrade.
   yield* Effect.scoped((yield* UsageLedger).reserve(caller, 0))
   const scope = yield* Effect.scope
   const seat = yield* takeSeat(asked, initial, scope)

@@ -1,12 +1,12 @@
-// How late the node's event loop was lately: what everything on it has to wait for. Measured by Node's own sampler and
-// read by /metrics.
+// How late the node's event loop was recently: the delay of everything that runs on it. Measured by Node's own sampler
+// and shown in /metrics.
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks"
 import { Context, Effect, Layer } from "effect"
 import { nowMs } from "#http/RequestContext.ts"
 
-/** A timer this often; it wakes an idle node 50 times a second, which is 0.1 % of a core (a guess). */
+/** Interval of the sampler's timer; it wakes an idle node 50 times a second, which is 0.1 % of a core (a guess). */
 const resolutionMs = 20
-/** A reading is of at least this long, so that two readers in a row see the same. */
+/** A reading covers at least this long, so that two readers in a row get the same. */
 const windowMs = 10_000
 
 export interface LoopDelay {
@@ -15,7 +15,7 @@ export interface LoopDelay {
   readonly maxMs: number
 }
 
-/** The sampler's values hold its own interval as well. */
+/** The sampler's values include its own interval. */
 const late = (nanoseconds: number): number =>
   Math.max(0, Math.round((nanoseconds / 1e6 - resolutionMs) * 100) / 100)
 
@@ -27,7 +27,7 @@ const read = (sampler: IntervalHistogram): LoopDelay =>
 export class EventLoopDelay extends Context.Service<
   EventLoopDelay,
   {
-    /** Of the last window that is over; of the first one while that lasts. */
+    /** Of the last complete window; of the first one while that lasts. */
     readonly reading: () => LoopDelay
   }
 >()("edgewise/api/EventLoopDelay") {

@@ -1,5 +1,5 @@
-// What /metrics says of the node's memory and threads: the ledger's promises and the rung of the memory ladder. Called by
-// Metrics; what the numbers mean is in docs/operations.md.
+// The metrics of the node's memory and threads: the memory ledger's claims and the level of memory pressure. The
+// meaning of the numbers is in docs/operations.md.
 import { Effect, Option } from "effect"
 import { Device } from "#actors/device/Device.ts"
 import { MemoryPressureLevel } from "#actors/device/MemoryPressureLevel.ts"

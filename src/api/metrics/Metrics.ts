@@ -1,6 +1,6 @@
-// GET /metrics: everything the node measures, in Prometheus' text format. Read on demand from the actors and the meters;
-// only the text is kept here, for a second. Labels are the catalog's model ids and fixed lists, so the number of series is bounded.
-// docs/telemetry.md has a row for each; a test holds both together.
+// GET /metrics: everything the node measures, in Prometheus' text format. Read on demand from the actors and the
+// meters; only the text is kept here, for a second. Labels are the catalog's model ids and fixed lists, so the number
+// of series is bounded. docs/telemetry.md has a row for each; a test holds both together.
 import { Clock, Context, Effect, Layer } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
@@ -120,7 +120,7 @@ const regionFamilies = (meters: NodeMeters, nowMs: number): ReadonlyArray<Family
   ]
 }
 
-/** Every family, whether it has samples or not. */
+/** Every family, with or without samples. */
 export const families = Effect.gen(function* () {
   const views = (yield* ModelRegistry).all()
   const drain = yield* Drain
@@ -179,7 +179,7 @@ export const families = Effect.gen(function* () {
   ]
 })
 
-/** Text made in one go: about 1 ms of the event loop. */
+/** Text made in one event loop tick: about 1 ms. */
 const pieceLength = 100_000
 
 /** A catalog may have thousands of models: other requests run in between. */
@@ -197,7 +197,7 @@ const page = Effect.gen(function* () {
 
 type Sources = Effect.Services<typeof page>
 
-/** The text of /metrics, made at most once in a while for all that ask. */
+/** The text of /metrics, made at most once in a short time for all requests. */
 export class MetricsPage extends Context.Service<
   MetricsPage,
   {
@@ -221,7 +221,7 @@ export class MetricsPage extends Context.Service<
         })
         const fresh = Effect.provideContext(make, yield* Effect.context<Sources>())
         const [shared, forget] = yield* Effect.cachedInvalidateWithTTL(fresh, Number.POSITIVE_INFINITY)
-        // By the machine's clock: one that is set back must not keep old figures.
+        // By the monotonic clock: after a wall clock is set back, old figures must not be kept.
         const text = Effect.suspend(() =>
           nowMs() - begunMs < maxAgeMs ? shared : Effect.andThen(forget, shared),
         )

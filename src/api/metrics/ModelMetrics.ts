@@ -1,4 +1,4 @@
-// What /metrics says of each model of the catalog. Pure but for one reading of each engine's memory; called by Metrics.
+// The metrics of each model of the catalog. Pure but for one reading of each engine's memory.
 import type { ModelMeters } from "#actors/engine/ModelMeters.ts"
 import type { ModelSnapshot } from "#actors/model/ModelState.ts"
 import type { ModelKind } from "#domain/models/ModelEntry.ts"
@@ -22,7 +22,7 @@ export const modelFamilies = (views: ReadonlyArray<ModelSnapshot>): ReadonlyArra
     help,
     type: "histogram",
     samples: views
-      // One that counts nothing is left out: most models of a large catalog are never asked.
+      // A model without counts is left out: most models of a large catalog are never requested.
       .filter(({ entry, meters }) => (kinds?.includes(entry.kind) ?? true) && meters[part].count > 0)
       .map(({ entry, meters }) => [{ model: entry.id }, meters[part]]),
   })
@@ -133,7 +133,7 @@ export const modelFamilies = (views: ReadonlyArray<ModelSnapshot>): ReadonlyArra
   ]
 }
 
-/** Tokens and seconds, as the ledger has charged them. */
+/** Tokens and seconds that the ledger has charged. */
 export const usageFamilies = (
   views: ReadonlyArray<ModelSnapshot>,
   ledger: UsageLedger["Service"],

@@ -1,7 +1,7 @@
-// Families of metrics as Prometheus' text format 0.0.4. Pure; called by /metrics, which decides what there is.
+// Families of metrics as Prometheus' text format 0.0.4. Pure; knows no metric.
 import type { Histogram } from "#domain/queues/Histogram.ts"
 
-/** Label names and values; values are of fixed lists and the catalog's ids, never a user's or a caller's word. */
+/** Label names and values; values are from fixed lists and the catalog's ids, never chosen by a user or caller. */
 export type Labels = Readonly<Record<string, string>>
 
 export type Family = {
@@ -38,7 +38,7 @@ export const alone = (value: number): Samples => [[{}, value]]
 
 export const contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-/** Of every metric of this product. */
+/** Prefix of every metric of this product. */
 export const prefix = "edgewise_"
 
 const escaped = (value: string): string =>
@@ -51,7 +51,7 @@ const labelText = (labels: Labels): string =>
 
 const braced = (labels: string): string => (labels === "" ? "" : `{${labels}}`)
 
-/** As the format wants a number that JavaScript spells in its own way. */
+/** Numbers that the format spells unlike JavaScript. */
 const numberText = (value: number): string =>
   value === Number.POSITIVE_INFINITY ? "+Inf" : value === Number.NEGATIVE_INFINITY ? "-Inf" : String(value)
 

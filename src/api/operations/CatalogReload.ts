@@ -1,5 +1,5 @@
 // Reads the node's catalog again and applies what changed in it, for POST /v1/models/reload and SIGHUP. One reload at a
-// time. What is kept about models by their ids elsewhere is dropped for those that are gone or have another engine.
+// time. Other modules' data about models, kept by id, is dropped for models that were removed or have another engine.
 import { Context, Effect, Layer, Schema, Semaphore } from "effect"
 import { Drain } from "#actors/Drain.ts"
 import { LiveSessions } from "#actors/live/LiveSessions.ts"
@@ -14,7 +14,7 @@ import type { BadCatalog } from "#weights/CatalogFile.ts"
 const ids = Schema.Array(Schema.String)
 
 export const ReloadRecord = Schema.Struct({
-  /** `partial` where models are deployed that cannot be loaded: see `failed`. */
+  /** `partial` if models are deployed that cannot be loaded: see `failed`. */
   status: Schema.Literals(["success", "partial"]),
   added: ids,
   removed: ids,
@@ -27,11 +27,11 @@ export type ReloadRecord = typeof ReloadRecord.Type
 export class CatalogReload extends Context.Service<
   CatalogReload,
   {
-    /** Answers when new requests see the new catalog. Fails, and changes nothing, where the catalog is wrong. */
+    /** Completes when new requests use the new catalog. Fails, and changes nothing, if the catalog is wrong. */
     readonly reload: Effect.Effect<ReloadRecord, BadCatalog | BadRegions | Draining>
   }
 >()("edgewise/api/CatalogReload") {
-  /** `read` gives what the catalog deploys now; the regions file says which regions the catalog may name. */
+  /** `read` returns what the catalog deploys now; the regions file has the regions that the catalog may name. */
   static readonly layer = (read: Effect.Effect<ReadonlyArray<Deployment>, BadCatalog | BadRegions>) =>
     Layer.effect(
       CatalogReload,

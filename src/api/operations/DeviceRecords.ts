@@ -1,5 +1,5 @@
-// The node's devices as records of protocol 12.7: the GPUs where the driver shows some, else the host processor with the
-// node's memory budget as its memory.
+// The node's devices as records of protocol 12.7: the GPUs where the driver shows some, else the host processor with
+// the node's memory budget as its memory.
 import { Effect } from "effect"
 import { Device } from "#actors/device/Device.ts"
 import { residentBytesOf } from "#actors/device/ResidentMemory.ts"
@@ -30,7 +30,7 @@ export interface DevicesNow {
   readonly processes: ReadonlyArray<DeviceProcess>
 }
 
-/** The records want numbers: what a GPU does not tell is 0, as it is of a host without a sensor. */
+/** The records need numbers: a value that a GPU does not report is 0, as for a host without a sensor. */
 const gpuFacts = (gpu: NvidiaGpu): DeviceFacts => ({
   index: gpu.index,
   name: gpu.name,
@@ -40,7 +40,7 @@ const gpuFacts = (gpu: NvidiaGpu): DeviceFacts => ({
   temperatureC: gpu.temperatureC ?? 0,
 })
 
-/** This process, the decoders' and the engines', with what they hold now. */
+/** This process, the decoders' and the engines', with their present memory. */
 const hostProcesses = (
   views: ReadonlyArray<ModelSnapshot>,
   decoders: ReadonlyArray<number>,
@@ -55,7 +55,7 @@ const hostProcesses = (
   }),
 ]
 
-/** `now` asks the driver again, for a before and an after. */
+/** `now` reads the driver again, for a before and an after. */
 export const devicesNow = (
   now: boolean,
 ): Effect.Effect<DevicesNow, never, Device | ModelRegistry | Redeployment> =>

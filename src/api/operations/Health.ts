@@ -34,7 +34,7 @@ export const HealthRecord = Schema.Struct({
   ),
 })
 
-/** What this node calls itself; set by main. */
+/** The node's name; set by main. */
 export const NodeIdentity = Context.Reference<{ readonly name: string; readonly version: string }>(
   "edgewise/api/NodeIdentity",
   { defaultValue: () => ({ name: "local", version: "0" }) },
@@ -42,8 +42,8 @@ export const NodeIdentity = Context.Reference<{ readonly name: string; readonly 
 
 /**
  * Unhealthy: draining, or every model has failed, so no request can be served. Degraded: some model has failed, or the
- * database that nodes share is away: what has been begun goes on, what needs an account is answered 503.
- * A model that nobody has asked for yet is no failure.
+ * database that nodes share is unreachable: running work continues, requests that need an account are answered 503.
+ * A model that has not been requested yet is not a failure.
  */
 export const healthOf = (statuses: ReadonlyArray<ModelStatus>, draining: boolean, storeIsThere: boolean) => {
   const failed = statuses.filter((status) => status === "failed").length
@@ -54,10 +54,10 @@ export const healthOf = (statuses: ReadonlyArray<ModelStatus>, draining: boolean
 /** ISO 8601 without a zone suffix, in UTC, as the record wants it. */
 export const timestamp = (ms: number): string => new Date(ms).toISOString().slice(0, -1)
 
-/** A credential that takes longer to check, e.g. because the database is away, is worth no details. A guess. */
+/** A credential whose check takes longer, e.g. because the database is unreachable, gets no details. A guess. */
 const credentialTimeoutMs = 1_000
 
-/** Whether the request brings a superadmin's credential. Health needs none, so a bad one only leaves the details out. */
+/** Whether the request has a superadmin's credential. Health needs none, so a bad one only leaves the details out. */
 const isOperator = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest) {
   const { authorization } = request.headers
   if (authorization === undefined || !/^bearer \S/i.test(authorization)) return false

@@ -1,5 +1,5 @@
-// GET /v1/models/logs: the last lines of one model's engine, for operators. The model is a query parameter, because ids may
-// hold a slash.
+// GET /v1/models/logs: the last lines of one model's engine, for operators. The model is a query parameter, because ids
+// may hold a slash.
 import { Effect, Schema } from "effect"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { InvalidRequest, ModelNotLoaded } from "#domain/wire/Errors.ts"
@@ -11,11 +11,11 @@ export const ModelLogsRecord = Schema.Struct({
   /** Oldest first, at most 200. */
   lines: Schema.Array(
     Schema.Struct({
-      /** Counts up while the node runs; `after` takes it. */
+      /** Counts up while the node runs; the parameter `after` takes it. */
       seq: Schema.Int,
       /** ISO 8601, UTC. */
       at: Schema.String,
-      /** What the engine printed, or `node`: an event of the node about it. */
+      /** `node` marks an event of the node about the engine; the others are lines that the engine printed. */
       stream: Schema.Literals(["stdout", "stderr", "node"]),
       level: Schema.Literals(["debug", "info", "warn", "error"]),
       text: Schema.String,

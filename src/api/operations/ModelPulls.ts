@@ -1,6 +1,6 @@
-// Pulls of weights that operators have asked this node for: one a model, shared by all who ask for it at the same time.
-// A pull ends when the last of them has left; what came is kept, and the next pull goes on from there. Called by the
-// operators' endpoint and by /health; the download itself is the store's subject.
+// Pulls of weights that operators have requested from this node: one for each model, shared by all concurrent requests
+// for it. A pull ends when the last of these has disconnected; the bytes are kept, and the next pull resumes. The
+// download itself is in src/weights.
 import { constants } from "node:fs"
 import { access } from "node:fs/promises"
 import { Context, Effect, Fiber, Layer, type Scope } from "effect"
@@ -17,7 +17,7 @@ export interface PullProgress {
   /** Name of the file without folders; empty before the first. */
   readonly file: string
   readonly receivedBytes: number
-  /** Undefined until the hub has said it. */
+  /** Undefined until the hub has sent it. */
   readonly totalBytes: number | undefined
 }
 
@@ -27,7 +27,7 @@ export interface SharedPull {
 }
 
 export interface ModelPullsOptions {
-  /** Undefined where the node is told to use none. */
+  /** Undefined if the node is configured without a hub. */
   readonly hub: Hub | undefined
   /** Directory of pulled weights. */
   readonly dir: string
@@ -37,28 +37,28 @@ export interface ModelPullsOptions {
   readonly catalog: string
 }
 
-/** Models pulled at a time. A guess: more share the same line and disk. */
+/** Models pulled at a time. A guess: more would share the same network and disk. */
 const maxPulls = 4
 const retryAfterMs = 30_000
 
-/** How long `canPull` may be old: /health is asked often. */
+/** Maximum age of `canPull`: /health is requested often. */
 const writableForMs = 10_000
 
 interface Running {
   readonly fiber: Fiber.Fiber<ReadonlyArray<PulledFile>, BadCatalog | Draining | PullError>
   progress: PullProgress
-  /** Callers that wait for its end. */
+  /** Number of callers that wait for its end. */
   watching: number
 }
 
 export class ModelPulls extends Context.Service<
   ModelPulls,
   {
-    /** The pull of this entry, started where none runs. Left with the scope. */
+    /** The pull of this entry, started if none runs. Closing the scope leaves it. */
     readonly join: (entry: ModelEntry) => Effect.Effect<SharedPull, AtCapacity, Scope.Scope>
-    /** False where no hub is to be used. */
+    /** False if no hub is configured. */
     readonly hasHub: boolean
-    /** Whether there is a hub, and a place where pulled weights can be written. */
+    /** Whether there is a hub, and a folder where pulled weights can be written. */
     readonly canPull: Effect.Effect<boolean>
   }
 >()("edgewise/api/ModelPulls") {

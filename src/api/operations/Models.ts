@@ -25,7 +25,7 @@ export const ModelList = Schema.Struct({ object: Schema.Literal("list"), data: S
 /** CPU threads of a loaded model. */
 export const ModelThreads = Schema.Struct({
   source: ThreadChoice.fields.source,
-  /** What was chosen by size of a step, and the times that were measured. */
+  /** The chosen threads by size of a step, and the measured times. */
   works: Schema.Array(ThreadWork),
   /** The most that it may use at this moment: fewer while other models work. */
   now: Schema.Int,

@@ -1,5 +1,5 @@
-// What operators may do to a running node: load and unload models, read the catalog again, read and purge the device's memory.
-// Every handler here asks for the superadmin scope first.
+// The operators' actions on a running node: load and unload models, read the catalog again, read and purge the device's
+// memory. Every handler here requires the superadmin scope first.
 import { Clock, Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
@@ -52,10 +52,10 @@ const modelOf = (id: string) =>
     return model === undefined ? Effect.fail(new ModelNotLoaded({ model: id })) : Effect.succeed(model)
   })
 
-/** Lines of a file that is refused; the files' readers limit their number. */
+/** Lines of an error about a refused file; the files' readers limit their number. */
 const mistakesOf = ({ lines, message }: BadCatalog | BadRegions): ReadonlyArray<string> => lines ?? [message]
 
-/** Answers when the model answers, or with why it does not: operators may know. */
+/** Answers when the model is ready, or with the reason why it is not: operators may read it. */
 export const loadModel = Effect.fn("Operations.load")(function* (request: Request) {
   yield* operator
   const { force_reload = false, model_name } = yield* readLoad(request)
@@ -69,7 +69,7 @@ export const loadModel = Effect.fn("Operations.load")(function* (request: Reques
   return record
 })
 
-/** Reads the catalog again and answers with what changed; 400 with what is wrong in it, and then nothing has. */
+/** Reads the catalog again and answers with what changed; 400 with what is wrong in it, and then nothing has changed. */
 export const reloadCatalog = Effect.fn("Operations.reload")(function* () {
   yield* operator
   return yield* Effect.mapError((yield* CatalogReload).reload, (error) =>
@@ -85,11 +85,11 @@ const unloadedRecord = (model: string, message: string): typeof UnloadRecord.Typ
   message,
 })
 
-/** Answers when the model's process is gone and its memory with it; 500 where it is not. */
+/** Answers when the model's process has ended and its memory is free; 500 if that fails. */
 export const unloadModel = Effect.fn("Operations.unload")(function* (request: Request) {
   yield* operator
   const { model_name } = yield* readUnload(request)
-  // Its predecessor as well, where a reload has replaced or removed it: it still has memory.
+  // Its predecessor as well, if a reload has replaced or removed it: it still has memory.
   const ended = yield* (yield* Redeployment).endLeaving(model_name)
   const deployed = (yield* ModelRegistry).model(model_name)
   if (deployed === undefined && ended.length > 0) {
@@ -108,7 +108,7 @@ const unloadEverything = Effect.gen(function* () {
   const unloaded: Array<string> = [...(yield* (yield* Redeployment).endLeaving())]
   const errors: Array<string> = []
   yield* Effect.forEach(
-    // One that is loading, or has failed and would be tried again, must not come back by itself either.
+    // One that is loading, or has failed and would be tried again, must not load by itself either.
     registry
       .all()
       .filter(({ status }) => status !== "unloaded"),

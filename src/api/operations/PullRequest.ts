@@ -1,4 +1,4 @@
-// POST /v1/models/pull: fetches the weights of a deployed model from its hub and tells how far that is, as events.
+// POST /v1/models/pull: fetches the weights of a deployed model from its hub and reports the progress as events.
 import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
@@ -14,14 +14,14 @@ import { PullRequest } from "./OperatorRecords.ts"
 
 const readPull = readJson(PullRequest)
 
-/** Between two progress events. A guess: often enough for a bar. */
+/** Time between two progress events. A guess: often enough for a progress bar. */
 const everyMs = 500
-/** Without progress, so many of these pass before an event repeats the last one, which keeps proxies from closing. */
+/** Without progress, an event is repeated after this many intervals, so that proxies do not close the connection. */
 const quietTurns = 20
 
 const headers = {
   "cache-control": "no-cache",
-  // Tells nginx and its kin not to collect a stream before passing it on.
+  // Makes nginx and compatible proxies pass the stream on without buffering.
   "x-accel-buffering": "no",
 }
 
@@ -47,7 +47,7 @@ const bodyOf = (model: string, pull: SharedPull) =>
         sink.onDrain(() => {
           isReady = true
         })
-        // A reader that is slow misses events; nothing is collected for it.
+        // A slow reader misses events; none are queued for it.
         const tell = Effect.sync(() => {
           const progress = pull.progress()
           if (!isReady || progress.file === "" || (progress === told && ++quiet < quietTurns)) return
@@ -66,14 +66,14 @@ const bodyOf = (model: string, pull: SharedPull) =>
           }),
           telling,
         )
-        // The last state of the last file, so that a bar ends full.
+        // The last state of the last file, so that a progress bar ends full.
         if (last.type === "done" && pull.progress().file !== "") sink.write(progressEvent(pull.progress()))
         sink.write(event(last) + doneEvent)
       }),
     { contentType: "text/event-stream; charset=utf-8", headers },
   )
 
-/** Refuses what can be refused before it begins; after that, a failure is an event. */
+/** Refuses what can be refused before the pull begins; after that, a failure is an event. */
 export const pullModelOnNode = Effect.fn("Operations.pull")(function* (
   request: HttpServerRequest.HttpServerRequest,
 ) {

@@ -1,7 +1,7 @@
-// What this node says of its own API: GET /openapi.json, the document; GET /docs, a small page that shows it; and GET
-// /docs/scalar.js, the script by which it does. Mounted by EdgeRoutes. Nothing is made before somebody asks for it.
+// The API reference of this node: GET /openapi.json, the document; GET /docs, a small page that shows it; and GET
+// /docs/scalar.js, the script that draws it. Nothing is made before the first request for it.
 //
-// Effect's own page has the script of 3 MB in it, in every answer and uncompressed.
+// Effect's own page contains the script of 3 MB, in every answer and uncompressed.
 import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
@@ -14,7 +14,7 @@ import { scalarScript } from "./ScalarScript.ts"
 const request = HttpServerRequest.HttpServerRequest
 const pages = PagesGroup.endpoints
 
-/** Scalar's settings: it tells nobody of its use, and does not offer to open the document on its maker's site. */
+/** Scalar's settings: no telemetry, and no link to open the document on its maker's site. */
 const settings = {
   _integration: "html",
   url: "openapi.json",
@@ -26,7 +26,7 @@ const settings = {
 
 const start = `Scalar.createApiReference("#reference", ${JSON.stringify(settings)})`
 
-/** Addresses are relative, so that they hold behind a proxy that puts the node under a path of its own. */
+/** Addresses are relative, so that they work behind a proxy that serves the node under a prefix. */
 const pageOf = (hash: string): string => `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -42,13 +42,13 @@ const pageOf = (hash: string): string => `<!doctype html>
 `
 
 const pageHeaders = {
-  // The page loads its script, talks to its own origin alone, and starts with one line that is known by its hash.
+  // The page loads its script, connects to its own origin only, and starts with one line that is allowed by its hash.
   "content-security-policy": [
     "default-src 'none'",
     `script-src 'self' 'sha256-${createHash("sha256").update(start).digest("base64")}'`,
     "style-src 'unsafe-inline'",
     "img-src data:",
-    // A reply that was tried out: speech is played.
+    // Plays the speech of a request that was tried out.
     "media-src blob:",
     "connect-src 'self'",
     "base-uri 'none'",
@@ -81,7 +81,7 @@ export const Docs = HttpRouter.use(
       Effect.zipWith(request, script, (self, asset) =>
         assetResponse(self, asset, {
           contentType: "text/javascript; charset=utf-8",
-          // Another hash is an old page's or a guess: this is not the text that it names.
+          // Another hash is from an old page or invented: this is not the text that it names.
           cacheControl: self.url.endsWith(`?v=${asset.hash}`) ? neverAsksAgain : asksAgain,
         }),
       ),

@@ -8,7 +8,7 @@ import { asksAgain, assetResponse, onceAsked, packed } from "../http/Asset.ts"
 const page = readFileSync(new URL("../../web/playground.html", import.meta.url), "utf8")
 
 const headers = {
-  // The page loads nothing from anywhere and talks to its own origin alone.
+  // The page loads nothing from other origins and connects to its own origin only.
   "content-security-policy":
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; media-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   "x-content-type-options": "nosniff",

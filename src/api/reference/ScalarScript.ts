@@ -1,6 +1,6 @@
-// Scalar's script (it draws the API reference), packed by a thread that lives for this alone: the script is a text of 3 MB
-// within a module, and importing it holds an event loop for 28 ms, compressing it takes 74 more (measured). Started by
-// Docs when somebody asks for the reference, never before.
+// Scalar's script (it draws the API reference), compressed by a thread that is started for this alone: the script is a
+// text within a module, and importing it holds an event loop for 28 ms, compressing it takes 74 more (measured).
+// Started by Started by the first request for the reference, never before.
 import { Worker } from "node:worker_threads"
 import { Effect } from "effect"
 import type { Asset } from "../http/Asset.ts"
@@ -10,14 +10,14 @@ const spawn = (): Worker => {
     name: "scalar-script",
     execArgv: ["--disable-warning=ExperimentalWarning"],
     env: {},
-    // It dies with 48 and lives with 64 (measured); this is for the day that is wrong. A guess.
+    // It fails with 48 and works with 64 (measured); a limit that should never be reached. A guess.
     resourceLimits: { maxOldGenerationSizeMb: 256 },
   })
   worker.unref()
   return worker
 }
 
-/** Dies when the thread ends without an answer. */
+/** Fails when the thread ends without an answer. */
 export const scalarScript: Effect.Effect<Asset> = Effect.acquireUseRelease(
   Effect.sync(spawn),
   (worker) =>

@@ -1,8 +1,9 @@
-// The door of the thread that packs Scalar's script: one Asset out, to ScalarScript.
+// Entry point of the thread that compresses Scalar's script: one Asset out, to ScalarScript.
 //
-// Effect ships the script in a module that its `exports` keep to itself; what it promises is a page with the script in it
-// (HttpApiScalar.layer). So the page of an empty API is rendered, and its first script element cut out by HTML's own rule,
-// which no script in a page can evade: it ends at the first `</script`. No file name within effect is relied upon.
+// Effect ships the script in a module that its `exports` do not contain; its public function makes a page with the
+// script (HttpApiScalar.layer). So the page of an empty API is rendered, and its first script element cut out by HTML's
+// own rule, which no script in a page can circumvent: it ends at the first `</script`. No file name within effect is
+// relied upon.
 import { parentPort } from "node:worker_threads"
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"

@@ -1,5 +1,5 @@
-// Where a caller is: what a trusted proxy says in its headers, else what the geo database knows of the address, else
-// nothing. Called by the router.
+// The place of a caller: from a trusted proxy's headers, else from the geo database by its address, else
+// unknown.
 import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { isPoint, type Point } from "#domain/regions/Geography.ts"
@@ -7,12 +7,12 @@ import type { Place } from "#domain/regions/RegionChoice.ts"
 import { GeoDatabase } from "#store/files/GeoDatabase.ts"
 import { callerAddress, peerAddress, TrustedProxies } from "../access/CallerAddress.ts"
 
-/** Cloudflare's names; other proxies can be told to send them. */
+/** Cloudflare's header names; other proxies can be configured to send them. */
 const countryHeader = "cf-ipcountry"
 const latitudeHeader = "cf-iplatitude"
 const longitudeHeader = "cf-iplongitude"
 
-/** Cloudflare's words for "unknown" and for the Tor network, which is nowhere. */
+/** Cloudflare's codes for "unknown" and for the Tor network, which has no place. */
 const noCountry = ["XX", "T1"]
 
 const degrees = (text: string | undefined): number =>

@@ -1,6 +1,5 @@
-// Which regions answer, and how far away they are on the network: probes each region's edge in rounds and remembers the
-// results. Read by the router for every choice and by /metrics; off unless an operator asks for it, and then every
-// region counts as healthy and none as measured.
+// Which regions answer, and their distance on the network: probes each region's edge in rounds and keeps the results.
+// Off unless an operator enables it; without it every region counts as healthy and none as measured.
 import { Clock, Context, Effect, Layer, Random } from "effect"
 import type { RegionReading } from "#domain/regions/RegionReading.ts"
 import { RoundTripWindow } from "#domain/regions/RoundTripWindow.ts"
@@ -16,10 +15,10 @@ export interface Watch {
 const atOnce = 8
 /** Each pause is longer or shorter by up to this part, so that several routers do not probe in step. */
 const jitter = 0.2
-/** A measurement counts for as long as this many of the longest rounds take. A guess. */
+/** A measurement is valid for as long as this many of the longest rounds take. A guess. */
 const roundsKept = 5
 
-/** How old a measurement may be: rounds may be long where there are many regions, or many that do not answer. */
+/** Maximum age of a measurement: rounds may be long with many regions, or many that do not answer. */
 const maxAgeMs = ({ everyMs, regions }: Watch): number =>
   roundsKept * (everyMs * (1 + jitter) + Math.ceil(regions.length / atOnce) * probeTimeoutMs(everyMs))
 
@@ -27,7 +26,7 @@ export class RegionHealth extends Context.Service<
   RegionHealth,
   {
     readonly isHealthy: (code: string) => boolean
-    /** The round trip from this process to the region's edge; undefined where nothing was measured of late. */
+    /** The round trip from this process to the region's edge; undefined without a recent measurement. */
     readonly roundTripMs: (code: string, nowMs: number) => number | undefined
     /** Of every region that is probed, in the order of the settings. */
     readonly readings: (nowMs: number) => ReadonlyArray<RegionReading>

@@ -1,5 +1,5 @@
-// One look at a region's edge: does it serve, and how long is a round trip to it? Called by RegionHealth. Opens one
-// connection, asks twice for /health and closes it: the second answer is timed, without the handshakes of the first.
+// One probe of a region's edge: does it serve, and how long is a round trip to it? Opens one connection, requests
+// /health twice and closes it: the second answer is timed, without the handshakes of the first.
 import { Agent as HttpAgent, request as httpRequest } from "node:http"
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https"
 import { Effect } from "effect"
@@ -67,7 +67,7 @@ const look = async (url: URL, signal: AbortSignal): Promise<Probed> => {
   }
 }
 
-/** 200 is healthy or degraded, which still serves; an edge that is unhealthy or draining says 503. */
+/** 200 is healthy or degraded, which still serves; an edge that is unhealthy or draining answers 503. */
 export const httpProbe =
   (everyMs: number): Probe =>
   ({ endpoint }) =>

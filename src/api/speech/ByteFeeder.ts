@@ -1,10 +1,10 @@
-// Feeds large pieces of encoded speech to a sink in slices, holding what the socket does not take yet and pausing the
+// Feeds large pieces of encoded speech to a sink in slices, buffers what the socket does not accept yet and pauses the
 // producer meanwhile. Speech needs it: a piece of audio is far larger than a token, and an engine makes it faster than
 // it plays. It also counts the samples that were written, which is what a stream is charged for.
 import { Deferred, Effect } from "effect"
 import type { Sink } from "#http/SinkBody.ts"
 
-/** One write. Small enough that a socket's buffer limit is never passed by a single one. */
+/** Bytes of one write. Small enough that a single one never exceeds a socket's buffer limit. */
 const sliceBytes = 32 * 1024
 
 interface Slice {
@@ -13,9 +13,9 @@ interface Slice {
 }
 
 export interface FeederEvents {
-  /** True when more bytes wait than may, false when none do any more. */
+  /** True when more bytes wait than allowed, false when none wait any more. */
   readonly busy: (busy: boolean) => void
-  /** Samples that the socket has taken just now. */
+  /** Samples that the socket has just accepted. */
   readonly delivered: (samples: number) => void
 }
 
@@ -57,7 +57,7 @@ export class ByteFeeder {
     this.#events.busy(true)
   }
 
-  /** Completes when the socket has taken everything. */
+  /** Completes when the socket has accepted everything. */
   get flushed(): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (this.#waiting.length === 0) return Effect.void
@@ -69,7 +69,7 @@ export class ByteFeeder {
   #pump(): void {
     let taken = 0
     let samples = 0
-    // A sink that has closed takes everything and delivers nothing.
+    // A closed sink accepts everything and delivers nothing.
     while (taken < this.#waiting.length && !this.#blocked && !this.#sink.closed()) {
       const slice = this.#waiting[taken++]!
       this.#blocked = !this.#sink.write(slice.bytes)

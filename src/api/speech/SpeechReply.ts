@@ -1,6 +1,6 @@
 // How synthesised speech is sent: written while it is made (every stream, and batch PCM), or as one body (batch WAV and
-// MP3, whose headers hold their length). Called by the speech handler once the engine has accepted the text. Whatever can
-// fail before the first byte has failed before an answer begins, and is an ordinary error.
+// MP3, whose headers hold their length). Begins when the engine has accepted the text. Whatever can fail before the
+// first byte has failed before an answer begins, and is an ordinary error.
 import { Effect, Latch } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { CodecPool } from "#audio/codecs/CodecPool.ts"
@@ -15,7 +15,7 @@ import { ByteFeeder } from "./ByteFeeder.ts"
 /**
  * Bytes of a batch reply that may wait for its reader before the engine pauses: nearly six minutes of PCM. A batch reply
  * is computed without regard to its reader, so that a slow one does not occupy a slot of the model. Only a very long reply
- * with a slow reader passes this. A guess, as large as the longest answer that `Idempotency-Key` keeps.
+ * with a slow reader exceeds this. A guess, as large as the longest answer that `Idempotency-Key` keeps.
  */
 const batchAheadBytes = 16 * 1024 * 1024
 
@@ -44,7 +44,7 @@ const openEncoder = Effect.fnUntraced(function* (
     )
 })
 
-/** Waits for the encoder whenever it says that it has enough. */
+/** Waits for the encoder while its queue is full. */
 const encoderGate = Effect.fnUntraced(function* (encoder: Encoder, hold: (busy: boolean) => void) {
   const full = Latch.makeUnsafe(false)
   yield* Effect.forkScoped(
@@ -79,7 +79,7 @@ const writtenReply = Effect.fnUntraced(function* (
     const after = full.sink || full.encoder
     if (after !== before) after ? flow.pause() : flow.resume()
   }
-  /** What the encoder says before the reply has begun: the head of a container, or more. */
+  /** The encoder's output before the reply has begun: the head of a container, or more. */
   const early: Array<readonly [bytes: Uint8Array, samples: number]> = []
   let onBytes = (bytes: Uint8Array, samples: number): void => void early.push([bytes, samples])
   // Opened while the engine computes the first piece: a codec has to be set up as well.
@@ -108,7 +108,7 @@ const writtenReply = Effect.fnUntraced(function* (
 export const streamReply = (model: string, synthesis: Synthesis, format: AudioFormat) =>
   writtenReply(model, synthesis, format, { aheadBytes: 0, headers: streamHeaders })
 
-/** Copied at a time; memory that was never touched takes 4 MB in about 2 ms (measured). */
+/** Bytes copied in one tick; memory that was never touched takes 4 MB in about 2 ms (measured). */
 const copyBytes = 4 * 1024 * 1024
 
 /** The parts as one array, letting others run in between: the longest reply has 172 MB. */
@@ -152,7 +152,7 @@ const wholeReply = Effect.fnUntraced(function* (model: string, synthesis: Synthe
     yield* finish
     return samples
   })
-  // A client that leaves before its reply is complete pays for what was made until then.
+  // A client that disconnects before its reply is complete pays for what was made until then.
   const samples = yield* Effect.onInterrupt(made, () =>
     Effect.sync(() => synthesis.delivered(synthesis.made())),
   )

@@ -1,5 +1,5 @@
-// The `voice` of a cloning model's request as the engine wants it: the default, or a reference clip fetched or decoded.
-// What is wrong with a clip is the caller's and is told in words, 400 with the field; what is wrong here is not.
+// The `voice` of a cloning model's request for the engine: the default, or a reference clip fetched or decoded.
+// An unusable clip is the caller's error: 400 with the field and a reason. Other failures are the node's.
 import { Effect } from "effect"
 import { decodeClip } from "#audio/DecodeClip.ts"
 import type { Decoder } from "#audio/Decoder.ts"
@@ -10,13 +10,13 @@ import type { SynthesizeRequest } from "#engines/protocol/Engine.ts"
 import { Caller } from "#services/Caller.ts"
 import { UploadDir } from "#services/TranscriptionUpload.ts"
 
-/** Longest reference clip. Longer ones add nothing to a likeness; a guess that is generous to callers. */
+/** Longest reference clip. Longer ones do not improve the likeness; a generous guess. */
 const maxClipSeconds = 120
 /** Longest transcript: two minutes of very fast speech are 3,000 characters. */
 const maxTranscriptCharacters = 10_000
-/** What a clip is decoded to: the rate that the product speaks at. */
+/** Sample rate of decoded clips: that of the product's speech. */
 const clipRateHz = 24_000
-/** A WAV header is 44 bytes; what is shorter in base64 is a name that somebody tried. */
+/** A WAV header is 44 bytes; shorter base64 is the name of a voice. */
 const minBase64Characters = 60
 
 const dataUrl = /^data:audio\/[\w.+-]+(?:;[\w.+-]+=[\w.+-]+)*;base64,/i
@@ -25,7 +25,7 @@ const httpUrl = /^https?:\/\//i
 const bad = (problem: string) => new InvalidRequest({ field: "voice", problem })
 const badForm = bad('must be "default", the URL of a reference clip, or a base64 WAV clip')
 
-/** Decoded at a time, a multiple of 4: 8 MB at once would hold the event loop for 20 ms (measured). */
+/** Characters decoded in one tick, a multiple of 4: 8 MB at once would hold the event loop for 20 ms (measured). */
 const sliceCharacters = 512 * 1024
 const base64 = /^[A-Za-z0-9+/_-]*={0,2}$/
 
@@ -58,7 +58,7 @@ const clipBytes = (model: string, voice: string, user: string) => {
   )
 }
 
-/** Among the uploads, whose folder is cleared at a start of what a crash has left. */
+/** Among the uploads, whose folder is cleared at a start of files that a crash has left. */
 const clipSamples = (model: string, bytes: Uint8Array, user: string) =>
   Effect.flatMap(UploadDir, (spoolDir) =>
     decodeClip(bytes, { maxSeconds: maxClipSeconds, rateHz: clipRateHz, spoolDir, user }),
@@ -66,7 +66,7 @@ const clipSamples = (model: string, bytes: Uint8Array, user: string) =>
     Effect.mapError((error) => {
       if (error._tag === "AudioRejected") return bad(error.detail)
       if (error.reason === "Busy") return new AtCapacity({ model, retryAfterMs: 1_000 })
-      // Each clip has a decoder to itself: one that kills it or hangs in it is no clip.
+      // Each clip has a decoder of its own: a clip that crashes or hangs it is refused.
       return error.reason === "Died" || error.reason === "Hung"
         ? bad("the reference clip could not be decoded")
         : new SynthesisFailed({ model, detail: error.reason })

@@ -15,7 +15,7 @@ const defaults: TextDefaults = { maxTokens: 150, topK: 0 }
 
 const readRequest = readJson(ChatRequestSchema)
 
-/** The turns of a request; fails where a part is something a text model cannot read. */
+/** The messages of a request; fails for a part that a text model cannot read. */
 const turnsOf = (request: ChatRequest): Effect.Effect<ReadonlyArray<ChatTurn>, InvalidRequest> => {
   const turns: Array<ChatTurn> = []
   for (const [index, { content, role }] of request.messages.entries()) {

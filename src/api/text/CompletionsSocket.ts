@@ -1,5 +1,5 @@
-// GET /v1/completions/ws: text completions over one WebSocket, several at a time.
-// Each client text frame is a /v1/completions body with an optional `request_id`, or a cancel; answers carry the id.
+// GET /v1/completions/ws: text completions over one WebSocket, several at a time. Each client text frame is a
+// /v1/completions body with an optional `request_id`, or a cancel; answers carry the id.
 import { Array as Arr, Effect, FiberMap, Latch, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CloseEvent, type SocketError, type Writer } from "effect/socket/Socket"
@@ -26,14 +26,14 @@ import { beginCompletion, completionChunk } from "./Completions.ts"
 
 /**
  * Messages that one socket may send. Starts are bounded by the user's rate; a message that starts nothing costs about
- * as much to look at. A guess: a client that starts 16 generations and cancels them five times a second.
+ * as much to read. A guess: a client that starts 16 generations and cancels them five times a second.
  */
 const messages = { burst: 1_000, perSecond: 160 }
 /** Generations one socket may have running. A guess: as many as an engine has slots by default. */
 const maxRunning = 16
-/** Characters waiting for the socket beyond which its generations pause. A quarter of what a reader may be owed. */
+/** Characters waiting for the socket beyond which its generations pause: a quarter of the transport's limit for a reader. */
 const pauseAboveChars = 64 * 1024
-/** Characters beyond which the socket is given up: pausing did not help. What transport keeps for any reader. */
+/** Characters waiting beyond which the socket is closed: pausing did not help. The transport's limit for any reader. */
 const cutAboveChars = 256 * 1024
 
 const isCancel = (body: unknown): boolean =>
@@ -43,20 +43,20 @@ const decodeAny = decodeJson(Schema.Unknown)
 const decodeCancel = decodeJson(CancelFrame)
 const decodeStart = decodeJson(StartFrame)
 
-/** The id a client gave, as far as a frame that could not be decoded lets it be seen. */
+/** The id that a client gave, if it can be read from a frame that could not be decoded. */
 const requestIdIn = (body: unknown): GenerationId | undefined => {
   const id = typeof body === "object" && body !== null && "request_id" in body ? body.request_id : undefined
   return typeof id === "string" || typeof id === "number" ? id : undefined
 }
 
-/** Frames on their way to one client: callbacks put them in, one fiber writes them out. */
+/** Queue of frames for one client: callbacks add them, one fiber writes them. */
 class Outbox {
   private frames: Array<string> = []
   private last: CloseEvent | undefined
   private chars = 0
   private readonly filled = Latch.makeUnsafe(false)
   private readonly running = new Set<Generation>()
-  /** Opens when frames come faster than any pause can stop; what comes then is dropped. */
+  /** Opens when frames arrive although generations are paused and the limit is exceeded; later frames are dropped. */
   readonly overflow = Latch.makeUnsafe(false)
 
   add(generation: Generation): () => void {
@@ -76,13 +76,13 @@ class Outbox {
     }
   }
 
-  /** Closes the socket after everything that was put in before. */
+  /** Closes the socket after all frames that were added before. */
   close(event: CloseEvent): void {
     this.last = event
     this.filled.openUnsafe()
   }
 
-  /** Writes what there is, once there is something. Taking is what makes room, so it resumes paused generations. */
+  /** Waits for queued frames and writes all of them. Taking them frees capacity, so it resumes paused generations. */
   writeTo(writer: Writer): Effect.Effect<void, SocketError> {
     return Effect.flatMap(this.filled.await, () => {
       const frames = this.frames
@@ -203,7 +203,7 @@ const serve = Effect.fnUntraced(function* (
   }
   const revoked = Effect.flatMap(credentialEnds(accounts, caller), (end) => writer.write(close(1008, end)))
   const tooSlow = outbox.overflow.await.pipe(
-    // First the generations: the close frame waits for the same reader.
+    // Generations end first: the close frame waits for the same reader.
     Effect.andThen(FiberMap.clear(running)),
     Effect.andThen(Effect.suspend(() => writer.write(close(1013, "reader too slow")))),
   )
@@ -226,10 +226,10 @@ export const completionsSocket = (httpRequest: HttpServerRequest.HttpServerReque
     }
     const url = new URL(httpRequest.url, "http://edge")
     const caller = yield* identify(credentialOf(httpRequest, url))
-    // Nothing is set aside before a frame asks for something; who cannot pay for anything hears it before the upgrade.
+    // No money is reserved before a frame starts a generation; a caller without money is refused before the upgrade.
     yield* Effect.scoped((yield* UsageLedger).reserve(caller, 0))
     yield* serve(httpRequest, caller).pipe(
-      // The client has gone, or the socket was closed under us: either way there is nobody to tell.
+      // The client has disconnected, or the socket was closed here: no frame can be sent.
       Effect.catchIf(
         (error): error is SocketError => error._tag === "SocketError",
         () => Effect.void,

@@ -1,5 +1,5 @@
-// A generation as Server-Sent Events over a sink body: the hot path of text. Both endpoints give the frames around
-// the text, everything else (back-pressure, ends, failures) is here.
+// A generation as Server-Sent Events over a sink body: the hot path of text. Both endpoints supply the frames around
+// the text; back-pressure, ends and failures are handled here.
 import { Effect } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import type { Flow } from "#actors/engine/EngineRequest.ts"
@@ -10,7 +10,7 @@ import { CurrentRequest } from "#http/RequestContext.ts"
 import { type Sink, sinkResponse } from "#http/SinkBody.ts"
 import type { DeltaReader, Generation } from "#services/Generation.ts"
 
-/** One event. Safe for any text inside: JSON escapes CR and LF, the only characters that mean something here. */
+/** One event. Safe for any text inside: JSON escapes CR and LF, the only characters with a meaning in an event stream. */
 export const event = (data: unknown): string => `data: ${JSON.stringify(data)}\n\n`
 
 export const doneEvent = "data: [DONE]\n\n"
@@ -40,10 +40,10 @@ interface StreamOptions {
   readonly include_timing?: unknown
 }
 
-/** What the last chunk of a stream says beyond the text, where the request asked for it. */
+/** The fields of a stream's last chunk beside the text, if requested. */
 export interface Extras {
   readonly usage: boolean
-  /** How long each step took, asked when the last chunk is written. */
+  /** The time of each step, read when the last chunk is written. */
   readonly timing: () => object
 }
 
@@ -68,11 +68,11 @@ export interface StreamFrames {
 
 const headers = {
   "cache-control": "no-cache",
-  // Tells nginx and its kin not to collect a stream before passing it on.
+  // Makes nginx and compatible proxies pass the stream on without buffering.
   "x-accel-buffering": "no",
 }
 
-/** Writes deltas as events, and holds their generation while the socket is full. A class for the reason of RunListener (ModelRun). */
+/** Writes deltas as events, and pauses their generation while the socket is full. A class for the reason of RunListener (ModelRun). */
 class TextEvents implements DeltaReader {
   private readonly sink: Sink
   private frame: TextFrame

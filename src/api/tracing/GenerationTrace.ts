@@ -1,5 +1,5 @@
-// One generation of a completions socket for traces: inside the socket's session, with its tokens and how it ended. Made by
-// CompletionsSocket where traces are exported. Never holds a prompt or a text.
+// One generation of a completions socket for traces: inside the socket's session, with its tokens and how it ended.
+// Exists only if traces are exported. Never holds a prompt or a text.
 import { Effect } from "effect"
 import { type EdgeError, isRefusal } from "#domain/wire/Failures.ts"
 import { isRequestId } from "#domain/wire/RequestId.ts"
@@ -11,7 +11,7 @@ import type { SessionTrace } from "./SessionTrace.ts"
 export class GenerationTrace {
   private readonly session: SessionTrace
   private readonly work: TracedWork
-  /** The client's, where it is as short and plain as a request's must be. */
+  /** The client's id, if it is as short and plain as a request's must be. */
   private readonly id: string | undefined
   private outcome = "cancelled"
   private failed = false
@@ -25,7 +25,7 @@ export class GenerationTrace {
     this.id = isRequestId(String(id)) ? String(id) : undefined
   }
 
-  /** The prompt's tokens, once the engine has taken it. */
+  /** The prompt's tokens, once the engine has accepted it. */
   accepted(promptTokens: number): void {
     this.inputTokens = promptTokens
   }
@@ -46,7 +46,7 @@ export class GenerationTrace {
     this.failed = !isRefusal(error)
   }
 
-  /** The generation itself: what its model's run notes is this span's, and its end is the span's. */
+  /** The span of the generation: it has the steps that the model's run records. */
   follow<A, E, R>(generation: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return generation.pipe(
       Effect.provideService(CurrentRequest, this.work.notes),

@@ -1,6 +1,5 @@
-// A live socket's session for traces: begun behind the handshake, told with how it ended and what it took. Each of the
-// socket endpoints keeps one where traces are exported, and none elsewhere. Knows no event and no frame; counts what it is
-// told of.
+// A live socket's session for traces: begins after the handshake, ends with the close code and the amounts of work.
+// Exists only if traces are exported. Knows no event and no frame; counts what is reported to it.
 import { Cause, Effect, Exit, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import type { LiveSession } from "#actors/live/LiveSession.ts"
@@ -10,7 +9,7 @@ import { CurrentNodeMeters } from "#http/NodeMeters.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
 import { type Facts, type TracedWork, type WorkName, workBehind } from "#http/TracedWork.ts"
 
-/** RFC 6455 7.4.1: what a socket is closed with when its handler ended by itself, left or failed. */
+/** RFC 6455 7.4.1: close codes of a socket whose handler ended by itself, was left by the client or failed. */
 const normal = 1000
 const goingAway = 1001
 const internalError = 1011
@@ -20,7 +19,7 @@ const codeOf = (exit: Exit.Exit<unknown, unknown>): number =>
 
 export class SessionTrace {
   readonly work: TracedWork
-  /** Captions or pieces of text that the client was told. */
+  /** Captions or pieces of text that were sent to the client. */
   deltas = 0
   /** Sessions of the recogniser, or generations. */
   parts = 0
@@ -30,7 +29,7 @@ export class SessionTrace {
   private closeCode: number | undefined
   private heardSamples = 0
   private current: LiveSession<LiveError> | undefined
-  /** Of places that were left. */
+  /** Of leases that have ended. */
   private engineMs = 0
   private engineCalls = 0
   private readonly places = new Set<SessionLease>()
@@ -39,17 +38,17 @@ export class SessionTrace {
     this.work = work
   }
 
-  /** The first code counts: what follows is its echo. */
+  /** Only the first code counts: later ones repeat it. */
   closed(code: number): void {
     this.closeCode ??= code
   }
 
-  /** The peer's end, as the socket tells it. */
+  /** The peer's close code. */
   readonly left = ({ reason }: SocketError): void => {
     if (reason._tag === "SocketCloseError") this.closed(reason.code)
   }
 
-  /** Follows the sessions of a place, one after the other, until it is left. */
+  /** Follows the sessions of a lease, one after the other, until it ends. */
   follow(place: SessionLease): SessionLease {
     this.places.add(place)
     return {
@@ -94,7 +93,7 @@ export class SessionTrace {
     }
   }
 
-  /** What was heard, and what hearing it took. */
+  /** Audio received, and the engine's work for it. */
   hearing(): Facts {
     for (const place of this.places) this.leave(place)
     const samples = this.heardSamples + (this.current?.samples ?? 0)
@@ -107,7 +106,7 @@ export class SessionTrace {
 }
 
 /**
- * The session behind the request that is being answered, from now to the end of the scope, when `facts` are asked for;
+ * The session of the current request, from now to the end of the scope, reporting `facts` at its end;
  * undefined where traces are not exported.
  */
 export const traceSession = (

@@ -1,5 +1,5 @@
-// What a transcription request asks for: query over form, decoded, and what can be refused before the file is sent.
-// Used by Transcriptions; knows neither files nor transcripts.
+// The parameters of a transcription request: query before form, decoded, and what can be refused before the file is
+// sent. Knows neither files nor transcripts.
 import { Effect, Schema } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
@@ -37,14 +37,14 @@ const granularityNames = ["timestamp_granularities[]", "timestamp_granularities"
 
 type Fields = Upload["fields"]
 
-/** Query over form, decoded. An empty value counts as none. */
+/** Query before form, decoded. An empty value counts as absent. */
 export const parametersOf = Effect.fnUntraced(function* (query: URLSearchParams, fields: Fields) {
   const values: Record<string, string> = {}
   for (const name of formFallbacks) {
     const value = query.get(name) || fields.get(name)?.at(-1)
     if (value !== undefined && value !== "") values[name] = value
   }
-  // Newer clients send a list of languages: one that names a single language is that language.
+  // Newer clients send a list of languages: a list of one language means that language.
   const [language = "", ...others] = fields.get("languages[]") ?? []
   if (language !== "" && others.length === 0) values.language ??= language
   const parameters = yield* Effect.mapError(decodeParameters(values), invalidRequestOf)
@@ -63,8 +63,8 @@ export const parametersOf = Effect.fnUntraced(function* (query: URLSearchParams,
 const noFields: Fields = new Map()
 
 /**
- * What can be refused without the body is refused before it: 100 MB take a while on a mobile link, and nobody should
- * send them for nothing.
+ * Everything that can be refused without the body is refused before it: 100 MB take long on a mobile network, and should
+ * not be sent in vain.
  */
 export const checkBeforeUpload = Effect.fnUntraced(function* (query: URLSearchParams) {
   const { mode, parameters } = yield* parametersOf(query, noFields)

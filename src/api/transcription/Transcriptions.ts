@@ -68,8 +68,8 @@ const interactive = Effect.fnUntraced(function* (
     path: upload.path,
     options: toRun(options),
     background: false,
-    // A client that leaves pays for what was transcribed until then, and so does one that received it window by window.
-    // Where the node fails before anything was delivered, the request costs nothing.
+    // A client that disconnects pays for what was transcribed until then, and so does one that received it window by
+    // window. If the node fails before anything was delivered, the request is not charged.
     charged: (exit) => {
       const error = Exit.findErrorOption(exit)
       if (error._tag === "None") return Exit.hasInterrupts(exit)
@@ -80,11 +80,11 @@ const interactive = Effect.fnUntraced(function* (
 
 const streamHeaders = {
   "cache-control": "no-cache",
-  // Tells nginx and its kin not to collect a stream before passing it on.
+  // Makes nginx and compatible proxies pass the stream on without buffering.
   "x-accel-buffering": "no",
 }
 
-/** Answers once the engine has accepted the first window: what is refused until then is an ordinary error. */
+/** Answers once the engine has accepted the first window: refusals until then are ordinary errors. */
 const streamed = Effect.fnUntraced(function* (
   upload: Upload,
   model: ModelHandle<"transcription">,
@@ -145,7 +145,8 @@ const accepted = Effect.fnUntraced(function* (
 ) {
   const { keyId, orgId } = yield* Caller
   const jobs = yield* TranscriptionJobs
-  // The row and the file's new owner are one step, or a client that leaves in between would take the file with it.
+  // Writing the row and passing on the file are one step, or a client that disconnects in between would remove the
+  // file.
   const job_id = yield* Effect.uninterruptible(
     Effect.tap(jobs.submit({ orgId, keyId, model: model.entry.id, options, uploadPath: upload.path }), () =>
       Effect.sync(upload.keep),
@@ -166,7 +167,7 @@ export const transcribe = Effect.fn("Transcriptions.create")(function* (
   request: HttpServerRequest.HttpServerRequest,
 ) {
   const query = queryOf(request)
-  // A retry of what has been answered costs nothing, so nobody needs money or room for it.
+  // A retry gets the stored answer and costs nothing, so it needs no money and no slot.
   if (!(yield* isAnswered(request))) yield* checkBeforeUpload(query)
   // Starting one takes 0.2 s, and so do most uploads.
   yield* (yield* Decoder).warm

@@ -19,16 +19,16 @@ import { runTranscription } from "../TranscriptionRun.ts"
 /** Another organization's job has waited while this one had its share, or a reload has replaced the model. */
 export class SliceOver extends Schema.TaggedError<SliceOver>()("SliceOver", {}) {}
 
-/** What is remembered of an unfinished job between its slices. */
+/** State of an unfinished job between its slices, in memory. */
 export interface Kept {
   progress: TranscriptProgress | undefined
-  /** Milliseconds of audio that are there, as far as anybody has looked. */
+  /** Milliseconds of audio that have been decoded so far. */
   decodedMs: number | undefined
-  /** Failures of the engine since it last got on. */
+  /** Failures of the engine since the last progress. */
   engineFailures: number
-  /** Its owner does not want it any more. */
+  /** Its owner has cancelled it. */
   cancelled: boolean
-  /** The model of its last slice: tokens of `progress` mean something to its weights only. */
+  /** The model of its last slice: the tokens of `progress` are valid for its weights only. */
   model: Model<"transcription"> | undefined
   /** Since when the node has found no such model, milliseconds since 1970. */
   missingSinceMs: number | undefined

@@ -1,5 +1,5 @@
-// One slice of a transcription job for traces: in the trace of the request that submitted it, or in one of its own where
-// nobody remembers that one. Made by TranscriptionJobs where traces are exported. Never holds a transcript.
+// One slice of a transcription job for traces: in the trace of the request that submitted it, or in one of its own if
+// that is unknown. Exists only if traces are exported. Never holds a transcript.
 import { Effect } from "effect"
 import { Decoder } from "#audio/Decoder.ts"
 import { LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
@@ -12,13 +12,13 @@ import type { Kept } from "./JobSlice.ts"
 
 const heardMs = ({ progress }: Kept): number => samplesToMs(progress?.samples ?? 0, LISTEN_RATE_HZ)
 
-/** The job with its request's span as parent of whatever is done with it, now or after a crash. */
+/** The job, with its request's span as parent of its slices, now or after a crash. */
 export const inTraceOf = (request: RequestContext, job: NewJob, { tracer }: NodeMeters): NewJob =>
   tracer === undefined
     ? job
     : { ...job, options: { ...job.options, traceparent: tracer.traceparentOf(request) } }
 
-/** How a slice ends: the job with it, or not yet. */
+/** How a slice ends, and whether the job ends with it. */
 export type SliceEnd = "completed" | "failed" | "cancelled" | "paused" | "turn over" | "stopped"
 
 export class JobTrace {

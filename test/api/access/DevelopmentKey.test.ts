@@ -1,5 +1,5 @@
-// What an operator reads of refused development keys: one line a second at most, with a count, the reason and the
-// setting, and never the key.
+// The log line for refused development keys: at most one a second, with a count, the reason and the setting, and never
+// the key.
 import { expect, it } from "@effect/vitest"
 import { Effect, Logger, Option, References } from "effect"
 import { HttpServerRequest } from "effect/http"

@@ -1,4 +1,4 @@
-// The key set an edge fetches: how often, for how long it serves, and what a strange answer does.
+// The key set that an edge fetches: how often, for how long it is used, and what an invalid answer causes.
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -14,7 +14,7 @@ const jwk = (kid: string) =>
     return { ...(await exportJWK(publicKey)), kid, use: "sig" }
   })
 
-/** An auth service: what it publishes now, and how often it was asked. */
+/** An auth service: what it publishes now, and how many requests it received. */
 class FakeService {
   asked = 0
   answer: () => Promise<Response> = async () => new Response("down", { status: 503 })
@@ -43,7 +43,7 @@ it.effect("is fetched at the first token, and then once in five minutes", () =>
     for (let i = 0; i < 50; i++) expect(yield* keys.find("a")).toBeDefined()
     expect([service.asked, keys.has("a")]).toEqual([1, true])
     yield* TestClock.adjust(5 * minute)
-    // The old set serves on while the new one is fetched.
+    // The old set stays in use while the new one is fetched.
     expect(yield* keys.find("a")).toBeDefined()
     while (service.asked < 2) yield* Effect.promise(() => new Promise(setImmediate))
     for (let i = 0; i < 50; i++) yield* keys.find("a")
@@ -51,7 +51,7 @@ it.effect("is fetched at the first token, and then once in five minutes", () =>
   }).pipe(Effect.scoped),
 )
 
-it.effect("is fetched for a key nobody has seen, but not for each one that somebody makes up", () =>
+it.effect("is fetched for an unknown key id, but not for each of many invented ones", () =>
   Effect.gen(function* () {
     const service = new FakeService()
     const [a, b] = [yield* jwk("a"), yield* jwk("b")]

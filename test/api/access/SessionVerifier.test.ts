@@ -1,4 +1,4 @@
-// A token at an edge over its whole life, with the clock in hand: checked once, remembered, ended by time or by its key.
+// A token at an edge over its whole life, on a test clock: verified once, cached, ended by expiry or by its key.
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -11,7 +11,7 @@ import { Unauthorized } from "#domain/wire/Errors.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { sqliteStoreLayer } from "#store/Store.ts"
 
-/** Keys by id, and how often one was asked for. */
+/** Keys by id, and the number of lookups. */
 class FakeKeys {
   readonly keys = new Map<string, CryptoKey>()
   asked = 0
@@ -25,7 +25,7 @@ class FakeKeys {
   })
 }
 
-/** The test clock begins here. */
+/** Start of the test clock. */
 const start = 0
 
 const stage = Effect.gen(function* () {

@@ -1,4 +1,4 @@
-// What an asset is answered with: the coding that was asked for, its own ETag, 304 to who has it; and how it is made once.
+// Replies with an asset: the requested content coding, its own ETag, 304 when the client has it; and that it is made once.
 import { gunzipSync } from "node:zlib"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
@@ -78,7 +78,7 @@ describe("the answer", () => {
     })
   })
 
-  it("is 304 to who has this coding of it, and whole to who has the other", () => {
+  it("is 304 for a client that has this coding, and 200 for one that has the other", () => {
     const known = ask({ "accept-encoding": "gzip", "if-none-match": '"h-gzip"' })
     expect([known.status, known.body._tag]).toEqual([304, "Empty"])
     expect(known.headers).toMatchObject({
@@ -106,7 +106,7 @@ describe("packed", () => {
 })
 
 describe("onceAsked", () => {
-  it.effect("makes nothing before, one for all who ask, and again after a failure", () =>
+  it.effect("makes nothing before, one for all requests, and again after a failure", () =>
     Effect.gen(function* () {
       let begun = 0
       const failing = yield* Deferred.make<number>()
@@ -126,7 +126,7 @@ describe("onceAsked", () => {
     }),
   )
 
-  it.effect("goes on when who asked has left", () =>
+  it.effect("goes on when the first client has disconnected", () =>
     Effect.gen(function* () {
       let begun = 0
       const gate = yield* Deferred.make<number>()

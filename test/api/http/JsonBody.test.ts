@@ -1,4 +1,4 @@
-// Bodies that are cheap to send and dear to read are refused before they are decoded.
+// Bodies that are cheap to send and expensive to parse are refused before they are decoded.
 import { Effect } from "effect"
 import { expect, it } from "vitest"
 import { decodeJson } from "#api/http/JsonBody.ts"

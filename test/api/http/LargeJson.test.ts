@@ -1,4 +1,4 @@
-// The thread for large bodies gives what the event loop would have given, to each what is its own.
+// The thread for large bodies gives the same result as parsing on the event loop, and each caller its own.
 import { Effect, Fiber } from "effect"
 import fc from "fast-check"
 import { expect, it } from "vitest"
@@ -58,7 +58,7 @@ it("reads what is no UTF-8, and a byte order mark, as the event loop does", asyn
   expect(await Effect.runPromise(parseLarge(bytes))).toEqual(parseJson(new TextDecoder().decode(bytes)))
 })
 
-it("serves others when somebody has left, and leaves the body as it was", async () => {
+it("serves others when a client has disconnected, and leaves the body as it was", async () => {
   const body = bytesOf(JSON.stringify({ text: "é".repeat(1_000_000) }))
   const left = Effect.runFork(parseLarge(body))
   const others = [large('{"a":1}'), Effect.runPromise(parseLarge(body))]

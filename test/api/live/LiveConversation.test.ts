@@ -1,5 +1,5 @@
-// A live session over a socket made of two functions: exactly one last event whatever the frames, nothing after it, a
-// slow reader that costs nothing, and a helper's death that ends the session and is told.
+// A live session over a socket made of two functions: exactly one last event for any frames, nothing after it, a
+// slow reader that costs nothing, and an engine failure that ends the session with an error event.
 
 import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Fiber, Logger, Queue } from "effect"
@@ -140,7 +140,7 @@ describe("the last event", () => {
   )
 })
 
-describe("a helper that dies", () => {
+describe("a process that fails", () => {
   it.effect("ends the session with an error and 1011, be it the ears or the reader", () =>
     Effect.gen(function* () {
       const deaf = yield* talk({ transcribe: () => Effect.die(new Error("bug")) })
@@ -160,7 +160,7 @@ describe("a helper that dies", () => {
 describe("a reader that is too slow", () => {
   it.effect("misses captions in between, has the newest one, and can fold what it has", () =>
     Effect.gen(function* () {
-      // Each write takes three turns of everybody else.
+      // Each write takes three event loop ticks.
       const { events, fiber, send } = yield* talk({ slow: Effect.andThen(settled, settled) })
       for (let at = 0; at < 10; at++) yield* send(pcm(at, at + 1))
       yield* send(stop)
@@ -180,7 +180,7 @@ describe("a reader that is too slow", () => {
 })
 
 describe("speech events", () => {
-  it.effect("are told to who asks for them, and to nobody else", () =>
+  it.effect("are sent only to clients that request them", () =>
     Effect.gen(function* () {
       const quiet = new Uint8Array(2 * rateHz)
       for (const speechEvents of [true, false]) {

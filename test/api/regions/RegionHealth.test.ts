@@ -1,4 +1,4 @@
-// The poll of regions, with the clock in hand and a probe that says what the test wants.
+// The poll of regions, on a test clock and with a probe whose results the test sets.
 import { expect, it } from "@effect/vitest"
 import { Clock, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
@@ -89,7 +89,7 @@ it.effect("measures the shortest of the last five answers, and forgets what is t
       5,
       undefined,
     ])
-    // It fails from now on: what was measured is forgotten after five of the longest rounds, 18 s each here.
+    // It fails from now on: a measurement expires after five of the longest rounds, 18 s each here.
     yield* TestClock.adjust(80_000)
     expect([health.isHealthy("r-0"), yield* measured("r-0")]).toEqual([false, 55])
     yield* TestClock.adjust(22_000)

@@ -1,10 +1,10 @@
-// The text stream's framing against a strict reader: whatever a model says comes out as it went in.
+// The text stream's framing against a strict reader: any model output is read back unchanged.
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { doneEvent, event, TextFrame } from "#api/text/TextStream.ts"
 import { parseEventStream } from "../../support/clients/EventStream.ts"
 
-/** Texts with everything that has ever broken an event stream. */
+/** Texts with all characters that can break an event stream. */
 const hostile = fc.string({
   unit: fc.oneof(
     fc.string({ unit: "binary", minLength: 1, maxLength: 1 }),

@@ -1,4 +1,4 @@
-// Encoders on codec threads, through the service: bytes, ends, aborts, deaths and bounds.
+// Encoders on codec threads, through the service: bytes, ends, aborts, crashes and bounds.
 import { createRequire } from "node:module"
 import { Worker } from "node:worker_threads"
 import { describe, expect, it } from "@effect/vitest"
@@ -32,7 +32,7 @@ const withPool = <A, E>(
   options: CodecPoolOptions = { threads: 1 },
 ) => Effect.scoped(Effect.flatMap(makeCodecPool(options), body))
 
-/** Opens, pushes in pieces (waiting when asked to) and finishes. */
+/** Opens, pushes in pieces (waiting on request) and finishes. */
 const encodeWith = (
   pool: CodecPool["Service"],
   format: AudioFormat,
@@ -129,7 +129,7 @@ describe("CodecPool", () => {
           }),
         )
         const atClose = parts.length
-        // A whole other stream through the same thread: whatever was under way has passed by then.
+        // A whole other stream through the same thread: everything sent earlier has been processed by then.
         yield* encodeWith(pool, "opus", chirp(2400, 24_000), [2400])
         expect(parts.length).toBe(atClose)
         const { pages, restBytes } = parseOgg(new Uint8Array(Buffer.concat(parts)))
@@ -192,7 +192,7 @@ describe("CodecPool", () => {
     ),
   )
 
-  it.live("fails every open encoder when its thread dies, and replaces the thread", () => {
+  it.live("fails every open encoder when its thread ends, and replaces the thread", () => {
     const { workers, spawn } = mortal()
     return withPool(
       (pool) =>

@@ -1,4 +1,4 @@
-// Files of each encoder against other people's programs, each where it is installed. EncoderFiles.test.ts checks the same
+// Files of each encoder against third-party programs, each where it is installed. EncoderFiles.test.ts checks the same
 // with readers of the tests' own.
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs"
@@ -77,7 +77,7 @@ describe("ffmpeg", needs("ffmpeg"), () => {
     const mp3 = file(`${samples}.played.mp3`, await encodedMp3(samples))
     const pcm = `${mp3}.pcm`
     expect(run("ffmpeg", ["-v", "error", "-i", mp3, "-f", "s16le", pcm])).toEqual({ status: 0, text: "" })
-    // Under 100 samples this FFmpeg forgets to cut what it decodes in two packets.
+    // Under 100 samples this FFmpeg does not trim what it decodes in two packets.
     if (samples > 100) expect(statSync(pcm).size / 2).toBe(samples)
   })
 })

@@ -1,4 +1,4 @@
-// The Ogg Opus writer, for any speech and any way of handing it in: same bytes, strict pages, exact length.
+// The Ogg Opus writer, for any speech in pieces of any sizes: the same bytes, strict pages, exact length.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { makeOggOpusEncoder, OGG_SERIAL, oggOpusHeaders, PRE_SKIP } from "#audio/codecs/OggOpus.ts"
@@ -8,7 +8,7 @@ import { decodeOggOpus, parseOgg, parseOggOpus } from "../../support/audio/OggPa
 
 const concat = (parts: ReadonlyArray<Uint8Array>) => new Uint8Array(Buffer.concat(parts))
 
-/** Encodes `samples` in pieces of the given sizes, over and over. */
+/** Encodes `samples` in pieces of the given sizes, repeated cyclically. */
 const encode = (samples: Int16Array, sizes: ReadonlyArray<number>, finish = true): Uint8Array => {
   const encoder = makeOggOpusEncoder()
   const parts = [oggOpusHeaders()]
@@ -125,7 +125,7 @@ describe("Ogg Opus", () => {
     expect(() =>
       oggPage({ flags: 0, granule: 0n, serial: 1, sequence: 0, packets: [new Uint8Array(66_000)] }),
     ).toThrow(RangeError)
-    // The check value of CRC-32/CKSUM, before that one complements it.
+    // The check value of CRC-32/CKSUM, before its final complement.
     expect(oggCrc(new TextEncoder().encode("123456789"))).toBe(0x89a1897f)
   })
 })

@@ -1,5 +1,5 @@
-// How many samples a file says it has: counted in tables and fragments, for honest files as many as it has, and bounded in
-// work for files without sense.
+// How many samples a file declares, counted in tables and fragments: exact for valid files, and bounded in work for
+// invalid ones.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -26,7 +26,7 @@ const encoded = (): Buffer => {
 it("are as many as an honest file has", () => {
   expect(samplesOf(longSilence(5_000))).toBe(5_000)
   const frames = samplesOf(encoded())
-  // Ten seconds in frames of 1,024, and the encoder's lead.
+  // Ten seconds in frames of 1,024, and the encoder's priming.
   expect(frames).toBeGreaterThanOrEqual(469)
   expect(frames).toBeLessThan(475)
 })
@@ -45,7 +45,7 @@ it("are looked for in bounded time whatever the bytes are", () => {
       expect(samplesOf(bytes)).toBeGreaterThanOrEqual(0)
     }),
   )
-  // Boxes in boxes, and 6 million empty ones.
+  // Nested boxes, and 6 million empty ones.
   const nested = Buffer.alloc(800_000)
   for (let at = 0; at < nested.length; at += 8) {
     nested.writeUInt32BE(nested.length - at, at)

@@ -1,4 +1,4 @@
-// `edgewise check`: everything that is wrong at once, as lines or as a document, with the exit status that scripts go by, and
+// `edgewise check`: all mistakes at once, as lines or as a document, with the exit status that scripts read, and
 // nothing left behind.
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"

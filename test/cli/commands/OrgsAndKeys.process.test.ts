@@ -1,5 +1,5 @@
-// The account commands as a script sees them: their exit status and both of their outputs. Most run as real processes;
-// the long table of mistakes runs in this one, through the same door.
+// The account commands as a script uses them: exit status and both outputs. Most run as real processes;
+// the long table of mistakes runs in this process, through the same entry point.
 import { execFile } from "node:child_process"
 import { mkdtempSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -63,7 +63,7 @@ const here = async (dataDir: string, args: ReadonlyArray<string>): Promise<Ran> 
   return { status, ...written }
 }
 
-/** Runs with `--json`: the document is all there is on standard output, and there is nothing on the other. */
+/** Runs with `--json`: standard output is exactly one document, standard error is empty. */
 const jsonOf = async (run: typeof here, dataDir: string, args: ReadonlyArray<string>): Promise<unknown> => {
   const ran = await run(dataDir, [...args, "--json"])
   expect(ran).toMatchObject({ status: 0, stderr: "" })
@@ -195,7 +195,7 @@ describe("what goes wrong", () => {
         'EDGEWISE_DATABASE_URL: "mysql://…@db/edgewise" is not allowed; allowed is ' +
         "postgres://USER:PASSWORD@HOST:PORT/DATABASE, with ?sslmode=require for TLS\n",
     })
-    // Port 1 of this machine: nobody is there.
+    // Port 1 of this machine: nothing listens there.
     expect(await url("postgres://me:secret@127.0.0.1:1/edgewise")).toEqual({
       status: 1,
       stdout: "",
@@ -271,7 +271,7 @@ describe("while a node runs on the store", () => {
     }
     const about = { user: "default", key_id: key.key_id, at: expect.stringMatching(/^20\d\d-.*Z$/) }
     const receipt_id = expect.stringMatching(/^rcpt_[0-9a-f]{24}$/)
-    // Two of the same millisecond are in the order of their ids.
+    // Two keys made in the same millisecond are ordered by their ids.
     const receipts = listed.receipts.toSorted((a, b) => (String(a.kind) < String(b.kind) ? 1 : -1))
     expect({ ...listed, receipts }).toEqual({
       org: "acme",
@@ -311,7 +311,7 @@ describe("while a node runs on the store", () => {
     expect(printed.stdout).toMatch(/\ntotal 0\.004575 USD\n$/)
   })
 
-  it("tells the node of a revocation and of new credits while it runs", { timeout: 40_000 }, async () => {
+  it("makes a revocation and new credits take effect on a running node", { timeout: 40_000 }, async () => {
     const key = (await json(dir, "keys", "create", "--org", "beta")) as Record<string, string>
     const principal = await run(Effect.flatMap(Accounts, (accounts) => accounts.authenticate(key.api_key!)))
     const reserve = Effect.scoped(

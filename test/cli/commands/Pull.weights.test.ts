@@ -85,7 +85,7 @@ it("a node says what is not pulled, and after a pull it serves it without a rest
       },
     ],
   })
-  // Nobody watches a bar here: plain lines.
+  // Output is no terminal: plain lines instead of a progress bar.
   expect(pulled.stderr).toMatch(/llama-demo-Q8_0\.gguf: 0 % of /)
   expect(pulled.stderr).toContain("attempt 2")
   expect(pulled.stdout + pulled.stderr).not.toMatch(/SecretToken|signature/)

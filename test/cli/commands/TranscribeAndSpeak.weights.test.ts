@@ -1,5 +1,5 @@
-// `edgewise transcribe` and `edgewise speak` as real processes against a real node: what they print where, what they
-// write, where they find their key, and the one line they leave when something is wrong.
+// `edgewise transcribe` and `edgewise speak` as real processes against a real node: what they print and write where,
+// where they find their key, and the one line they print when something is wrong.
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -68,7 +68,7 @@ describe("edgewise transcribe", () => {
     expect(said(parseVtt(vtt!))).toBe(heard)
   })
 
-  it("prints words as they are heard", async () => {
+  it("prints words as they are transcribed", async () => {
     const { status, stderr, stdout } = await ran(["transcribe", file, "--stream", ...there])
     expect([status, stderr, stdout]).toEqual([0, "", `${heard}\n`])
   })
@@ -178,7 +178,7 @@ describe("edgewise speak", () => {
     expect(readdirSync(target)).toEqual([])
   })
 
-  it("a folder that is not there is told before anything is spoken", async () => {
+  it("a missing folder is reported before speech is requested", async () => {
     const done = await ran(["speak", "Hello.", "--out", join(folder, "none", "x.wav"), ...there])
     expect(done).toMatchObject({ status: 1, stdout: "", stderr: expect.stringMatching(/^ENOENT[^\n]+\n$/) })
   })

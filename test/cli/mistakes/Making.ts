@@ -1,4 +1,5 @@
-// Makes operators' mistakes with the real process, each in a world of its own, and tests what it prints and its exit status.
+// Makes operators' mistakes with the real process, each in a world of its own, and tests what it prints and its exit
+// status.
 import { spawnSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
@@ -58,7 +59,7 @@ interface LogEntry {
   readonly annotations?: { readonly model?: string; readonly reason?: string }
 }
 
-/** The words of a log line, with the model and the reason that it names. */
+/** The text of a log line, with the model and the reason that it names. */
 const messageOf = (line: string): string => {
   if (!line.startsWith("{") || !line.endsWith("}")) return line
   const entry: unknown = JSON.parse(line)
@@ -87,7 +88,7 @@ const outcomeOf = async (mistake: OperatorMistake, index: number): Promise<Outco
   try {
     await eventually(() => running.stdout().includes("router listening on"), "the node serves", 60_000)
     const warned = () => masked(running.stderr(), world).map(messageOf).includes(mistake.line)
-    // A line that does not come is the test's to report.
+    // The test reports a missing line.
     await eventually(warned, "the node warns", 5_000).catch(() => {})
   } finally {
     running.signal("SIGKILL")
@@ -134,7 +135,7 @@ export const testMistakes = (
     (_, mistake) => {
       it(`prints its line, ${mistake.status}`, onlyWhere(canBeMade(mistake), mountNeedsRoot), () => {
         const outcome = outcomes.get(mistake)
-        // A node that serves may have more to say, e.g. what follows from the mistake.
+        // A node that serves may print more lines, e.g. about consequences of the mistake.
         const lines = outcome?.lines ?? []
         if (mistake.status === "serves") expect(lines).toContain(mistake.line)
         else expect(lines).toEqual([mistake.line])

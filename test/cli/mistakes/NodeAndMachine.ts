@@ -1,4 +1,4 @@
-// Mistakes in settings, and what the machine does not have: ports, disk, memory, the right time, a database.
+// Mistakes in settings, and what the machine lacks: ports, disk, memory, the right time, a database.
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -122,7 +122,7 @@ export const disk: ReadonlyArray<Omit<OperatorMistake, "category">> = [
   },
 ]
 
-/** The time that the process reads; a wrong clock, as far as it can tell. */
+/** The time that the process reads; simulates a wrong clock. */
 const clock = (ms: number) => ({ NODE_OPTIONS: `--import=data:text/javascript,Date.now=()=>${ms}` })
 
 /** A file of signing keys as a node has written it, made in the year 2090. */

@@ -1,4 +1,4 @@
-// The operator's mistakes and the line that each prints: run by OperatorMistakes.test.ts, printed in
+// The operators' mistakes and the line that each prints. OperatorMistakes.test.ts makes each of them; the table stands in
 // docs/operator-mistakes.md.
 import { catalog, files } from "./FilesAndCatalog.ts"
 import { clocks, databases, disk, memory, ports, settings } from "./NodeAndMachine.ts"

@@ -1,4 +1,4 @@
-// Mistakes in files that others make: weights, which cost their model and not the node, and certificates.
+// Mistakes in files made by others: weights, which make their model fail but not the node, and certificates.
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"

@@ -1,15 +1,15 @@
-// What an operator's mistake is made in: a folder with a catalog, a data directory, a port that is taken, and where there is
-// one a Postgres server. Each mistake has its own.
+// The surroundings of an operator's mistake: a folder with a catalog, a data directory, a port in use, and, if installed,
+// a Postgres server. Each mistake has its own.
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
 export interface World {
-  /** Its own; stands as DIR in the lines. */
+  /** The folder of this mistake; written as DIR in the lines. */
   readonly dir: string
   readonly dataDir: string
-  /** Of another program; stands as PORT in the lines. */
+  /** A port that another program listens on; written as PORT in the lines. */
   readonly takenPort: number
-  /** An empty place in a Postgres server, with its password; undefined where no Postgres is installed. */
+  /** An empty database on a Postgres server, with its password; undefined where no Postgres is installed. */
   readonly postgresUrl: string | undefined
   /** A disk without free space; undefined where none can be mounted. */
   readonly fullDisk: string | undefined

@@ -1,4 +1,4 @@
-// The command that `serve` prints: an address that can be called, and what curl needs to accept the certificate.
+// The command that `serve` prints: an address that is reachable, and the curl flag that accepts the certificate.
 import { describe, expect, it } from "vitest"
 import { curlLine } from "#cli/roles/CurlLine.ts"
 import { checkPair, isProblem } from "#domain/access/Certificate.ts"

@@ -1,4 +1,4 @@
-// What a start says about its first credential, as an operator reads it: the development key and its credits, or why
+// What a start prints about its first credential: the development key and its credits, or why
 // there is none and how to make a key.
 import { existsSync } from "node:fs"
 import { join } from "node:path"
@@ -17,7 +17,7 @@ const startLines = async (env: Readonly<Record<string, string>>) => {
   const at = lines.indexOf("try it:")
   const said = lines.slice(lines.findIndex((line) => line.startsWith("edge listening")) + 1, at)
   return {
-    // What confines engines differs between machines.
+    // The confinement of engines differs between machines.
     said: said.filter((line) => !line.startsWith("decoders and engines are")),
     curl: lines[at + 1]!,
     stdout: node.stdout(),

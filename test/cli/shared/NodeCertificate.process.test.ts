@@ -1,5 +1,5 @@
-// The settings of TLS as an operator gets them wrong: one line each, which names the setting, the file and the mistake,
-// and exit status 2. And the command line against a node that speaks TLS.
+// Wrong TLS settings: one line each, which names the setting, the file and the mistake,
+// and exit status 2. And the command line against a node that serves TLS.
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect, Exit } from "effect"
@@ -126,7 +126,7 @@ describe("the command line and a node over TLS", () => {
           edgewise(["models", "list", "--json", "--url", url, "--key", node.devKey], env)
         const found = await list(node.base, { EDGEWISE_DATA_DIR: node.dataDir, EDGEWISE_TLS_CERT: good.cert })
         expect([found.status, found.stderr]).toEqual([0, ""])
-        // What a node says of models that are in this catalog and not in its own.
+        // The node's answer about models that are in this catalog and not in its own.
         expect(found.stdout).toContain('"status": "not deployed"')
         const speak = (url: string) =>
           edgewise(["speak", "Hello.", "--out", path("a.wav"), "--url", url, "--key", node.devKey], {

@@ -1,5 +1,5 @@
 // A node as a process whose certificate is replaced under load, by SIGHUP and by the files alone: new connections get
-// the new one, and nothing that is open or connects meanwhile is lost. And how a node makes its own certificate.
+// the new one, and no open or new connection fails meanwhile. And how a node makes its own certificate.
 import { X509Certificate } from "node:crypto"
 import { readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
@@ -101,7 +101,7 @@ it(
       node.signal("SIGHUP")
       await eventually(async () => (await shown(node)) === fingerprintOf(second.cert), "SIGHUP loads it")
 
-      // The certificate comes before its key: one warning at most, and then both.
+      // The certificate is replaced before its key: at most one warning, then both are right.
       const third = await newPair()
       writePair(files, { cert: third.cert, key: second.key })
       node.signal("SIGHUP")

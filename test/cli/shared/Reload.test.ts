@@ -1,4 +1,4 @@
-// Reloads: every subscriber runs, in order, one reload at a time; one that dies is logged and stops nothing.
+// Reloads: every subscriber runs, in order, one reload at a time; one that fails is logged and stops nothing.
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Logger, Scope } from "effect"
 import { Reload, reloadOnHangup } from "#cli/shared/Reload.ts"
@@ -61,7 +61,7 @@ it.live("reloads at SIGHUP, and once more for any number of signals during a rel
       }),
     )
     yield* reloadOnHangup
-    // Emitted, not sent: the runner of the tests is not to be signalled.
+    // Emitted, not sent: a signal would reach the test runner.
     process.emit("SIGHUP", "SIGHUP")
     yield* Deferred.await(begun)
     for (let i = 0; i < 100; i++) process.emit("SIGHUP", "SIGHUP")

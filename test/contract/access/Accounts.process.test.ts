@@ -1,4 +1,4 @@
-// Who may call, what it costs and how often: credentials, money, limits and cross-origin rules on every edge path, with
+// Credentials, prices, rates and cross-origin rules on every edge path, with
 // the command line working on the same store while the node runs.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -42,7 +42,7 @@ describe("credentials", () => {
     ["none", undefined, "Missing bearer token"],
     ["an empty bearer", "Bearer ", "Missing bearer token"],
     ["another scheme", "Basic dXNlcjpwYXNz", "Missing bearer token"],
-    ["a key nobody has", `Bearer svc_${"A".repeat(32)}`, "Invalid API key"],
+    ["an unknown key", `Bearer svc_${"A".repeat(32)}`, "Invalid API key"],
     ["a key of the wrong length", "Bearer svc_short", "Invalid API key"],
     ["a word", "Bearer nonsense", "Invalid token: Not enough segments"],
     ["two segments", "Bearer a.b", "Invalid token: Not enough segments"],
@@ -92,7 +92,7 @@ describe("credentials", () => {
     const stream = new TextStream(await node.post(chatPath, endless, { key }))
     const bystander = new TextStream(await node.post(chatPath, endless))
     await stream.take(3)
-    // Read all the while: a stream that breaks takes along whatever `fetch` has received and nobody has read.
+    // Read continuously: when a stream breaks, `fetch` drops bytes that were received and not yet read.
     const ended = stream.toEnd()
     await cli("keys", "revoke", made.key_id!)
     const revokedAtMs = performance.now()
@@ -120,13 +120,13 @@ describe("money", () => {
     expect((await node.post(chatPath, chat({}), { key: node.keys.credit })).status).toBe(200)
   })
 
-  /** The specification's price, rounded up once a request. */
+  /** The price of protocol 5.1, rounded up once for each request. */
   const costOf = (inputTokens: number, outputTokens: number): number =>
     Math.ceil(
       (inputTokens * price.inputPerMillionTokens + outputTokens * price.outputPerMillionTokens) / 1_000_000,
     )
 
-  /** What the ledger and the balance say of an organization that began with 5 USD. */
+  /** Charge and balance of an organization that began with 5 USD. */
   const charged = async (org: string) =>
     node.run(
       Effect.gen(function* () {
@@ -181,14 +181,14 @@ describe("money", () => {
     expect(rows).toHaveLength(1)
     const { inputTokens, outputTokens } = rows[0]!
     expect(outputTokens).toBeGreaterThanOrEqual(seen)
-    // What could have been under way when it left, and nowhere near the 4,000 it had asked for.
+    // Tokens in flight at the disconnect; far below the 4,000 that were requested.
     expect(outputTokens).toBeLessThan(seen + 400)
     expect(spent).toBe(costOf(inputTokens, outputTokens))
   })
 
   it.each([
     [true, [{ requests: 1, inputTokens: 1, outputTokens: 4 }]],
-    // Nobody has had anything of an answer that failed as a whole.
+    // No part of an answer that failed as a whole was delivered.
     [false, []],
   ])("is charged for what was delivered before a failure (stream: %s)", async (stream, expected) => {
     const org = `failed-${stream}`
@@ -225,7 +225,7 @@ describe("money", () => {
     // Each asks for up to 4,096 tokens, which is 3,072 micro-dollars: more than there is.
     const large = await node.post(chatPath, chat({ tokens: 1 }, { max_tokens: 4096 }), { key: pocket.apiKey })
     expect(large.status).toBe(402)
-    // 400 tokens are 300 micro-dollars: three fit beside each other, whoever comes first.
+    // 400 tokens are 300 micro-dollars: three requests fit beside each other, in any order.
     const statuses = await Promise.all(
       Array.from({ length: 12 }, async () => {
         const body = chat({ tokens: 400, tokenMs: 1 }, { max_tokens: 400 })
@@ -239,7 +239,7 @@ describe("money", () => {
       Effect.flatMap(Accounts, (accounts) => accounts.showOrg("pocket")),
     )
     expect(creditsMicroDollars).toBe(1_000 - 3 * costOf(1, 400))
-    // Meanwhile nobody else was refused.
+    // No other user was refused meanwhile.
     expect((await node.post(chatPath, chat({}), { key: apiKey })).status).toBe(200)
   })
 })
@@ -267,7 +267,7 @@ describe("the rate limit", () => {
       }
       expect((await limited.post(chatPath, chat({}), { key: first.apiKey })).status).toBe(429)
       expect((await ask(other)).status).toBe(200)
-      // Health is nobody's request.
+      // Requests to /health count for no user.
       expect((await limited.fetch("/health")).status).toBe(200)
     } finally {
       await limited.stop()

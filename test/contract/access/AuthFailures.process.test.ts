@@ -1,5 +1,5 @@
-// Wrong credentials at an edge: counted by address as the trusted proxies tell it, 429 beyond the limit; a good credential
-// passes all the same. Over real listeners.
+// Wrong credentials at an edge: counted by the address that trusted proxies report, 429 beyond the limit; a good
+// credential passes nevertheless. Over real listeners.
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { headerOf, rawRequest, requestBytes } from "../../support/clients/RawHttp.ts"
 import { startRoles, type TestRoles } from "../../support/nodes/TestRoles.ts"
@@ -69,7 +69,7 @@ describe("wrong credentials from one address", () => {
     }
   })
 
-  it("are counted at the peer's address where no proxy is trusted, whatever a header says", async () => {
+  it("are counted at the peer's address where no proxy is trusted, whatever the headers contain", async () => {
     for (let i = 0; i < limit; i++) {
       expect((await ask(bare, guess(i), from(`192.0.2.${i}`))).status).toBe(401)
     }

@@ -1,5 +1,5 @@
-// Every priced endpoint sets money aside, charges what was delivered and writes one receipt, by the id in its answer's
-// head; and nobody passes a budget by asking twice at once. Over a real listener, on engines without weights.
+// Every priced endpoint reserves money, charges what was delivered and writes one receipt with the id in its answer's
+// head; two requests at once cannot exceed a budget. Over a real listener, on engines without weights.
 import type { IncomingMessage } from "node:http"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -49,7 +49,7 @@ const transcribe = (query: Readonly<Record<string, string>>, key: string): Promi
   return node.fetch(address, { method: "POST", headers, body: form })
 }
 
-/** The answers over HTTP that cost something, and what kind of use each writes down. */
+/** The answers over HTTP that are charged, and the kind of use on their receipts. */
 const priced: ReadonlyArray<readonly [name: string, ask: (key: string) => Promise<Response>, kind: string]> =
   [
     ["chat", (key) => node.post("/v1/chat/completions", chat(), { key }), "text"],

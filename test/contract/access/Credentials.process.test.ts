@@ -1,5 +1,5 @@
-// Every edge endpoint with every kind of credential, as an API key and as the session made of it; and that none of them
-// can be read anywhere afterwards.
+// Every edge endpoint with every kind of credential, as an API key and as the session made of it; and that no
+// credential can be read from a file or log afterwards.
 import { readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { decodeJwt, decodeProtectedHeader } from "jose"
@@ -30,7 +30,7 @@ interface Endpoint {
   readonly body?: object
   /** Sent as the part `file` of a form. */
   readonly file?: Uint8Array<ArrayBuffer>
-  /** What a standard key, a superadmin key and a key without money get. */
+  /** Statuses for a standard key, a superadmin key and a key without money. */
   readonly standard: number
   readonly superadmin?: number
   readonly unpaid?: number
@@ -88,7 +88,7 @@ beforeAll(async () => {
     credentials[`${name} session`] = await sessionOf(node.base.auth, apiKey)
   }
   await node.accounts((accounts) => accounts.revokeKey(keys.revoked.keyId))
-  // The node has just used the key, and may go on for as long as it may take to notice.
+  // The node has just used the key; it may accept it until its next check.
   const asRevoked = { headers: { authorization: `Bearer ${keys.revoked.apiKey}` } }
   await eventually(
     async () => (await fetch(`${node.base.edge}/v1/models`, asRevoked)).status === 401,
@@ -119,7 +119,7 @@ const call = (endpoint: Endpoint, authorization: string | undefined) =>
 
 const sockets = ["/v1/completions/ws", "/v1/audio/transcriptions/ws?model=none", "/v1/realtime?model=none"]
 
-/** How a handshake with this credential in its address ends. */
+/** Result of a handshake with this credential in its address. */
 const openSocket = async (path: string, credential: string) => {
   const address = `${node.base.edge.replace("http", "ws")}${path}${path.includes("?") ? "&" : "?"}token=${credential}`
   const answer = await SocketClient.connect(address)
@@ -154,7 +154,7 @@ describe("every endpoint", () => {
   })
 
   it.each(sockets)(
-    "that is a socket (%s) refuses whom the others refuse, before the upgrade",
+    "that is a socket (%s) refuses the same credentials as the others, before the upgrade",
     async (path) => {
       for (const [credential, detail] of [
         ["", "Missing bearer token"],
@@ -179,7 +179,7 @@ describe("every endpoint", () => {
         const credential = credentials[`${kind} ${form}`]!
         const answers = await Promise.all(sockets.map((path) => openSocket(path, credential)))
         expect(answers).toEqual(
-          // The model is named before money is asked for, except where a socket may use several.
+          // The model is checked before money is reserved, except where a socket may use several.
           kind === "unpaid" ? [unpaid, unloaded, unpaid] : [{ status: 101, body: "" }, unloaded, unloaded],
         )
       }
@@ -214,7 +214,7 @@ describe("every endpoint", () => {
     }
   })
 
-  it("tells another organization of a job what it tells of one that never was", async () => {
+  it("answers another organization's job as it answers an unknown job", async () => {
     const submit: Endpoint = { method: "POST", path: transcriptions, file, standard: 202 }
     const accepted = await call(submit, `Bearer ${credentials["standard key"]}`)
     const { job_id } = (await accepted.json()) as { job_id: string }
@@ -230,7 +230,7 @@ describe("every endpoint", () => {
       }
       expect(await ask(method, "standard key", "job_transcription_0")).toEqual(unknown)
     }
-    // Its own, with any of its keys.
+    // The organization's own job, with any of its keys.
     for (const credential of ["standard key", "standard session", "superadmin key"]) {
       expect((await ask("GET", credential, job_id)).status).not.toBe(404)
     }
@@ -267,7 +267,7 @@ it("credentials are in no log, metric, argument or file of a node that was used 
       await (await fetch(`${process.base}/v1/models`, { headers })).text()
       for (const path of ["/v1/chat/completions", "/v1/completions"]) {
         const body = JSON.stringify(path.includes("chat") ? chat : completion)
-        // What a client repeats of its own must not be kept either: a credential may get anywhere.
+        // What a client repeats of its own must not be kept either: a credential may stand in any field.
         const repeated = { ...headers, "idempotency-key": credential.slice(0, 200), "user-agent": credential }
         await (await fetch(process.base + path, { method: "POST", headers: repeated, body })).text()
         await (
@@ -281,7 +281,7 @@ it("credentials are in no log, metric, argument or file of a node that was used 
     const commandLine = readFileSync(`/proc/${process.pid}/cmdline`, "utf8")
     process.signal("SIGTERM")
     await process.exited
-    // Digits that stay secret; lists may show the first eight.
+    // The secret part of a key; lists may show the first eight characters.
     const secrets = [process.devKey, ...canaries].map((credential) => credential.slice(12))
     // The start prints the development key for its operator, once, and keeps it in a file of its own.
     const printed = process.stdout().replaceAll(process.devKey, "")

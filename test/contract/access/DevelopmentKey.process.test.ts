@@ -1,5 +1,5 @@
-// From where the development key is accepted, over real listeners and at every door: requests, WebSockets, the exchange
-// for a session token, and the token itself. A proxy on this machine is a connection from 127.0.0.1 with its headers.
+// The addresses from which the development key is accepted, over real listeners and every way in: requests, WebSockets,
+// the session exchange, and the token itself. A proxy on this machine is a connection from 127.0.0.1 with its headers.
 import { networkInterfaces } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -72,7 +72,7 @@ describe("on a node that only this machine can reach", () => {
   })
   afterAll(() => node.stop())
 
-  it("the key and its session open every door", async () => {
+  it("the key and its session are accepted by every endpoint", async () => {
     for (const credential of [node.devKey, token]) {
       expect(await list(node.base.edge, credential)).toEqual([200, ""])
       expect(await knockAtSockets(node.base.edge, credential)).toEqual(Array(doors).fill("open"))

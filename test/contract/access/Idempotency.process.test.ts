@@ -1,5 +1,5 @@
-// `Idempotency-Key`: a retry gets the first answer and costs nothing, whatever kind of answer it was, also after a
-// restart; another request with the same key is refused, and so is one that comes too early. Over a real listener.
+// `Idempotency-Key`: a retry gets the first answer and is not charged, for every kind of answer, also after a restart;
+// another request with the same key is refused, and so is one that comes while the first runs. Over a real listener.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { textUsage } from "#domain/models/Usage.ts"
@@ -296,7 +296,7 @@ describe("the same key", () => {
     const text = await again.text()
     expect(text.endsWith("data: [DONE]\n\n")).toBe(true)
     expect(await (await send(stream)).text()).toBe(text)
-    // The first one of "free"; what the reader who left had seen; and the whole stream.
+    // The first request of "free", what the disconnected reader had received, and the whole stream.
     expect(await charges(org)).toBe(3)
   })
 
@@ -320,7 +320,7 @@ describe("the same key", () => {
     const replayed = await send(asked)
     expect(replayed.headers.get("idempotency-replayed")).toBe("true")
     expect(Buffer.from(await replayed.arrayBuffer()).equals(audio)).toBe(true)
-    // What the reader who left had received, and the whole reply.
+    // What the disconnected reader had received, and the whole reply.
     expect(await charges(org)).toBe(2)
   })
 

@@ -1,5 +1,5 @@
-// Session tokens over real listeners: an API key becomes a token at the auth role, the edge takes it wherever it takes the
-// key, and nothing else gets in.
+// Session tokens over real listeners: the auth role exchanges an API key for a token, the edge accepts it wherever it
+// accepts the key, and no other token is accepted.
 import { readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
@@ -60,7 +60,7 @@ describe("POST /v1/auth/session", () => {
     expect(session.expires_at - before).toBeLessThan(3_660)
   })
 
-  it("says in the token who speaks, signed with a published key", async () => {
+  it("puts the caller into the token, signed with a published key", async () => {
     const made = await node.accounts((accounts) =>
       accounts.createKey({ org: "acme", user: "ann", scope: "superadmin" }),
     )
@@ -92,7 +92,7 @@ describe("POST /v1/auth/session", () => {
     expect(response.headers.get("www-authenticate")).toBe("Bearer")
   })
 
-  it("does not turn a session into another session", async () => {
+  it("does not exchange a session for another session", async () => {
     const { session_token } = await sessionOf(node.devKey)
     const response = await askSession(session_token)
     expect([response.status, await detailOf(response)]).toEqual([401, "Invalid API key"])
@@ -202,7 +202,7 @@ describe("a session at the edge", () => {
     expect(forged.length).toBeGreaterThan(100)
     const wrong: Array<unknown> = []
     for (const { detail, name, token } of forged) {
-      // Twice: the second time something may have been remembered.
+      // Twice: the second time the result may be cached.
       for (const _ of [1, 2]) {
         const response = await call(token)
         const said = await detailOf(response)
@@ -228,7 +228,7 @@ describe("rotation", () => {
     )
     expect((await jwks()).keys).toHaveLength(2)
     expect((await call(session_token)).status).toBe(200)
-    // Announced, and not used yet: an edge that fetched the key set a moment ago must know every signature.
+    // Published, not used yet: an edge that fetched the key set a moment ago must know the key of every signature.
     const another = (await sessionOf(node.devKey)).session_token
     expect(another.split(".")[0]).toBe(session_token.split(".")[0])
 
@@ -275,7 +275,7 @@ describe("limits", () => {
       expect(refused.status).toBe(429)
       expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0)
       expect((await from("192.0.2.2", wrong)).status).toBe(401)
-      // What a client writes before its proxy's word is not believed.
+      // Forwarded addresses before the trusted proxy's own entry come from the client and are not believed.
       expect((await from("192.0.2.9, 192.0.2.1", wrong)).status).toBe(429)
     } finally {
       await proxied.stop()

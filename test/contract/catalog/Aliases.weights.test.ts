@@ -1,5 +1,5 @@
-// Models and voices by other names, at every door that takes one: the built-in speech weights and a scripted recogniser.
-// Whatever is shown, counted or charged carries the real id.
+// Models and voices by other names, at every endpoint that takes one: the built-in speech weights and a scripted
+// recogniser. All lists, metrics and receipts carry the real id.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Accounts } from "#store/accounts/Accounts.ts"
@@ -83,7 +83,7 @@ describe("transcription", () => {
   const audio = wavOf(noise(2))
   const text = async (response: Response) => ((await response.json()) as { text: string }).text
 
-  it("is the same at every door", async () => {
+  it("is the same at every endpoint", async () => {
     const real = await text(await post(node, audio, { query: { model: "listener", sync: "true" } }))
     expect(real.split(" ").length).toBeGreaterThan(5)
     expect(await text(await post(node, audio, { query: { model: "whisper-1", sync: "true" } }))).toBe(real)
@@ -115,7 +115,7 @@ describe("transcription", () => {
     client.socket.close()
   })
 
-  it("does not find turns for models whose clients find them themselves, unless they ask for it", async () => {
+  it("detects no turns for models whose clients detect them, unless they request it", async () => {
     const turnsOf = (frame: unknown) => JSON.stringify(frame).match(/"turn_detection":(null|\{)/)?.[1]
     const update = (input: object) => ({
       type: "session.update",

@@ -1,5 +1,5 @@
-// Weights that an operator has the running node pull: progress as events, one pull a model, resumed, checked, and used
-// without a restart.
+// An operator has the running node pull weights: progress as events, one pull for each model, resumed, checked, and
+// used without a restart.
 import { existsSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -82,7 +82,7 @@ const support = async () =>
   ((await (await node.fetch("/health")).json()) as { features: { huggingface_support: boolean } }).features
     .huggingface_support
 
-it("tells how far it is, resumes what was cut, and the next request is served", async () => {
+it("reports its progress, resumes what was cut, and the next request is served", async () => {
   expect((await node.post("/v1/chat/completions", chat)).status).toBe(503)
   hub.behaviour.cutAfter = [500_000]
   hub.behaviour.pieceBytes = 100_000
@@ -118,7 +118,7 @@ it("tells how far it is, resumes what was cut, and the next request is served", 
   const ranges = hub.seen.filter(({ at }) => at === "storage").map(({ headers }) => headers.range)
   expect(ranges).toEqual([undefined, expect.stringMatching(/^bytes=[1-9]/)])
   expect((await node.post("/v1/chat/completions", chat)).status).toBe(200)
-  // Twice does no harm.
+  // A second pull does no harm.
   expect(eventsOf(await (await pull()).text()).at(-1)).toMatchObject({
     type: "done",
     files: [{ fetched: false }],
@@ -153,7 +153,7 @@ it("several callers share one pull; it goes on while one of them is there, and e
 
 it("ends when its only caller leaves, keeps what came, and goes on from there", async () => {
   hub.behaviour.pieceBytes = 50_000
-  // All of it takes two seconds: enough for the leave to be noticed on a busy machine.
+  // The pull takes two seconds: enough to notice the disconnect on a busy machine.
   hub.behaviour.pieceMs = 100
   const leaves = new AbortController()
   const answer = await pull("remote", leaves.signal)
@@ -161,7 +161,7 @@ it("ends when its only caller leaves, keeps what came, and goes on from there", 
   leaves.abort()
   await answer.text().catch(() => "")
   let size = -1
-  // It has ended once the file no longer grows.
+  // The pull has ended once the file no longer grows.
   await eventually(async () => {
     const before = size
     size = statSync(part()).size
@@ -208,7 +208,7 @@ it("refuses callers who are no operators, models that are not there, and wrong b
   expect(hub.seen).toEqual([])
 })
 
-it("/health says whether it can: with a hub, and where it can write", async () => {
+it("/health reports whether it can pull: with a hub, and a writable folder", async () => {
   expect(await support()).toBe(true)
   const nowhere = {
     dir: "/nowhere/weights",

@@ -178,7 +178,7 @@ it("reloads at once and side by side are done one after the other", async () => 
 it("weights that changed under the same entry are a change; a file that was only touched and has a sum is none", async () => {
   node = await startNode({ models: [model("a", { runtime: { load: "demand" } })] })
   const at = node
-  // Not loaded: a load would look at the file again, between two edits.
+  // Not loaded: a load would read the file again, between two edits.
   const file = join(at.dataDir, "weights.bin")
   writeFileSync(file, "one")
   const plain = model("a", { runtime: { load: "demand" }, files: { weights: { source: file } } })

@@ -1,5 +1,5 @@
-// Transcription while the catalog changes: live sessions, files and jobs are many requests of one piece of work each. What
-// is answered at once stays with the engine it began on; a job goes on with the new one.
+// Transcription while the catalog changes: live sessions, files and jobs consist of many requests each. A streamed or
+// whole answer stays with the engine that it began on; a job goes on with the new one.
 import { afterEach, expect, it } from "vitest"
 import {
   deltas,
@@ -40,7 +40,7 @@ it("a live session ends on the engine that it began on; the next one has the new
   const client = await openLive(at, { model: "listener", window_s: "0.5" })
   speak(client, pcm.subarray(0, 64_000))
   await client.until(() => deltas(client).length > 0)
-  // Pieces of another length: another engine's words would be others.
+  // Pieces of another length: another engine would transcribe other words.
   expect(await reload(at, [fakeModel, listener({ pieceSeconds: 1 })])).toMatchObject({
     changed: ["listener"],
   })
@@ -63,7 +63,7 @@ it("a live session of a removed model goes on; a new one is refused", async () =
   const client = await openLive(at, { model: "listener", window_s: "0.5" })
   expect(await reload(at, [fakeModel])).toMatchObject({ removed: ["listener"] })
   await expect(openLive(at, { model: "listener" })).rejects.toThrow("404")
-  // Longer than the pause between two looks at whether anything holds the old engine.
+  // Longer than the interval at which the use of the old engine is checked.
   await new Promise((resolve) => setTimeout(resolve, 300))
   expect(await leaving(at)).toBe(1)
   speak(client, pcm)
@@ -95,7 +95,7 @@ it("an open realtime connection does not keep a replaced engine, and takes its n
   await gone(at)
   expect(await say(noise(6))).toEqual(words)
   expect(client.frames.filter(({ type }) => type === "error")).toEqual([])
-  // A model that is gone is an error of the next item; the connection goes on.
+  // A model that was removed is an error of the next item; the connection goes on.
   await reload(at, [fakeModel])
   await gone(at)
   client.send({ type: "input_audio_buffer.append", audio: noise(1).toString("base64") })

@@ -1,5 +1,5 @@
-// GET /v1/audio/transcriptions/ws: events, close codes and refusals (protocol 10 and 16), what bad clients get, what is
-// charged, and what remains when an engine or a client is suddenly gone. The engine hears made-up words.
+// GET /v1/audio/transcriptions/ws: events, close codes and refusals (protocol 10 and 16), what invalid clients get,
+// what is charged, and what remains after an engine crash or a disconnect. The engine transcribes made-up words.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Drain } from "#actors/Drain.ts"
@@ -31,7 +31,7 @@ afterAll(() => node.stop())
 const stop = { type: "stop" }
 const half = 16_000
 
-/** Speaks and stops; the last word and how the socket closed. */
+/** Sends audio, then stop; returns the final result and how the socket closed. */
 const utter = async (pcm: Buffer, query: Readonly<Record<string, string>> = {}) => {
   const client = await openLive(node, query)
   speak(client, pcm, 6_400)
@@ -90,7 +90,7 @@ describe("a session", () => {
     expect(word.text).not.toBe((await utter(pcm, { model: "listener", language: "en" })).word.text)
   })
 
-  it("loads a model that nobody has asked for yet", async () => {
+  it("loads a model that no request has used yet", async () => {
     const { word } = await utter(noise(1), { model: "lazy" })
     expect(word.type).toBe("transcript.text.done")
   })
@@ -101,7 +101,7 @@ describe("a session", () => {
     expect(closed.code).toBe(1000)
   })
 
-  it("hears frames of two bytes, empty frames, and 2 MB at once", async () => {
+  it("transcribes frames of two bytes, empty frames, and 2 MB at once", async () => {
     const pcm = noise(62, 4)
     const client = await openLive(node)
     speak(client, pcm.subarray(0, 2_000), 2)
@@ -176,7 +176,7 @@ describe("a client that errs", () => {
     ])
   })
 
-  it("by stopping twice, or speaking on after stop, is not heard again", async () => {
+  it("by a second stop, or by audio after stop, gets no further events", async () => {
     const pcm = noise(1)
     const client = await openLive(node)
     speak(client, pcm)
@@ -195,7 +195,7 @@ describe("a client that errs", () => {
     expect((await client.closed).code).toBe(1009)
   })
 
-  it("with 2 MB at once, or as one odd-length frame of that size: heard, and 1003", async () => {
+  it("with 2 MB at once, or as one odd-length frame of that size: transcribed, and 1003", async () => {
     const pcm = noise(65, 11).subarray(0, 2_000_000)
     const whole = await openLive(node)
     whole.socket.send(pcm)
@@ -219,7 +219,7 @@ describe("a client that errs", () => {
   })
 })
 
-describe("who may have one", () => {
+describe("admission", () => {
   const refused = async (address: string): Promise<readonly [number, string]> => {
     const answer = (await SocketClient.connect(address)) as Refused
     return [answer.status, (JSON.parse(answer.body) as { detail: string }).detail]
@@ -292,13 +292,14 @@ describe("who may have one", () => {
     expect(posted.status).toBe(405)
   })
 
-  it("not more than the engine has room for, by measurement: 503 before the upgrade", async () => {
+  it("not more than the engine can serve, by measurement: 503 before the upgrade", async () => {
     const busy = await startNode({ models: [listener({ callMs: 700 })] })
     try {
       const first = await openLive(busy)
       speak(first, noise(1))
       await first.until(() => deltas(first).length === 1)
-      // With a caption every two seconds, the fewest, a third of the engine each: three were more than nine tenths.
+      // With a caption every two seconds, the lowest rate, each takes a third of the engine; three exceed the share of
+      // 0.9.
       const second = await openLive(busy)
       const third = (await SocketClient.connect(liveAddress(busy))) as Refused
       expect(third.status).toBe(503)
@@ -359,7 +360,7 @@ describe("what is charged", () => {
     expect(await metered(node, "charged-nothing")).toEqual({ requests: 0, audioMs: 0 })
   })
 
-  it("when the engine fails, only what the client was told about", async () => {
+  it("when the engine fails, only what the client received", async () => {
     const token = await created("charged-failure")
     const client = await SocketClient.open(liveAddress(node, { token }))
     speak(client, noise(1))
@@ -375,7 +376,7 @@ describe("what is charged", () => {
   })
 })
 
-/** Audio with a sample in it at which the engine does what the mark says. */
+/** Audio with a sample in it at which the engine fails in the marked way. */
 const marked = (mark: number, pcm: Buffer): Buffer => {
   const copy = Buffer.from(pcm)
   copy.writeInt16LE(Math.round(mark * 32_768), 4_000)
@@ -393,7 +394,7 @@ describe("what ends a session from this side", () => {
     expect(await client.closed).toEqual({ code: 1008, reason: "credential revoked" })
   })
 
-  it("an engine that dies: an error to its sessions, then 1011, and nothing to others", async () => {
+  it("an engine that crashes: an error to its sessions, then 1011, and nothing to others", async () => {
     const other = await openLive(node)
     const victims = await Promise.all([1, 2, 3].map(() => openLive(node, { model: "fragile" })))
     const pid = node.gauges("fragile").pid

@@ -1,5 +1,5 @@
-// The live doors with session tokens: an expired one is refused before the upgrade however it is handed over, a good one
-// is let in as its key is.
+// The live endpoints with session tokens: an expired one is refused before the upgrade wherever it stands, a valid one
+// is accepted like its key.
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { decodeJwt, decodeProtectedHeader, type JWTPayload } from "jose"
@@ -13,7 +13,7 @@ import { startRoles, type TestRoles } from "../../support/nodes/TestRoles.ts"
 let node: TestRoles
 let good: string
 let expired: string
-/** A token of the key that is refused after so many seconds. */
+/** A session token of the key that expires after this many seconds. */
 let lasting: (seconds: number) => string
 
 beforeAll(async () => {
@@ -34,7 +34,7 @@ beforeAll(async () => {
 })
 afterAll(() => node.stop())
 
-/** The node has no model that transcribes: who is let in is told that, and nobody else is. */
+/** The node has no model that transcribes: an accepted caller gets that error, a refused one does not. */
 const answers = async (path: string, token: string): Promise<ReadonlyArray<readonly [number, string]>> => {
   const base = `${node.base.edge.replace("http", "ws")}${path}`
   const inQuery = `${base}${path.includes("?") ? "&" : "?"}token=${token}`

@@ -1,5 +1,5 @@
-// Many live sessions at once: some are killed, one floods, one sends single bytes, one says nothing; the others hear
-// every word. And after a thousand sessions the node is what it was.
+// Many live sessions at once: some are killed, one floods, one sends single bytes, one sends silence; the others get
+// every word. And after a thousand sessions the node's memory is what it was.
 import { readdirSync } from "node:fs"
 import { setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"
@@ -32,7 +32,7 @@ const seconds = 8
 const second = 32_000
 
 describe("twenty sessions", () => {
-  /** `killed` has the sessions that vanish, with the bytes of audio after which each does. */
+  /** `killed` has the sessions whose connection breaks, with the bytes of audio after which each does. */
   const crowd = async (killed: ReadonlyMap<number, number>) => {
     const speech = Array.from({ length: 20 }, (_, i) => noise(seconds, i + 1))
     const expected = await Promise.all(
@@ -45,7 +45,7 @@ describe("twenty sessions", () => {
     flooding.socket.send(noise(115, 99))
     bytes.socket.send(Buffer.alloc(1))
 
-    // Two seconds at a time, each session at its own pace: whoever has its caption goes on.
+    // Two seconds at a time, each session at its own pace: it sends the next once it has its caption.
     const survive = async (client: SocketClient, i: number): Promise<void> => {
       const lastByte = killed.get(i) ?? Number.POSITIVE_INFINITY
       for (let at = 0; at < seconds; at += 2) {
@@ -74,13 +74,13 @@ describe("twenty sessions", () => {
     await eventually(() => node.counts.webSockets === 0, "no socket is open")
   }
 
-  it("of which half are killed and three misbehave: the others hear every word of theirs", async () => {
+  it("of which half are killed and three misbehave: the others get every word of theirs", async () => {
     const someone = fc.shuffledSubarray(
       Array.from({ length: 20 }, (_, i) => i),
       { minLength: 10, maxLength: 10 },
     )
     const somewhen = fc.array(fc.integer({ min: 0, max: seconds * second }), { minLength: 10, maxLength: 10 })
-    // Once, for it takes seconds; what it drew is printed when it fails.
+    // Once, because it takes seconds; a failure prints the random choices.
     await fc.assert(
       fc.asyncProperty(someone, somewhen, (who, when) => crowd(new Map(who.map((i, n) => [i, when[n]!])))),
       { numRuns: 1, endOnFailure: true },
@@ -115,7 +115,7 @@ describe("a thousand sessions", () => {
     await client.closed
   }
   const cycles = async (count: number) => {
-    // So few at once that a busy machine has room for them.
+    // So few at once that a busy machine can serve them.
     for (let i = 0; i < count; i += 5) {
       await Promise.all(Array.from({ length: 5 }, (_, k) => cycle(i + k)))
     }

@@ -1,4 +1,4 @@
-// The client that docs/live.md shows, run as it stands there with the reducer from above it: captions and the last word of
+// The client that docs/live.md shows, run unchanged with the reducer printed above it: captions and the final result of
 // a clip, against the same node's answer for the file.
 import { execFile } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"

@@ -1,5 +1,5 @@
-// A model whose catalog entry names a draft, over a real node: captions are the draft's, the final result is its own, and
-// losing the draft costs the session nothing but that.
+// A model whose catalog entry names a draft, over a real node: captions are the draft's, the final result is its own,
+// and losing the draft costs the session nothing but faster captions.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Accounts } from "#store/accounts/Accounts.ts"
@@ -68,7 +68,7 @@ describe("a live session of a model with a draft", () => {
     client.send({ type: "stop" })
     const { text } = await syncAnswer(node, pcm.subarray(0, 2 * second), { model: "large" })
     expect(await lastWord(client)).toMatchObject({ text })
-    // And a new one does without from the start, for an operator has unloaded it.
+    // A new session has no draft from the start, because an operator has unloaded it.
     const next = await openLive(node, { model: "large" })
     speak(next, pcm.subarray(0, second))
     await next.until(() => deltas(next).length === 1)

@@ -1,5 +1,5 @@
 // Live transcription with the built-in recogniser, over the wire: the evaluation clips one by one, and all of them in
-// one long session, end in what `sync=true` says about the same samples.
+// one long session, end in the text that `sync=true` returns for the same samples.
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { captionAfter } from "#domain/audio/LiveTranscript.ts"
 import { clips, deltas, lastWord, openLive, speak, syncAnswer } from "../../support/clients/LiveClient.ts"
@@ -17,7 +17,7 @@ afterAll(() => node.stop())
 const stop = { type: "stop" }
 const second = 32_000
 
-/** A second at a time, each once the caption of the one before is there. */
+/** One second at a time, each once the caption of the one before has arrived. */
 const live = async (pcm: Buffer) => {
   const client = await openLive(node, { model })
   for (let at = 0; at < pcm.length; at += second) {
@@ -48,7 +48,7 @@ it("a long session, in one go and by the second", async () => {
   const { text } = await syncAnswer(node, pcm, { model })
   const paced = await live(pcm)
   expect(paced.word.text).toBe(text)
-  // What was called stable stands in the last word.
+  // Text that was marked stable stands in the final result.
   for (const { delta, op, stable_chars } of paced.captions) {
     if (op === "replace") {
       const stable = [...(delta as string)].slice(0, stable_chars as number).join("")

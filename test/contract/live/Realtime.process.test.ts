@@ -1,5 +1,6 @@
-// GET /v1/realtime?intent=transcription: OpenAI's realtime protocol, its event names checked by the types of their own
-// client: items by hand and by silence, updates in both spellings, errors that leave the socket open, and receipts.
+// GET /v1/realtime?intent=transcription: OpenAI's realtime protocol, its event names checked against the types of
+// OpenAI's client: items by hand and by silence, updates in both spellings, errors that leave the socket open, and
+// receipts.
 import { Effect } from "effect"
 import type { RealtimeClientEvent, RealtimeServerEvent } from "openai/resources/realtime/realtime"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -13,7 +14,7 @@ import { metered } from "../../support/clients/TranscriptionClient.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { eventually, startNode, type TestNode, untilIdle, untilLoaded } from "../../support/nodes/TestNode.ts"
 
-/** A window takes more than half of the engine's time: one session is all that it can serve. */
+/** A window takes more than half of the engine's time: the engine can serve one session only. */
 const slow = listener({ callMs: 600 }, { id: "slow" })
 let node: TestNode
 beforeAll(async () => {
@@ -38,7 +39,7 @@ const of = <T extends ServerType>(client: SocketClient, type: T) =>
 const completed = "conversation.item.input_audio_transcription.completed"
 const delta = "conversation.item.input_audio_transcription.delta"
 
-/** 24 kHz audio, and what the recogniser hears of it. */
+/** 24 kHz audio, and its transcript by the recogniser. */
 const spoken = (seconds: number, seed: number) => {
   const pcm = noise(seconds * 1.5, seed)
   return { pcm, heard: Buffer.from(s16ToBytes(new Downsampler().push(bytesToS16(pcm)))) }
@@ -110,7 +111,7 @@ describe("a session", () => {
     expect(of(client, "conversation.item.added").map(({ item }) => item)).toMatchObject([
       { id: done!.item_id, role: "user", type: "message" },
     ])
-    // The next item comes behind it.
+    // The next item follows it.
     append(client, spoken(1, 4).pcm)
     send(client, { type: "input_audio_buffer.commit" })
     await client.until(() => of(client, completed).length === 2)
@@ -131,7 +132,7 @@ describe("a session", () => {
     append(client, spoken(2, 5).pcm)
     send(client, { type: "input_audio_buffer.commit" })
     await client.until(() => of(client, completed).length === 1)
-    // In the middle of an item, which goes on as it began and is what makes the session one that speaks.
+    // In the middle of an item, which goes on as it began; its audio is why this session is charged.
     append(client, spoken(1, 6).pcm)
     send(client, update("en"))
     await client.until((events) => events.filter(({ type }) => type === "session.updated").length === 2)
@@ -141,7 +142,7 @@ describe("a session", () => {
     client.socket.close()
   })
 
-  it("finds turns by itself: two utterances are two items", async () => {
+  it("detects turns: two utterances are two items", async () => {
     const client = await open()
     const quiet = Buffer.alloc(2 * 24_000 * 2)
     const loud = (seed: number) => noise(1.5, seed)
@@ -163,7 +164,7 @@ describe("a session", () => {
     client.socket.close()
   })
 
-  it("speaks the older spelling with who does, and takes another model and a cleared buffer", async () => {
+  it("answers in the older spelling to a client that uses it, and takes another model and a cleared buffer", async () => {
     const client = await open("intent=transcription", node.keys.dev, { "openai-beta": "realtime=v1" })
     expect(client.frames[0]).toMatchObject({
       type: "transcription_session.created",
@@ -267,7 +268,7 @@ describe("an event that is wrong", () => {
   })
 })
 
-describe("who may have one", () => {
+describe("admission", () => {
   it.each<readonly [string, () => string, number]>([
     ["an unknown key", () => address("intent=transcription", `svc_${"A".repeat(32)}`), 401],
     ["an organization without a cent", () => address("intent=transcription", node.keys.broke), 402],

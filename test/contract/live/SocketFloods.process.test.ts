@@ -1,5 +1,5 @@
-// WebSockets that send messages without a use: empty ones by the thousand, events that are none, cancels of
-// nothing. Each socket is closed with a reason; what honest clients send in a burst is not.
+// WebSockets that send useless messages: empty ones by the thousand, unknown events, cancels of
+// unknown ids. Each socket is closed with a reason; what valid clients send in a burst is not.
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { lastWord, listener, noise, openLive, speak } from "../../support/clients/LiveClient.ts"
 import { SocketClient } from "../../support/clients/SocketClient.ts"

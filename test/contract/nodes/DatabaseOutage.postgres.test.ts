@@ -1,4 +1,4 @@
-// A database that nodes share and that goes away: under running nodes, at a start, and for the command line.
+// Outage of a database that nodes share: under running nodes, at a start, and for the command line.
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { listener, noise, wavOf } from "../../support/clients/LiveClient.ts"
 import { poll, transcribe, untilDone } from "../../support/clients/TranscriptionClient.ts"
@@ -9,14 +9,14 @@ import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { eventually, type TestNode, temporaryDir } from "../../support/nodes/TestNode.ts"
 import { databasePassword } from "../../support/servers/PostgresServer.ts"
 
-/** 30 s of audio take it 0.7 s: two minutes end while the database is away. */
+/** 30 s of audio take it 0.7 s: two minutes of audio end during the outage. */
 const slow = listener({ callMs: 700, pieceSeconds: 30 }, { id: "slow-listener" })
 
 describe("a shared database", needs("postgresql"), () => {
   let shared: SharedNodes
   beforeAll(async () => {
     shared = await SharedNodes.start([fakeModel, slow])
-    // A server, two nodes and their engines: patience for a busy machine.
+    // A server, two nodes and their engines: a long timeout for a busy machine.
   }, 120_000)
   afterAll(() => shared?.stop())
 
@@ -72,7 +72,7 @@ describe("a shared database", needs("postgresql"), () => {
       await eventually(async () => {
         return ((await shared.usage(orgId)).find(({ kind }) => kind === "text")?.requests ?? 0) >= 7
       }, "every receipt is there")
-      // The job that was in work neither failed nor was forgotten.
+      // The running job neither failed nor was lost.
       expect(await untilDone(owner, job)).toMatchObject({ status: 200, body: { status: "completed" } })
       const spoken = (await shared.usage(orgId)).filter(({ kind }) => kind === "transcription")
       expect(spoken).toMatchObject([{ requests: 1, audioMs: 120_000 }])

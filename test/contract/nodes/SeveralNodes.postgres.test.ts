@@ -1,5 +1,5 @@
-// Nodes that share a Postgres database, each with a data directory of its own: what one is told the other knows within
-// five seconds, money adds up over both, and a request with an Idempotency-Key is answered once.
+// Nodes that share a Postgres database, each with a data directory of its own: a change on one takes effect on the
+// other within five seconds, money adds up over both, and a request with an Idempotency-Key is answered once.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -14,7 +14,7 @@ describe("two nodes on one database", needs("postgresql"), () => {
   let shared: SharedNodes
   beforeAll(async () => {
     shared = await SharedNodes.start([fakeModel])
-    // A server, two nodes and their engines: patience for a busy machine.
+    // A server, two nodes and their engines: a long timeout for a busy machine.
   }, 120_000)
   afterAll(() => shared?.stop())
 
@@ -92,7 +92,7 @@ describe("two nodes on one database", needs("postgresql"), () => {
     )
     const left = await shared.usage(orgId).then(() => shared.credits(org))
     expect(paid.reduce((sum, answered) => sum + answered, 0)).toBeGreaterThanOrEqual(10)
-    // Each node by itself would stop at nothing: two go below it by no more than what both saw.
+    // Each node alone would stop at zero: two go below it by no more than what both admitted at once.
     expect(left).toBeGreaterThanOrEqual(-credits)
   })
 
@@ -110,7 +110,7 @@ describe("two nodes on one database", needs("postgresql"), () => {
     ])
     expect((await complete(shared.two, key, { tokens: 8 }, headers)).status).toBe(422)
 
-    // While the first is being made: at both at once, again and again.
+    // While the first answer is being made: to both nodes at once, repeatedly.
     const racing = { "idempotency-key": "at-once" }
     const steps = { tokens: 20, tokenMs: 10 }
     const answers = await Promise.all(
@@ -122,7 +122,7 @@ describe("two nodes on one database", needs("postgresql"), () => {
     expect(fresh.length).toBe(1)
     expect(answers.filter(({ status }) => status !== 200 && status !== 409)).toEqual([])
     expect((await shared.usage(orgId))[0]?.requests).toBe(2)
-    // Nothing is left claimed.
+    // No key is left claimed.
     await eventually(
       async () =>
         (await shared.beside(Effect.flatMap(SqlClient.SqlClient, (sql) => sql`SELECT id FROM answer_claims`)))

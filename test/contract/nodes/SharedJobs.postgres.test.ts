@@ -1,5 +1,5 @@
-// Transcription jobs where nodes share the store: a job is everybody's to see and to cancel, its own node's to do, and
-// does not wait for ever for a node that never returns.
+// Transcription jobs where nodes share the store: every node can read and cancel a job, its own node runs it, and a job
+// of a node that never returns ends after a while.
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -16,14 +16,14 @@ import { needs } from "../../support/groups/Needs.ts"
 import { SharedNodes } from "../../support/nodes/SharedNodes.ts"
 import { eventually, type TestNode } from "../../support/nodes/TestNode.ts"
 
-/** 2 s of audio take it 1.5 s: long enough to be met while it works. */
+/** 2 s of audio take it 1.5 s: long enough for a request during its work. */
 const slow = listener({ callMs: 1500 }, { id: "slow-listener" })
 
 describe("jobs of two nodes", needs("postgresql"), () => {
   let shared: SharedNodes
   beforeAll(async () => {
     shared = await SharedNodes.start([listener(), slow])
-    // A server, two nodes and their engines: patience for a busy machine.
+    // A server, two nodes and their engines: a long timeout for a busy machine.
   }, 120_000)
   afterAll(() => shared?.stop())
 
@@ -46,7 +46,7 @@ describe("jobs of two nodes", needs("postgresql"), () => {
     expect((await poll({ base: shared.two.base, key: stranger.key }, id)).status).toBe(404)
   })
 
-  it("cancel each other's jobs: the work stops, its file goes, what was heard is charged", async () => {
+  it("cancel each other's jobs: the work stops, its file goes, what was transcribed is charged", async () => {
     const { key, orgId } = await shared.newOrg()
     const id = await submitTo(shared.one, key, 120, "slow-listener")
     await eventually(
@@ -105,11 +105,11 @@ describe("jobs of two nodes", needs("postgresql"), () => {
           detail: "The node that had the upload has not come back within an hour",
         },
       })
-      // Should it come back after all, the file goes and the job stays as it is.
+      // If the node comes back, the file is removed and the job stays failed.
       await shared.startNode(1)
       await untilNoUploads(shared.two.dataDir)
       expect((await poll({ base: shared.two.base, key }, id)).body.status).toBe("failed")
-      // And what it takes on now is its own again.
+      // Jobs that it accepts from now on are its own again.
       const next = await submitTo(shared.two, key, 1)
       expect((await untilDone(target, next)).status).toBe(200)
     },

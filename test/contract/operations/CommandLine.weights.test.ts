@@ -1,4 +1,4 @@
-// The command line as a process: what it prints where, and its exit statuses: 0, 1 for what failed, 2 for wrong usage,
+// The command line as a process: what it prints where, and its exit statuses: 0, 1 for a failure, 2 for wrong usage,
 // with one line on standard error that names what is wrong. Accounts have their own tests.
 import { writeFileSync } from "node:fs"
 import { createServer } from "node:net"
@@ -49,7 +49,7 @@ describe("serve with a bad setting", () => {
     expectFailure(flag, 2, ["EDGEWISE_RATE_LIMIT", '"many"', "0 to 1000000"])
   })
 
-  // The same words without a process each: starting one takes a second.
+  // The same arguments without a process each: starting one takes a second.
   it.each<readonly [variable: string, value: string, allowed: string]>([
     ["EDGEWISE_PORT", "70000", "0 to 65535"],
     ["EDGEWISE_PORT", "http", "0 to 65535"],

@@ -1,5 +1,5 @@
-// Devices and memory over a real node: GPU records from what `nvidia-smi` says, refusals by the ledger and the ladder, and
-// the command line that loads and unloads.
+// Devices and memory over a real node: GPU records from `nvidia-smi`'s output, refusals by the memory ledger and the
+// memory level, and the command line that loads and unloads.
 import { truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
@@ -113,7 +113,7 @@ describe("a node without much memory", () => {
   let key: string
   const dir = temporaryDir()
   beforeAll(async () => {
-    // Weights of 60 GB that take no room on the disk, and that the fake engine does not read.
+    // Weights of 60 GB in a sparse file, which the fake engine does not read.
     const source = join(dir.path, "weights")
     writeFileSync(source, "")
     truncateSync(source, 60 * 1024 ** 3)
@@ -135,7 +135,7 @@ describe("a node without much memory", () => {
   const operate = (action: string, body: object | undefined) =>
     node.post(`/v1/models/${action}`, body ?? "", { key })
 
-  it("refuses a model that does not fit, to operators and callers alike, and takes it when there is room", async () => {
+  it("refuses a model that does not fit, to operators and callers alike, and loads it when memory is free", async () => {
     const refused = await operate("load", { model_name: "other" })
     expect([refused.status, Number(refused.headers.get("retry-after"))]).toEqual([503, 30])
     expect(await refused.json()).toEqual({
@@ -163,7 +163,7 @@ describe("a node without much memory", () => {
       "/v1/chat/completions",
       chat("fake", script({ tokens: 40, tokenMs: 2, text: "x" }), { stream: true }),
     )
-    // The watch looks once a second; this is between two looks.
+    // The memory watch reads once a second; this is between two readings.
     ladder.observe(0.97)
     const refused = await node.post("/v1/chat/completions", chat("fake"))
     ladder.observe(0.1)

@@ -1,5 +1,5 @@
-// Failures over a real node: each has a line that says why, operators see the reasons, callers do not, and bursts of them
-// make few lines.
+// Failures over a real node: each has a log line with the reason, operators can read the reasons, callers cannot, and
+// bursts of failures make few lines.
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { basename, join } from "node:path"
@@ -34,13 +34,13 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "edgewise-failures-"))
   const whole = readFileSync(weights)
   writeFileSync(join(folder, "cut.gguf"), whole.subarray(0, whole.length / 2))
-  // Whole by its tensor table, and no model: only loading shows it.
+  // Its tensor table is valid, but it is no model: only loading shows that.
   const renamed = Buffer.from(whole)
   renamed.write("token_embx", renamed.indexOf("token_embd"), "latin1")
   writeFileSync(join(folder, "odd.gguf"), renamed)
   node = await startNode({
     log: layer,
-    // The burst below brings wrong keys, which must not make the other answers 429.
+    // The burst below brings wrong keys, whose limit must not make the other answers 429.
     settings: { authFailureLimit: "0" },
     models: [
       fakeModel,
@@ -93,7 +93,7 @@ describe("models that cannot be loaded", () => {
     expect((await chat("fake")).status).toBe(200)
   })
 
-  it("are failed for everybody, with the reason for superadmins only", async () => {
+  it("are failed for every caller, with the reason for superadmins only", async () => {
     const status = await get("/v1/models/status", node.keys.dev)
     expect(status.loading_status).toMatchObject({ cut: "failed", gone: "failed", far: "failed" })
     expect(Object.keys(status)).toEqual(["loaded", "loading_status", "repository"])
@@ -107,7 +107,7 @@ describe("models that cannot be loaded", () => {
     })
   })
 
-  it("make the node degraded; /health tells superadmins why, and no credential makes it fail", async () => {
+  it("make the node degraded; /health shows superadmins why, and no credential makes it fail", async () => {
     for (const key of [undefined, node.keys.dev, node.keys.revoked, "svc_nonsense", "a.b.c", ""]) {
       const health = await get("/health", key)
       expect([health.status, "details" in health]).toEqual(["degraded", false])
@@ -256,7 +256,7 @@ describe("what fails after its answer has begun", () => {
 describe("bursts", () => {
   it("an engine in a crash loop makes a bounded number of lines, each part of the story once", async () => {
     const from = lines.length
-    // One user alone would be refused after its second crash, and the engine go on for the others.
+    // One user alone would be refused after its second crash, and the engine would go on for the others.
     const crash = async () => {
       const key = await node.run(
         Effect.flatMap(Accounts, (accounts) =>
@@ -291,7 +291,7 @@ describe("bursts", () => {
     expect(said.length).toBeLessThan(40)
   }, 60_000)
 
-  it("10,000 bad requests make a few lines a second, and their number is told", async () => {
+  it("10,000 bad requests make a few lines a second, and their number is logged", async () => {
     await pause(1_100)
     const from = lines.length
     const startedMs = performance.now()

@@ -1,5 +1,5 @@
-// A node speaks to nobody but its callers. ONNX Runtime's published binaries report every session to their maker unless
-// told otherwise; the first thing that they do for it is to leave files in the home directory and among the temporary ones.
+// A node opens no connection of its own. ONNX Runtime's published binaries report every session to their maker unless
+// this is disabled; their first step is to leave files in the home directory and the temporary folder.
 import { mkdirSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "vitest"

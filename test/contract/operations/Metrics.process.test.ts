@@ -1,4 +1,4 @@
-// GET /metrics of a real node: the format to the letter, every figure from real traffic, and no label that a caller chose.
+// GET /metrics of a real node: the exact format, every figure from real traffic, and no label value chosen by a caller.
 import { once } from "node:events"
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"

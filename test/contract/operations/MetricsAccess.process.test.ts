@@ -1,4 +1,4 @@
-// Who may read /metrics, and how often its figures are read.
+// Access to /metrics, and how often its figures are read.
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { Accounts } from "#store/accounts/Accounts.ts"

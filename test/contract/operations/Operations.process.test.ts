@@ -1,4 +1,4 @@
-// Operator endpoints over a real node: scopes, records, and that memory really comes back.
+// Operator endpoints over a real node: scopes, records, and that memory is really freed.
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { Accounts } from "#store/accounts/Accounts.ts"
@@ -90,7 +90,7 @@ it("answers an unknown model 404 and a missing name 400", async () => {
   expect(odd.status).toBe(400)
 })
 
-it("tells an operator why a model does not load, and nobody else", async () => {
+it("shows operators only why a model does not load", async () => {
   const refused = await post("/v1/models/load", { model_name: "broken" })
   expect([refused.status, await refused.json()]).toEqual([
     503,

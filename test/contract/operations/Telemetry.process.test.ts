@@ -1,5 +1,5 @@
-// What a node tells about itself, as a process: JSON logs with request ids, a line for each answer, traces and logs at a
-// collector, and in none of them anything that a caller said or may keep secret.
+// Logs and traces of a node as a process: JSON logs with request ids, a line for each answer, traces and logs at a
+// collector, and in none of them texts or credentials of a caller.
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { type NodeProcess, startProcess } from "../../support/nodes/NodeProcess.ts"
 import { eventually } from "../../support/nodes/TestNode.ts"
@@ -84,7 +84,7 @@ it("writes a line for each answer, with its id, and spans in the caller's trace"
     expect(told).not.toContain(secret)
 })
 
-it("makes a trace of its own where the caller has none, none where the caller wants none, and refusals are told too", async () => {
+it("makes a trace of its own where the caller has none, none where the caller wants none, and refusals are traced too", async () => {
   await (await ask({ "x-request-id": "unsampled", traceparent: `00-${"a".repeat(32)}-${parent}-00` })).text()
   await (await ask({ "x-request-id": "refused", authorization: "Bearer svc_wrong" })).text()
   await (await ask({ "x-request-id": "own" })).text()

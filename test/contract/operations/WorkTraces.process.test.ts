@@ -1,5 +1,5 @@
-// Traces of what goes on behind an answer: jobs, live sessions, generations on a socket. In the caller's trace, with what
-// they took, ids and numbers only, and after a crash as before it.
+// Traces of background work: jobs, live sessions, generations on a socket. They are in the caller's trace, with
+// durations, ids and numbers only, before and after a crash.
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { longWav } from "../../support/audio/SpeechClips.ts"
 import { listener, noise, speak } from "../../support/clients/LiveClient.ts"
@@ -103,7 +103,7 @@ describe("a transcription job", () => {
     }
   })
 
-  it("is told where its file is none, and not told where its caller wants no trace", async () => {
+  it("has a span for an invalid file, and none where its caller wants no trace", async () => {
     const none = newTrace(false)
     await untilDone(target(node), await submitTo(node, none.traceparent))
     const { trace, traceparent } = newTrace()
@@ -122,7 +122,7 @@ describe("a transcription job", () => {
   })
 
   it(
-    "goes on in the same trace after the node was killed at it, and a cancelled one says so",
+    "goes on in the same trace after the node was killed during it, and a cancelled one says so",
     {
       timeout: 60_000,
     },
@@ -169,7 +169,7 @@ const openLive = (route: string, query: Record<string, string>, traceparent: str
 describe("a live session", () => {
   const route = "/v1/audio/transcriptions/ws"
 
-  it("is a child of its handshake, with what was heard, told and taken", async () => {
+  it("is a child of its handshake, with seconds of audio, events and durations", async () => {
     const { trace, traceparent } = newTrace()
     const client = await openLive(route, { model: "listener", prompt: "MyPrivatePrompt" }, traceparent)
     const captions = () => client.frames.filter(({ type }) => type === "transcript.text.delta").length
@@ -196,7 +196,7 @@ describe("a live session", () => {
     }
   })
 
-  it("tells the code that it ended with, whoever ended it, and is not told where its caller wants no trace", async () => {
+  it("has the close code of either side, and no span where its caller wants no trace", async () => {
     const none = newTrace(false)
     const quiet = await openLive(route, { model: "listener" }, none.traceparent)
     quiet.send({ type: "stop" })
@@ -272,7 +272,7 @@ describe("the completions socket", () => {
     const session = await untilSpan(trace, "completions socket")
     const handshake = await untilSpan(trace, `GET ${route}`)
     expect(session.parentSpanId).toBe(handshake.spanId)
-    // The handshake is the handshake: no step of a generation is its own.
+    // The handshake has its own span without steps of a generation.
     expect(childrenOf(handshake)).toEqual(["auth", "completions socket"])
     const generations = of(trace, "generation")
     expect(generations.map(({ parentSpanId }) => parentSpanId)).toEqual(Array(4).fill(session.spanId))
@@ -298,7 +298,7 @@ describe("the completions socket", () => {
   })
 })
 
-it("a node that stops still tells of the sessions that it ended", async () => {
+it("a node that stops still exports spans of the sessions that it ended", async () => {
   const routes = ["/v1/audio/transcriptions/ws", "/v1/realtime", "/v1/completions/ws"]
   const names = ["live transcription", "realtime transcription", "completions socket"]
   const opened = await Promise.all(

@@ -1,5 +1,5 @@
-// Region discovery over a real listener: forty callers of a made-up world, proxies that may and may not speak for them,
-// regions that fall ill, and everything that this address does not serve.
+// Region discovery over a real listener: forty callers of a made-up world, proxies that may and may not forward their
+// addresses, regions that become unhealthy, and every path that this address does not serve.
 import { writeFileSync } from "node:fs"
 import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -39,9 +39,9 @@ const at = (country: string, latitude: number, longitude: number): GeoValue => (
 })
 const only = (country: string): GeoValue => ({ country: { iso_code: country } })
 
-/** Block, an address in it, what the database says, and the city whose regions it must be sent to at home and globally. */
+/** Block, an address in it, its database entry, and the city whose regions it must be sent to at home and globally. */
 const world: ReadonlyArray<readonly [string, string, GeoValue | undefined, string, string]> = [
-  // Canada, along the border too: a nearer edge on the other side does not count.
+  // Canada, also near the border: a nearer edge on the other side does not count.
   ["20.0.0.0/24", "20.0.0.1", at("CA", 43.7, -79.4), "yto", "yto"],
   ["20.0.1.0/24", "20.0.1.255", at("CA", 45.5, -73.6), "yul", "yul"],
   ["20.0.2.0/24", "20.0.2.7", at("CA", 49.3, -123.1), "yvr", "yvr"],
@@ -63,7 +63,7 @@ const world: ReadonlyArray<readonly [string, string, GeoValue | undefined, strin
   ["30.0.7.0/24", "30.0.7.1", at("US", 32.7, -117.2), "lax", "lax"],
   ["30.0.8.0/24", "30.0.8.1", at("US", 37.3, -121.9), "sfo", "sfo"],
   ["30.0.9.0/24", "30.0.9.1", at("US", 45.5, -122.7), "sea", "sea"],
-  // Nearer to Canada's edges, and sent to their own country's.
+  // Nearer to Canada's edges, but sent to those of their own country.
   ["30.0.10.0/24", "30.0.10.1", at("US", 44.5, -73.2), "nyc", "yul"],
   ["30.0.11.0/24", "30.0.11.1", at("US", 48.8, -122.5), "sea", "yvr"],
   ["30.0.12.0/24", "30.0.12.1", at("US", 43.2, -77.6), "nyc", "yto"],
@@ -164,7 +164,7 @@ describe("a proxy's word", () => {
         [{ "cf-ipcountry": "XX" }, "phx-01"],
         [{ "cf-ipcountry": "T1" }, "phx-01"],
         [{ "cf-ipcountry": "CANADA" }, "phx-01"],
-        // Assigned to nobody: no hub, so from here.
+        // Unassigned: no hub, so from the router's place.
         [{ "cf-ipcountry": "QQ" }, "phx-01"],
         [{}, "phx-01"],
       ] as const) {
@@ -177,7 +177,7 @@ describe("a proxy's word", () => {
     }
   })
 
-  it("is not heard where it is not", async () => {
+  it("is ignored from untrusted proxies", async () => {
     for (const trusted of [undefined, "192.0.2.0/24,2001:db8::/32"]) {
       const node = await proxied(trusted)
       try {
@@ -299,7 +299,7 @@ describe("a sick region", () => {
       await eventually(async () => (await region()) === "dfw-01", "Toronto is avoided")
       toronto.status = 200
       await eventually(async () => (await region()) === "yto-01", "Toronto is back")
-      // One that does not answer at all.
+      // A region that does not answer.
       toronto.server?.close()
       toronto.server?.closeAllConnections()
       await eventually(async () => (await region()) === "dfw-01", "Toronto is gone")

@@ -111,7 +111,7 @@ it(
       newYork.status = 200
       await eventually(async () => (await routeOf(node, inGreenland)) === "nyc-01", "New York is back")
 
-      // Toronto is quick from now on, and New York slow: seen at once, and after five rounds.
+      // Toronto is quick from now on, and New York slow: visible at the next round, complete after five.
       toronto.delayMs = 0
       newYork.delayMs = 300
       await eventually(

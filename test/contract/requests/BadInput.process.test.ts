@@ -1,5 +1,5 @@
-// What no client should send: every parameter at, below and above its bounds and of the wrong type, bodies that are
-// no requests, and bytes that are no HTTP to speak of. Each gets its documented status and a detail that names the
+// Invalid input: every parameter at, below and above its bounds and of the wrong type, bodies that are
+// no requests, and bytes that are not HTTP. Each gets its documented status and a detail that names the
 // field, and nothing is left behind: no slot, no waiting request, no money.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -58,7 +58,7 @@ const expectRefusal = (response: RawResponse, status: number, field: string): vo
   const body = jsonOf(response) as { readonly detail: string }
   expect(Object.keys(body)).toEqual(["detail"])
   expect(body.detail.startsWith(`${field}: `), body.detail).toBe(true)
-  // One sentence for a person: no stack, no path, nothing of the request's size.
+  // One readable sentence: no stack, no path, and not as long as the request.
   expect(body.detail).not.toMatch(/\n|node_modules|\.ts\b/)
   expect(body.detail.length).toBeLessThan(300)
 }
@@ -306,7 +306,7 @@ describe("sizes", () => {
     expect((await send(300_000)).status).toBe(431)
   })
 
-  it("a credential of 10 KB is a credential nobody has", async () => {
+  it("a credential of 10 KB is an unknown credential", async () => {
     const response = await post(completionsPath, JSON.stringify(completion), {
       authorization: `Bearer svc_${"A".repeat(10_000)}`,
     })
@@ -334,7 +334,7 @@ describe("slow bodies", () => {
       clearInterval(drip)
       for (const response of responses) expectRefusal(response, 408, "body")
       expect(strict.counts.bodiesStalled).toBe(2)
-      // Somebody quick is served by the same listener.
+      // A quick client is served by the same listener.
       expect((await strict.post(completionsPath, completion)).status).toBe(200)
       await Promise.all([stopped.closed, trickling.closed])
     } finally {

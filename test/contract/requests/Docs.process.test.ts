@@ -1,5 +1,5 @@
 // The API reference over HTTP: small, cached, compressed, from this node alone,
-// and made only when somebody asks.
+// and made only on request.
 import { createHash } from "node:crypto"
 import type { Worker } from "node:worker_threads"
 import { gunzipSync } from "node:zlib"
@@ -40,7 +40,7 @@ const page = async () => {
   return { html, scriptPath: `/${/<script src="([^"]+)"/.exec(html)?.[1]}` }
 }
 
-it("makes the script once, when somebody asks, whoever of them leaves", async () => {
+it("makes the script once, on the first request, whichever client disconnects", async () => {
   const left = await RawConnection.open(node.port)
   await left.send(requestBytes("GET", "/docs"))
   await eventually(() => threads.length > threadsAtStart, "the thread has started")
@@ -82,7 +82,7 @@ describe("the page", () => {
 })
 
 describe("the script", () => {
-  it("is whole and, to who takes it, a third of its size", async () => {
+  it("is whole and, for clients that accept gzip, a third of its size", async () => {
     const { scriptPath } = await page()
     const plain = await get(scriptPath)
     const zipped = await get(scriptPath, gzip)
@@ -123,7 +123,7 @@ const caching = ({ headers }: RawResponse) =>
   ])
 
 describe.each(["/", "/docs", "/docs/scalar.js", "/openapi.json"])("%s", (path) => {
-  it.each([{}, gzip])("with %j is 304 to who has it", async (accept) => {
+  it.each([{}, gzip])("with %j is 304 for a client that has it", async (accept) => {
     const response = await get(path, accept)
     const etag = headerOf(response, "etag") ?? ""
     expect(etag).toMatch(/^"[\w-]{22}(-gzip)?"$/)

@@ -1,5 +1,5 @@
-// A node behind nginx, HAProxy and Caddy with the configurations that docs/proxies.md prints: streams arrive while they are
-// made, uploads stream, WebSockets work, callers have their own addresses, and clients that leave end their requests.
+// A node behind nginx, HAProxy and Caddy with the configurations that docs/proxies.md prints: streams arrive as they
+// are made, uploads stream, WebSockets work, callers have their own addresses, and a disconnect ends the request.
 import { statSync } from "node:fs"
 import http from "node:http"
 import type { AddressInfo } from "node:net"
@@ -60,7 +60,7 @@ const speechBody = (steps: Readonly<Record<string, unknown>>): string =>
 /** Six seconds of work, of which a test waits for the first pieces only. */
 const slowText = { tokens: 30, tokenMs: 200 }
 const slowSpeech = { pieces: 30, pieceMs: 200, samples: 240 }
-/** Many minutes of work: whatever ends it is not its end. */
+/** Many minutes of work: it never ends by itself during a test. */
 const endless = { tokens: 4_000, tokenMs: 200 }
 
 for (const name of ["nginx", "haproxy", "caddy"] satisfies ReadonlyArray<ProxyName>) {
@@ -76,7 +76,7 @@ function behind(name: ProxyName): void {
 
   const post = (path: string, body: string | Uint8Array<ArrayBuffer>, init: RequestInit = {}) =>
     fetch(proxy.base + path, { method: "POST", headers: { ...bearer(), ...json }, body, ...init })
-  /** Closed after each test, whatever became of it. */
+  /** Closed after each test, in every state. */
   const connections: Array<RawConnection> = []
   afterEach(() => {
     for (const connection of connections.splice(0)) connection.destroy()
@@ -143,7 +143,7 @@ function behind(name: ProxyName): void {
     const lengthOf = (fileBytes: number) => ({
       "content-length": String(prologue.length + fileBytes + epilogue.length),
     })
-    /** Bytes of the files that the node has taken in so far. */
+    /** Bytes of the files that the node has received so far. */
     const taken = (): number =>
       uploads(node.dataDir).reduce((sum, file) => sum + statSync(join(node.dataDir, "uploads", file)).size, 0)
 
@@ -158,7 +158,7 @@ function behind(name: ProxyName): void {
       }
       await connection.send(requestBytes("POST", path, { ...bearer(), ...boundary, ...framing }))
       await connection.send(Buffer.concat([piece(prologue), piece(half)]))
-      // The client sends nothing more until the node has this.
+      // The client sends no more until the node has this.
       await eventually(() => taken() > 9 * megabytes, "half of the upload is at the node")
       await connection.send(Buffer.concat([piece(half), piece(epilogue, true)]))
       const response = await connection.response()
@@ -229,7 +229,7 @@ function behind(name: ProxyName): void {
       await untilIdle(node)
     })
 
-    it("tell the node's reason of a refusal", async () => {
+    it("pass on the node's reason of a refusal", async () => {
       const refused = await SocketClient.connect(socketAddress("/v1/completions/ws", "svc_wrong"))
       expect(refused).toMatchObject({ status: 401, body: '{"detail":"Invalid API key"}' })
     })

@@ -1,5 +1,5 @@
-// What every answer says in its head, whatever it answers: its id, its times, the caller's rate, the receipt, and what a
-// browser may do with it. Over real listeners of all three roles, in raw bytes.
+// The head of every answer: its id, its times, the caller's rate, the receipt, and cross-origin
+// headers. Over real listeners of all three roles, in raw bytes.
 import { connect } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { headerOf, type RawResponse, rawRequest, requestBytes } from "../../support/clients/RawHttp.ts"
@@ -32,7 +32,7 @@ const ask = (
 const bearer = (key: string): Headers => ({ authorization: `Bearer ${key}` })
 const own = /^req-[0-9a-f]{24}$/
 
-/** Steps by name, in milliseconds; fails on anything that is no Server-Timing. */
+/** Steps by name, in milliseconds; throws on an invalid Server-Timing header. */
 const timingOf = (response: RawResponse): Record<string, number> =>
   Object.fromEntries(
     (headerOf(response, "server-timing") ?? "").split(", ").map((entry) => {
@@ -49,7 +49,7 @@ const webSocket: Headers = {
   "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
 }
 
-/** Everything that can be answered without running a model, by any role, and the status it is answered with. */
+/** Every answer that runs no model, by role, and its status. */
 const answers: ReadonlyArray<
   readonly [name: string, status: number, ask: (headers: Headers) => Promise<RawResponse>]
 > = [
@@ -233,13 +233,13 @@ describe("the caller's rate", () => {
     const [limit, remaining, reset] = rateOf(refused)
     expect([limit, remaining]).toEqual([5, 0])
     expect(headerOf(refused, "retry-after")).toBe(String(reset))
-    // Another user is not touched, and nobody's rate is told to who brings no credential.
+    // Another user is not touched, and an answer without a credential has no rate headers.
     expect((await list(strict.keys.credit)).status).toBe(200)
     const stranger = await ask("GET", "/v1/models", {}, undefined, strict.port)
     expect(headerOf(stranger, "x-ratelimit-limit")).toBeUndefined()
   })
 
-  it("is told to nobody where there is none", async () => {
+  it("is absent where there is no limit", async () => {
     const roomy = await ask(
       "GET",
       "/v1/models",

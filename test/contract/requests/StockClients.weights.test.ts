@@ -1,4 +1,4 @@
-// pipecat, LiveKit and Open WebUI, without a setting but address and key: the bytes that they send, and answers that they
+// pipecat, LiveKit and Open WebUI with only address and key set: the bytes that they send, and answers that they
 // can use, on the built-in weights.
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { type Clip, clipBytes, clipSamples, clips } from "../../support/audio/SpeechClips.ts"
@@ -32,7 +32,7 @@ afterEach(() => {
 })
 afterAll(() => node.stop())
 
-// Two sentences, all of whose words the built-in weights hear.
+// Two sentences, all of whose words the built-in weights recognise.
 const clip = clips[10] as Clip
 const isHeard = (heard: string): void =>
   expect(wordErrorRate([{ reference: clip.text, heard }])).toBeLessThan(0.3)

@@ -171,7 +171,7 @@ describe("everything else", () => {
     expect([answer.status, await answer.json()]).toEqual([200, await small.json()])
   })
 
-  it("a live session says what a file is answered", async () => {
+  it("a live session ends in the text of a file of the same audio", async () => {
     const pcm = noise(4, 3)
     const client = await openLive(node, { model: "listener" })
     speak(client, pcm, 6_400)

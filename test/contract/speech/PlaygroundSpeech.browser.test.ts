@@ -1,5 +1,5 @@
-// The playground's "Speak", in a real browser where there is one: it plays a stream, shows a refusal, stops when told,
-// and breaks none of the page's own rules about what it may load.
+// The playground's "Speak", in a real browser where there is one: it plays a stream, shows a refusal, stops on request,
+// and follows the page's own content security policy.
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { startBrowser } from "../../support/clients/Browser.ts"
@@ -46,7 +46,7 @@ it("plays a stream and says how it went", withBrowser, async () => {
   await page.fill("#say", "Please open the window.")
   await page.click("#play")
   await shows("#heard", /^first audio after \d+ ms; 1\.\d s of speech in \d+ ms; \d+ gaps$/)
-  // Until the last of it has been heard.
+  // Until the last audio has been played.
   await shows("#play", /^Play$/)
 })
 
@@ -57,7 +57,7 @@ it("shows why it was refused", withBrowser, async () => {
   expect(await page.textContent("#play")).toBe("Play")
 })
 
-it("stops when it is told to, and so does the node", withBrowser, async () => {
+it("stops on request, and so does the node", withBrowser, async () => {
   await page.selectOption("#tts", "tts-fake")
   await shows("#voice option", /^fake$/)
   await page.fill("#say", spokenScript({ pieces: 5_000, samples: 2_400, pieceMs: 20 }))
@@ -70,6 +70,6 @@ it("stops when it is told to, and so does the node", withBrowser, async () => {
 })
 
 it("breaks no rule of the page", withBrowser, () => {
-  // The refusal above is an error to the browser, and it says so.
+  // The refusal above is an error to the browser, which logs it.
   expect(complaints.filter((text) => !/status of 413/.test(text))).toEqual([])
 })

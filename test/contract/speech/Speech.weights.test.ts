@@ -1,4 +1,4 @@
-// POST /v1/audio/speech on the built-in weights, byte by byte: what a reply is in each format, whole and streamed.
+// POST /v1/audio/speech on the built-in weights: the bytes of a reply in each format, whole and streamed.
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { mp3Frames, mp3Recording } from "../../support/audio/Mp3Frames.ts"
 import { decodeOggOpus, parseOggOpus } from "../../support/audio/OggPages.ts"
@@ -16,7 +16,7 @@ afterAll(() => node.stop())
 
 const TEXT = "Please open the window. It is warm in here; the sun has been out all day, and nobody has left."
 
-/** Replies are the same each time (checked below), so each is asked for once. */
+/** Replies are the same each time (checked below), so each is requested once. */
 const said = new Map<string, Promise<RawResponse>>()
 const fresh = (more: object): Promise<RawResponse> =>
   speak(node, { model: "tts-82m", voice: "af_bella", input: TEXT, ...more })
@@ -141,7 +141,7 @@ describe("a streamed reply", () => {
     }
   })
 
-  it("of opus is one whole Ogg stream at 48 kHz that says where it came from", async () => {
+  it("of opus is one whole Ogg stream at 48 kHz that names its origin", async () => {
     const { body } = await say({ response_format: "opus", stream: true })
     const stream = parseOggOpus(body)
     expect(stream).toMatchObject({ ended: true, inputRateHz: 24_000, preSkip: 312 })
@@ -267,7 +267,7 @@ describe("tts-3b-ml", () => {
   })
 })
 
-/** An engine that was just killed may still take the request along. */
+/** An engine that was just killed may still fail the request. */
 const untilServed = async (ask: () => Promise<RawResponse>): Promise<RawResponse> => {
   for (let tries = 0; ; tries++) {
     const reply = await ask()
@@ -296,7 +296,7 @@ describe("text", () => {
   ])(
     "of %s (%s) may have %i characters after cleaning, counted in code points",
     async (model, voice, cap) => {
-      // Pauses cost no speech: the text is long and quickly said.
+      // Pauses take no compute: the text is long and quickly spoken.
       const at = (length: number) => `Hi${", ".repeat((length - 4) / 2)}a.`
       expect(at(cap).length).toBe(cap)
       const status = async (input: string) => (await speak(node, { model, voice, input })).status

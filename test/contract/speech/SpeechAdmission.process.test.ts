@@ -1,4 +1,5 @@
-// Who may stream, on a real node: as many as the model feeds in time. Batch work does not count, and waits behind.
+// Admission of streams on a real node: as many as the model feeds in time. Batch requests do not count, and wait
+// behind.
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { headerOf, jsonOf, RawConnection } from "../../support/clients/RawHttp.ts"
 import { fakeVoice, speak, speechRequestBytes, spokenScript } from "../../support/nodes/SpeechNode.ts"
@@ -8,7 +9,7 @@ let node: TestNode
 beforeAll(async () => {
   node = await startNode({
     models: [
-      // Two streams of it fill its time, a third would not be fed in time.
+      // Two streams use all of its time, a third would not be fed in time.
       { ...fakeVoice, id: "slow", options: { realTimeFactor: 0.3 } },
       { ...fakeVoice, id: "learns", options: { realTimeFactor: 0.01 } },
       { ...fakeVoice, id: "crawls", options: { realTimeFactor: 3 } },
@@ -40,14 +41,14 @@ const leave = async (...connections: ReadonlyArray<RawConnection>) => {
   await untilIdle(node)
 }
 
-it("a stream too many is refused before its first byte, told when to come back, and costs nothing", async () => {
+it("a stream too many is refused before its first byte, with Retry-After, and costs nothing", async () => {
   const streams = [await open("slow"), await open("slow")]
   for (const response_format of ["pcm", "opus"]) {
     const refused = await speak(node, body("slow", { stream: true, response_format }))
     expect([refused.status, jsonOf(refused)]).toEqual([503, { detail: "Model is at capacity" }])
     expect(Number(headerOf(refused, "retry-after"))).toBeGreaterThanOrEqual(1)
   }
-  // Nobody listens to a batch reply while it is made.
+  // A batch reply has no playback deadline while it is made.
   expect((await speak(node, body("slow"))).status).toBe(200)
   streams[0]!.destroy()
   await eventually(

@@ -1,4 +1,4 @@
-// What /v1/audio/speech refuses: each row of the table of protocol 8.9, and what stands around it.
+// What /v1/audio/speech refuses: each row of the table of protocol 8.9, and its boundary cases.
 // A refusal is a status and one `detail`, before any audio, and leaves no slot taken and no money spent.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -59,7 +59,7 @@ const expectRefusal = (reply: RawResponse, status: number, start: string): void 
   expect(body.detail.length).toBeLessThan(300)
 }
 
-/** Every row is asked for whole and as a stream, and must not cost a micro-dollar. */
+/** Every row is requested whole and as a stream, and must not cost a micro-dollar. */
 const forBoth = (title: string, rows: ReadonlyArray<readonly [object, number, string]>) =>
   describe(title, () => {
     it.each(
@@ -133,7 +133,7 @@ describe("400: bodies", () => {
     ["null", "null"],
   ])("%s", async (_, body) => expectRefusal(await speak(node, body), 400, "body: "))
 
-  it("but a field nobody knows is ignored, as are nulls", async () => {
+  it("but an unknown field is ignored, as are nulls", async () => {
     expect((await ask({ instructions: "whisper", seed: 7 })).status).toBe(200)
     const nulls = { speed: null, stream: null, language: null, voice_transcript: null, response_format: null }
     expect((await ask(nulls)).status).toBe(200)
@@ -186,7 +186,7 @@ forBoth("502: nothing that could be said", [
   [{ voice: "nobody" }, 502, "TTS backend error"],
   [{ model: "tts-82m", voice: "fake" }, 502, "TTS backend error"],
   [{ model: "tts-82m", voice: "af_bella ".repeat(100_000) }, 502, "TTS backend error"],
-  // Nothing in it has a sound.
+  // Nothing in it is speakable.
   [{ model: "tts-82m", voice: "af_bella", input: "…!?" }, 502, "TTS backend error"],
   [{ model: "tts-82m", voice: "af_bella", input: "\u200b\u200b" }, 502, "TTS backend error"],
   [{ input: spokenScript({ refuse: "input" }) }, 502, "TTS backend error"],
@@ -197,7 +197,7 @@ forBoth("502: nothing that could be said", [
 ])
 
 describe("502: an engine that", () => {
-  it("dies before the first audio", async () => {
+  it("crashes before the first audio", async () => {
     // Each of another user: one whose requests crash an engine twice is refused for a while.
     for (const [stream, key] of [
       [false, node.keys.dev],
@@ -229,7 +229,7 @@ it("but a refusal that the caller can cure is a 400", async () => {
   expectRefusal(await ask({ ...clone, input: spokenScript({ refuse: "voice" }) }), 400, "voice: ")
 })
 
-it("503 with Retry-After when no slot and no place in the line is free", async () => {
+it("503 with Retry-After when no slot and no place in the queue is free", async () => {
   const busy = new AbortController()
   const held = node.post(
     speechPath,

@@ -1,4 +1,5 @@
-// Reference clips through /v1/audio/speech: what is taken for a voice, in which forms, and what is refused with a reason.
+// Reference clips through /v1/audio/speech: which are accepted as a voice, in which forms, and which are refused with a
+// reason.
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import wavefile from "wavefile"

@@ -1,4 +1,4 @@
-// What speech costs: the samples that were delivered, whoever ends it and however, and nothing for what nobody got.
+// Charges for speech: the samples that were delivered, however the reply ends, and nothing for what was not delivered.
 import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
@@ -49,7 +49,7 @@ beforeEach(async () => {
   before = await account()
 })
 
-/** The charge since the test began, once nothing runs any more. */
+/** The charge since the test began, once no request runs any more. */
 const charged = async () => {
   await untilIdle(node)
   const now = await account()
@@ -103,7 +103,7 @@ describe("a whole reply costs its samples", () => {
   })
 })
 
-describe("what nobody got costs nothing", () => {
+describe("what was not delivered costs nothing", () => {
   it("a refused request", async () => {
     await paid(fake({ refuse: "input" }))
     await paid(fake({ failAt: 0 }, { stream: true }))
@@ -197,7 +197,7 @@ describe("a stream costs what was written of it", () => {
     expect((await charged()).audioMs).toBe(msOf(reply.body.length / 2))
   })
 
-  it("opus, when the engine fails midway: what was encoded, and the pages tell how much that is", async () => {
+  it("opus, when the engine fails midway: what was encoded, and the pages state how much that is", async () => {
     const reply = await paid(
       fake({ pieces: 60, samples: 2_400, pieceMs: 5, failAt: 50 }, { stream: true, response_format: "opus" }),
     )
@@ -207,7 +207,7 @@ describe("a stream costs what was written of it", () => {
     expect(pages.some((page) => page.endOfStream)).toBe(false)
     const playedMs = Number(pages.at(-1)!.granule) / 48
     const { audioMs } = await charged()
-    // A page that is not full when the encoder is stopped holds up to 60 ms, a slice of its work 250.
+    // An unfinished page when the encoder is stopped holds up to 60 ms, a slice of its work 250.
     expect(audioMs).toBeGreaterThanOrEqual(playedMs - 20)
     expect(audioMs).toBeLessThan(playedMs + 310)
     expect(decodeOggOpus(reply.body).length / 48).toBeGreaterThan(playedMs - 20)
@@ -223,7 +223,7 @@ describe("a stream costs what was written of it", () => {
     const { audioMs, requests } = await charged()
     expect(requests).toBe(1)
     const receivedMs = response_format === "pcm" ? receivedBytes / 48 : receivedBytes / 6
-    // What was on its way when the client left is charged as well.
+    // What was in flight when the client disconnected is charged as well.
     expect(audioMs).toBeGreaterThan(receivedMs * 0.7)
     expect(audioMs).toBeLessThan(receivedMs + 2_000)
   })
@@ -233,7 +233,7 @@ describe("a stream costs what was written of it", () => {
     const connection = await open(fake(steps, { stream: true }))
     connection.socket.pause()
     const wholeMs = msOf(4_000 * 12_000)
-    // The engine has to stand still: while others are served, it could make a hundred times as much.
+    // The engine has to be paused: while others are served, it could make a hundred times as much.
     await eventually(() => node.counts.replyBufferedBytes > 0, "the reply waits for its reader")
     for (let i = 0; i < 20; i++) {
       const model = { model: "tts-82m", voice: "am_adam", input: "And so on, and so forth." }

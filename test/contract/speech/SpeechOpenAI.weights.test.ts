@@ -22,12 +22,12 @@ const longText = sentence.repeat(93).trim()
 describe("4,000 characters without stream", () => {
   const asked = { model: "tts-82m", voice: "af_bella", input: longText, response_format: "pcm" } as const
 
-  it("are heard before they have been made, and are the bytes of the stream", async () => {
+  it("are played before they have been made, and are the bytes of the stream", async () => {
     expect(longText.length).toBeGreaterThan(3_950)
     const response = await openai.audio.speech.create(asked)
     const reader = response.body!.getReader()
     const { value: first } = await reader.read()
-    // The engine still works on the text when its first audio is here: most of it has not been made.
+    // The engine still works on the text when its first audio arrives: most of it has not been made.
     expect(node.gauges("tts-82m").open).toBe(1)
     const parts = [first!]
     for (let part = await reader.read(); !part.done; part = await reader.read()) parts.push(part.value)

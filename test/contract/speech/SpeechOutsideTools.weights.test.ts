@@ -1,5 +1,5 @@
-// Replies of the endpoint judged by programs that other people wrote, where they are installed: what they call the
-// file, how long they find it, and whether they have anything to complain about.
+// Replies of the endpoint checked by third-party programs, where they are installed: the format and the length that
+// they report, and that they report no error.
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -88,7 +88,7 @@ describe("ffmpeg", needs("ffmpeg"), () => {
   })
 })
 
-/** From one sample over all lengths about the borders of a frame and a page to some seconds. */
+/** Lengths from one sample past the borders of a frame and a page to some seconds. */
 const lengths = [1, 479, 480, 481, 959, 4_800, 5_281, 24_001, 71_993]
 const opusOf = (samples: number): Promise<string> =>
   saved(`${samples}.opus`, {

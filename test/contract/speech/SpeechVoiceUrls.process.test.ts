@@ -1,5 +1,5 @@
-// Voice URLs that want into the node's own network, through the endpoint as it runs in production: every one is refused
-// with a 400, and a listener on loopback that they all lead to never hears of them.
+// Voice URLs that lead into the node's own network, through the endpoint as it runs in production: every one is refused
+// with a 400, and a listener on loopback that they all lead to gets no connection.
 import { createServer, type Server, type Socket } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { jsonOf } from "../../support/clients/RawHttp.ts"
@@ -210,7 +210,7 @@ describe("voice URLs into the node's own network", () => {
         if (reply.status !== 400 || !detail.startsWith("voice: ")) {
           answers.push(`${JSON.stringify(url)}: ${reply.status} ${detail}`)
         }
-        // The reason is in words of ours: what the URL led to is not repeated.
+        // The reason is this project's own text: nothing behind the URL is repeated.
         if (/127\.|::1|ECONN|secret/.test(detail)) answers.push(`${JSON.stringify(url)}: says ${detail}`)
       }
     }

@@ -175,7 +175,7 @@ describe("the stream", () => {
     expect(new Set(chunks.map(({ created }) => created)).size).toBe(1)
   })
 
-  it("says the same as the whole record", async () => {
+  it("has the same text as the whole record", async () => {
     const body = italy({ stop: [" Rome"], seed: 3 })
     const whole = jsonOf(await raw(body)) as { choices: [{ message: { content: string } }] }
     const events = parseEventStream((await raw({ ...body, stream: true })).body.toString("utf8"))
@@ -218,7 +218,7 @@ describe("the stream", () => {
     }
   })
 
-  it("that fails midway says so once and closes without an end", async () => {
+  it("that fails midway sends one error event and closes without an end", async () => {
     const response = await raw(fake({ tokens: 9, failAt: 3 }, { stream: true }))
     expect(response.status).toBe(200)
     expect(response.complete).toBe(false)

@@ -113,7 +113,7 @@ describe("the stream", () => {
     expect(new Set(chunks.map(({ id }) => id)).size).toBe(1)
   })
 
-  it("says the same as the whole record", async () => {
+  it("has the same text as the whole record", async () => {
     const body = { model: "llama", prompt: "Once upon a time", seed: 5, temperature: 1, max_tokens: 40 }
     expect(textOf(await events(body))).toBe((await whole(body)).choices[0].text)
   })
@@ -131,7 +131,7 @@ describe("the stream", () => {
     expect((await events(fake({ tokens: 2 }))).join("")).not.toContain("usage")
   })
 
-  it("that fails midway says so once and closes without an end", async () => {
+  it("that fails midway sends one error event and closes without an end", async () => {
     const response = await raw(fake({ tokens: 9, failAt: 0 }, { stream: true }))
     expect(response.complete).toBe(false)
     const data = parseEventStream(response.body.toString("utf8"))

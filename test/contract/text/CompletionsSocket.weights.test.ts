@@ -1,5 +1,5 @@
 // GET /v1/completions/ws with the `ws` client: the frames of protocol 7.6, several generations at once, cancelling, and
-// what happens to a client that is not who it says, says nonsense, or is suddenly gone.
+// wrong credentials, invalid frames and sudden disconnects.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Accounts } from "#store/accounts/Accounts.ts"
@@ -121,7 +121,7 @@ describe("several at once", () => {
     expect(textOf(client.of("stays"))).toBe("s".repeat(300))
     expect(client.of("gone").length).toBe(before)
     expect(client.of("gone").some((frame) => "type" in frame)).toBe(false)
-    // Its id is free again, and cancelling what does not run is nothing.
+    // Its id is free again, and cancelling an unknown id has no effect.
     client.send({ type: "cancel", request_id: "gone" })
     client.send(start("gone", { tokens: 1 }))
     expect(await client.end("gone")).toMatchObject({ type: "done" })
@@ -129,7 +129,7 @@ describe("several at once", () => {
     client.socket.close()
   })
 
-  it("an id that runs already, and a seventeenth, are refused and disturb nobody", async () => {
+  it("an id that runs already, and a seventeenth, are refused and disturb no other generation", async () => {
     const client = await open()
     const long = (id: string) => start(id, { tokens: 200, tokenMs: 5 }, { model: "many", max_tokens: 4096 })
     for (let i = 0; i < 16; i++) client.send(long(`r${i}`))
@@ -224,7 +224,7 @@ describe("a failure is a frame, and the socket stays", () => {
   })
 })
 
-describe("who may open one", () => {
+describe("admission", () => {
   it("a key in the query or in the header", async () => {
     const byHeader = await SocketClient.open(address(""), { authorization: `Bearer ${node.keys.dev}` })
     byHeader.send(start("h", { tokens: 1 }))

@@ -1,5 +1,5 @@
-// The official client against a real node: what it sends is understood, what it gets it can use, and every refusal
-// arrives as the error class that the client has for it.
+// The official client against a real node: the node understands its requests, it can use the answers, and every refusal
+// arrives as the client's error class for it.
 import OpenAI from "openai"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { script } from "../../support/nodes/FakeNode.ts"
@@ -10,7 +10,7 @@ type ApiError = InstanceType<typeof OpenAI.APIError>
 
 let node: TestNode
 let openai: OpenAI
-/** Body of the last refusal: the client itself looks for OpenAI's `error` object and shows none of the `detail`. */
+/** Body of the last refusal: the client itself reads OpenAI's `error` object and shows none of the `detail`. */
 let refusal = ""
 const clientOf = (target: TestNode, apiKey: string) =>
   new OpenAI({
@@ -233,7 +233,7 @@ describe("errors", () => {
 
   it.each([
     [
-      "a key nobody has",
+      "an unknown key",
       () => create(clientOf(node, `svc_${"A".repeat(32)}`)),
       OpenAI.AuthenticationError,
       401,
@@ -254,7 +254,7 @@ describe("errors", () => {
       "Billing access denied",
     ],
     [
-      "a model nobody deployed",
+      "a model that is not deployed",
       () => create(openai, { model: "gpt-5" }),
       OpenAI.NotFoundError,
       404,

@@ -1,5 +1,6 @@
-// A request whose client has left costs nothing (protocol 1.9): whatever it was doing, its slot is free at once, and no other
-// stream's bytes change. `npm run bench -- text` measures the milliseconds; here they are compared with a short request's.
+// A request whose client has disconnected costs nothing (protocol 1.9): in every state its slot is free at once, and no
+// other stream's bytes change. `npm run bench -- text` measures the milliseconds; here they are compared with a short
+// request's.
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { RawConnection, requestBytes } from "../../support/clients/RawHttp.ts"
@@ -28,7 +29,7 @@ const fake = (model: string, steps: Readonly<Record<string, unknown>>, more: obj
   body(model, { prompt: script(steps), max_tokens: 4096, ...more })
 const endless = { tokens: 4000, tokenMs: 2 }
 
-/** Sends a request over a connection that can be torn down without a word. */
+/** Sends a request over a connection that can be destroyed without a close. */
 const send = async (request: object): Promise<RawConnection> => {
   const connection = await RawConnection.open(node.port)
   const headers = { authorization: `Bearer ${node.keys.dev}`, "content-type": "application/json" }
@@ -36,7 +37,7 @@ const send = async (request: object): Promise<RawConnection> => {
   return connection
 }
 
-/** Milliseconds until `free` holds, looked at in every turn of the event loop. */
+/** Milliseconds until `free` holds, checked at every event loop tick. */
 const timeUntil = async (free: () => boolean): Promise<number> => {
   const startMs = performance.now()
   while (!free()) {
@@ -63,7 +64,7 @@ const shortRequestMs = async (request: object): Promise<number> => {
 /** A cancel takes no longer than this many short requests: no deadline and no long work is waited for. */
 const shortRequests = 20
 
-/** The median of several departures: any one may meet a busy machine. */
+/** The median of several disconnects: any one may meet a busy machine. */
 const expectAtOnce = async (times: ReadonlyArray<number>, shortRequest: object): Promise<void> =>
   expect(median(times)).toBeLessThan(shortRequests * (await shortRequestMs(shortRequest)))
 
@@ -83,7 +84,7 @@ describe("a client that leaves", () => {
         expect(node.gauges("single").open).toBe(1)
       }
       await expectAtOnce(times, shortFake)
-      // Whoever stayed is still served.
+      // Clients that stayed are still served.
       const seen = first.events.length
       expect((await first.take(seen + 5)).length).toBeGreaterThanOrEqual(seen + 5)
       await first.leave()
@@ -151,7 +152,7 @@ describe("a client that leaves", () => {
     await untilIdle(node)
   })
 
-  it("lets those behind it in the line move up, and the line still refuses one too many", async () => {
+  it("lets those behind it in the queue move up, and the queue still refuses one too many", async () => {
     const first = new TextStream(await node.post(path, fake("single", endless, { stream: true })))
     await first.take(1)
     const second = await send(fake("single", { tokens: 1 }))
@@ -171,7 +172,7 @@ describe("a client that leaves", () => {
 })
 
 describe("departures and arrivals never change another stream's bytes", () => {
-  /** A client of the property: leaves after so many events, or stays to the end. */
+  /** A client of the property: disconnects after so many events, or stays to the end. */
   const client = fc.record({
     seed: fc.nat({ max: 7 }),
     tokens: fc.integer({ min: 1, max: 60 }),

@@ -28,7 +28,7 @@ beforeAll(async () => {
       ),
       listener({ languages, words: ["what", "is", "red", "fox", "3.5", "don't"] }, { id: "bare" }),
       listener({ languages, words: ["你好", "，", "世界", "。"] }, { id: "chinese" }),
-      // Detects: the first of its languages when none is named.
+      // Detects the language: the first of its languages when none is given.
       listener({ languages: ["ru", "en"] }, { id: "russian" }),
     ],
   })
@@ -139,7 +139,7 @@ describe("punctuation=true", () => {
   it("is refused in a language whose rules are not known, in every mode", async () => {
     const problem = /^punctuation: cannot be added in ru; it can in ar, de, .*, zh$/
     for (const mode of [{ sync: "true" }, { stream: "true" }, {}]) {
-      // Told, by the model, or found out by listening.
+      // Language given, fixed by the model, or detected from the audio.
       for (const query of [{ model: "bare", language: "ru" }, { model: "russian" }]) {
         if (!("sync" in mode) && !("stream" in mode) && !("language" in query)) continue
         const response = await ask({ ...mode, ...query, punctuation: "true" } as Query)

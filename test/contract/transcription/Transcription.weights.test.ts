@@ -1,5 +1,5 @@
-// POST /v1/audio/transcriptions over a real listener and the built-in weights: its three modes, its five formats, where
-// parameters may stand and which of them wins.
+// POST /v1/audio/transcriptions over a real listener and the built-in weights: its three modes, its five formats, and
+// where parameters may stand and which of them takes precedence.
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { parseSrt, parseVtt } from "../../support/audio/Captions.ts"
 import { type Clip, cardWordErrorRate, clipBytes, clips, longWav } from "../../support/audio/SpeechClips.ts"
@@ -28,9 +28,9 @@ beforeAll(async () => {
 afterAll(() => node.stop())
 
 const clip = clips.find(({ file }) => file.startsWith("04")) as Clip
-/** What the recogniser makes of the clip: the same in every mode and format. */
+/** The recogniser's text of the clip: the same in every mode and format. */
 let said = ""
-// Two sentences, all of whose words the built-in weights hear.
+// Two sentences, all of whose words the built-in weights recognise.
 const two = clips.find(({ file }) => file.startsWith("11")) as Clip
 const ask = (asked: Asked, file: Clip = clip) => post(node, clipBytes(file) as Uint8Array<ArrayBuffer>, asked)
 const sync = (query: Record<string, string> = {}, file: Clip = clip) =>
@@ -191,7 +191,7 @@ describe("a job", () => {
     expect(polled.body).toEqual({ ...((await direct.json()) as object), job_id: id, status: "completed" })
   })
 
-  it("of a file that is no audio fails, and the poll says why", async () => {
+  it("of a file that is no audio fails, and the poll has the reason", async () => {
     const id = await submit(targetOf(node), Buffer.from("no audio at all") as Uint8Array<ArrayBuffer>)
     expect(await untilDone(targetOf(node), id)).toEqual({
       status: 400,
@@ -228,13 +228,13 @@ describe("a stream", () => {
     expect(objects.map(({ delta = "" }) => delta).join("")).toBe(done.text)
   })
 
-  it("has its first delta while the file is still being heard", async () => {
+  it("has its first delta while the file is still being transcribed", async () => {
     const stream = new TextStream(
       await post(node, longWav(60) as Uint8Array<ArrayBuffer>, { query: { model, stream: "true" } }),
     )
     await stream.take(1)
     expect(JSON.parse(stream.events[0]!)).toMatchObject({ type: "transcript.text.delta" })
-    // The engine is still at it: the request has not ended.
+    // The engine still works on it: the request has not ended.
     expect((await node.metrics()).get("edgewise_requests_in_flight")).toBeGreaterThan(0)
     await stream.toEnd()
     expect(stream.events.at(-1)).toBe("[DONE]")
@@ -352,7 +352,7 @@ describe("where parameters stand", () => {
   })
 
   it.each(["true", "sync", "job"])(
-    "the other model hears and reports en without being told (%s)",
+    "the other model transcribes and reports en without a language (%s)",
     async (mode) => {
       const query = { model: "stt-multi-03-2026", response_format: "verbose_json" }
       if (mode === "job") {

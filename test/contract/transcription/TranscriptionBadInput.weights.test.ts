@@ -1,4 +1,4 @@
-// What no client should upload, and what some will: each row gets its documented status and a detail that names the
+// Invalid uploads: each row gets its documented status and a detail that names the
 // field, and leaves no file and no work behind.
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -104,7 +104,7 @@ describe("files", () => {
     ["a line end", "a%0d%0ab"],
     ["a very long one", "x".repeat(3000)],
     ["a quoted way up", "%2e%2e%2f"],
-    // No name, and then it is no file.
+    // Without a name the part is no file.
     ["none", ""],
     // No part head may hold it.
     ["a null", "a\0b"],
@@ -172,7 +172,7 @@ describe("parameters", () => {
     expectRefusal(await send([filePart(audio), ...fields], {}), status, detail)
   })
 
-  it("what the query alone can tell is told before the file is sent", async () => {
+  it("errors of the query are reported before the file is sent", async () => {
     for (const [, query, status, detail] of rows.slice(1)) {
       const connection = await RawConnection.open(node.port)
       await connection.send(

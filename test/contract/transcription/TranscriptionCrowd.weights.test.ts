@@ -1,5 +1,6 @@
-// One user with four long streams, as many as the recogniser has slots and as there are decoders: another user's clips and a
-// live session go between the windows. Gated on counts: how many segments the long streams get while the other waits.
+// One user with four long streams, as many as the recogniser has slots and as there are decoders: another user's clips
+// and a live session are served between the windows. Gated on counts: how many segments the long streams get while the
+// other waits.
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { marks } from "#engines/fake/FakeWords.ts"
 import { clipBytes, clips, longWav } from "../../support/audio/SpeechClips.ts"
@@ -51,14 +52,14 @@ describe("four streams of fifteen minutes of one user", () => {
     await Promise.allSettled(streams)
     await untilIdle(node)
     console.log(`segments of the four streams while a clip, or a caption, was awaited: ${passed}`)
-    // The first clip also waits for a decoder, which a stream gives back after a second. Before, it was all that was left
-    // of the four files: about 500 segments.
+    // The first clip also waits for a decoder, which a stream gives up after one second of wall time. Without that it
+    // waited until one of the four files was fully decoded: about 500 segments.
     expect(Math.max(...passed)).toBeLessThan(80)
     expect(Math.max(...passed.slice(1))).toBeLessThan(40)
   })
 })
 
-describe("a stream whose engine dies in its last window", () => {
+describe("a stream whose engine crashes in its last window", () => {
   it("costs what was delivered", async () => {
     const key = await orgWith(node, "delivered", 1_000_000)
     const pcm = noise(95)

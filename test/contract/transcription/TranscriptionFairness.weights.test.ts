@@ -1,5 +1,5 @@
-// A long file in the background does not hold up who waits in person: they share the engine window by window, and the
-// one in person goes first. Gated on counts and on a ratio of times of one run.
+// A long file in the background does not delay interactive requests: they share the engine window by window, and the
+// interactive one goes first. Gated on counts and on a ratio of times of one run.
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { clipBytes, clips, sparseWav } from "../../support/audio/SpeechClips.ts"
 import {
@@ -39,7 +39,7 @@ describe("a file of ten minutes as a job", () => {
     for (let i = 0; i < 7; i++) alone.push(await inPerson())
 
     const target = targetOf(node)
-    // Two, so that all of what the background may have of the engine is in use.
+    // Two, so that all of the engine's share for background work is in use.
     const jobs = [
       await submit(target, sparseWav(600) as Bytes),
       await submit(target, sparseWav(600) as Bytes),
@@ -52,7 +52,7 @@ describe("a file of ten minutes as a job", () => {
     const beside: Array<number> = []
     for (let i = 0; i < 7; i++) beside.push(await inPerson())
     expect(await running(), "the jobs are at it all the while").toBe(true)
-    // At most two windows of the jobs are at it when a request comes, and none begins until it is served.
+    // At most two windows of the jobs run when a request comes, and none begins until it is served.
     const ratio = median(beside) / median(alone)
     console.log(`a 3 s file beside two jobs of 10 minutes takes ${ratio.toFixed(1)} times as long as alone`)
     expect(ratio).toBeLessThan(6)

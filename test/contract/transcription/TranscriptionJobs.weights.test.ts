@@ -1,5 +1,5 @@
-// What an accepted job promises: it is seen by its owners alone, survives restarts, is charged once for what was
-// decoded, waits for credit and says so, can be cancelled, and leaves no file behind.
+// Properties of accepted jobs: only their owners can read them, they survive restarts, are charged once for what was
+// decoded, wait for credit with that status, can be cancelled, and leave no file behind.
 import { Effect } from "effect"
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { Drain } from "#actors/Drain.ts"
@@ -36,7 +36,7 @@ beforeAll(async () => {
 afterAll(() => node.stop())
 
 let orgs = 0
-/** A fresh organization with that many micro-dollars, and a key of it. */
+/** A new organization with that many micro-dollars, and a key of it. */
 const orgWith = async (on: TestNode, creditsMicroDollars: number): Promise<{ org: string; key: string }> => {
   const org = `org${orgs++}`
   const { apiKey } = await on.run(
@@ -55,7 +55,7 @@ const statusOf = async (target: Target, id: string): Promise<unknown> => (await 
 const untilStatus = (target: Target, id: string, status: string) =>
   eventually(async () => (await statusOf(target, id)) === status, `${status}`)
 
-describe("who sees a job", () => {
+describe("who can read a job", () => {
   it("its organization, with any key; to others it is as unknown as a job that never was", async () => {
     const owner = await orgWith(node, 1_000_000)
     const colleague = await node.run(
@@ -112,7 +112,7 @@ describe("what a job costs", () => {
     expect(uploads(node.dataDir)).toEqual([])
   })
 
-  it("who has money for the file to the millisecond gets it; for a micro-dollar less, not", async () => {
+  it("an organization with exactly the price of the file gets it; with a micro-dollar less, not", async () => {
     const price = Math.ceil((wavMs(short) * 4000) / 60_000)
     const enough = await orgWith(node, price)
     const response = await post(node, short, { key: enough.key, query: { model, sync: "true" } })
@@ -126,11 +126,11 @@ describe("what a job costs", () => {
 
 describe("a job without credit", () => {
   it(
-    "pauses, says so, goes on after credit, and is charged once for all of it",
+    "pauses with that status, goes on after credit, and is charged once for all of it",
     { timeout: 40_000 },
     async () => {
       const long = sparseWav(90) as Bytes
-      // Enough for a minute and a bit: the first windows are heard, then the money is gone.
+      // Enough for a little more than a minute: the first windows are transcribed, then the money is spent.
       const { key, org } = await orgWith(node, 4_500)
       const target = targetOf(node, key)
       const id = await submit(target, long)
@@ -147,7 +147,7 @@ describe("a job without credit", () => {
       // Nothing is charged for half a transcript, and the file is still there.
       expect(await metered(node, org)).toEqual({ requests: 0, audioMs: 0 })
       expect(uploads(node.dataDir)).toHaveLength(1)
-      // Meanwhile the organization parks no further files on the node.
+      // Meanwhile the node accepts no further files of this organization.
       const another = await post(node, long, { key, query: { model } })
       expect([another.status, await another.json()]).toEqual([402, { detail: "Billing access denied" }])
       await credit(node, org, 1_500)
@@ -162,7 +162,7 @@ describe("a job without credit", () => {
 })
 
 describe("DELETE", () => {
-  it("cancels a waiting or running job, charges what was heard, and removes the file", async () => {
+  it("cancels a waiting or running job, charges what was transcribed, and removes the file", async () => {
     const { key, org } = await orgWith(node, 100_000_000)
     const target = targetOf(node, key)
     const long = sparseWav(300) as Bytes
@@ -182,7 +182,7 @@ describe("DELETE", () => {
         status: 400,
         body: { job_id: id, status: "cancelled", detail: "The job was cancelled" },
       })
-      // Again: it is what it is.
+      // A second cancel changes nothing.
       expect(await poll(target, id, "DELETE")).toEqual({
         status: 200,
         body: { job_id: id, status: "cancelled" },
@@ -209,7 +209,7 @@ describe("DELETE", () => {
   })
 
   it(
-    "charges a job that is cancelled between two turns for what was heard of it",
+    "charges a job that is cancelled between two slices for what was transcribed of it",
     { timeout: 30_000 },
     async () => {
       const { key, org } = await orgWith(node, 4_500)
@@ -234,7 +234,7 @@ describe("a key that is revoked", () => {
       }),
     )
 
-  it("ends its jobs between two turns", async () => {
+  it("ends its jobs between two slices", async () => {
     const { key, org } = await orgWith(node, 4_500)
     const other = await node.run(
       Effect.flatMap(Accounts, (accounts) => accounts.createKey({ org, user: "other" })),
@@ -249,7 +249,7 @@ describe("a key that is revoked", () => {
     await untilNoUploads(node.dataDir)
   })
 
-  it("ends its requests in person", async () => {
+  it("ends its interactive requests", async () => {
     const { key } = await orgWith(node, 10_000_000)
     const file = sparseWav(600) as Bytes
     const stream = new TextStream(await post(node, file, { key, query: { model, stream: "true" } }))
@@ -275,7 +275,7 @@ describe("a queue", () => {
       format: "json" as const,
       granularities: [],
     }
-    // Jobs of a model that is not there wait; as rows alone, so that the test need not send a hundred files.
+    // Jobs of a missing model wait; written as rows only, so that the test need not send a hundred files.
     const job = { orgId, keyId, model: "gone", options, uploadPath: "/nowhere" }
     const accepted = await node.run(
       Effect.flatMap(Jobs, (jobs) => Effect.replicateEffect(jobs.accept(job), maxUnfinishedOfOrg)),
@@ -284,7 +284,7 @@ describe("a queue", () => {
     const refused = await post(node, short, { key, query: { model } })
     expect([refused.status, await refused.json()]).toEqual([503, { detail: "Model is at capacity" }])
     expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0)
-    // Others are served, and so is this one in person.
+    // Other organizations are served, and so is this one's interactive request.
     await untilDone(targetOf(node), await submit(targetOf(node), short))
     expect((await post(node, short, { key, query: { model, sync: "true" } })).status).toBe(200)
     for (const id of accepted) await poll(targetOf(node, key), id ?? "", "DELETE")
@@ -292,7 +292,7 @@ describe("a queue", () => {
   })
 
   it(
-    "takes organizations in turns, so that a short job is not behind another's long ones",
+    "alternates between organizations, so that a short job is not behind another's long ones",
     { timeout: 60_000 },
     async () => {
       const busy = targetOf(node, (await orgWith(node, 100_000_000)).key)
@@ -303,10 +303,10 @@ describe("a queue", () => {
       const id = await submit(quick, short)
       expect((await untilDone(quick, id)).status).toBe(200)
       const states = await Promise.all(longs.map((each) => statusOf(busy, each)))
-      // It came last and is done first: two long ones had a turn, none has come to its end.
+      // It came last and is done first: two long ones had a slice each, none has ended.
       expect(states.filter((status) => status === "completed").length).toBeLessThanOrEqual(1)
       const texts = await Promise.all(longs.map((each) => untilDone(busy, each)))
-      // A job that gave way goes on where it was: the same text as those that did not.
+      // A job that was suspended goes on where it was: the same text as those that were not.
       expect(new Set(texts.map(({ body }) => body.text)).size).toBe(1)
     },
   )
@@ -350,7 +350,7 @@ describe("a restart", () => {
   })
 })
 
-describe("a node that is told to stop", () => {
+describe("a node that is stopped", () => {
   it("refuses new files with 503", async () => {
     const stopping = await startNode({ models: [whisper] })
     await stopping.run(Effect.forkDetach(Effect.flatMap(Drain, (drain) => drain.close)))

@@ -1,5 +1,5 @@
-// `audio.transcriptions.create` of the official client, unmodified: every format, word times, streaming, and the error
-// classes that it has for refusals.
+// `audio.transcriptions.create` of the official client, unmodified: every format, word times, streaming, and its
+// error classes for refusals.
 
 import { createReadStream } from "node:fs"
 import OpenAI, { toFile } from "openai"
@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => node.stop())
 
-// Two sentences, all of whose words the built-in weights hear.
+// Two sentences, all of whose words the built-in weights recognise.
 const clip = clips[10] as Clip
 const file = () => toFile(clipBytes(clip), "speech.wav")
 const isHeard = (heard: string): void =>

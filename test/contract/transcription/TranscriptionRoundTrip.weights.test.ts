@@ -1,5 +1,5 @@
 // Twenty fixed sentences through /v1/audio/speech and back through /v1/audio/transcriptions, on the built-in weights of
-// both: the words that return are those that went, within the recogniser's model card.
+// both: the transcript matches the sentences within the word error rate of the recogniser's model card.
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { type Heard, wordErrorRate } from "../../support/audio/WordErrorRate.ts"
 import { model, post, whisper } from "../../support/clients/TranscriptionClient.ts"
@@ -29,7 +29,7 @@ const sentences = [
   "The doctor said that he should drink more water.",
 ]
 
-/** The card: 7.9 % over all voices, 11.0 % for the worst; these are few sentences, so a little more. */
+/** The card: 7.9 % over all voices, 11.0 % for the worst; these are few sentences, so the bound is a little higher. */
 const cardFigure = 0.15
 
 let node: TestNode
@@ -38,7 +38,7 @@ beforeAll(async () => {
 })
 afterAll(() => node.stop())
 
-it("what is said is heard, within the model card's figure", { timeout: 60_000 }, async () => {
+it("spoken sentences are recognised within the model card's figure", { timeout: 60_000 }, async () => {
   const { voices } = (await (
     await node.fetch("/v1/audio/voices?model=tts-82m", {
       headers: { authorization: `Bearer ${node.keys.dev}` },

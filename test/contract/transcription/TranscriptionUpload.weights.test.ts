@@ -1,4 +1,4 @@
-// What goes up: the six containers, the 100 MB limit to the byte, bodies of unknown length, and clients that leave.
+// Uploads: the six containers, the 100 MB limit to the byte, bodies of unknown length, and clients that disconnect.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -32,7 +32,7 @@ const clip = clips[0]!
 const target = `${path}?model=${model}&sync=true`
 const authorization = () => `Bearer ${node.keys.dev}`
 
-/** Twice the rate by linear interpolation: what the recogniser hears is far below either limit. */
+/** Twice the rate by linear interpolation: the recogniser's band is far below either limit. */
 const at48kHz = (samples: Int16Array): Int16Array =>
   Int16Array.from({ length: samples.length * 3 }, (_, i) => {
     const from = samples[Math.floor(i / 3)]!
@@ -45,7 +45,7 @@ describe("containers", () => {
     "one content in all six gives the same text, whatever the file is called",
     { timeout: 30_000 },
     async () => {
-      // A clip that the weights are sure of: where they waver, what a lossy codec changes may change a letter.
+      // A clip of which the weights are sure: in an unsure one the changes of a lossy codec may change a letter.
       const clip = clips[3]!
       const samples = at48kHz(clipSamples(clip))
       const texts: Record<string, string> = {}
@@ -142,7 +142,7 @@ describe("the limit of 100 MB", () => {
     await connection.send(epilogue)
     const response = await connection.response()
     connection.destroy()
-    // A hundred megabytes of zeros are no audio, but they are no byte too many either.
+    // A hundred megabytes of zeros are no audio, but exactly at the limit.
     expect(response.status).toBe(400)
     expect((jsonOf(response) as { detail: string }).detail).toMatch(/^file: /)
     await untilNoUploads(node.dataDir)
@@ -191,7 +191,7 @@ describe("clients that leave", () => {
 })
 
 describe("a disk that cannot be written", () => {
-  it("is a failure of the server, and told without its paths", async () => {
+  it("is a failure of the server, reported without its paths", async () => {
     const broken = await startNode({ models: [whisper] })
     try {
       writeFileSync(join(broken.dataDir, "uploads"), "a file where the folder should be")

@@ -1,4 +1,4 @@
-// Who is really calling: proxies that are trusted, and what nobody else may make up.
+// The address of the real caller: which proxies are trusted, and that no other peer can forge an address.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { clientAddress, parseProxies, subscriberOf } from "#domain/access/ClientAddress.ts"
@@ -30,7 +30,7 @@ describe("trusted proxies", () => {
 
 describe("a client's address", () => {
   it.each([
-    ["the peer's, where nobody is trusted to say otherwise", "203.0.113.1", "198.51.100.1", "203.0.113.1"],
+    ["the peer's, where no proxy is trusted", "203.0.113.1", "198.51.100.1", "203.0.113.1"],
     ["the one its proxy has seen", "10.0.0.1", "198.51.100.1", "198.51.100.1"],
     ["the last before the trusted proxies", "10.0.0.1", "6.6.6.6, 198.51.100.1, 10.9.9.9", "198.51.100.1"],
     ["never the one a client has made up", "10.0.0.1", "1.1.1.1, 198.51.100.1", "198.51.100.1"],

@@ -60,7 +60,7 @@ describe("failed attempts", () => {
     )
   })
 
-  it("forgive everything in time, and never keep anybody who fails slowly waiting", () => {
+  it("forgive everything in time, and never delay a caller that fails slowly", () => {
     const failures = new GcraLimiter(options)
     for (let i = 0; i < 100; i++) {
       expect(failures.waitMs("slow", i * 1_000)).toBe(0)
@@ -79,7 +79,7 @@ describe("failed attempts", () => {
     }
     expect(failures.waitMs("address 9999", 9_999)).toBeGreaterThan(0)
     expect(failures.waitMs("address 1", 9_999)).toBe(0)
-    // Those who were forgiven leave as others fail.
+    // Addresses whose failures are forgiven are removed as others fail.
     for (let i = 0; i < 60; i++) failures.failed(`later ${i}`, 100_000)
     expect(failures.addresses).toBeLessThanOrEqual(options.maxAddresses)
     expect(failures.waitMs("address 9999", 100_000)).toBe(0)

@@ -136,14 +136,14 @@ describe("a local caller", () => {
     [{ forwarded: "for=127.0.0.1, for=203.0.113.1" }, false],
     [{ forwarded: "proto=https" }, false],
     [{ "x-forwarded-for": "127.0.0.1", "cf-connecting-ip": "203.0.113.1" }, false],
-    // It says nothing of its client: the same signs count as for one that is not listed.
+    // It does not report its client: the same signs count as for one that is not listed.
     [{ "x-forwarded-proto": "https" }, false],
     [{ host: "api.example.com" }, false],
   ])("is what a trusted proxy on this machine says: %o is %s", (headers, expected) => {
     expect(isLocalCaller({ peer: "127.0.0.1", headers: { host, ...headers } }, trustsLoopback)).toBe(expected)
   })
 
-  it("is never one whose connection comes from elsewhere, whatever the headers and whoever is trusted", () => {
+  it("is never one whose connection comes from elsewhere, whatever the headers and the trusted proxies", () => {
     const name = fc.constantFrom(
       "x-forwarded-for",
       "forwarded",

@@ -1,4 +1,4 @@
-// Which addresses may be dialled for a stranger: a table, and what must hold for any address.
+// Which addresses may be dialled for a caller's URL: a table, and properties of any address.
 import { isIP, isIPv4, isIPv6 } from "node:net"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
@@ -27,7 +27,7 @@ const PUBLIC = `
 2000::1 2001:200::1 2001:4860:4860::8888 2001:db7:ffff::1 2001:db9::1 2003::1 2606:4700:4700::1111 2a00:1450::1
 2A00:1450:4001:0:0:0:0:1 3ffe::1 3fff:1000::1 2606:4700:0:0:0:0:8.8.8.8
 `
-/** Ways to write an address that resolvers do not use and that hide what they mean. */
+/** Ways to write an address that resolvers do not use and that obscure which address is meant. */
 const ODD = [
   "",
   " ",

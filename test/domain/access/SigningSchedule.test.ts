@@ -19,7 +19,7 @@ interface Key {
 const dayMs = 24 * 60 * 60 * 1000
 const rotateEveryMs = 30 * dayMs
 
-/** A service that looks at its keys at odd times, some of them weeks apart, and is told to rotate now and then. */
+/** A service that reads its keys at irregular times, some of them weeks apart, and rotates on request now and then. */
 const life = fc.array(
   fc.record({
     afterMs: fc.oneof(
@@ -49,7 +49,7 @@ it("loses no valid token and surprises no edge, however keys are rotated", () =>
           keys = [...keys, { kid, activeAtMs }]
         }
         const signer = signingKey(keys, nowMs)!
-        // The very first key could not be announced to anybody.
+        // The very first key could not be published beforehand.
         if (signer.kid > 0)
           expect(nowMs - announcedAtMs.get(signer.kid)!).toBeGreaterThanOrEqual(keySetAgeSeconds * 1000)
         tokens.push({ kid: signer.kid, expMs: nowMs + maxSessionMs })

@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { type Admission, SlidingWindowLimiter } from "#domain/access/SlidingWindowLimiter.ts"
 
-/** The specification of `admit`, without a bound on memory. */
+/** Reference implementation of `admit`, without a bound on memory. */
 class Model {
   readonly #admitted = new Map<string, Array<number>>()
   #nowMs = Number.NEGATIVE_INFINITY
@@ -90,7 +90,7 @@ describe("SlidingWindowLimiter", () => {
           const { admitted, retryAfterMs } = window.admit(user, atMs)
           model.admit(user, atMs)
           if (admitted) continue
-          // Refusals count for nothing, so asking does not put the moment off.
+          // Refused requests are not counted, so they do not delay the next admission.
           if (retryAfterMs > 1) expect(window.admit(user, atMs + retryAfterMs - 1).admitted).toBe(false)
           expect(window.admit(user, atMs + retryAfterMs).admitted).toBe(true)
           model.admit(user, atMs + retryAfterMs)

@@ -1,5 +1,5 @@
-// What holds of every live session: its steps fold to its hypotheses, what is called stable is, frames of any size and
-// windows of any length end in the answer of a file of the same samples, and reuse changes nothing but the price.
+// Properties of every live session: its steps fold to its hypotheses, text marked stable stays, frames of any size and
+// windows of any length end in the answer of a file of the same samples, and reuse changes nothing but the cost.
 import { readFileSync } from "node:fs"
 import { Effect, Fiber } from "effect"
 import * as fc from "fast-check"
@@ -28,7 +28,7 @@ const hypotheses = fc.array(
   { maxLength: 12 },
 )
 
-/** The reducer that docs/live.md gives to clients, as it stands there. */
+/** The reducer that docs/live.md gives to clients, unchanged. */
 const documented = (() => {
   const page = readFileSync(new URL("../../../docs/live.md", import.meta.url), "utf8")
   const code = /```js\n(function captionAfter[\s\S]*?)```/.exec(page)?.[1]
@@ -73,7 +73,7 @@ describe("the steps", () => {
   })
 })
 
-/** A whole session: frames of these sizes (in samples), a turn of the event loop after some of them. */
+/** A whole session: frames of these sizes (in samples), an event loop tick after some of them. */
 const session = async (samples: Int16Array, sizes: ReadonlyArray<number>, windowSeconds: number) => {
   const { session: live } = liveSession(ears(), { windowSeconds })
   const heard: Array<LiveHypothesis> = []
@@ -134,7 +134,7 @@ describe("a session", () => {
       }),
       runs(400),
     )
-    // The audio does make it change its mind.
+    // The audio does make the recogniser revise its hypothesis.
     expect(moved).toBeGreaterThan(5)
   })
 })
@@ -170,7 +170,7 @@ const hypothesesAt = (
 }
 
 describe("reuse", () => {
-  it("says at every window what a fresh pass over all audio says", () => {
+  it("gives at every window the text of a fresh pass over all audio", () => {
     fc.assert(
       fc.property(
         audio(40),

@@ -1,4 +1,4 @@
-// Samples through a ring: what a reader is given is what the writer was given, however it was cut, as long as nothing is
+// Samples through a ring: the reader gets the writer's samples, in pieces of any size, as long as nothing is
 // read that was released and nothing is released too late. And the decoder over it, with real files and processes.
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -61,7 +61,7 @@ describe("a ring", () => {
             }
           })()
           for (let at = from, turn = 0; at < total; turn++) {
-            // Its writer waits for room by now, or has written all.
+            // Its writer waits for free space by now, or has written all.
             await new Promise(setImmediate)
             const count = Math.min(reads[turn % reads.length]!, written - at)
             expect(readSpan({ ...ring, from: at, count })).toEqual(audio(at, count))
@@ -149,7 +149,7 @@ describe("a decoder", () => {
     ),
   )
 
-  effectIt.live("waits for room, and for nobody when it is interrupted", () =>
+  effectIt.live("waits for free space, and ends at once when it is interrupted", () =>
     withDecoder((decoder) =>
       Effect.gen(function* () {
         const ring = fresh(40_000)
@@ -158,7 +158,7 @@ describe("a decoder", () => {
             const { pull } = yield* decoder.decodeInto(file, { ...ring, from: 0, until: 40_000 })
             let samples = 0
             while (samples < 40_000) samples += (yield* pull) ?? Number.NaN
-            // Nothing more comes without room, however long one waits.
+            // No more arrives without free space, however long the wait.
             const more = yield* Effect.timeoutOption(pull, 200)
             expect(more._tag).toBe("None")
             return samples

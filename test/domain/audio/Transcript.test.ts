@@ -1,4 +1,4 @@
-// Whatever an engine hears, the captions made of it parse under a strict grammar, in order, with the same words.
+// For any engine output, the captions made of it parse under a strict grammar, in order, with the same words.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { srt, type TranscriptSegment, vtt } from "#domain/audio/Transcript.ts"
@@ -27,7 +27,7 @@ const text = fc
   .array(fc.oneof(nasty, fc.string({ maxLength: 8 })), { maxLength: 6 })
   .map((parts) => parts.join(""))
 
-/** Ordered segments, some without length, some that end early: what rounding and engines make of times. */
+/** Ordered segments, some without length, some that end early, as rounding and engines produce them. */
 const segments = fc
   .array(
     fc.record({

@@ -1,5 +1,5 @@
-// Audio into turns: what a turn holds is a stretch of the audio as it was, with a little before it; the same turns
-// whatever the pieces that audio comes in.
+// Audio into speakers' turns: a turn holds an unchanged stretch of the audio, with a little before it; the same turns
+// for audio in pieces of any size.
 import * as fc from "fast-check"
 import { expect, it } from "vitest"
 import { TurnDetector, type TurnStep } from "#domain/audio/TurnDetector.ts"
@@ -8,7 +8,7 @@ const rateHz = 16_000
 const silenceMs = 300
 const prefixMs = 200
 
-/** Loud and quiet stretches by turns, in tenths of a second. */
+/** Loud and quiet stretches alternately, in tenths of a second. */
 const stretches = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 8 }).map((tenths) => {
   const total = tenths.reduce((sum, tenth) => sum + tenth, 0)
   const samples = new Int16Array((total * rateHz) / 10)
@@ -60,7 +60,7 @@ it("a turn is a stretch of the audio, from a little before its start to the sile
           seen++
           const from = Math.max(0, (startMs - prefixMs) * 16)
           const at = Math.max(from, before)
-          // What is held before a turn never reaches into the turn before it.
+          // The audio held before a turn never overlaps the turn before it.
           expect(heard).toEqual([...samples.subarray(at, at + heard.length)])
           before = at + heard.length
           if (endMs === undefined) continue

@@ -1,4 +1,4 @@
-// When somebody speaks: the evaluation clips between silences, whatever the frames; no speech in hiss, hum and clicks.
+// Detected speech: the evaluation clips between silences, for any frame sizes; no speech in hiss, hum and clicks.
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { bytesToS16 } from "#domain/audio/Audio.ts"

@@ -1,4 +1,4 @@
-// What is stripped from a text before it is spoken, and what must never be.
+// What is stripped from a text before it is spoken, and what must be kept.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { cleanSpeechText, codePointCount, speechTextWithin } from "#domain/language/StripMarkdown.ts"
@@ -48,7 +48,7 @@ const STRIPPED: ReadonlyArray<readonly [string, string]> = [
   ["# **Title**\n\n1. *a*\n2. `b`", "Title\n\na\nb"],
 ]
 
-/** Plain writing, with every character that could be mistaken for a mark. */
+/** Plain text, with every character that could be mistaken for a mark. */
 const KEPT: ReadonlyArray<string> = [
   "2 * 3",
   "2*3*4 = 24",
@@ -94,7 +94,7 @@ const KEPT: ReadonlyArray<string> = [
   "🙂 naïve façade – 中文，日本語。",
 ]
 
-/** Text soup: words, spaces and everything that means something in markdown. */
+/** Random text: words, spaces and every markdown mark. */
 const soup = fc
   .array(
     fc.oneof(
@@ -203,7 +203,7 @@ describe("the cap", () => {
   })
 
   it("does a bounded amount of work on the worst nesting", () => {
-    // Each pass takes off one layer; the text is given back partly marked, not looked at 20,000 times.
+    // Each pass removes one layer; after some passes the text is returned with marks, instead of 20,000 passes.
     const nested = `${"*_".repeat(8000)}x${"_*".repeat(8000)}`
     const cleaned = cleanSpeechText(nested)
     expect(cleaned.length).toBeLessThan(nested.length)

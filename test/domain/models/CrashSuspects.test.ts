@@ -1,4 +1,5 @@
-// Who is held to have crashed an engine: in any history, the user that was always there is found while others are served.
+// Which user is held to have crashed an engine: in any history, the user that was always present is found while others
+// are served.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { CrashSuspects } from "#domain/models/CrashSuspects.ts"
@@ -45,7 +46,7 @@ describe("crashes", () => {
           const suspects = new CrashSuspects()
           suspects.crashed([...beside, attacker], 0)
           for (const user of [...beside, attacker]) expect(suspects.isOnProbation(user, afterMs)).toBe(true)
-          // What actors/engine/SlotScheduler sees to: no suspect beside another.
+          // actors/engine/SlotScheduler ensures this: no two suspects run at once.
           const present = later.filter((user) => !suspects.isOnProbation(user, afterMs))
           expect(suspects.crashed([...present, attacker], afterMs)).toEqual({
             guilty: attacker,

@@ -1,4 +1,5 @@
-// The pure rules of devices: who is evicted, which rung memory is on, where a model wants to be computed.
+// The pure rules of devices: which model is evicted, which level memory pressure has, where a model wants to be
+// computed.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { type Evictable, victimsOf } from "#domain/models/Eviction.ts"
@@ -45,7 +46,7 @@ describe("eviction", () => {
   })
 })
 
-describe("the memory ladder", () => {
+describe("the memory level", () => {
   const walk = (shares: ReadonlyArray<number>): ReadonlyArray<MemoryLevel> => {
     let rung: MemoryLevel = "calm"
     return shares.map((share) => {
@@ -77,14 +78,14 @@ describe("the memory ladder", () => {
     expect(walk([0.3, 0.99, 0.3])).toEqual(["calm", "full", "calm"])
   })
 
-  it("does not waver: readings within three points of each other change the rung once at most per boundary", () => {
+  it("does not waver: readings within three points of each other change the level once at most per boundary", () => {
     fc.assert(
       fc.property(
         fc.double({ min: 0, max: 1, noNaN: true }),
         fc.array(fc.double({ min: 0, max: 0.0299, noNaN: true }), { minLength: 2, maxLength: 50 }),
         (base, waverings) => {
           const path = walk(waverings.map((wavering) => base + wavering))
-          // It may climb, but never comes back down.
+          // It may rise, but never falls back.
           const steps = path.map((rung) => memoryLevels.indexOf(rung))
           for (let i = 1; i < steps.length; i++) expect(steps[i]!).toBeGreaterThanOrEqual(steps[i - 1]!)
         },
@@ -113,7 +114,7 @@ describe("placement", () => {
     adapter,
   })
 
-  it("asks for a GPU where the entry says so", () => {
+  it("requests a GPU where the entry says so", () => {
     expect(placementOf(entry("llama-gguf", {}))).toBe("host")
     for (const gpu of ["auto", "cuda"]) expect(placementOf(entry("llama-gguf", { gpu }))).toBe("nvidia")
     for (const gpu of ["off", "vulkan", "metal"])

@@ -1,4 +1,4 @@
-// Money: what is written is read back, and no price ever rounds the wrong way.
+// Money: written amounts are read back unchanged, and every price rounds in the stated direction.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { costOf, formatUsd, maxMicroDollars, parseUsd } from "#domain/models/Money.ts"

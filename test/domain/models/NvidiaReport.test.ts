@@ -1,4 +1,4 @@
-// Recorded and documented answers of `nvidia-smi`, good, partial and bad.
+// Recorded and documented outputs of `nvidia-smi`: complete, partial and invalid.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { gpuColumns, parseGpus, parseProcesses } from "#domain/models/NvidiaReport.ts"
@@ -38,7 +38,7 @@ describe("GPUs", () => {
     ])
   })
 
-  it("knows what a GPU in MIG instances does not tell", () => {
+  it("leaves out what a GPU in MIG instances does not report", () => {
     const mig = `0, ${uuid}, 81559, 87, 81471, [N/A], [N/A], 35, Enabled, NVIDIA A100-SXM4-80GB`
     expect(rowsOf(parseGpus(mig))[0]).toMatchObject({
       mig: true,
@@ -76,7 +76,7 @@ describe("GPUs", () => {
     ["more than all of it", row.replace(", 37,", ", 101,")],
     ["no uuid", row.replace(uuid, "")],
     ["no name", row.replace("NVIDIA H200", "")],
-    ["an index that is not told", row.replace(/^0/, "[N/A]")],
+    ["an index that is not reported", row.replace(/^0/, "[N/A]")],
     [
       "a driver that failed",
       "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest " +

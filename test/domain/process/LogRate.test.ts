@@ -59,7 +59,7 @@ describe("LogRate", () => {
     expect(written).toBeLessThanOrEqual(1_025)
   })
 
-  it("forgets kinds that have nothing to tell, when it needs room", () => {
+  it("removes kinds without suppressed lines when the table is full", () => {
     const rate = new LogRate()
     for (let n = 0; n < 1_024; n++) rate.admit(`kind ${n}`, 0)
     rate.admit("kind 0", 1)

@@ -1,4 +1,4 @@
-// What a reported event looks like to a logger, and how many lines a burst of them makes.
+// An event as a log record, and how many lines a burst of events makes.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Logger, References } from "effect"
 import { TestClock } from "effect/testing"
@@ -30,7 +30,7 @@ describe("report", () => {
     }),
   )
 
-  it.effect("makes 10,000 events of a kind one line, and tells the number with the next one", () =>
+  it.effect("makes 10,000 events of a kind one line, and gives the number in the next one", () =>
     Effect.gen(function* () {
       const { lines, layer } = collectLines()
       const burst = Effect.repeat(report({ event: "answer failed", model: "m" }), { times: 9_999 })

@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { exceptionReason, plainLine } from "#domain/process/PlainLine.ts"
 
 describe("plainLine", () => {
-  it("is one bounded line without control characters, whatever it is given", () => {
+  it("is one bounded line without control characters, for any input", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: "binary", maxLength: 2_000 }),

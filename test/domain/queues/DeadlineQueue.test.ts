@@ -1,4 +1,4 @@
-// Order by deadline, interruption while a call waits, and that a place is never lost or held twice.
+// Order by deadline, interruption of a waiting call, and that no place is lost or held twice.
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import fc from "fast-check"
@@ -101,7 +101,7 @@ describe("DeadlineQueue", () => {
       ),
     ))
 
-  it.effect("two work at once; then the earliest deadline, then who came first", () =>
+  it.effect("two work at once; then the earliest deadline, then the first to arrive", () =>
     Effect.gen(function* () {
       const queue = new DeadlineQueue()
       const order: Array<string> = []

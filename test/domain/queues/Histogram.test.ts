@@ -28,7 +28,7 @@ it("the bounds of times rise", () => {
   expect(timeBoundsMs).toEqual([...new Set(timeBoundsMs)].toSorted((a, b) => a - b))
 })
 
-it("a listener hears no silence as long as audio comes in time, and all of it when it does not", () => {
+it("a listener hears no silence as long as audio comes in time, and all of the gap when it does not", () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.integer({ min: 1, max: 48_000 }), fc.integer({ min: 0, max: 3_000 })), {

@@ -1,4 +1,4 @@
-// What measures how long ago something was must not follow a wall clock that is set.
+// Durations must not change when the wall clock is set.
 import { expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
 import { RateLimit } from "#api/access/RateLimit.ts"

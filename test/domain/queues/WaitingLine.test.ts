@@ -1,4 +1,4 @@
-// The waiting line: bounded, fair by user, and honest about how long it takes.
+// The queue of waiting requests: bounded, fair by user, with accurate estimates of the wait.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { type Place, WaitingLine } from "#domain/queues/WaitingLine.ts"
@@ -20,14 +20,14 @@ const interactive = (user: string): Place => ({ user, urgency: "interactive", co
 const background: Place = { user: "", urgency: "background", continues: false }
 const only = { interactive: true, background: false }
 
-/** A naive line, to compare with: lists by user and the order of turns. */
+/** A naive queue to compare with: lists by user, served round robin. */
 class Naive {
   readonly waiting: Array<Job> = []
   readonly background: Array<Job> = []
   of = (user: string): Array<Job> => this.waiting.filter((job) => job.user === user)
 }
 
-it("never holds more than its limits, loses nobody, and gives everybody a turn", () => {
+it("never holds more than its limits, loses no request, and serves every user", () => {
   fc.assert(
     fc.property(fc.nat(6), fc.array(step, { maxLength: 80 }), (limit, steps) => {
       const line = new WaitingLine<Job>(limit)
@@ -42,7 +42,7 @@ it("never holds more than its limits, loses nobody, and gives everybody a turn",
           const longest = Math.max(0, ...users.map((user) => naive.of(user).length))
           const joined = line.join(job, interactive(one.user))
           const full = naive.waiting.length >= limit
-          // Refused only where nobody has more than its share.
+          // Refused only where no user has more than its share.
           expect(joined.taken).toBe(!full || longest > own + 1)
           if (!joined.taken) continue
           if (own === 0) passedBy.set(one.user, new Map())
@@ -114,14 +114,14 @@ it("puts live sessions first, and keeps every window of admitted work", () => {
         waiting.delete(joined.displaced)
       }
       expect(line.length).toBe(waiting.size)
-      // While interactive requests are held back, live sessions go on and background work does not pass them.
+      // While interactive requests are held back, live sessions go on and background work does not overtake them.
       const held = line.shift({ interactive: false, background: true })
       const has = (kind: Place["urgency"]) => [...waiting].some((place) => place.urgency === kind)
       if (has("live")) expect(held?.urgency).toBe("live")
       else if (has("interactive")) expect(held).toBeUndefined()
       else expect(held?.urgency).toBe(has("background") ? "background" : undefined)
       if (held !== undefined) waiting.delete(held)
-      // A session that keeps the engine busy gives way once where an interactive request has waited long enough.
+      // A session that keeps the engine busy yields once to an interactive request that has waited long enough.
       const first = line.shift({ interactive: true, background: false, interactiveFirst: true })
       if (has("interactive")) expect(first?.urgency).toBe("interactive")
       if (first !== undefined) waiting.delete(first)
@@ -139,7 +139,7 @@ it("puts live sessions first, and keeps every window of admitted work", () => {
   )
 })
 
-it("lets one user's flood wait, and nobody else", () => {
+it("lets one user's flood wait, and no other user", () => {
   const line = new WaitingLine<Job>(64)
   for (let n = 0; n < 64; n++) line.join({ user: "flood", n }, interactive("flood"))
   for (const user of ["b", "c"]) {
@@ -154,7 +154,7 @@ it("lets one user's flood wait, and nobody else", () => {
 })
 
 describe("Retry-After", () => {
-  /** A line that serves: `slots` at a time, each for exactly `holdMs`. When the newcomer's turn would really come. */
+  /** Simulates the queue with `slots` at a time, each for exactly `holdMs`. Returns when the new request would be served. */
   const waitOf = (line: WaitingLine<Job>, user: string, slots: number, holdMs: number): number => {
     const newcomer = { user, n: -1 }
     if (!line.join(newcomer, interactive(user)).taken) throw new Error("full")
@@ -179,7 +179,7 @@ describe("Retry-After", () => {
           const said = line.retryAfterMs(slots, user)
           const truly = waitOf(line, user, slots, holdMs)
           if (truly > 300_000) return
-          // Within one round, and never under the second that keeps clients from hammering.
+          // Within one round, and never under the one second that limits the rate of retries.
           expect(said).toBeGreaterThanOrEqual(1_000)
           expect(Math.abs(said - Math.max(1_000, truly))).toBeLessThanOrEqual(holdMs + 1)
         },
@@ -187,11 +187,11 @@ describe("Retry-After", () => {
     )
   })
 
-  it("counts whose turn it is", () => {
+  it("counts which user is next", () => {
     const line = new WaitingLine<Job>(100)
     for (let i = 0; i < 200; i++) line.observe(1_000)
     for (const [n, user] of ["b", "c", "a", "a", "c"].entries()) line.join({ user, n }, interactive(user))
-    // One of b's own, then c, a, and b again; of the newcomer d's, everybody's first goes before it.
+    // One of b's own, then c, a, and b again; before the new request of d goes the first one of every user.
     expect(line.retryAfterMs(1, "b")).toBeCloseTo(4_000)
     expect(line.retryAfterMs(1, "d")).toBeCloseTo(4_000)
     expect(line.retryAfterMs(1, "a")).toBeCloseTo(6_000)

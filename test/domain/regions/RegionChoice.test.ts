@@ -1,4 +1,4 @@
-// The choice of a region over made-up worlds, and the tables it rests on.
+// The choice of a region over random worlds, and the tables that it uses.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { countryHub, hubCountries } from "#domain/regions/CountryHubs.ts"
@@ -243,7 +243,7 @@ describe("what is known of the world", () => {
     )
   })
 
-  it("agrees with distances anybody can look up, within 1 %", () => {
+  it("agrees with published distances, within 1 %", () => {
     const at = (code: string) => builtInRegions.find((each) => each.code === code)!
     for (const [from, to, km] of [
       ["yto-01", "yul-01", 505],

@@ -9,7 +9,7 @@ import {
   threadsFor,
 } from "#domain/threads/ThreadChoice.ts"
 
-/** A machine on which `cost(tokens, threads)` milliseconds pass, all of its cores busy with it. */
+/** A machine on which a call takes `cost(tokens, threads)` milliseconds and keeps all of its cores busy. */
 const machine = (
   cost: (tokens: number, threads: number) => number,
   cpuShare: (threads: number) => number = (threads) => threads,
@@ -65,7 +65,7 @@ it("ignores single slow runs", async () => {
   expect(chosen(await pick(noisy, [1, 2], 100_000))[0]).toEqual([1, 2])
 })
 
-it("is unsure, and says so, where other processes had a part of the cores", async () => {
+it("reports that it is unsure where other processes had a part of the cores", async () => {
   const busy = machine(
     (_tokens, threads) => 40 / threads,
     (threads) => (threads === 1 ? 1 : 1.4),

@@ -1,4 +1,4 @@
-// How threads are divided among working models: each gets one at least, none is promised twice, live work comes first.
+// Division of threads among busy models: each gets at least one, none is assigned twice, live work comes first.
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { Urgency } from "#domain/queues/WaitingLine.ts"
@@ -71,6 +71,6 @@ describe("shares of the machine", () => {
       { a: 8, b: 4, c: 2 },
     ],
     ["what one does not want", [worker("a", "live", 2), worker("b", "background", 16)], 16, { a: 2, b: 14 }],
-    ["nobody", [], 4, {}],
+    ["no model", [], 4, {}],
   ])("%s", (_name, list, total, expected) => expect(shares(list, total)).toEqual(expected))
 })

@@ -1,4 +1,4 @@
-// The states of a job and what becomes of one whose run has failed: pure tables, read out.
+// The states of a job, and the state that follows a failed run: pure tables.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import {
@@ -24,7 +24,7 @@ describe("job states", () => {
           if (isFinished(status)) expect(next).toBeUndefined()
           else if (next !== undefined) status = next
         }
-        // Nothing is completed or failed that was not being done.
+        // Only a job that runs is completed or failed.
         if (status === "completed" || status === "failed") expect(happened).toContain("start")
       }),
     )

@@ -1,5 +1,5 @@
-// The adapter against random-weight graphs with the published names: what it says, that it says it again, what it
-// refuses, and that it lets others in between.
+// The adapter against random-weight graphs with the published names: its audio, that it is repeatable, what it
+// refuses, and that other requests are served in between.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { cangjie } from "#engines/chatterbox/Cangjie.ts"
@@ -33,7 +33,7 @@ describe("chatterbox-onnx", () => {
     }),
   )
 
-  it.effect("says the same bytes each time, in every layout of the export, alone and beside others", () =>
+  it.effect("gives the same bytes each time, in every layout of the export, alone and beside others", () =>
     Effect.gen(function* () {
       const files = yield* toyChatterbox()
       const engine = yield* openSpeech(chatterboxOnnx, files)
@@ -89,7 +89,7 @@ describe("chatterbox-onnx", () => {
     }),
   )
 
-  it.effect("says as much as the model wants to, and no endless reply", () =>
+  it.effect("speaks until the model stops, and bounds an endless reply", () =>
     Effect.gen(function* () {
       const speak = (stopAt: number) =>
         Effect.flatMap(toyChatterbox({ stopAt }), (files) =>
@@ -148,7 +148,7 @@ describe("chatterbox-onnx", () => {
     }),
   )
 
-  it.live("lets a stream in between two steps of a long reply, and stops when it is told to", () =>
+  it.live("lets a stream in between two steps of a long reply, and stops on cancel", () =>
     Effect.gen(function* () {
       const engine = yield* openSpeech(chatterboxOnnx, yield* toyChatterbox({ stopAt: 400 }))
       const long = speechOutlet()

@@ -1,6 +1,6 @@
 // Random-weight graphs of the Chatterbox contract, written to a temporary folder, with a tokenizer of letters. The
-// language model says "stop" once it has seen so many positions, so tests know how long a piece becomes; its other
-// choices depend on the text, the voice and everything said before.
+// language model emits the stop token once it has seen a given number of positions, so tests know how long a piece is;
+// its other choices depend on the text, the voice and everything said before.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -19,7 +19,7 @@ export const PROMPT_TOKENS = [11, 12]
 export const SAMPLES_PER_TOKEN = 960
 
 export interface ToyOptions {
-  /** Positions (voice, text and speech together) from which on the model stops. */
+  /** Number of positions (voice, text and speech together) from which on the model stops. */
   readonly stopAt: number
   readonly cache: ElementType
   /** Inputs that some exports have and others have not. */
@@ -54,7 +54,7 @@ const table = (graph: ToyGraph, rows: number, columns: number, seed: number): st
 const speechEncoder = (): Uint8Array => {
   const graph = new ToyGraph()
   const audio = graph.input("audio_values", "float32", [1, "samples"])
-  // What a voice is: the mean size of its samples.
+  // The toy's voice: the mean magnitude of the clip's samples.
   const size = graph.op("ReduceMean", [graph.op("Abs", [audio])], { axes: [1], keepdims: 1 })
   const features = graph.op("Mul", [
     graph.constant(
@@ -120,7 +120,7 @@ const languageModel = ({ cache, lastOnly, random, stopAt }: ToyOptions): Uint8Ar
     state = graph.op("Slice", [state, graph.ints(-1), graph.ints(2_147_483_647), graph.ints(1)])
   }
   const logits = graph.op("MatMul", [state, table(graph, WIDTH, VOCABULARY, 77)])
-  // The stop token gets (positions − stopAt) · 100, and its own random logit is drowned by it.
+  // The stop token gets (positions − stopAt) · 100, which dominates its own random logit.
   const positions = graph.op("ReduceSum", [mask, graph.ints(1)], { keepdims: 1 })
   const over = graph.op("Sub", [
     graph.cast(positions, "float32"),
@@ -146,7 +146,7 @@ const conditionalDecoder = (): Uint8Array => {
     graph.op("ReduceMean", [embeddings], { keepdims: 0 }),
     graph.op("ReduceMean", [features], { keepdims: 0 }),
   ])
-  // A tone a token: its number times a ramp.
+  // One tone for each token: its number times a ramp.
   const ramp = Array.from({ length: SAMPLES_PER_TOKEN }, (_, i) => i / SAMPLES_PER_TOKEN)
   const pitch = graph.op("Reshape", [graph.cast(tokens, "float32"), graph.ints(-1, 1)])
   const each = graph.op("Sin", [
@@ -195,7 +195,7 @@ const tokenizer = () => {
   }
 }
 
-/** The files of a toy in a folder that goes with the scope. */
+/** The files of a toy in a folder that is removed with the scope. */
 export const toyChatterbox = (changes: Partial<ToyOptions> = {}) =>
   Effect.map(
     Effect.acquireRelease(

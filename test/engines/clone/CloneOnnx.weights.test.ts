@@ -1,4 +1,4 @@
-// The cloning adapter: it follows the clip, says the same bytes every time, and refuses what could not repeat.
+// The cloning adapter: it follows the clip, gives the same bytes every time, and refuses graphs that could not.
 import { createHash } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -80,7 +80,7 @@ describe("style-clone-onnx", () => {
     }),
   )
 
-  it.effect("says the same bytes again, whatever runs beside it, and after a restart", () =>
+  it.effect("gives the same bytes again, whatever runs beside it, and after a restart", () =>
     Effect.gen(function* () {
       const voice = yield* clipOf("am_michael")
       const requests = [
@@ -126,7 +126,7 @@ describe("style-clone-onnx", () => {
         expect(error.detail).toContain("draws random numbers")
       }
       yield* openSpeech(cloneOnnx, yield* toyFolder())
-      // The preset adapter has no such promise to keep.
+      // The preset adapter does not guarantee repeatable audio.
       yield* openSpeech(kokoroOnnx, yield* toyFolder({ random: true }))
     }),
   )

@@ -1,5 +1,5 @@
-// Ten languages: what each is read as, where eSpeak's dictionaries are installed, and what English-only training
-// makes of foreign sounds.
+// Ten languages: how each is read, where eSpeak's dictionaries are installed, and how English-only training
+// maps foreign sounds.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import fc from "fast-check"
@@ -57,7 +57,7 @@ describe("languages", () => {
         } else {
           const { samples } = yield* say(engine, request)
           expect(samples.length / 24_000).toBeGreaterThan(0.6)
-          // The same text in English is other speech: the language is heeded.
+          // The same text in English gives other audio: the language is used.
           if (/[a-z]/.test(text)) {
             expect((yield* say(engine, { ...request, language: "en" })).samples).not.toEqual(samples)
           }

@@ -35,7 +35,7 @@ describe("cohere-hf-onnx", () => {
     }),
   )
 
-  it.effect("says what the table says: prompt, masks, positions and caches are right", () =>
+  it.effect("gives the table's text: prompt, masks, positions and caches are right", () =>
     Effect.gen(function* () {
       let tokens = 0
       for (const seed of [1, 2, 3, 4]) {

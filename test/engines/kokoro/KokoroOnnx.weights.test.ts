@@ -69,7 +69,7 @@ describe("kokoro-onnx", () => {
       const load = (changed: Readonly<Record<string, string>>, options = {}) =>
         Effect.map(Effect.flip(openSpeech(kokoroOnnx, { ...files, ...changed }, options)), (error) => {
           expect(error.reason).toBe("LoadFailed")
-          // Folders of the machine are nobody's business.
+          // Error messages must not contain folders of the machine.
           expect(error.detail).not.toContain(files.voices)
           return error.detail
         })
@@ -119,7 +119,7 @@ describe("kokoro-onnx", () => {
       }
       const fiber = yield* Effect.forkChild(engine.synthesize(speechRequest(LONG, toy), outlet))
       yield* Deferred.await(paused)
-      // Another request is served while this one waits: it holds no turn.
+      // Another request is served while this one waits: it does not hold the graph.
       yield* say(engine, speechRequest(LONG, toy))
       expect(outlet.units.length).toBeLessThanOrEqual(4)
       outlet.resume()

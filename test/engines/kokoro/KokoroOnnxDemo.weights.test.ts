@@ -1,4 +1,4 @@
-// The demonstration voices, through the whole adapter: level, joins, speed, and texts that nobody would write.
+// The demonstration voices, through the whole adapter: level, joins, speed, and unusual texts.
 import { beforeAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import fc from "fast-check"
@@ -40,7 +40,7 @@ describe("demonstration voices", () => {
         sum += sample
       }
       expect(peak).toBeLessThanOrEqual(Math.ceil(CEILING * 32767))
-      // Loud enough to hear: the peak is within 6 dB of the ceiling.
+      // Loud enough: the peak is within 6 dB of the ceiling.
       expect(peak).toBeGreaterThan(0.5 * CEILING * 32767)
       // Offset under −54 dBFS.
       expect(Math.abs(sum / samples.length)).toBeLessThan(0.002 * 32767)

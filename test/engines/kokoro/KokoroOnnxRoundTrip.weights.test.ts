@@ -1,4 +1,4 @@
-// Is it speech? The demonstration voices speak, the demonstration recogniser listens, words are compared. The
+// Intelligibility: the demonstration recogniser transcribes the demonstration voices, and the words are compared. The
 // recogniser is a small model of its own (about 10 % wrong on other voices), so the bounds are wide.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"

@@ -1,4 +1,4 @@
-// Runs a speech engine in a test: loading it, speaking, and what came out.
+// Runs a speech engine in a test: loads it, speaks, and collects the output.
 import { Effect } from "effect"
 import type {
   EngineDescriptor,

@@ -1,5 +1,5 @@
 // Random-weight graphs of the Kokoro contract, written to a temporary folder: the published input and output names
-// in both variants. 240 samples a symbol, divided by nothing, so a piece's length tells how many symbols it had.
+// in both variants. 240 samples for each symbol and no pauses inside, so a piece's length gives its number of symbols.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { mkdir } from "node:fs/promises"
 import { tmpdir } from "node:os"
@@ -27,7 +27,7 @@ export const PUBLISHED: ToyNames = {
   random: false,
 }
 
-/** Values in (−1, 1) that a seed and an index decide. */
+/** Pseudo-random values in (−1, 1) from a seed and an index. */
 const noise = (index: number): number => Math.sin(index * 12.9898 + 78.233) * 0.9
 
 export const toyModel = (names: ToyNames): Uint8Array => {

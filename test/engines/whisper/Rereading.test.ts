@@ -1,5 +1,5 @@
-// A draft read beside the text that comes out: guesses are only guesses, and a draft that is nearly right saves nearly
-// all of the calls, whatever was changed, lost or added in it.
+// A draft used as guesses for the next tokens: a wrong guess never changes the text, and a draft that is nearly right
+// saves nearly all of the calls, whatever was changed, lost or added in it.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { Rereading } from "#engines/whisper/Rereading.ts"
@@ -66,7 +66,7 @@ describe("Rereading", () => {
   })
 
   it("goes on behind letters that were changed, lost or added", () => {
-    // Every letter once: in a text like that it is clear which place is the same.
+    // Every letter once: then the matching place is unambiguous.
     const said = Array.from({ length: 100 }, (_, i) => i)
     const cuts = fc.tuple(
       fc.integer({ min: 5, max: 90 }),

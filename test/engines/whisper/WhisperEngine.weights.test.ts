@@ -1,5 +1,5 @@
-// The built-in recogniser through the engine's own interface: what it hears in the evaluation clips, in silence,
-// in long files, and how it refuses what it can't load.
+// The built-in recogniser through the engine's own interface: its transcripts of the evaluation clips, of silence
+// and of long files, and how it refuses what it cannot load.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { EngineSpec, Segment, TranscribeRequest, TranscriptionEngine } from "#engines/protocol/Engine.ts"
@@ -82,7 +82,7 @@ describe("the built-in recogniser", () => {
     }),
   )
 
-  it.effect("hears in a 30 s window exactly what the weights' own reference heard", () =>
+  it.effect("transcribes a 30 s window exactly as the weights' own reference", () =>
     Effect.gen(function* () {
       const engine = yield* load()
       for (const clip of clips.slice(0, 6)) {
@@ -112,16 +112,16 @@ describe("the built-in recogniser", () => {
           startErrors.push(Math.abs(segment.start - clip.segments[i]!.start))
         })
       }
-      // 12 of 134 words (9.0 %) when this was written; 10 in windows of 30 s.
+      // Measured: 12 of 134 words (9.0 %); 10 in windows of 30 s.
       expect(wordErrorRate(pairs)).toBeLessThan(0.1)
-      // It hears the pause at the comma as the end of a sentence.
+      // It takes the pause at the comma for the end of a sentence.
       expect(otherwiseCut).toEqual(["06-en-m7.wav"])
       startErrors.sort((a, b) => a - b)
       expect(startErrors[Math.floor(startErrors.length / 2)]).toBeLessThan(0.1)
     }),
   )
 
-  it.effect("says nothing in silence, noise, hum and clicks", () =>
+  it.effect("transcribes nothing in silence, noise, hum and clicks", () =>
     Effect.gen(function* () {
       const random = seededRandom(1)
       const sound = (seconds: number, of: (i: number) => number) =>
@@ -172,7 +172,7 @@ describe("the built-in recogniser", () => {
     }),
   )
 
-  it.effect("hears a long file in several windows, in order and without losing sentences", () =>
+  it.effect("transcribes a long file in several windows, in order and without losing sentences", () =>
     Effect.gen(function* () {
       const samples = joined(clips.map(samplesOf))
       const { segments, windows, text } = yield* transcribeFile(yield* load(deployed), samples)
@@ -180,7 +180,7 @@ describe("the built-in recogniser", () => {
       expect(windows).toBeLessThan(24)
       expectOrdered(segments, samples.length / 16_000)
       const reference = clips.map((clip) => clip.text).join(" ")
-      // 12 to 15 % when this was written.
+      // Measured: 12 to 15 %.
       expect(wordErrorRate([{ reference, heard: text }])).toBeLessThan(0.2)
     }),
   )
@@ -194,7 +194,7 @@ describe("the built-in recogniser", () => {
     }),
   )
 
-  it.effect("a window of more than 30 s is heard up to its 30th second", () =>
+  it.effect("a window of more than 30 s is transcribed up to its 30th second", () =>
     Effect.gen(function* () {
       const samples = joined(clips.map(samplesOf))
       const heard = yield* transcribe(yield* load(), samples, { last: false })
@@ -250,7 +250,7 @@ describe("loading", () => {
     }),
   )
 
-  it.effect("refuses files that are not what their role says, without telling paths", () =>
+  it.effect("refuses files that are not what their role says, without naming paths", () =>
     Effect.gen(function* () {
       const wrong = [
         ["encoder", "config"],

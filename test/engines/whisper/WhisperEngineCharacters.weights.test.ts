@@ -17,7 +17,7 @@ const timeOf = (step: number) => 265 + step
 
 type Parts = ReadonlyArray<Script>
 
-/** The engine over a table that says `parts`; times are moved until no two steps need the same row. */
+/** The engine over a table whose output is `parts`; times are moved until no two steps need the same row. */
 const load = Effect.fnUntraced(function* (partsAt: (step: number) => Parts) {
   for (let step = 1; step < 40; step++) {
     const toy = yield* Effect.try(() => toyWhisper({ seed: 1, patch: scripted(...partsAt(step)) })).pipe(

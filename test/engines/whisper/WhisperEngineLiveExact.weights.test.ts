@@ -1,5 +1,5 @@
-// Live hearing on the built-in recogniser against the file transcriber on the same samples: clips made at random from
-// the evaluation clips, heard in windows of any length, end in the same text to the letter.
+// Live transcription with the built-in recogniser against the file transcriber on the same samples: random mixes of
+// the evaluation clips, transcribed in windows of any length, end in exactly the same text.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
@@ -15,7 +15,7 @@ import { clips, collector, demoSpec, samplesOf } from "./support/demoModel.ts"
 
 const speech = clips.map(samplesOf)
 
-/** Parts of clips, louder or softer, with pauses and hiss between: seconds of speech that nobody has cut by hand. */
+/** Parts of clips, louder or softer, with pauses and hiss between: seconds of speech cut at random places. */
 const madeUp = fc
   .record({
     parts: fc.array(
@@ -72,7 +72,7 @@ const fileText = (engine: TranscriptionEngine, samples: Int16Array) => {
   }).pipe(Effect.map(({ text }) => text))
 }
 
-/** Heard a window at a time, then the last word. */
+/** Transcribed window by window, then the final result. */
 const liveText = Effect.fnUntraced(function* (
   engine: TranscriptionEngine,
   samples: Int16Array,
@@ -91,7 +91,7 @@ const liveText = Effect.fnUntraced(function* (
   return (yield* hearing.open(samples.length, true)).text
 })
 
-/** As many as fit into a test's time; the bench has hundreds more. */
+/** As many as fit into a test's time; the bench runs hundreds more. */
 const CLIPS = 40
 
 describe.each([

@@ -1,5 +1,5 @@
-// Several windows in one request: the same segments as one request each, in far fewer native calls, and the caller is
-// told how far each window got.
+// Several windows in one request: the same segments as one request each, in far fewer native calls, and the caller
+// gets the progress of each window.
 import { rmSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -81,10 +81,10 @@ describe("windows together", () => {
         const before = calls()
         const { ends, finished, heard } = yield* hear(engine, true, lengths)
         expect(heard).toEqual(alone.heard)
-        // Between two calls or inside one, every end of a window is told.
+        // Between two calls or inside one, every end of a window is reported.
         expect(alone.ends).toEqual(expect.arrayContaining([...ends, ...finished]))
         expect(finished.length).toBeGreaterThan(0)
-        // 0.38 to 0.61 when this was written.
+        // Measured: 0.38 to 0.61.
         expect(calls() - before).toBeLessThan(0.75 * callsAlone)
       }
     }),
@@ -109,7 +109,7 @@ describe("windows together", () => {
         Effect.sync(() => toyWhisper({ seed: 1 })),
         ({ folder }) => Effect.sync(() => rmSync(folder, { recursive: true })),
       )
-      // This one knows no second row.
+      // This graph has no second row.
       const single = yield* whisperHfOnnx.acquire({ ...toy.spec, options: { pieceSeconds: 8 } })
       expect(single.facts).not.toHaveProperty("togetherSeconds")
     }),

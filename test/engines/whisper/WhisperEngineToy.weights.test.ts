@@ -1,4 +1,5 @@
-// The decoder loop against a table model with the published names and shapes: caches, drafts, languages, turns.
+// The decoder loop against a table model with the published names and shapes: caches, drafts, languages, event loop
+// ticks.
 import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
@@ -36,7 +37,7 @@ const temperaturesOf = (heard: { readonly segments: ReadonlyArray<{ readonly tem
 ]
 
 describe("decoder loop", () => {
-  it.effect("says what the table says, with and without timestamps", () =>
+  it.effect("gives the table's text, with and without timestamps", () =>
     Effect.gen(function* () {
       let tokens = 0
       for (const seed of SEEDS) {
@@ -204,7 +205,7 @@ describe("turns", () => {
     setImmediate(() => resume(Effect.void))
   })
 
-  /** Counts event loop turns until it is told to stop. */
+  /** Counts event loop ticks until it is stopped. */
   const countTurns = () => {
     let turns = 0
     let counting = true
@@ -240,7 +241,7 @@ describe("turns", () => {
     }),
   )
 
-  it.effect("the event loop turns at least once a decoder step", () =>
+  it.effect("the event loop ticks at least once a decoder step", () =>
     Effect.gen(function* () {
       const { say } = yield* load({ seed: 2 })
       const turns = countTurns()

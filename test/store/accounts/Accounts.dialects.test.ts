@@ -17,8 +17,8 @@ const invalidKey = new Unauthorized({ reason: "invalid-key" })
 const unknownKey = `svc_${"x".repeat(33)}`
 
 /**
- * Five seconds are what a change by another process may take. A database across a socket answers in real time: a look that
- * is under way while the clock moves begins its next wait after that, so the clock moves again until the fiber has ended.
+ * A change by another process takes effect within five seconds. A database across a socket answers in real time: a read that
+ * runs while the clock moves begins its next wait after that, so the clock moves again until the fiber has ended.
  */
 const untilEnded = (fiber: Fiber.Fiber<void>): Effect.Effect<void> =>
   Effect.gen(function* () {
@@ -64,7 +64,7 @@ eachDialect(({ fresh, shared }) => {
         expect(yield* Effect.flip(accounts.authenticate(wrong))).toEqual(invalidKey)
       }
       expect(yield* Effect.flip(accounts.principalOf("key_none"))).toEqual(invalidKey)
-      // Remembered as good, and yet refused at once.
+      // Cached as valid, and yet refused at once.
       yield* accounts.authenticate(apiKey)
       yield* accounts.principalOf(keyId)
       yield* accounts.revokeKey(keyId)
@@ -80,13 +80,13 @@ eachDialect(({ fresh, shared }) => {
       const { apiKey } = yield* accounts.createKey({ org: "acme" })
       expect(Exit.isSuccess(yield* Effect.exit(accounts.authenticate(apiKey)))).toBe(true)
       expect(Exit.isFailure(yield* Effect.exit(accounts.authenticate(unknownKey)))).toBe(true)
-      // Whoever asks a database without this table dies.
+      // A query of a database without this table fails.
       yield* sql`ALTER TABLE api_keys RENAME TO hidden`
       yield* TestClock.adjust(1999)
       expect(yield* accounts.authenticate(apiKey)).toMatchObject({ orgName: "acme" })
       expect(yield* Effect.flip(accounts.authenticate(unknownKey))).toEqual(invalidKey)
       yield* sql`ALTER TABLE hidden RENAME TO api_keys`
-      // Revoked by somebody else: noticed when the two seconds are over.
+      // Revoked by another process: noticed when the two seconds are over.
       yield* sql`UPDATE api_keys SET revoked_at_ms = 1`
       expect(Exit.isSuccess(yield* Effect.exit(accounts.authenticate(apiKey)))).toBe(true)
       yield* TestClock.adjust(1)
@@ -94,7 +94,7 @@ eachDialect(({ fresh, shared }) => {
     }).pipe(Effect.provide(fresh)),
   )
 
-  it.effect("tells all who work for a key when it is revoked, here or elsewhere, and nobody else", () =>
+  it.effect("interrupts all work of a key when it is revoked, here or elsewhere, and no other work", () =>
     Effect.gen(function* () {
       const { open } = yield* shared
       const node = yield* Layer.build(yield* open)
@@ -135,7 +135,7 @@ eachDialect(({ fresh, shared }) => {
         expect(never.pollUnsafe()).toBeUndefined()
         yield* TestClock.adjust("1 minute")
         expect(never.pollUnsafe()).toBeUndefined()
-        // Whoever comes late is told as well.
+        // Work that begins after the revocation is interrupted as well.
         const late = yield* watch(theirs)
         yield* untilEnded(late)
         yield* Fiber.interrupt(never)
@@ -249,7 +249,7 @@ it.effect("finishes a first start that was cut off, and leaves a store in use al
   Effect.gen(function* () {
     const dataDir = yield* tempDir
     const key = yield* startIn(dataDir)
-    // The file is there, the row is not: what a crash between the two leaves.
+    // The file exists, the row does not: the state after a crash between the two writes.
     for (const name of readdirSync(dataDir)) if (name.startsWith("store")) rmSync(join(dataDir, name))
     expect(yield* startIn(dataDir)).toBe(key)
 

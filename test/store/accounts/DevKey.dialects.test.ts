@@ -87,7 +87,7 @@ eachDialect(({ shared }) => {
       writeFileSync(join(dataDir, "dev-key"), `${apiKey}\n`, { mode: 0o600 })
       const other = yield* inStore(layer, asEarlierVersion({ credits: -1, registeredMs: 5_000 }))
       expect(yield* inStore(layer, state(other))).toMatchObject({ marked: false, paymentMethod: true })
-      // Also a start that refuses the key marks it.
+      // A start that refuses the key marks it as well.
       expect(yield* inStore(layer, hasDevelopmentKey(dataDir))).toBe(true)
       for (let start = 0; start < 2; start++) {
         expect(yield* inStore(layer, state(other))).toEqual(migrated)

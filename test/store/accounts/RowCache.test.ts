@@ -18,7 +18,7 @@ it("gives back what is fresh, never what is stale, and never grows past its capa
         nowMs += afterMs
         const known = written.get(key)
         const got = cache.get(key, nowMs)
-        // It may forget, but it may not make up or keep too long.
+        // It may drop entries, but it may not invent them or keep them too long.
         if (got !== undefined) expect(known).toEqual({ value: got, atMs: expect.any(Number) })
         if (known !== undefined && nowMs >= known.atMs + 20) expect(got).toBeUndefined()
         if (set) {

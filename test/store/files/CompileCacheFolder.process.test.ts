@@ -70,7 +70,7 @@ describe("a disk that is full", () => {
 
   // Mounting needs root.
   it.effect(
-    "takes nothing more, until it has room again",
+    "accepts no more, until space is free again",
     () =>
       Effect.gen(function* () {
         const asked = yield* Effect.provide(

@@ -1,4 +1,4 @@
-// Where keys and values of a hand-written JSON file stand, and what is said of a file that is not JSON.
+// Line and column of keys and values of a hand-written JSON file, and the error for a file that is not JSON.
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { parseJsonFile } from "#store/files/JsonPlaces.ts"
@@ -14,7 +14,7 @@ it("knows the line and column of each key and value", () => {
   expect(json.placeOfKey(["a"])).toEqual({ line: 2, column: 3 })
   expect(json.placeOfValue(["a", 1, "b"])).toEqual({ line: 3, column: 11 })
   expect(json.placeOfKey(["a", 1, "b"])).toEqual({ line: 3, column: 6 })
-  // What is not there stands where its parent begins.
+  // A missing key is reported where its parent begins.
   expect(json.placeOfValue(["a", 1, "c", "d"])).toEqual({ line: 3, column: 5 })
   expect(json.placeOfValue(["z"])).toEqual({ line: 1, column: 1 })
   expect(json.repeatedKeys).toEqual([{ path: ["a"], place: { line: 4, column: 3 } }])

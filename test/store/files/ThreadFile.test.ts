@@ -1,4 +1,4 @@
-// The kept measurements of CPU threads: they come back after a start, are bounded, and a broken file is one line.
+// The stored measurements of CPU threads: they are read after a start, are bounded, and a broken file is one log line.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

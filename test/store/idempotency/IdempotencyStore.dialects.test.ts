@@ -1,4 +1,4 @@
-// The kept answers of idempotent requests: the first one stays for a day, nothing grows without bound, and what a
+// The stored answers of idempotent requests: the first one stays for a day, the store is bounded, and what a
 // process left half written is no answer.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -34,7 +34,7 @@ const bounds = (change: Partial<AnswerBounds>) =>
     ...change,
   })
 
-/** On a clock of its own, which turns of the event loop need not wait for. */
+/** With a clock of its own that is independent of the event loop. */
 const storeOver =
   (fresh: Dialect["fresh"]) =>
   <A, E>(
@@ -49,7 +49,7 @@ const storeOver =
       Effect.runPromise,
     )
 
-/** Turns between the parts of a body are sleeps of nothing, which this clock must be told of. */
+/** The parts of a body are separated by sleeps of zero length, for which this clock must be advanced. */
 const turning = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const clock = yield* Effect.forkChild(
@@ -105,7 +105,7 @@ eachDialect(({ fresh, name }) => {
           yield* TestClock.adjust(1)
           expect(yield* answers.has(id("a"))).toBe(false)
           expect(yield* answers.find(id("a"))).toBeUndefined()
-          // The next request with the key is answered anew, and that is kept.
+          // The next request with the key is executed again, and its answer is stored.
           yield* answers.keep(id("a"), answer(20, 2))
           expect((yield* answers.find(id("a")))?.body?.length).toBe(20)
           expect(yield* answers.held).toEqual({ answers: 2, bytes: 30 })
@@ -142,7 +142,7 @@ eachDialect(({ fresh, name }) => {
     )
 
     /**
-     * The definition: drop the oldest of the organization, then the oldest of the organization with the largest share of
+     * The reference: drop the oldest of the organization, then the oldest of the organization with the largest share of
      * the table, until both bounds hold.
      */
     const modelOf = (

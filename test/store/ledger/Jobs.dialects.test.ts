@@ -1,5 +1,5 @@
-// The table of transcription jobs, over each database: one winner of every race, bounds that hold, and, where nodes share
-// it, each node's own jobs for itself.
+// The table of transcription jobs, over each database: one winner of every race, bounds that hold, and, where nodes
+// share it, each node's own jobs reserved for it.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -161,7 +161,7 @@ eachDialect(({ fresh, name, shared }) => {
           status: "failed",
           note: "The node that had the upload has not come back within an hour",
         })
-        // A node that was merely cut off learns of it.
+        // A node that was only disconnected learns of it.
         expect(yield* one.endedElsewhere).toMatchObject([{ id, status: "failed" }])
       }).pipe(Effect.scoped),
     )

@@ -39,7 +39,7 @@ const creditsOf = (principal: Principal) =>
   )
 
 eachDialect(({ fresh, shared }) => {
-  it.effect("refuses who cannot pay and admits who is invoiced", () =>
+  it.effect("refuses an organization that cannot pay and admits an invoiced one", () =>
     Effect.gen(function* () {
       const ledger = yield* UsageLedger
       const broke = yield* member("broke", {})
@@ -50,7 +50,7 @@ eachDialect(({ fresh, shared }) => {
       yield* ledger.reserve(prepaid, 60)
       yield* ledger.reserve(prepaid, 40)
       expect(yield* Effect.flip(ledger.reserve(prepaid, 1))).toEqual(new PaymentRequired())
-      // Money that is merely set aside is money still: work that costs nothing may go on.
+      // Reserved money still belongs to the organization: work that costs nothing may go on.
       yield* ledger.reserve(prepaid, 0)
     }).pipe(Effect.scoped, Effect.provide(fresh)),
   )
@@ -90,7 +90,7 @@ eachDialect(({ fresh, shared }) => {
 
       const reservation = yield* all
       yield* ledger.settle(reservation, textWork(1))
-      // What comes second does nothing.
+      // The second call has no effect.
       yield* ledger.settle(reservation, textWork(50))
       yield* ledger.cancel(reservation)
       expect(yield* Effect.flip(ledger.reserve(user, 100))).toEqual(new PaymentRequired())
@@ -118,7 +118,7 @@ eachDialect(({ fresh, shared }) => {
         yield* ledger.flush
         expect(yield* receipts).toEqual({ n: 2, sum: 200 })
         expect(yield* creditsOf(user)).toBe(800)
-        // The balance in memory has learnt it as well.
+        // The balance in memory has changed as well.
         yield* ledger.reserve(user, 800)
       }).pipe(Effect.scoped, Effect.provide(fresh)),
   )
@@ -199,7 +199,7 @@ eachDialect(({ fresh, shared }) => {
   )
 })
 
-// When a statement is done by the time a test looks is known of SQLite alone.
+// Only SQLite guarantees that a statement is done by the time of the check.
 
 it.effect("writes a whole burst in one transaction after 20 ms", () =>
   Effect.gen(function* () {
@@ -256,14 +256,14 @@ it.effect("loses what was on its way in a crash, and nothing else", () =>
       return user
     }).pipe(Effect.scoped, Effect.provide(node))
 
-    // What a new process finds while the old one never got to its end.
+    // The rows that a new process finds after a crash of the old one.
     const seen = new DatabaseSync(join(dataDir, "store.sqlite"), { readOnly: true })
     const credits = seen.prepare("SELECT credits_micro_dollars AS credits FROM orgs").all()
     const rows = seen.prepare("SELECT SUM(micro_dollars) AS sum FROM usage_ledger").all()
     seen.close()
     expect([credits, rows]).toEqual([[{ credits: 700 }], [{ sum: 300 }]])
 
-    // An orderly end writes the rest.
+    // An orderly end writes the remaining receipts.
     yield* Scope.close(crashing, Exit.void)
     yield* Effect.gen(function* () {
       expect(yield* creditsOf(user)).toBe(500)

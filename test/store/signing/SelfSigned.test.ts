@@ -1,4 +1,4 @@
-// The certificate that a node makes for itself: kept as long as it is good, made anew where it is not.
+// The certificate that a node makes for itself: kept as long as it is valid, otherwise made again.
 import { readFileSync, writeFileSync } from "node:fs"
 import { afterEach, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -19,7 +19,7 @@ afterEach(() => {
 const fingerprint = (dataDir: string) =>
   Effect.map(selfSigned(dataDir), ({ certificate }) => certificate.fingerprint)
 
-it.live("is for every name of the machine, kept, and one for all who ask at once", () =>
+it.live("is for every name of the machine, kept, and one for all concurrent calls", () =>
   Effect.gen(function* () {
     const dataDir = fresh()
     const all = yield* Effect.all([fingerprint(dataDir), fingerprint(dataDir), fingerprint(dataDir)], {

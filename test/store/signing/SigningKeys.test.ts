@@ -1,4 +1,5 @@
-// The signing keys of a data directory: made once, kept for their owner, rotated while tokens live, shared by processes.
+// The signing keys of a data directory: made once, private to their owner, rotated while tokens are valid, shared by
+// processes.
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -13,7 +14,7 @@ const dayMs = 24 * 60 * 60 * 1000
 const layer = (dataDir: string, makesKeys = true) =>
   SigningKeys.layer({ dataDir, makesKeys, rotateEveryMs: 30 * dayMs })
 
-/** What a process over this directory sees. */
+/** The view of a process over this directory. */
 const open = (dataDir: string, makesKeys = true) =>
   Effect.map(Layer.build(layer(dataDir, makesKeys)), (context) => context).pipe(
     Effect.flatMap((context) => Effect.provideContext(SigningKeys, context)),
@@ -51,7 +52,7 @@ it.live("two processes that start at once agree on one key", () =>
       Array.from({ length: 8 }, () => opened),
       { concurrency: "unbounded" },
     )
-    // At once, not after the next look: what one signs, every other must be able to check.
+    // At once, not after the next read: every process must be able to verify what another signs.
     const ids = signers.map(({ kid }) => kid)
     expect(new Set(ids).size).toBe(1)
   }).pipe(Effect.scoped),
@@ -94,14 +95,14 @@ it.effect("a command of another process is seen; --end-all leaves no other key",
     yield* soon
     expect(yield* publishedIds(auth)).toEqual([only.kid])
     expect((yield* auth.signer).kid).toBe(only.kid)
-    // Asking for all of them waits for the look that the clock has set off.
+    // A request for all keys waits for the read that the clock has started.
     expect(yield* publishedIds(edge)).toEqual([only.kid])
     expect(yield* edge.find(old)).toBeUndefined()
     expect([edge.has(old), edge.has(only.kid)]).toEqual([false, true])
   }).pipe(Effect.scoped),
 )
 
-it.effect("a removed file is a new start for who makes keys, and nothing for who only verifies", () =>
+it.effect("a removed file makes a signer make new keys, and has no effect on a verifier", () =>
   Effect.gen(function* () {
     const dataDir = yield* tempDir
     const edge = yield* open(dataDir, false)

@@ -1,5 +1,5 @@
-// The signing keys of nodes that share a database: one key for all of them, rotated once however many look, and the same
-// rules of age as in a data directory (SigningKeys.test).
+// The signing keys of nodes that share a database: one key for all of them, rotated once however many read, and the
+// same rules of age as in a data directory (SigningKeys.test).
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -10,7 +10,7 @@ import { rotateSharedSigningKeys, SigningKeys } from "#store/signing/SigningKeys
 import { needs } from "../../support/groups/Needs.ts"
 import { type PostgresServer, startPostgres } from "../../support/servers/PostgresServer.ts"
 
-/** Announced ten minutes before, so after five. Every look is one at a real database: no days here. */
+/** Published ten minutes before, so after five. Every read is one of a real database: no days here. */
 const rotateEveryMs = 15 * 60_000
 
 describe("signing keys in the database", needs("postgresql"), () => {
@@ -36,7 +36,7 @@ describe("signing keys in the database", needs("postgresql"), () => {
   const publishedIds = (keys: SigningKeys["Service"]) =>
     Effect.map(keys.published, (published) => published.map(({ kid }) => kid))
 
-  it.effect("are one, whoever starts first, and checked by an edge that makes none", () =>
+  it.effect("are one, whichever starts first, and used by an edge that makes none", () =>
     Effect.gen(function* () {
       const store = yield* database
       const opened = yield* Effect.all(
@@ -59,7 +59,7 @@ describe("signing keys in the database", needs("postgresql"), () => {
       const { kid: old } = yield* one.signer
       yield* TestClock.adjust(rotateEveryMs - announceMs)
       yield* TestClock.adjust(3_000)
-      // Both looked at the same moment; what they found is there at the next look.
+      // Both read at the same moment; the result is visible at the next read.
       const seen = yield* Effect.all([publishedIds(one), publishedIds(two)])
       yield* TestClock.adjust(3_000)
       const announced = yield* publishedIds(one)

@@ -1,5 +1,5 @@
-// The SqlClient over Postgres, against a real server: values, errors, transactions, and what happens when the server
-// goes and comes back.
+// The SqlClient over Postgres, against a real server: values, errors, transactions, and an outage of the
+// server.
 import { afterAll, beforeAll, describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Layer, Logger, References } from "effect"
 import { SqlClient } from "effect/sql"
@@ -31,7 +31,7 @@ describe("Postgres", needs("postgresql"), () => {
       expect(yield* sql`SELECT SUM(n) AS n, COUNT(*) AS rows FROM counter WHERE name < 'b'`).toEqual([
         { n: 0, rows: 1 },
       ])
-      // Money is below that; what is not must not come back as another amount.
+      // Amounts of money are below that; larger values must not come back as another amount.
       const tooMuch = yield* Effect.flip(sql`SELECT SUM(n) FROM counter`)
       expect(tooMuch.reason).toMatchObject({
         _tag: "UnknownError",
@@ -41,7 +41,7 @@ describe("Postgres", needs("postgresql"), () => {
     }).pipe(Effect.provide(fresh())),
   )
 
-  it.live("tells apart what can go wrong, and shows no value", () =>
+  it.live("distinguishes kinds of errors, and shows no value", () =>
     Effect.gen(function* () {
       const { sql } = yield* counter
       const taken = yield* Effect.flip(sql`INSERT INTO counter (name, n) VALUES (${"a"}, 1)`)
@@ -62,7 +62,7 @@ describe("Postgres", needs("postgresql"), () => {
       const { sql, add, value } = table
       yield* keepsTransactionsWhole(table)
 
-      // Postgres would call this one committed, and forget it.
+      // Postgres would report this one as committed, and drop it.
       const hidden = sql.withTransaction(Effect.andThen(add(1), Effect.ignore(sql`SELECT * FROM nowhere`)))
       expect((yield* Effect.flip(hidden)).message).toContain("rolled back")
       expect(yield* value).toBe(1)
@@ -104,7 +104,7 @@ describe("Postgres", needs("postgresql"), () => {
         )
         void watcher
         yield* Effect.ignore(sql`SELECT pg_terminate_backend(${own?.pid})`)
-        // Outside of the transaction, were it sent.
+        // If it were sent, it would run outside of the transaction.
         yield* add(7)
       })
       const error = yield* Effect.flip(sql.withTransaction(cut))
@@ -113,7 +113,7 @@ describe("Postgres", needs("postgresql"), () => {
     }).pipe(Effect.provide(fresh())),
   )
 
-  it.live("says that nobody answers, at once to those who come after, and goes on by itself", () => {
+  it.live("reports an unreachable server, at once to later callers, and reconnects by itself", () => {
     const logged: Array<string> = []
     const logger = Logger.make(({ message }) => void logged.push(String(message)))
     return Effect.gen(function* () {

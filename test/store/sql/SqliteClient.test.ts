@@ -18,7 +18,7 @@ it.effect("binds and returns the values of the product", () =>
   ),
 )
 
-it.effect("tells a unique violation from a mistake", () =>
+it.effect("distinguishes a unique violation from a mistake", () =>
   Effect.gen(function* () {
     const { sql } = yield* counter
     const taken = yield* Effect.flip(sql`INSERT INTO counter (name, n) VALUES ('a', 1)`)
@@ -90,7 +90,7 @@ it.effect("keeps everything from other users of the machine", () =>
       expect(yield* sql`PRAGMA foreign_keys`).toEqual([{ foreign_keys: 1 }])
       expect(yield* sql`PRAGMA synchronous`).toEqual([{ synchronous: 1 }])
     }).pipe(Effect.provide(storeLayer({ dataDir })))
-    // The last one to leave closes the database: nothing of it stays open.
+    // The last scope to close closes the database: none of its files stays open.
     expect(existsSync(join(dataDir, "store.sqlite-wal"))).toBe(false)
   }).pipe(Effect.scoped),
 )

@@ -1,4 +1,4 @@
-// Small audio files of every kind that the service accepts, made when a test asks for them: nothing binary is kept in
+// Small audio files of every kind that the service accepts, made when a test needs them: nothing binary is kept in
 // the repository. The signal is a chirp that fades in and out, so that a cut or a gap would show in its energy.
 import { writeFileSync } from "node:fs"
 import {

@@ -1,6 +1,6 @@
 // Strict readers of SubRip and WebVTT for tests. SubRip has no standard: this is the form that every player takes
 // (numbered from 1, `HH:MM:SS,mmm`, one blank line after each cue). WebVTT is the W3C grammar, as far as captions
-// without settings, identifiers and notes use it. Nothing is forgiven.
+// without settings, identifiers and notes use it. Every deviation is an error.
 
 export interface Cue {
   readonly startMs: number

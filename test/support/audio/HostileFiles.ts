@@ -1,5 +1,5 @@
-// Audio files made to hurt whoever decodes them: much sound in few bytes, lies about sizes, no end. Each is as its format
-// allows, or nearly; none was found in the wild.
+// Audio files that are expensive to decode: much audio in few bytes, false sizes, no end. Each is valid in its format,
+// or nearly; all are made here.
 import { readFileSync } from "node:fs"
 import { oggPage } from "#audio/codecs/OggPage.ts"
 import { AV_TARGETS, chirp, wavBytes, writeWithAv } from "./AudioFiles.ts"
@@ -58,10 +58,11 @@ export const constantFlac = (sizeBytes: number): Buffer => {
   head.write("fLaC\x80\0\0\x22", "latin1")
   head.writeUInt16BE(flacBlock, 8)
   head.writeUInt16BE(flacBlock, 10)
-  // 20 bits rate, 3 bits channels less one, 5 bits depth less one, 36 bits of a length that is not told.
+  // 20 bits rate, 3 bits channels less one, 5 bits depth less one, 36 bits of an unknown length.
   head.writeUInt32BE(((48_000 << 12) | (15 << 4)) >>> 0, 18)
   const frame = (number: number): Uint8Array => {
-    // Fixed block size, its size in 16 bits behind the number, 48 kHz, mono, 16 bits; one-byte numbers, again and again.
+    // Fixed block size, its size in 16 bits behind the number, 48 kHz, mono, 16 bits; one-byte numbers, again and
+    // again.
     const start = Uint8Array.of(
       0xff,
       0xf8,
@@ -79,7 +80,7 @@ export const constantFlac = (sizeBytes: number): Buffer => {
   return repeated(head, (i) => frames[i & 127]!, sizeBytes)
 }
 
-/** Silence in a WAV whose header promises 4 GB. */
+/** Silence in a WAV whose header declares 4 GB. */
 export const boastingWav = (sizeBytes: number): Buffer => {
   const bytes = Buffer.alloc(sizeBytes)
   bytes.set(wavBytes(new Int16Array(0), 48_000, "16").subarray(0, 44))
@@ -95,7 +96,7 @@ export const tinyFramesMp3 = (frames: number): Buffer => {
   return repeated(new Uint8Array(0), () => frame, 24 * frames)
 }
 
-/** A WebM of clusters without end: its head, and what to send behind it again and again. `path` is written to. */
+/** A WebM of clusters without end: its head, and a cluster to repeat behind it. `path` is written to. */
 export const endlessWebm = (path: string): { readonly head: Buffer; readonly cluster: Buffer } => {
   writeWithAv(path, chirp(48_000, 48_000), 48_000, AV_TARGETS.webm)
   const whole = readFileSync(path)
@@ -108,7 +109,7 @@ export const endlessWebm = (path: string): { readonly head: Buffer; readonly clu
   return { head, cluster: Buffer.from(whole.subarray(start, cues < 0 ? undefined : cues)) }
 }
 
-/** A generator of numbers below a bound that gives the same ones again (Park and Miller). */
+/** A repeatable generator of numbers below a bound (Park and Miller). */
 export const randomsFrom = (seed: number) => {
   let state = seed
   return (below: number): number => {

@@ -1,5 +1,5 @@
-// M4A files made to measure: of a few kilobytes whose tables speak of millions of samples, from which a demuxer that believes
-// them makes an index of gigabytes; and an honest one of many hours. Each is as the format allows.
+// M4A files for tests: files of a few kilobytes whose tables declare millions of samples, from which a demuxer that
+// believes them makes an index of gigabytes; and a valid one of many hours. Each is as the format allows.
 
 const u8 = (...values: ReadonlyArray<number>): Buffer => Buffer.from(values)
 const u16 = (...values: ReadonlyArray<number>): Buffer =>
@@ -35,7 +35,7 @@ interface Tables {
   readonly samples: number
   /** Bytes of each; 0 with no samples: sizes are in fragments. */
   readonly sampleBytes: number
-  /** A table of composition offsets that speaks of all samples in one line. */
+  /** A table of composition offsets that declares all samples in one entry. */
   readonly offsets: boolean
 }
 
@@ -94,7 +94,7 @@ export const boastingTables = (
 /** A frame of AAC silence, mono. */
 const silence = u8(0x01, 0x18, 0x20, 0x07)
 
-/** As many frames of silence as it says, 23 ms each. */
+/** As many frames of silence as declared, 23 ms each. */
 export const longSilence = (frames: number): Buffer => {
   const tables = { samples: frames, sampleBytes: silence.length, offsets: false }
   const sizeOfHead = Buffer.concat([fileType, box("moov", movieHead, track(1, tables, 0))]).length
@@ -102,7 +102,7 @@ export const longSilence = (frames: number): Buffer => {
   return Buffer.concat([head, box("mdat", Buffer.alloc(frames * silence.length, silence))])
 }
 
-/** Fragments that each speak of `samples` samples, in tables of no bytes. */
+/** Fragments that declare `samples` samples each, in tables of no bytes. */
 export const boastingFragments = (samples: number, fragments: number): Buffer => {
   const head = box(
     "moov",

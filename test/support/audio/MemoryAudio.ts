@@ -1,5 +1,5 @@
-// A file's samples for the file transcriber, held in memory where the product has a ring: decoded in pieces, gone once
-// they have been released, and never more of them waiting than was agreed.
+// A file's samples for the file transcriber, held in memory where the product has a ring: decoded in pieces, dropped
+// once they are released, with a bounded number waiting.
 import { Effect } from "effect"
 import type { TranscriberAudio } from "#actors/jobs/FileTranscription.ts"
 import type { TranscribeCall, TranscribeRequest } from "#engines/protocol/Transcription.ts"

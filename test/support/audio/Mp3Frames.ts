@@ -29,7 +29,7 @@ export const mp3Frames = (bytes: Uint8Array): ReadonlyArray<Mp3Frame> => {
 }
 
 export interface Mp3Recording {
-  /** Frames after the first, which only tells this. */
+  /** Frames after the first, which holds only this information. */
   readonly frames: number
   readonly sizeBytes: number
   /** Samples before and after the recording. */
@@ -37,7 +37,7 @@ export interface Mp3Recording {
   readonly padding: number
 }
 
-/** What the first frame says (Xing's "Info" with LAME's additions). @throws Error when it says nothing */
+/** The fields of the first frame (Xing's "Info" with LAME's additions). @throws Error when there are none */
 export const mp3Recording = (bytes: Uint8Array): Mp3Recording => {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   // Mono MPEG 2: four bytes of header, nine of side information.

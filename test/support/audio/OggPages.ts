@@ -1,5 +1,5 @@
 // A strict reader of single Ogg Opus streams, written against RFC 3533 and RFC 7845 and independent of the writer:
-// whatever it accepts is well-formed, and it says in words what is not.
+// whatever it accepts is well-formed, and its errors name what is not.
 import OpusScript from "opusscript"
 
 export interface ParsedPage {

@@ -1,4 +1,4 @@
-// Spoken audio for tests that listen: the evaluation clips of the built-in recogniser, with their texts, and longer
+// Spoken audio for tests of recognition: the evaluation clips of the built-in recogniser, with their texts, and longer
 // files made of them.
 import { readdirSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
@@ -9,7 +9,7 @@ const folder = new URL("../../../models/whisper-demo-en/eval/", import.meta.url)
 
 export interface Clip {
   readonly file: string
-  /** What was said. */
+  /** The text that is spoken. */
   readonly text: string
   readonly seconds: number
 }
@@ -45,7 +45,7 @@ const all = (): Int16Array => {
   return joined
 }
 
-/** The clips one after the other, again and again, for exactly that long. */
+/** The clips one after the other, repeated, for exactly that long. */
 export const longSamples = (seconds: number): Int16Array => {
   const once = all()
   return Int16Array.from({ length: Math.round(seconds * rateHz) }, (_, i) => once[i % once.length]!)

@@ -1,4 +1,4 @@
-// A short video without a sound track, made when a test asks for it.
+// A short video without a sound track, made when a test needs it.
 import { AV_CODEC_FLAG_GLOBAL_HEADER, AV_PIX_FMT_YUV420P, FF_ENCODER_MPEG4 } from "node-av/constants"
 import { Codec, CodecContext, FormatContext, Frame, Packet, Rational } from "node-av/lib"
 

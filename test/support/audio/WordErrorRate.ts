@@ -1,5 +1,5 @@
-// Word error rate: edits between two word sequences over the reference's length. Used by tests that listen to what
-// the transcription engines hear; words are lower case letters and apostrophes, everything else is dropped.
+// Word error rate: edits between two word sequences over the reference's length. Words are lower case letters and
+// apostrophes, everything else is dropped.
 
 export const wordsOf = (text: string): ReadonlyArray<string> =>
   text

@@ -1,5 +1,5 @@
-// Somebody else's small requests while a node has other work: one after the other, timed in a process of their own, so that
-// what the test itself does is not in the figures. Every second one goes to a bare server that has nothing else to do: on a
+// Another user's small requests while a node has other work: one after the other, timed in a process of their own, so
+// that the test's own work is not in the figures. Every second one goes to a bare server without other work: on a
 // machine with few cores, most of a wait may be for a core.
 import { fork, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -31,7 +31,7 @@ const loop = async () => {
     await new Promise((r) => setTimeout(r, 4))
   }
 }
-// One that has no answer yet has waited as well.
+// A request without an answer yet has waited as well.
 process.on("message", () => {
   if (waiting) taken[at].times.push(performance.now() - began)
   process.send(taken)
@@ -71,7 +71,7 @@ const waitsOf = ({ failures, times }: Taken): Waits => {
   return { count: sorted.length, failures, p50: at(0.5), p99: at(0.99), max: at(1) }
 }
 
-/** Asks `url`, and a bare server for as many bytes. */
+/** Requests `url`, and as many bytes from a bare server. */
 export const startBystander = async (url: string, key: string): Promise<Bystander> => {
   const answer = await fetch(url, { headers: { authorization: `Bearer ${key}` } })
   const sizeBytes = (await answer.arrayBuffer()).byteLength

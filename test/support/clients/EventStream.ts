@@ -1,4 +1,5 @@
-// A strict reader of text/event-stream for tests: the fields and line ends of the HTML standard, nothing forgiven.
+// A strict reader of text/event-stream for tests: the fields and line ends of the HTML standard, every deviation an
+// error.
 
 /** The data of each event, in order. Throws on anything but `data` lines and blank lines, or an unfinished event. */
 export const parseEventStream = (text: string): Array<string> => {

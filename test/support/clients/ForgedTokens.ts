@@ -1,5 +1,5 @@
-// Session tokens that nobody may get in with, each with the answer it must get. Made from the node's own signing key where
-// that is what makes a forgery interesting: right signature, wrong everything else.
+// Session tokens that must be refused, each with the expected answer. Made with the node's own signing key where
+// that matters: right signature, wrong everything else.
 import { createHmac, createPrivateKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto"
 import type { StoredKey } from "#store/signing/SigningKeyFile.ts"
 

@@ -1,5 +1,4 @@
-// Live transcription as tests have it: speech to try it with, clients that speak, and what a file of the same samples
-// is answered.
+// Live transcription for tests: speech to send, clients that send it, and the answer for a file of the same samples.
 import { readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { builtInCatalog } from "#config/Config.ts"
@@ -8,7 +7,7 @@ import type { TestNode } from "../nodes/TestNode.ts"
 import { SocketClient } from "./SocketClient.ts"
 import { post } from "./TranscriptionClient.ts"
 
-/** Hears a made-up word every 100 ms, in pieces of two seconds, at once. */
+/** Transcribes a made-up word every 100 ms, in pieces of two seconds, at once. */
 export const listener = (
   options: Readonly<Record<string, unknown>> = {},
   changes: Partial<TestModel> = {},
@@ -68,7 +67,7 @@ interface Answer {
   readonly duration: number
 }
 
-/** What `sync=true` says about the same samples. */
+/** The text that `sync=true` returns for the same samples. */
 export const syncAnswer = async (
   node: TestNode,
   pcm: Buffer,
@@ -89,7 +88,7 @@ export const liveAddress = (node: TestNode, query: Readonly<Record<string, strin
 export const openLive = (node: TestNode, query: Readonly<Record<string, string>> = {}) =>
   SocketClient.open(liveAddress(node, query))
 
-/** Sends audio in frames of these sizes, over and over. */
+/** Sends audio in frames of these sizes, repeated cyclically. */
 export const speak = (client: SocketClient, pcm: Buffer, ...frameBytes: ReadonlyArray<number>): void => {
   for (let at = 0, i = 0; at < pcm.length; i++) {
     const size = frameBytes[i % frameBytes.length] ?? pcm.length

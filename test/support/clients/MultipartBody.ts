@@ -1,4 +1,4 @@
-// multipart/form-data bodies to the byte, right ones and wrong ones, and the request around them.
+// multipart/form-data bodies with exact bytes, valid and invalid, and the request around them.
 import { randomBytes } from "node:crypto"
 
 export interface Part {

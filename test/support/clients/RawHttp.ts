@@ -1,6 +1,6 @@
-// A raw HTTP/1.1 client for tests: exact bytes out, parsed responses in, and an answer to what other clients hide,
-// such as whether a body was complete when its connection closed. Over TLS where a
-// listener of this process speaks it on that port.
+// A raw HTTP/1.1 client for tests: exact bytes out, parsed responses in, with facts that other clients hide, such as
+// whether a body was complete when its connection closed. Over TLS where a listener of this process speaks it on that
+// port.
 import net from "node:net"
 import tls from "node:tls"
 import { tlsPorts } from "../servers/TestCertificates.ts"
@@ -108,12 +108,12 @@ export class RawConnection {
     return this.received
   }
 
-  /** Leaves without a word, as a client that is killed does. */
+  /** Disconnects without a close, as a client that is killed does. */
   destroy(): void {
     this.socket.destroy()
   }
 
-  /** Leaves with a reset of the TCP connection. */
+  /** Disconnects with a reset of the TCP connection. */
   reset(): void {
     this.bare.resetAndDestroy()
     this.socket.destroy()

@@ -1,5 +1,5 @@
-// A WebSocket client for tests that begins with a handshake of the test's own bytes: what the server answers to it, text
-// frames out, JSON frames in. Compression is not understood: a test that offers it must not be given it.
+// A WebSocket client for tests that begins with a handshake of the test's own bytes: the server's answer to it, text
+// frames out, JSON frames in. Compression is not supported: a test that offers it must not be given it.
 import { randomBytes } from "node:crypto"
 import { RawConnection } from "./RawHttp.ts"
 

@@ -109,7 +109,7 @@ export class SocketClient {
     return this.frames.find(isEnd)!
   }
 
-  /** Leaves without a close frame, as a client that is killed does. */
+  /** Disconnects without a close frame, as a client that is killed does. */
   vanish(): void {
     this.socket.terminate()
   }

@@ -1,6 +1,7 @@
-// Requests as stock voice clients send them, to the byte: header names in their case and order, bodies in their spelling.
-// Only the address, the credential, the text and the audio are the test's. Recorded from a socket, with openai-python 2.54.0
-// (on httpx 0.28.1), websockets 17.1 and aiohttp 3.14.3 called with the arguments that these sources call them with:
+// Requests as stock voice clients send them, to the byte: header names in their case and order, bodies in their
+// spelling. Only the address, the credential, the text and the audio are the test's. Recorded from a socket, with
+// openai-python 2.54.0 (on httpx 0.28.1), websockets 17.1 and aiohttp 3.14.3 called with the arguments that these
+// sources call them with:
 //
 // - pipecat 1.7.0-771-gacead0507: OpenAITTSService, OpenAISTTService, OpenAIRealtimeSTTService
 // - LiveKit Agents da6af86a, openai plugin 1.7.0: TTS, STT, its realtime mode
@@ -15,7 +16,7 @@ export interface Wire {
 
 const crlf = (lines: ReadonlyArray<string>): string => `${lines.join("\r\n")}\r\n\r\n`
 
-/** What openai-python says of itself with every request. `readSeconds` is the client's own deadline. */
+/** The headers that openai-python sends with every request. `readSeconds` is the client's own deadline. */
 const openAiPython = ({ key, port }: Wire, accept: string) => ({
   before: [
     `Host: 127.0.0.1:${port}`,
@@ -112,7 +113,7 @@ const openWebUiSpeech = ({ key, port }: Wire, text: string): Buffer => {
 export interface SpeechCase {
   readonly client: string
   readonly request: (wire: Wire, text: string) => Buffer
-  /** The same request in this API's own words. */
+  /** The same request in the fields of this API. */
   readonly means: { readonly voice: string; readonly speed?: number; readonly response_format: "pcm" | "mp3" }
 }
 
@@ -279,7 +280,7 @@ export interface RealtimeCase {
   readonly handshake: (wire: Wire) => string
   /** Its first event; pipecat waits for `session.created` before. */
   readonly update: string
-  /** Whether it says itself where an utterance ends; else the server finds out. */
+  /** Whether the client marks the end of an utterance; otherwise the server detects it. */
   readonly commits: boolean
 }
 

@@ -1,4 +1,4 @@
-// Reads a streamed answer event by event, as it arrives, and tells how it ended. Strict: see EventStream.
+// Reads a streamed answer event by event, as it arrives, and how it ended. Strict: see EventStream.
 import type { ReadableStreamDefaultReader, ReadableStreamReadResult } from "node:stream/web"
 import { parseEventStream } from "./EventStream.ts"
 
@@ -27,13 +27,13 @@ export class TextStream {
     return this.events
   }
 
-  /** Reads to the end, whatever end it is. */
+  /** Reads to the end, complete or not. */
   async toEnd(): Promise<StreamEnd> {
     while (this.ended === undefined) await this.read()
     return this.ended
   }
 
-  /** Leaves: the connection closes. */
+  /** Disconnects: the connection closes. */
   leave(): Promise<void> {
     return this.reader.cancel()
   }

@@ -1,4 +1,4 @@
-// Requests to /v1/audio/transcriptions as tests make them: a file, query parameters, form fields, and what came back.
+// Requests to /v1/audio/transcriptions for tests: a file, query parameters, form fields, and the answer.
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
@@ -99,7 +99,7 @@ const spooled = (dataDir: string): ReadonlyArray<string> => {
 export const uploads = (dataDir: string): ReadonlyArray<string> =>
   spooled(dataDir).filter((name) => !name.endsWith(".f32"))
 
-/** Nor anything that was decoded. */
+/** And no decoded audio. */
 export const untilNoUploads = (dataDir: string): Promise<void> =>
   eventually(() => spooled(dataDir).length === 0, "no upload is left")
 

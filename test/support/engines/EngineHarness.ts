@@ -1,5 +1,5 @@
 // Runs an engine in the test's own process: an outlet that collects what a verb produces, and requests with sensible
-// defaults. Called by engine tests; knows the interface of engines and nothing of a particular one.
+// defaults. It knows the interface of engines, not a particular one.
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import type {
   ChatTurn,
@@ -48,7 +48,7 @@ export class CollectingOutlet<K extends EngineKind> implements Outlet<K> {
     this.onPush(unit)
     this.#wake()
   }
-  /** What a test wants to do at a unit, synchronously. */
+  /** Called at each unit, synchronously. */
   onPush: (unit: Unit<K>) => void = () => {}
 
   readonly paused = (): boolean => this.#gate !== undefined
@@ -90,7 +90,7 @@ export const greedy = {
   seed: 0,
 } as const
 
-/** A chat of turns, or a user's single message, or `{ text }` for a plain prompt. */
+/** A chat of messages, or a user's single message, or `{ text }` for a plain prompt. */
 export const textRequest = (
   prompt: string | ReadonlyArray<ChatTurn> | { readonly text: string },
   changes: Partial<Omit<GenerateRequest, "prompt" | "sampling">> & {
@@ -131,7 +131,7 @@ export const generateText = Effect.fnUntraced(function* (
   return { text: textOf(outlet), started: outlet.startedWith[0]!, end, deltas: outlet.units }
 })
 
-/** A reply under way, and the outlet it writes to. `reached` completes once so many deltas came, or dies with it. */
+/** A running reply, and the outlet it writes to. `reached` completes once so many deltas came, or fails with the reply. */
 export const startText = Effect.fnUntraced(function* (
   engine: TextEngine,
   request: GenerateRequest,

@@ -1,6 +1,6 @@
 // Engines that live in the test's own process: the real engine server and the real fake adapter behind the same
-// interface as an engine process, without its 100 ms and 100 MB. Messages are serialized as between processes. Ending an
-// engine drops its messages.
+// interface as an engine process, without its 100 ms and 100 MB. Messages are serialized as between processes. Ending
+// an engine drops its messages.
 import { deserialize, serialize } from "node:v8"
 import { Deferred, Effect, type Scope } from "effect"
 import type { EngineExit, EngineProcess, EngineProcessOptions } from "#actors/engine/EngineProcess.ts"
@@ -9,7 +9,7 @@ import { fake } from "#engines/fake/Fake.ts"
 import type { AnyFromEngine, AnyToEngine } from "#engines/protocol/EngineProtocol.ts"
 import type { EngineKind } from "#engines/protocol/Verbs.ts"
 
-/** An engine of any kind, as far as its end is concerned. */
+/** An engine of any kind, reduced to how it ends. */
 type Ended = Pick<EngineProcess<EngineKind>, "kill" | "exited" | "hasExited">
 
 export interface InProcessEngines {
@@ -43,7 +43,7 @@ export const inProcessEngines = (): InProcessEngines => {
       if (ended()) return
       alive.delete(handle)
       crashes.delete(handle)
-      // An exit is heard of on a later turn, as a process's is.
+      // The exit is reported at a later tick, as a process's is.
       setImmediate(() => Deferred.doneUnsafe(done, Effect.succeed(exit)))
     }
     const handle: EngineProcess<K> = {

@@ -1,5 +1,5 @@
-// A live session without a node: the fake engine's ears called directly, made-up audio, and the answer that a file of
-// the same samples gets from the real file transcriber.
+// A live session without a node: the fake engine's transcriber called directly, made-up audio, and the answer that a
+// file of the same samples gets from the real file transcriber.
 import { Effect } from "effect"
 import * as fc from "fast-check"
 import { transcribeFile } from "#actors/jobs/FileTranscription.ts"
@@ -82,7 +82,7 @@ export const liveSession = <E = never>(
   return { audio, session, done: () => done }
 }
 
-/** What the file transcriber says of these samples; `onSegment` gets the segments that a stream gets. */
+/** The file transcriber's text of these samples; `onSegment` gets the segments that a stream gets. */
 export const fileAnswer = (
   samples: Int16Array,
   options: HearingOptions = plain,

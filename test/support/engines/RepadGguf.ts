@@ -1,5 +1,5 @@
-// A GGUF file with another pre-tokenizer written into its header: the vocabulary stays, the rules that cut text before it
-// change. Called by tests of the text engine.
+// A GGUF file with another pre-tokenizer written into its header: the vocabulary stays, the rules that cut text before
+// it change.
 import { readFileSync, writeFileSync } from "node:fs"
 
 const key = "tokenizer.ggml.pre"

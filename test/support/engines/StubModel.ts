@@ -1,4 +1,4 @@
-// A model without a registry: a handle whose requests run as the test says.
+// A model without a registry: a handle whose requests run a function of the test.
 import { Schema } from "effect"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { ModelEntry } from "#domain/models/ModelEntry.ts"

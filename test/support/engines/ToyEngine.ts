@@ -1,4 +1,4 @@
-// A text engine on a toy model written for it, gone with its scope. Called by tests of the text engine.
+// A text engine on a toy model written for it, removed with its scope.
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

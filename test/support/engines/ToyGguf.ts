@@ -1,6 +1,6 @@
 // Writes tiny GGUF models for tests: `llama` and hybrid `qwen35`, with weights that are either random or scripted.
-// A scripted model has no attention worth the name: each token is followed by the one its script says, so a test
-// knows the text it will hear, byte by byte. Called by tests of the text engine; knows only the file format.
+// A scripted model has no effective attention: each token is followed by the one that its script names, so a test
+// knows its output byte by byte. Knows only the file format.
 import { writeFileSync } from "node:fs"
 
 // GGUF value types (format version 3).
@@ -134,7 +134,7 @@ const feedForward = 128
 const heads = 4
 const keyValueHeads = 2
 
-/** To the output row of each token the embedding of the token before it: near enough orthogonal to all others. */
+/** To the output row of each token the embedding of the token before it: nearly orthogonal to all others. */
 const scripted = (embedding: Float32Array, script: ReadonlyArray<ReadonlyArray<string>>): Float32Array => {
   const output = new Float32Array(embedding.length)
   for (const chain of script) {

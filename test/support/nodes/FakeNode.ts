@@ -13,7 +13,7 @@ export interface FakeModel {
   readonly options?: Readonly<Record<string, unknown>>
   readonly runtime?: Readonly<Record<string, unknown>>
   readonly price?: Readonly<Record<string, number>>
-  /** What the ledger takes its weights for. */
+  /** Memory that the ledger claims for its weights. */
   readonly sizeBytes?: number
 }
 
@@ -58,7 +58,7 @@ export interface FakeWorld extends RegistryOptions {
   readonly device?: DeviceOptions
 }
 
-/** A registry with its ledger and its memory ladder in reach. */
+/** A registry, with its memory ledger and its memory levels. */
 export const fakeWorld = ({ device, log = quiet, models, ...options }: FakeWorld) =>
   ModelRegistry.layer(
     models.map((model) => fakeDeployment(model)),

@@ -1,4 +1,4 @@
-// A program that answers as `nvidia-smi` would: tests choose its words, its exit status and how long it takes. It counts
+// A program in place of `nvidia-smi`: tests choose its output, its exit status and how long it takes. It counts
 // its runs in a file beside it.
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -7,7 +7,7 @@ export interface FakeAnswers {
   readonly gpus?: string
   readonly processes?: string
   readonly status?: number
-  /** Seconds before it says anything. */
+  /** Seconds before its output. */
   readonly delaySeconds?: number
 }
 

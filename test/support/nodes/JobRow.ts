@@ -1,4 +1,4 @@
-// A transcription job as its row says it: one that this node has in work. For tests that need no file.
+// The row of a transcription job that this node runs. For tests that need no file.
 import type { Job } from "#store/ledger/Jobs.ts"
 
 export const jobRow = (model: string): Job => ({

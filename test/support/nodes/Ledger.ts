@@ -1,11 +1,11 @@
-// What an organization has been charged for, as its receipts say. Called by tests of everything that is priced.
+// The charges of an organization, read from its receipts.
 import { Effect } from "effect"
 import type { UsageReceipt } from "#domain/models/Usage.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import type { TestNode } from "./TestNode.ts"
 
-/** All receipts of an organization, the newest first; those on their way are written before. */
+/** All receipts of an organization, the newest first; receipts still queued are written before. */
 export const receiptsOf = (node: TestNode, org: string): Promise<ReadonlyArray<UsageReceipt>> =>
   node.run(
     Effect.gen(function* () {

@@ -12,12 +12,12 @@ const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url))
 
 const start = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>): ChildProcess =>
   spawn(process.execPath, ["--disable-warning=ExperimentalWarning", main, ...args], {
-    // No setting of the machine that runs the tests may leak in.
+    // No setting of the machine that runs the tests may take effect.
     env: { PATH: process.env.PATH, HOME: process.env.HOME, EDGEWISE_FAKE_ENGINES: "true", ...env },
     stdio: ["ignore", "pipe", "pipe"],
   })
 
-/** What a process has said on one stream so far. */
+/** Output of a process on one stream so far. */
 const collect = (stream: ChildProcess["stdout"]): (() => string) => {
   let text = ""
   stream?.setEncoding("utf8").on("data", (more: string) => {
@@ -33,7 +33,7 @@ export interface Finished {
   readonly stderr: string
 }
 
-/** Begins one command line, for tests that tell it to stop. */
+/** Begins one command line, for tests that stop it. */
 export const startCommand = (
   args: ReadonlyArray<string>,
   env: Readonly<Record<string, string>> = {},
@@ -69,7 +69,7 @@ export interface NodeProcess {
   /** The catalog file it was started with, for tests that edit it. */
   readonly catalog: string
   readonly pid: number
-  /** Everything it has printed for its operator. */
+  /** All that it has printed on standard output. */
   readonly stdout: () => string
   readonly stderr: () => string
   readonly signal: (signal: NodeJS.Signals) => void

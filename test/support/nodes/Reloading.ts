@@ -7,7 +7,7 @@ import { Accounts } from "#store/accounts/Accounts.ts"
 import { type TestModel, writeCatalog } from "./TestCatalog.ts"
 import type { TestNode } from "./TestNode.ts"
 
-/** A key with the scope that a reload asks for. */
+/** A key with the scope that a reload requires. */
 export const operatorKey = (node: TestNode): Promise<string> =>
   node.run(
     Effect.flatMap(Accounts, (accounts) =>

@@ -64,7 +64,7 @@ export class SharedNodes {
     for (const dir of this.dirs) dir.remove()
   }
 
-  /** As somebody beside both nodes sees and changes the store: the command line does. */
+  /** Reads and changes the store from outside of both nodes, as the command line does. */
   beside<A, E>(effect: Effect.Effect<A, E, Store | SqlClient.SqlClient>): Promise<A> {
     return Effect.runPromise(Effect.provide(effect, Layer.fresh(postgresStoreLayer(this.databaseUrl))))
   }
@@ -92,7 +92,7 @@ export class SharedNodes {
     )
   }
 
-  /** What is written down, after all that is on its way at the nodes has been written. */
+  /** The receipts, after all that are queued at the nodes have been written. */
   async usage(orgId: string): Promise<ReadonlyArray<ModelUsage>> {
     const flush = Effect.flatMap(UsageLedger, (ledger) => ledger.flush)
     await Promise.all(this.nodes.map((node) => node.run(flush)))

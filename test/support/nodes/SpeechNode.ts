@@ -1,5 +1,5 @@
-// Speech models for a test's catalog, requests to them and what a reply has to be. Called by the speech tests; knows
-// the fake engine's noise, and of the real engines only where their weights lie.
+// Speech models for a test's catalog, requests to them and checks of a reply. Knows the fake engine's noise, and of the
+// real engines only where their weights lie.
 import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
 import { builtInCatalog } from "#config/Config.ts"

@@ -1,4 +1,4 @@
-// Catalog files for tests: fake models by the name of what they are good for, and the built-in demonstration model.
+// Catalog files for tests: fake models named by their purpose, and the built-in demonstration model.
 import { writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { builtInCatalog } from "#config/Config.ts"

@@ -32,7 +32,7 @@ export interface TestKeys {
   readonly dev: string
   /** Of an organization with 5 USD. */
   readonly credit: string
-  /** Of an organization without a cent. */
+  /** Of an organization without credit. */
   readonly broke: string
   readonly revoked: string
 }
@@ -119,7 +119,7 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
     catalog,
     rateLimit: String(options.rateLimit ?? 0),
     ...(files === undefined ? {} : { tlsCert: files.cert, tlsKey: files.key }),
-    // Tests ask what has happened until now.
+    // Tests read events up to now.
     metricsAgeMs: "0",
     ...options.settings,
   }

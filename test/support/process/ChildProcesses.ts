@@ -14,7 +14,7 @@ export const childrenRunning = (program: string, parent = process.pid): Readonly
   readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .filter((pid) => {
-      // The command's name is in brackets and may hold anything, so the fields are counted behind it.
+      // The command's name is in brackets and may hold any characters, so the fields are counted behind it.
       const [, fields = ""] = read(`/proc/${pid}/stat`).split(/\) (?=[A-Z] )/)
       const [state, ppid] = fields.split(" ")
       return state !== "Z" && Number(ppid) === parent && read(`/proc/${pid}/cmdline`).includes(program)

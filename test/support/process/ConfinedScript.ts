@@ -1,4 +1,4 @@
-// Runs a few lines of JavaScript as a confined process would run them, and tells what became of each attempt in it.
+// Runs a few lines of JavaScript as a confined process would run them, and returns the outcome of each attempt.
 import { spawnSync } from "node:child_process"
 import { launch } from "#confine/Launch.ts"
 import type { Confinement } from "#domain/process/Confinement.ts"

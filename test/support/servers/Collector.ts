@@ -1,4 +1,4 @@
-// An OTLP collector on this machine: keeps the bodies that come, and answers as it is told.
+// An OTLP collector on this machine: keeps the bodies that come, and answers with chosen statuses.
 import { createServer, type IncomingHttpHeaders } from "node:http"
 import type { AddressInfo } from "node:net"
 

@@ -1,5 +1,6 @@
-// A model hub on this machine that speaks the resolve protocol: the hub itself, which knows sizes and sums and redirects,
-// and its storage on a port of its own, which has the bytes. It can lie, refuse, cut and be slow.
+// A model hub on this machine that speaks the resolve protocol: the hub itself, which knows sizes and sums and
+// redirects, and its storage on a port of its own, which has the bytes. It can send false sizes, refuse, cut and be
+// slow.
 import { createHash } from "node:crypto"
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -11,7 +12,7 @@ export interface Seen {
 }
 
 export interface HubBehaviour {
-  /** Only this token is let in. */
+  /** Only this token is accepted. */
   token?: string
   /** What the hub answers instead of a redirect. */
   hubStatus?: number
@@ -25,15 +26,15 @@ export interface HubBehaviour {
   linkedEtag?: string | null
   /** Of the storage; null sends none. */
   etag?: string | null
-  /** What the storage says the file's length is. */
+  /** The file's length in the storage's headers. */
   declared?: number
-  /** The storage sends without saying how much. */
+  /** The storage sends no length. */
   chunked?: boolean
   /** The storage answers ranges with the whole file. */
   ignoreRange?: boolean
   /** Serves the bytes itself, as hubs do with small files. */
   direct?: boolean
-  /** Redirects to itself, for ever. */
+  /** Redirects to itself without end. */
   loop?: boolean
   /** Where to redirect instead. */
   location?: string
@@ -47,7 +48,7 @@ export interface FakeHub {
   readonly storage: string
   readonly behaviour: HubBehaviour
   readonly seen: Array<Seen>
-  /** Forgets what was seen and how it should behave. */
+  /** Clears its records and its settings. */
   readonly reset: () => void
   readonly stop: () => Promise<void>
 }

@@ -1,5 +1,5 @@
 // Writes a MaxMind-format file (MaxMind DB 2.0): a binary trie over address bits, then the data it points to, then the
-// metadata. Only what the tests' made-up databases need. No reader's code was looked at: the format is published.
+// metadata. Only what the tests' databases need, written from the published format.
 
 export type GeoValue = string | number | { readonly [name: string]: GeoValue } | ReadonlyArray<GeoValue>
 
@@ -94,7 +94,7 @@ const assemble = (root: Trie, data: Buffer): Buffer => {
   for (const [i, node] of nodes.entries()) {
     for (const side of [0, 1] as const) {
       const child = node[side]
-      // The node count itself says "nothing here"; 16 zero bytes separate tree and data.
+      // The node count itself means "no entry"; 16 zero bytes separate tree and data.
       const record =
         child === undefined
           ? nodes.length

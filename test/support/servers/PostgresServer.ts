@@ -1,5 +1,6 @@
 // A Postgres server of the test's own: Debian's binaries over a temporary folder, on a free port of 127.0.0.1, with a
-// password, gone with the test file. `initdb` refuses root, so under root it runs as the user `postgres` or `nobody`.
+// password, removed with the test file. `initdb` refuses root, so under root it runs as the user `postgres` or
+// `nobody`.
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import { chownSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -32,14 +33,14 @@ const freePort = async (): Promise<number> => {
   return typeof address === "object" && address !== null ? address.port : 0
 }
 
-/** What must never be seen in a log or an error. */
+/** The password, which must not appear in a log or an error. */
 export const databasePassword = "pa55w0rd-not-to-be-seen"
 
 export interface PostgresServer {
   readonly port: number
-  /** The address of a place of its own in this server, empty. */
+  /** The address of a new, empty database in this server. */
   readonly freshUrl: () => Promise<string>
-  /** Ends it as a crash would: no connection is told. */
+  /** Kills it as a crash would: connections get no message. */
   readonly kill: () => Promise<void>
   /** Starts it again on the same data. */
   readonly start: () => Promise<void>

@@ -10,7 +10,7 @@ export type ProxyName = "nginx" | "haproxy" | "caddy"
 
 const docs = readFileSync(new URL("../../../docs/proxies.md", import.meta.url), "utf8")
 
-/** The one block of the page in this language. */
+/** The only block of the page in this language. */
 const blockOf = (language: string): string => {
   const blocks = [...docs.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].filter(([, name]) => name === language)
   if (blocks.length !== 1) throw new Error(`docs/proxies.md has ${blocks.length} blocks of ${language}`)
@@ -24,7 +24,7 @@ export const printed: Readonly<Record<ProxyName, string>> = {
   caddy: blockOf("caddyfile"),
 }
 
-/** Replaces text that has to stand there once. */
+/** Replaces text that must occur once. */
 const replaceOnce = (text: string, from: string, to: string): string => {
   const parts = text.split(from)
   if (parts.length !== 2) throw new Error(`${JSON.stringify(from)} stands ${parts.length - 1} times`)
@@ -41,7 +41,7 @@ interface Launch {
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** Writes the files of a proxy into a folder and says how it is started. */
+/** Writes the files of a proxy into a folder and returns the command that starts it. */
 type Prepare = (folder: string, config: string, ports: Ports) => Launch
 
 /** What nginx's own main file holds around `conf.d/*.conf`, with every path inside the folder. */

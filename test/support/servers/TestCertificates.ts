@@ -135,10 +135,10 @@ export const filesIn = (folder: string): TlsFiles => {
 
 // ---------------------------------------------------------------- this process
 
-/** With EDGEWISE_TEST_TLS=1 nodes and listeners of the tests' own process speak TLS. */
+/** With EDGEWISE_TEST_TLS=1 nodes and listeners of the tests' own process serve TLS. */
 export const overTls = process.env.EDGEWISE_TEST_TLS === "1"
 
-/** Ports of this process that speak TLS, so that raw clients know. */
+/** Ports of this process that serve TLS, so that raw clients know. */
 export const tlsPorts = new Set<number>()
 
 /** Makes fetch, https, `ws` and the `openai` package of this process trust a certificate. */

@@ -1,5 +1,5 @@
-// The least server there is: uWebSockets.js, one answer of a given size to every GET, in a process of its own. What its
-// callers wait for is what the machine makes them wait for.
+// The smallest server: uWebSockets.js, one answer of a given size to every GET, in a process of its own. The wait of
+// its callers is the machine's share of any wait.
 import { App, us_socket_local_port } from "uWebSockets.js"
 
 const body = "x".repeat(Number(process.argv[2]))

@@ -1,5 +1,5 @@
-// Clients that leave at any byte of any kind of request: the process lives on (touching a response after its end
-// kills it), and every counter of something open returns to zero.
+// Clients that disconnect at any byte of any kind of request: the process keeps running (touching a response after its
+// end kills it), and every counter of something open returns to zero.
 import { Effect, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import fc from "fast-check"

@@ -184,11 +184,11 @@ describe("messages", () => {
     await quiet()
   })
 
-  it("that nobody reads close with 1009 past the bound", async () => {
+  it("that no handler reads close with 1009 past the bound", async () => {
     const client = await open("/deaf")
     for (let i = 0; i < 6; i++) client.ws.send(Buffer.alloc(1_000_000))
     expect(await client.closed).toEqual({ code: 1009, reason: "messages come faster than they are read" })
-    // The handler never asks, and is interrupted instead of waiting for ever.
+    // The handler never reads, and is interrupted instead of waiting for ever.
     expect(Exit.hasInterrupts(await Effect.runPromise(Deferred.await(ended)))).toBe(true)
     await quiet()
   })

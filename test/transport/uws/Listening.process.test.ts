@@ -39,7 +39,7 @@ const begin = async (port: number, path: string): Promise<RawConnection> => {
 }
 
 describe("listening", () => {
-  it("fails, and says why, on a port that is taken and on an address that is not ours", async () => {
+  it("fails, and says why, on a port in use and on an address of another machine", async () => {
     const { server } = await start()
     for (const address of [
       { host: "127.0.0.1", port: server.port },

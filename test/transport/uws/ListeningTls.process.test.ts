@@ -1,4 +1,4 @@
-// A TLS listener: what it negotiates, what it does with connections that are no TLS or never finish their handshake,
+// A TLS listener: what it negotiates, what it does with connections that send no TLS or never finish their handshake,
 // and a certificate that is exchanged while connections are open and new ones arrive.
 import { X509Certificate } from "node:crypto"
 import { readdirSync } from "node:fs"

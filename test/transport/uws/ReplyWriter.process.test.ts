@@ -21,7 +21,7 @@ const expectClientAbort = (exit: Exit.Exit<unknown, unknown>): void => {
   expect(reasons.every((reason) => reason.annotations.has(ClientAbort.key))).toBe(true)
 }
 
-/** Writes until told to stop, then as soon as the socket drains. */
+/** Writes until `write` returns false, then as soon as the socket drains. */
 const flood = (sink: Sink, chunk: Uint8Array): Effect.Effect<never> =>
   Effect.callback(() => {
     const fill = (): void => {
@@ -82,7 +82,7 @@ beforeAll(async () => {
       ),
       sinkRoute("/sink-waits", () => watched(Effect.never)),
       ...slowReaderRoutes,
-      // Ignores what `write` says.
+      // Ignores the result of `write`.
       sinkRoute("/deaf", (sink) =>
         watched(
           Effect.gen(function* () {
@@ -291,7 +291,7 @@ describe("a reader that takes nothing", () => {
       expect(answers.every((answer) => answer.complete && answer.body.toString().endsWith("99\n"))).toBe(true)
       return performance.now() - start
     }
-    /** The best of five: what else runs on the machine only ever adds. */
+    /** The best of five: other processes on the machine can only add time. */
     const best = async (): Promise<number> => {
       const times: Array<number> = []
       for (let i = 0; i < 5; i++) times.push(await duration())
@@ -318,7 +318,8 @@ describe("a reader that takes nothing", () => {
     for (const connection of stalled) connection.destroy()
     await eventually(() => all().inFlight === 0 && all().replyBufferedBytes === 0, "all are gone")
     await patient.stop()
-    // They are equal but for noise (measured on two shared cores: 1.00 to 1.08); a transport that spins on stalled readers is far off.
+    // They are equal but for noise (measured on two shared cores: 1.00 to 1.08); a transport that polls stalled readers
+    // is far off.
     expect(beside / alone).toBeLessThan(3)
   })
 })

@@ -1,5 +1,5 @@
-// A reply that fails says why in its last words, and then its connection closes. A reader that was busy just then still
-// gets them: `fetch` throws away what nobody has read when the connection closes.
+// A reply that fails ends with an error event, and then its connection closes. A reader that was busy just then still
+// gets it: `fetch` drops bytes that were not read when the connection closes.
 import { Effect } from "effect"
 import { HttpRouter } from "effect/http"
 import { afterAll, beforeAll, expect, it } from "vitest"
@@ -18,7 +18,7 @@ beforeAll(async () => {
           (sink) =>
             Effect.gen(function* () {
               sink.write("first\n")
-              // A turn of its own for the head and what came first.
+              // A tick of its own for the head and the first bytes.
               yield* Effect.sleep("2 millis")
               sink.write("last words\n")
               return yield* Effect.fail("broken")
@@ -31,7 +31,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop())
 
-it("are read by one who looks away while the reply fails", async () => {
+it("are read by a client that does not read while the reply fails", async () => {
   let whole = 0
   for (let time = 0; time < 5; time++) {
     const before = server.listener.counts.brokenReplies
@@ -50,6 +50,6 @@ it("are read by one who looks away while the reply fails", async () => {
     expect(cut).toBe(true)
     if (text === "first\nlast words\n") whole++
   }
-  // Not all of them: a machine may stand still for longer than the connection stays open.
+  // Not all of them: a machine may pause for longer than the connection stays open.
   expect(whole).toBeGreaterThanOrEqual(3)
 })

@@ -1,6 +1,6 @@
 // Replies that take longer than uWS's own timer (10 to 12 s) to a body whose end came while it was paused: uWS starts
-// that timer anew when the connection is resumed, and nobody sends any more who could renew it. All cases wait side by
-// side.
+// that timer again when the connection is resumed, and no more bytes arrive that would restart it. All cases wait side
+// by side.
 import { ByteSize, Effect, Schedule, Stream } from "effect"
 import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

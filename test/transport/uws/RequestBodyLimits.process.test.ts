@@ -267,7 +267,7 @@ describe("bodies that stall", () => {
     const since = performance.now()
     // The bound, and what uWS was about to deliver (measured: 1.7 MB), of 50 MB.
     expect(counts().bodyBufferedBytes).toBeLessThanOrEqual(6_000_000)
-    // Nobody hears of this while the connection is paused.
+    // No event announces this while the connection is paused.
     connection.reset()
     await Effect.runPromise(Deferred.await(left))
     expect(performance.now() - since).toBeGreaterThan(1_000)

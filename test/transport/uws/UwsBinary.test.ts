@@ -1,4 +1,4 @@
-// The transport's native code is the one that was checked, and another one is not loaded.
+// The transport's native code has the checksum that was verified; any other is not loaded.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

@@ -1,4 +1,4 @@
-// What one connection or one address may take before its caller is known: requests that run in one tick, requests
+// Limits on one connection or one address before its caller is known: requests that run in one tick, requests
 // without a credential, connections. Others are served meanwhile.
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -13,7 +13,7 @@ const busy = Effect.gen(function* () {
   while (performance.now() < until);
   return HttpServerResponse.text((yield* HttpServerRequest.HttpServerRequest).url)
 })
-/** Whatever credential comes is valid. */
+/** Every credential is valid. */
 const known = Effect.gen(function* () {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   const notes = yield* CurrentRequest

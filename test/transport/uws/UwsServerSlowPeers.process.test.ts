@@ -1,5 +1,5 @@
-// Peers that are slow but honest, for longer than uWS's own 10 to 12 s timer, with the default settings; and the one
-// that is uWS's own to cut. All cases wait side by side.
+// Peers that are slow but valid, for longer than uWS's own 10 to 12 s timer, with the default settings; and the one
+// that uWS itself cuts. All cases wait side by side.
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

@@ -1,4 +1,4 @@
-// Which models are measured, and the texts that they are given.
+// Which models are measured, and with which texts.
 import { Effect, Schema } from "effect"
 import { expect, it } from "vitest"
 import { groupsOf, loadMs, shareMs } from "#cli/doctor/measure/Plan.ts"

@@ -1,4 +1,4 @@
-// The sentences about limits: each only where the figures show it.
+// The sentences about limits: each appears only where the figures support it.
 import { expect, it } from "vitest"
 import { limitsOf } from "#cli/doctor/report/Limits.ts"
 import { machine, report, speechReport, textReport, transcriptionReport } from "../Reports.ts"
@@ -9,11 +9,11 @@ it("names memory bandwidth where reading the weights takes most of what was meas
     /^one reply: memory bandwidth \(each token reads 229 MiB of weights, 14\.4 GB\/s; .* 20 GB\/s here\)$/,
   )
   expect(limitsOf(machine, textReport({ 1: 20 }, 2))[0]).toMatch(/^one reply: not memory bandwidth/)
-  // One thread is held against what one thread reads.
+  // One thread is compared with what one thread reads.
   expect(limitsOf(machine, textReport({ 1: 40 }, 1, { threads: 1 }))[0]).toMatch(/^one reply: memory bandw/)
 })
 
-it("says nothing of memory where weights fit the cache or nothing was measured", () => {
+it("does not mention memory where weights fit the cache or nothing was measured", () => {
   const small = textReport({ 1: 2_000 }, 2, { weights_bytes: 1_000_000 })
   expect(limitsOf(machine, small).some((line) => line.includes("bandwidth"))).toBe(false)
   const unknown = { ...machine, read_gb_per_second: { one_thread: null, all_cores: null } }
@@ -22,7 +22,7 @@ it("says nothing of memory where weights fit the cache or nothing was measured",
   expect(limitsOf(machine, report({ status: "failed" }))).toEqual([])
 })
 
-it("tells more streams, busy threads, free cores and slots", () => {
+it("names more streams, busy threads, free cores and slots", () => {
   expect(limitsOf(machine, textReport({ 1: 20, 4: 22, 16: 21 }, 1.95))).toEqual([
     expect.stringContaining("not memory bandwidth"),
     "more streams: 16 give 1.05 times the tokens of one, so they share what one uses alone",
@@ -41,7 +41,7 @@ it("tells more streams, busy threads, free cores and slots", () => {
   )
 })
 
-it("tells admission and silences of speech", () => {
+it("names admission and silences of speech", () => {
   expect(limitsOf(machine, { ...speechReport(), slots: 64 })).toEqual([
     expect.stringMatching(/^threads: /),
     "admission: the node lets streams take 80 % of the engine, at 0.02 s of work per second of speech",
@@ -52,7 +52,7 @@ it("tells admission and silences of speech", () => {
   )
 })
 
-it("tells admission and failures of live sessions", () => {
+it("names admission and failures of live sessions", () => {
   expect(limitsOf(machine, transcriptionReport()).slice(1)).toEqual([
     "live admission: a window of 1 s costs 30 ms, and sessions may take 90 % of the engine",
     "live admission: with all of 30 speaking, windows cost more and 5 were refused",

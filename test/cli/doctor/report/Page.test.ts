@@ -1,4 +1,4 @@
-// The page for people and the document for programs: layout, marks, and that the document keeps to its schema.
+// The page for people and the document for programs: layout, marks, and that the document matches its schema.
 import { Schema } from "effect"
 import { expect, it } from "vitest"
 import { Document } from "#cli/doctor/report/Document.ts"

@@ -1,5 +1,5 @@
 // A Cohere Transcribe folder with the published names whose "model" is a table: the next token depends on every
-// token in the cache, on the masks and positions fed, and on the encoder, so that a wrong feed says something else.
+// token in the cache, on the masks and positions fed, and on the encoder, so that a wrong feed gives another text.
 import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -83,7 +83,7 @@ export interface ToyCohereOptions {
   readonly patch?: (table: ReadonlyArray<Float32Array>) => void
 }
 
-/** Every eighth frame; the value is the number of frames, so that the length of the features is heard. */
+/** Every eighth frame; the value is the number of frames, so that the length of the features changes the text. */
 const encoderGraph = (masks: boolean): ToyGraph => {
   const graph = new ToyGraph()
   graph.input("input_features", "float32", ["batch_size", "frames", MELS])
@@ -138,7 +138,7 @@ const decoderGraph = (table: ReadonlyArray<Float32Array>, masks: boolean): ToyGr
   ] as const) {
     const past = graph.input(`past_key_values.0.${side}.${part}`, "float32", ["batch", HEADS, "past", WIDTH])
     const grown = graph.op("Concat", [past, side === "decoder" ? fresh : crossFresh], { axis: 2 })
-    // A past that is there already is kept: the first rows are its own.
+    // An existing cache is kept: its rows come first.
     const kept = graph.op("Slice", [grown, graph.ints(0), crossLength, graph.ints(2)])
     const present = `present.0.${side}.${part}`
     graph.output(present, "float32", ["batch", HEADS, "total", WIDTH], side === "decoder" ? grown : kept)
@@ -223,7 +223,7 @@ export const promptOf = (language: string, punctuation = "<|pnc|>"): ReadonlyArr
     "<|nodiarize|>",
   ].map(idOf)
 
-/** The table row that `tokens` lead to; `constant` is what the encoder adds. */
+/** The table row that `tokens` lead to; `constant` is the encoder's term. */
 const rowAfter = (tokens: ReadonlyArray<number>, constant: number): number => {
   const place = tokens.length
   return (tokens.reduce((sum, token) => sum + token, 0) + place ** 2 + (place - 1) + constant + 1) % ROWS

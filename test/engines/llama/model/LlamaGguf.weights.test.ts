@@ -1,5 +1,5 @@
-// The built-in text model through the whole adapter: what it says, how it counts, that requests do not disturb each
-// other, and that cancelling and pausing do what they promise.
+// The built-in text model through the whole adapter: its replies, its counts, that requests do not affect each
+// other, and cancelling and pausing.
 import { fileURLToPath } from "node:url"
 import { expect, layer } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer } from "effect"
@@ -33,7 +33,7 @@ const sampled = (seed: number) => ({
 })
 
 layer(Demo.layer, { excludeTestServices: true })("the built-in text model", (it) => {
-  it.effect("answers, turn after turn, with and without a system message", () =>
+  it.effect("answers, message after message, with and without a system message", () =>
     Effect.gen(function* () {
       const engine = yield* Demo
       const said = Effect.fnUntraced(function* (turns: ReadonlyArray<ChatTurn>) {
@@ -129,7 +129,7 @@ layer(Demo.layer, { excludeTestServices: true })("the built-in text model", (it)
       expect(chat.promptTokens).toBeGreaterThan(2100)
       const plain = yield* Effect.flip(engine.generate(textRequest({ text: long }), outlet))
       expect(plain).toMatchObject({ reason: "PromptTooLong", field: "prompt" })
-      // Megabytes are not tokenized to find that out.
+      // This is found without tokenizing megabytes.
       const huge = yield* Effect.flip(engine.generate(textRequest("word ".repeat(2_000_000)), outlet))
       expect(huge.promptTokens).toBeGreaterThan(1_000_000)
       expect(outlet.startedWith).toEqual([])
@@ -167,7 +167,7 @@ layer(Demo.layer, { excludeTestServices: true })("the built-in text model", (it)
       yield* reached(0)
       yield* Fiber.interrupt(fiber)
       expect(outlet.units).toEqual([])
-      // What was evaluated stays for the next one, which shows how far it got: not far.
+      // What was evaluated stays for the next request, whose cached tokens show that it was little.
       const again = yield* generateText(engine, long)
       expect(again.started.cachedTokens).toBeLessThan(again.started.promptTokens / 2)
     }),

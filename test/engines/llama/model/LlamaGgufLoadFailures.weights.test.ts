@@ -1,4 +1,5 @@
-// Files that are no model, or not a whole one: a typed failure that says which file and why, and a process that lives.
+// Files that are no model, or incomplete: a typed failure that names the file and the reason, and a process that keeps
+// running.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

@@ -32,7 +32,7 @@ const header = (): string => {
   }
 }
 
-/** A field's type in koffi's words. */
+/** A field's type in koffi's notation. */
 const typeOf = (declared: string): string => {
   if (declared.includes("*") || /_(callback|devices?)\b|_callback_t\b/.test(declared)) return "void *"
   if (declared.startsWith("enum ")) return "int32"

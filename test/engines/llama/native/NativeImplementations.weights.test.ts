@@ -24,7 +24,7 @@ const conversation = [
   { role: "user", content: "and then?" },
 ] as const
 
-/** Everything that a few greedy requests bring, alone and side by side, the second time with warm sequences. */
+/** Results of a few greedy requests, alone and side by side, the second time with warm sequences. */
 const repliesOn = (native: "addon" | "libllama", weights: string) =>
   Effect.gen(function* () {
     const engine = yield* openText(llamaGguf, { weights }, { contextTokens: 512, slots: 3, native })

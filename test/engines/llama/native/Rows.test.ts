@@ -1,4 +1,4 @@
-// The committed binary is what wabt makes of the committed text.
+// The committed binary is wabt's output for the committed text.
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { expect, it } from "vitest"

@@ -1,5 +1,5 @@
-// A reply from its tokens: whole characters in every delta, however tokens cut them, and wherever a stop sequence or the
-// token limit ends it.
+// A reply from its tokens: whole characters in every delta, wherever token borders, a stop sequence or the
+// token limit cut it.
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { Completion } from "#engines/llama/output/Completion.ts"

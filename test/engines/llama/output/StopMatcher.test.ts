@@ -1,9 +1,9 @@
-// Stop sequences: found in any cut of the text, never in the output, nothing held back without need.
+// Stop sequences: found in any cut of the text, never in the output, no text held back unnecessarily.
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { StopMatcher } from "#engines/llama/output/StopMatcher.ts"
 
-/** The specification in slow motion: the first stop sequence to be complete cuts the text where it begins. */
+/** Reference implementation: the first stop sequence to be complete cuts the text where it begins. */
 const reference = (text: string, stops: ReadonlyArray<string>) => {
   for (let end = 1; end <= text.length; end++) {
     const complete = stops.filter((stop) => stop !== "" && text.slice(0, end).endsWith(stop))

@@ -1,4 +1,4 @@
-// A thinking block at the beginning of a reply disappears, in any cut; elsewhere its markers are text.
+// A thinking block at the beginning of a reply is removed, in any cut; elsewhere its markers are text.
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { ThoughtFilter } from "#engines/llama/output/ThoughtFilter.ts"

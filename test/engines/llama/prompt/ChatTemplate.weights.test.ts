@@ -1,4 +1,4 @@
-// Chat templates rendered by llama.cpp's Jinja: what the template writes, what the users wrote, and thinking off.
+// Chat templates rendered by llama.cpp's Jinja: the template's own text, the users' text, and thinking switched off.
 import { afterAll, beforeAll, expect, it } from "@effect/vitest"
 import { getLlama, type Llama, LlamaLogLevel } from "node-llama-cpp"
 import { nativeJinja } from "#engines/llama/native/Addon.ts"
@@ -27,10 +27,10 @@ const chatml =
   "{% for m in messages %}{{'<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>' + '\n'}}{% endfor %}" +
   "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}"
 const plain = `${chatml}{% endif %}`
-/** A template in the style of hybrid thinkers: open by default, an empty block when switched off. */
+/** A template in the style of models with optional thinking: open by default, an empty block when switched off. */
 const thinking = `${chatml}{% if enable_thinking is defined and enable_thinking is false %}{{ '<think>\n\n</think>\n\n' }}{% else %}{{ '<think>\n' }}{% endif %}{% endif %}`
 
-it("turns in order, the reply opened, users' text apart from the template's", () => {
+it("messages in order, the reply opened, users' text apart from the template's", () => {
   expect(text(plain, [system, user, assistant, user])).toBe(
     "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHello<|im_end|>\n" +
       "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n",
@@ -68,14 +68,14 @@ const strict =
   "{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('roles must alternate') }}{% endif %}" +
   "[{{ m.role }}]{{ m.content }}\n{% endfor %}"
 
-it("a strict template gets its turns merged, and only then refuses", () => {
+it("a strict template gets its messages merged, and only then refuses", () => {
   expect(text(strict, [system, user, user, assistant])).toBe(
     "[user]Be brief.\n\nHi\n\nHi\n[assistant]Hello\n",
   )
   expect(() => text(strict, [assistant, user])).toThrow(new TemplateRefused("roles must alternate"))
 })
 
-it("a template may drop or repeat a turn", () => {
+it("a template may drop or repeat a message", () => {
   expect(text("{{ messages[0].content }}{{ messages[0].content }}", [user, assistant])).toBe("HiHi")
 })
 

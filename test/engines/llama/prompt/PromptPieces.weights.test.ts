@@ -1,4 +1,5 @@
-// Prompts that would overflow a native pre-tokenizer's stack are cut before it, and ordinary ones give the tokens they gave.
+// Prompts that would overflow a native pre-tokenizer's stack are cut before it, and the tokens of ordinary prompts stay
+// the same.
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -71,7 +72,7 @@ describe("pieces of a text", () => {
   })
 })
 
-/** Of the kind that recurses, and two that do not. */
+/** One pre-tokenizer that recurses, and two that do not. */
 const pretokenizers = ["gpt-4o", "tekken", "deepseek-llm", "deepseek-v3", "falcon", "llama-bpe", "qwen2"]
 
 describe.each(pretokenizers)("the tokenizer of a vocabulary like %s", (pre) => {
@@ -112,7 +113,7 @@ describe("the engine", () => {
       for (const request of [
         textRequest(long),
         textRequest({ text: long }),
-        // More than any text of so many tokens: only the message needs a number, from the first part of it.
+        // More than any text of so many tokens: only the error message needs a count, estimated from the first part.
         textRequest({ text: "a".repeat(2_000_000) }),
       ]) {
         const error = yield* Effect.flip(generateText(engine, request))

@@ -1,4 +1,4 @@
-// What a call of any size takes, read from the sizes that were measured.
+// Duration of a call of any size, interpolated between the sizes that were measured.
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { CostCurve } from "#engines/llama/steps/CostCurve.ts"

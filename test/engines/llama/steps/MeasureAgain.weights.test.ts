@@ -1,4 +1,4 @@
-// Threads that were not measured at the load, because the machine was busy, are measured while no request is there.
+// Threads that were not measured at the load, because the machine was busy, are measured while no request runs.
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

@@ -66,7 +66,7 @@ it("beside replies, the stated gaps and first token where a token costs the same
   }
 })
 
-it("beside replies, where small calls are dear both are missed by the same factor", () => {
+it("beside replies, where small calls are expensive both goals are missed by the same factor", () => {
   const tokens = paceOf((size) => small[size]!).nextBeside({ prompts: 1, replies: 4, repliesMs: 38 })
   // Gaps of 3.3 times and a first token after 1.7 times: no size has 3 and 1.5.
   expect(tokens).toBe(48)

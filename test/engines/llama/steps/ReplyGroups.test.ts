@@ -1,4 +1,4 @@
-// Every running reply is in exactly one group, and groups are as cheap as the costs allow.
+// Every running reply is in exactly one group, and the groups have the least total cost.
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { CostCurve } from "#engines/llama/steps/CostCurve.ts"

@@ -1,5 +1,5 @@
-// Random models written at test time, a llama and a hybrid whose memory cannot be cut: warm sequences say what cold ones
-// say, and evaluate less.
+// Random models written at test time, a llama and a hybrid whose memory cannot be cut: warm sequences give the same
+// text as cold ones, and evaluate less.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { ChatTurn } from "#engines/protocol/Engine.ts"
@@ -35,7 +35,7 @@ for (const kind of ["llama", "qwen35"] as const)
       }).pipe(Effect.scoped),
     )
 
-    it.live("the same prompt, and the next turn, evaluate only what is new", () =>
+    it.live("the same prompt, and the next message, evaluate only what is new", () =>
       Effect.gen(function* () {
         const engine = yield* openToy(kind, { seed: 7 })
         const request = textRequest(conversation(1), { maxTokens: 8 })
@@ -51,7 +51,7 @@ for (const kind of ["llama", "qwen35"] as const)
       }).pipe(Effect.scoped),
     )
 
-    it.live("a shared system message is kept, even without room for checkpoints nothing breaks", () =>
+    it.live("a shared system message is kept, and without memory for checkpoints nothing breaks", () =>
       Effect.gen(function* () {
         const chat = (content: string) =>
           textRequest([{ role: "system", content: long.repeat(2) }, user(content)], { maxTokens: 8 })

@@ -1,5 +1,5 @@
-// Models written at test time that say a known text, so the borders of tokens, characters, stop sequences and of the
-// context are exact.
+// Models written at test time whose output is a known text, so the borders of tokens, characters, stop sequences and of
+// the context are exact.
 import { describe, expect, it, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import type { ChatTurn, TextEngine } from "#engines/protocol/Engine.ts"
@@ -9,7 +9,7 @@ import { openToy } from "../../../support/engines/ToyEngine.ts"
 const user = (content: string): ChatTurn => ({ role: "user", content })
 const assistant = (content: string): ChatTurn => ({ role: "assistant", content })
 
-/** The last character of a prompt says which chain follows. */
+/** The last character of a prompt selects the chain that follows. */
 const script = [
   ["1", "▁Hello", "▁world", "!"],
   ["2", "a", "<0xE2>", "<0x82>", "<0xAC>", "b"],
@@ -29,7 +29,7 @@ layer(Scripted.layer, { excludeTestServices: true })("scripted", (it) => {
   const say = (prompt: string, changes: Parameters<typeof textRequest>[1] = {}) =>
     Effect.flatMap(Scripted, (engine) => generateText(engine, textRequest({ text: prompt }, changes)))
 
-  it.effect("says its script and stops at the end of the turn, which is not counted", () =>
+  it.effect("gives its script and stops at the end-of-turn token, which is not counted", () =>
     Effect.gen(function* () {
       const { text, end, deltas } = yield* say("1")
       expect(text).toBe(" Hello world!")
@@ -91,7 +91,7 @@ layer(Scripted.layer, { excludeTestServices: true })("scripted", (it) => {
     }),
   )
 
-  it.effect("a chat ends where its template says the reply begins", () =>
+  it.effect("a chat ends where its template opens the next reply", () =>
     Effect.gen(function* () {
       const engine = yield* Scripted
       expect((yield* generateText(engine, textRequest("fox"))).text).toBe(" man our")
@@ -110,13 +110,13 @@ describe("limits", () => {
       )
       expect(end.finishReason).toBe("length")
       expect(started.promptTokens + end.completionTokens).toBe(96)
-      // The sequence is as good as before.
+      // The sequence works as before.
       const again = yield* generateText(engine, textRequest("tell me a story", { maxTokens: 4096 }))
       expect(again.end).toEqual(end)
     }).pipe(Effect.scoped),
   )
 
-  it.live("a hybrid model says its script too", () =>
+  it.live("a hybrid model gives its script too", () =>
     Effect.gen(function* () {
       const engine = yield* openToy("qwen35", { script })
       expect((yield* generateText(engine, textRequest("hi"))).text).toBe(" man our")
@@ -126,7 +126,7 @@ describe("limits", () => {
   it.live("penalties count generated tokens and work both ways", () =>
     Effect.gen(function* () {
       const engine = yield* openToy("llama")
-      /** Which share of a few replies' deltas are different ones; a reply may end early. */
+      /** Share of distinct deltas in a few replies; a reply may end early. */
       const distinct = Effect.fnUntraced(function* (penalties: {
         frequencyPenalty?: number
         presencePenalty?: number

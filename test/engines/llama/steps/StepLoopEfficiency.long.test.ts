@@ -1,6 +1,6 @@
-// The engine's token loop against the library's own on the same weights: processor time a token, both by turns, the best
-// of each. Processor time and not speed, because another test on the same core takes time from either at random; the
-// bench compares speeds.
+// The engine's token loop against the library's own on the same weights: processor time a token, run alternately, the
+// best of each. Processor time and not speed, because another test on the same core takes time from either at random;
+// the bench compares speeds.
 import { fileURLToPath } from "node:url"
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"

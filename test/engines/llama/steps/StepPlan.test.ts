@@ -1,4 +1,4 @@
-// Which call comes next, on a simulated machine whose calls have a price that drifts and falls off cliffs.
+// Which call comes next, on a simulated machine whose calls have a cost that drifts and has jumps.
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { CostCurve } from "#engines/llama/steps/CostCurve.ts"
@@ -20,7 +20,7 @@ interface Done {
 const slots = 16
 const batchTokens = 512
 
-/** As after a load: measured up to some size, the rest is to be learnt. */
+/** As after a load: measured up to some size, larger sizes are learnt from calls. */
 const planFor = (machine: Machine, share = 2 / 3, measuredTo = batchTokens): StepPlan => {
   const costs = { prompt: new CostCurve(batchTokens), replies: new CostCurve(slots) }
   for (const size of costs.replies.sizes) costs.replies.observe(size, machine.replies(size))
@@ -106,7 +106,7 @@ it("a prompt alone is evaluated at nearly the best price of a token", () => {
 })
 
 it("the stated compromise holds beside four replies, whatever the machine costs", () => {
-  // All in units of a prompt's token. Calls have a price of their own, and tokens below the cliff cost more.
+  // In units of one prompt token's cost. Each call has a fixed cost, and tokens below the jump cost more.
   const machines = fc.record({
     perCall: fc.double({ min: 0, max: 6, noNaN: true }),
     perToken: fc.double({ min: 0.05, max: 6, noNaN: true }),
@@ -255,7 +255,7 @@ for (const length of [100, 400])
     const together = 8 * length * (223 / 256)
     expect(first[3]).toBeLessThan(0.7 * together)
     expect(first[7]).toBeLessThan(1.25 * together)
-    // 4 times the stated odds of 2 to 1, and a call of a prompt alone.
+    // 4 times the stated ratio of 2 to 1, and a call of a prompt alone.
     const longest = Math.max(...gapsOf(done, 0))
     expect(longest).toBeLessThan(9 * measured.replies(8) + 125)
   })

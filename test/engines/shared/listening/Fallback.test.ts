@@ -1,4 +1,4 @@
-// The small pure decisions of the recogniser: fallback, sampling, word times, prompts.
+// The small pure rules of the recogniser: fallback, sampling, word times, prompts.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import * as Fallback from "#engines/shared/listening/Fallback.ts"
@@ -113,7 +113,7 @@ describe("Prompt", () => {
     expect(promptOf(model, { ...ask, languageToken: undefined }).tokens).toEqual([101])
   })
 
-  it("keeps the last of the conditioning and always leaves room for the output", () => {
+  it("keeps the last of the conditioning and always leaves tokens for the output", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 900 }),

@@ -1,4 +1,4 @@
-// What of a decoder's state is given back to the system between two tokens, and what stays.
+// Which parts of a decoder's state are freed between two tokens, and which are kept.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Tensor } from "onnxruntime-node"

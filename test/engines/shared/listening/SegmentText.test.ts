@@ -1,4 +1,4 @@
-// Whatever the tokens, the segments and the windows cut: the texts add up to what was said, in whole characters.
+// For any tokens, segments and windows: the texts add up to what was decoded, in whole characters.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { heldTokens, SegmentTexts } from "#engines/shared/listening/SegmentText.ts"
@@ -178,7 +178,7 @@ describe("texts of segments", () => {
     expect(textsOf(fallback.bytesOf, [[ids("Hello."), ids(" and")]], "en")).toEqual([" Hello.", " and"])
     expect(textsOf(fallback.bytesOf, [[ids(" Hello.")], [ids("And")]], "en")).toEqual([" Hello.", " And"])
     expect(textsOf(fallback.bytesOf, [[ids("你好。")]], "zh")).toEqual(["你好。"])
-    // A blank segment is none, and its space is kept.
+    // A blank segment is dropped, and its space is kept.
     expect(textsOf(fallback.bytesOf, [[ids("a"), ids(" "), ids("b")]], "en")).toEqual([" a", "", " b"])
     // A window that goes on inside a character goes on inside a word.
     const [a, b, c] = [...Buffer.from("你")] as [number, number, number]

@@ -1,4 +1,4 @@
-// When calls on spinning threads say that other programs need the cores.
+// When calls on spinning threads show that other programs need the cores.
 import { expect, it } from "vitest"
 import { CoreContention } from "#engines/shared/onnx/CoreContention.ts"
 

@@ -1,5 +1,5 @@
-// The execution provider that a catalog names: the processor works, CUDA without its files fails and says what is missing,
-// and another word is refused.
+// The execution provider that a catalog names: `cpu` works, CUDA without its files fails and names what is missing,
+// and any other value is refused.
 import { existsSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
@@ -28,7 +28,7 @@ it.effect("reads the catalog's word", () =>
   }),
 )
 
-// Where an operator has fetched CUDA's files, whether it works is the machine's matter.
+// Where an operator has fetched CUDA's files, whether it works depends on the machine.
 it.live(
   "fails to load with cuda where its files are not, and does not fall back",
   () =>

@@ -33,7 +33,7 @@ const arithmetic = (): Uint8Array => {
 }
 
 describe("onnx session", () => {
-  it.effect("tells names, types and shapes, and runs", () =>
+  it.effect("gives names, types and shapes, and runs", () =>
     Effect.gen(function* () {
       const session = yield* OnnxSession.open(yield* fileWith(arithmetic()), { threads: 1 })
       expect(session.file).toBe("toy.onnx")

@@ -1,4 +1,4 @@
-// The machine's matrix product, measured for real: two threads at most, and a result that can be kept.
+// The machine's matrix product, measured for real: two threads at most, and a result that can be stored.
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { chooseThreads } from "#engines/shared/onnx/ThreadProbe.ts"

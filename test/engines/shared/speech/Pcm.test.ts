@@ -1,4 +1,4 @@
-// Samples that leave: level, offset, edges, rounding.
+// Output samples: level, offset, edges, rounding.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { CEILING, pauseSamples, toPcm } from "#engines/shared/speech/Pcm.ts"
@@ -18,7 +18,7 @@ const mean = (samples: Int16Array): number =>
   samples.reduce((sum, sample) => sum + sample, 0) / samples.length
 
 describe("pcm of a piece", () => {
-  it("keeps a quiet piece as it is and turns a loud one down to −1 dBFS", () => {
+  it("keeps a quiet piece as it is and lowers a loud one to −1 dBFS", () => {
     const quiet = toPcm(tone(0.5, 0.5), RATE)!
     expect(Math.max(...quiet)).toBeGreaterThan(0.49 * 32767)
     expect(Math.max(...quiet)).toBeLessThan(0.51 * 32767)

@@ -1,4 +1,4 @@
-// The resampler of reference clips: level, aliases, alignment, and that it is always the same.
+// The resampler of reference clips: level, aliases, alignment, and repeatability.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { checkClip, encoderAudio, MAX_CLIP_SECONDS } from "#engines/shared/speech/ReferenceClip.ts"

@@ -1,5 +1,5 @@
-// Several utterances on one graph, on a clock of the test: nobody runs dry, nobody waits for another's whole text,
-// and what is said does not depend on who else is speaking. The graph is a script: 1 ms a symbol, 50 ms of sound.
+// Several utterances on one graph, on a test clock: playback of none runs dry, none waits for another's whole text,
+// and the audio does not depend on the other utterances. The graph is a script: 1 ms a symbol, 50 ms of audio.
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect, type Fiber } from "effect"
 import { TestClock } from "effect/testing"
@@ -15,7 +15,7 @@ const SOUND_MS = 50
 
 const symbols = fromVocabulary(Object.fromEntries([..."$abcdefg ."].map((symbol, id) => [symbol, id])))
 
-/** A graph that takes its time on the test's clock and says how many calls ran at once. */
+/** A graph whose calls take time on the test clock; records how many calls ran at once. */
 const scripted = () => {
   const calls = { now: 0, most: 0, symbols: 0 }
   const speaker: Speaker = {
@@ -47,7 +47,7 @@ const text = (sentences: number): AsyncIterable<string> =>
   })()
 
 interface Heard {
-  /** When each unit came, ms. */
+  /** Arrival time of each unit, ms. */
   readonly at: Array<number>
   readonly outlet: ReturnType<typeof speechOutlet>
 }
@@ -68,7 +68,7 @@ const start = Effect.fnUntraced(function* (
   return { heard, fiber }
 })
 
-/** Steps the clock until every fiber is done; the pieces are read by promises, which need turns of the event loop. */
+/** Steps the clock until every fiber is done; the pieces are read by promises, which need event loop ticks. */
 const runAll = Effect.fnUntraced(function* (
   fibers: ReadonlyArray<Fiber.Fiber<unknown, unknown>>,
   limitMs: number,
@@ -79,7 +79,7 @@ const runAll = Effect.fnUntraced(function* (
   }
 })
 
-/** Milliseconds for which a listener who began at the first unit had nothing to hear. */
+/** Milliseconds of silence during playback that began at the first unit. */
 const dryMs = ({ at, outlet }: Heard): number => {
   let soundUntil = at[0]!
   let dry = 0

@@ -1,4 +1,4 @@
-// Voice files: the row that a piece gets, and files that are none.
+// Voice files: the row that a piece gets, and invalid files.
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

@@ -1,4 +1,4 @@
-// The English front end as a table: how things are written, how they are said; and what holds for any text at all.
+// The English front end as a table of written and spoken forms; and properties of any text.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { cleanText } from "#engines/shared/text/CleanText.ts"
@@ -121,7 +121,7 @@ describe("English front end", () => {
     )
   })
 
-  it("says every digit it is given", () => {
+  it("speaks every digit of its input", () => {
     fc.assert(
       fc.property(fc.nat(), (value) => {
         // Reading the words back gives the number.

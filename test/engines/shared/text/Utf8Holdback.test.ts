@@ -1,4 +1,4 @@
-// Parts of characters wait; whatever the cut, the text is that of the whole bytes, without U+FFFD.
+// Incomplete characters are held back; in any cut, the text is that of the whole bytes, without U+FFFD.
 import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { incompleteTail, Utf8Holdback } from "#engines/shared/text/Utf8Holdback.ts"

@@ -145,7 +145,7 @@ describe("LogMel", () => {
 })
 
 describe("audio that grows", () => {
-  /** Lengths at which it is heard, and how much silence is padded behind. */
+  /** Lengths of the transcribed audio, and of the silence padded behind. */
   const growth = fc.record({
     lengths: fc.array(fc.oneof(fc.integer({ min: 0, max: 700 }), fc.integer({ min: 0, max: 20_000 })), {
       minLength: 1,

@@ -1,5 +1,5 @@
-// The encoder's graph with its positions cut: equal to the original at full length, and running at any other, in every form
-// that exporters give it; the weights stay in their files. What cannot be changed is told.
+// The encoder's graph with its positions cut: equal to the original at full length, and running at any other, in every
+// form that exporters give it; the weights stay in their files. An unsupported form is reported.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -53,7 +53,7 @@ const check = Effect.fnUntraced(function* ({
     expect(cut.dims).toEqual([1, frames / 2, toyShape.width])
     expect(cut.values.every(Number.isFinite)).toBe(true)
   }
-  // The original does not take it: the edit is what makes it run.
+  // The original does not accept it: only the edit makes it run.
   const refused = yield* Effect.flip(hidden(whole, 512))
   expect(refused.reason).toBe("Failed")
 })

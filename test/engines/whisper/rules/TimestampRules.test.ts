@@ -63,7 +63,7 @@ describe("TimestampRules", () => {
   })
 })
 
-/** What any decoder, however wild, can produce under the rules. */
+/** Any token sequence that a decoder can produce under the rules. */
 const decodeWildly = (seed: number, temperature: number, bias: number): Array<number> => {
   const random = seededRandom(seed)
   const tokens: Array<number> = []
@@ -130,7 +130,7 @@ describe("rules and seek together", () => {
         const kept = segments.flatMap((segment) => segment.tokens)
         const text = tokens.filter((token) => token < layout.endOfText)
         expect(text.slice(0, kept.length)).toEqual(kept)
-        // Whoever consumes the whole window has no second chance.
+        // A decoder that consumes the whole window has no second chance.
         if (consumedSeconds === seconds) expect(kept).toEqual(text)
       }),
     )

@@ -1,12 +1,13 @@
-// A small Whisper encoder in the shapes of published exports: two convolutions, a table of 1,500 positions, one attention
-// layer and its projections. The forms that exporters and quantizers give the table and the reshapes are options.
+// A small Whisper encoder in the shapes of published exports: two convolutions, a table of 1,500 positions, one
+// attention layer and its projections. The forms that exporters and quantizers give the table and the reshapes are
+// options.
 import { type Dim, ToyGraph } from "../../../support/engines/ToyOnnxGraph.ts"
 
 export const toyShape = { positions: 1_500, width: 32, frames: 3_000 }
 export const toyMelBins = 8
 
 export interface ToyEncoderOptions {
-  /** How the table comes to its addition. */
+  /** How the position table reaches its addition. */
   readonly table?: "direct" | "gathered" | "quantized" | "half" | "constant" | "twice" | "none"
   /** Reshapes that name 1,500 as exports traced with one length do. */
   readonly fixedReshapes?: boolean

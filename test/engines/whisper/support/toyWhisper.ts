@@ -1,6 +1,6 @@
-// A Whisper folder with the published names whose "model" is a table: the next token depends on the sum of all
-// tokens in the key/value cache, on their number and on the encoder, so that a decoder loop that loses, doubles or mixes up a cache
-// says something else. `expected` says the same without ONNX.
+// A Whisper folder with the published names whose "model" is a table: the next token depends on the sum of all tokens
+// in the key/value cache, on their number and on the encoder, so that a decoder loop that loses, doubles or mixes up a
+// cache gives another text. `expected` computes the same without ONNX.
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -24,7 +24,7 @@ const generation = JSON.parse(readFileSync(demoFile("generation_config.json"), "
 const layout = { endOfText: 256, timestampBegin: 265, maxInitialTimestamp: 50 }
 
 export interface Toy {
-  /** Of its own; whoever made the toy removes it. */
+  /** The toy's own folder; the maker of the toy removes it. */
   readonly folder: string
   readonly spec: EngineSpec
   /** [ROWS][VOCABULARY] */
@@ -41,7 +41,7 @@ export interface ToyOptions {
   readonly cacheType?: ElementType
   /** Changes the table before it is written. */
   readonly patch?: (table: ReadonlyArray<Float32Array>) => void
-  /** Divides all logits: a table that is sure of nothing. */
+  /** Divides all logits: a table with low probabilities everywhere. */
   readonly flatness?: number
 }
 
@@ -100,7 +100,7 @@ const decoderGraph = (table: ReadonlyArray<Float32Array>, options: ToyOptions): 
       graph.op("Reshape", [history, graph.ints(1, -1)]),
       graph.constant("int64", [], [1]),
     ])
-    // The square of the position keeps the table from running in circles, which the fallback rules would notice.
+    // The square of the position keeps the table from repeating itself, which would trigger the fallback rules.
     const ones = graph.op("Add", [
       graph.op("Mul", [history, graph.constant("float32", [], [0])]),
       graph.constant("float32", [], [1]),
@@ -205,7 +205,7 @@ export const scripted =
     }
   }
 
-/** What a greedy decoding of silence says after `prompt`, computed without ONNX or caches. */
+/** The greedy transcript of silence after `prompt`, computed without ONNX or caches. */
 export const expected = (
   toy: Toy,
   prompt: ReadonlyArray<number>,
