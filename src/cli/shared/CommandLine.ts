@@ -7,7 +7,10 @@ import { environmentMistakes } from "#config/Config.ts"
 const oneLine = (text: string): string =>
   text
     .trim()
-    .replace(/\s*Did you mean this\?\s*/g, "; did you mean ")
+    .replace(
+      /\s*Did you mean this\?\s*(.*)/s,
+      (_, names: string) => `; did you mean ${names.split(/\s*\n\s*/).join(" or ")}`,
+    )
     .replace(/\s*\n\s*/g, " ")
 
 /** Wrong usage prints its first mistake only; `--help` prints the help. */

@@ -53,9 +53,12 @@ describe("jobs of two nodes", needs("postgresql"), () => {
       async () => (await poll({ base: shared.two.base, key }, id)).body.status === "processing",
       "the job is in work",
     )
-    // The model has transcribed a window of it.
-    const seconds = 'edgewise_audio_seconds_in_total{model="slow-listener"}'
-    await eventually(async () => ((await shared.one.metrics()).get(seconds) ?? 0) > 0, "some is transcribed")
+    // The model has transcribed a window of it: each window is a request to the model.
+    const windows = 'edgewise_model_requests_total{model="slow-listener",outcome="done"}'
+    await eventually(
+      async () => ((await shared.one.metrics()).get(windows) ?? 0) > 0,
+      "a window is transcribed",
+    )
     expect(uploads(shared.one.dataDir)).toHaveLength(1)
     expect(await poll({ base: shared.two.base, key }, id, "DELETE")).toEqual({
       status: 200,
