@@ -27,9 +27,9 @@ export const settings: ReadonlyArray<Omit<OperatorMistake, "category">> = [
   },
   {
     mistake: "a command misspelled",
-    make: () => ({ args: ["sreve"] }),
+    make: () => ({ args: ["srve"] }),
     status: 2,
-    line: 'Unknown subcommand "sreve" for "edgewise"; did you mean serve (see edgewise --help)',
+    line: 'Unknown subcommand "srve" for "edgewise"; did you mean serve (see edgewise --help)',
   },
   {
     mistake: "a flag's value out of range",
