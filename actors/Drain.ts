@@ -1,5 +1,5 @@
 // The admission switch of the whole node: open until the node is told to stop, then closed for good.
-// The api asks before it takes new work; whoever stops the node closes it and waits until the work in flight is done.
+// Services check it before they take new work; stopping the node closes it and waits until the work in flight is done.
 
 import { Context, Deferred, Effect, Layer } from "effect"
 import { Draining } from "#domain/wire/Errors.ts"

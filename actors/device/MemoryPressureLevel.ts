@@ -1,5 +1,5 @@
-// Where the node stands on the ladder of domain/MemoryPressureLevel: asked by whoever admits work, told by MemoryWatch. A node
-// without a watch is calm.
+// The current level of memory pressure (domain/models/MemoryLevel): set by MemoryWatch, checked before new work is admitted.
+// Without a watch the level is calm.
 import { Context, Effect, Layer, Option } from "effect"
 import { isAtLeast, type MemoryLevel, nextLevel } from "#domain/models/MemoryLevel.ts"
 import { MemoryPressure } from "#domain/wire/Errors.ts"
@@ -42,5 +42,5 @@ const refuseFrom = (rung: MemoryLevel): Effect.Effect<void, MemoryPressure> =>
 /** Asked before new work of any kind is begun. */
 export const admitNew: Effect.Effect<void, MemoryPressure> = refuseFrom("full")
 
-/** Asked before work is taken that nobody waits for in person. */
+/** Checked before background work is taken: work that no client waits for. */
 export const admitBatch: Effect.Effect<void, MemoryPressure> = refuseFrom("busy")

@@ -88,7 +88,7 @@ export class NvidiaSmi extends Context.Service<
 const make = (command: string): NvidiaSmi["Service"] => {
   let last: { readonly reading: NvidiaReading; readonly validUntilMs: number } | undefined
   let absent = false
-  // One run at a time: whoever comes meanwhile gets that run's answer.
+  // One run at a time: callers that come meanwhile get that run's result.
   const gate = Semaphore.makeUnsafe(1)
   const ask = Effect.gen(function* () {
     const answer = yield* Effect.promise(() => query(command))

@@ -30,7 +30,7 @@ export class Unload extends Message<Unloaded, ModelUnavailable | UnloadFailed> {
   readonly _tag = "Unload"
 }
 
-/** Takes it out of memory where nobody uses it; the next request loads it again. False where it is in use. */
+/** Takes the model out of memory if it is not in use; the next request loads it again. False if it is in use. */
 export class Retire extends Message<boolean> {
   readonly _tag = "Retire"
   /** The model that needs its memory; undefined if it goes for being idle. */

@@ -3,7 +3,7 @@
 export type ModelStatus = "unloaded" | "loading" | "loaded" | "failed"
 
 export type ModelEvent =
-  /** Somebody wants it in memory: the node's start, an operator, or the first request. */
+  /** It is wanted in memory: by the node's start, an operator, or the first request. */
   | "load"
   /** The engine answered that it is ready, at first or again after a crash. */
   | "ready"

@@ -40,7 +40,7 @@ export const warmUp = (
   fragments: AsyncIterable<string>,
   style: VoiceStyle,
 ): Effect.Effect<number, EngineError> =>
-  speak(speaker, { fragments, style: Effect.succeed(style), speed: 1, priority: "batch" }, NOBODY).pipe(
+  speak(speaker, { fragments, style: Effect.succeed(style), speed: 1, priority: "batch" }, DISCARD).pipe(
     Effect.mapError((error) => loadFailed("model", `first words: ${error.detail}`)),
     Effect.map(({ computeMs, samples }) => computeMs / samplesToMs(samples, speaker.rateHz)),
   )
@@ -48,7 +48,7 @@ export const warmUp = (
 export const WARM_UP =
   "Any voice that you can lend me, I will use. The quick brown fox jumps over the lazy dog."
 
-const NOBODY: Outlet<"speech"> = {
+const DISCARD: Outlet<"speech"> = {
   started: () => {},
   push: () => {},
   paused: () => false,

@@ -115,6 +115,11 @@ describe("an unknown key is named with the nearest right one", () => {
   })
 })
 
+const textAdapters = Object.entries(adapterFacts)
+  .filter(([, { kind }]) => kind === "text")
+  .map(([name]) => name)
+  .join(", ")
+
 describe("a wrong value is named with what is allowed", () => {
   it.each<[string, object, string]>([
     [
@@ -153,7 +158,7 @@ describe("a wrong value is named with what is allowed", () => {
     [
       "an adapter of another kind",
       { adapter: "fake-speech" },
-      'adapter: fake-speech runs speech models, and kind is "text"; adapters of text models are fake, llama-gguf',
+      `adapter: fake-speech runs speech models, and kind is "text"; adapters of text models are ${textAdapters}`,
     ],
     [
       "speech limits of a text model",

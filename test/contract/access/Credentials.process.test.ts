@@ -53,6 +53,7 @@ const endpoints: ReadonlyArray<Endpoint> = [
   { method: "GET", path: "/v1/models/status", standard: 200 },
   { method: "GET", path: "/v1/gpu/status", standard: 403, superadmin: 200 },
   { method: "GET", path: "/v1/gpu/memory", standard: 403, superadmin: 200 },
+  { method: "GET", path: "/v1/node/tree", standard: 403, superadmin: 200 },
   { method: "POST", path: "/v1/models/load", body: { model_name: "none" }, standard: 403, superadmin: 404 },
   { method: "POST", path: "/v1/models/unload", body: { model_name: "none" }, standard: 403, superadmin: 404 },
   { method: "POST", path: "/v1/models/unload-all", standard: 403, superadmin: 200 },
