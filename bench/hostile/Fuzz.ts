@@ -124,6 +124,7 @@ export const fuzz = (plan: FuzzPlan): Effect.Effect<ReadonlyArray<Section>, Chil
     if (!healthy || failed > 0 || progress.wrong.length > 0) {
       const { recent, wrong } = progress
       const log = (yield* gateway.child.output).split("\n").filter((line) => line.startsWith("{"))
+      for (const reason of reasons) console.error(`honest request: ${reason}`)
       yield* writeFailures(plan, { healthy, wrong, honest: reasons, recent: healthy ? [] : recent, log })
     }
     const findings: ReadonlyArray<Finding> = [
