@@ -9,12 +9,12 @@ export const modelMailbox = 1_024
  */
 export const reviveAfterMs = 30_000
 
-/** How often a load that did not fit asks for room: others may take what was freed for it. A guess. */
-export const roomRounds = 10
+/** How often a load that did not fit has memory freed for it: another load may claim it first. A guess. */
+export const evictionRounds = 10
 
-/** After a process has ended, its GPU memory is looked for this often, this far apart: the driver is a moment behind. */
-export const gpuLooks = 10
-export const gpuLookMs = 200
+/** After a process has ended, its GPU memory is read so often and so far apart: the driver reports it freed with a delay. */
+export const gpuReadings = 10
+export const gpuReadingMs = 200
 
 /** What a caller is told who is refused because memory is nearly full: a few readings from now. A guess. */
 export const pressureRetryMs = 5_000
@@ -44,5 +44,5 @@ export const backgroundPatienceMs = 1_000
  * A model that a reload has removed or replaced ends when its last request has. Asked this often, and ended after so long
  * in any case. Guesses: a live session lasts 2 minutes at most, and few answers take longer than 10.
  */
-export const leavingLookMs = 100
+export const leavingCheckMs = 100
 export const leaveAfterMs = 600_000

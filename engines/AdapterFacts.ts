@@ -4,8 +4,14 @@ import type * as Schema from "effect/Schema"
 import { ChatterboxOptions } from "./chatterbox/Options.ts"
 import { CloneOptions } from "./clone/Options.ts"
 import { CohereOptions } from "./cohere/Options.ts"
-import { FakeOptions, FakeSpeechOptions, FakeTranscriptionOptions } from "./fake/Options.ts"
+import {
+  FakeEmbeddingOptions,
+  FakeOptions,
+  FakeSpeechOptions,
+  FakeTranscriptionOptions,
+} from "./fake/Options.ts"
 import { SpeechOptions } from "./kokoro/Options.ts"
+import { EmbeddingOptions } from "./llama/embedding/Options.ts"
 import { LlamaOptions } from "./llama/Options.ts"
 import type { EngineKind } from "./protocol/Engine.ts"
 import { WhisperOptions } from "./whisper/Options.ts"
@@ -67,6 +73,7 @@ const table = {
   },
   // The adapters without weights read no file; one may be named, so that its bytes count as the model's memory.
   fake: { kind: "text", options: FakeOptions, files: { weights: "optional" } },
+  "fake-embedding": { kind: "embedding", options: FakeEmbeddingOptions, files: { weights: "optional" } },
   "fake-speech": { kind: "speech", options: FakeSpeechOptions, files: { weights: "optional" } },
   "fake-transcription": {
     kind: "transcription",
@@ -78,6 +85,12 @@ const table = {
     threads: onnx,
     options: SpeechOptions,
     files: { model: "file", tokenizer: "file", voices: "folder" },
+  },
+  "llama-embedding": {
+    kind: "embedding",
+    threads: { measured: "weights", library: "node-llama-cpp" },
+    options: EmbeddingOptions,
+    files: { weights: "file" },
   },
   "llama-gguf": {
     kind: "text",

@@ -1,23 +1,13 @@
 // Serves one engine over a message port: load once, then any number of requests at a time until stopped.
 // Runs inside an engine process or worker thread; engineMain gives it the port and the adapters.
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Latch from "effect/Latch"
 import * as Scope from "effect/Scope"
-import { NumberedMap } from "#domain/queues/UnorderedSet.ts"
 import { fixedThreads, mostOf, type ThreadChoice } from "#domain/threads/ThreadChoice.ts"
-import {
-  type Engine,
-  type EngineDescriptor,
-  EngineError,
-  type EngineSpec,
-  type EngineThreads,
-  type Outlet,
-  type TranscribeCall,
-  type TranscribeRequest,
-} from "./protocol/Engine.ts"
+import { type Call, calls, failed, kindAndFacts, threadsOf, toWireError } from "./EngineCalls.ts"
+import { OpenRequests } from "./OpenRequests.ts"
+import type { Engine, EngineDescriptor, EngineSpec, Outlet } from "./protocol/Engine.ts"
 import type {
   AnyFromEngine,
   AnyOpen,
@@ -29,8 +19,7 @@ import type {
 import { onOpening } from "./protocol/Opening.ts"
 import { isOutOfMemory } from "./protocol/OutOfMemory.ts"
 import { StepBatch } from "./protocol/StepBatch.ts"
-import type { End, EngineKind, Request } from "./protocol/Verbs.ts"
-import { readSpan } from "./shared/listening/Span.ts"
+import type { EngineKind, Request } from "./protocol/Verbs.ts"
 
 export interface EnginePort {
   readonly send: (message: AnyFromEngine) => void
@@ -39,94 +28,13 @@ export interface EnginePort {
   readonly exit: (code: number) => void
 }
 
-interface OpenRequest {
-  fiber: Fiber.Fiber<unknown, EngineError> | undefined
-  paused: boolean
-  readonly gate: Latch.Latch
-}
-
-const toWireError = (cause: Cause.Cause<EngineError>): WireError => {
-  const failure = cause.reasons.find(Cause.isFailReason)?.error
-  if (failure !== undefined) {
-    return {
-      reason: failure.reason,
-      field: failure.field,
-      detail: failure.detail,
-      ...(failure.promptTokens === undefined ? {} : { promptTokens: failure.promptTokens }),
-      ...(failure.contextTokens === undefined ? {} : { contextTokens: failure.contextTokens }),
-    }
-  }
-  if (Cause.hasInterruptsOnly(cause)) return { reason: "Cancelled", field: "", detail: "" }
-  const defect = Cause.squash(cause)
-  return failed(defect instanceof Error ? defect.message : String(defect))
-}
-
-const withSamples = ({ samples, ...rest }: TranscribeCall): Effect.Effect<TranscribeRequest, EngineError> =>
-  samples instanceof Float32Array
-    ? Effect.succeed({ ...rest, samples })
-    : Effect.try({
-        try: () => ({ ...rest, samples: readSpan(samples) }),
-        catch: () => new EngineError({ reason: "Failed", field: "", detail: "the audio could not be read" }),
-      })
-
-/** The kind of an engine with the facts of that kind; of the engine itself nothing can be sent. */
-const kindAndFacts = (engine: Engine) => {
-  switch (engine.kind) {
-    case "text":
-      return { kind: engine.kind, facts: engine.facts }
-    case "speech":
-      return { kind: engine.kind, facts: engine.facts }
-    case "transcription":
-      return { kind: engine.kind, facts: engine.facts }
-  }
-}
-
-/** Threads that can change while it runs; undefined for engines with a fixed number. */
-const threadsOf = (engine: Engine): EngineThreads | undefined =>
-  engine.kind === "text" ? engine.threads : undefined
-
-type Call<K extends EngineKind> = (
-  engine: Engine<K>,
-  request: Request<K>,
-  out: Outlet<K>,
-) => Effect.Effect<End<K>, EngineError>
-
-/** The verb of each kind. */
-const calls: { readonly [K in EngineKind]: Call<K> } = {
-  text: (engine, request, out) => engine.generate(request, out),
-  speech: (engine, request, out) => engine.synthesize(request, out),
-  transcription: (engine, request, out) =>
-    Effect.flatMap(withSamples(request), (input) => engine.transcribe(input, out)),
-}
-
-const failed = (detail: string): WireError => ({ reason: "Failed", field: "", detail })
-
-/**
- * Most step messages that were sent and not acknowledged. The fastest engine here (the fake one: 1,000 steps a second,
- * measured) sends as many in a quarter of a second, so a gateway that is not overloaded never reaches it.
- */
-const stepsOnTheirWay = 256
-
 export const serveEngine = (
   port: EnginePort,
   loadAdapter: (name: string) => Promise<EngineDescriptor> | undefined,
 ): void => {
-  const open = new NumberedMap<OpenRequest>()
-  /** Steps sent and not acknowledged. If the gateway falls behind, its engines pause, so messages do not pile up. */
-  let onTheirWay = 0
-  let congested = false
-  const setGates = () => {
-    for (const { gate, paused } of open.values()) paused || congested ? gate.closeUnsafe() : gate.openUnsafe()
-  }
-  const onSteps = (change: number) => {
-    onTheirWay += change
-    const now = congested ? onTheirWay > stepsOnTheirWay / 2 : onTheirWay >= stepsOnTheirWay
-    if (now === congested) return
-    congested = now
-    setGates()
-  }
+  const open = new OpenRequests()
   const refuse = (id: RequestId, detail: string) => {
-    onSteps(1)
+    open.countSteps(1)
     port.send({ type: "step", ended: [{ id, error: failed(detail) }] })
   }
   const scope = Scope.makeUnsafe()
@@ -183,7 +91,7 @@ export const serveEngine = (
   const opener = <K extends EngineKind>(kind: K, engine: Engine<K>, send: (step: Step<K>) => void) => {
     const call: Call<K> = calls[kind]
     const batch = new StepBatch(kind, (step) => {
-      onSteps(1)
+      open.countSteps(1)
       send(step)
     })
     flush = () => batch.flush()
@@ -195,18 +103,17 @@ export const serveEngine = (
       port.exit(1)
     }
     return (id: RequestId, request: Request<K>): void => {
-      const entry: OpenRequest = { fiber: undefined, paused: false, gate: Latch.makeUnsafe(!congested) }
-      open.set(id, entry)
+      const entry = open.begin(id)
       const out: Outlet<K> = {
         started: (started) => batch.onStarted(id, started),
         push: (unit) => batch.onUnit(id, unit),
-        paused: () => entry.paused || congested,
+        paused: () => entry.paused || open.congested,
         resumed: entry.gate.await,
       }
       const fiber = Effect.runFork(call(engine, request, out))
       entry.fiber = fiber
       fiber.addObserver((exit) => {
-        open.delete(id)
+        open.end(id)
         if (Exit.isSuccess(exit)) batch.onEnd(id, exit.value)
         else onFailed(id, toWireError(exit.cause))
       })
@@ -232,13 +139,16 @@ export const serveEngine = (
         return (asked) =>
           asked.type === "transcribe" ? begin(asked.id, asked.request) : refuseForeign(asked)
       }
+      case "embedding": {
+        const begin = opener("embedding", loaded, port.send)
+        return (asked) => (asked.type === "embed" ? begin(asked.id, asked.request) : refuseForeign(asked))
+      }
     }
   }
 
   const onStop = () => {
     const stop = Effect.gen(function* () {
-      const fibers = open.values().flatMap((entry) => (entry.fiber === undefined ? [] : [entry.fiber]))
-      yield* Fiber.interruptAll(fibers)
+      yield* Fiber.interruptAll(open.fibers())
       flush()
       yield* Scope.close(scope, Exit.void)
     })
@@ -250,23 +160,18 @@ export const serveEngine = (
       case "generate":
       case "synthesize":
       case "transcribe":
+      case "embed":
         return begin(message)
       case "load":
         return onLoad(message.spec)
       case "cancel":
-        return open.get(message.id)?.fiber?.interruptUnsafe()
-      case "pause": {
-        const entry = open.get(message.id)
-        if (entry !== undefined) entry.paused = true
-        return setGates()
-      }
-      case "resume": {
-        const entry = open.get(message.id)
-        if (entry !== undefined) entry.paused = false
-        return setGates()
-      }
+        return open.cancel(message.id)
+      case "pause":
+        return open.setPaused(message.id, true)
+      case "resume":
+        return open.setPaused(message.id, false)
       case "ack":
-        return onSteps(-message.steps)
+        return open.countSteps(-message.steps)
       case "ping":
         return port.send({
           type: "pong",

@@ -7,10 +7,13 @@ const table: { readonly [N in AdapterName]: () => Promise<EngineDescriptor<KindO
   "chatterbox-onnx": () => import("./chatterbox/ChatterboxOnnx.ts").then((module) => module.chatterboxOnnx),
   "cohere-hf-onnx": () => import("./cohere/CohereEngine.ts").then((module) => module.cohereHfOnnx),
   fake: () => import("./fake/Fake.ts").then((module) => module.fake),
+  "fake-embedding": () => import("./fake/FakeEmbedding.ts").then((module) => module.fakeEmbedding),
   "fake-speech": () => import("./fake/FakeSpeech.ts").then((module) => module.fakeSpeech),
   "fake-transcription": () =>
     import("./fake/FakeTranscription.ts").then((module) => module.fakeTranscription),
   "kokoro-onnx": () => import("./kokoro/KokoroOnnx.ts").then((module) => module.kokoroOnnx),
+  "llama-embedding": () =>
+    import("./llama/embedding/LlamaEmbedding.ts").then((module) => module.llamaEmbedding),
   "llama-gguf": () => import("./llama/model/LlamaGguf.ts").then((module) => module.llamaGguf),
   "style-clone-onnx": () => import("./clone/CloneOnnx.ts").then((module) => module.cloneOnnx),
   "whisper-hf-onnx": () => import("./whisper/WhisperEngine.ts").then((module) => module.whisperHfOnnx),

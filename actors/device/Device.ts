@@ -64,7 +64,7 @@ export interface DeviceOptions {
 }
 
 /**
- * Percent of the node's memory budget that models may claim. Below the first rung of the memory ladder, so that what the
+ * Percent of the node's memory budget that models may claim. Below the first level of memory pressure, so that what the
  * ledger has allowed cannot put the node on it: the rest is for what requests need.
  */
 const modelPercent = 85

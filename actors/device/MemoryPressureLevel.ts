@@ -6,22 +6,22 @@ import { MemoryPressure } from "#domain/wire/Errors.ts"
 import * as Limits from "../Limits.ts"
 
 interface MemoryPressureLevelShape {
-  readonly rung: () => MemoryLevel
+  readonly level: () => MemoryLevel
   /** Share of the memory budget that was last seen in use. */
   readonly share: () => number
   readonly observe: (share: number) => MemoryLevel
 }
 
 const make = (): MemoryPressureLevelShape => {
-  let rung: MemoryLevel = "calm"
+  let level: MemoryLevel = "calm"
   let share = 0
   return {
-    rung: () => rung,
+    level: () => level,
     share: () => share,
     observe: (seen) => {
       share = seen
-      rung = nextLevel(rung, seen)
-      return rung
+      level = nextLevel(level, seen)
+      return level
     },
   }
 }
@@ -32,9 +32,9 @@ export class MemoryPressureLevel extends Context.Service<MemoryPressureLevel, Me
   static readonly layer = Layer.sync(MemoryPressureLevel, make)
 }
 
-const refuseFrom = (rung: MemoryLevel): Effect.Effect<void, MemoryPressure> =>
-  Effect.flatMap(Effect.serviceOption(MemoryPressureLevel), (ladder) =>
-    Option.isSome(ladder) && isAtLeast(ladder.value.rung(), rung)
+const refuseFrom = (level: MemoryLevel): Effect.Effect<void, MemoryPressure> =>
+  Effect.flatMap(Effect.serviceOption(MemoryPressureLevel), (pressure) =>
+    Option.isSome(pressure) && isAtLeast(pressure.value.level(), level)
       ? Effect.fail(new MemoryPressure({ retryAfterMs: Limits.pressureRetryMs }))
       : Effect.void,
   )

@@ -2,11 +2,9 @@
 // SlotScheduler, from any fiber. Knows nothing of HTTP or accounts. The Model actor makes one host per load and closes
 // its scope to unload.
 
-import { Cause, Deferred, Effect, Schema, type Scope } from "effect"
-import type { CrashSuspects } from "#domain/models/CrashSuspects.ts"
+import { type Cause, Deferred, Effect, type Scope } from "effect"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { isOnProcessor } from "#domain/models/Placement.ts"
-import type { Urgency } from "#domain/queues/WaitingLine.ts"
 import { mostOf, narrowThreads, type ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import { type EngineFailed, ModelUnavailable } from "#domain/wire/Errors.ts"
 import { adapterFacts } from "#engines/AdapterFacts.ts"
@@ -18,76 +16,16 @@ import { privateBytesOf, residentBytesOf } from "../device/ResidentMemory.ts"
 import * as Limits from "../Limits.ts"
 import * as Specifications from "../Specifications.ts"
 import type { Details } from "../TreeNode.ts"
+import { EngineDied, exited, gaveUpDetail, isExcused, restartDetail } from "./EngineDied.ts"
 import { limitMemory } from "./EngineMemoryLimit.ts"
-import type { EngineOutput } from "./EngineOutput.ts"
 import * as EngineProcess from "./EngineProcess.ts"
+import { Heartbeat } from "./Heartbeat.ts"
+import type { HostGauges, HostOptions } from "./HostOptions.ts"
 import { ModelMeters } from "./ModelMeters.ts"
-import { type RequestGauges, SlotScheduler } from "./SlotScheduler.ts"
+import { SlotScheduler } from "./SlotScheduler.ts"
 
-export interface HostOptions<K extends EngineKind> {
-  readonly kind: K
-  readonly entry: ModelEntry
-  readonly spec: EngineSpec
-  /** Variables that the engine's process needs. */
-  readonly environment: Readonly<Record<string, string>>
-  /** Whether background work has to wait at present. */
-  readonly holdsBackground: () => boolean
-  readonly onEvent: (event: HostEvent) => void
-  /** The engine has chosen its CPU threads: at each load, and again where the machine was too busy to measure. */
-  readonly onThreads?: (choice: ThreadChoice) => void
-  /** How urgent its most urgent running request is; undefined while it computes nothing. */
-  readonly onWork?: (urgency: Urgency | undefined) => void
-  /** The model's counters; they outlive the host. */
-  readonly meters?: ModelMeters
-  /** Keeps what the engine prints; outlives the host. */
-  readonly output?: EngineOutput
-  /** Users whose requests were open when engines crashed; outlives the host. */
-  readonly suspects?: CrashSuspects
-}
-
-/**
- * Sent to the Model actor and never awaited, so a busy actor cannot delay an engine. `crashed` and `hung`: an engine has
- * ended, and `restarting` or `gave-up` follows. `refused`: the engine could not load the weights.
- */
-export interface HostEvent {
-  readonly event: "ready" | "crashed" | "hung" | "restarting" | "gave-up" | "refused"
-  readonly detail: string
-}
-
-export interface HostGauges extends RequestGauges {
-  readonly slots: number
-  readonly restarts: number
-  readonly residentBytes: number
-  readonly pid: number | undefined
-}
-
-/** Steps between two acknowledgements: an eighth of the most that may be unacknowledged (`stepsOnTheirWay` in EngineServer). */
+/** Steps between two acknowledgements: an eighth of the most that may be unacknowledged (`mostUnacknowledged` in OpenRequests). */
 const acknowledgeEvery = 32
-
-class EngineDied extends Schema.TaggedError<EngineDied>()("EngineDied", {
-  reason: Schema.Literals(["crashed", "hung"]),
-  detail: Schema.String,
-  /** Whether a request may have caused it. */
-  ofRequest: Schema.Boolean,
-  /** Whether it counts against the engine, see CrashSuspects. */
-  counts: Schema.Boolean,
-}) {}
-
-/** Signals of an operator, or of the kernel when the machine's memory is full: assumed not to be caused by a request. */
-const fromOutside: ReadonlySet<string> = new Set(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"])
-
-/** Whether the crash is attributed to users whose requests were open at an earlier crash. */
-const isExcused = (cause: Cause.Cause<unknown>): boolean =>
-  cause.reasons.some((one) => Cause.isFailReason(one) && one.error instanceof EngineDied && !one.error.counts)
-
-const { intensity, periodMs } = Specifications.engine.intensity
-
-const restartDetail = (nth: number, excused: boolean): string => {
-  const allowed = `${intensity} in ${periodMs / 1000} s`
-  return excused
-    ? `a restart that is not counted towards the ${allowed}: a user of an earlier crash had a request in the engine`
-    : `restart ${nth} of at most ${allowed}`
-}
 
 export class EngineHost<K extends EngineKind> {
   readonly kind: K
@@ -99,11 +37,8 @@ export class EngineHost<K extends EngineKind> {
   private readonly firstAnswer = Deferred.makeUnsafe<Facts<K>, ModelUnavailable>()
   private self: Self | undefined
   private process: EngineProcess.EngineProcess<K> | undefined
-  private ready = false
   private finished = false
-  private lastHeardMs = 0
-  /** The engine opens large files beside its requests. */
-  private opening = false
+  private readonly heartbeat: Heartbeat
   private restarts = 0
   /** Step messages processed but not yet acknowledged to the engine (flow control). */
   private unacknowledged = 0
@@ -120,6 +55,11 @@ export class EngineHost<K extends EngineKind> {
     this.options = options
     this.entry = options.entry
     this.meters = options.meters ?? new ModelMeters()
+    this.heartbeat = new Heartbeat(
+      options.entry.runtime,
+      (n) => this.process?.send({ type: "ping", n }),
+      () => this.process?.pid,
+    )
     this.requests = new SlotScheduler({
       kind: options.kind,
       entry: options.entry,
@@ -213,20 +153,21 @@ export class EngineHost<K extends EngineKind> {
   private finish(reason: EngineFailed["reason"], detail: string): void {
     if (this.finished) return
     this.finished = true
-    this.ready = false
+    this.heartbeat.ready = false
     this.requests.finish(reason, detail)
     Deferred.doneUnsafe(this.firstAnswer, Effect.fail(this.unavailable()))
   }
 
   private onMessage(message: FromEngine<K>, loadFailed: (error: WireError) => void): void {
-    this.lastHeardMs = performance.now()
+    const nowMs = performance.now()
+    this.heartbeat.received(nowMs)
     switch (message.type) {
       case "step": {
         if (++this.unacknowledged === acknowledgeEvery) {
           this.process?.send({ type: "ack", steps: this.unacknowledged })
           this.unacknowledged = 0
         }
-        this.requests.onStep(message, this.lastHeardMs)
+        this.requests.onStep(message, nowMs)
         return
       }
       case "loaded":
@@ -238,17 +179,17 @@ export class EngineHost<K extends EngineKind> {
         this.facts = message.facts
         this.threads = message.threads
         this.residentBytes = message.residentBytes
-        this.ready = true
+        this.heartbeat.ready = true
         this.self?.ready()
-        this.lastHeardMs = performance.now()
-        this.requests.begin(message.facts.slots, this.lastHeardMs)
-        if (this.process?.pid !== undefined && isOnProcessor(this.entry)) limitMemory(this.process.pid)
+        this.requests.begin(message.facts.slots, nowMs)
+        if (this.process?.pid !== undefined && isOnProcessor(this.entry))
+          limitMemory(this.process.pid, { secondCopy: this.options.spec.trial?.narrows === true })
         this.options.onEvent({ event: "ready", detail: message.facts.summary })
         this.options.onThreads?.(message.threads)
         Deferred.doneUnsafe(this.firstAnswer, Effect.succeed(message.facts))
         return this.requests.pump()
       case "opening":
-        this.opening = message.on
+        this.heartbeat.opening = message.on
         return
       case "threads":
         this.threads = message.threads
@@ -271,29 +212,6 @@ export class EngineHost<K extends EngineKind> {
       requests: this.requests.gauges().open,
     }),
   }
-
-  /** Pings on a quarter of the deadline and ends when the engine has been silent for all of it. */
-  private readonly heartbeat: Effect.Effect<EngineDied> = Effect.gen({ self: this }, function* () {
-    const { hangDeadlineMs, loadDeadlineMs } = this.entry.runtime
-    const startedMs = performance.now()
-    this.lastHeardMs = startedMs
-    this.opening = false
-    for (let n = 0; ; n++) {
-      this.process?.send({ type: "ping", n })
-      yield* Effect.sleep(Math.min(2_000, hangDeadlineMs / 4, loadDeadlineMs / 4))
-      const nowMs = performance.now()
-      // Loading is one long native call; how long it may take depends on the disk, so it has a deadline of its own.
-      const silentMs = nowMs - (this.ready ? this.lastHeardMs : startedMs)
-      if (silentMs > (this.ready && !this.opening ? hangDeadlineMs : loadDeadlineMs)) {
-        return new EngineDied({
-          reason: "hung",
-          detail: `silent for ${Math.round(silentMs)} ms`,
-          ofRequest: true,
-          counts: true,
-        })
-      }
-    }
-  })
 
   /** After a crash with what the engine before it has measured. */
   private specNow(): EngineSpec {
@@ -322,20 +240,14 @@ export class EngineHost<K extends EngineKind> {
       this.unacknowledged = 0
       process.send({ type: "load", spec: this.specNow() })
       if (this.mostThreads !== undefined) process.send({ type: "threads", most: this.mostThreads })
-      const crashed = Effect.map(
-        process.exited,
-        ({ code, signal }) =>
-          new EngineDied({
-            reason: "crashed",
-            detail: signal === null ? `exit status ${code}` : `signal ${signal}`,
-            ofRequest: signal === null || !fromOutside.has(signal),
-            counts: true,
-          }),
+      const crashed = Effect.map(process.exited, exited)
+      const end = yield* Effect.raceFirst(
+        Deferred.await(refused),
+        Effect.raceFirst(crashed, this.heartbeat.watch),
       )
-      const end = yield* Effect.raceFirst(Deferred.await(refused), Effect.raceFirst(crashed, this.heartbeat))
       printed?.end()
       if (!(end instanceof EngineDied)) return end
-      this.ready = false
+      this.heartbeat.ready = false
       const { detail, ofRequest, reason } = end
       const counts = this.requests.crash(reason, detail, ofRequest)
       this.options.onEvent({ event: reason, detail })
@@ -353,8 +265,7 @@ export class EngineHost<K extends EngineKind> {
 
   private ended(end: ChildEnd<WireError, EngineDied>): void {
     if (end.reason === "finished") this.giveUp("refused", end.value.detail)
-    if (end.reason === "gave-up")
-      this.giveUp("gave-up", `it ended ${end.restarts + 1} times within ${periodMs / 1000} s`)
+    if (end.reason === "gave-up") this.giveUp("gave-up", gaveUpDetail(end.restarts))
   }
 
   private giveUp(event: "refused" | "gave-up", detail: string): void {

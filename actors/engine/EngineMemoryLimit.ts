@@ -1,5 +1,5 @@
 // The most private memory an engine process may have once its model has loaded. The need of a model is known only then:
-// from there on it may grow by as much again. The limit is set with `prlimit`, which every Debian has; the kernel then
+// from there on it may grow by as much again, and once more if it may open its weights a second time. The limit is set with `prlimit`, which every Debian has; the kernel then
 // refuses further memory and the engine fails alone. Not for engines on a GPU, whose drivers count device memory as
 // their own.
 import { execFile } from "node:child_process"
@@ -23,9 +23,12 @@ export const dataBytesOf = (pid: number): number | undefined => {
 }
 
 /** Without effect if confinement is off, or the machine has neither /proc nor `prlimit`. */
-export const limitMemory = (pid: number, growthBytes = leastGrowthBytes): void => {
+export const limitMemory = (
+  pid: number,
+  { growthBytes = leastGrowthBytes, secondCopy = false }: { growthBytes?: number; secondCopy?: boolean } = {},
+): void => {
   const loaded = inForce().way === "plain" ? undefined : dataBytesOf(pid)
   if (loaded === undefined) return
-  const most = loaded + Math.max(growthBytes, loaded)
+  const most = loaded + Math.max(growthBytes, loaded) + (secondCopy ? loaded : 0)
   execFile(prlimit, ["--pid", `${pid}`, `--data=${most}:${most}`], { timeout: patienceMs, env: {} }, () => {})
 }

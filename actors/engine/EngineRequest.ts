@@ -1,7 +1,7 @@
 // One request to an engine from the view of its caller: options, listener and errors. SlotScheduler runs requests.
 
 import type { Effect } from "effect"
-import type { Urgency } from "#domain/queues/WaitingLine.ts"
+import type { Urgency } from "#domain/queues/FairQueue.ts"
 import {
   type AtCapacity,
   EngineFailed,

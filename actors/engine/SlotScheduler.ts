@@ -1,39 +1,28 @@
 // The requests of one model's engine from arrival to end: which wait, which have a slot, what each listener is sent,
-// and the model's counters. It is told when an engine is ready or has crashed, and gets the messages of engines. Knows
-// nothing of processes. All of it runs in plain calls on the event loop.
+// and the model's counters. EngineHost reports when an engine is ready or has crashed, and passes on the messages of
+// engines. Processes are not handled here. All of it runs in plain calls on the event loop.
 
 import { Effect } from "effect"
 import { CrashSuspects } from "#domain/models/CrashSuspects.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { FairQueue, type Urgency } from "#domain/queues/FairQueue.ts"
 import { NumberedMap } from "#domain/queues/UnorderedSet.ts"
-import { type Place, type Urgency, WaitingLine } from "#domain/queues/WaitingLine.ts"
 import { AtCapacity, EngineFailed, ModelUnavailable } from "#domain/wire/Errors.ts"
 import type { EndEvent, RequestId, StartedEvent, Step, ToEngine } from "#engines/protocol/EngineProtocol.ts"
 import { packings, type UnitReader } from "#engines/protocol/Packing.ts"
+import { slotsOf } from "#engines/protocol/SlotsOf.ts"
 import { type End, type EngineKind, type Request, type Unit, verbs } from "#engines/protocol/Verbs.ts"
 import * as Limits from "../Limits.ts"
 import { type Flow, type Listener, type RunError, type RunOptions, runErrorOf } from "./EngineRequest.ts"
 import type { ModelMeters } from "./ModelMeters.ts"
-
-interface Job<K extends EngineKind> {
-  readonly request: Request<K>
-  readonly place: Place
-  readonly listener: Listener<K>
-  readonly resume: (exit: Effect.Effect<End<K>, RunError>) => void
-  /** Set while the engine has it. */
-  id: RequestId | undefined
-  readonly askedAtMs: number
-  openedAtMs: number
-  /** When its last unit arrived; 0 before the first. */
-  unitAtMs: number
-  /** Set once its caller has cancelled it. */
-  cancelledAtMs: number | undefined
-  /** Whether its reader is too slow, so that the engine pauses it. */
-  paused: boolean
-}
-
-/** From the most urgent to the least. */
-const urgencies: ReadonlyArray<Urgency> = ["live", "interactive", "background"]
+import {
+  mostUrgent,
+  type RequestGauges,
+  recordUnit,
+  type ScheduledRequest,
+  scheduledRequest,
+} from "./ScheduledRequest.ts"
+import { SlotPolicy } from "./SlotPolicy.ts"
 
 export interface SlotSchedulerOptions<K extends EngineKind> {
   readonly kind: K
@@ -52,13 +41,6 @@ export interface SlotSchedulerOptions<K extends EngineKind> {
   readonly onWork?: (urgency: Urgency | undefined) => void
 }
 
-export interface RequestGauges {
-  readonly open: number
-  readonly waiting: number
-  /** Longest time between a request's cancelling and its slot being free, milliseconds. */
-  readonly slowestCancelMs: number
-}
-
 export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
   private readonly options: SlotSchedulerOptions<K>
   private readonly verb: (typeof verbs)[K]
@@ -66,22 +48,14 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
   private readonly entry: ModelEntry
   private readonly meters: ModelMeters
   private readonly suspects: CrashSuspects
-  private readonly line: WaitingLine<Job<K>>
-  private readonly open = new NumberedMap<Job<K>>()
-  /** Of the last engine that was ready. */
-  private slots = 0
-  private ready = false
+  private readonly queue: FairQueue<ScheduledRequest<K>>
+  private readonly policy: SlotPolicy
+  private readonly open = new NumberedMap<ScheduledRequest<K>>()
   private finished = false
   private slowestCancelMs = 0
-  private backgroundStartedMs = Number.NEGATIVE_INFINITY
-  private interactiveStartedMs = Number.NEGATIVE_INFINITY
-  /** When a live session last requested a slot. */
-  private liveAskedMs = Number.NEGATIVE_INFINITY
-  /** The interactive request that last had to wait for a slot. */
-  private lastWaiting = { user: "", atMs: Number.NEGATIVE_INFINITY }
   private lastUsedMs = performance.now()
   /** The last argument of `onWork`. */
-  private worksAt: Urgency | undefined
+  private reportedWork: Urgency | undefined
 
   constructor(options: SlotSchedulerOptions<K>) {
     this.options = options
@@ -90,31 +64,34 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
     this.entry = options.entry
     this.meters = options.meters
     this.suspects = options.suspects ?? new CrashSuspects()
-    this.line = new WaitingLine(options.entry.runtime.waitingLine)
+    this.policy = new SlotPolicy(this.open, options.holdsBackground)
+    this.queue = new FairQueue(options.entry.runtime.waitingLine)
   }
 
   gauges(): RequestGauges {
-    return { open: this.open.size, waiting: this.line.length, slowestCancelMs: this.slowestCancelMs }
+    const { slots, taken } = this.policy
+    return {
+      open: this.open.size,
+      busySlots: Math.min(taken, slots),
+      waiting: this.queue.length,
+      slowestCancelMs: this.slowestCancelMs,
+    }
   }
 
-  /** Whether a live session or another user needs the engine: then a long request should be short and repeated. */
+  /** See SlotPolicy. */
   isContended(user: string): boolean {
-    const { atMs, user: other } = this.lastWaiting
-    const nowMs = performance.now()
-    return (
-      nowMs - this.liveAskedMs < Limits.contendedMs || (other !== user && nowMs - atMs < Limits.contendedMs)
-    )
+    return this.policy.isContended(user)
   }
 
   /** When it last had a request; undefined while it has one. */
   idleSinceMs(): number | undefined {
-    return this.open.size === 0 && this.line.length === 0 ? this.lastUsedMs : undefined
+    return this.open.size === 0 && this.queue.length === 0 ? this.lastUsedMs : undefined
   }
 
   /** An engine is ready and serves `slots` requests side by side; `pump` starts the first of them. */
   begin(slots: number, nowMs: number): void {
-    this.slots = slots
-    this.ready = true
+    this.policy.slots = slots
+    this.policy.ready = true
     this.lastUsedMs = nowMs
   }
 
@@ -124,44 +101,32 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
    * @returns whether the crash counts against the engine, see CrashSuspects
    */
   crash(reason: EngineFailed["reason"], detail: string, ofRequest: boolean): boolean {
-    const present = ofRequest ? this.open.values().map(({ place }) => place.user) : []
+    const present = ofRequest ? this.usersInEngine() : []
     const { counts } = this.suspects.crashed(present, performance.now())
     this.lose(reason, detail)
     return counts
-  }
-
-  private lose(reason: EngineFailed["reason"], detail: string): void {
-    this.ready = false
-    this.failOpen(reason, detail)
   }
 
   /** No engine follows: all requests fail, and so does every later one. */
   finish(reason: EngineFailed["reason"], detail: string): void {
     this.finished = true
     this.lose(reason, detail)
-    for (const job of this.line.clear()) {
+    for (const scheduled of this.queue.clear()) {
       this.meters.outcomes.failed++
-      job.resume(Effect.fail(this.unavailable()))
+      scheduled.resume(Effect.fail(this.unavailable()))
     }
   }
 
   /** Starts the requests that may start now: a slot is free, or held-back background work is no longer held. */
   pump(): void {
-    while (this.canOpen()) {
-      const job = this.line.shift(
-        {
-          interactive: this.interactiveAllowed(),
-          background: this.backgroundAllowed(),
-          interactiveFirst: performance.now() - this.interactiveStartedMs >= Limits.interactivePatienceMs,
-        },
-        (waiting) => this.isHeld(waiting.place.user),
-      )
-      if (job === undefined) return
-      const refusal = this.refusal(job.place.user)
-      if (refusal === undefined) this.start(job)
+    while (this.policy.hasFreeSlot()) {
+      const scheduled = this.queue.shift(this.policy.allowed(), (waiting) => this.isHeld(waiting.place.user))
+      if (scheduled === undefined) return
+      const refusal = this.refusal(scheduled.place.user)
+      if (refusal === undefined) this.start(scheduled)
       else {
         this.meters.outcomes.refused++
-        job.resume(Effect.fail(refusal))
+        scheduled.resume(Effect.fail(refusal))
       }
     }
   }
@@ -182,35 +147,26 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
         this.meters.outcomes.refused++
         return resume(Effect.fail(refusal))
       }
-      const job: Job<K> = {
-        request,
-        place: { continues, urgency, user },
-        listener,
-        resume,
-        id: undefined,
-        askedAtMs: performance.now(),
-        openedAtMs: 0,
-        unitAtMs: 0,
-        cancelledAtMs: undefined,
-        paused: false,
-      }
-      if (urgency === "live") this.liveAskedMs = job.askedAtMs
-      if (this.mayStart(urgency) && !this.isHeld(user)) this.start(job)
+      const slots = slotsOf[this.options.kind](request)
+      const scheduled = scheduledRequest(request, slots, { continues, urgency, user }, listener, resume)
+      this.policy.requested(urgency, scheduled.requestedAtMs)
+      if (this.policy.mayStart(urgency, this.queue.hasInteractive) && !this.isHeld(user))
+        this.start(scheduled)
       else {
-        if (urgency === "interactive") this.lastWaiting = { user, atMs: job.askedAtMs }
-        const joined = this.line.join(job, job.place)
+        this.policy.waits(scheduled.place, scheduled.requestedAtMs)
+        const joined = this.queue.join(scheduled, scheduled.place)
         if (!joined.taken || joined.displaced !== undefined) this.meters.outcomes.refused++
         if (!joined.taken) return resume(Effect.fail(this.atCapacity(user)))
         joined.displaced?.resume(Effect.fail(this.atCapacity(joined.displaced.place.user)))
         // All requests before it in the queue may be held back.
         if (!this.suspects.isEmpty) this.pump()
       }
-      return Effect.sync(() => this.abandon(job))
+      return Effect.sync(() => this.cancel(scheduled))
     })
   }
 
   private atCapacity(user: string): AtCapacity {
-    const retryAfterMs = this.line.retryAfterMs(Math.max(1, this.slots), user)
+    const retryAfterMs = this.queue.retryAfterMs(Math.max(1, this.policy.slots), user)
     return new AtCapacity({ model: this.entry.id, retryAfterMs })
   }
 
@@ -227,88 +183,49 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
 
   /** Two users on probation are not served at the same time. */
   private isHeld(user: string): boolean {
-    if (this.suspects.isEmpty) return false
-    const nowMs = performance.now()
-    if (!this.suspects.isOnProbation(user, nowMs)) return false
-    for (const { place } of this.open.values())
-      if (place.user !== user && this.suspects.isOnProbation(place.user, nowMs)) return true
-    return false
+    return !this.suspects.isEmpty && this.suspects.isHeld(user, this.usersInEngine(), performance.now())
   }
 
-  private canOpen(): boolean {
-    return this.ready && this.open.size < this.slots
+  private usersInEngine(): ReadonlyArray<string> {
+    return this.open.values().map(({ place }) => place.user)
   }
 
-  /** Whether a new request may start at once: a slot is free for its urgency, and no waiting request goes first. */
-  private mayStart(urgency: Urgency): boolean {
-    if (!this.canOpen()) return false
-    if (urgency === "live") return true
-    if (this.line.hasInteractive) return false
-    return urgency === "interactive" ? this.interactiveAllowed() : this.backgroundAllowed()
-  }
-
-  private flow(job: Job<K>, id: RequestId, paused: boolean): void {
-    job.paused = paused
-    this.tellWork()
+  private setPaused(scheduled: ScheduledRequest<K>, id: RequestId, paused: boolean): void {
+    scheduled.paused = paused
+    this.reportWork()
     this.options.send(paused ? { type: "pause", id } : { type: "resume", id })
   }
 
-  private openOf(urgency: Urgency): number {
-    let count = 0
-    for (const job of this.open.values()) if (job.place.urgency === urgency) count++
-    return count
+  private start(scheduled: ScheduledRequest<K>): void {
+    const id = this.open.add(scheduled)
+    this.policy.taken += scheduled.slots
+    scheduled.id = id
+    scheduled.startedAtMs = performance.now()
+    const { urgency } = scheduled.place
+    this.policy.started(urgency, scheduled.startedAtMs)
+    if (urgency !== "background")
+      this.meters.queueWaitMs.record(scheduled.startedAtMs - scheduled.requestedAtMs)
+    this.reportWork()
+    this.options.send({ type: this.verb, id, request: scheduled.request })
   }
 
-  /** Files leave one slot of several to live sessions while there are any: a caption must not wait for a file's window. */
-  private interactiveAllowed(): boolean {
-    if (this.slots === 1 || performance.now() - this.liveAskedMs > Limits.contendedMs) return true
-    return this.open.size - this.openOf("live") < this.slots - 1
-  }
-
-  /**
-   * Background work starts while no other request is served. On a busy node it still starts once in a while, or it would
-   * never end. It may hold all slots but one, and the only one if there is no other.
-   */
-  private backgroundAllowed(): boolean {
-    if (this.options.holdsBackground() || !this.interactiveAllowed()) return false
-    const background = this.openOf("background")
-    const others = this.open.size - background
-    if (others > 0 && performance.now() - this.backgroundStartedMs < Limits.backgroundPatienceMs) return false
-    return background < Math.max(1, this.slots - 1)
-  }
-
-  private start(job: Job<K>): void {
-    const id = this.open.add(job)
-    job.id = id
-    job.openedAtMs = performance.now()
-    const { urgency } = job.place
-    if (urgency === "interactive") this.interactiveStartedMs = job.openedAtMs
-    if (urgency === "background") this.backgroundStartedMs = job.openedAtMs
-    else this.meters.queueWaitMs.record(job.openedAtMs - job.askedAtMs)
-    this.tellWork()
-    this.options.send({ type: this.verb, id, request: job.request })
-  }
-
-  private tellWork(): void {
+  private reportWork(): void {
     const { onWork } = this.options
     if (onWork === undefined) return
-    let most: Urgency | undefined
-    for (const { paused, place } of this.open.values())
-      if (!paused && (most === undefined || urgencies.indexOf(place.urgency) < urgencies.indexOf(most)))
-        most = place.urgency
-    if (most === this.worksAt) return
-    this.worksAt = most
+    const most = mostUrgent(this.open.values())
+    if (most === this.reportedWork) return
+    this.reportedWork = most
     onWork(most)
   }
 
-  private abandon(job: Job<K>): void {
-    if (this.line.leave(job)) {
+  private cancel(scheduled: ScheduledRequest<K>): void {
+    if (this.queue.leave(scheduled)) {
       this.meters.outcomes.cancelled++
       return
     }
-    if (job.id === undefined || this.open.get(job.id) !== job) return
-    job.cancelledAtMs = performance.now()
-    this.options.send({ type: "cancel", id: job.id })
+    if (scheduled.id === undefined || this.open.get(scheduled.id) !== scheduled) return
+    scheduled.cancelledAtMs = performance.now()
+    this.options.send({ type: "cancel", id: scheduled.id })
   }
 
   /** One step message of the engine, with the time when it arrived. */
@@ -319,70 +236,65 @@ export class SlotScheduler<K extends EngineKind> implements UnitReader<K> {
   }
 
   /** The request, unless it was cancelled here: then it keeps its slot until its end arrives, and its caller gets no events. */
-  private wanted(id: RequestId): Job<K> | undefined {
-    const job = this.open.get(id)
-    return job?.cancelledAtMs === undefined ? job : undefined
+  private uncancelled(id: RequestId): ScheduledRequest<K> | undefined {
+    const scheduled = this.open.get(id)
+    return scheduled?.cancelledAtMs === undefined ? scheduled : undefined
   }
 
   private onStarted({ id, started }: StartedEvent<K>): void {
-    const job = this.wanted(id)
-    if (job === undefined) return
+    const scheduled = this.uncancelled(id)
+    if (scheduled === undefined) return
     const flow: Flow = {
-      pause: () => this.flow(job, id, true),
-      resume: () => this.flow(job, id, false),
+      pause: () => this.setPaused(scheduled, id, true),
+      resume: () => this.setPaused(scheduled, id, false),
     }
-    job.listener.started(started, flow)
+    scheduled.listener.started(started, flow)
   }
 
   /** One unit of one request; called for every token. */
   onUnit(id: RequestId, unit: Unit<K>, atMs: number): void {
-    const job = this.wanted(id)
-    if (job === undefined) return
-    this.recordUnit(job, atMs)
-    job.listener.unit(unit)
+    const scheduled = this.uncancelled(id)
+    if (scheduled === undefined) return
+    recordUnit(this.meters, scheduled, atMs)
+    scheduled.listener.unit(unit)
   }
 
   private onEnd(event: EndEvent<K>): void {
-    const job = this.open.get(event.id)
-    if (job === undefined) return
+    const scheduled = this.open.get(event.id)
+    if (scheduled === undefined) return
     this.open.delete(event.id)
-    this.tellWork()
+    this.policy.taken -= scheduled.slots
+    this.reportWork()
     const nowMs = performance.now()
     this.lastUsedMs = nowMs
-    this.line.observe(nowMs - job.openedAtMs)
+    this.queue.observe(nowMs - scheduled.startedAtMs)
     // Before the caller gets the end: a file requests its next window at once, and must not take the free slot from a
     // request that waits for it.
     this.pump()
-    if (job.cancelledAtMs !== undefined) {
-      this.slowestCancelMs = Math.max(this.slowestCancelMs, nowMs - job.cancelledAtMs)
-      this.meters.cancelToIdleMs.record(nowMs - job.cancelledAtMs)
+    if (scheduled.cancelledAtMs !== undefined) {
+      this.slowestCancelMs = Math.max(this.slowestCancelMs, nowMs - scheduled.cancelledAtMs)
+      this.meters.cancelToIdleMs.record(nowMs - scheduled.cancelledAtMs)
       this.meters.outcomes.cancelled++
     } else if (event.error === undefined) {
       this.meters.outcomes.done++
-      job.resume(Effect.succeed(event.end))
+      scheduled.resume(Effect.succeed(event.end))
     } else {
       this.meters.outcomes.failed++
-      job.resume(Effect.fail(runErrorOf(this.entry.id, event.error)))
+      scheduled.resume(Effect.fail(runErrorOf(this.entry.id, event.error)))
     }
   }
 
-  /** Records the time between units, with the arrival time of the message: reading the clock for each unit would cost more. */
-  private recordUnit(job: Job<K>, nowMs: number): void {
-    // Several units of one request in one message arrive together and count as one.
-    if (job.unitAtMs === nowMs) return
-    if (job.unitAtMs > 0) this.meters.unitGapMs.record(nowMs - job.unitAtMs)
-    else if (job.place.urgency !== "background") this.meters.firstUnitMs.record(nowMs - job.askedAtMs)
-    job.unitAtMs = nowMs
-  }
-
-  private failOpen(reason: EngineFailed["reason"], detail: string): void {
-    const jobs = this.open.values()
+  /** Fails the requests that the engine had. */
+  private lose(reason: EngineFailed["reason"], detail: string): void {
+    this.policy.ready = false
+    this.policy.taken = 0
+    const lost = this.open.values()
     this.open.clear()
-    this.tellWork()
-    for (const job of jobs) {
-      this.meters.outcomes[job.cancelledAtMs === undefined ? "failed" : "cancelled"]++
-      if (job.cancelledAtMs !== undefined) continue
-      job.resume(Effect.fail(new EngineFailed({ model: this.entry.id, reason, detail })))
+    this.reportWork()
+    for (const scheduled of lost) {
+      this.meters.outcomes[scheduled.cancelledAtMs === undefined ? "failed" : "cancelled"]++
+      if (scheduled.cancelledAtMs !== undefined) continue
+      scheduled.resume(Effect.fail(new EngineFailed({ model: this.entry.id, reason, detail })))
     }
   }
 }

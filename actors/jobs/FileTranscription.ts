@@ -52,7 +52,7 @@ export interface TranscriberJob<E> {
   readonly onStarted: () => void
   readonly onSegment: (segment: TranscriptSegment) => void
   /** Called with the number of samples that have been transcribed, whenever there are more. */
-  readonly onHeard?: (samples: number) => void
+  readonly onTranscribed?: (samples: number) => void
   /** Called after each request to the engine: another run can continue from this state. */
   readonly onProgress?: (progress: TranscriptProgress) => void
 }
@@ -76,9 +76,9 @@ const longestOf = (facts: TranscriptionFacts | undefined, windowSamples: number,
     : Math.max(windowSamples, Math.floor(facts.togetherSeconds * LISTEN_RATE_HZ))
 
 const shifted = (segment: Segment, seconds: number): TranscriptSegment => {
-  const { finishedSamples: _finished, windowAt: _at, ...heard } = segment
+  const { finishedSamples: _finished, windowAt: _at, ...placed } = segment
   return {
-    ...heard,
+    ...placed,
     windowStart: seconds,
     start: segment.start + seconds,
     end: segment.end + seconds,
@@ -147,13 +147,13 @@ export const transcribeFile = <E>(
         ...(longestSamples > windowSamples ? { together: true } : {}),
       }
       // Segments of a window count only once all of it is transcribed: if it is repeated, none of it may appear twice.
-      const heard: Array<TranscriptSegment> = []
+      const windowSegments: Array<TranscriptSegment> = []
       const choice = job.options.punctuation
       let marks = new SegmentPunctuation(choice, language ?? "", punctuating)
       const refused = Deferred.makeUnsafe<never, InvalidRequest>()
       const take = (segments: ReadonlyArray<TranscriptSegment>) => {
         for (const segment of segments) {
-          heard.push(segment)
+          windowSegments.push(segment)
           job.onSegment(segment)
         }
       }
@@ -175,7 +175,8 @@ export const transcribeFile = <E>(
             take(marks.push(shifted(segment, samplesToSeconds(windowAt, LISTEN_RATE_HZ))))
             // It was the last of its piece.
             if (segment.finishedSamples !== undefined) take(marks.end())
-            if (segment.finishedSamples !== undefined) job.onHeard?.(doneSamples + segment.finishedSamples)
+            if (segment.finishedSamples !== undefined)
+              job.onTranscribed?.(doneSamples + segment.finishedSamples)
           },
         },
         {
@@ -192,14 +193,14 @@ export const transcribeFile = <E>(
       )
       take(marks.end())
       punctuating = marks.state
-      segments.push(...heard)
+      segments.push(...windowSegments)
       // If the engine consumed nothing, the same request would be repeated forever.
       const consumed = end.consumedSamples > 0 ? Math.min(end.consumedSamples, count) : count
       doneSamples += consumed
       job.audio.release(doneSamples)
       language = end.language
       previousTokens = end.previousTokens
-      job.onHeard?.(doneSamples)
+      job.onTranscribed?.(doneSamples)
       job.onProgress?.({ segments, samples: doneSamples, language, previousTokens, punctuating })
     }
     return {

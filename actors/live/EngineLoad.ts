@@ -30,7 +30,7 @@ export interface Speaker {
   /** Seconds of audio between two captions, as its client requested. */
   readonly windowSeconds: number
   /** When it last sent audio, or when it began. */
-  readonly heardAtMs: number
+  readonly lastAudioAtMs: number
 }
 
 /** What the engine measured while it loaded, where captions are requests of their own. */
@@ -123,7 +123,7 @@ export class EngineLoad {
 
   private windowsOf(nowMs: number, except?: Speaker): ReadonlyArray<number> {
     return [...this.speakers].flatMap((speaker) =>
-      speaker !== except && nowMs - speaker.heardAtMs < speakingMs ? [speaker.windowSeconds] : [],
+      speaker !== except && nowMs - speaker.lastAudioAtMs < speakingMs ? [speaker.windowSeconds] : [],
     )
   }
 

@@ -24,7 +24,8 @@ import type {
 import type { LiveAudio } from "./LiveAudio.ts"
 import { type Captioner, LiveCaptions } from "./LiveCaptions.ts"
 
-export interface HearingOptions {
+/** How a live session is transcribed. */
+export interface LiveTranscriptionOptions {
   readonly language: string | undefined
   readonly prompt: string
   readonly punctuation?: PunctuationChoice
@@ -63,7 +64,7 @@ let sessions = 0
 export class IncrementalTranscriber<E> {
   private readonly firstStream = streamsPerSession * sessions++
   private readonly audio: LiveAudio
-  private readonly options: HearingOptions
+  private readonly options: LiveTranscriptionOptions
   private readonly transcribe: Transcribe<E>
   private readonly windowSamples: number
   private readonly closedSamples: number
@@ -77,7 +78,7 @@ export class IncrementalTranscriber<E> {
   constructor(
     audio: LiveAudio,
     facts: TranscriptionEngine["facts"],
-    options: HearingOptions,
+    options: LiveTranscriptionOptions,
     transcribe: Transcribe<E>,
     captioner?: Captioner<E>,
   ) {

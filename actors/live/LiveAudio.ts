@@ -31,10 +31,10 @@ export class LiveAudio {
 
   /** Appends little-endian s16, an even number of bytes, up to the limit; later samples are dropped. */
   append(bytes: Uint8Array): void {
-    const roomBytes = (this.limitSamples - this.total) * 2
-    const samples = bytesToS16(bytes.length > roomBytes ? bytes.subarray(0, roomBytes) : bytes)
+    const freeBytes = (this.limitSamples - this.total) * 2
+    const samples = bytesToS16(bytes.length > freeBytes ? bytes.subarray(0, freeBytes) : bytes)
     if (samples.length === 0) return
-    this.makeRoom(samples.length)
+    this.reserve(samples.length)
     this.buffer.set(samples, this.total - this.start)
     this.total += samples.length
   }
@@ -53,7 +53,7 @@ export class LiveAudio {
     this.start = position
   }
 
-  private makeRoom(count: number): void {
+  private reserve(count: number): void {
     const held = this.total - this.start
     if (held + count <= this.buffer.length) return
     let size = Math.max(firstSamples, this.buffer.length)

@@ -91,14 +91,14 @@ export class LiveCaptions<E> {
       this.audio.forgetBefore(start.position)
       while (this.audio.total - this.at > this.maxSamples) yield* this.keepPart()
       let end = this.at
-      const heard = yield* this.request(() => {
+      const result = yield* this.request(() => {
         end = Math.min(until(), this.at + this.maxSamples)
         return end
       })
-      this.draft = heard.tokens
-      const open = this.text + heard.text
+      this.draft = result.tokens
+      const open = this.text + result.text
       return hypothesisOf(start.text, open, {
-        language: heard.language,
+        language: result.language,
         audioMs: Math.floor(samplesToMs(end, LISTEN_RATE_HZ)),
       })
     })
@@ -120,11 +120,11 @@ export class LiveCaptions<E> {
     const samples = this.audio.read(at, at + maxSamples)
     const searchSamples = Math.floor(maxSamples / 2)
     const length = firstPiece(samples, { maxSamples, searchSamples, rateHz: LISTEN_RATE_HZ, last: false })
-    const heard = yield* this.request(() => at + length)
+    const result = yield* this.request(() => at + length)
     this.at = at + length
-    this.text += heard.text
-    this.previousTokens = heard.previousTokens
-    this.punctuating = heard.punctuating
+    this.text += result.text
+    this.previousTokens = result.previousTokens
+    this.punctuating = result.punctuating
     this.draft = []
   })
 

@@ -33,7 +33,7 @@ export interface FinalResult {
 /** What a session reports to the load of its engine. */
 export interface LiveReport {
   /** Audio arrived. */
-  readonly heard: (nowMs: number) => void
+  readonly audioReceived: (nowMs: number) => void
   /**
    * There is a caption, or the final result, after so many calls of the engine. `lagMs` is how long ago the last frame came
    * that it covers.
@@ -45,7 +45,7 @@ export interface LiveReport {
 
 export class LiveSession<E> {
   private readonly audio: LiveAudio
-  private readonly hearing: IncrementalTranscriber<E>
+  private readonly transcriber: IncrementalTranscriber<E>
   private readonly windowSamples: number
   private readonly report: LiveReport
   /** True for a failure that is only temporary. */
@@ -67,7 +67,7 @@ export class LiveSession<E> {
 
   constructor(
     audio: LiveAudio,
-    hearing: IncrementalTranscriber<E>,
+    transcriber: IncrementalTranscriber<E>,
     windowSeconds: number,
     report: LiveReport,
     isBusy: (error: E) => boolean,
@@ -76,7 +76,7 @@ export class LiveSession<E> {
   ) {
     this.inTree = inTree
     this.audio = audio
-    this.hearing = hearing
+    this.transcriber = transcriber
     this.windowSamples = secondsToSamples(windowSeconds, LISTEN_RATE_HZ)
     this.report = report
     this.isBusy = isBusy
@@ -113,7 +113,7 @@ export class LiveSession<E> {
     this.frameAtMs = nowMs
     if (bytes.length === 0) return
     this.audio.append(bytes)
-    this.report.heard(nowMs)
+    this.report.audioReceived(nowMs)
     if (this.audio.isFull) this.stop("limit")
     else if (this.audio.total >= this.dueAt) this.captionDue()
     this.roused()
@@ -195,9 +195,9 @@ export class LiveSession<E> {
       // The result of what it closes is needed now.
       if (this.closing !== undefined) yield* Fiber.join(this.closing)
       const { total } = this.audio
-      const heardAtMs = this.frameAtMs
-      const hypothesis = yield* this.hearing.open(total, true)
-      yield* this.tell(hypothesis, heardAtMs, true)
+      const coveredAtMs = this.frameAtMs
+      const hypothesis = yield* this.transcriber.open(total, true)
+      yield* this.tell(hypothesis, coveredAtMs, true)
       return { hypothesis, end: this.end ?? "stop" }
     })
   }
@@ -223,19 +223,19 @@ export class LiveSession<E> {
   private get window(): Effect.Effect<number, E> {
     return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
       let until = this.audio.total
-      let heardAtMs = this.frameAtMs
+      let coveredAtMs = this.frameAtMs
       yield* this.closeUntil(until).pipe(this.unlessBusy)
       const newest = () => {
         until = this.audio.total
-        heardAtMs = this.frameAtMs
+        coveredAtMs = this.frameAtMs
         return until
       }
       const hypothesis = yield* Effect.raceFirst(
-        this.hearing.caption(newest).pipe(this.unlessBusy),
+        this.transcriber.caption(newest).pipe(this.unlessBusy),
         Effect.as(this.ended.wait, undefined),
       )
       if (hypothesis === undefined) return until
-      yield* this.tell(hypothesis, heardAtMs, false)
+      yield* this.tell(hypothesis, coveredAtMs, false)
       this.news.set()
       return until
     })
@@ -244,15 +244,15 @@ export class LiveSession<E> {
   /** Closes pieces before the next caption, or, where captions come from another engine, while they go on. */
   private closeUntil(until: number): Effect.Effect<void, E> {
     return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
-      if (!this.hearing.closesBeside) return yield* this.hearing.close(until)
+      if (!this.transcriber.closesBeside) return yield* this.transcriber.close(until)
       const { closing } = this
       if (closing !== undefined) {
         if (closing.pollUnsafe() === undefined) return
         this.closing = undefined
         yield* Fiber.join(closing)
       }
-      if (!this.hearing.hasToClose(until)) return
-      this.closing = yield* Effect.forkChild(this.hearing.close(until).pipe(this.unlessBusy))
+      if (!this.transcriber.hasToClose(until)) return
+      this.closing = yield* Effect.forkChild(this.transcriber.close(until).pipe(this.unlessBusy))
     })
   }
 
@@ -263,10 +263,10 @@ export class LiveSession<E> {
       () => Effect.succeed(undefined),
     )
 
-  private tell(hypothesis: LiveHypothesis, heardAtMs: number, final: boolean): Effect.Effect<void> {
+  private tell(hypothesis: LiveHypothesis, coveredAtMs: number, final: boolean): Effect.Effect<void> {
     return Effect.map(monotonicMs, (nowMs) => {
       this.newest = hypothesis
-      this.report.windowDone(nowMs, this.hearing.takeCalls(), nowMs - heardAtMs, final)
+      this.report.windowDone(nowMs, this.transcriber.takeCalls(), nowMs - coveredAtMs, final)
     })
   }
 }

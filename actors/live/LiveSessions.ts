@@ -12,12 +12,12 @@ import { ModelRegistry } from "../model/ModelRegistry.ts"
 import * as Specifications from "../Specifications.ts"
 import { CurrentParent } from "../TreeNode.ts"
 import type { Speaker } from "./EngineLoad.ts"
-import { type HearingOptions, IncrementalTranscriber } from "./IncrementalTranscriber.ts"
+import { IncrementalTranscriber, type LiveTranscriptionOptions } from "./IncrementalTranscriber.ts"
 import { LiveAudio } from "./LiveAudio.ts"
 import { LiveSession, limitSeconds } from "./LiveSession.ts"
 import { isBusy, makeModelQueues } from "./ModelQueues.ts"
 
-export interface LiveRequest extends HearingOptions {
+export interface LiveRequest extends LiveTranscriptionOptions {
   readonly model: string
   /** Seconds of new audio between two hypotheses. */
   readonly windowSeconds: number
@@ -137,7 +137,7 @@ const make = Effect.gen(function* () {
       }
       const clock = yield* Clock.Clock
       const nowMs = monotonicMsOf(clock)
-      const speaker = { windowSeconds: request.windowSeconds, heardAtMs: nowMs }
+      const speaker = { windowSeconds: request.windowSeconds, lastAudioAtMs: nowMs }
       const entering = {
         replaced: request.replaces?.speaker,
         ...(captions === undefined ? {} : { captions }),
@@ -153,8 +153,8 @@ const make = Effect.gen(function* () {
       places.add(held)
       yield* Effect.addFinalizer(() => Effect.sync(() => places.delete(held)))
       const report = {
-        heard: (atMs: number) => {
-          speaker.heardAtMs = atMs
+        audioReceived: (atMs: number) => {
+          speaker.lastAudioAtMs = atMs
         },
         windowDone: (atMs: number, calls: number, lagMs: number, final: boolean) => {
           // If captions are requests of their own, the final result does not show their cost.
@@ -177,14 +177,14 @@ const make = Effect.gen(function* () {
         begin: (beganAtMs) => {
           leave()
           const audio = new LiveAudio(limitSeconds * LISTEN_RATE_HZ)
-          const hearing = new IncrementalTranscriber(
+          const transcriber = new IncrementalTranscriber(
             audio,
             served.facts,
             request,
             queues.transcribeAt(served, request, spent),
             queues.captionerOf(served, draft, request, spent),
           )
-          current = new LiveSession(audio, hearing, request.windowSeconds, report, isBusy, beganAtMs, {
+          current = new LiveSession(audio, transcriber, request.windowSeconds, report, isBusy, beganAtMs, {
             name: `session ${++began} on ${request.model}`,
             parent,
           })

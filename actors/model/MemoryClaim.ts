@@ -1,5 +1,5 @@
-// A model's room on its device: claimed before anything is allocated, looked at after its process has gone. Called by the
-// Model actor; the device keeps the ledger.
+// The memory that a model claims of its device: claimed before anything is allocated, checked after its process has ended.
+// Called by the Model actor; the device keeps the ledger.
 import { Effect, type Scope } from "effect"
 import { placementOf } from "#domain/models/Placement.ts"
 import { InsufficientMemory } from "#domain/wire/Errors.ts"
@@ -17,7 +17,7 @@ const claimOf = ({ entry, sizeBytes }: Deployment, processBytes: number): Claim 
   processBytes,
 })
 
-/** What the second sessions of an ONNX engine take, see OnnxSession: claimed only where nothing has to make way for it. */
+/** Claims memory for the second sessions of an ONNX engine (see OnnxSession). Evicts nothing: false if it is not free. */
 export const claimSecond = (
   device: Device["Service"],
   { entry, sizeBytes }: Deployment,
@@ -45,22 +45,22 @@ export const problemAtStart = (
   )
 }
 
-/** The device's promise, with others making room where they may; refused before anything is allocated. */
-export const claimRoom = (
+/** Claims the memory; evicts other models if that is allowed. Fails before anything is allocated. */
+export const claimMemory = (
   device: Device["Service"],
   deployment: Deployment,
-  { makeRoom, processBytes }: ModelOptions,
+  { evictUntilFits, processBytes }: ModelOptions,
 ): Effect.Effect<Grant, InsufficientMemory, Scope.Scope> => {
   const { entry } = deployment
   const claimed = device.claim(claimOf(deployment, processBytes))
-  // Again and again: another load that waited for the same memory may have been first.
+  // Repeated, because another load that waited for the same memory may have claimed it first.
   const claiming = (rounds: number): Effect.Effect<Grant, DeviceExhausted, Scope.Scope> =>
     Effect.catchTag(claimed, "DeviceExhausted", (exhausted) =>
-      Effect.flatMap(makeRoom?.(entry.id, exhausted) ?? Effect.succeed(false), (made) =>
+      Effect.flatMap(evictUntilFits?.(entry.id, exhausted) ?? Effect.succeed(false), (made) =>
         made && rounds > 0 ? claiming(rounds - 1) : Effect.fail(exhausted),
       ),
     )
-  return claiming(Limits.roomRounds).pipe(
+  return claiming(Limits.evictionRounds).pipe(
     Effect.mapError(
       ({ deviceName, freeBytes, wantedBytes }) =>
         new InsufficientMemory({
@@ -74,7 +74,7 @@ export const claimRoom = (
   )
 }
 
-/** Device memory that the driver still counts for a process that has ended; it may take a moment to notice. */
+/** Bytes of GPU memory that the driver still counts for a process that has ended. It notices the end with a delay. */
 export const heldOnGpu = (
   device: Device["Service"],
   grant: Grant | undefined,
@@ -85,9 +85,9 @@ export const heldOnGpu = (
     processes.reduce((sum, one) => sum + (one.pid === pid ? (one.usedBytes ?? 0) : 0), 0),
   )
   return Effect.gen(function* () {
-    for (let look = 1; look < Limits.gpuLooks; look++) {
+    for (let reading = 1; reading < Limits.gpuReadings; reading++) {
       if ((yield* held) === 0) return 0
-      yield* Effect.sleep(Limits.gpuLookMs)
+      yield* Effect.sleep(Limits.gpuReadingMs)
     }
     return yield* held
   })

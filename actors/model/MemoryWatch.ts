@@ -1,5 +1,5 @@
-// Compares, once a second, what the node, its engines and its decoders hold with the memory budget, and does what the ladder says.
-// The only caller of the ladder's `observe`; a test brings its own readings.
+// Compares, once a second, what the node, its engines and its decoders hold with the memory budget, and applies the level
+// of memory pressure that follows.
 import { Effect, Layer, Option } from "effect"
 import { Decoder } from "#audio/Decoder.ts"
 import { victimsOf } from "#domain/models/Eviction.ts"
@@ -41,15 +41,18 @@ export const heldByNode = (views: ReadonlyArray<ModelSnapshot>, decoders: Readon
     process.memoryUsage.rss() + sumOf(decoders, residentBytesOf),
   )
 
-/** What a rung asks of models: no caches, and idle ones go, one at a time: the next reading tells if that was enough. */
+/**
+ * Applies a level to the models: they drop their caches, and one idle model is unloaded. The next reading shows if that was
+ * enough.
+ */
 const apply = (
   registry: ModelRegistry["Service"],
   leaving: ReadonlyArray<ModelSnapshot>,
-  rung: MemoryLevel,
+  level: MemoryLevel,
   evicts: boolean,
 ): Effect.Effect<void> =>
   Effect.suspend(() => {
-    const isLean = isAtLeast(rung, "lean")
+    const isLean = isAtLeast(level, "lean")
     const views = registry.all()
     for (const { host } of [...views, ...leaving]) host?.lean(isLean)
     if (!evicts || !isLean) return Effect.void
@@ -76,22 +79,22 @@ export const memoryWatch = (
     Effect.gen(function* () {
       const registry = yield* ModelRegistry
       const redeployment = yield* Redeployment
-      const ladder = yield* MemoryPressureLevel
+      const pressure = yield* MemoryPressureLevel
       const { budgetBytes } = (yield* Device).host()
       const decoders = yield* decoderPids
       const usedBytes =
         options.usedBytes ?? (() => privateOfNode([...registry.all(), ...redeployment.leaving()], decoders()))
       let before: MemoryLevel = "calm"
-      const look = Effect.gen(function* () {
+      const observe = Effect.gen(function* () {
         const share = usedBytes() / budgetBytes
-        const rung = ladder.observe(share)
-        if (rung !== before) {
-          const facts = { from: before, to: rung, percent: Math.round(share * 100) }
+        const level = pressure.observe(share)
+        if (level !== before) {
+          const facts = { from: before, to: level, percent: Math.round(share * 100) }
           yield* Effect.logWarning("memory ladder").pipe(Effect.annotateLogs(facts))
-          before = rung
-          yield* apply(registry, redeployment.leaving(), rung, options.evicts ?? false)
-        } else if (rung !== "calm")
-          yield* apply(registry, redeployment.leaving(), rung, options.evicts ?? false)
+          before = level
+          yield* apply(registry, redeployment.leaving(), level, options.evicts ?? false)
+        } else if (level !== "calm")
+          yield* apply(registry, redeployment.leaving(), level, options.evicts ?? false)
       })
       yield* startChild({
         ...Specifications.worker,
@@ -99,7 +102,7 @@ export const memoryWatch = (
         run: ({ ready }) =>
           Effect.andThen(
             Effect.sync(ready),
-            Effect.forever(Effect.andThen(look, Effect.sleep(options.everyMs ?? Limits.memoryWatchMs))),
+            Effect.forever(Effect.andThen(observe, Effect.sleep(options.everyMs ?? Limits.memoryWatchMs))),
           ),
       })
     }),

@@ -9,11 +9,12 @@ import { mostOf } from "#domain/threads/ThreadChoice.ts"
 import { type ModelUnavailable, UnloadFailed } from "#domain/wire/Errors.ts"
 import type { EngineKind, Facts } from "#engines/protocol/Verbs.ts"
 import type { Device, Grant } from "../device/Device.ts"
-import { EngineHost, type HostEvent } from "../engine/EngineHost.ts"
+import { EngineHost } from "../engine/EngineHost.ts"
+import type { HostEvent } from "../engine/HostOptions.ts"
 import { ModelMeters } from "../engine/ModelMeters.ts"
 import type { ThreadResults } from "../threads/KeptThreads.ts"
 import { lackOf } from "./DeploymentChange.ts"
-import { claimRoom, claimSecond, heldOnGpu } from "./MemoryClaim.ts"
+import { claimMemory, claimSecond, heldOnGpu } from "./MemoryClaim.ts"
 import type { LoadError, Unloaded } from "./ModelMessages.ts"
 import { ModelNews } from "./ModelNews.ts"
 import type { Deployment } from "./ModelRegistry.ts"
@@ -103,7 +104,7 @@ export class ModelEngine<K extends EngineKind> {
       yield* this.findWeights(Deferred.await(abandon))
       const { entry, files } = this.deployed
       // This may take minutes: it waits for the memory of models that a reload has removed or replaced.
-      const claiming = claimRoom(this.device, this.deployed, this.options).pipe(
+      const claiming = claimMemory(this.device, this.deployed, this.options).pipe(
         Effect.tap((granted) =>
           Effect.sync(() => {
             this.claim = granted

@@ -29,12 +29,14 @@ export const ofKind: { readonly [K in EngineKind]: (model: AnyModel) => Model<K>
   text: (model) => (model.kind === "text" ? model : undefined),
   speech: (model) => (model.kind === "speech" ? model : undefined),
   transcription: (model) => (model.kind === "transcription" ? model : undefined),
+  embedding: (model) => (model.kind === "embedding" ? model : undefined),
 }
 
 const lacks: Readonly<Record<EngineKind, string>> = {
   text: "does not generate text",
   speech: "does not speak",
   transcription: "does not transcribe",
+  embedding: "makes no embeddings",
 }
 
 /** The refusal of a model that exists and is of another kind; `name` is the caller's word for it. */

@@ -8,8 +8,8 @@ import { logEvents } from "#domain/process/OperatorLog.ts"
 import { describeThreads, type ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import type { InsufficientMemory } from "#domain/wire/Errors.ts"
 import { type Grant, hostId } from "../device/Device.ts"
-import type { HostEvent } from "../engine/EngineHost.ts"
 import { EngineOutput } from "../engine/EngineOutput.ts"
+import type { HostEvent } from "../engine/HostOptions.ts"
 
 /** Lines of an engine that are logged a second; the ring keeps more. A guess: a crash's first lines say why. */
 const outputLinesASecond = 10

@@ -79,9 +79,9 @@ export class ModelRegistry extends Context.Service<
 
 const make = Effect.fnUntraced(function* (deployments: ReadonlyArray<Deployment>, options: RegistryOptions) {
   const models = new Map<string, AnyModel>()
-  const ladder = Option.getOrUndefined(yield* Effect.serviceOption(MemoryPressureLevel))
-  const rung = (): MemoryLevel => ladder?.rung() ?? "calm"
-  const redeployment = yield* makeRedeployment(models, options, () => isAtLeast(rung(), "busy"))
+  const pressure = Option.getOrUndefined(yield* Effect.serviceOption(MemoryPressureLevel))
+  const level = (): MemoryLevel => pressure?.level() ?? "calm"
+  const redeployment = yield* makeRedeployment(models, options, () => isAtLeast(level(), "busy"))
   yield* redeployment.apply(deployments)
 
   /** A class and not closures: one is made for every request. */
@@ -123,7 +123,7 @@ const make = Effect.fnUntraced(function* (deployments: ReadonlyArray<Deployment>
         const model = options?.on ?? this.current()
         if (model === undefined) return Effect.fail(new ModelNotLoaded({ model: this.entry.id }))
         // Background work waits in its queue instead; work that has begun goes on.
-        if (rung() === "full" && options?.continues !== true && options?.urgency !== "background")
+        if (level() === "full" && options?.continues !== true && options?.urgency !== "background")
           return Effect.fail(new MemoryPressure({ retryAfterMs: Limits.pressureRetryMs }))
         const running = model.run(request, listener, options)
         if (options?.on !== undefined) return running

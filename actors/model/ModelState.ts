@@ -42,7 +42,7 @@ export interface ModelSnapshot {
 }
 
 /** Frees enough memory of a device for a claim that did not fit; false if it could not. */
-export type MakeRoom = (forModel: string, exhausted: DeviceExhausted) => Effect.Effect<boolean>
+export type EvictUntilFits = (forModel: string, exhausted: DeviceExhausted) => Effect.Effect<boolean>
 
 export interface ModelOptions {
   readonly deployment: Deployment
@@ -58,7 +58,7 @@ export interface ModelOptions {
   readonly held?: boolean
   /** Without a request for this long it is unloaded; 0 never. */
   readonly idleUnloadMs?: number
-  readonly makeRoom?: MakeRoom
+  readonly evictUntilFits?: EvictUntilFits
   /** Whether background work has to wait at present. */
   readonly holdsBackground?: () => boolean
   /** Sees every change of status as it happens. */

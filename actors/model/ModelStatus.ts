@@ -1,4 +1,4 @@
-// The states of a deployed model as a pure table: what the specification calls `loading_status`.
+// The states of a deployed model as a pure table: the values of `loading_status` (docs/protocol/text.md).
 // A pair that the table does not list cannot happen; asking for it is a defect of the caller.
 export type ModelStatus = "unloaded" | "loading" | "loaded" | "failed"
 

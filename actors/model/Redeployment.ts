@@ -10,7 +10,7 @@ import { changeOf } from "./DeploymentChange.ts"
 import { problemAtStart } from "./MemoryClaim.ts"
 import { type AnyModel, Model } from "./Model.ts"
 import type { Deployment, RegistryOptions } from "./ModelRegistry.ts"
-import type { MakeRoom, ModelOptions, ModelSnapshot } from "./ModelState.ts"
+import type { EvictUntilFits, ModelOptions, ModelSnapshot } from "./ModelState.ts"
 
 /** What a process costs beside its weights: Node, the native library, buffers. A guess from one reading (110 MB). */
 const processBytes = 150 * 1024 * 1024
@@ -62,6 +62,8 @@ const makeModel = (options: ModelOptions): Effect.Effect<AnyModel, never, Scope.
       return Model.make(kind, options)
     case "transcription":
       return Model.make(kind, options)
+    case "embedding":
+      return Model.make(kind, options)
   }
 }
 
@@ -98,7 +100,7 @@ export const makeRedeployment = Effect.fnUntraced(function* (
 
   // Memory of leaving models comes back by itself, at the latest after `leaveAfterMs`: the load waits for it, and idle
   // models are unloaded for the rest. No deadlock: a load waits only for models that hold memory, and those do not wait.
-  const makeRoom: MakeRoom = (forModel, { deviceId, freeBytes, wantedBytes }: DeviceExhausted) =>
+  const evictUntilFits: EvictUntilFits = (forModel, { deviceId, freeBytes, wantedBytes }: DeviceExhausted) =>
     Effect.gen(function* () {
       const going = [...leaving].filter(({ model }) => model.claimedBytes(deviceId) > 0)
       const missingBytes =
@@ -116,7 +118,7 @@ export const makeRedeployment = Effect.fnUntraced(function* (
       deployment,
       processBytes,
       idleUnloadMs: runtime.idleUnloadSeconds === undefined ? idleUnloadMs : runtime.idleUnloadSeconds * 1000,
-      makeRoom,
+      evictUntilFits,
       holdsBackground,
       ...(before === undefined || viewBefore === undefined
         ? {}
@@ -133,7 +135,7 @@ export const makeRedeployment = Effect.fnUntraced(function* (
   const untilQuiet = (model: AnyModel) =>
     Effect.gen(function* () {
       // Requests that have found the model and not reached it yet do so within the first pause.
-      do yield* Effect.sleep(Limits.leavingLookMs)
+      do yield* Effect.sleep(Limits.leavingCheckMs)
       while (!model.isQuiet())
     })
 

@@ -1,7 +1,7 @@
 // Which models work at this moment, and how many CPU threads each may use meanwhile. A Model joins with its claim and
 // reports when its engine begins and ends to work; a model whose share changes is notified at once.
 
-import type { Urgency } from "#domain/queues/WaitingLine.ts"
+import type { Urgency } from "#domain/queues/FairQueue.ts"
 import { type MachineCores, mostThreads } from "#domain/threads/MachineCores.ts"
 import { shareThreads, type Worker } from "#domain/threads/ThreadShares.ts"
 

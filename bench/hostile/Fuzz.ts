@@ -45,6 +45,7 @@ const unseen: HonestSeen = {
   chat: { count: 0, p50: 0, p95: 0, p99: 0, max: 0 },
   answered: 0,
   failed: 0,
+  refused: 0,
   reasons: [],
 }
 
@@ -96,7 +97,7 @@ const worse = (a: HonestSeen, b: HonestSeen): number => Math.max(a.chat.p99, b.c
 
 export const fuzz = (plan: FuzzPlan): Effect.Effect<ReadonlyArray<Section>, ChildFailed, Scope.Scope> =>
   Effect.gen(function* () {
-    const stage = yield* startStage({ warmUpSeconds: plan.warmUpSeconds })
+    const stage = yield* startStage({ warmUpSeconds: plan.warmUpSeconds, whenFull: "try again" })
     const { gateway, honest } = stage
     const take = Effect.map(honest.ask("take"), (seen) => seen ?? unseen)
     yield* Effect.sleep(plan.quietSeconds * 1000)
@@ -118,9 +119,11 @@ export const fuzz = (plan: FuzzPlan): Effect.Effect<ReadonlyArray<Section>, Chil
     const memory = healthy ? yield* gateway.child.ask("memory") : undefined
     const restarts = healthy ? (yield* engineRestarts(gateway)) - restartsBefore : Number.NaN
 
-    const failed = before.failed + during.failed + after.failed + rest.failed
-    const answered = before.answered + during.answered + after.answered + rest.answered
-    const reasons = [before, during, after, rest].flatMap((seen) => seen.reasons)
+    const all = [before, during, after, rest]
+    const sum = (of: "failed" | "answered" | "refused") => all.reduce((total, seen) => total + seen[of], 0)
+    const failed = sum("failed")
+    const answered = sum("answered")
+    const reasons = all.flatMap((seen) => seen.reasons)
     if (!healthy || failed > 0 || progress.wrong.length > 0) {
       const { recent, wrong } = progress
       const log = (yield* gateway.child.output).split("\n").filter((line) => line.startsWith("{"))
@@ -133,6 +136,9 @@ export const fuzz = (plan: FuzzPlan): Effect.Effect<ReadonlyArray<Section>, Chil
       finding("crashes of the gateway, or /health without an answer", "", [alive && healthy ? 0 : 1], none),
       finding("answers 500, and none where one was due", "inputs", [progress.wrong.length], none),
       finding(`honest requests that failed, of ${answered + failed}`, "", [failed], none),
+      finding("honest live sessions refused for lack of capacity (503), which tried again", "", [
+        sum("refused"),
+      ]),
       finding("honest chat, 99th percentile, quiet (the higher of before and after)", "ms", [
         worse(before, after),
       ]),

@@ -13,6 +13,14 @@ const json = (path: string, body: unknown): JsonCall => ({ path, body: Buffer.fr
 
 const user = (content: unknown) => ({ role: "user", content })
 
+const tool = (name: string, parameters: object) => ({ type: "function", function: { name, parameters } })
+
+const toolCall = (id: string, name: string, values: object) => ({
+  id,
+  type: "function",
+  function: { name, arguments: JSON.stringify(values) },
+})
+
 export const jsonCalls: Some<JsonCall> = [
   json("/v1/chat/completions", { model: "fake", messages: [user("hello")], max_tokens: 4 }),
   json("/v1/chat/completions", {
@@ -28,6 +36,47 @@ export const jsonCalls: Some<JsonCall> = [
   }),
   json("/v1/chat/completions", { model: "fake", messages: [user([{ type: "text", text: "part" }])] }),
   json("/v1/chat/completions", { model: "text", messages: [user("once")], max_tokens: 2, logit_bias: {} }),
+  json("/v1/chat/completions", {
+    model: "fake",
+    messages: [
+      user("what time is it"),
+      { role: "assistant", content: null, tool_calls: [toolCall("call_1", "get_time", { city: "Rome" })] },
+      { role: "tool", tool_call_id: "call_1", content: "21:30" },
+    ],
+    tools: [
+      tool("get_time", { type: "object", properties: { city: { type: "string" } }, required: ["city"] }),
+    ],
+    tool_choice: { type: "function", function: { name: "get_time" } },
+    parallel_tool_calls: false,
+    n: 2,
+    logprobs: true,
+    top_logprobs: 2,
+    reasoning_effort: "low",
+    stream: true,
+  }),
+  json("/v1/chat/completions", {
+    model: "fake",
+    messages: [user("a place")],
+    response_format: {
+      type: "json_schema",
+      json_schema: {
+        name: "place",
+        strict: true,
+        schema: { anyOf: [{ type: "string", minLength: 1 }, { const: 5 }] },
+      },
+    },
+    functions: [{ name: "f", parameters: { type: "object" } }],
+    function_call: "auto",
+  }),
+  json("/v1/completions", {
+    model: "fake",
+    prompt: "a",
+    logprobs: 2,
+    echo: true,
+    best_of: 3,
+    n: 2,
+    max_tokens: 3,
+  }),
   json("/v1/completions", { model: "text", prompt: "Once upon", max_tokens: 2, frequency_penalty: -2 }),
   json("/v1/completions", { model: "fake", prompt: "ü\u{1f600}", max_tokens: 3, stream: true }),
   json("/v1/audio/speech", { model: "voice", voice: "fake", input: "Hello there.", response_format: "pcm" }),

@@ -7,7 +7,7 @@ import { type Child, ChildFailed, startChild } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
 import { createKey } from "../support/Keys.ts"
-import type { HonestCommands } from "./honestMain.ts"
+import type { HonestCommands, HonestOrder } from "./honestMain.ts"
 import { models } from "./Models.ts"
 
 export interface Stage {
@@ -25,6 +25,7 @@ export const startStage = (
   options: {
     readonly models?: ReadonlyArray<Readonly<Record<string, unknown>>>
     readonly others?: boolean
+    readonly whenFull?: HonestOrder["whenFull"]
     readonly warmUpSeconds?: number
     /** Limits on requests without a credential and on wrong credentials; `off`, so that inputs reach handlers. */
     readonly limits?: "off" | "as delivered"
@@ -46,7 +47,11 @@ export const startStage = (
       entry: new URL("./honestMain.ts", import.meta.url),
     })
     yield* loaded(gateway)
-    yield* honest.ask("start", { target, others: options.others ?? true })
+    yield* honest.ask("start", {
+      target,
+      others: options.others ?? true,
+      whenFull: options.whenFull ?? "fail",
+    })
     yield* Effect.sleep((options.warmUpSeconds ?? defaultWarmUpSeconds) * 1000)
     yield* honest.ask("take")
     return { gateway, attacker, honest }

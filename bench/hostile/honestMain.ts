@@ -1,7 +1,8 @@
 // The honest clients of the hostile suite, a process of their own: authenticated chat many times a second, and once a second each a
 // speech request, a transcription and a live session. Counts failures and times the chat.
 import { Agent, request } from "node:http"
-import { Speaker } from "../live/Speaker.ts"
+import { setTimeout as sleep } from "node:timers/promises"
+import { NoSession, Speaker } from "../live/Speaker.ts"
 import { speech, wavOf } from "../live/Speech.ts"
 import { serveCommands } from "../support/CommandChannel.ts"
 import type { Target } from "../support/Connection.ts"
@@ -21,6 +22,11 @@ export interface HonestOrder {
   readonly target: Target
   /** Which clients run beside the chat. */
   readonly others: boolean
+  /**
+   * What a live session that is refused for lack of capacity does: fails, or tries again after its `Retry-After` for
+   * `patienceMs`. Inputs of the fuzz run open live sessions too, and a machine that is busy with other work serves few.
+   */
+  readonly whenFull: "fail" | "try again"
 }
 
 export interface HonestSeen {
@@ -29,11 +35,18 @@ export interface HonestSeen {
   /** Requests of all kinds that were answered as they should be, and those that were not. */
   readonly answered: number
   readonly failed: number
+  /** Live sessions that were refused and tried again. */
+  readonly refused: number
   /** Of the first failures: which client and why. */
   readonly reasons: ReadonlyArray<string>
 }
 
-const agent = new Agent({ keepAlive: true, maxSockets: 64 })
+/**
+ * The node closes a connection that is idle for 10 s, and resets it if the next request has just arrived unread. So a client gives
+ * up its idle connections earlier; 5 s is the default of Node's own agent.
+ */
+const idleMs = 5_000
+const agent = new Agent({ keepAlive: true, maxSockets: 64, timeout: idleMs })
 
 /** One POST. Rejects for any status but 200. */
 const post = ({ key, port }: Target, path: string, contentType: string, body: Buffer): Promise<void> =>
@@ -105,10 +118,12 @@ class Clients {
   readonly #waiting = new Set<Promise<void>>()
   #answered = 0
   #failed = 0
+  #refused = 0
   #reasons: Array<string> = []
 
-  constructor({ others, target }: HonestOrder) {
+  constructor({ others, target, whenFull }: HonestOrder) {
     this.#target = target
+    const live = whenFull === "fail" ? transcription : this.#patient(transcription)
     const each = (name: string, call: (target: Target) => Promise<void>, everyMs: number) =>
       setInterval(() => this.#send(name, call), everyMs)
     this.#timers = [
@@ -117,11 +132,27 @@ class Clients {
         ? [
             each("speech", said, othersEveryMs),
             each("transcription", transcribed, othersEveryMs),
-            each("live session", transcription, othersEveryMs),
+            each("live session", live, othersEveryMs),
           ]
         : []),
     ]
   }
+
+  #patient =
+    (call: (target: Target) => Promise<void>) =>
+    async (target: Target): Promise<void> => {
+      const untilMs = performance.now() + patienceMs
+      for (;;) {
+        try {
+          return await call(target)
+        } catch (cause) {
+          const waitMs = cause instanceof NoSession ? cause.retryAfterMs : undefined
+          if (waitMs === undefined || performance.now() + waitMs > untilMs) throw cause
+          this.#refused++
+          await sleep(waitMs)
+        }
+      }
+    }
 
   #send(name: string, call: (target: Target) => Promise<void>): void {
     if (this.#waiting.size >= mostWaiting) return this.#fail(name, "too many requests without an answer")
@@ -148,11 +179,13 @@ class Clients {
       chat: this.#latencies.percentiles,
       answered: this.#answered,
       failed: this.#failed,
+      refused: this.#refused,
       reasons: this.#reasons,
     }
     this.#latencies.reset()
     this.#answered = 0
     this.#failed = 0
+    this.#refused = 0
     this.#reasons = []
     return seen
   }

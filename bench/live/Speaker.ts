@@ -11,7 +11,15 @@ interface Caption {
 }
 
 /** A session that was refused or ended early, with its reason. */
-export class NoSession extends Error {}
+export class NoSession extends Error {
+  /** From a refusal's `Retry-After`. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(reason: string, retryAfterMs?: number) {
+    super(reason)
+    this.retryAfterMs = retryAfterMs
+  }
+}
 
 const frameMs = 20
 const frameSamples = (rateHz * frameMs) / 1000
@@ -56,7 +64,13 @@ export class Speaker {
       socket.on("open", () => resolve(speaker))
       socket.on("unexpected-response", (_request, response) => {
         socket.terminate()
-        reject(new NoSession(`refused: ${response.statusCode}`))
+        const seconds = response.headers["retry-after"]
+        reject(
+          new NoSession(
+            `refused: ${response.statusCode}`,
+            seconds === undefined ? undefined : Number(seconds) * 1000,
+          ),
+        )
       })
       socket.on("error", (cause) => reject(new NoSession(cause.message)))
     })

@@ -1,11 +1,11 @@
-// The measured part of the model cards, generated from the evaluation's results only, so that a card states nothing
-// that was not measured. Pure.
+// Writes the measured part of the model cards. Its only input is the results of the evaluation, so a card states no
+// figure that was not measured. Pure.
 import { type Finding, isMet, number, type Section } from "../support/Findings.ts"
 
 export interface Results {
-  /** Machine and date, in one line. */
+  /** Machine and date in one line. */
   readonly machine: string
-  /** File → SHA-256 of what was evaluated. */
+  /** Evaluated weight file → SHA-256. */
   readonly weights: Readonly<Record<string, string>>
   readonly sections: ReadonlyArray<Section>
 }
@@ -13,11 +13,11 @@ export interface Results {
 const BEGIN = "<!-- measured by `npm run models:eval -- --write`: do not edit -->"
 const END = "<!-- end of what was measured -->"
 
-/** Card folder → the sections that it quotes, by the first word of their titles. */
+/** Folder of a card → the sections that it quotes, named by the first word of their titles. */
 export const cards: Readonly<Record<string, ReadonlyArray<string>>> = {
-  "whisper-demo-en": ["Ears"],
+  "whisper-demo-en": ["Transcription"],
   "kokoro-demo": ["Voices", "Clones"],
-  "llama-demo": ["Words"],
+  "llama-demo": ["Chat"],
 }
 
 const value = ({ spread, unit }: Finding): string => {

@@ -1,7 +1,7 @@
-// The product's own engines in this process, on the files of a catalog: loads them and runs one request at a time.
+// Loads the product's own engines in this process, with the weights of a catalog, and runs one request at a time.
 import { dirname } from "node:path"
 import { Context, Effect, Layer } from "effect"
-import { builtInCatalog } from "#config/Config.ts"
+import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 import { adapters } from "#engines/adapters.ts"
 import type {
   ChatTurn,
@@ -19,22 +19,22 @@ import { encoderAudio } from "#engines/shared/speech/ReferenceClip.ts"
 import { readCatalog } from "#weights/CatalogFile.ts"
 import { locate } from "#weights/ModelFiles.ts"
 
-/** The evaluated catalog: the built-in one, or that of a candidate. */
+/** Path of the evaluated catalog: the built-in one, or one with candidates for it. */
 export class EvaluatedCatalog extends Context.Service<EvaluatedCatalog, { readonly path: string }>()(
   "bench/models/EvaluatedCatalog",
 ) {
   static readonly at = (path: string = builtInCatalog) => Layer.succeed(EvaluatedCatalog, { path })
 }
 
-/** The evaluated models by kind. */
+/** Ids of the evaluated models in the catalog. */
 const evaluated = {
-  ears: "stt-large-v3-turbo",
+  transcriber: "stt-large-v3-turbo",
   voices: "tts-82m",
   cloner: "tts-3b-ml",
-  words: "llm-3.5-27b",
+  chat: "llm-3.5-27b",
 }
 
-/** Digests of the evaluated weights from the catalog: the results are valid for these files only. */
+/** Source of each evaluated weight file → its SHA-256 from the catalog. The results are valid for these files only. */
 export const evaluatedWeights = Effect.gen(function* () {
   const { path } = yield* EvaluatedCatalog
   const { models } = yield* readCatalog(path)
@@ -49,13 +49,13 @@ const load = Effect.fnUntraced(function* (modelId: string) {
   const { path } = yield* EvaluatedCatalog
   const { models } = yield* readCatalog(path)
   const entry = models.find(({ id }) => id === modelId)
-  const room = entry === undefined ? undefined : adapters[entry.adapter]
-  if (entry === undefined || room === undefined) {
+  const adapter = entry === undefined ? undefined : adapters[entry.adapter]
+  if (entry === undefined || adapter === undefined) {
     return yield* Effect.die(new Error(`${dirname(path)}: the catalog has no ${modelId}`))
   }
   const { files, problem } = yield* locate(path, entry)
   if (problem !== undefined) return yield* Effect.die(new Error(`${modelId}: ${problem}`))
-  const { acquire } = yield* Effect.promise(room)
+  const { acquire } = yield* Effect.promise(adapter)
   return yield* acquire({ modelId, adapter: entry.adapter, files, options: entry.options, threads: 1 })
 })
 
@@ -70,45 +70,46 @@ const loadAs = Effect.fnUntraced(function* <Kind extends EngineKind>(modelId: st
   return yield* Effect.die(new Error(`${modelId} is no ${kind} engine`))
 })
 
-export const loadEars = loadAs(evaluated.ears, "transcription")
+export const loadTranscriber = loadAs(evaluated.transcriber, "transcription")
 export const loadVoices = loadAs(evaluated.voices, "speech")
 export const loadCloner = loadAs(evaluated.cloner, "speech")
-export const loadWords = loadAs(evaluated.words, "text")
+export const loadChatModel = loadAs(evaluated.chat, "text")
 
-const outlet = <Unit>() => {
+/** Collects what an engine emits for one request, and never pauses it. */
+export const collector = <Unit>() => {
   const units: Array<Unit> = []
-  const begun = () => {}
   const push = (unit: Unit) => void units.push(unit)
-  return { units, started: begun, push, paused: () => false, resumed: Effect.void }
+  return { units, started: () => {}, push, paused: () => false, resumed: Effect.void }
 }
 
+/** Runs the work; its result and its duration in seconds. */
 const timed = Effect.fnUntraced(function* <A, E, R>(work: Effect.Effect<A, E, R>) {
-  const began = performance.now()
+  const startedMs = performance.now()
   const result = yield* work
-  return { result, seconds: (performance.now() - began) / 1000 }
+  return { result, seconds: (performance.now() - startedMs) / 1000 }
 })
 
-export interface Hearing {
+export interface Transcript {
   readonly text: string
   /** Times in seconds from the first sample. */
   readonly segments: ReadonlyArray<Segment>
   readonly computeSeconds: number
 }
 
-/** Transcribes a whole file, window by window like a node. `samples`: f32 mono 16 kHz. */
-export const hear = Effect.fnUntraced(function* (
-  ears: TranscriptionEngine,
+/** Transcribes a whole file in windows, as a node does. `samples`: f32 mono, 16 kHz by default. */
+export const transcribe = Effect.fnUntraced(function* (
+  engine: TranscriptionEngine,
   samples: Float32Array,
   rateHz = 16_000,
 ) {
-  const longest = ears.facts.windowSeconds * rateHz
+  const longest = engine.facts.windowSeconds * rateHz
   const segments: Array<Segment> = []
   let [at, computeSeconds] = [0, 0]
   let previousTokens: ReadonlyArray<number> = []
   while (at < samples.length) {
     const window = samples.subarray(at, Math.min(samples.length, at + longest))
-    const out = outlet<Segment>()
-    const asked = ears.transcribe(
+    const out = collector<Segment>()
+    const transcription = engine.transcribe(
       {
         samples: window,
         language: "en",
@@ -121,7 +122,7 @@ export const hear = Effect.fnUntraced(function* (
       },
       out,
     )
-    const { result, seconds } = yield* timed(asked)
+    const { result, seconds } = yield* timed(transcription)
     computeSeconds += seconds
     const shift = at / rateHz
     segments.push(...out.units.map((s) => ({ ...s, start: s.start + shift, end: s.end + shift })))
@@ -129,22 +130,23 @@ export const hear = Effect.fnUntraced(function* (
     at += result.consumedSamples > 0 ? result.consumedSamples : window.length
   }
   const text = segments.map((segment) => segment.text).join("")
-  return { text: text.trim(), segments, computeSeconds } satisfies Hearing
+  return { text: text.trim(), segments, computeSeconds } satisfies Transcript
 })
 
-export interface Speaking {
+export interface Speech {
   /** s16 mono 24 kHz. */
   readonly samples: Int16Array
   readonly computeSeconds: number
 }
 
-export const say = Effect.fnUntraced(function* (
+/** Speaks a text with a voice. */
+export const speak = Effect.fnUntraced(function* (
   engine: SpeechEngine,
   text: string,
   voice: SynthesizeRequest["voice"],
   speed = 1,
 ) {
-  const out = outlet<PcmChunk>()
+  const out = collector<PcmChunk>()
   const { seconds } = yield* timed(engine.synthesize({ text, voice, language: "en", speed }, out))
   const samples = new Int16Array(out.units.reduce((sum, unit) => sum + unit.samples.length, 0))
   let at = 0
@@ -152,17 +154,25 @@ export const say = Effect.fnUntraced(function* (
     samples.set(unit.samples, at)
     at += unit.samples.length
   }
-  return { samples, computeSeconds: seconds } satisfies Speaking
+  return { samples, computeSeconds: seconds } satisfies Speech
 })
 
 /** Synthesised speech as input of the transcription model: f32 16 kHz. */
-export const forEars = (samples: Int16Array): Float32Array => encoderAudio(samples, 24_000, 16_000)
+export const toTranscriberInput = (samples: Int16Array): Float32Array => encoderAudio(samples, 24_000, 16_000)
 
-/** The whole greedy answer. */
-export const answer = Effect.fnUntraced(function* (words: TextEngine, turns: ReadonlyArray<ChatTurn>) {
-  const out = outlet<TextDelta>()
-  const sampling = { temperature: 0, topP: 1, topK: 0, frequencyPenalty: 0, presencePenalty: 0, seed: 0 }
-  const request = { prompt: { turns }, maxTokens: 120, sampling, stop: [] }
-  const { result, seconds } = yield* timed(words.generate(request, out))
+export const greedy = {
+  temperature: 0,
+  topP: 1,
+  topK: 0,
+  frequencyPenalty: 0,
+  presencePenalty: 0,
+  seed: 0,
+}
+
+/** The model's whole reply to a chat, decoded greedily. */
+export const answer = Effect.fnUntraced(function* (model: TextEngine, messages: ReadonlyArray<ChatTurn>) {
+  const out = collector<TextDelta>()
+  const request = { prompt: { turns: messages }, maxTokens: 120, sampling: greedy, stop: [] }
+  const { result, seconds } = yield* timed(model.generate(request, out))
   return { text: out.units.map((unit) => unit.text).join(""), ...result, computeSeconds: seconds }
 })

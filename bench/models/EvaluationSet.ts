@@ -1,5 +1,5 @@
 // The evaluation set of the built-in models in models/eval: sentences, voices and audio. Its sentences were never part
-// of the training (test/models/Disjoint.test.ts). Knows no engine.
+// of the training (test/models/Disjoint.test.ts). Imports no engine.
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { Effect, Schema } from "effect"
@@ -23,7 +23,7 @@ const Recording = Schema.Struct({
   file: Schema.String,
   /** Name of the espeak-ng voice. */
   voice: Schema.String,
-  /** Whether that voice was used in the training. */
+  /** `trained`: the training used this voice. */
   group: Schema.Literals(["trained", "unseen"]),
   segments: Schema.Array(Spoken),
 })
@@ -45,7 +45,7 @@ export const evaluationSet = Schema.decodeUnknownSync(Schema.fromJsonString(Eval
   readFileSync(new URL("set.json", folder), "utf8"),
 )
 
-/** Longer than any file of the set; the decoder needs a bound. */
+/** Limit of a decoded file in seconds, which the decoder requires. Every file of the set is shorter. */
 const maxSeconds = 60
 
 const decoded = (file: string, rateHz: number) =>
@@ -59,8 +59,9 @@ export const referenceSamples = (reference: Reference) => decoded(reference.file
 /** One chat, and the rule that its last answer must follow. */
 const Prompt = Schema.Struct({
   system: Schema.optionalKey(Schema.String),
-  turns: Schema.NonEmptyArray(Schema.String),
-  /** Regular expression that the answer must match, ignoring case unless it sets flags. */
+  /** What the user writes, message by message; the model answers each of them. */
+  messages: Schema.NonEmptyArray(Schema.String),
+  /** Regular expression that the answer must match; case is ignored unless `exactCase` is set. */
   rule: Schema.String,
   exactCase: Schema.optionalKey(Schema.Boolean),
   /** Regular expression that the answer must not match. */

@@ -18,15 +18,15 @@ export interface VoiceProfile {
 }
 
 /** Correlation of a frame with itself `lag` samples later: 1 is periodic. */
-const likeness = (samples: Float32Array, start: number, lag: number): number => {
-  let [cross, here, there] = [0, 0, 0]
+const correlation = (samples: Float32Array, start: number, lag: number): number => {
+  let [cross, firstPower, secondPower] = [0, 0, 0]
   for (let i = start; i < start + FRAME; i += 2) {
     const [a, b] = [samples[i]!, samples[i + lag]!]
     cross += a * b
-    here += a * a
-    there += b * b
+    firstPower += a * a
+    secondPower += b * b
   }
-  return cross / Math.sqrt(here * there + 1e-12)
+  return cross / Math.sqrt(firstPower * secondPower + 1e-12)
 }
 
 /** The shortest lag whose correlation has a peak near the best one: a longer one is an octave too low. */
@@ -36,18 +36,19 @@ const lagOf = (
   shortest: number,
   longest: number,
 ): number | undefined => {
-  const alike = Array.from({ length: longest - shortest + 1 }, (_, i) =>
-    likeness(samples, start, shortest + i),
+  const correlations = Array.from({ length: longest - shortest + 1 }, (_, i) =>
+    correlation(samples, start, shortest + i),
   )
-  const best = Math.max(...alike)
+  const best = Math.max(...correlations)
   if (best < 0.7) return undefined
-  const at = alike.findIndex(
-    (value, i) => value >= 0.92 * best && value >= (alike[i - 1] ?? -1) && value >= (alike[i + 1] ?? -1),
+  const at = correlations.findIndex(
+    (value, i) =>
+      value >= 0.92 * best && value >= (correlations[i - 1] ?? -1) && value >= (correlations[i + 1] ?? -1),
   )
   return shortest + at
 }
 
-const middle = (values: ReadonlyArray<number>): number => {
+const medianOf = (values: ReadonlyArray<number>): number => {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }
@@ -71,7 +72,7 @@ const voicedFrames = (samples: Float32Array): ReadonlyArray<Voiced> => {
       const lag = lagOf(samples, start, shortest, longest)
       return lag === undefined ? [] : [{ start, lag }]
     })
-  const first = middle(within(LAGS.shortest, LAGS.longest).map(({ lag }) => lag))
+  const first = medianOf(within(LAGS.shortest, LAGS.longest).map(({ lag }) => lag))
   return within(
     Math.max(LAGS.shortest, Math.floor(first / 1.7)),
     Math.min(LAGS.longest, Math.ceil(first / 0.6)),
@@ -94,7 +95,7 @@ export const profileOf = Effect.fnUntraced(function* (samples: Float32Array) {
   )
   const level = mean.reduce((sum, value) => sum + value, 0) / BANDS
   const envelope = mean.map((value) => value - level)
-  const pitchHz = PROFILE_RATE_HZ / middle(voiced.map(({ lag }) => lag))
+  const pitchHz = PROFILE_RATE_HZ / medianOf(voiced.map(({ lag }) => lag))
   return { pitchHz, envelope } satisfies VoiceProfile
 })
 

@@ -1,8 +1,10 @@
 // Word error rate: edits between two word sequences divided by the reference's length. Pure.
 
-export interface Heard {
-  readonly said: string
-  readonly heard: string
+export interface TranscribedText {
+  /** The text of the recording. */
+  readonly spoken: string
+  /** What the model transcribed. */
+  readonly transcribed: string
 }
 
 /** Lower-case words of letters and apostrophes; everything else is removed. */
@@ -13,6 +15,7 @@ const wordsOf = (text: string): ReadonlyArray<string> =>
     .split(/\s+/)
     .filter((word) => word !== "")
 
+/** The least number of inserted, removed and replaced words that turns `from` into `to` (Levenshtein distance). */
 const edits = (from: ReadonlyArray<string>, to: ReadonlyArray<string>): number => {
   let row = Array.from({ length: to.length + 1 }, (_, i) => i)
   for (const [i, word] of from.entries()) {
@@ -26,7 +29,10 @@ const edits = (from: ReadonlyArray<string>, to: ReadonlyArray<string>): number =
 }
 
 /** Percent, over all pairs together, so that long sentences have more weight. NaN for no pairs. */
-export const wordErrorPercent = (pairs: ReadonlyArray<Heard>): number => {
-  const wrong = pairs.reduce((sum, { heard, said }) => sum + edits(wordsOf(said), wordsOf(heard)), 0)
-  return (100 * wrong) / pairs.reduce((sum, { said }) => sum + wordsOf(said).length, 0)
+export const wordErrorPercent = (pairs: ReadonlyArray<TranscribedText>): number => {
+  const wrong = pairs.reduce(
+    (sum, { spoken, transcribed }) => sum + edits(wordsOf(spoken), wordsOf(transcribed)),
+    0,
+  )
+  return (100 * wrong) / pairs.reduce((sum, { spoken }) => sum + wordsOf(spoken).length, 0)
 }

@@ -1,5 +1,6 @@
-// The entry point of the evaluation of the built-in models: `npm run models:eval`. Loads the product's own engines on the
-// files of a catalog, measures, prints; with --write it also updates models/eval/results.json and the model cards.
+// The entry point of `npm run models:eval`, the evaluation of the built-in models. Loads the product's own engines with the
+// weights of a catalog, measures them and prints the results; with --write it also updates models/eval/results.json and the
+// model cards.
 import { readFileSync, writeFileSync } from "node:fs"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -10,17 +11,22 @@ import { version } from "#cli/shared/Version.ts"
 import { asJson, asText, type Report, type Section } from "../support/Findings.ts"
 import { describeMachine, machineLine } from "../support/Machine.ts"
 import { cards, measuredText, type Results, withMeasured } from "./Cards.ts"
-import { clonesSections } from "./Clones.ts"
-import { earsSections } from "./Ears.ts"
+import { chatSections } from "./ChatQuality.ts"
+import { cloneSections } from "./CloneQuality.ts"
 import { EvaluatedCatalog, evaluatedWeights } from "./Engines.ts"
-import { voicesSections } from "./Voices.ts"
-import { wordsSections } from "./Words.ts"
+import { transcriptionSections } from "./TranscriptionQuality.ts"
+import { voiceSections } from "./VoiceQuality.ts"
 
 const models = new URL("../../models/", import.meta.url)
 
-const parts = { ears: earsSections, voices: voicesSections, clones: clonesSections, words: wordsSections }
+const parts = {
+  transcription: transcriptionSections,
+  voices: voiceSections,
+  clones: cloneSections,
+  chat: chatSections,
+}
 type Part = keyof typeof parts
-const partNames: ReadonlyArray<Part> = ["ears", "voices", "clones", "words"]
+const partNames: ReadonlyArray<Part> = ["transcription", "voices", "clones", "chat"]
 
 const flags = {
   json: Flag.Boolean("json").pipe(
@@ -37,7 +43,7 @@ const flags = {
   ),
   write: Flag.Boolean("write").pipe(
     Flag.withDescription(
-      "Renew models/eval/results.json and the measured parts of the model cards, after a whole evaluation of the built-in models",
+      "After a whole evaluation of the built-in models, write models/eval/results.json and the measured parts of the model cards",
     ),
     Flag.withDefault(false),
   ),
@@ -47,9 +53,9 @@ const writeCards = (results: Results) => {
   writeFileSync(new URL("eval/results.json", models), `${JSON.stringify(results, null, 1)}\n`)
   for (const [folder, kinds] of Object.entries(cards)) {
     const path = new URL(`${folder}/README.md`, models)
-    const renewed = withMeasured(readFileSync(path, "utf8"), measuredText(results, kinds))
-    if (renewed === undefined) throw new Error(`${folder}/README.md has no place for the measured part`)
-    writeFileSync(path, renewed)
+    const updated = withMeasured(readFileSync(path, "utf8"), measuredText(results, kinds))
+    if (updated === undefined) throw new Error(`${folder}/README.md has no place for the measured part`)
+    writeFileSync(path, updated)
   }
 }
 

@@ -2,7 +2,7 @@
 // a fake one.
 import { readFile } from "node:fs/promises"
 import { dirname, resolve } from "node:path"
-import { builtInCatalog } from "#config/Config.ts"
+import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 
 interface Entry {
   readonly id: string

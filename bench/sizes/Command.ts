@@ -2,11 +2,12 @@
 // subcommand.
 import { Console, Effect, Schema } from "effect"
 import { Argument, Command } from "effect/cli"
+import { embeddingSizes, embeddingWeights } from "./embedding/EmbeddingWeights.ts"
 import { kokoroSizes, kokoroWeights } from "./kokoro/Kokoro.ts"
 import { textSizes, textWeights } from "./text/TextWeights.ts"
 import { whisperSizes, whisperWeights } from "./whisper/Whisper.ts"
 
-/** E.g. no space left in the temporary folder. */
+/** The weights could not be written, for example because the temporary folder is full. */
 class NotGenerated extends Schema.TaggedError<NotGenerated>()("NotGenerated", { detail: Schema.String }) {
   override get message(): string {
     return `the weights cannot be generated: ${this.detail}`
@@ -37,7 +38,13 @@ const kokoro = Command.make(
   ({ size }) => printed(() => kokoroWeights(size)),
 ).pipe(Command.withDescription("A folder of ONNX files of Kokoro's shape"))
 
+const embedding = Command.make(
+  "embedding",
+  { size: Argument.Literals("SIZE", embeddingSizes).pipe(Argument.withDescription("Parameters; 8 bits")) },
+  ({ size }) => printed(() => embeddingWeights(size)),
+).pipe(Command.withDescription("A GGUF file of BERT's shape"))
+
 export const sizesCommand = Command.make("sizes").pipe(
   Command.withDescription("Weights of real shape with random values, generated into the temporary folder"),
-  Command.withSubcommands([text, whisper, kokoro]),
+  Command.withSubcommands([text, whisper, kokoro, embedding]),
 )

@@ -5,7 +5,7 @@ export class RandomWords {
   #state: number
 
   constructor(seed: number) {
-    // The state must not be zero, and small seeds should not begin alike.
+    // The state must not be zero, and the first words of small seeds should differ.
     this.#state = Math.imul(seed + 1, 0x9e37_79b1) | 1
   }
 

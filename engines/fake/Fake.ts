@@ -12,23 +12,41 @@ import {
   type TextEngine,
 } from "../protocol/Engine.ts"
 import { whileOpening } from "../protocol/Opening.ts"
-import { scriptOf, unitText } from "./FakeScript.ts"
+import { FakeProgress } from "./FakeProgress.ts"
+import { scriptOf } from "./FakeScript.ts"
 import { FakeOptions } from "./Options.ts"
 import { Ticker } from "./Ticker.ts"
 
-const promptText = (request: GenerateRequest): string =>
-  "text" in request.prompt ? request.prompt.text : (request.prompt.turns.at(-1)?.content ?? "")
-
-const countWords = (request: GenerateRequest): number => {
+/** Words of the prompt, and one for each tool and each call. */
+const countWords = ({ prompt, tools }: GenerateRequest): number => {
   const words = (text: string) => text.split(/\s+/u).filter((word) => word !== "").length
-  return "text" in request.prompt
-    ? words(request.prompt.text)
-    : request.prompt.turns.reduce((sum, turn) => sum + words(turn.content), 0)
+  if ("text" in prompt) return words(prompt.text)
+  return prompt.turns.reduce(
+    (sum, turn) => sum + words(turn.content) + (turn.role === "assistant" ? (turn.calls?.length ?? 0) : 0),
+    tools?.tools.length ?? 0,
+  )
 }
+
+const tooMany = (slots: number): EngineError =>
+  new EngineError({
+    reason: "InvalidInput",
+    field: "replies",
+    detail: `must be at most ${slots} for this model`,
+  })
 
 /** Blocks the event loop for `ms`; without it for ever, like a native call that never returns. */
 const block = (ms?: number): void => {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}
+
+/** Blocks the event loop until it has used `ms` of processor time, like a native call that computes. */
+const compute = (ms: number): void => {
+  const before = process.cpuUsage()
+  const usedMs = () => {
+    const { system, user } = process.cpuUsage(before)
+    return (system + user) / 1000
+  }
+  while (usedMs() < ms) Math.sqrt(ms)
 }
 
 const hang = (): never => {
@@ -36,7 +54,7 @@ const hang = (): never => {
 }
 
 const generate =
-  (ticker: Ticker, contextTokens: number) =>
+  (ticker: Ticker, contextTokens: number, slots: number) =>
   (request: GenerateRequest, out: Outlet<"text">): Effect.Effect<GenerateEnd, EngineError> =>
     Effect.gen(function* () {
       const promptTokens = countWords(request)
@@ -49,14 +67,18 @@ const generate =
           contextTokens,
         })
       }
-      const script = scriptOf(promptText(request))
-      out.started({ promptTokens, cachedTokens: 0 })
+      if (Math.max(request.replies ?? 1, request.bestOf ?? 1) > slots) return yield* tooMany(slots)
+      const script = scriptOf(request)
+      const { cachedTokens, computeMs, openingMs, refuses } = script
+      if (refuses !== undefined) return yield* new EngineError({ reason: "InvalidInput", ...refuses })
+      out.started({ promptTokens, cachedTokens: Math.min(cachedTokens, promptTokens) })
       if (script.prefillMs > 0) yield* Effect.sleep(script.prefillMs)
-      const { openingMs } = script
       if (openingMs > 0) yield* Effect.promise(() => whileOpening(async () => block(openingMs)))
+      if (computeMs > 0) yield* Effect.sync(() => compute(computeMs))
       const budget = Math.min(request.maxTokens, contextTokens - promptTokens)
-      const total = Math.min(script.tokens, budget)
-      const finishReason = script.tokens > budget ? "length" : "stop"
+      const progress = new FakeProgress(request, script, budget)
+      const total = progress.steps
+      progress.echo(out)
       let index = 0
       // Each round runs until the script ends or the reader is behind.
       while (
@@ -79,7 +101,7 @@ const generate =
               resume(Effect.void)
               return false
             }
-            out.push({ text: unitText(script, index), completionTokens: index + 1 })
+            progress.step(out, index)
             index++
             if (index < total || script.failAt === index) return true
             resume(Effect.void)
@@ -88,7 +110,7 @@ const generate =
           return Effect.sync(leave)
         })
       }
-      return { finishReason, promptTokens, completionTokens: total } satisfies GenerateEnd
+      return progress.end(out, promptTokens)
     })
 
 export const fake: EngineDescriptor<"text"> = {
@@ -115,7 +137,7 @@ export const fake: EngineDescriptor<"text"> = {
         slots: options.slots,
         summary: "scripted answers, no weights",
       },
-      generate: generate(new Ticker(), options.contextTokens),
+      generate: generate(new Ticker(), options.contextTokens, options.slots),
     }
     return engine
   }),

@@ -57,3 +57,13 @@ export const FakeTranscriptionOptions = Schema.Struct({
   /** Transcribed instead of made-up words. */
   words: Schema.optionalKey(Schema.NonEmptyArray(Schema.NonEmptyString)),
 })
+
+export const FakeEmbeddingOptions = Schema.Struct({
+  slots: slots(8),
+  contextTokens: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(512))),
+  dimensions: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 8192 })).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed(64)),
+  ),
+  /** Milliseconds for each input. */
+  callMs: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0))),
+})

@@ -11,6 +11,7 @@ import type { ThreadChoice, ThreadTrial } from "#domain/threads/ThreadChoice.ts"
 import type { End, EngineKind, Facts, Started, Unit, Verb, Verbs } from "./Verbs.ts"
 
 // One import for adapters: what their kind takes and gives.
+export type * from "./Embedding.ts"
 export type * from "./Speech.ts"
 export type * from "./Text.ts"
 export type * from "./Transcription.ts"
@@ -83,10 +84,16 @@ export interface SpeechEngine extends Loaded<"speech"> {}
 
 export interface TranscriptionEngine extends Loaded<"transcription"> {}
 
+export interface EmbeddingEngine extends Loaded<"embedding"> {
+  /** As for text engines. */
+  readonly threads?: EngineThreads
+}
+
 interface Engines {
   readonly text: TextEngine
   readonly speech: SpeechEngine
   readonly transcription: TranscriptionEngine
+  readonly embedding: EmbeddingEngine
 }
 
 export type Engine<K extends EngineKind = EngineKind> = Engines[K]

@@ -5,6 +5,7 @@
 // sends in one tick as one `step`.
 import type { ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import type { EngineSpec } from "./Engine.ts"
+import type { DeltaDetail } from "./Text.ts"
 import type { End, EngineKind, Facts, Request, Started, Unit, Verb } from "./Verbs.ts"
 
 /** Chosen by the gateway, unique for the life of the engine process. */
@@ -24,7 +25,7 @@ export type Control =
   | { readonly type: "cancel"; readonly id: RequestId }
   | { readonly type: "pause"; readonly id: RequestId }
   | { readonly type: "resume"; readonly id: RequestId }
-  /** The gateway has processed this many more steps; see `stepsOnTheirWay` in EngineServer. */
+  /** The gateway has processed this many more steps; see `mostUnacknowledged` in OpenRequests. */
   | { readonly type: "ack"; readonly steps: number }
   | { readonly type: "ping"; readonly n: number }
   /** Drop the caches that can be computed again, or use them again: the node's memory is, or is no longer, nearly full. */
@@ -75,6 +76,8 @@ export interface Step<K extends EngineKind> {
 export interface PackedText {
   readonly texts: ReadonlyArray<string>
   readonly numbers: ReadonlyArray<number>
+  /** The details of those pieces that have one, by their index in `texts`, ascending. Absent if none has. */
+  readonly details?: ReadonlyArray<readonly [at: number, detail: DeltaDetail]>
 }
 
 export interface UnitEvent<K extends EngineKind> {
@@ -87,6 +90,7 @@ export interface Packed {
   readonly text: PackedText
   readonly speech: ReadonlyArray<UnitEvent<"speech">>
   readonly transcription: ReadonlyArray<UnitEvent<"transcription">>
+  readonly embedding: ReadonlyArray<UnitEvent<"embedding">>
 }
 
 export type FromEngine<K extends EngineKind> =

@@ -1,6 +1,7 @@
 // How the units of each kind are put into a step message and read from it. Pieces of text come by the thousand, so they
-// travel without an object each; all other units travel as they are.
-import type { Packed, RequestId, UnitEvent } from "./EngineProtocol.ts"
+// travel without an object each, except those with a detail; all other units travel as they are.
+import type { Packed, PackedText, RequestId, UnitEvent } from "./EngineProtocol.ts"
+import type { DeltaDetail } from "./Text.ts"
 import type { EngineKind, Unit } from "./Verbs.ts"
 
 /** Collects the units of one step message. */
@@ -23,18 +24,45 @@ interface Packing<K extends EngineKind> {
 const textPacker = (): Packer<"text"> => {
   let texts: Array<string> = []
   let numbers: Array<number> = []
+  let details: Array<readonly [at: number, detail: DeltaDetail]> | undefined
   return {
-    add: (id, { completionTokens, text }) => {
+    add: (id, { completionTokens, detail, text }) => {
+      if (detail !== undefined) {
+        details ??= []
+        details.push([texts.length, detail])
+      }
       texts.push(text)
       numbers.push(id, completionTokens)
     },
     take: () => {
       if (texts.length === 0) return undefined
-      const packed = { texts, numbers }
+      const packed = details === undefined ? { texts, numbers } : { texts, numbers, details }
       texts = []
       numbers = []
+      details = undefined
       return packed
     },
+  }
+}
+
+const readTexts = (
+  { details, numbers, texts }: PackedText,
+  reader: UnitReader<"text">,
+  atMs: number,
+): void => {
+  let nextDetail = 0
+  for (let i = 0; i < texts.length; i++) {
+    const text = texts[i]
+    const id = numbers[2 * i]
+    const completionTokens = numbers[2 * i + 1]
+    if (text === undefined || id === undefined || completionTokens === undefined) return
+    const detailed = details?.[nextDetail]
+    if (detailed?.[0] === i) {
+      nextDetail++
+      reader.onUnit(id, { text, completionTokens, detail: detailed[1] }, atMs)
+    } else {
+      reader.onUnit(id, { text, completionTokens }, atMs)
+    }
   }
 }
 
@@ -60,18 +88,8 @@ const readUnits = <K extends EngineKind>(
 }
 
 export const packings: { readonly [K in EngineKind]: Packing<K> } = {
-  text: {
-    packer: textPacker,
-    read: ({ numbers, texts }, reader, atMs) => {
-      for (let i = 0; i < texts.length; i++) {
-        const text = texts[i]
-        const id = numbers[2 * i]
-        const completionTokens = numbers[2 * i + 1]
-        if (text === undefined || id === undefined || completionTokens === undefined) return
-        reader.onUnit(id, { text, completionTokens }, atMs)
-      }
-    },
-  },
+  text: { packer: textPacker, read: readTexts },
   speech: { packer: unitPacker<"speech">, read: readUnits<"speech"> },
   transcription: { packer: unitPacker<"transcription">, read: readUnits<"transcription"> },
+  embedding: { packer: unitPacker<"embedding">, read: readUnits<"embedding"> },
 }

@@ -1,9 +1,51 @@
 // What a text engine takes and gives: a prompt in, pieces of text out. Plain data that can be sent between processes.
+import type { JsonObject } from "#domain/wire/Json.ts"
 
-export interface ChatTurn {
-  readonly role: "system" | "user" | "assistant"
-  readonly content: string
+/** A call of a tool that the model made. */
+export interface ToolCall {
+  /** Given by the gateway, or by the caller for calls in the history. */
+  readonly id: string
+  readonly name: string
+  /** JSON text of an object. */
+  readonly arguments: string
 }
+
+/** One message of a conversation. */
+export type ChatTurn =
+  | { readonly role: "system" | "user"; readonly content: string }
+  | {
+      readonly role: "assistant"
+      readonly content: string
+      /** What the model thought before it answered. */
+      readonly reasoning?: string
+      readonly calls?: ReadonlyArray<ToolCall>
+    }
+  /** The result of a call of an earlier assistant message. */
+  | { readonly role: "tool"; readonly content: string; readonly callId: string; readonly name: string }
+
+/** A function that the model may call. Its name has 1 to 64 of the characters a-z, A-Z, 0-9, _ and -. */
+export interface Tool {
+  readonly name: string
+  readonly description?: string
+  /** JSON Schema of the arguments, which are an object. */
+  readonly parameters: JsonObject
+  /** True: a schema that cannot be held exactly is refused. False: what cannot be held is left open. */
+  readonly strict: boolean
+}
+
+/** The tools of a request. At least one; their names differ. */
+export interface ToolUse {
+  readonly tools: ReadonlyArray<Tool>
+  /** `auto`: the model decides; `required`: at least one call; a name: exactly this tool. */
+  readonly choice: "auto" | "required" | { readonly name: string }
+  /** False: at most one call. */
+  readonly parallel: boolean
+}
+
+/** What the whole answer has to be: any JSON object, or a JSON value that a JSON Schema (2020-12) accepts. */
+export type ResponseFormat =
+  | { readonly kind: "json" }
+  | { readonly kind: "schema"; readonly schema: JsonObject | boolean; readonly strict: boolean }
 
 /** Sampling parameters in the terms of the API (docs/protocol.md). Their ranges are checked before a request is sent. */
 export interface Sampling {
@@ -25,6 +67,25 @@ export interface GenerateRequest {
   readonly sampling: Sampling
   /** Up to 4 sequences; never part of the output. */
   readonly stop: ReadonlyArray<string>
+  /** Chat only. */
+  readonly tools?: ToolUse
+  readonly format?: ResponseFormat
+  /** Present: log probabilities of the tokens, each with this number (0 to 20) of most likely tokens. */
+  readonly logprobs?: number
+  /** Added to the logits before sampling: token id and a bias of -100 to 100. -100 excludes the token. */
+  readonly logitBias?: ReadonlyArray<readonly [token: number, bias: number]>
+  /** The reply does not end by itself before it has this many tokens. */
+  readonly minTokens?: number
+  /** Chat only. Present: the model may think before it answers, in at most this many tokens. Absent: it answers at once. */
+  readonly thinkingTokens?: number
+  /** Replies to return. Default 1. They share the prompt, which is evaluated once. */
+  readonly replies?: number
+  /** Replies to generate, of which the `replies` most likely ones are returned. Default `replies`. Never streamed. */
+  readonly bestOf?: number
+  /** Text prompts only: the reply begins with the prompt. */
+  readonly echo?: boolean
+  /** Text prompts only: what follows the reply, for models that fill in the middle. */
+  readonly suffix?: string
 }
 
 export interface GenerateStarted {
@@ -33,17 +94,54 @@ export interface GenerateStarted {
   readonly cachedTokens: number
 }
 
+/** One token and its natural logarithm of probability, before temperature, top_k and top_p. */
+export interface TokenLogprob {
+  /** The token's text; an incomplete character is written as U+FFFD. */
+  readonly token: string
+  readonly bytes: ReadonlyArray<number>
+  readonly logprob: number
+}
+
+export interface SampledLogprob extends TokenLogprob {
+  /** The most likely tokens, the most likely first. */
+  readonly top: ReadonlyArray<TokenLogprob>
+}
+
+/** What a piece of text belongs to. Absent: the answer itself. */
+export type TextPart =
+  | { readonly kind: "reasoning" }
+  /** A call begins; the delta has no text. Calls of one reply are numbered from 0. */
+  | { readonly kind: "call"; readonly call: number; readonly name: string }
+  /** The next piece of the JSON text of a call's arguments. */
+  | { readonly kind: "arguments"; readonly call: number }
+
 /** Final text: whole UTF-8 characters that cannot become part of a stop sequence. */
 export interface TextDelta {
   readonly text: string
-  /** Completion tokens generated so far, those of this delta included. */
+  /** Completion tokens generated so far by the request, those of this delta and of all its replies included. */
   readonly completionTokens: number
+  /** Absent for plain text of the only reply, which is the most frequent case by far. */
+  readonly detail?: DeltaDetail
 }
 
+export interface DeltaDetail {
+  /** Which reply; absent is 0. */
+  readonly reply?: number
+  readonly part?: TextPart
+  readonly logprobs?: ReadonlyArray<SampledLogprob>
+}
+
+export type GenerateFinish = "stop" | "length" | "tool_calls"
+
 export interface GenerateEnd {
-  readonly finishReason: "stop" | "length"
+  /** Of reply 0. */
+  readonly finishReason: GenerateFinish
   readonly promptTokens: number
+  /** Of all replies, those of thinking and of call syntax included. */
   readonly completionTokens: number
+  readonly reasoningTokens?: number
+  /** One for each reply if there are several. */
+  readonly finishReasons?: ReadonlyArray<GenerateFinish>
 }
 
 export interface TextFacts {

@@ -1,6 +1,7 @@
 // The table of what engines do, by kind of model: the name of the verb, the request it takes, the events of a request, and
 // the facts of a loaded engine. The channel, the scheduler, the registry and the adapters are typed by it. A new kind of
 // model is one more row here; the compiler then names every place that has to know it.
+import type { EmbeddingFacts, EmbedEnd, EmbedRequest, EmbedStarted, Vectors } from "./Embedding.ts"
 import type { PcmChunk, SpeechFacts, SynthesizeEnd, SynthesizeRequest, SynthesizeStarted } from "./Speech.ts"
 import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta, TextFacts } from "./Text.ts"
 import type {
@@ -57,6 +58,15 @@ export interface Verbs {
     readonly end: TranscribeEnd
     readonly facts: TranscriptionFacts
   }>
+  readonly embedding: Row<{
+    readonly verb: "embed"
+    readonly request: EmbedRequest
+    readonly input: EmbedRequest
+    readonly started: EmbedStarted
+    readonly unit: Vectors
+    readonly end: EmbedEnd
+    readonly facts: EmbeddingFacts
+  }>
 }
 
 /** The kinds of models. */
@@ -74,4 +84,5 @@ export const verbs: { readonly [K in EngineKind]: Verb<K> } = {
   text: "generate",
   speech: "synthesize",
   transcription: "transcribe",
+  embedding: "embed",
 }

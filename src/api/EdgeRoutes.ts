@@ -13,6 +13,7 @@ import { PagesGroup } from "./declared/PagesApi.ts"
 import { QueryCheckLive } from "./declared/QueryErrors.ts"
 import { SocketsGroup } from "./declared/SocketsApi.ts"
 import { TextGroup } from "./declared/TextApi.ts"
+import { embeddings } from "./embeddings/Embeddings.ts"
 import { bodyBytes } from "./http/JsonBody.ts"
 import { otherPaths } from "./http/OtherPaths.ts"
 import { liveTranscription } from "./live/LiveTranscription.ts"
@@ -34,6 +35,7 @@ import {
 import { pullModelOnNode } from "./operations/PullRequest.ts"
 import { Docs } from "./reference/Docs.ts"
 import { Playground } from "./reference/Playground.ts"
+import { responses } from "./responses/Responses.ts"
 import { speech, voices } from "./speech/Speech.ts"
 import { chatCompletions } from "./text/ChatCompletions.ts"
 import { completions } from "./text/Completions.ts"
@@ -131,12 +133,19 @@ const request = HttpServerRequest.HttpServerRequest
  */
 const Text = HttpRouter.addAll(
   Effect.map(makeAuthenticate, (authenticate) => {
-    const { chatCompletions: chat, completions: plain } = TextGroup.endpoints
+    const {
+      chatCompletions: chat,
+      completions: plain,
+      embeddings: vectors,
+      responses: response,
+    } = TextGroup.endpoints
     const serve = <E extends EdgeError, R>(handler: Handler<E, R>) =>
       authenticate(Effect.flatMap(request, (self) => caught(once(self, handler(self)))))
     return [
       HttpRouter.route(chat.method, chat.path, serve(chatCompletions)),
       HttpRouter.route(plain.method, plain.path, serve(completions)),
+      HttpRouter.route(response.method, response.path, serve(responses)),
+      HttpRouter.route(vectors.method, vectors.path, serve(embeddings)),
     ]
   }),
 )

@@ -4,7 +4,7 @@
 import { Context, Effect, Layer, Queue, type Scope, Stream } from "effect"
 import { LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
 import { report } from "#domain/process/OperatorLog.ts"
-import type { Place } from "#domain/queues/WaitingLine.ts"
+import type { Place } from "#domain/queues/FairQueue.ts"
 import { AudioRejected, DecoderFailed } from "./AudioErrors.ts"
 import { makePool, type PoolOptions } from "./DecoderPool.ts"
 import type { DecoderEvent, DecoderProcess } from "./DecoderProcess.ts"
@@ -51,7 +51,7 @@ export interface DecoderOptions extends PoolOptions {
   readonly hangMs?: number
 }
 
-/** User and urgency of the decode (see WaitingLine). Default: interactive, of no particular user. */
+/** User and urgency of the decode (see FairQueue). Default: interactive, of no particular user. */
 export interface DecodeOptions extends Partial<Place> {
   readonly limits?: DecodeLimits
 }

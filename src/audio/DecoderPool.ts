@@ -3,7 +3,7 @@
 // its process back after some time and continues later where it stopped.
 import { Effect, FiberMap, type Scope } from "effect"
 import { CurrentProcessHome } from "#domain/process/ProcessHome.ts"
-import { type Place, WaitingLine } from "#domain/queues/WaitingLine.ts"
+import { FairQueue, type Place } from "#domain/queues/FairQueue.ts"
 import { DecoderFailed } from "./AudioErrors.ts"
 import { DecoderProcess, startDecoder } from "./DecoderProcess.ts"
 
@@ -95,7 +95,7 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
   /** The most recently used is taken first, so that the others expire. */
   let idle: ReadonlyArray<DecoderProcess> = []
   const held = new Set<Held>()
-  const line = new WaitingLine<{ readonly start: () => void; readonly refuse: () => void }>(maxWaiting)
+  const queue = new FairQueue<{ readonly start: () => void; readonly refuse: () => void }>(maxWaiting)
 
   const isIdle = (process: DecoderProcess): boolean => idle.includes(process)
   const leaveIdle = (process: DecoderProcess) => {
@@ -132,7 +132,7 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
 
   const pump = (): void => {
     if (held.size >= maxProcesses) return
-    line.shift({ interactive: true, background: backgroundAllowed() })?.start()
+    queue.shift({ interactive: true, background: backgroundAllowed() })?.start()
   }
 
   const take = (ask: Ask): Held => {
@@ -177,17 +177,17 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
         mine = take(ask)
         resume(Effect.succeed(mine))
       }
-      const free = held.size < maxProcesses && !line.hasInteractive
+      const free = held.size < maxProcesses && !queue.hasInteractive
       if (free && (ask.urgency !== "background" || backgroundAllowed())) return begin()
       const refuse = (): void => {
-        const detail = `${line.length} files wait to be decoded`
+        const detail = `${queue.length} files wait to be decoded`
         resume(Effect.fail(new DecoderFailed({ reason: "Busy", detail })))
       }
       const waiting = { start: begin, refuse }
-      const joined = line.join(waiting, ask)
+      const joined = queue.join(waiting, ask)
       if (!joined.taken) return refuse()
       joined.displaced?.refuse()
-      return Effect.sync(() => void line.leave(waiting))
+      return Effect.sync(() => void queue.leave(waiting))
     })
     yield* FiberMap.remove(expiries, living.get(one.process) ?? -1)
     return {
@@ -200,7 +200,7 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
 
   /** Withdraws a process from a file that can be resumed later. */
   const preempt = (): void => {
-    const user = line.nextUser
+    const user = queue.nextUser
     if (user === undefined || held.size < maxProcesses) return
     const victim = victimOf([...held], user, performance.now(), minHoldMs)
     if (victim === undefined) return

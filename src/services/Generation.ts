@@ -5,7 +5,9 @@ import type { Flow } from "#actors/engine/EngineRequest.ts"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { textUsage } from "#domain/models/Usage.ts"
 import { type EdgeError, isNodeFault } from "#domain/wire/Failures.ts"
+import { biasesOf } from "#domain/wire/Sampling.ts"
 import type {
+  ChatTurn,
   GenerateEnd,
   GenerateRequest,
   GenerateStarted,
@@ -15,7 +17,7 @@ import type {
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { beginRun, type ModelRunError, type ModelRunServices, type RunReader } from "./ModelRun.ts"
 
-/** The sampling part of a request body, after validation. */
+/** The fields of both text endpoints' bodies that an engine gets, after validation. */
 export interface SamplingFields {
   readonly temperature?: number | null
   readonly top_p?: number | null
@@ -26,6 +28,9 @@ export interface SamplingFields {
   readonly max_tokens?: number | null
   readonly max_completion_tokens?: number | null
   readonly seed?: unknown
+  readonly n?: number | null
+  readonly logit_bias?: unknown
+  readonly min_tokens?: number | null
 }
 
 /** Defaults that differ between the two endpoints (protocol 7.1). */
@@ -37,11 +42,27 @@ export interface TextDefaults {
 
 const isInteger = (value: unknown): value is number => Number.isSafeInteger(value)
 
-/** Body fields → engine request. A seed is drawn where the caller gave no integer. */
+/** The parts of an engine request that only one endpoint has, or that it computes. */
+export type OwnTerms = Omit<Partial<GenerateRequest>, "prompt" | "sampling" | "stop">
+
+/** Fields that most requests leave out: an absent one costs the message to the engine nothing. Undefined if all are absent. */
+const rareTerms = ({ logit_bias = null, min_tokens, n }: SamplingFields): OwnTerms | undefined => {
+  const replies = n ?? 1
+  const minTokens = min_tokens ?? 0
+  if (replies === 1 && minTokens === 0 && logit_bias === null) return undefined
+  return {
+    ...(replies > 1 ? { replies } : {}),
+    ...(minTokens > 0 ? { minTokens } : {}),
+    ...(logit_bias === null ? {} : { logitBias: biasesOf(logit_bias) }),
+  }
+}
+
+/** Body fields → engine request. A seed is drawn where the caller gave no integer. `own` wins over the fields. */
 export const toGenerateRequest = Effect.fnUntraced(function* (
   prompt: GenerateRequest["prompt"],
   fields: SamplingFields,
   defaults: TextDefaults,
+  own?: OwnTerms,
 ) {
   const seed = isInteger(fields.seed) ? fields.seed >>> 0 : yield* Random.nextIntBetween(0, 2 ** 32 - 1)
   const sampling: Sampling = {
@@ -59,23 +80,45 @@ export const toGenerateRequest = Effect.fnUntraced(function* (
     sampling,
     stop: typeof stop === "string" ? [stop] : stop,
   }
-  return request
+  const rare = rareTerms(fields)
+  return rare === undefined && own === undefined ? request : { ...request, ...rare, ...own }
 })
 
 /** Template tokens that a chat template puts around one message, and around the whole prompt. A generous guess. */
 const tokensPerTurn = 16
 
+/** Bytes of one message in the prompt, with its calls and thoughts. */
+const bytesOfTurn = (turn: ChatTurn): number => {
+  const bytes = Buffer.byteLength(turn.content) + tokensPerTurn
+  if (turn.role !== "assistant") return bytes
+  const { calls = [], reasoning = "" } = turn
+  return calls.reduce(
+    (sum, call) => sum + Buffer.byteLength(call.name + call.arguments) + 2 * tokensPerTurn,
+    bytes + Buffer.byteLength(reasoning),
+  )
+}
+
+/** Templates print definitions of tools with spaces or indented: at most this many times the bytes of compact JSON. A guess. */
+const printedOverCompact = 2
+
+const bytesOfDefinitions = ({ format, tools }: GenerateRequest): number =>
+  format === undefined && tools === undefined
+    ? 0
+    : printedOverCompact * Buffer.byteLength(JSON.stringify([format, tools]))
+
 /** No tokenizer makes more tokens of a text than it has UTF-8 bytes; the context bounds it as well. */
 const promptTokensAtMost = (request: GenerateRequest, contextTokens: number): number => {
+  const { prompt, suffix = "" } = request
   const bytes =
-    "text" in request.prompt
-      ? Buffer.byteLength(request.prompt.text)
-      : request.prompt.turns.reduce(
-          (sum, turn) => sum + Buffer.byteLength(turn.content) + tokensPerTurn,
-          tokensPerTurn,
-        )
-  return Math.min(bytes + tokensPerTurn, contextTokens)
+    "text" in prompt
+      ? Buffer.byteLength(prompt.text) + Buffer.byteLength(suffix)
+      : prompt.turns.reduce((sum, turn) => sum + bytesOfTurn(turn), tokensPerTurn)
+  return Math.min(bytes + bytesOfDefinitions(request) + tokensPerTurn, contextTokens)
 }
+
+/** Tokens that a request generates at most: those of all replies, also of the ones that are not returned. */
+const completionTokensAtMost = (request: GenerateRequest, contextTokens: number): number =>
+  Math.min(request.maxTokens, contextTokens) * Math.max(request.replies ?? 1, request.bestOf ?? 1)
 
 /** For the money reservation before the engine has loaded and the model's own number is known. */
 const assumedContextTokens = 8_192
@@ -86,7 +129,7 @@ export interface DeltaReader {
 }
 
 export interface Generation {
-  readonly promptTokens: number
+  readonly started: GenerateStarted
   /** Sends all deltas to `reader`, those that arrived earlier first. Called once. */
   readonly read: (reader: DeltaReader) => void
   readonly flow: Flow
@@ -147,7 +190,7 @@ export const begin = (
       request,
       atMost: textUsage(
         promptTokensAtMost(request, contextTokens),
-        Math.min(request.maxTokens, contextTokens),
+        completionTokensAtMost(request, contextTokens),
       ),
       used: (exit) => {
         const { completionTokens, promptTokens } = progress
@@ -158,7 +201,7 @@ export const begin = (
       reader: progress,
     })
     return {
-      promptTokens: run.started.promptTokens,
+      started: run.started,
       flow: run.flow,
       read: (reader) => progress.read(reader),
       end: run.end,

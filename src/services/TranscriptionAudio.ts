@@ -9,7 +9,7 @@ import { type DecodedRing, type DecodeError, Decoder } from "#audio/Decoder.ts"
 import { CHUNK_SAMPLES } from "#audio/decoder/DecoderWire.ts"
 import { removeSpooled } from "#audio/SpoolFile.ts"
 import { RING_SAMPLES, type SampleRing } from "#domain/audio/SampleRing.ts"
-import type { Place } from "#domain/queues/WaitingLine.ts"
+import type { Place } from "#domain/queues/FairQueue.ts"
 import { AtCapacity, InvalidRequest } from "#domain/wire/Errors.ts"
 
 /** Retry-After for a free decoder or free disk space. A guess: most files are shorter than what is decoded in this time. */

@@ -138,7 +138,7 @@ export const runTranscription = <E = never>(
         notes.firstUnit()
         run.onSegment(segment)
       },
-      onHeard: (samples) => {
+      onTranscribed: (samples) => {
         transcribed = samples
       },
       ...(run.onProgress === undefined ? {} : { onProgress: run.onProgress }),

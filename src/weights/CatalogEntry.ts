@@ -3,7 +3,7 @@
 import { stat } from "node:fs/promises"
 import { dirname, isAbsolute, join } from "node:path"
 import { Result, Schema } from "effect"
-import { hasFakeEngines } from "#config/Config.ts"
+import { hasFakeEngines } from "#config/OtherVariables.ts"
 import { hubScheme, parseHubFile } from "#domain/models/HubFile.ts"
 import { ModelKind, reservedModelIds } from "#domain/models/ModelEntry.ts"
 import { suggestion } from "#domain/models/NearestName.ts"

@@ -51,7 +51,7 @@ type Format = "gguf" | "onnx"
 /** The format in which the adapter reads the file. Undefined for small files that the adapter parses itself. */
 const formatOf = ({ entry, path, role }: WeightToCheck): Format | undefined => {
   const isGraphs = entry.adapter.endsWith("-onnx")
-  if (entry.adapter === "llama-gguf" && role === "weights") return "gguf"
+  if (["llama-gguf", "llama-embedding"].includes(entry.adapter) && role === "weights") return "gguf"
   if (path.endsWith(".onnx")) return "onnx"
   return path.endsWith(".gguf") ? (isGraphs ? "onnx" : "gguf") : undefined
 }

@@ -86,7 +86,7 @@ it.effect("restarts after a defect with its initial state, and ends when that ha
   }),
 )
 
-it.effect("ends with a message that says so, and tells those who watch it with what", () =>
+it.effect("ends with a message that requests it, and gives its result to those that watch it", () =>
   Effect.gen(function* () {
     const ref = yield* counter()
     yield* ref.ask(new Add(7))
@@ -129,7 +129,7 @@ it.effect("does not wait for a reply beyond the deadline", () =>
   }),
 )
 
-it.effect("fails what is in flight and in its mailbox when its scope closes", () =>
+it.effect("fails the running message and those in its mailbox when its scope closes", () =>
   Effect.gen(function* () {
     const scope = yield* Scope.make()
     const ref = yield* counter().pipe(Scope.provide(scope))

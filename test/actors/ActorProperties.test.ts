@@ -1,4 +1,4 @@
-// Random orders of messages, crashes, pauses and the actor's end, under a clock that the test moves.
+// Random orders of messages, crashes, pauses and the actor's end. The test moves the clock.
 import { Deferred, Effect, Exit, Fiber, References, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
@@ -54,7 +54,7 @@ const silent = Effect.provideService(References.MinimumLogLevel, "None")
 const run = <A>(test: Effect.Effect<A, unknown, Scope.Scope>): Promise<A> =>
   Effect.runPromise(test.pipe(silent, Effect.scoped, Effect.provide(TestClock.layer())))
 
-it("gives every question exactly one answer, in order, within the mailbox's bound and the restart intensity", async () => {
+it("gives every message exactly one reply, in order, within the mailbox's bound and the restart intensity", async () => {
   const intensity = { intensity: 3, periodMs: 500, backoffBaseMs: 10, backoffCapMs: 100 }
   const terms: ChildTerms = { kind: "worker", restart: "transient", intensity, shutdownMs: 1_000 }
   await fc.assert(
@@ -139,7 +139,7 @@ it("gives every question exactly one answer, in order, within the mailbox's boun
           expect(handled).toEqual([...new Set(handled)].sort((a, b) => a - b))
           for (const at of crashes)
             expect(withinPeriod(crashes, at, intensity.periodMs).filter((one) => one <= at).length)
-              // The last one is the crash that was one too many.
+              // The last one is the crash beyond the restart intensity.
               .toBeLessThanOrEqual(intensity.intensity + 1)
           expect(ref.tell(new Echo(-1, 0, "reply"))).toBe(false)
           expect((yield* ref.ended).reason).toMatch(/stopped|gave-up/)
@@ -150,7 +150,7 @@ it("gives every question exactly one answer, in order, within the mailbox's boun
   )
 })
 
-it("answers an asker whose actor is stopped while it handles the message", () =>
+it("replies to a message whose actor is stopped while it handles it", () =>
   run(
     Effect.gen(function* () {
       const begun = Deferred.makeUnsafe<void>()

@@ -47,7 +47,7 @@ it.effect("keeps restarting a child that crashes more seldom than the period", (
 )
 
 it.effect(
-  "restarts what its specification says: permanent always, transient after a crash, temporary never",
+  "restarts as its specification says: permanent always, transient after a crash, temporary never",
   () =>
     Effect.gen(function* () {
       const crashes = yield* Ref.make(0)

@@ -1,4 +1,4 @@
-// Random trees of supervisors and workers, crashed in random orders and then shut down, under a clock that the test moves.
+// Random trees of supervisors and workers whose workers crash in random orders, until the tree is shut down. The test moves the clock.
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import fc from "fast-check"
@@ -23,7 +23,7 @@ const { tree } = fc.letrec<{ tree: Shape; child: Shape | "worker" }>((tie) => ({
   }),
 }))
 
-/** Keeps what runs and what has happened; `crash` ends the present incarnation of a worker. */
+/** Records running workers and events; `crash` ends the current incarnation of a worker. */
 class Stage {
   readonly running = new Map<string, Deferred.Deferred<never>>()
   readonly events: Array<string> = []
@@ -78,7 +78,7 @@ const shown = (node: TreeNode): ReadonlyArray<string> =>
     child.kind === "worker" ? (child.state === "running" ? [child.name] : []) : shown(child),
   )
 
-it("keeps every random tree whole: what the tree shows runs, nothing outlives its parent, and it stops in reverse", async () => {
+it("holds for every random tree: workers that it shows run, none outlives its parent, and it stops in reverse order", async () => {
   await fc.assert(
     fc.asyncProperty(
       tree,

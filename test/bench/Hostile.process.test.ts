@@ -30,6 +30,5 @@ it.live(
         ])
       }
     }),
-  // One request of the other clients failed in one of seven runs beside other tests, for a reason that is not found yet.
-  { timeout: 120_000, retry: 1 },
+  120_000,
 )

@@ -19,7 +19,7 @@ import {
   speechRequestBytes,
   spokenScript,
 } from "../support/nodes/SpeechNode.ts"
-import { eventually, startNode, type TestNode, untilIdle } from "../support/nodes/TestNode.ts"
+import { eventually, startNode, type TestNode, untilIdle, untilLoaded } from "../support/nodes/TestNode.ts"
 
 let node: TestNode
 /** The system's temporary folder for this file alone, so that all files in it were left by these tests. */
@@ -28,6 +28,7 @@ const before = process.env.TMPDIR
 beforeAll(async () => {
   process.env.TMPDIR = temporary
   node = await startNode({ models: [fakeVoice, { ...fakeVoice, id: "second" }, presetModel, cloneModel] })
+  await untilLoaded(node, fakeVoice.id, "second", presetModel.id, cloneModel.id)
   await Promise.all([
     preset("af_bella", "Hi."),
     fake("fake-voice", {}),
@@ -163,10 +164,14 @@ describe("a burst of 30 requests, some of which are left at random", () => {
         : { model: "tts-82m", voice: "bm_lewis", input, ...format }
     })
 
+  /** Longest time of a complete reply of a model, milliseconds. */
+  const longestMs = new Map<string, number>()
+
   const burst = async () => {
     const outcomes = await Promise.all(
       requests().map(async (body) => {
         const connection = await RawConnection.open(node.port)
+        const sentMs = performance.now()
         await connection.send(speechRequestBytes(node, body))
         const leavesAfterMs = random(2) === 0 ? random(600) : undefined
         if (leavesAfterMs !== undefined) {
@@ -175,6 +180,8 @@ describe("a burst of 30 requests, some of which are left at random", () => {
         }
         const reply = await connection.response()
         connection.destroy()
+        const tookMs = performance.now() - sentMs
+        longestMs.set(body.model, Math.max(longestMs.get(body.model) ?? 0, tookMs))
         return reply
       }),
     )
@@ -217,6 +224,10 @@ describe("a burst of 30 requests, some of which are left at random", () => {
     const metrics = await node.metrics()
     for (const model of ["tts-82m", "tts-3b-ml"]) {
       expect(metrics.get(`edgewise_slots_busy{model="${model}"}`)).toBe(0)
+      // A cancelled request ends with the piece that is computed, and the slowest reply waited for several of them.
+      expect(metrics.get(`edgewise_cancel_to_idle_ms_max{model="${model}"}`)).toBeLessThan(
+        longestMs.get(model)!,
+      )
     }
     expect(node.counts.replyBufferedBytes).toBe(0)
   })

@@ -4,7 +4,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
-import { builtInCatalog, catalogRegions, environmentMistakes, load, settings } from "#config/Config.ts"
+import { catalogRegions, environmentMistakes, load } from "#config/Config.ts"
+import { settings } from "#config/Settings.ts"
+import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 
 const dir = mkdtempSync(join(tmpdir(), "edgewise-config-"))
 afterAll(() => rmSync(dir, { recursive: true, force: true }))

@@ -13,9 +13,11 @@ import { ModelListEntry, ModelStatusRecord } from "#api/operations/Models.ts"
 import { knownPaths as routerPaths } from "#api/RouterRoutes.ts"
 import { ChatRequest } from "#domain/wire/Chat.ts"
 import { CompletionRequest } from "#domain/wire/Completion.ts"
+import { EmbeddingRequest } from "#domain/wire/Embeddings.ts"
 import * as Errors from "#domain/wire/Errors.ts"
 import { type EdgeError, failureOf } from "#domain/wire/Failures.ts"
 import { LiveParameters } from "#domain/wire/LiveParameters.ts"
+import { ResponsesRequest } from "#domain/wire/responses/Request.ts"
 import { SpeechRequest } from "#domain/wire/Speech.ts"
 import { TranscriptionParameters } from "#domain/wire/Transcription.ts"
 import { problemOf } from "#http/ErrorBody.ts"
@@ -96,7 +98,7 @@ const operations = Object.entries(OpenApi.fromApi(EdgeApi).paths).flatMap(([path
 
 describe("endpoints", () => {
   it("of the edge are those of its API, its sockets and its pages, each once", () => {
-    const documented = endpointsOf([6, 7, 8, 9, 10, 11, 12, 13])
+    const documented = endpointsOf([6, 7, 8, 9, 10, 11, 12, 13, 18])
     expect(documented.toSorted()).toEqual(
       sorted([...operations.map(({ endpoint }) => endpoint), ...endpointsIn(edgePaths)]),
     )
@@ -122,6 +124,8 @@ describe("fields", () => {
   it.each([
     ["chat", ["7.1", "7.2"], ChatRequest],
     ["completions", ["7.1", "7.4"], CompletionRequest],
+    ["responses", ["7.12"], ResponsesRequest],
+    ["embeddings", ["18.1"], EmbeddingRequest],
     ["speech", ["8.1"], SpeechRequest],
     ["transcription", ["9.2"], TranscriptionParameters],
     ["live transcription", ["10.1"], LiveParameters],

@@ -6,8 +6,11 @@ import { idleMs, limitSeconds } from "#actors/live/LiveSession.ts"
 import { sessionFailuresAMinute } from "#api/access/Sessions.ts"
 import { decodeJson, maxJsonBytes } from "#api/http/JsonBody.ts"
 import { parseJson } from "#api/http/JsonText.ts"
+import { maxArgumentChars } from "#api/text/ChatTurns.ts"
+import { maxLogprobs } from "#api/text/Logprobs.ts"
 import { DEFAULT_LIMITS } from "#audio/Decoder.ts"
-import { builtInCatalog, settings } from "#config/Config.ts"
+import { settings } from "#config/Settings.ts"
+import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 import { clockSkewMs, keySetAgeSeconds, maxSessionMs } from "#domain/access/SigningSchedule.ts"
 import { Catalog, Runtime } from "#domain/models/ModelEntry.ts"
 import { requestPieces } from "#domain/queues/PieceBudget.ts"
@@ -15,8 +18,12 @@ import { CompletionRequest } from "#domain/wire/Completion.ts"
 import type { InvalidRequest } from "#domain/wire/Errors.ts"
 import { windowSeconds } from "#domain/wire/LiveParameters.ts"
 import { maxRequestIdLength } from "#domain/wire/RequestId.ts"
+import { metadataLimits } from "#domain/wire/responses/Request.ts"
+import { maxBiases, maxReplies, maxTopLogprobs } from "#domain/wire/Sampling.ts"
 import { SpeechRequest } from "#domain/wire/Speech.ts"
 import { TranscriptionParameters } from "#domain/wire/Transcription.ts"
+import { maxSchemaBytesTogether, schemaLimits } from "#domain/wire/text/SchemaBounds.ts"
+import { maxTools } from "#domain/wire/text/Tools.ts"
 import { maxFileBytes } from "#services/TranscriptionUpload.ts"
 import { AnswerBounds, answerLifeMs } from "#store/idempotency/IdempotencyStore.ts"
 import { maxUnfinished, maxUnfinishedOfOrg } from "#store/ledger/Jobs.ts"
@@ -74,6 +81,15 @@ const limits: Readonly<Record<string, string>> = {
   "`max_tokens`": `1 to ${lastNumber(completion({ max_tokens: 0 }))}`,
   "context of the built-in text models": `${n(Number(entryOf("llm-3.5-27b")?.options.contextTokens))} tokens`,
   "stop sequences": `${lastNumber(completion({ stop: Array(99).fill("a") }))} of ${lastNumber(completion({ stop: "a".repeat(9_999) }))} characters`,
+  "replies of a request": `${maxReplies}, and the slots of the model`,
+  "tools of a request": `${maxTools} tools`,
+  "JSON Schema of a tool or a format": `${n(schemaLimits.bytes)} bytes, ${schemaLimits.levels} levels, ${n(schemaLimits.subschemas)} subschemas`,
+  "JSON Schemas of a request together": `${n(maxSchemaBytesTogether)} bytes`,
+  "most likely tokens beside a token": `${maxTopLogprobs}`,
+  "log probabilities of a reply": n(maxLogprobs),
+  "`metadata` of a response": `${metadataLimits.pairs} keys of ${metadataLimits.keyChars} characters, values of ${metadataLimits.valueChars}`,
+  "entries of `logit_bias`": `${n(maxBiases)} tokens`,
+  "arguments of all calls in a history": `${n(maxArgumentChars)} characters`,
   "speech input, `tts-82m`": capOf("tts-82m"),
   "speech input, `tts-3b-ml`": capOf("tts-3b-ml"),
   "speech speed": `0.25 to ${lastNumber(speed)}`,
@@ -93,7 +109,7 @@ const limits: Readonly<Record<string, string>> = {
   "time to finish when a node stops": `${settings.drainSeconds.fallback} s`,
   route: `${settings.routeTtlSeconds.fallback} s`,
   "load of a model": s(runtime.loadDeadlineMs),
-  "silence of an engine": s(runtime.hangDeadlineMs),
+  "silence of an engine that does not compute": s(runtime.hangDeadlineMs),
   "audio of a live session": `${limitSeconds} s`,
   "silence of a live client": s(idleMs),
   "`window_s`": `${windowSeconds.minimum} to ${windowSeconds.maximum}`,

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { settings } from "#config/Config.ts"
+import { settings } from "#config/Settings.ts"
 import { startNode, type TestNode } from "../support/nodes/TestNode.ts"
 import { type FamilyText, parseExposition } from "../support/process/PrometheusGrammar.ts"
 

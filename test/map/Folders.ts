@@ -97,6 +97,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/fake",
       "engines/kokoro",
       "engines/llama",
+      "engines/llama/embedding",
       "engines/llama/model",
       "engines/protocol",
       "engines/shared/listening",
@@ -142,6 +143,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/shared/speech",
       "engines/shared/text",
       "src/domain/queues",
+      "src/domain/wire",
     ],
   },
   "engines/kokoro": {
@@ -160,36 +162,105 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Options of the text adapter",
     imports: ["engines/protocol"],
   },
+  "engines/llama/embedding": {
+    holds: "Adapter: a GGUF embedding model on llama.cpp, whose evaluations many requests share",
+    imports: [
+      "engines/llama",
+      "engines/llama/model",
+      "engines/llama/native",
+      "engines/llama/prompt",
+      "engines/llama/steps",
+      "engines/protocol",
+      "engines/shared/text",
+    ],
+  },
+  "engines/llama/grammar": {
+    holds: "What a reply may be, as expressions; JSON Schema and call syntax are translated to them",
+    imports: [],
+  },
+  "engines/llama/grammar/compile": {
+    holds:
+      "Expressions to tables: automata over bytes, made deterministic, with the shortest way to each end",
+    imports: ["engines/llama/grammar"],
+  },
+  "engines/llama/grammar/match": {
+    holds:
+      "Text and tokens along a compiled grammar: positions, masks, forced text, steering to an end in time",
+    imports: ["engines/llama/grammar"],
+  },
   "engines/llama/model": {
     holds: "Adapter: a GGUF model loaded on llama.cpp, and its requests",
     imports: [
       "engines/llama",
+      "engines/llama/grammar",
+      "engines/llama/grammar/compile",
+      "engines/llama/grammar/match",
       "engines/llama/native",
       "engines/llama/output",
       "engines/llama/prompt",
+      "engines/llama/replies",
+      "engines/llama/sampling",
+      "engines/llama/schema",
       "engines/llama/steps",
+      "engines/llama/tools",
       "engines/protocol",
+      "src/domain/wire",
     ],
   },
   "engines/llama/native": {
-    holds: "llama.cpp below the library's sequences: decode, sample, sequence memory",
-    imports: ["engines/llama", "engines/protocol", "engines/shared/listening"],
+    holds: "llama.cpp below the library's sequences: decode, sequence memory",
+    imports: ["engines/llama", "engines/llama/sampling", "engines/protocol"],
   },
   "engines/llama/output": {
-    holds: "Tokens to text: vocabulary, stop strings, reasoning filter",
-    imports: ["engines/shared/text"],
+    holds: "Tokens to text: vocabulary, stop strings, thinking, parts of a reply",
+    imports: ["engines/protocol", "engines/shared/text"],
   },
   "engines/llama/prompt": {
     holds: "Messages to tokens: chat template and tokenizer",
-    imports: ["engines/llama/output", "engines/protocol"],
+    imports: ["engines/llama/output", "engines/llama/tools", "engines/protocol"],
+  },
+  "engines/llama/replies": {
+    holds: "The state of a reply: which tokens may come next, its pieces of text, its end",
+    imports: ["engines/llama/grammar", "engines/llama/output", "engines/llama/sampling", "engines/protocol"],
+  },
+  "engines/llama/sampling": {
+    holds: "One token from a row of logits, and log probabilities",
+    imports: ["engines/protocol", "engines/shared/listening"],
+  },
+  "engines/llama/schema": {
+    holds: "JSON Schema to rules of a grammar: what a reply under a schema may be",
+    imports: [
+      "engines/llama/grammar",
+      "engines/llama/schema/automata",
+      "engines/llama/schema/document",
+      "src/domain/wire",
+    ],
+  },
+  "engines/llama/schema/automata": {
+    holds: "Automata over code points: patterns, formats, numbers",
+    imports: ["engines/llama/grammar"],
+  },
+  "engines/llama/schema/document": {
+    holds: "A JSON Schema with checked keywords, the targets of its references, and paths for errors",
+    imports: ["src/domain/wire"],
   },
   "engines/llama/steps": {
     holds: "The step loop: which tokens of which sequences each native call evaluates",
-    imports: ["engines/llama/native", "engines/llama/output", "engines/protocol", "src/domain/threads"],
+    imports: [
+      "engines/llama/native",
+      "engines/llama/replies",
+      "engines/llama/sampling",
+      "engines/protocol",
+      "src/domain/threads",
+    ],
+  },
+  "engines/llama/tools": {
+    holds: "How model families call tools: template variables, rules of the call syntax, streaming parsers",
+    imports: ["engines/llama/grammar", "engines/protocol", "src/domain/wire"],
   },
   "engines/protocol": {
     holds: "The interface of an engine and the messages of its channel",
-    imports: ["src/domain/audio", "src/domain/threads"],
+    imports: ["src/domain/audio", "src/domain/threads", "src/domain/wire"],
   },
   "engines/shared/files": {
     holds: "Weight files named by a catalog entry",
@@ -209,7 +280,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "engines/shared/text": {
     holds: "English text to spoken words and sentences; bytes of tokens to UTF-8",
-    imports: [],
+    imports: ["engines/protocol"],
   },
   "engines/whisper": {
     holds: "Adapter: Whisper transcription on ONNX Runtime",
@@ -240,12 +311,14 @@ export const folders: Readonly<Record<string, Folder>> = {
       "actors",
       "src/api/access",
       "src/api/declared",
+      "src/api/embeddings",
       "src/api/http",
       "src/api/live",
       "src/api/metrics",
       "src/api/operations",
       "src/api/reference",
       "src/api/regions",
+      "src/api/responses",
       "src/api/speech",
       "src/api/text",
       "src/api/transcription",
@@ -279,8 +352,13 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/operations",
       "src/domain/wire",
       "src/domain/wire/events",
+      "src/domain/wire/responses",
       "src/http",
     ],
+  },
+  "src/api/embeddings": {
+    holds: "Embeddings over HTTP",
+    imports: ["engines/protocol", "src/api/http", "src/domain/wire", "src/services"],
   },
   "src/api/http": {
     holds: "Bodies and headers of the API: JSON, assets, an unreachable store",
@@ -317,7 +395,6 @@ export const folders: Readonly<Record<string, Folder>> = {
       "actors/live",
       "actors/model",
       "src/api/access",
-      "src/api/operations",
       "src/domain/models",
       "src/domain/queues",
       "src/domain/wire",
@@ -356,6 +433,19 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Region discovery: probes, health, the caller's place",
     imports: ["src/api/access", "src/domain/regions", "src/store/files"],
   },
+  "src/api/responses": {
+    holds: "OpenAI's Responses API as another form of a chat",
+    imports: [
+      "engines/protocol",
+      "src/api/http",
+      "src/api/text",
+      "src/domain/wire",
+      "src/domain/wire/responses",
+      "src/domain/wire/text",
+      "src/http",
+      "src/services",
+    ],
+  },
   "src/api/speech": {
     holds: "Speech endpoints, voices, encoded replies",
     imports: [
@@ -382,8 +472,10 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/http",
       "src/api/tracing",
       "src/domain/access",
+      "src/domain/models",
       "src/domain/wire",
       "src/domain/wire/events",
+      "src/domain/wire/text",
       "src/http",
       "src/services",
       "src/store/accounts",
@@ -443,6 +535,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/cli/roles",
       "src/cli/shared",
       "src/config",
+      "src/config/settings",
       "src/confine",
       "src/domain/audio",
       "src/domain/models",
@@ -531,6 +624,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/audio/codecs",
       "src/cli/shared",
       "src/config",
+      "src/config/settings",
       "src/domain/access",
       "src/domain/models",
       "src/domain/process",
@@ -562,15 +656,12 @@ export const folders: Readonly<Record<string, Folder>> = {
     ],
   },
   "src/config": {
-    holds: "Every setting, from flags and environment",
-    imports: [
-      "src/domain/access",
-      "src/domain/models",
-      "src/domain/regions",
-      "src/store/files",
-      "src/store/sql",
-      "src/telemetry",
-    ],
+    holds: "Reads the settings from flags and environment",
+    imports: ["src/config/settings", "src/domain/models", "src/store/files", "src/telemetry"],
+  },
+  "src/config/settings": {
+    holds: "The table of settings, a file for each group",
+    imports: ["src/domain/access", "src/domain/regions", "src/store/sql"],
   },
   "src/confine": {
     holds: "Starts a process with no more rights than it needs",
@@ -610,7 +701,13 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/domain/wire": {
     holds: "Pure: schemas of requests and replies, and the errors",
-    imports: ["src/domain/audio", "src/domain/language", "src/domain/models", "src/domain/wire/errors"],
+    imports: [
+      "src/domain/audio",
+      "src/domain/language",
+      "src/domain/models",
+      "src/domain/wire/errors",
+      "src/domain/wire/text",
+    ],
   },
   "src/domain/wire/errors": {
     holds: "Pure: every expected failure, with its status, fault and text",
@@ -618,7 +715,16 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/domain/wire/events": {
     holds: "Pure: schemas of events in streams, frames on sockets and transcripts",
-    imports: ["src/domain/wire"],
+    imports: ["src/domain/wire", "src/domain/wire/responses", "src/domain/wire/text"],
+  },
+  "src/domain/wire/responses": {
+    holds: "Pure: schemas of requests and replies of the Responses API",
+    imports: ["src/domain/wire", "src/domain/wire/text"],
+  },
+  "src/domain/wire/text": {
+    holds:
+      "Parts of text requests and replies: tools, formats, messages, log probabilities, the bounds of a schema",
+    imports: [],
   },
   "src/http": {
     holds: "What transport and API share: request context, body kinds, error bodies, meters",

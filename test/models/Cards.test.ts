@@ -1,4 +1,4 @@
-// The model cards say what was measured, on the weights that are shipped, and nothing else.
+// The measured parts of the model cards hold exactly the results of the evaluation, on the weights that are shipped.
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
 import { cards, measuredText, type Results, withMeasured } from "../../bench/models/Cards.ts"
@@ -15,7 +15,7 @@ const catalog = JSON.parse(read("catalog.json")) as {
 
 describe("model cards", () => {
   for (const [folder, kinds] of Object.entries(cards)) {
-    it(`${folder} quotes the results of the evaluation, letter by letter`, () => {
+    it(`${folder} quotes the results of the evaluation exactly`, () => {
       const card = read(`${folder}/README.md`)
       expect(withMeasured(card, measuredText(results, kinds))).toBe(card)
       for (const kind of kinds) expect(card).toContain(`**${kind}: `)
@@ -34,8 +34,8 @@ describe("model cards", () => {
     }
   })
 
-  it("have one place for what was measured, and notice a changed number", () => {
-    const measured = measuredText(results, ["Ears"])
+  it("have one measured part, in which a changed number is found", () => {
+    const measured = measuredText(results, ["Transcription"])
     const card = `# a\n\n${measured}\n\n## b\n`
     expect(withMeasured(card, measured)).toBe(card)
     expect(withMeasured(card.replace("| met", "| missed").replace(/\| (\d)/, "| 9$1"), measured)).toBe(card)

@@ -1,7 +1,13 @@
-// The pure parts of the evaluation: word errors, spoiled audio, clips without speech, rules of answers, voice profiles.
+// The pure parts of the evaluation: word errors, degraded audio, clips without speech, rules of answers, voice profiles.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { Chance, inRoom, withNoise, wordlessClips } from "../../bench/models/Conditions.ts"
+import { follows } from "../../bench/models/ChatQuality.ts"
+import {
+  clipsWithoutSpeech,
+  RandomNumbers,
+  withNoise,
+  withReverberation,
+} from "../../bench/models/Conditions.ts"
 import { prompts } from "../../bench/models/EvaluationSet.ts"
 import {
   cleannessOf,
@@ -11,7 +17,6 @@ import {
   timbreDistance,
 } from "../../bench/models/VoiceProfile.ts"
 import { wordErrorPercent } from "../../bench/models/WordErrors.ts"
-import { follows } from "../../bench/models/Words.ts"
 
 const power = (samples: Float32Array): number =>
   samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length
@@ -28,16 +33,15 @@ const buzz = (pitchHz: number, fallDb: number): Float32Array =>
   })
 
 describe("word errors", () => {
-  it("count edits over the words that were said", () => {
-    expect(wordErrorPercent([{ said: "Close the door.", heard: "close the door" }])).toBe(0)
-    expect(wordErrorPercent([{ said: "Close the door.", heard: "Close a door, please" }])).toBeCloseTo(
-      66.7,
-      1,
-    )
+  it("count edits over the spoken words", () => {
+    expect(wordErrorPercent([{ spoken: "Close the door.", transcribed: "close the door" }])).toBe(0)
+    expect(
+      wordErrorPercent([{ spoken: "Close the door.", transcribed: "Close a door, please" }]),
+    ).toBeCloseTo(66.7, 1)
     expect(
       wordErrorPercent([
-        { said: "one two", heard: "" },
-        { said: "three four", heard: "three four" },
+        { spoken: "one two", transcribed: "" },
+        { spoken: "three four", transcribed: "three four" },
       ]),
     ).toBe(50)
   })
@@ -45,7 +49,7 @@ describe("word errors", () => {
 
 describe("conditions", () => {
   const clean = buzz(150, 6)
-  it("add noise at the ratio that they say, the same every time", () => {
+  it("add noise at the given ratio, the same every time", () => {
     for (const decibels of [10, 20]) {
       const noisy = withNoise(clean, decibels, 3)
       const added = noisy.map((sample, i) => sample - clean[i]!)
@@ -56,17 +60,17 @@ describe("conditions", () => {
   })
   it("add reverberation that outlasts the speech", () => {
     const spoken = Float32Array.from(clean, (sample, i) => (i < 8000 ? sample : 0))
-    const heard = inRoom(spoken, 0.3, PROFILE_RATE_HZ, 1)
-    expect(power(heard.subarray(8000, 10_000))).toBeGreaterThan(1e-7)
-    expect(power(heard.subarray(16_000))).toBe(0)
+    const reverberant = withReverberation(spoken, 0.3, PROFILE_RATE_HZ, 1)
+    expect(power(reverberant.subarray(8000, 10_000))).toBeGreaterThan(1e-7)
+    expect(power(reverberant.subarray(16_000))).toBe(0)
   })
   it("make clips without speech of every kind and length", () => {
-    const clips = wordlessClips(PROFILE_RATE_HZ)
+    const clips = clipsWithoutSpeech(PROFILE_RATE_HZ)
     expect(clips.length).toBe(44)
     expect(new Set(clips.map(({ kind }) => kind)).size).toBe(6)
     expect(clips.every(({ samples }) => samples.every((sample) => Math.abs(sample) <= 1))).toBe(true)
-    const chance = new Chance(1)
-    const mean = Array.from({ length: 1000 }, () => chance.next()).reduce((a, b) => a + b) / 1000
+    const random = new RandomNumbers(1)
+    const mean = Array.from({ length: 1000 }, () => random.next()).reduce((a, b) => a + b) / 1000
     expect(mean).toBeCloseTo(0.5, 1)
   })
 })
@@ -104,7 +108,7 @@ describe("rules of answers", () => {
     for (const { never, rule } of prompts)
       expect(() => [new RegExp(rule), new RegExp(never ?? "")]).not.toThrow()
   })
-  const ruleOf = (question: string) => prompts.find(({ turns }) => turns.at(-1) === question)!
+  const ruleOf = (question: string) => prompts.find(({ messages }) => messages.at(-1) === question)!
   it("accept right answers and reject wrong ones", () => {
     const accepted = (question: string, text: string) => follows(ruleOf(question), text)
     expect(accepted("What is 7 + 5?", "7 plus 5 is 12.")).toBe(true)

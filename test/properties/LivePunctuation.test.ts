@@ -8,7 +8,14 @@ import { LiveAudio } from "#actors/live/LiveAudio.ts"
 import type { LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
 import { joinTexts } from "#domain/audio/Transcript.ts"
 import { withoutPunctuation } from "#domain/language/Punctuation.ts"
-import { bytesOf, ears, factsOf, fileAnswer, plain, samplesOf } from "../support/engines/LiveEars.ts"
+import {
+  bytesOf,
+  factsOf,
+  fileAnswer,
+  plain,
+  samplesOf,
+  transcriber,
+} from "../support/engines/LiveTranscriber.ts"
 
 const spoken = {
   plain: ["what", "is", "red", "fox", "3.5", "don't"],
@@ -32,7 +39,7 @@ const hypothesesOf = (
   words: ReadonlyArray<string>,
 ) => {
   const held = new LiveAudio(samples.length)
-  const hearing = new IncrementalTranscriber<never>(held, factsOf(), options, ears(2, words))
+  const hearing = new IncrementalTranscriber<never>(held, factsOf(), options, transcriber(2, words))
   return points.map((until): LiveHypothesis => {
     held.append(bytesOf(samples.subarray(held.total, until)))
     Effect.runSync(hearing.close(until))

@@ -1,6 +1,6 @@
 // The job workers over a store that fails now and then: accepted jobs are done all the same once it works again.
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Layer } from "effect"
+import { Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { Drain } from "#actors/Drain.ts"
 import { wrongKind } from "#actors/model/ModelHandle.ts"
@@ -42,7 +42,7 @@ const under = (jobs: Partial<Jobs["Service"]>, { found = () => textModel, ledger
   const never = () => Effect.die(new Error("not expected"))
   const store: Jobs["Service"] = {
     accept: never,
-    hasRoom: never,
+    hasCapacity: never,
     isUnpaid: never,
     now: Effect.succeed(0),
     find: never,
@@ -109,6 +109,37 @@ describe("a store that fails", () => {
         yield* TestClock.adjust("10 seconds")
         expect(events).toEqual(["fail", "return"])
       }).pipe(Effect.provide(jobs))
+    }),
+  )
+})
+
+describe("a node that stops", () => {
+  it.effect("while a job is being taken has it back in the queue", () =>
+    Effect.gen(function* () {
+      const taking = yield* Deferred.make<void>()
+      const written = yield* Deferred.make<void>()
+      const events: Array<JobEvent> = []
+      let looks = 0
+      const jobs = under(
+        {
+          // The database changes the row of the first, and the answer is slow.
+          take: () =>
+            ++looks > 1
+              ? Effect.undefined
+              : Effect.as(Effect.andThen(Deferred.succeed(taking, undefined), Deferred.await(written)), job),
+          change: (_id, event) => Effect.sync(() => events.push(event) > 0),
+        },
+        { ledger: { reserve: () => Effect.never } },
+      )
+      const stopping = yield* Effect.gen(function* () {
+        yield* TestClock.adjust("1 second")
+        yield* Deferred.await(taking)
+      }).pipe(Effect.provide(jobs), Effect.forkChild)
+      yield* Deferred.await(taking)
+      yield* TestClock.adjust("1 second")
+      yield* Deferred.succeed(written, undefined)
+      yield* Fiber.join(stopping)
+      expect(events).toEqual(["return"])
     }),
   )
 })

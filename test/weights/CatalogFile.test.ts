@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { afterAll, afterEach, describe, expect, it, vi } from "vitest"
-import { builtInCatalog } from "#config/Config.ts"
+import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 import { adapterFacts } from "#engines/AdapterFacts.ts"
 import { regionCodesInForce } from "#store/files/RegionsFile.ts"
 import { readCatalog } from "#weights/CatalogFile.ts"
@@ -141,7 +141,7 @@ describe("a wrong value is named with what is allowed", () => {
     [
       "a kind",
       { kind: "txt" },
-      'kind: "txt" is not allowed; allowed is one of "text", "speech", "transcription"; did you mean "text"?',
+      'kind: "txt" is not allowed; allowed is one of "text", "speech", "transcription", "embedding"; did you mean "text"?',
     ],
     ["an id", { id: "a b" }, 'id: "a b" is not allowed; allowed is 1 to 128 letters'],
     ["an id of three parts", { id: "a/b/c" }, 'id: "a/b/c" is not allowed'],

@@ -16,7 +16,7 @@ import {
 const SYMBOLS = 178
 const WIDTH = 512
 
-/** PL-BERT is an ALBERT: twelve times the same layer of 768, embeddings of 128. */
+/** PL-BERT is an ALBERT: one layer of width 768 applied twelve times, embeddings of width 128. */
 const bert = { layers: 12, width: 768, heads: 12, hidden: 2_048, embedding: 128, positions: 512 }
 
 const bertLayer = (graph: Graph, x: string): string => {
@@ -51,7 +51,7 @@ const bertLayer = (graph: Graph, x: string): string => {
   return layerNorm(graph, graph.op("Add", [middle, second]), "bert.full_norm", width)
 }
 
-/** [1, n, 512] of symbol ids. */
+/** Encodes symbol ids as [1, n, 512]. */
 export const readSymbols = (graph: Graph, ids: string): string => {
   const { embedding, layers, positions, width } = bert
   const symbols = graph.op("Gather", [random(graph, "bert.word_embeddings", [SYMBOLS, embedding], 1), ids])
@@ -74,13 +74,13 @@ export const textEncoder = (graph: Graph, ids: string): string => {
   let x = swapped(graph, rows)
   for (let layer = 0; layer < 3; layer++) {
     const name = `text_encoder.cnn.${layer}`
-    const heard = swapped(graph, conv(graph, x, name, { from: WIDTH, to: WIDTH, kernel: 5 }))
-    x = leaky(graph, swapped(graph, layerNorm(graph, heard, `${name}.norm`, WIDTH)), 0.2)
+    const convolved = swapped(graph, conv(graph, x, name, { from: WIDTH, to: WIDTH, kernel: 5 }))
+    x = leaky(graph, swapped(graph, layerNorm(graph, convolved, `${name}.norm`, WIDTH)), 0.2)
   }
   return swapped(graph, recurrent(graph, swapped(graph, x), "text_encoder.lstm", WIDTH))
 }
 
-/** [1, n, 512] with the style beside each: [1, n, 640]. */
+/** Appends the style to each of [1, n, 512]: [1, n, 640]. */
 const besideStyle = (graph: Graph, x: string, style: string): string => {
   const length = graph.op("Shape", [x], { start: 1, end: 2 })
   const shape = graph.op("Concat", [graph.ints(1), length, graph.ints(128)], { axis: 0 })
@@ -88,26 +88,26 @@ const besideStyle = (graph: Graph, x: string, style: string): string => {
   return graph.op("Concat", [x, spread], { axis: 2 })
 }
 
-/** [1, n, 640] of which durations, pitch and loudness are predicted. */
+/** [1, n, 640], from which durations, pitch and loudness are predicted. */
 export const prosody = (graph: Graph, read: string, style: string): string => {
   let x = besideStyle(graph, read, style)
   for (let layer = 0; layer < 3; layer++) {
     const name = `predictor.text_encoder.${layer}`
-    const heard = recurrent(graph, x, `${name}.lstm`, 640)
-    x = besideStyle(graph, adaptiveLayerNorm(graph, heard, style, `${name}.norm`, WIDTH), style)
+    const hidden = recurrent(graph, x, `${name}.lstm`, 640)
+    x = besideStyle(graph, adaptiveLayerNorm(graph, hidden, style, `${name}.norm`, WIDTH), style)
   }
   return x
 }
 
 const DURATION_STEPS = 50
-/** Of 25 ms a symbol: 15 symbols a second. */
+/** Mean frames (of 25 ms) of a symbol, which gives 15 symbols a second. */
 const MEAN_FRAMES = 2.67
 
-/** [n] frames of 25 ms: mostly two to four, as random weights around the mean give them. */
+/** [n] durations in frames of 25 ms. The random weights give mostly two to four. */
 export const durations = (graph: Graph, prosodic: string, speed: string): string => {
-  const heard = recurrent(graph, prosodic, "predictor.lstm", 640)
+  const hidden = recurrent(graph, prosodic, "predictor.lstm", 640)
   const share = MEAN_FRAMES / DURATION_STEPS
-  const steps = linear(graph, heard, "predictor.duration_proj", WIDTH, DURATION_STEPS, {
+  const steps = linear(graph, hidden, "predictor.duration_proj", WIDTH, DURATION_STEPS, {
     bias: Math.log(share / (1 - share)),
   })
   const sum = graph.op("ReduceSum", [graph.op("Sigmoid", [steps]), graph.ints(2)], { keepdims: 0 })
@@ -139,7 +139,7 @@ export interface ResidualOptions {
   readonly twice?: boolean
 }
 
-/** Two convolutions behind adaptive normalisation, beside a shortcut; `twice` doubles the frames. */
+/** A residual block: adaptive normalisation and two convolutions, plus a shortcut. `twice` doubles the frames. */
 export const residual = (
   graph: Graph,
   x: string,

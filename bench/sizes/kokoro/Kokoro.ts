@@ -1,7 +1,7 @@
-// Weights of Kokoro's shape, 82 million parameters: the folder of a published export, generated once and cached.
+// Random weights of Kokoro's shape (82 million parameters) in the files of a published export. Generated once and cached.
 //
-// Every layer of the published model is there at its size, with random weights; what comes out is a noise as long as
-// the speech would be. Simplified: the harmonic source draws no random phases and no noise, and the voices are random.
+// Every layer of the published model is present at its size, with random weights; the output is noise of about the duration
+// that speech would have. Simplified: the harmonic source uses no random phases and no noise, and the voices are random.
 import { copyFile, mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -16,10 +16,10 @@ import { vocoder } from "./Vocoder.ts"
 export const kokoroSizes = ["82m"] as const
 export type KokoroSize = (typeof kokoroSizes)[number]
 
-/** Increased with every change that makes other bytes of the same shape. */
+/** Increase it with every change that makes other bytes of the same shape. */
 const recipeVersion = 1
 
-/** Pitch: what the random curve of about 1 is in Hz, and its middle. */
+/** Pitch in Hz: the factor of the random curve, whose values are about 1, and the mean. */
 const SPREAD_HZ = 20
 const MIDDLE_HZ = 180
 
@@ -36,19 +36,19 @@ const kokoroGraph = (): Graph => {
   const expanded = graph.op("MatMul", [swapped(graph, prosodic), aligned])
   const [curve, loudness] = curves(graph, expanded, manner)
   const pitch = graph.op("Add", [graph.op("Mul", [curve, graph.scalar(SPREAD_HZ)]), graph.scalar(MIDDLE_HZ)])
-  const heard = graph.op("MatMul", [textEncoder(graph, "input_ids"), aligned])
-  graph.op("Identity", [vocoder(graph, heard, pitch, loudness, timbre)], {}, ["waveform"])
+  const features = graph.op("MatMul", [textEncoder(graph, "input_ids"), aligned])
+  graph.op("Identity", [vocoder(graph, features, pitch, loudness, timbre)], {}, ["waveform"])
   graph.output("waveform", "float32", [1, "num_samples"])
   return graph
 }
 
 const voices = ["af_bella", "bf_emma"] as const
-/** Rows by the number of symbols. */
+/** Rows of a voice file; the number of symbols selects one. */
 const STYLE_ROWS = 510
 const demo = (file: string): string =>
   fileURLToPath(new URL(`../../../models/kokoro-demo/${file}`, import.meta.url))
 
-/** The folder of the weights, which are generated first if they are missing. */
+/** The folder of the weights. Missing ones are generated first. */
 export const kokoroWeights = (size: KokoroSize): Promise<string> =>
   cachedFolder({
     name: `kokoro-${size}`,
@@ -56,7 +56,7 @@ export const kokoroWeights = (size: KokoroSize): Promise<string> =>
     fill: async (folder) => {
       await mkdir(join(folder, "onnx"))
       await mkdir(join(folder, "voices"))
-      // The published symbol table; the demonstration weights have the same.
+      // The published symbol table, which the built-in weights have too.
       await copyFile(demo("tokenizer.json"), join(folder, "tokenizer.json"))
       for (const voice of voices) {
         const rows = normal(voice, STYLE_ROWS * 256, 0.3)
@@ -66,7 +66,7 @@ export const kokoroWeights = (size: KokoroSize): Promise<string> =>
     },
   })
 
-/** The same as files by their roles in a catalog entry. */
+/** The paths of these weights, by their roles in a catalog entry. */
 export const kokoroFiles = async (size: KokoroSize) => {
   const folder = await kokoroWeights(size)
   return {

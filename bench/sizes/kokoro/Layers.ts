@@ -3,7 +3,7 @@
 import type { Graph } from "../onnx/Graph.ts"
 import { normal } from "../onnx/Matrices.ts"
 
-/** Random weights of that name whose products keep the size of what `fanIn` values of size 1 have. */
+/** Random weights of that name, scaled so that a sum of `fanIn` inputs of deviation 1 has deviation 1. */
 export const random = (
   graph: Graph,
   name: string,
@@ -34,7 +34,7 @@ export interface ConvOptions {
   readonly gain?: number
 }
 
-/** [batch, from, n] to [batch, to, …]. */
+/** A convolution from [batch, from, n] to [batch, to, …]. */
 export const conv = (graph: Graph, x: string, name: string, options: ConvOptions): string => {
   const {
     dilation = 1,
@@ -65,7 +65,7 @@ export interface UpsampleOptions {
   readonly extra?: number
 }
 
-/** A transposed convolution: `stride` times as many frames. */
+/** A transposed convolution, which multiplies the number of frames by `stride`. */
 export const upsample = (graph: Graph, x: string, name: string, options: UpsampleOptions): string => {
   const { extra = 0, from, group = 1, kernel, padding, stride, to } = options
   const fanIn = (from / group) * (kernel / stride)
@@ -80,7 +80,7 @@ export const upsample = (graph: Graph, x: string, name: string, options: Upsampl
   })
 }
 
-/** [.., from] to [.., to]. */
+/** A linear layer from [.., from] to [.., to]. */
 export const linear = (
   graph: Graph,
   x: string,
@@ -138,7 +138,7 @@ export const adaptiveLayerNorm = (
   return graph.op("Add", [graph.op("Mul", [layerNorm(graph, x, name, width), scale]), shift])
 }
 
-/** Both directions, 256 each: [1, n, from] to [1, n, 512]. */
+/** A recurrent layer in both directions, 256 units each: [1, n, from] to [1, n, 512]. */
 export const recurrent = (graph: Graph, x: string, name: string, from: number): string => {
   const hidden = 256
   const time = graph.op("Transpose", [x], { perm: [1, 0, 2] })

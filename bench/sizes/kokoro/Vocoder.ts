@@ -4,11 +4,11 @@ import { residual } from "./Front.ts"
 import { adaptive, conv, filled, leaky, linear, swapped, upsample } from "./Layers.ts"
 
 const RATE_HZ = 24_000
-/** Samples of a value of the pitch curve. */
+/** Number of samples for each value of the pitch curve. */
 const PITCH_HOP = 300
 const HARMONICS = 9
 
-/** The transform of the vocoder: 20 samples, every 5. */
+/** The Fourier transform of the vocoder: frames of 20 samples, one every 5 samples. */
 const FFT = 20
 const HOP = 5
 const BINS = FFT / 2 + 1
@@ -68,7 +68,7 @@ const resonant = (
   return sum
 }
 
-/** `times` as many frames of [1, channels, n]. */
+/** Repeats each frame of [1, channels, n] `times` times. */
 const stretched = (graph: Graph, x: string, times: number, mode: "nearest" | "linear"): string => {
   const scales = graph.op("Constant", [], {
     value: { tensor: { type: "float32", dims: [3], values: [1, 1, times] } },
@@ -127,16 +127,16 @@ const generator = (graph: Graph, decoded: string, style: string, pitch: string):
   for (const [i, stage] of stages.entries()) {
     const { resonance, sourceKernel, sourceStride, to } = stage
     const name = `generator.${i}`
-    const heard = conv(graph, source, `${name}.noise_conv`, {
+    const excitation = conv(graph, source, `${name}.noise_conv`, {
       from: 2 * BINS,
       to,
       kernel: sourceKernel,
       stride: sourceStride,
       padding: Math.floor(sourceKernel / 4),
     })
-    const beside = resonant(graph, heard, style, `${name}.noise_res`, to, resonance)
+    const beside = resonant(graph, excitation, style, `${name}.noise_res`, to, resonance)
     let grown = upsample(graph, leaky(graph, x, 0.1), `${name}.ups`, stage)
-    // The transform has a frame more than its hops.
+    // The transform has one frame more than hops.
     if (i === stages.length - 1) {
       grown = graph.op("Pad", [grown, graph.ints(0, 0, 1, 0, 0, 0)], { mode: "reflect" })
     }
@@ -174,14 +174,14 @@ const generator = (graph: Graph, decoded: string, style: string, pitch: string):
   return graph.op("Squeeze", [wave, graph.ints(1)])
 }
 
-const HEARD = 512
+const ALIGNED = 512
 const DEEP = 1_024
 const BESIDE = 64
 
-/** `heard` [1, 512, frames], the curves twice as long. */
+/** Samples of the speech. `aligned`: features of the symbols by frame, [1, 512, frames]; the curves have two values a frame. */
 export const vocoder = (
   graph: Graph,
-  heard: string,
+  aligned: string,
   pitch: string,
   loudness: string,
   style: string,
@@ -189,9 +189,9 @@ export const vocoder = (
   const halved = (curve: string, name: string) =>
     conv(graph, curve, `decoder.${name}_conv`, { from: 1, to: 1, kernel: 3, stride: 2 })
   const curves = [halved(pitch, "F0"), halved(loudness, "N")]
-  const together = graph.op("Concat", [heard, ...curves], { axis: 1 })
-  let x = residual(graph, together, style, "decoder.encode", { from: HEARD + 2, to: DEEP })
-  const beside = conv(graph, heard, "decoder.asr_res", { from: HEARD, to: BESIDE, kernel: 1 })
+  const together = graph.op("Concat", [aligned, ...curves], { axis: 1 })
+  let x = residual(graph, together, style, "decoder.encode", { from: ALIGNED + 2, to: DEEP })
+  const beside = conv(graph, aligned, "decoder.asr_res", { from: ALIGNED, to: BESIDE, kernel: 1 })
   for (let block = 0; block < 4; block++) {
     const last = block === 3
     const input = graph.op("Concat", [x, beside, ...curves], { axis: 1 })

@@ -1,5 +1,5 @@
 // Builds an ONNX graph node by node. Weights are declared here and computed when the file is written, one at a time, because
-// a graph may be larger than the memory. Knows no model.
+// a graph may be larger than the memory. Independent of any model.
 import {
   type Attribute,
   type Bytes,
@@ -22,7 +22,7 @@ export interface Initializer {
 }
 
 export class Graph {
-  /** Of this graph and of its branches, which see the weights of the graph around them. */
+  /** Weights of this graph and of its branches: a branch reads the weights of its outer graph. */
   readonly initializers: Map<string, Initializer>
   private readonly prefix: string
   private readonly nodes: Array<Bytes> = []
@@ -36,7 +36,7 @@ export class Graph {
     this.initializers = initializers
   }
 
-  /** A graph of its own for an `If`. */
+  /** A subgraph for one branch of an `If`. */
   branch(prefix: string): Graph {
     return new Graph(`${prefix}/`, this.initializers)
   }
@@ -74,7 +74,7 @@ export class Graph {
     return this.op("Constant", [], { value: { tensor: { type, dims: [], values: [value] } } })
   }
 
-  /** A weight; a second one of the same name is the first. */
+  /** Declares a weight. A second declaration of the same name returns the first one. */
   weight(name: string, type: ElementType, dims: ReadonlyArray<number>, data: () => Bytes): string {
     if (!this.initializers.has(name)) this.initializers.set(name, { name, type, dims, data })
     return name
@@ -88,7 +88,7 @@ export class Graph {
     return this.op("Cast", [from], { to: ELEMENT[type] })
   }
 
-  /** `x` in unsigned bytes, with scale and zero point of its own; once for all who read it. */
+  /** Quantises `x` to unsigned bytes with its own scale and zero point, once for all operators that read it. */
   quantize(x: string): readonly [quantized: string, scale: string, zeroPoint: string] {
     const known = this.quantized.get(x)
     if (known !== undefined) return known

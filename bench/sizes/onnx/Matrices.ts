@@ -4,14 +4,14 @@ import { seededRandom } from "#engines/shared/listening/Sampling.ts"
 import type { Graph } from "./Graph.ts"
 import { rawData } from "./Messages.ts"
 
-/** `int8` and `uint8` are the weights' type; activations are unsigned bytes then. */
+/** Type of the weights. With `int8` and `uint8` the activations are unsigned bytes. */
 export type Precision = "float32" | "int8" | "uint8"
 
-/** Standard deviations of the farthest random value. */
+/** Largest random value, in standard deviations. */
 const FARTHEST = 4
 const TABLE_SIZE = 1 << 20
 
-/** Normal numbers; matrices are made of stretches of them, which is as fast as copying. */
+/** Normal random numbers. Matrices are filled by copying stretches of them, which is fast. */
 const table: Float32Array = (() => {
   const random = seededRandom(1)
   const values = new Float32Array(TABLE_SIZE)
@@ -30,10 +30,10 @@ const hashOf = (name: string): number => {
   return hash >>> 0
 }
 
-/** Length of a stretch: long enough to be fast, short enough that two rows are seldom alike. */
+/** Length of a stretch: long enough to be fast, short enough that two rows are rarely equal. */
 const STRETCH = 4096
 
-/** `count` normal numbers of that standard deviation; the same for the same name. */
+/** `count` normal random numbers with that standard deviation. The same name gives the same numbers. */
 export const normal = (name: string, count: number, deviation: number): Float32Array => {
   const values = new Float32Array(count)
   const random = seededRandom(hashOf(name))
@@ -48,13 +48,13 @@ export const normal = (name: string, count: number, deviation: number): Float32A
 
 export interface Matrix {
   readonly name: string
-  /** [inputs, outputs], or whatever the operator that reads it takes. */
+  /** [inputs, outputs], or the dimensions that the operator expects. */
   readonly dims: ReadonlyArray<number>
   /** Standard deviation of the random values. */
   readonly deviation: number
-  /** Largest absolute value that `edit` puts in. */
+  /** Largest absolute value that `edit` writes. */
   readonly most?: number
-  /** Puts what is not random into the row-major values. */
+  /** Writes the values that are not random; `values` is row-major. */
   readonly edit?: (values: Float32Array) => void
 }
 
@@ -69,10 +69,10 @@ export const valuesOf = ({ deviation, dims, edit, name }: Matrix): Float32Array 
 }
 
 const STEPS = 127
-/** Of unsigned bytes: so that zero is a value. */
+/** Zero point of unsigned bytes, so that 0 can be represented. */
 const ZERO_POINT = 128
 
-/** One value in all eight bits. */
+/** A real value as an eight-bit integer. */
 const scaleOf = ({ deviation, most = 0 }: Matrix): number => Math.max(most, FARTHEST * deviation) / STEPS || 1
 
 const inBytes = (matrix: Matrix, type: "int8" | "uint8"): Uint8Array => {
@@ -96,7 +96,7 @@ const stored = (graph: Graph, matrix: Matrix, type: "int8" | "uint8") => ({
 const whole = (graph: Graph, matrix: Matrix): string =>
   graph.floats(matrix.name, matrix.dims, () => valuesOf(matrix))
 
-/** An integer product as real numbers. */
+/** Converts an integer product to real numbers. */
 const scaled = (graph: Graph, product: string, ...scales: readonly [string, string]): string =>
   graph.op("Mul", [graph.cast(product, "float32"), graph.op("Mul", scales)])
 
@@ -110,7 +110,7 @@ export const times = (graph: Graph, x: string, matrix: Matrix, precision: Precis
 
 type ConvAttributes = Readonly<Record<string, number | ReadonlyArray<number>>>
 
-/** A convolution without its bias. ONNX Runtime convolves signed bytes on no processor, so both kinds use unsigned ones. */
+/** A convolution without its bias. ONNX Runtime has no convolution of signed bytes, so `int8` uses unsigned bytes here too. */
 export const convolved = (
   graph: Graph,
   x: string,
@@ -125,14 +125,14 @@ export const convolved = (
   return scaled(graph, product, bytesScale, scale)
 }
 
-/** Rows of the matrix by their numbers. */
+/** Selects rows of the matrix by their numbers. */
 export const rowsOf = (graph: Graph, ids: string, matrix: Matrix, precision: Precision): string => {
   if (precision === "float32") return graph.op("Gather", [whole(graph, matrix), ids])
   const { scale, values, zeroPoint } = stored(graph, matrix, precision)
   return graph.op("DequantizeLinear", [graph.op("Gather", [values, ids]), scale, zeroPoint])
 }
 
-/** `x` times the transposed matrix: output rows that are the input rows, as published decoders tie them. */
+/** `x` times the transposed matrix. The output matrix is the input embedding, as in published decoders (tied embeddings). */
 export const timesTransposed = (graph: Graph, x: string, matrix: Matrix, precision: Precision): string => {
   const perm = { perm: [1, 0] }
   if (precision === "float32")

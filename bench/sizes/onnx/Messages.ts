@@ -88,7 +88,7 @@ export const tensorProto = (
   values: ArrayLike<number>,
 ): Bytes => concat([tensorHead(name, type, dims), bytes(9, rawData(type, values))])
 
-/** In place of a tensor's data: where it stands in a file beside the model. */
+/** Replaces a tensor's data by its position in a file beside the model. */
 export const externalData = (location: string, offset: number, length: number): Bytes => {
   const entry = (key: string, value: string) => bytes(13, concat([text(1, key), text(2, value)]))
   return concat([
@@ -146,6 +146,6 @@ export const nodeProto = (
     ...Object.entries(attributes).map(([key, value]) => bytes(5, attributeProto(key, value))),
   ])
 
-/** What stands in a model file besides its graph: IR version 8, opset 17, as the published exports. */
+/** The fields of a model file besides its graph: IR version 8 and opset 17, as in published exports. */
 export const modelHead: Bytes = integer(1, 8)
 export const modelTail: Bytes = bytes(8, concat([text(1, ""), integer(2, 17)]))

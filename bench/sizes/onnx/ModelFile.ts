@@ -1,5 +1,5 @@
-// Writes a graph as a model file, weight by weight. What exceeds a protobuf message (2 GB) goes into a second file
-// beside it, as in published exports.
+// Writes a graph as a model file, weight by weight. A protobuf message is limited to 2 GB, so the weights of a larger model
+// go into a second file beside it, as in published exports.
 import { open } from "node:fs/promises"
 import { basename } from "node:path"
 import type { Graph, Initializer } from "./Graph.ts"
@@ -14,11 +14,11 @@ import {
   tensorHead,
 } from "./Messages.ts"
 
-/** A message may have 2^31 − 1 bytes. */
+/** Limit of a protobuf message: 2^31 − 1 bytes. */
 const LARGEST_MESSAGE = 1.9e9
 /** Smaller weights stay in the graph, so that it can be optimised without the second file. */
 const SMALLEST_EXTERNAL = 1_000_000
-/** So that the second file can be mapped into memory. */
+/** Alignment of the weights in the second file, so that it can be mapped into memory. */
 const PAGE_BYTES = 4096
 
 const sizeOf = ({ dims, type }: Initializer): number =>
@@ -28,7 +28,7 @@ interface Placed {
   readonly initializer: Initializer
   /** The tensor's message up to its data. */
   readonly head: Bytes
-  /** Where its data stands in the second file; undefined where it follows the head. */
+  /** Position of its data in the second file; undefined where the data follows the head. */
   readonly offset: number | undefined
 }
 

@@ -18,8 +18,8 @@ export const blockTypes: Readonly<Record<Tensor["type"], BlockType>> = {
 }
 
 /**
- * Of the random integers, whose mean is 0: the odd ones from -127 to 127, and those from -7 to 7 with 0 twice as often. With
- * another mean the values of a layer's output would share an error that grows from layer to layer.
+ * Standard deviation of the random integers: the odd ones from -127 to 127, and those from -7 to 7 with 0 twice as often. Their
+ * mean is 0. With another mean the values of a layer's output would share an error that grows from layer to layer.
  */
 const integerDeviation: Readonly<Record<Quantisation, number>> = {
   q8_0: Math.sqrt((256 ** 2 - 4) / 12),
@@ -74,8 +74,23 @@ function* randomBlocks(tensor: Tensor, type: Quantisation, random: RandomWords):
   }
 }
 
+/** Values of one chunk of floats: 4 MB. */
+const chunkFloats = 1 << 20
+
+/** Uniform values. */
+function* randomFloats(tensor: Tensor, random: RandomWords): Generator<Uint8Array> {
+  const values = valuesOf(tensor)
+  const scale = (Math.sqrt(3) * tensor.deviation) / 2 ** 31
+  for (let first = 0; first < values; first += chunkFloats) {
+    const words = new Int32Array(Math.min(chunkFloats, values - first))
+    random.fill(words)
+    yield new Uint8Array(Float32Array.from(words, (word) => word * scale).buffer)
+  }
+}
+
 export function* tensorBytes(tensor: Tensor, random: RandomWords): Generator<Uint8Array> {
-  if (tensor.type === "f32") yield new Uint8Array(new Float32Array(valuesOf(tensor)).fill(1).buffer)
+  if (tensor.type === "f32" && tensor.deviation > 0) yield* randomFloats(tensor, random)
+  else if (tensor.type === "f32") yield new Uint8Array(new Float32Array(valuesOf(tensor)).fill(1).buffer)
   else yield* randomBlocks(tensor, tensor.type, random)
 }
 

@@ -1,11 +1,11 @@
-// Writes a GGUF file (version 3, little-endian) piece by piece: metadata, tensor table, tensors. Knows only the file
-// format.
+// Writes a GGUF file (version 3, little-endian) piece by piece: metadata, tensor table, tensors. Independent of any
+// model.
 import { open } from "node:fs/promises"
 import type { RandomWords } from "../RandomWords.ts"
 import { blockTypes, tensorBytes, tensorSizeBytes } from "./Blocks.ts"
 import type { Tensor } from "./Shapes.ts"
 
-/** Value types as the format numbers them. */
+/** Numbers of the value types in the format. */
 const typeNumbers = { uint32: 4, int32: 5, float32: 6, bool: 7, string: 8, array: 9 } as const
 
 export type GgufValue =
@@ -56,7 +56,7 @@ class Header {
     const at = this.#claim(bytes)
     this.#bytes.write(value, at)
   }
-  /** The content, padded to where the tensors begin. */
+  /** The content, padded to the start of the tensors. */
   padded(): Buffer {
     const at = this.#claim(aligned(this.#size) - this.#size)
     this.#bytes.fill(0, at, this.#size)

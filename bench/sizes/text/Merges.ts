@@ -11,7 +11,7 @@ const joined = ({ left, right }: Merge): string => left + right
 
 const keyOf = (left: string, right: string): string => `${left} ${right}`
 
-/** How often each pair occurs in the words, and in which. */
+/** For each pair: how often it occurs in the words, and in which words. */
 class PairCounts {
   readonly #counts = new Map<string, number>()
   readonly #words = new Map<string, Set<number>>()

@@ -4,7 +4,7 @@ export type Quantisation = "q8_0" | "q4_0"
 
 export interface TextShape {
   readonly architecture: "llama" | "qwen3"
-  /** Numbers that stand for a token between two layers. */
+  /** Values that represent a token between two layers. */
   readonly width: number
   readonly layers: number
   readonly heads: number
@@ -15,7 +15,7 @@ export interface TextShape {
 
 /** The embedding is also the output matrix in all of them, as in the published models of these sizes. */
 export const textShapes = {
-  /** 0.22 billion parameters: a small llama with a large vocabulary, which has half of them. */
+  /** 0.22 billion parameters: a small Llama. Half of its parameters are the embedding of the large vocabulary. */
   "0.2b": {
     architecture: "llama",
     width: 768,

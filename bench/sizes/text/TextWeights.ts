@@ -32,17 +32,17 @@ export const textSizes: readonly [TextSize, ...ReadonlyArray<TextSize>] = [
   "1.5b-q4",
 ]
 
-/** Increased with every change that makes other bytes of the same shape. */
+/** Increase it with every change that makes other bytes of the same shape. */
 const recipeVersion = 2
 
 const seed = 17
 
-/** ChatML. */
+/** The chat template: ChatML. */
 const chatTemplate =
   "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}" +
   "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 
-/** `general.file_type` as llama.cpp numbers it. */
+/** `general.file_type` in the numbering of llama.cpp. */
 const fileTypes: Readonly<Record<Quantisation, number>> = { q4_0: 2, q8_0: 7 }
 
 const metadataOf = (
@@ -105,7 +105,7 @@ export const writeTextModel = (
     random: new RandomWords(seed),
   })
 
-/** The path of the weights, which are generated first if they are missing. */
+/** The path of the weights. Missing ones are generated first. */
 export const textWeights = (size: TextSize): Promise<string> => {
   const { quantisation, scale } = parts[size]
   const shape = textShapes[scale]

@@ -10,7 +10,7 @@ export interface TextVocabulary {
   readonly kinds: ReadonlyArray<number>
   /** Two tokens with a space between them, in order of priority. */
   readonly merges: ReadonlyArray<string>
-  /** Ids that a reply must not contain: control tokens, unused ones, and bytes that are no text by themselves. */
+  /** Ids that a reply must not contain: control tokens, unused ones, and bytes that are not text by themselves. */
   readonly neverDrawn: ReadonlySet<number>
 }
 
@@ -24,7 +24,7 @@ const controls = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 export const endOfText = firstControl
 export const endOfMessage = firstControl + 2
 
-/** Of printable bytes the characters themselves; the others follow from U+0100 on (GPT-2's table). */
+/** Spelling of each byte (GPT-2's table): a printable byte is its own character, the others are U+0100 and following. */
 const byteSpellings: ReadonlyArray<string> = (() => {
   const printable = (byte: number) =>
     (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae

@@ -31,7 +31,7 @@ export interface Projection {
   readonly deviation: number
   readonly most?: number
   readonly edit?: Edit
-  /** Absent: no bias, as the published key projections. */
+  /** Absent: the projection has no bias, like the published key projections. */
   readonly bias?: Edit
 }
 
@@ -56,13 +56,13 @@ export const project = ({ graph, precision }: Blocks, x: string, projection: Pro
   return graph.op("Add", [graph.floats(`${name}.bias`, [to], values), product])
 }
 
-/** [batch, n, width] as [batch, heads, n, head width]. */
+/** Reshapes [batch, n, width] to [batch, heads, n, head width]. */
 export const inHeads = ({ graph, heads }: Blocks, x: string): string =>
   graph.op("Transpose", [graph.op("Reshape", [x, graph.ints(0, -1, heads, headWidth)])], {
     perm: [0, 2, 1, 3],
   })
 
-/** Queries of [batch, n, width] before their heads, keys and values in heads. */
+/** Attention. `query` is [batch, n, width], not yet split into heads; keys and values are split already. */
 export const attend = (blocks: Blocks, query: string, key: string, value: string, mask?: string): string => {
   const { graph, width } = blocks
   const scaled = inHeads(blocks, graph.op("Mul", [query, graph.scalar(headWidth ** -0.5)]))
@@ -75,17 +75,20 @@ export const attend = (blocks: Blocks, query: string, key: string, value: string
   ])
 }
 
-/** As exporters without the operator write it; ONNX Runtime makes one operator of it. */
+/** GELU as several operators, as exporters to older opsets write it; ONNX Runtime fuses them into one. */
 export const gelu = ({ graph }: Blocks, x: string): string => {
   const error = graph.op("Erf", [graph.op("Div", [x, graph.scalar(Math.SQRT2)])])
   const twice = graph.op("Mul", [x, graph.op("Add", [error, graph.scalar(1)])])
   return graph.op("Mul", [twice, graph.scalar(0.5)])
 }
 
-/** Standard deviation of the weights that read, as freshly initialised networks have it. */
+/** Standard deviation of input weights, as in freshly initialised networks. */
 export const READING = 0.02
 
-/** Of the weights that write to the residual stream: so small that what is arranged there stays what it is. */
+/**
+ * Weights that write to the residual stream except for its reserved dimensions. Choose the deviation so small that the hand-set
+ * values there hardly change.
+ */
 export const writing = (
   deviation: number,
   reserved: number,
@@ -95,12 +98,12 @@ export const writing = (
   edit: (values) => clearColumns(values, columns, reserved),
 })
 
-/** Zero in the first `reserved` columns. */
+/** Sets the first `reserved` columns to 0. */
 export const clearColumns = (values: Float32Array, columns: number, reserved: number): void => {
   for (let row = 0; row < values.length; row += columns) values.fill(0, row, row + reserved)
 }
 
-/** Zero in one column. */
+/** Sets one column to 0. */
 export const clearColumn = (values: Float32Array, columns: number, column: number): void => {
   for (let at = column; at < values.length; at += columns) values[at] = 0
 }

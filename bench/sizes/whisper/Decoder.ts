@@ -7,13 +7,13 @@ import type { Script } from "./Script.ts"
 import { type ScriptWeights, scriptWeights, type Weights } from "./ScriptWeights.ts"
 import { headWidth, targetPositions, type WhisperShape } from "./Shapes.ts"
 
-/** Standard deviation of the position embeddings: small, so that layer norm sees little but the token. */
+/** Standard deviation of the position embeddings: small, so that the output of layer norm depends mostly on the token. */
 const POSITION = 0.005
 
 interface Parts extends Blocks {
   readonly layers: number
   readonly weights: ScriptWeights
-  /** Dimensions that belong to the script. */
+  /** Number of dimensions that only the script writes; they are the first ones. */
   readonly reserved: number
   readonly embedding: Matrix
 }
@@ -30,7 +30,7 @@ const namesOf = (layers: number): ReadonlyArray<string> =>
 const square = (parts: Parts, x: string, name: string, weights: Weights): string =>
   project(parts, x, { ...weights, name, from: parts.width, to: parts.width })
 
-/** Zero, and far below zero where a token would see later ones. */
+/** The mask added to attention scores: 0, and -1e9 where a token would attend to a later one. */
 const causalMask = (graph: Graph, length: string): string => {
   const sides = graph.op("Concat", [length, length], { axis: 0 })
   const hidden = graph.op("ConstantOfShape", [sides], {
@@ -39,54 +39,54 @@ const causalMask = (graph: Graph, length: string): string => {
   return graph.op("Trilu", [hidden, graph.scalar(1, "int64")], { upper: 1 })
 }
 
-interface Attended {
+interface AttentionOutput {
   readonly x: string
-  /** What goes into the cache. */
+  /** Keys and values for the cache. */
   readonly present: Pair
 }
 
-/** Of each token to those before it: `past` in the cache, and its own. */
+/** Attention of each token to the tokens before it, in the cache (`past`) and in this call, and to itself. */
 const selfAttention = (
   parts: Parts,
   x: string,
   name: string,
   past: Pair | undefined,
   mask: string | undefined,
-): Attended => {
+): AttentionOutput => {
   const { graph, weights } = parts
-  // Self-attention is random in every layer; no layer has the number -1.
-  const plain = -1
+  // No layer has the number -1, so it selects the random weights, which self-attention has in every layer.
+  const noLayer = -1
   const normed = layerNorm(parts, x, `${name}_layer_norm`)
-  const query = square(parts, normed, `${name}.q_proj`, weights.query(plain))
-  const key = inHeads(parts, square(parts, normed, `${name}.k_proj`, weights.key(plain)))
-  const value = inHeads(parts, square(parts, normed, `${name}.v_proj`, weights.value(plain)))
-  const behind = (before: string | undefined, fresh: string) =>
-    before === undefined ? fresh : graph.op("Concat", [before, fresh], { axis: 2 })
-  const present: Pair = [behind(past?.[0], key), behind(past?.[1], value)]
+  const query = square(parts, normed, `${name}.q_proj`, weights.query(noLayer))
+  const key = inHeads(parts, square(parts, normed, `${name}.k_proj`, weights.key(noLayer)))
+  const value = inHeads(parts, square(parts, normed, `${name}.v_proj`, weights.value(noLayer)))
+  const append = (before: string | undefined, added: string) =>
+    before === undefined ? added : graph.op("Concat", [before, added], { axis: 2 })
+  const present: Pair = [append(past?.[0], key), append(past?.[1], value)]
   const mixed = attend(parts, query, ...present, mask)
-  const written = square(parts, mixed, `${name}.out_proj`, weights.attended)
+  const written = square(parts, mixed, `${name}.out_proj`, weights.selfOutput)
   return { x: graph.op("Add", [x, written]), present }
 }
 
-/** Of each token to the encoder's output, whose keys and values are made once a window. */
+/** Attention of each token to the encoder's output, whose keys and values are computed once for each window. */
 const crossAttention = (
   parts: Parts,
   x: string,
   name: string,
   layer: number,
   past: Pair | undefined,
-): Attended => {
+): AttentionOutput => {
   const { graph, heads, weights } = parts
-  const made = (): Pair => {
+  const computed = (): Pair => {
     const source = "encoder_hidden_states"
     const key = square(parts, source, `${name}.k_proj`, weights.key(layer))
     const value = square(parts, source, `${name}.v_proj`, weights.value(layer))
     return [inHeads(parts, key), inHeads(parts, value)]
   }
-  const pair = past ?? made()
+  const pair = past ?? computed()
   const normed = layerNorm(parts, x, `${name}_layer_norm`)
   const query = square(parts, normed, `${name}.q_proj`, weights.query(layer))
-  const written = square(parts, attend(parts, query, ...pair), `${name}.out_proj`, weights.listened(layer))
+  const written = square(parts, attend(parts, query, ...pair), `${name}.out_proj`, weights.crossOutput(layer))
   const added = graph.op("Add", [x, written])
   if (past === undefined) return { x: added, present: pair }
   const empty = graph.op("ConstantOfShape", [graph.ints(0, heads, 1, headWidth)])
@@ -97,13 +97,13 @@ const feedForward = (parts: Parts, x: string, name: string, layer: number): stri
   const { graph, weights, width } = parts
   const hidden = 4 * width
   const first = project(parts, layerNorm(parts, x, `${name}.final_layer_norm`), {
-    ...weights.hidden(layer),
+    ...weights.feedForwardInput(layer),
     name: `${name}.fc1`,
     from: width,
     to: hidden,
   })
   const second = project(parts, gelu(parts, first), {
-    ...weights.fed(layer),
+    ...weights.feedForwardOutput(layer),
     name: `${name}.fc2`,
     from: hidden,
     to: width,
@@ -111,14 +111,14 @@ const feedForward = (parts: Parts, x: string, name: string, layer: number): stri
   return graph.op("Add", [x, second])
 }
 
-/** Token and position embeddings. */
+/** The sum of token and position embeddings. */
 const embedded = (parts: Parts, before: string, length: string): string => {
   const { embedding, graph, precision, reserved, width } = parts
   const rows = graph.floats("model.decoder.embed_positions.weight", [targetPositions, width], () =>
     randomRows("positions", targetPositions, width, POSITION, reserved),
   )
-  const here = graph.op("Slice", [rows, before, graph.op("Add", [before, length]), graph.ints(0)])
-  return graph.op("Add", [rowsOf(graph, "input_ids", embedding, precision), here])
+  const ownRows = graph.op("Slice", [rows, before, graph.op("Add", [before, length]), graph.ints(0)])
+  return graph.op("Add", [rowsOf(graph, "input_ids", embedding, precision), ownRows])
 }
 
 /** One of the two branches of the decoder: from an empty cache, or one token after the cached ones. */

@@ -1,14 +1,14 @@
 // The encoder graph of a Whisper shape: two convolutions, position embeddings, transformer layers, all of them at full
 // size with random weights.
 //
-// Five of its dimensions are arranged, so that the decoder can tell how long the speech is (see Script.ts):
-// - SOUND: 64 channels of the first convolution are differences between a frame and the one before it in a mel band, in
-//   both signs, so that their GELUs together are a magnitude; the second convolution sums them. Silence of any level,
-//   and padding, gives nothing.
-// - TIME: the position embeddings are the published sinusoids but for this dimension, which rises with the position.
-// - FLAG: written by the first layer's feed-forward block, 0 without sound and the same value with any.
-// - HEARD: written by the second layer's: TIME where FLAG is set, else 0.
-// - NOTHING: always 0. Behind a layer norm it holds what that norm subtracts, so the others are read against it.
+// The weights of five dimensions are set by hand, so that the decoder can find the end of the speech (see Script.ts):
+// - SOUND: 64 channels of the first convolution compute the difference between a frame and the one before it in a mel band,
+//   with both signs, so that the sum of their GELUs is a magnitude. The second convolution sums them. Silence of any level
+//   and padding give 0.
+// - TIME: rises with the position. In all other dimensions the position embeddings are the published sinusoids.
+// - HAS_SOUND: 0 without sound and the same value for any sound. The first layer's feed-forward block writes it.
+// - SOUND_TIME: equals TIME where HAS_SOUND is set, else 0. The second layer's feed-forward block writes it.
+// - ZERO: always 0. After a layer norm it holds the mean that the norm subtracts; the other dimensions are read minus this one.
 // No other weight writes these dimensions. The last layer norm divides by about the same number at every position,
 // because the sinusoids make up most of the norm.
 import { Graph } from "../onnx/Graph.ts"
@@ -28,22 +28,22 @@ import {
 } from "./Blocks.ts"
 import { melFrames, positions, type WhisperShape } from "./Shapes.ts"
 
-const [SOUND, TIME, FLAG, HEARD, NOTHING] = [0, 1, 2, 3, 4]
+const [SOUND, TIME, HAS_SOUND, SOUND_TIME, ZERO] = [0, 1, 2, 3, 4]
 const RESERVED = 5
 
-/** The root mean square of the sinusoids, and so about what layer norm divides by. */
+/** Root mean square of the sinusoids, which is about the number that layer norm divides by. */
 const NORM = Math.SQRT1_2
 /** TIME at the last position, before layer norm. */
-const LATEST = 4
-/** HEARD at the last position behind the last layer norm, about. */
-export const heardLatest = LATEST / NORM
-export const heardDimension = HEARD
-export const zeroDimension = NOTHING
+const MAX_TIME = 4
+/** Approximate SOUND_TIME at the last position after the last layer norm. */
+export const maxSoundTime = MAX_TIME / NORM
+export const soundTimeDimension = SOUND_TIME
+export const zeroDimension = ZERO
 
 const DETECTORS = 64
-/** A mel band's change from a frame to the next is 0.05 to 0.2 in speech; GELU bends at about 1. */
+/** In speech a mel band changes by 0.05 to 0.2 from a frame to the next. The gain brings that to about 1, where GELU bends. */
 const DETECTOR_GAIN = 10
-/** What the detectors of three frames sum up to in speech is 20 to 400. */
+/** In speech the detectors of three frames add up to 20 to 400. The gain scales this sum to 0.1 to 2. */
 const SOUND_GAIN = 0.005
 
 const detectors = (values: Float32Array, melBins: number): void => {
@@ -56,7 +56,7 @@ const detectors = (values: Float32Array, melBins: number): void => {
   }
 }
 
-/** The second convolution's channels are the dimensions. */
+/** The channels of the second convolution are the dimensions of the layers. */
 const soundChannels = (values: Float32Array, width: number): void => {
   values.fill(0, 0, RESERVED * width * 3)
   values.fill(SOUND_GAIN, SOUND * width * 3, (SOUND * width + DETECTORS) * 3)
@@ -72,65 +72,68 @@ const positionRows = (width: number): Float32Array => {
       rows[position * width + half + i] = Math.cos(angle)
     }
     rows.fill(0, position * width, position * width + RESERVED)
-    rows[position * width + TIME] = (LATEST * position) / positions
+    rows[position * width + TIME] = (MAX_TIME * position) / positions
   }
   return rows
 }
 
-/** SOUND at which FLAG begins to rise, behind layer norm, and the steepness of that. */
+/** SOUND, after layer norm, at which HAS_SOUND begins to rise, and how steeply it rises. */
 const THRESHOLD = 0.1
 const STEEPNESS = 20
-/** FLAG where there is sound, before layer norm. */
-const FLAGGED = 2
-/** With FLAG a hidden unit is open by so much, and without it closed by so much: TIME does not reach it. */
+/** HAS_SOUND where there is sound, before layer norm. */
+const SOUND_FLAG = 2
+/** Input of a hidden unit: OPEN where HAS_SOUND is set and -OPEN elsewhere. TIME is smaller, so it cannot change the sign. */
 const OPEN = 12
-const PER_FLAG = (2 * OPEN * NORM) / FLAGGED
+const PER_FLAG = (2 * OPEN * NORM) / SOUND_FLAG
 
-interface Arranged {
-  /** Into the first two hidden units. */
+/** Weights of a feed-forward block that are set by hand. They use its first two hidden units. */
+interface HandSet {
+  /** Sets the input weights of the two units. */
   readonly reading: (values: Float32Array, columns: number) => void
   readonly bias: readonly [number, number]
+  /** The dimension that the two units write: the difference of their outputs, times `perUnit`. */
   readonly writing: { readonly dimension: number; readonly perUnit: number }
+  /** Largest absolute value that `reading` sets. */
   readonly most: number
 }
 
 /** GELU(z) - GELU(z - 4) is a step from 0 to 4. */
-const flag: Arranged = {
+const hasSound: HandSet = {
   reading: (values, columns) => {
     for (const unit of [0, 1]) {
       values[SOUND * columns + unit] = STEEPNESS
-      values[NOTHING * columns + unit] = -STEEPNESS
+      values[ZERO * columns + unit] = -STEEPNESS
     }
   },
   bias: [-STEEPNESS * THRESHOLD, -STEEPNESS * THRESHOLD - 4],
-  writing: { dimension: FLAG, perUnit: FLAGGED / 4 },
+  writing: { dimension: HAS_SOUND, perUnit: SOUND_FLAG / 4 },
   most: STEEPNESS,
 }
 
-/** GELU(time + z) - GELU(z) is the time where z is far above 0, and nothing where both are far below. */
-const heard: Arranged = {
+/** GELU(time + z) - GELU(z) is the time where z is far above 0, and 0 where both arguments are far below 0. */
+const soundTime: HandSet = {
   reading: (values, columns) => {
     for (const unit of [0, 1]) {
-      values[FLAG * columns + unit] = PER_FLAG
-      values[NOTHING * columns + unit] = -PER_FLAG
+      values[HAS_SOUND * columns + unit] = PER_FLAG
+      values[ZERO * columns + unit] = -PER_FLAG
     }
     values[TIME * columns] = 1
-    values[NOTHING * columns] = -PER_FLAG - 1
+    values[ZERO * columns] = -PER_FLAG - 1
   },
   bias: [-OPEN, -OPEN],
-  writing: { dimension: HEARD, perUnit: NORM },
+  writing: { dimension: SOUND_TIME, perUnit: NORM },
   most: PER_FLAG + 1,
 }
 
-const arrangedReading = (arranged: Arranged, columns: number): Edit => {
+const handSetReading = (handSet: HandSet, columns: number): Edit => {
   return (values) => {
     clearColumn(values, columns, 0)
     clearColumn(values, columns, 1)
-    arranged.reading(values, columns)
+    handSet.reading(values, columns)
   }
 }
 
-const arrangedWriting = ({ writing: { dimension, perUnit } }: Arranged, columns: number): Edit => {
+const handSetWriting = ({ writing: { dimension, perUnit } }: HandSet, columns: number): Edit => {
   return (values) => {
     values.fill(0, 0, 2 * columns)
     values[dimension] = perUnit
@@ -139,8 +142,8 @@ const arrangedWriting = ({ writing: { dimension, perUnit } }: Arranged, columns:
 }
 
 /**
- * Standard deviation of the weights behind attention and feed-forward. All layers together add about a fifth to the norm,
- * because HEARD is read behind it.
+ * Standard deviation of the output weights of attention and feed-forward blocks. It is so small that all layers together change
+ * the norm by about a fifth only, because SOUND_TIME is read after the last layer norm.
  */
 const writingOf = ({ encoderLayers, width }: WhisperShape): number =>
   (0.003 * Math.sqrt(6 / encoderLayers) * 512) / width
@@ -192,8 +195,8 @@ export const encoderGraph = (shape: WhisperShape, precision: Precision): Graph =
     graph.floats("embed_positions.weight", [positions, width], () => positionRows(width)),
   ])
   for (let layer = 0; layer < encoderLayers; layer++) {
-    const arranged = layer === 0 ? flag : layer === 1 ? heard : undefined
-    x = encoderLayer(blocks, x, layer, writingOf(shape), arranged)
+    const handSet = layer === 0 ? hasSound : layer === 1 ? soundTime : undefined
+    x = encoderLayer(blocks, x, layer, writingOf(shape), handSet)
   }
   const last = layerNorm(blocks, x, "layer_norm")
   graph.op("Identity", [last], {}, ["last_hidden_state"])
@@ -206,7 +209,7 @@ const encoderLayer = (
   x: string,
   layer: number,
   deviation: number,
-  arranged: Arranged | undefined,
+  handSet: HandSet | undefined,
 ): string => {
   const { graph, width } = blocks
   const name = `layers.${layer}`
@@ -216,21 +219,21 @@ const encoderLayer = (
   const key = project(blocks, normed, { ...square, name: `${name}.self_attn.k_proj` })
   const value = project(blocks, normed, { ...square, name: `${name}.self_attn.v_proj`, bias: noBias })
   const mixed = attend(blocks, query, inHeads(blocks, key), inHeads(blocks, value))
-  const attended = project(blocks, mixed, {
+  const attentionOutput = project(blocks, mixed, {
     ...square,
     ...writing(deviation, RESERVED, width),
     name: `${name}.self_attn.out_proj`,
     bias: noBias,
   })
-  const between = graph.op("Add", [x, attended])
+  const between = graph.op("Add", [x, attentionOutput])
   const hidden = 4 * width
   const first = project(blocks, layerNorm(blocks, between, `${name}.final_layer_norm`), {
     name: `${name}.fc1`,
     from: width,
     to: hidden,
     deviation: READING,
-    ...(arranged === undefined ? {} : { edit: arrangedReading(arranged, hidden), most: arranged.most }),
-    bias: (values) => values.set(arranged?.bias ?? []),
+    ...(handSet === undefined ? {} : { edit: handSetReading(handSet, hidden), most: handSet.most }),
+    bias: (values) => values.set(handSet?.bias ?? []),
   })
   const random = writing(deviation, RESERVED, width)
   const second = project(blocks, gelu(blocks, first), {
@@ -241,7 +244,7 @@ const encoderLayer = (
     most: 1,
     edit: (values) => {
       random.edit?.(values)
-      if (arranged !== undefined) arrangedWriting(arranged, width)(values)
+      if (handSet !== undefined) handSetWriting(handSet, width)(values)
     },
     bias: noBias,
   })

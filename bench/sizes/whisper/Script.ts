@@ -1,29 +1,30 @@
-// The text that a generated Whisper produces, and how its weights produce it. Random weights alone repeat a token until the
-// context is full; these end after plausible lengths. How it works:
+// The text that a generated Whisper model produces, and how its weights produce it. With random weights alone a model repeats
+// one token until its context is full. These weights end the text after a plausible length:
 //
 // - The text is a script: five made-up words and a pair of timestamps every two seconds, the same in every window. A
-//   window of 30 s of speech gives 105 tokens, one of 4 s 14.
-// - Each token of the script is a node. Two dimensions of the decoder's width belong to it: "here" is set by the
-//   token's embedding row, "next" asks for the token, because output rows are the embedding rows. All other parts of
-//   the network are random and leave these dimensions alone.
-// - The feed-forward block of the decoder's first layer reads "here" of a node, clears its two dimensions and sets
-//   "next" of what follows. GELU(z) - GELU(-z) = z makes it exact. Where the timestamp rules forbid the first choice, a
-//   second and weaker one is there: behind a closing timestamp comes the same timestamp again, then the next word.
-// - In the second decoder layer one head of the cross-attention looks for the last frame that carries sound (see
-//   Encoder.ts), and lowers the end token's "next" by how late that is. At the end of each two seconds the script
-//   raises it by how late it is there: so the end token wins at the first one behind the sound.
+//   window of 30 s of speech gives 105 tokens; one of 4 s gives 14.
+// - Each token of the script is a node with two dimensions of the decoder's width. The token's embedding row sets both. The
+//   input dimension says that the token was read. The output dimension raises the token's logit, because the rows of the
+//   output matrix are the embedding rows. All other weights of the network are random and do not write these dimensions.
+// - The feed-forward block of the decoder's first layer reads the input dimension of a node, clears both dimensions and sets
+//   the output dimensions of its followers. It is exact, because GELU(z) - GELU(-z) = z. Where the timestamp rules forbid
+//   the first follower, the second and weaker one is drawn: after a closing timestamp the same timestamp again, then the next
+//   word.
+// - In the second decoder layer one head of the cross-attention finds the last frame with sound (see Encoder.ts) and lowers
+//   the output dimension of the end token in proportion to that frame's time. At the end of each two seconds the script raises
+//   it in proportion to the script's time. So the end token is drawn at the first such place after the sound.
 import type { Vocabulary } from "./Vocabulary.ts"
 
 export const SEGMENT_SECONDS = 2
 const SEGMENTS = 15
 const WORDS_A_SEGMENT = 5
 
-/** Strengths with which a node asks for what follows: first choice, and what is left where the rules forbid it. */
+/** Values of the output dimensions that a node sets: of its first follower, and of the one for when the rules forbid the first. */
 const FIRST = 1
 const SECOND = 0.6
-/** Change of the end token's strength for a second of difference between script and sound. */
+/** Change of the end token's strength for each second of difference between script and sound. */
 export const END_PER_SECOND = 0.06
-/** The sound's share is counted from here: less sound raises the end token everywhere, but never to a first choice. */
+/** Sound shorter than this raises the end token everywhere, longer sound lowers it; it never reaches the strength of a first follower. */
 export const MIDDLE_SECONDS = 8
 
 export interface Follower {
@@ -38,11 +39,11 @@ export interface ScriptNode {
 
 export interface Script {
   readonly nodes: ReadonlyArray<ScriptNode>
-  /** The dimension that says that the node's token was read; `nodes.length` of them from 0. */
-  readonly here: (node: number) => number
-  /** The dimension that asks for the node's token. */
-  readonly next: (node: number) => number
-  /** Dimensions that only the script writes: those from 0 to here. */
+  /** The dimension that is set when the node's token was read: 0 to `nodes.length` - 1. */
+  readonly inputDimension: (node: number) => number
+  /** The dimension that raises the logit of the node's token. */
+  readonly outputDimension: (node: number) => number
+  /** Number of dimensions that only the script writes; they are the first ones. */
   readonly reserved: number
   readonly end: number
 }
@@ -56,9 +57,9 @@ export const scriptOf = (vocabulary: Vocabulary): Script => {
     "<|notimestamps|>",
     "<|0.00|>",
   ].map(vocabulary.idOf)
-  // Their numbers; of the others nothing is asked but what follows them.
+  // Indices of those nodes that followers refer to by name.
   const [end, language, transcribe, zero] = [0, 2, 3, 5]
-  // Words of three syllables stand last; these are far apart, so that they look different.
+  // The last words of the vocabulary have three syllables. Taken at large intervals, they look different from each other.
   const stride = Math.floor(vocabulary.words.length / 4 / (SEGMENTS * WORDS_A_SEGMENT))
   const words = Array.from(
     { length: SEGMENTS * WORDS_A_SEGMENT },
@@ -76,8 +77,8 @@ export const scriptOf = (vocabulary: Vocabulary): Script => {
   })
   const afterWord = (segment: number, word: number): ReadonlyArray<Follower> => {
     if (word < WORDS_A_SEGMENT - 1) return only(wordNode(segment, word + 1))
-    const onwards = segment < SEGMENTS - 1 ? [{ node: wordNode(segment + 1, 0), strength: SECOND }] : []
-    return [...only(timeNode(segment)), ...onwards, endAfter(segment)]
+    const nextWord = segment < SEGMENTS - 1 ? [{ node: wordNode(segment + 1, 0), strength: SECOND }] : []
+    return [...only(timeNode(segment)), ...nextWord, endAfter(segment)]
   }
   const lastSeconds = SEGMENTS * SEGMENT_SECONDS
   const afterTime = (segment: number): ReadonlyArray<Follower> => {
@@ -95,7 +96,7 @@ export const scriptOf = (vocabulary: Vocabulary): Script => {
     only(language),
     only(transcribe),
     only(zero),
-    // Behind <|notimestamps|> and <|0.00|>.
+    // After <|notimestamps|> and <|0.00|>.
     only(wordNode(0, 0)),
     only(wordNode(0, 0)),
     ...words.map((_, i) => afterWord(Math.floor(i / WORDS_A_SEGMENT), i % WORDS_A_SEGMENT)),
@@ -104,9 +105,9 @@ export const scriptOf = (vocabulary: Vocabulary): Script => {
   const nodes = [...tokens, ...words, ...times].map((token, i) => ({ token, followers: followers[i]! }))
   return {
     nodes,
-    here: (node) => node,
-    next: (node) => nodes.length + node,
+    inputDimension: (node) => node,
+    outputDimension: (node) => nodes.length + node,
     reserved: 2 * nodes.length,
-    end: end,
+    end,
   }
 }

@@ -43,8 +43,8 @@ export const whisperShapes = {
 
 export const headWidth = 64
 export const melFrames = 3_000
-/** Encoder outputs of a window, 20 ms each. */
+/** Number of encoder outputs of a window; each covers 20 ms. */
 export const positions = 1_500
 export const windowSeconds = 30
-/** Prompt and output together. */
+/** Most tokens of prompt and output together. */
 export const targetPositions = 448

@@ -1,4 +1,4 @@
-// The files beside a Whisper's graphs, as published folders have them. Pure.
+// The files that a published Whisper model has beside its graphs. Pure.
 import {
   headWidth,
   melFrames,
@@ -9,7 +9,7 @@ import {
 } from "./Shapes.ts"
 import type { Vocabulary } from "./Vocabulary.ts"
 
-/** Token of a space, which no text begins with. */
+/** Token of a space. No text may begin with it. */
 const SPACE = 220
 
 export const sideFiles = (shape: WhisperShape, vocabulary: Vocabulary): Readonly<Record<string, unknown>> => {
@@ -59,7 +59,7 @@ export const sideFiles = (shape: WhisperShape, vocabulary: Vocabulary): Readonly
       no_timestamps_token_id: vocabulary.idOf("<|notimestamps|>"),
       prev_sot_token_id: vocabulary.idOf("<|startofprev|>"),
       return_timestamps: false,
-      // Published lists name some ninety tokens; -1 stands for the same rule.
+      // Published files list about ninety tokens; -1 is short for the same list.
       suppress_tokens: [-1],
       task_to_id: {
         transcribe: vocabulary.idOf("<|transcribe|>"),

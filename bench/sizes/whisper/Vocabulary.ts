@@ -2,7 +2,7 @@
 // multilingual Whisper in their published order. Pure.
 import type { WhisperShape } from "./Shapes.ts"
 
-/** Tokens of text, before the control tokens. */
+/** Number of text tokens; the control tokens have the ids after them. */
 const TEXT_TOKENS = 50_257
 const TIMESTAMPS = 1_501
 
@@ -12,7 +12,7 @@ const LANGUAGES = (
   "uz fo ht ps tk nn mt sa lb my bo tl mg as tt haw ln ha ba jw su yue"
 ).split(" ")
 
-/** GPT-2's characters of the 256 bytes, in the order of their tokens. */
+/** The characters by which GPT-2 spells the 256 bytes, in the order of their tokens. */
 const byteCharacters = (): ReadonlyArray<string> => {
   const printable = (byte: number) => (byte >= 33 && byte <= 126) || (byte >= 161 && byte !== 173)
   const bytes = Array.from({ length: 256 }, (_, byte) => byte)
@@ -25,7 +25,7 @@ export interface Vocabulary {
   /** Spellings of the text tokens by id. */
   readonly words: ReadonlyArray<string>
   readonly merges: ReadonlyArray<string>
-  /** Control tokens and timestamps; ids go on behind the words. */
+  /** Control tokens and timestamps; their ids follow those of the words. */
   readonly added: ReadonlyArray<{ readonly id: number; readonly content: string; readonly special: boolean }>
   readonly size: number
   readonly idOf: (content: string) => number
@@ -60,7 +60,7 @@ export const vocabularyOf = (shape: WhisperShape): Vocabulary => {
     "transcribe",
     "startoflm",
     "startofprev",
-    // The name that tokenizers of this size have for it.
+    // The same token has two names in the published vocabularies.
     shape.languages === 99 ? "nocaptions" : "nospeech",
     "notimestamps",
   ].map((name) => ({ content: `<|${name}|>`, special: true }))

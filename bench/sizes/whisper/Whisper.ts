@@ -1,4 +1,4 @@
-// Weights of a Whisper's shape: the folder of a published export, generated once and cached.
+// Random weights of the shape of a published Whisper model, in the files of a published export. Generated once and cached.
 import { mkdir, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { cachedFolder } from "../Cache.ts"
@@ -10,7 +10,7 @@ import { whisperShapes } from "./Shapes.ts"
 import { sideFiles } from "./SideFiles.ts"
 import { vocabularyOf } from "./Vocabulary.ts"
 
-/** Increased with every change that makes other bytes of the same shape. */
+/** Increase it with every change that makes other bytes of the same shape. */
 const recipeVersion = 2
 
 interface Parts {
@@ -40,15 +40,15 @@ export const whisperSizes: readonly [WhisperSize, ...ReadonlyArray<WhisperSize>]
 ]
 
 /**
- * `int8` is what publishers name "quantized": unsigned bytes for the weights of a graph with convolutions, signed ones
- * for the others.
+ * Publishers name the precision `int8` "quantized": weights are unsigned bytes in a graph with convolutions and signed bytes
+ * in others.
  */
 const forms = {
   fp32: { suffix: "", encoder: "float32", decoder: "float32" },
   int8: { suffix: "_quantized", encoder: "uint8", decoder: "int8" },
 } as const
 
-/** The folder of the weights, which are generated first if they are missing: minutes for the largest. */
+/** The folder of the weights. Missing ones are generated first, which takes minutes for the largest. */
 export const whisperWeights = (size: WhisperSize): Promise<string> => {
   const { precision, shape: name } = parts[size]
   const shape = whisperShapes[name]
@@ -71,7 +71,7 @@ export const whisperWeights = (size: WhisperSize): Promise<string> => {
   })
 }
 
-/** The same as files by their roles in a catalog entry. */
+/** The paths of these weights, by their roles in a catalog entry. */
 export const whisperFiles = async (size: WhisperSize) => {
   const folder = await whisperWeights(size)
   const { suffix } = forms[parts[size].precision]

@@ -3,6 +3,7 @@ import { Effect, type Scope } from "effect"
 import { type TextSize, textWeights } from "../../sizes/text/TextWeights.ts"
 import { ChildFailed } from "../../support/Child.ts"
 import type { Section } from "../../support/Findings.ts"
+import { type ConstrainedPlan, constrained } from "./Constrained.ts"
 import { type DefaultsPlan, defaults } from "./Defaults.ts"
 import { type FirstTokenPlan, firstTokens } from "./FirstToken.ts"
 import { type LongPromptPlan, longPrompt } from "./LongPrompt.ts"
@@ -18,6 +19,7 @@ interface Plan {
   readonly first: FirstTokenPlan
   readonly long: LongPromptPlan
   readonly defaults: DefaultsPlan
+  readonly constrained: ConstrainedPlan
 }
 
 /** Times of a window or a section grow with the size, because its steps do. */
@@ -28,6 +30,7 @@ const planOf = (rounds: number, scale: number): Plan => ({
   first: { streams: [1, 8], promptTokens: 100, replyTokens: 8, rounds, withinMs: 11_000 * scale },
   long: { streams: 4, promptTokens: 1_000, quietMs: 1_200 * scale, rounds, withinMs: 20_000 * scale },
   defaults: { promptTokens: 250, streams: 4, windowMs: 1_000 * scale, rounds, withinMs: 16_000 * scale },
+  constrained: { streams: [1, 8], windowMs: 1_500 * scale, rounds, withinMs: 20_000 * scale },
 })
 
 /** About three, five and ten minutes on two cores. */
@@ -51,6 +54,7 @@ const sections = {
   long: (stage: SizedStage, plan: Plan) => Effect.map(longPrompt(stage, plan.long), Array.of),
   native: (stage: SizedStage, plan: Plan) => nativeCalls(stage, plan.native),
   defaults: (stage: SizedStage, plan: Plan) => Effect.map(defaults(stage, plan.defaults), Array.of),
+  constrained: (stage: SizedStage, plan: Plan) => Effect.map(constrained(stage, plan.constrained), Array.of),
 }
 
 export type SizedTextSection = keyof typeof sections
@@ -61,6 +65,7 @@ export const sizedTextSections: ReadonlyArray<SizedTextSection> = [
   "long",
   "native",
   "defaults",
+  "constrained",
 ]
 
 export const sizedTextSuite = (options: {

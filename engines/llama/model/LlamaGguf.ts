@@ -1,73 +1,13 @@
-// The adapter of GGUF text models: the descriptor and the `generate` verb. It turns a request into a job and the job's
-// outcome into the request's end. StepLoop pushes the tokens to the outlet.
-//
-// `completionTokens` counts every generated token except the end-of-turn token. It includes stop sequences and
-// dropped thinking included, because they were computed.
+// The adapter of GGUF text models: the descriptor, the step loop of a loaded model, and the later measurement of its threads.
 import * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
 import * as Semaphore from "effect/Semaphore"
-import {
-  type EngineDescriptor,
-  EngineError,
-  type GenerateEnd,
-  type GenerateRequest,
-  type Outlet,
-  type TextEngine,
-} from "../../protocol/Engine.ts"
+import type { EngineDescriptor, TextEngine } from "../../protocol/Engine.ts"
 import { decodeOptions } from "../Options.ts"
-import type { Prompt } from "../prompt/ChatPrompt.ts"
-import { TemplateRefused } from "../prompt/ChatTemplate.ts"
-import type { Job, Outcome } from "../steps/Job.ts"
 import { StepLoop } from "../steps/StepLoop.ts"
+import { type Arrivals, generator } from "./Generate.ts"
 import { loadModel, type Model } from "./LoadedGguf.ts"
 
 const mebibyte = 1024 * 1024
-
-/** The prompt's tokens. Fails before `started` if the prompt is invalid, empty or too long. */
-const readPrompt = (model: Model, request: GenerateRequest): Effect.Effect<Prompt, EngineError> =>
-  Effect.suspend(() => {
-    const field = "turns" in request.prompt ? "messages" : "prompt"
-    let read: ReturnType<Model["prompts"]["read"]>
-    try {
-      read = model.prompts.read(request.prompt)
-    } catch (cause) {
-      const said = cause instanceof Error ? cause.message : String(cause)
-      // E.g. the template refuses an assistant message in front. Other errors are faults of the template.
-      const reason = cause instanceof TemplateRefused ? "InvalidInput" : "Failed"
-      const detail = `the model's chat template: ${said}`
-      return Effect.fail(new EngineError({ reason, field: reason === "Failed" ? "" : field, detail }))
-    }
-    if ("tokens" in read) return Effect.succeed(read)
-    if ("empty" in read)
-      return Effect.fail(new EngineError({ reason: "InvalidInput", field, detail: "is empty" }))
-    const { contextTokens } = model
-    const { promptTokens } = read
-    const detail = `${promptTokens} tokens do not fit into a context of ${contextTokens}`
-    return Effect.fail(
-      new EngineError({ reason: "PromptTooLong", field, detail, promptTokens, contextTokens }),
-    )
-  })
-
-/** Runs the job in the loop. Interruption only stops the waiting; `release` frees the sequence. */
-const runOnce = (loop: StepLoop, job: Job) =>
-  Effect.callback<Outcome, EngineError>((resume) => {
-    loop.run(job, (exit: Exit.Exit<Outcome, EngineError>) => resume(exit))
-  })
-
-const runToEnd = Effect.fnUntraced(function* (loop: StepLoop, job: Job, out: Outlet<"text">) {
-  let outcome: Outcome = yield* runOnce(loop, job)
-  while (outcome === "paused") {
-    yield* out.resumed
-    outcome = yield* runOnce(loop, job)
-  }
-  return outcome
-})
-
-/** Requests that wait for a sequence, and whether the engine is being unloaded. */
-interface Arrivals {
-  waiting: number
-  closed: boolean
-}
 
 /**
  * Pauses in milliseconds before the threads are measured again, after a load on a busy machine (e.g. a node that starts
@@ -96,40 +36,6 @@ const measureLater = (
     }
   })
 
-const generator = (
-  model: Model,
-  loop: StepLoop,
-  permits: Semaphore.Semaphore,
-  arrivals: Arrivals,
-): TextEngine["generate"] =>
-  Effect.fnUntraced(function* (
-    request: GenerateRequest,
-    out: Outlet<"text">,
-  ): Effect.fn.Return<GenerateEnd, EngineError> {
-    const { tokens, marks, thought } = yield* readPrompt(model, request)
-    const { sampling, stop } = request
-    const maxTokens = Math.min(request.maxTokens, model.contextTokens - tokens.length)
-    const terms = { prompt: tokens, marks, thought, sampling, stop, maxTokens, out }
-    let waits = true
-    arrivals.waiting++
-    const arrived = Effect.sync(() => {
-      if (waits) arrivals.waiting--
-      waits = false
-    })
-    return yield* permits
-      .withPermits(1)(
-        Effect.acquireUseRelease(
-          Effect.andThen(
-            arrived,
-            Effect.sync(() => loop.open(terms)),
-          ),
-          (job) => runToEnd(loop, job, out),
-          (job) => Effect.promise(() => loop.release(job)),
-        ),
-      )
-      .pipe(Effect.ensuring(arrived))
-  })
-
 export const llamaGguf: EngineDescriptor<"text"> = {
   adapter: "llama-gguf",
   kind: "text",
@@ -141,7 +47,6 @@ export const llamaGguf: EngineDescriptor<"text"> = {
         () =>
           new StepLoop({
             native: model.stepped.native,
-            vocabulary: model.vocabulary,
             slots: options.slots,
             needsCheckpoints: model.needsCheckpoints,
             checkpointBytes: options.checkpointMegabytes * mebibyte,
@@ -151,6 +56,7 @@ export const llamaGguf: EngineDescriptor<"text"> = {
       ),
       (opened) => Effect.promise(() => opened.close()),
     )
+    yield* Effect.addFinalizer(() => Effect.sync(() => model.constraints.close()))
     const permits = yield* Semaphore.make(options.slots)
     const arrivals = { waiting: 0, closed: false }
     yield* Effect.forkScoped(measureLater(model, loop, permits, options.slots, arrivals))
@@ -164,8 +70,11 @@ export const llamaGguf: EngineDescriptor<"text"> = {
     return {
       kind: "text",
       facts: { contextTokens, slots: options.slots, summary },
-      generate: generator(model, loop, permits, arrivals),
-      lean: (on) => loop.lean(on),
+      generate: generator({ model, loop, slots: options.slots, permits, arrivals }),
+      lean: (on) => {
+        loop.lean(on)
+        if (on) model.constraints.clear()
+      },
       threads: model.stepped.threads,
     } satisfies TextEngine
   }),

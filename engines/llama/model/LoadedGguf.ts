@@ -19,12 +19,14 @@ import type { ChatTemplate } from "../prompt/ChatTemplate.ts"
 import { measureCosts } from "../steps/MeasureCosts.ts"
 import type { StepCosts } from "../steps/StepPlan.ts"
 import { type SteppedContext, stepThreads } from "../steps/StepThreads.ts"
+import { Constraints } from "./Constraints.ts"
 
 export interface Model {
   /** Sets the CPU threads of each step. */
   readonly stepped: SteppedContext
   readonly vocabulary: Vocabulary
   readonly prompts: ChatPrompt
+  readonly constraints: Constraints
   readonly contextTokens: number
   /** Measured duration of native calls on this machine. */
   readonly costs: StepCosts
@@ -33,7 +35,7 @@ export interface Model {
   readonly summary: string
 }
 
-const openLlama = (spec: EngineSpec, options: LlamaOptions, log: NativeLog) =>
+export const openLlama = (spec: EngineSpec, options: Pick<LlamaOptions, "gpu">, log: NativeLog) =>
   Effect.acquireRelease(
     log.attempt("no native library for this machine", () =>
       openLibrary({ gpu: options.gpu, threads: spec.threads, logger: log.keep }),
@@ -52,13 +54,14 @@ const spellingOf = (model: LlamaModel): Spelling => {
 
 const vocabularyOf = (model: LlamaModel, template: ChatTemplate | undefined): Vocabulary => {
   const { spelled, attributes } = nativeModel(model)
-  const shown = new Set(template?.thoughtMarkers)
+  const shown = new Set(template?.markers)
   const isEnd = (token: number) => model.isEogToken(token as Parameters<LlamaModel["isEogToken"]>[0])
-  return new Vocabulary({ spelling: spellingOf(model), spelled, attributes, isEnd, shown })
+  const { length: size } = model.fileInfo.metadata.tokenizer?.ggml?.tokens ?? []
+  return new Vocabulary({ size, spelling: spellingOf(model), spelled, attributes, isEnd, shown })
 }
 
 /** E.g. "llama, 1.0 M parameters, Q8_0". */
-const summaryOf = ({ model, parameters }: OpenedNative): string => {
+export const summaryOf = ({ model, parameters }: Pick<OpenedNative, "model" | "parameters">): string => {
   const size = parameters >= 1e9 ? `${(parameters / 1e9).toFixed(1)} B` : `${(parameters / 1e6).toFixed(1)} M`
   const fileType = model.fileInfo.metadata.general?.file_type
   const name = fileType === undefined ? undefined : GgufFileType[fileType]
@@ -106,13 +109,19 @@ const assemble = async (
   const { isHybrid, isRecurrent, swaSize } = model.fileInsights
   const needsCheckpoints = isHybrid || isRecurrent || swaSize !== undefined
   const template = templateOf(model, nativeJinja(llama))
+  const vocabulary = vocabularyOf(model, template)
+  const prompts = new ChatPrompt(model, template, { contextTokens, needsCheckpoints })
+  const constraints = new Constraints(vocabulary, prompts)
+  // Other contexts refuse constrained replies.
+  if (native.direct !== undefined) constraints.prepare()
   const { batchTokens, slots } = options
   const costs = await measureCosts(stepped.native, { batchTokens, contextTokens, slots })
   return {
     stepped,
     costs,
-    vocabulary: vocabularyOf(model, template),
-    prompts: new ChatPrompt(model, template, { contextTokens, needsCheckpoints }),
+    vocabulary,
+    prompts,
+    constraints,
     contextTokens,
     needsCheckpoints,
     summary: summaryOf(opened),

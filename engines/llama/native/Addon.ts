@@ -174,6 +174,8 @@ export const nativeContext = (llama: Llama, model: LlamaModel, context: LlamaCon
       sampler.applyConfig(samplerConfig(sampling, context.contextSize))
       return {
         sample: (row) => addon.sampleToken(row, sampler),
+        // Only penalties need it, and only a choice leads to tokens that are not sampled.
+        count: () => {},
         dispose: () => sampler.dispose(),
       }
     },

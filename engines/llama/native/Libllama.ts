@@ -90,6 +90,28 @@ export const openLibllama = (folder: string) => {
     trainedContext: native<[model: Pointer], number>("llama_model_n_ctx_train", "int32", ["void *"]),
     vocabulary: native<[model: Pointer], Pointer>("llama_model_get_vocab", "void *", ["void *"]),
     vocabularySize: native<[vocabulary: Pointer], number>("llama_vocab_n_tokens", "int32", ["void *"]),
+    /** Values of an embedding. */
+    embeddingWidth: native<[model: Pointer], number>("llama_model_n_embd_out", "int32", ["void *"]),
+    /** 0 none, 1 mean, 2 cls, 3 last, 4 rank. */
+    pooling: native<[context: Pointer], number>("llama_pooling_type", "int32", ["void *"]),
+    sequenceEmbedding: native<[context: Pointer, sequence: number], Nullable>(
+      "llama_get_embeddings_seq",
+      "void *",
+      ["void *", "int32"],
+    ),
+    /** The number of tokens; its negative if there are more than `most`. */
+    tokenize: native<
+      [
+        vocabulary: Pointer,
+        text: Uint8Array,
+        bytes: number,
+        into: Int32Array,
+        most: number,
+        addSpecial: boolean,
+        parseSpecial: boolean,
+      ],
+      number
+    >("llama_tokenize", "int32", ["void *", "void *", "int32", "void *", "int32", "bool", "bool"]),
     makeContext: native<[model: Pointer, params: ContextParams], Nullable>(
       "llama_init_from_model",
       "void *",
@@ -113,11 +135,16 @@ export const openLibllama = (folder: string) => {
     ]),
     synchronize: native<[context: Pointer], void>("llama_synchronize", "void", ["void *"]),
     logits: native<[context: Pointer], Nullable>("llama_get_logits", "void *", ["void *"]),
-    memory: native<[context: Pointer], Pointer>("llama_get_memory", "void *", ["void *"]),
+    memory: native<[context: Pointer], Nullable>("llama_get_memory", "void *", ["void *"]),
     remove: native<[memory: Pointer, sequence: number, from: number, to: number], boolean>(
       "llama_memory_seq_rm",
       "bool",
       ["void *", "int32", "int32", "int32"],
+    ),
+    copySequence: native<[memory: Pointer, from: number, to: number, first: number, end: number], void>(
+      "llama_memory_seq_cp",
+      "void",
+      ["void *", "int32", "int32", "int32", "int32"],
     ),
     lastPosition: native<[memory: Pointer, sequence: number], number>("llama_memory_seq_pos_max", "int32", [
       "void *",

@@ -3,9 +3,10 @@
 // A batch is written into buffers that live as long as the context, so a step allocates nothing. Logits are read in
 // place: the library stores all rows one after the other, in the order of the batch, until the next `decode`.
 import type { Sampling } from "../../protocol/Engine.ts"
+import type { Biases, LogitSampler } from "../sampling/LogitSampler.ts"
+import type { Score } from "../sampling/Scores.ts"
 import type { Interrupt } from "./Interrupt.ts"
 import { addressOf, floatsAt, type Libllama, onThread, type Pointer } from "./Libllama.ts"
-import type { LogitSampler } from "./LogitSampler.ts"
 import { type BatchItem, Interrupted, type NativeContext, type SavedState } from "./Native.ts"
 
 /** Flag: save recurrent and sliding-window state only. The rest of the memory stays in place and is cut. */
@@ -17,7 +18,7 @@ interface SavedBytes extends SavedState {
 }
 
 /** The arrays of a `llama_batch`. Each token has one position and one sequence. */
-const batchBuffers = (capacity: number) => {
+export const batchBuffers = (capacity: number) => {
   const tokens = new Int32Array(new ArrayBuffer(4 * capacity))
   const positions = new Int32Array(new ArrayBuffer(4 * capacity))
   const sequences = new Int32Array(new ArrayBuffer(4 * capacity))
@@ -47,15 +48,24 @@ export interface LibllamaContextOptions {
   /** True if a GPU computes: then `decode` returns before its logits are ready. */
   readonly offloaded: boolean
   readonly interrupt: Interrupt
-  readonly sampler: (sampling: Sampling) => LogitSampler
+  readonly sampler: (sampling: Sampling, biases: Biases | undefined) => LogitSampler
+  readonly score: (row: Float32Array, token: number, top: number) => Score
 }
 
 /** Return value of `llama_decode` for an evaluation that was ended early. */
 const interrupted = 2
 
+/** @throws unless `returned`, which `llama_decode` has returned, means success. */
+export const evaluationEnds = (returned: number): void => {
+  if (returned === 1) throw new Error("the context has no free cells for this batch")
+  if (returned === interrupted) throw new Interrupted()
+  if (returned !== 0) throw new Error(`llama_decode failed with ${returned}`)
+}
+
 export const libllamaContext = (options: LibllamaContextOptions): NativeContext => {
   const { library, context, vocabularySize, slots, batchTokens } = options
   const memory = library.memory(context)
+  if (memory === null) throw new Error("this model generates no text")
   const buffers = batchBuffers(batchTokens)
   const { tokens, positions, sequences, wanted } = buffers
   /** View of the rows of the last decode; kept while their address stays the same. */
@@ -88,6 +98,11 @@ export const libllamaContext = (options: LibllamaContextOptions): NativeContext 
     rows = floatsAt(address, slots * vocabularySize)
   }
 
+  const logitsOf = (row: number): Float32Array => {
+    if (rows === undefined) throw new Error("nothing was decoded")
+    return rows.subarray(row * vocabularySize, (row + 1) * vocabularySize)
+  }
+
   return {
     decode: async (items) => {
       let size = 0
@@ -96,23 +111,23 @@ export const libllamaContext = (options: LibllamaContextOptions): NativeContext 
         throw new RangeError(`${size} tokens in a batch of ${batchTokens}`)
       const rowOf = write(items)
       options.interrupt.set(false)
-      const failed = await onThread(library.decode, context, { n_tokens: size, ...buffers.addresses })
-      if (failed === 1) throw new Error("the context has no free cells for this batch")
-      if (failed === interrupted) throw new Interrupted()
-      if (failed !== 0) throw new Error(`llama_decode failed with ${failed}`)
+      evaluationEnds(await onThread(library.decode, context, { n_tokens: size, ...buffers.addresses }))
       if (options.offloaded) await onThread(library.synchronize, context)
       if (items.some(({ logits }) => logits)) readLogits()
       return rowOf
     },
-    sampler: (sampling) => {
-      const sampler = options.sampler(sampling)
+    sampler: (sampling, biases) => {
+      const sampler = options.sampler(sampling, biases)
       return {
-        sample: async (row) => {
-          if (rows === undefined) throw new Error("nothing was decoded")
-          return sampler.draw(rows.subarray(row * vocabularySize, (row + 1) * vocabularySize))
-        },
+        sample: async (row, choice) => sampler.draw(logitsOf(row), choice),
+        count: (token) => sampler.count(token),
         dispose: () => {},
       }
+    },
+    direct: {
+      score: (row, token, top) => options.score(logitsOf(row), token, top),
+      // Sequences have streams of their own, between which the library copies whole sequences only.
+      copy: (from, to) => library.copySequence(memory, from, to, -1, -1),
     },
     cut: (sequenceId, length, heldLength) => library.remove(memory, sequenceId, length, heldLength),
     clear: (sequenceId) => {

@@ -6,6 +6,8 @@ import type * as Scope from "effect/Scope"
 import type { Llama, LlamaModel } from "node-llama-cpp"
 import type { EngineError, Sampling } from "../../protocol/Engine.ts"
 import type { LlamaOptions } from "../Options.ts"
+import type { Biases, TokenChoice } from "../sampling/LogitSampler.ts"
+import type { Score } from "../sampling/Scores.ts"
 import type { NativeLog } from "./NativeLog.ts"
 
 /** One sequence's part of a step. */
@@ -18,8 +20,13 @@ export interface BatchItem {
 }
 
 export interface Sampler {
-  /** Samples the next token from a row of the last `decode`; -1 if the row has no finite value. Not while a `decode` runs. */
-  readonly sample: (row: number) => Promise<number>
+  /**
+   * Samples the next token from a row of the last `decode`, one that `choice` allows; -1 if there is none. Not while a
+   * `decode` runs. Only a context with `direct` accepts a choice.
+   */
+  readonly sample: (row: number, choice?: TokenChoice) => Promise<number>
+  /** The reply goes on with a token that was not sampled, which the penalties count too. */
+  readonly count: (token: number) => void
   readonly dispose: () => void
 }
 
@@ -36,13 +43,24 @@ export class Interrupted extends Error {
   }
 }
 
+/** What needs the logits themselves and the memory of several sequences. Not while a `decode` runs. */
+export interface DirectAccess {
+  /** The log probability of a token in a row of the last `decode`, with the `top` most likely tokens. */
+  readonly score: (row: number, token: number, top: number) => Score
+  /** Makes the sequence `to` equal to `from`. Takes effect at the next `decode`. */
+  readonly copy: (from: number, to: number) => void
+}
+
 /** Calls must not overlap, except `sample` on different rows. */
 export interface NativeContext {
   /** Evaluates all items in one pass. Returns each item's row of logits, or -1. A failure leaves the sequences undefined. */
   readonly decode: (items: ReadonlyArray<BatchItem>) => Promise<ReadonlyArray<number>>
   /** Makes the running `decode` fail within one operation of its graph, if the implementation can. */
   readonly interrupt: () => void
-  readonly sampler: (sampling: Sampling) => Sampler
+  /** Only a context with `direct` accepts biases. */
+  readonly sampler: (sampling: Sampling, biases?: Biases) => Sampler
+  /** Absent on node-llama-cpp's binding, which returns no logits. */
+  readonly direct?: DirectAccess
   /** Removes the tokens from position `length` on; false if this memory cannot be cut. */
   readonly cut: (sequenceId: number, length: number, heldLength: number) => boolean
   readonly clear: (sequenceId: number) => void

@@ -3,12 +3,13 @@
 import { basename, dirname } from "node:path"
 import * as Effect from "effect/Effect"
 import type { LlamaModel } from "node-llama-cpp"
+import { LogitSampler } from "../sampling/LogitSampler.ts"
+import { Rows } from "../sampling/Rows.ts"
+import { scoreOf } from "../sampling/Scores.ts"
 import { type Interrupt, makeInterrupt } from "./Interrupt.ts"
 import { type Libllama, onThread, openLibllama, type Pointer } from "./Libllama.ts"
 import { libllamaContext } from "./LibllamaContext.ts"
-import { LogitSampler } from "./LogitSampler.ts"
 import type { NativeSpec, OpenNative } from "./Native.ts"
-import { Rows } from "./Rows.ts"
 import { makeThreadpool } from "./Threadpool.ts"
 
 /** `LLAMA_LOAD_MODE_*` and `LLAMA_FLASH_ATTN_TYPE_*` of llama.h. */
@@ -18,9 +19,9 @@ const flashAttentionOf = { auto: -1, off: 0, on: 1 }
 
 /** llama.cpp rounds context sizes to a multiple of this. */
 const contextStep = 256
-const roundedUp = (tokens: number): number => Math.ceil(tokens / contextStep) * contextStep
+export const roundedUp = (tokens: number): number => Math.ceil(tokens / contextStep) * contextStep
 
-const loadedObjects = (): ReadonlyArray<string> => {
+export const loadedObjects = (): ReadonlyArray<string> => {
   if (process.report === undefined) throw new Error("no list of loaded libraries")
   Object.assign(process.report, { excludeNetwork: true })
   const { sharedObjects } = process.report.getReport() as unknown as {
@@ -36,10 +37,15 @@ const loadedFolder = (): string => {
   return dirname(found)
 }
 
-const openLibrary = ({ log }: NativeSpec) =>
+export const openLibrary = ({ log }: Pick<NativeSpec, "log">) =>
   log.attempt("no native library for this machine", async () => openLibllama(loadedFolder()))
 
-const openVocabulary = ({ llama, path, options, log }: NativeSpec) =>
+/** What opening the weights needs. */
+export interface WeightsSpec extends Pick<NativeSpec, "llama" | "log" | "path"> {
+  readonly options: Pick<NativeSpec["options"], "gpuLayers">
+}
+
+export const openVocabulary = ({ llama, path, options, log }: WeightsSpec) =>
   Effect.acquireRelease(
     log.attempt(`cannot load ${basename(path)}`, () =>
       llama.loadModel({ modelPath: path, gpuLayers: options.gpuLayers, vocabOnly: true }),
@@ -47,7 +53,7 @@ const openVocabulary = ({ llama, path, options, log }: NativeSpec) =>
     (model) => Effect.promise(() => model.dispose()),
   )
 
-const openWeights = (library: Libllama, model: LlamaModel, { path, log }: NativeSpec) =>
+export const openWeights = (library: Libllama, model: LlamaModel, { path, log }: WeightsSpec) =>
   Effect.acquireRelease(
     log.attempt(`cannot load ${basename(path)}`, async () => {
       const loaded = await onThread(library.loadModel, path, {
@@ -62,6 +68,15 @@ const openWeights = (library: Libllama, model: LlamaModel, { path, log }: Native
     (weights) => Effect.promise(() => onThread(library.freeModel, weights)),
   )
 
+/** What the operator has chosen; otherwise the library's choice on a GPU, off on the CPU. */
+export const flashAttentionFor = ({
+  flashAttention,
+  gpu,
+}: Pick<NativeSpec["options"], "flashAttention" | "gpu">): number => {
+  if (flashAttention === undefined) return gpu === "off" ? flashAttentionOf.off : flashAttentionOf.auto
+  return flashAttention ? flashAttentionOf.on : flashAttentionOf.off
+}
+
 const openContext = (
   library: Libllama,
   weights: Pointer,
@@ -71,7 +86,6 @@ const openContext = (
 ) =>
   Effect.acquireRelease(
     log.attempt("no memory for the context", async () => {
-      const flashAttention = options.flashAttention ?? (options.gpu === "off" ? false : "auto")
       const context = await onThread(library.makeContext, weights, {
         ...library.contextDefaults,
         n_ctx: contextTokens * options.slots,
@@ -81,12 +95,7 @@ const openContext = (
         n_outputs_max: options.slots,
         n_threads: threads,
         n_threads_batch: threads,
-        flash_attn_type:
-          flashAttention === "auto"
-            ? flashAttentionOf.auto
-            : flashAttention
-              ? flashAttentionOf.on
-              : flashAttentionOf.off,
+        flash_attn_type: flashAttentionFor(options),
         swa_full: false,
         abort_callback: interrupt.callback,
         abort_callback_data: interrupt.data,
@@ -98,7 +107,11 @@ const openContext = (
   )
 
 /** Gives the context a thread pool of its own. Does nothing if no matching library is loaded. */
-const keepThreads = (library: Libllama, context: Pointer, { threads, log }: NativeSpec) =>
+export const keepThreads = (
+  library: Libllama,
+  context: Pointer,
+  { threads, log }: Pick<NativeSpec, "log" | "threads">,
+) =>
   Effect.acquireRelease(
     log.attempt("no threads for the context", async () => {
       const made = threads > 1 ? makeThreadpool(loadedObjects(), threads) : undefined
@@ -134,7 +147,8 @@ export const openLibllamaContext: OpenNative = (spec) =>
         batchTokens: options.batchTokens,
         offloaded: model.gpuLayers > 0,
         interrupt,
-        sampler: (sampling) => new LogitSampler(sampling, rows),
+        sampler: (sampling, biases) => new LogitSampler(sampling, rows, biases),
+        score: (row, token, top) => scoreOf(rows, row, token, top),
       }),
       model,
       parameters: library.parameters(weights),

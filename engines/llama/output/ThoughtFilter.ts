@@ -1,6 +1,6 @@
-// Removes a thinking block from the beginning of a reply, for chat models whose template has one. The prompt switches
-// thinking off; this filter handles models that think nevertheless. A marker later in the reply is part of the
-// answer and stays.
+// Separates a thinking block at the beginning of a reply from the answer, for chat models whose template has one. Its text is
+// dropped unless the request asked for it; models think sometimes though their prompt switches it off. A marker later in
+// the reply is part of the answer and stays.
 
 export interface ThoughtMarkers {
   readonly open: string
@@ -9,16 +9,35 @@ export interface ThoughtMarkers {
   readonly startsInside: boolean
 }
 
+/** How many of the last units of `text` could be the beginning of `marker`. */
+const beginningAtEnd = (text: string, marker: string): number => {
+  for (let length = Math.min(text.length, marker.length - 1); length > 0; length--)
+    if (text.endsWith(marker.slice(0, length))) return length
+  return 0
+}
+
 export class ThoughtFilter {
   readonly #markers: ThoughtMarkers
+  readonly #keeps: boolean
   #state: "undecided" | "inside" | "after" | "answer"
   #held = ""
+  /** The block's text since the last `takeReasoning`. */
+  #reasoning = ""
+  #hasReasoning = false
 
-  constructor(markers: ThoughtMarkers) {
+  /** `keeps`: the block's text is kept for `takeReasoning`. */
+  constructor(markers: ThoughtMarkers, keeps = false) {
     this.#markers = markers
+    this.#keeps = keeps
     this.#state = markers.startsInside ? "inside" : "undecided"
   }
 
+  /** True while the reply is inside the block. */
+  get inside(): boolean {
+    return this.#state === "inside"
+  }
+
+  /** Adds text and returns that of the answer. */
   push(text: string): string {
     if (this.#state === "answer") return text
     this.#held += text
@@ -36,10 +55,10 @@ export class ThoughtFilter {
     if (this.#state === "inside") {
       const at = this.#held.indexOf(this.#markers.close)
       if (at < 0) {
-        // Keep only what could be the beginning of the closing marker.
-        this.#held = this.#held.slice(Math.max(0, this.#held.length - this.#markers.close.length + 1))
+        this.#think()
         return ""
       }
+      this.#reason(this.#held.slice(0, at).trimEnd())
       this.#held = this.#held.slice(at + this.#markers.close.length)
       this.#state = "after"
     }
@@ -47,11 +66,37 @@ export class ThoughtFilter {
     return answer === "" ? this.#hold("") : this.#answer(answer)
   }
 
-  /** Ends the text. What looked like the beginning of an opening marker is text; an unclosed block is dropped. */
+  /** The block's text that was added since the last call, without white space at its beginning and end. */
+  takeReasoning(): string {
+    const reasoning = this.#reasoning
+    this.#reasoning = ""
+    return reasoning
+  }
+
+  /**
+   * Ends the text and returns what belongs to the answer. What looked like the beginning of an opening marker is answer; what
+   * looked like that of a closing one is not.
+   */
   flush(): string {
     const held = this.#state === "undecided" ? this.#held : ""
+    if (this.#state === "inside") this.#reason(this.#held.trimEnd())
     this.#held = ""
     return held
+  }
+
+  /** Holds back what could be the beginning of the closing marker, and white space before it, which could be the block's end. */
+  #think(): void {
+    const begun = this.#held.slice(0, this.#held.length - beginningAtEnd(this.#held, this.#markers.close))
+    const certain = begun.trimEnd().length
+    this.#reason(this.#held.slice(0, certain))
+    this.#held = this.#held.slice(certain)
+  }
+
+  #reason(text: string): void {
+    if (!this.#keeps) return
+    const added = this.#hasReasoning ? text : text.trimStart()
+    this.#hasReasoning ||= added !== ""
+    this.#reasoning += added
   }
 
   #hold(text: string): string {

@@ -12,6 +12,7 @@ export type Spelling = "byteLevel" | "spaced" | "plain"
 const attribute = { unknown: 1, normal: 4, control: 8, userDefined: 16, byte: 32 } as const
 
 const utf8 = new TextEncoder()
+const lenient = new TextDecoder()
 
 /** The bytes that a token adds to the text; none for control tokens. */
 export const tokenBytes = (spelled: string, attributes: number, spelling: Spelling): Uint8Array => {
@@ -33,11 +34,13 @@ export interface Piece {
 
 /** What is read from the model. */
 export interface TokenSource {
+  /** Number of tokens. */
+  readonly size: number
   readonly spelling: Spelling
   readonly spelled: (token: number) => string
   readonly attributes: (token: number) => number
   readonly isEnd: (token: number) => boolean
-  /** Spellings of control tokens that are text nevertheless: the markers of a thinking block. */
+  /** Spellings of control tokens that are text nevertheless: markers of a thinking block and of calls. */
   readonly shown: ReadonlySet<string>
 }
 
@@ -46,20 +49,48 @@ export class Vocabulary {
   readonly #strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
   /** Bounded by the vocabulary's size. */
   readonly #pieces = new Map<number, Piece>()
+  #ends: Set<number> | undefined
 
   constructor(source: TokenSource) {
     this.#source = source
   }
 
+  /** Number of tokens. */
+  get size(): number {
+    return this.#source.size
+  }
+
   piece(token: number): Piece {
     const known = this.#pieces.get(token)
     if (known !== undefined) return known
-    const { spelled, attributes, isEnd, shown, spelling } = this.#source
-    const text = spelled(token)
-    const bytes = shown.has(text) ? utf8.encode(text) : tokenBytes(text, attributes(token), spelling)
-    const piece: Piece = { bytes, text: this.#whole(bytes), end: isEnd(token) }
+    const bytes = this.bytes(token)
+    const piece: Piece = { bytes, text: this.#whole(bytes), end: this.#source.isEnd(token) }
     this.#pieces.set(token, piece)
     return piece
+  }
+
+  /** The bytes of a piece, for callers that read the whole vocabulary: nothing is kept. */
+  bytes(token: number): Uint8Array {
+    const { spelled, attributes, shown, spelling } = this.#source
+    const text = spelled(token)
+    return shown.has(text) ? utf8.encode(text) : tokenBytes(text, attributes(token), spelling)
+  }
+
+  /** A token as callers see it: an incomplete character is U+FFFD, a token without text is its spelling. */
+  shown(token: number): { readonly token: string; readonly bytes: ReadonlyArray<number> } {
+    const { bytes, text } = this.piece(token)
+    const seen = bytes.length > 0 ? bytes : utf8.encode(this.#source.spelled(token))
+    return { token: bytes.length > 0 && text !== undefined ? text : lenient.decode(seen), bytes: [...seen] }
+  }
+
+  /** The tokens that end a reply. */
+  get ends(): ReadonlySet<number> {
+    if (this.#ends === undefined) {
+      this.#ends = new Set()
+      for (let token = 0; token < this.#source.size; token++)
+        if (this.#source.isEnd(token)) this.#ends.add(token)
+    }
+    return this.#ends
   }
 
   #whole(bytes: Uint8Array): string | undefined {

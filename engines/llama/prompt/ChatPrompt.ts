@@ -11,9 +11,13 @@ import {
   type Tokenizer,
 } from "node-llama-cpp"
 import type { ChatTurn, GenerateRequest } from "../../protocol/Engine.ts"
+import type { Tool } from "../../protocol/Text.ts"
 import type { ThoughtMarkers } from "../output/ThoughtFilter.ts"
+import { generalFamily } from "../tools/Families.ts"
+import type { ToolFamily } from "../tools/ToolFamily.ts"
 import { ChatTemplate, type Render } from "./ChatTemplate.ts"
 import { safeTokenizer } from "./SafeTokenizer.ts"
+import { specialTexts } from "./SpecialTexts.ts"
 
 export interface Prompt {
   readonly tokens: ReadonlyArray<number>
@@ -22,15 +26,26 @@ export interface Prompt {
   readonly thought: ThoughtMarkers | undefined
 }
 
-/** Why a request is no prompt of this model. For texts too long to tokenize, `promptTokens` is an estimate. */
-export type PromptProblem = { readonly promptTokens: number } | { readonly empty: true }
+/**
+ * Why a request is no prompt of this model. For texts too long to tokenize, `promptTokens` is an estimate. `noInfill`: the
+ * model cannot continue towards a suffix.
+ */
+export type PromptProblem =
+  | { readonly promptTokens: number }
+  | { readonly empty: true }
+  | { readonly noInfill: true }
+
+/** What of a request decides about its prompt. */
+export type PromptRequest = Pick<GenerateRequest, "prompt" | "suffix" | "thinkingTokens" | "tools">
 
 /** For models without a template: the format that the library guesses. Its console messages are suppressed. */
 const formatByGuess = (model: LlamaModel, turns: ReadonlyArray<ChatTurn>): LlamaText => {
   const wrapper = resolveChatWrapper(model, { warningLogs: false, noJinja: true }) ?? new GeneralChatWrapper()
   const spoken = turns.map(
     ({ role, content }): ChatHistoryItem =>
-      role === "assistant" ? { type: "model", response: [content] } : { type: role, text: content },
+      role === "assistant"
+        ? { type: "model", response: [content] }
+        : { type: role === "tool" ? "user" : role, text: content },
   )
   return wrapper.generateContextState({ chatHistory: [...spoken, { type: "model", response: [] }] })
     .contextText
@@ -44,8 +59,19 @@ export const templateOf = (
   const source = model.fileInfo.metadata.tokenizer?.chat_template
   if (source === undefined || source.trim() === "") return undefined
   const { bosString, eosString } = model.tokens
-  return new ChatTemplate(source, compile(source), { bos: bosString ?? "", eos: eosString ?? "" })
+  const special = specialTexts(model)
+  return new ChatTemplate(source, compile(source), { bos: bosString ?? "", eos: eosString ?? "", special })
 }
+
+/** All texts of a conversation that callers wrote. */
+const textsOf = (turns: ReadonlyArray<ChatTurn>, tools: ReadonlyArray<Tool>): ReadonlyArray<string> => [
+  ...turns.flatMap((turn) =>
+    turn.role === "assistant"
+      ? [turn.content, turn.reasoning ?? "", ...(turn.calls ?? []).map((call) => call.arguments)]
+      : [turn.content],
+  ),
+  ...tools.map((tool) => JSON.stringify(tool)),
+]
 
 /** Tokens at the end of a text prompt that may change when the text continues: its last word may grow. */
 const looseEnd = 4
@@ -74,9 +100,19 @@ export class ChatPrompt {
     this.#longestText = limits.contextTokens * longestToken
   }
 
+  /** How the model calls tools. */
+  get tools(): ToolFamily {
+    return this.#template?.tools ?? generalFamily
+  }
+
   /** @throws TemplateRefused if the template does not allow the conversation. */
-  read(prompt: GenerateRequest["prompt"]): Prompt | PromptProblem {
-    const read = "text" in prompt ? this.#readText(prompt.text) : this.#readTurns(prompt.turns)
+  read({ prompt, suffix, thinkingTokens, tools }: PromptRequest): Prompt | PromptProblem {
+    const read =
+      "turns" in prompt
+        ? this.#readTurns(prompt.turns, tools?.tools ?? [], thinkingTokens !== undefined)
+        : suffix === undefined
+          ? this.#readText(prompt.text)
+          : this.#readInfill(prompt.text, suffix)
     if (!("tokens" in read)) return read
     if (read.tokens.length === 0) return { empty: true }
     return read.tokens.length >= this.#contextTokens ? { promptTokens: read.tokens.length } : read
@@ -92,13 +128,38 @@ export class ChatPrompt {
     return { tokens, marks: this.#needsCheckpoints && mark > 0 ? [mark] : [], thought: undefined }
   }
 
-  #readTurns(turns: ReadonlyArray<ChatTurn>): Prompt | PromptProblem {
-    const length = turns.reduce((sum, { content }) => sum + content.length, 0)
-    if (length > this.#longestText) return this.#estimate(turns.map(({ content }) => content).join("\n"))
-    const parts = this.#template?.parts(turns)
+  /** The order prefix, suffix, middle, which llama.cpp's server uses too. */
+  #readInfill(before: string, after: string): Prompt | PromptProblem {
+    const { middle, prefix, suffix } = this.#model.tokens.infill
+    if (prefix === null || suffix === null || middle === null) return { noInfill: true }
+    if (before.length + after.length > this.#longestText) return this.#estimate(before + after)
+    const tokens = this.#begun([
+      prefix,
+      ...this.#tokenizer(before),
+      suffix,
+      ...this.#tokenizer(after),
+      middle,
+    ])
+    return { tokens, marks: [], thought: undefined }
+  }
+
+  /** The tokens of text that a reply is made to continue with, such as a marker of the template. */
+  markerTokens(marker: string): ReadonlyArray<number> {
+    return this.#tokenizer(marker, true, "trimLeadingSpace")
+  }
+
+  #readTurns(
+    turns: ReadonlyArray<ChatTurn>,
+    tools: ReadonlyArray<Tool>,
+    thinking: boolean,
+  ): Prompt | PromptProblem {
+    const texts = textsOf(turns, tools)
+    const length = texts.reduce((sum, text) => sum + text.length, 0)
+    if (length > this.#longestText) return this.#estimate(texts.join("\n"))
+    const parts = this.#template?.parts(turns, tools, thinking)
     const text =
       parts === undefined
-        ? formatByGuess(this.#model, turns)
+        ? formatByGuess(this.#model, generalFamily.prepared(turns, tools))
         : LlamaText(parts.map((part) => (part.byTemplate ? new SpecialTokensText(part.text) : part.text)))
     return {
       tokens: this.#tokenize(text),

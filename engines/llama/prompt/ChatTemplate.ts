@@ -2,8 +2,13 @@
 //
 // Where a model has a template, the library's chat wrappers are not used: they render a finished conversation and cut
 // it, so the template never writes the beginning of a reply, where thinking is switched off.
-import type { ChatTurn } from "../../protocol/Engine.ts"
+import type { ChatTurn, Tool } from "../../protocol/Text.ts"
 import type { ThoughtMarkers } from "../output/ThoughtFilter.ts"
+import { familyOf, generalFamily } from "../tools/Families.ts"
+import { Places, type PromptPart } from "../tools/Places.ts"
+import { Spellings } from "../tools/Spellings.ts"
+import type { ToolFamily, ToolVariables } from "../tools/ToolFamily.ts"
+import type { SpecialTexts } from "./SpecialTexts.ts"
 
 /** The template does not allow the conversation. The message is the template's own. */
 export class TemplateRefused extends Error {}
@@ -13,12 +18,6 @@ const raised = /Jinja Exception: (.*)/
 
 /** Renders the template with these variables, or throws. */
 export type Render = (variables: Record<string, unknown>) => string
-
-/** A part of the prompt, written by the template or by the author of a message. */
-export interface PromptPart {
-  readonly text: string
-  readonly byTemplate: boolean
-}
 
 /** The markers of thinking blocks that open models use (the list of node-llama-cpp 3.21.1). */
 const knownThoughts: ReadonlyArray<readonly [open: string, close: string]> = [
@@ -30,51 +29,84 @@ const knownThoughts: ReadonlyArray<readonly [open: string, close: string]> = [
 ]
 
 /** The variables that templates read to decide whether the model thinks. */
-const withoutThinking = { enable_thinking: false, thinking: false }
+const thinkingVariables = (on: boolean) => ({ enable_thinking: on, thinking: on })
+
+const hasCalls = (turn: ChatTurn): boolean => turn.role === "assistant" && (turn.calls ?? []).length > 0
 
 /**
  * The same conversation for templates without a system role, or that require alternating roles: system messages are put
- * before the next message, and neighbouring messages of one role are joined.
+ * before the next message, and neighbouring messages of one role are joined. Calls and their results stay as they are.
  */
 const strictTurns = (turns: ReadonlyArray<ChatTurn>): ReadonlyArray<ChatTurn> => {
   const strict: Array<ChatTurn> = []
-  for (const { role, content } of turns) {
-    const user = role === "system" ? "user" : role
+  for (const turn of turns) {
+    if (turn.role === "tool" || hasCalls(turn)) {
+      strict.push(turn)
+      continue
+    }
+    const { content } = turn
+    const role = turn.role === "assistant" ? turn.role : "user"
     const last = strict.at(-1)
-    if (last?.role === user) strict.splice(-1, 1, { role: user, content: `${last.content}\n\n${content}` })
-    else strict.push({ role: user, content })
+    if (last?.role === role && !hasCalls(last))
+      strict.splice(-1, 1, { role, content: `${last.content}\n\n${content}` })
+    else strict.push({ role, content })
   }
   return strict
 }
 
+/** What the model defines for its template. */
+export interface TemplateFacts {
+  readonly bos: string
+  readonly eos: string
+  readonly special?: SpecialTexts
+}
+
+const noSpellings = new Spellings([])
+
 export class ChatTemplate {
   readonly #render: Render
   readonly #variables: Record<string, unknown>
-  /** Placeholder for a message's text while the template is rendered; it does not occur in the template. */
-  readonly #mark: string
   readonly #thought: readonly [open: string, close: string] | undefined
+  /** How the model calls tools. */
+  readonly tools: ToolFamily
+  readonly #special: Spellings
+  readonly #everywhere: Spellings
 
-  constructor(source: string, render: Render, special: { readonly bos: string; readonly eos: string }) {
+  constructor(source: string, render: Render, { bos, eos, special }: TemplateFacts) {
     this.#render = render
     this.#variables = {
-      ...withoutThinking,
-      bos_token: special.bos,
-      eos_token: special.eos,
+      ...thinkingVariables(false),
+      bos_token: bos,
+      eos_token: eos,
       add_generation_prompt: true,
     }
-    let mark = "@@"
-    while (source.includes(mark)) mark += "@"
-    this.#mark = mark
     this.#thought = knownThoughts.find(([open, close]) => source.includes(open) || source.includes(close))
+    const draw = (variables: ToolVariables) => render({ ...this.#variables, ...variables })
+    this.tools = familyOf(source, draw, () => new Places(noSpellings, noSpellings))
+    // Without a family of its own the call syntax is ordinary text of messages.
+    const free: ReadonlyArray<string> = this.tools.name === generalFamily.name ? generalFamily.markers : []
+    const everywhere = (special?.everywhere ?? []).filter(
+      (spelling) => source.includes(spelling) && !free.includes(spelling),
+    )
+    this.#everywhere = new Spellings(everywhere)
+    this.#special = new Spellings([...(special?.control ?? []), ...everywhere])
   }
 
-  /** @throws TemplateRefused if the template refuses the conversation in its original and its strict form. */
-  parts(turns: ReadonlyArray<ChatTurn>): ReadonlyArray<PromptPart> {
+  /**
+   * `thinking`: the model may think before it answers.
+   * @throws TemplateRefused if the template refuses the conversation in its original and its strict form.
+   */
+  parts(
+    turns: ReadonlyArray<ChatTurn>,
+    tools: ReadonlyArray<Tool> = [],
+    thinking = false,
+  ): ReadonlyArray<PromptPart> {
+    const prepared = this.tools.prepared(turns, tools)
     try {
-      return this.#parts(turns)
+      return this.#parts(prepared, tools, thinking)
     } catch (failure) {
       try {
-        return this.#parts(strictTurns(turns))
+        return this.#parts(strictTurns(prepared), tools, thinking)
       } catch {
         const said = raised.exec(failure instanceof Error ? failure.message : "")?.[1]
         throw said === undefined ? failure : new TemplateRefused(said)
@@ -82,7 +114,7 @@ export class ChatTemplate {
     }
   }
 
-  /** The thinking markers to remove from a reply to this prompt. */
+  /** The thinking markers of a reply to this prompt. */
   thought(parts: ReadonlyArray<PromptPart>): ThoughtMarkers | undefined {
     if (this.#thought === undefined) return undefined
     const [open, close] = this.#thought
@@ -91,21 +123,18 @@ export class ChatTemplate {
     return { open, close, startsInside }
   }
 
-  /** All markers that a reply could begin with; the vocabulary has to give their text. */
-  get thoughtMarkers(): ReadonlyArray<string> {
-    return this.#thought ?? []
+  /** All markers of thinking and of calls that a reply could have; the vocabulary has to give their text. */
+  get markers(): ReadonlyArray<string> {
+    return [...(this.#thought ?? []), ...this.tools.markers]
   }
 
-  #parts(turns: ReadonlyArray<ChatTurn>): ReadonlyArray<PromptPart> {
-    const messages = turns.map(({ role }, at) => ({ role, content: `${this.#mark}${at}${this.#mark}` }))
-    const rendered = this.#render({ ...this.#variables, messages })
-    const parts: Array<PromptPart> = []
-    // Pieces at even positions are the template's text, those at odd positions are message indexes.
-    for (const [at, piece] of rendered.split(new RegExp(`${this.#mark}(\\d+)${this.#mark}`)).entries()) {
-      const byTemplate = at % 2 === 0
-      const text = byTemplate ? piece : (turns[Number(piece)]?.content ?? "")
-      if (text !== "") parts.push({ text, byTemplate })
-    }
-    return parts
+  #parts(
+    turns: ReadonlyArray<ChatTurn>,
+    tools: ReadonlyArray<Tool>,
+    thinking: boolean,
+  ): ReadonlyArray<PromptPart> {
+    const places = new Places(this.#special, this.#everywhere)
+    const variables = this.tools.variables(turns, tools, places)
+    return places.parts(this.#render({ ...this.#variables, ...thinkingVariables(thinking), ...variables }))
   }
 }

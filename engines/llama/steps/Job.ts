@@ -1,21 +1,21 @@
-// The state of one admitted request, from its sequence to its last token. LlamaGguf makes it, StepLoop advances it.
+// The state of one admitted reply, from its sequence to its last token. LlamaGguf makes it, StepLoop advances it.
 import type * as Exit from "effect/Exit"
-import type { EngineError, GenerateEnd, Outlet, Sampling } from "../../protocol/Engine.ts"
-import type { Sampler, SavedState } from "../native/Native.ts"
-import { Completion } from "../output/Completion.ts"
-import type { ThoughtMarkers } from "../output/ThoughtFilter.ts"
+import { EngineError, type Outlet, type Sampling } from "../../protocol/Engine.ts"
+import type { BatchItem, Sampler, SavedState } from "../native/Native.ts"
+import type { Reply, ReplyEnd } from "../replies/Reply.ts"
+import type { Biases } from "../sampling/LogitSampler.ts"
+import type { Score } from "../sampling/Scores.ts"
 import type { Slot } from "./Slots.ts"
 
 /** How a run of the loop ended for a job. `paused`: the reader is behind; the job is run again once it has caught up. */
-export type Outcome = GenerateEnd | "paused"
+export type Outcome = ReplyEnd | "paused"
 
 export interface JobTerms {
   readonly prompt: ReadonlyArray<number>
   readonly marks: ReadonlyArray<number>
   readonly sampling: Sampling
-  readonly stop: ReadonlyArray<string>
-  readonly maxTokens: number
-  readonly thought: ThoughtMarkers | undefined
+  readonly biases?: Biases
+  readonly reply: Reply
   readonly out: Outlet<"text">
 }
 
@@ -23,10 +23,15 @@ export class Job {
   readonly terms: JobTerms
   /** Admission order. */
   readonly order: number
-  readonly completion: Completion
   slot: Slot<SavedState> | undefined
   sampler: Sampler | undefined
-  /** Tokens not evaluated yet: the rest of the prompt, later the newest token. */
+  /** Jobs with the same prompt that wait until this one's prompt is evaluated: their sequences are copies of its sequence. */
+  followers: Array<Job> = []
+  /** True for a follower until then. */
+  waits = false
+  /** Of the token that was sampled last, if the reply needs it. */
+  score: Score | undefined
+  /** Tokens not evaluated yet: the rest of the prompt, later the newest token and those that follow it for certain. */
   pending: ReadonlyArray<number>
   /** True once the first token was sampled. */
   replying = false
@@ -37,7 +42,6 @@ export class Job {
   constructor(order: number, terms: JobTerms) {
     this.order = order
     this.terms = terms
-    this.completion = new Completion(terms)
     this.pending = terms.prompt
   }
 
@@ -69,3 +73,17 @@ export class Job {
     return mark === undefined ? undefined : mark - at
   }
 }
+
+/** The job's next `take` tokens as a part of a native call. */
+export const itemOf = ({ pending, slot }: Job, take: number): BatchItem => {
+  const whole = take === pending.length
+  const tokens = whole ? pending : pending.slice(0, take)
+  return { sequenceId: slot!.id, position: slot!.tokens.length, tokens, logits: whole }
+}
+
+export const failed = (cause: unknown): EngineError =>
+  new EngineError({
+    reason: "Failed",
+    field: "",
+    detail: cause instanceof Error ? cause.message : String(cause),
+  })

@@ -41,6 +41,16 @@ export class SequenceMemory {
     return chosen
   }
 
+  /** A free sequence that becomes a copy of `from`. Sets `busy`. Undefined if all are busy. Only with `direct` access. */
+  copy(from: Slot<SavedState>): Slot<SavedState> | undefined {
+    const slot = this.take([])?.slot
+    if (slot === undefined) return undefined
+    this.forget(slot)
+    this.#options.native.direct?.copy(from.id, slot.id)
+    slot.tokens = [...from.tokens]
+    return slot
+  }
+
   /** Shortens the sequence to `length` tokens, or to none if that is impossible. Returns the tokens that are left. */
   async keep(slot: Slot<SavedState>, length: number): Promise<number> {
     if (length === slot.tokens.length) return length

@@ -1,39 +1,25 @@
-// Continuous batching: runs native calls in sequence, each for one prompt or for one token of several replies, until no
-// job is left. Only this file uses the native context, so its calls never overlap. StepPlan decides the next call.
+// Continuous batching: runs native calls in sequence, each for one prompt, for one token of several replies or for several
+// tokens of one reply, until no job is left. Only this file uses the native context, so its calls never overlap. StepPlan
+// decides the next call.
 //
 // A step is one call, one sampled token for each sequence that is due, and one `push` for each token. Cancels, pauses and
 // new jobs take effect between steps.
 import * as Exit from "effect/Exit"
-import { EngineError, type GenerateEnd } from "../../protocol/Engine.ts"
+import type { EngineError } from "../../protocol/Engine.ts"
 import { type BatchItem, Interrupted, type NativeContext } from "../native/Native.ts"
-import type { Vocabulary } from "../output/Vocabulary.ts"
-import { Job, type JobTerms, type Outcome } from "./Job.ts"
+import { openSampler, startFollowers } from "./Followers.ts"
+import { failed, itemOf, Job, type JobTerms, type Outcome } from "./Job.ts"
 import { SequenceMemory, type SequenceMemoryOptions } from "./SequenceMemory.ts"
 import { type StepCosts, StepPlan, type Work } from "./StepPlan.ts"
 
 export interface StepLoopOptions extends SequenceMemoryOptions {
-  readonly vocabulary: Vocabulary
   readonly costs: StepCosts
   /** Share of the time for prompts beside running replies, see PromptPace. */
   readonly promptShare: number
 }
 
-const failed = (cause: unknown): EngineError =>
-  new EngineError({
-    reason: "Failed",
-    field: "",
-    detail: cause instanceof Error ? cause.message : String(cause),
-  })
-
-const itemOf = ({ pending, slot }: Job, take: number): BatchItem => {
-  const whole = take === pending.length
-  const tokens = whole ? pending : pending.slice(0, take)
-  return { sequenceId: slot!.id, position: slot!.tokens.length, tokens, logits: whole }
-}
-
 export class StepLoop {
   readonly #native: NativeContext
-  readonly #vocabulary: Vocabulary
   readonly #memory: SequenceMemory
   readonly #plan: StepPlan
   /** Jobs that take part in the steps, at most one for each slot. */
@@ -47,7 +33,6 @@ export class StepLoop {
 
   constructor(options: StepLoopOptions) {
     this.#native = options.native
-    this.#vocabulary = options.vocabulary
     this.#memory = new SequenceMemory(options)
     this.#plan = new StepPlan({ share: options.promptShare, costs: options.costs })
   }
@@ -62,9 +47,17 @@ export class StepLoop {
     this.#memory.empty()
   }
 
-  /** Admits a job. The caller's semaphore admits at most as many jobs as slots. */
-  open(terms: JobTerms): Job {
-    return new Job(this.#order++, terms)
+  /**
+   * Admits a job. The caller admits at most as many jobs as slots. `leader`: a job with the same prompt that has not run yet;
+   * the prompt is evaluated once for both, if the native context can copy sequences.
+   */
+  open(terms: JobTerms, leader?: Job): Job {
+    const job = new Job(this.#order++, terms)
+    if (leader !== undefined && this.#native.direct !== undefined) {
+      leader.followers.push(job)
+      job.waits = true
+    }
+    return job
   }
 
   /** Runs the job until it ends or its reader falls behind; then `report` is called once. */
@@ -82,6 +75,7 @@ export class StepLoop {
   async release(job: Job): Promise<void> {
     job.abandon()
     this.#running.delete(job)
+    for (const follower of job.followers) this.#running.delete(follower)
     if (this.#evaluating.length === 1 && this.#evaluating[0] === job) this.#native.interrupt()
     if (this.#stepEnded !== undefined) await this.#stepEnded.promise
     job.sampler?.dispose()
@@ -120,11 +114,11 @@ export class StepLoop {
 
   /** One native call and the sampling and delivery that follow it. */
   async #step(): Promise<void> {
-    for (const job of this.#running) if (job.slot === undefined) await this.#admit(job)
+    for (const job of this.#running) if (job.slot === undefined && !job.waits) await this.#admit(job)
     const step = this.#plan.next(this.#works())
     if (step === undefined) return
-    const jobs = (step.kind === "prompt" ? [step.id] : step.ids).map((id) => this.#jobOf(id))
-    const items = jobs.map((job) => itemOf(job, step.kind === "prompt" ? step.take : 1))
+    const jobs = (step.kind === "replies" ? step.ids : [step.id]).map((id) => this.#jobOf(id))
+    const items = jobs.map((job) => itemOf(job, step.kind === "replies" ? 1 : step.take))
     const started = performance.now()
     let rows: ReadonlyArray<number>
     try {
@@ -139,7 +133,7 @@ export class StepLoop {
     } finally {
       this.#evaluating = []
     }
-    if (step.kind === "prompt") this.#plan.observe(step, performance.now() - started)
+    if (step.kind !== "replies") this.#plan.observe(step, performance.now() - started)
     for (const [at, job] of jobs.entries()) await this.#evaluated(job, items[at]!)
     await this.#draw(jobs, rows)
     if (step.kind === "replies") this.#plan.observe(step, performance.now() - started)
@@ -147,15 +141,15 @@ export class StepLoop {
 
   /** Finds a sequence for the job, cuts it to the part shared with the prompt, and calls `started`. */
   async #admit(job: Job): Promise<void> {
-    const { prompt, out } = job.terms
+    const { prompt, reply } = job.terms
     const chosen = this.#memory.take(prompt)
     if (chosen === undefined) return this.#fail(job, new Error("more requests than sequences"))
     job.slot = chosen.slot
     try {
       const kept = await this.#memory.keep(chosen.slot, chosen.keep)
-      job.pending = prompt.slice(kept)
-      job.sampler = this.#native.sampler(job.terms.sampling)
-      if (job.wanted) out.started({ promptTokens: prompt.length, cachedTokens: kept })
+      job.pending = [...prompt.slice(kept), ...reply.lead]
+      openSampler(this.#native, job)
+      if (job.wanted) reply.begin({ promptTokens: prompt.length, cachedTokens: kept })
     } catch (cause) {
       this.#fail(job, cause)
     }
@@ -193,10 +187,20 @@ export class StepLoop {
    * prompt, lie in the order of the batch: otherwise the first call would sort them, without a lock.
    */
   async #draw(jobs: ReadonlyArray<Job>, rows: ReadonlyArray<number>): Promise<void> {
-    const drawn = await Promise.all(
-      jobs.map((job, at) => (rows[at]! >= 0 && job.wanted ? this.#drawOne(job, rows[at]!) : undefined)),
-    )
+    const due: Array<Job> = []
+    const rowOf: Array<number> = []
     for (const [at, job] of jobs.entries()) {
+      if (rows[at]! < 0 || !job.wanted) continue
+      due.push(job)
+      rowOf.push(rows[at]!)
+      if (job.followers.length === 0) continue
+      for (const follower of startFollowers(this.#native, this.#memory, job)) {
+        due.push(follower)
+        rowOf.push(rows[at]!)
+      }
+    }
+    const drawn = await Promise.all(due.map((job, at) => this.#drawOne(job, rowOf[at]!)))
+    for (const [at, job] of due.entries()) {
       const token = drawn[at]
       if (token !== undefined && job.wanted) this.#deliver(job, token)
     }
@@ -204,9 +208,13 @@ export class StepLoop {
 
   /** The sampled token; undefined if sampling failed, which fails the job. */
   async #drawOne(job: Job, row: number): Promise<number | undefined> {
+    const { choice, scored } = job.terms.reply
     try {
-      const token = await job.sampler!.sample(row)
-      if (token >= 0) return token
+      const token = await job.sampler!.sample(row, choice)
+      if (token >= 0) {
+        if (scored !== undefined) job.score = this.#native.direct?.score(row, token, scored)
+        return token
+      }
       this.#fail(job, new Error("the sampler drew no token"))
     } catch (cause) {
       this.#fail(job, cause)
@@ -215,19 +223,14 @@ export class StepLoop {
   }
 
   #deliver(job: Job, token: number): void {
-    const { out, prompt } = job.terms
+    const { out, reply } = job.terms
     if (!job.replying) job.beganBefore = this.#order
     job.replying = true
-    job.pending = [token]
-    const { text, finish } = job.completion.accept(this.#vocabulary.piece(token))
-    const completionTokens = job.completion.tokens
-    if (text !== "") out.push({ text, completionTokens })
-    if (finish !== undefined) {
-      const end: GenerateEnd = { finishReason: finish, promptTokens: prompt.length, completionTokens }
-      this.#leave(job, Exit.succeed(end))
-    } else if (out.paused()) {
-      this.#leave(job, Exit.succeed("paused"))
-    }
+    const next = reply.take(token, job.score)
+    if ("finishReason" in next) return this.#leave(job, Exit.succeed(next))
+    job.pending = next
+    for (let at = 1; at < next.length; at++) job.sampler?.count(next[at]!)
+    if (out.paused()) this.#leave(job, Exit.succeed("paused"))
   }
 
   #leave(job: Job, exit: Exit.Exit<Outcome, EngineError>): void {
@@ -238,6 +241,8 @@ export class StepLoop {
   /** Fails the job. The content of its sequence is uncertain, so it is not reused. */
   #fail(job: Job, cause: unknown): void {
     if (job.slot !== undefined) this.#memory.forget(job.slot)
-    this.#leave(job, Exit.fail(failed(cause)))
+    const exit = Exit.fail(failed(cause))
+    this.#leave(job, exit)
+    for (const follower of job.followers) this.#leave(follower, exit)
   }
 }

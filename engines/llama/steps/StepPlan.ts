@@ -1,5 +1,10 @@
 // Decides what the next native call evaluates, so that prompts and running replies share the model. A round is a call with
-// tokens of a prompt (or several calls, for short prompts), then calls in which every running reply gets one token. Pure.
+// tokens of a prompt (or several calls, for short prompts), then a call for each reply that has a run of tokens, then calls in
+// which every other running reply gets one token. Pure.
+//
+// A run is several tokens that follow for certain. A short one goes through the common calls token by token, without sampling in
+// between. Its length alone decides: calls with one row and with several rows round differently, so if durations decided,
+// equal seeds could give different texts.
 //
 // A call never mixes a prompt with replies or with another prompt. llama.cpp evaluates a batch in passes in which every
 // sequence has the same number of tokens, so a mixed call takes as long as its parts, and the replies would wait for all.
@@ -10,12 +15,15 @@ import { groupsMs, replyGroups } from "./ReplyGroups.ts"
 /** Every so many calls the oldest prompt goes first, so that short prompts cannot starve a long one. A guess. */
 const oldestFirstEvery = 4
 
+/** Tokens of a run that gets a call of its own. A guess: 4 tokens in a call cost about as much as 2 calls with one. */
+const leastRun = 4
+
 export interface Work {
   /** Sequence id. */
   readonly id: number
   /** Admission order; lower is older. */
   readonly order: number
-  /** Tokens waiting to be evaluated; 1 for a running reply. */
+  /** Tokens waiting to be evaluated; for a running reply 1, or more if it has a run. */
   readonly pending: number
   /** True for a reply that has begun, false for a prompt. */
   readonly replying: boolean
@@ -25,9 +33,10 @@ export interface Work {
   readonly pauseAfter: number | undefined
 }
 
-/** One native call: tokens of one prompt, or one token for each of these replies, ids ascending. */
+/** One native call: tokens of one prompt, a reply's run, or one token for each of these replies, ids ascending. */
 export type Step =
   | { readonly kind: "prompt"; readonly id: number; readonly take: number }
+  | { readonly kind: "run"; readonly id: number; readonly take: number }
   | { readonly kind: "replies"; readonly ids: ReadonlyArray<number> }
 
 /** Duration of a native call: by prompt tokens, and by the number of replies, sampling included. */
@@ -41,6 +50,8 @@ export class StepPlan {
   readonly #pace: PromptPace
   /** Groups of the present round that still wait for their call. */
   #groups: ReadonlyArray<ReadonlyArray<number>> = []
+  /** Replies of the present round whose runs still wait for their call. */
+  #runs: ReadonlyArray<number> = []
   /** During the prompts' part of a round: the size of their calls and the milliseconds left. */
   #share: { readonly size: number; readonly leftMs: number } | undefined
   #promptCalls = 0
@@ -54,26 +65,41 @@ export class StepPlan {
   /** The next call; undefined if there is no work. */
   next(works: ReadonlyArray<Work>): Step | undefined {
     const replying = works.filter((work) => work.replying)
-    const replies = idsOf(replying)
+    const left = this.#nextRun(replying) ?? this.#nextGroup(replying)
+    if (left !== undefined) return left
     const prompts = works.filter((work) => !work.replying)
+    const step = replying.length === 0 ? this.#promptAlone(prompts) : this.#promptBeside(prompts, replying)
+    if (step !== undefined) return step
+    this.#groups = replyGroups(idsOf(replying.filter((work) => !isRun(work))), this.#costs.replies)
+    this.#runs = idsOf(replying.filter(isRun))
+    return this.#nextRun(replying) ?? this.#nextGroup(replying)
+  }
+
+  #nextRun(replying: ReadonlyArray<Work>): Step | undefined {
+    while (this.#runs.length > 0) {
+      const [id, ...others] = this.#runs
+      this.#runs = others
+      const work = replying.find((one) => one.id === id && isRun(one))
+      if (work !== undefined)
+        return { kind: "run", id: work.id, take: Math.min(work.pending, this.#costs.prompt.largest) }
+    }
+    return undefined
+  }
+
+  #nextGroup(replying: ReadonlyArray<Work>): Step | undefined {
     for (;;) {
       const [group, ...others] = this.#groups
-      if (group === undefined) break
+      if (group === undefined) return undefined
       this.#groups = others
-      const ids = group.filter((id) => replies.includes(id))
+      const ids = group.filter((id) => replying.some((work) => work.id === id && !isRun(work)))
       if (ids.length > 0) return { kind: "replies", ids }
     }
-    const step = replies.length === 0 ? this.#promptAlone(prompts) : this.#promptBeside(prompts, replying)
-    if (step !== undefined) return step
-    const [first, ...others] = replyGroups(replies, this.#costs.replies)
-    this.#groups = others
-    return first === undefined ? undefined : { kind: "replies", ids: first }
   }
 
   /** Records a call's duration. For replies it includes sampling and delivery, for a prompt it does not. */
   observe(step: Step, elapsedMs: number): void {
-    if (step.kind === "prompt") this.#costs.prompt.observe(step.take, elapsedMs)
-    else this.#costs.replies.observe(step.ids.length, elapsedMs)
+    if (step.kind === "replies") this.#costs.replies.observe(step.ids.length, elapsedMs)
+    else this.#costs.prompt.observe(step.take, elapsedMs)
   }
 
   #promptAlone(prompts: ReadonlyArray<Work>): Step | undefined {
@@ -118,6 +144,8 @@ export class StepPlan {
     return { size, leftMs: this.#costs.prompt.expectedMs(size) }
   }
 }
+
+const isRun = (work: Work): boolean => work.pending >= leastRun
 
 /** Ascending, because only neighbouring sequences share a pass. */
 const idsOf = (works: ReadonlyArray<Work>): ReadonlyArray<number> =>

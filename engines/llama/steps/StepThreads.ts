@@ -13,6 +13,9 @@ import {
 import type { EngineSpec, EngineThreads } from "../../protocol/Engine.ts"
 import type { BatchItem, NativeContext } from "../native/Native.ts"
 
+/** What evaluates the steps. */
+type Evaluator = Pick<NativeContext, "clear" | "decode" | "setThreads">
+
 /** Tokens of the measured steps: one reply, several replies, a prompt. */
 const stepTokens: ReadonlyArray<number> = [1, 8, 32]
 
@@ -34,7 +37,7 @@ class Wanted extends Error {}
 
 /** Runs steps of the model itself and clears its sequences afterwards. */
 const measure = (
-  native: NativeContext,
+  native: Evaluator,
   trial: ThreadTrial,
   slots: number,
   isWanted: () => boolean,
@@ -54,8 +57,8 @@ const measure = (
   return pickThreads({ trial, sizes: stepTokens, run, budgetMs })
 }
 
-export interface SteppedContext {
-  readonly native: NativeContext
+export interface SteppedContext<N extends Evaluator = NativeContext> {
+  readonly native: N
   readonly threads: EngineThreads
   /** True if the machine was too busy for a measurement. */
   readonly isUnsure: () => boolean
@@ -67,11 +70,11 @@ export interface SteppedContext {
 }
 
 /** The context with the best number of threads set before each step. `slots`: its sequences. */
-export const stepThreads = async (
-  native: NativeContext,
+export const stepThreads = async <N extends Evaluator>(
+  native: N,
   spec: EngineSpec,
   slots: number,
-): Promise<SteppedContext> => {
+): Promise<SteppedContext<N>> => {
   const { trial } = spec
   let choice: ThreadChoice =
     trial === undefined

@@ -40,8 +40,8 @@ def listed(words):
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
 
 
-def name_of(r):
-    if r.random() >= INVENTED_NAMES:
+def name_of(r, invented=INVENTED_NAMES):
+    if r.random() >= invented:
         return r.choice(K["names"])
     onsets, vowels = "b d f g h j k l m n p r s t v w z br tr kl st sh".split(), "a e i o u ai".split()
     body = "".join(r.choice(onsets) + r.choice(vowels) for _ in range(r.randint(1, 3)))

@@ -12,8 +12,27 @@ from words import bpe, gguf
 from words.gguf import ARRAY, BOOL, F32, I32, STRING, U32
 from words.network import from_checkpoint
 
+_DEFINITIONS = (
+    "{% if tools %}{{ '<|im_start|>system\\n' }}{% if messages[0]['role'] == 'system' %}{{ messages[0]['content'] + '\\n' }}{% endif %}"
+    "{{ '<tools>\\n' }}{% for t in tools %}{{ (t['function'] | tojson) + '\\n' }}{% endfor %}{{ '</tools><|im_end|>\\n' }}{% endif %}"
+)
+_RESULT = (
+    "{% if loop.first or messages[loop.index0 - 1]['role'] != 'tool' %}{{ '<|im_start|>user' }}{% endif %}"
+    "{{ '\\n<tool_response>\\n' + m['content'] + '\\n</tool_response>' }}"
+    "{% if loop.last or messages[loop.index0 + 1]['role'] != 'tool' %}{{ '<|im_end|>\\n' }}{% endif %}"
+)
+_CALLS = (
+    "{{ '<|im_start|>assistant\\n' }}{% if m['content'] %}{{ m['content'] + '\\n' }}{% endif %}"
+    "{% for c in m['tool_calls'] %}{% if not loop.first %}{{ '\\n' }}{% endif %}"
+    "{{ '<tool_call>\\n{\"name\": \"' + c['function']['name'] + '\", \"arguments\": ' }}"
+    "{{ c['function']['arguments'] if c['function']['arguments'] is string else c['function']['arguments'] | tojson }}"
+    "{{ '}\\n</tool_call>' }}{% endfor %}{{ '<|im_end|>\\n' }}"
+)
+# Without tools it is plain ChatML. With tools: definitions, calls and results in the form of Hermes and Qwen.
 CHATML = (
-    "{% for m in messages %}{{'<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>' + '\\n'}}{% endfor %}"
+    _DEFINITIONS + "{% for m in messages %}{% if m['role'] == 'tool' %}" + _RESULT + "{% elif m['tool_calls'] %}" + _CALLS
+    + "{% elif not (tools and loop.first and m['role'] == 'system') %}"
+    "{{'<|im_start|>' + m['role'] + '\\n' + m['content'] + '<|im_end|>' + '\\n'}}{% endif %}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 )
 _NORMAL, _CONTROL = 1, 3            # token types

@@ -1,4 +1,4 @@
-"""A minimal writer of GGUF version 3."""
+"""A minimal writer of GGUF version 3, and a reader of what it writes."""
 import struct
 
 import numpy as np
@@ -52,3 +52,52 @@ def write(path, facts, tensors):
         file.write(head + b"\0" * (-len(head) % ALIGNMENT))
         for blob in blobs:
             file.write(blob + b"\0" * (-len(blob) % ALIGNMENT))
+
+
+class _Reader:
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def number(self, form):
+        value = struct.unpack_from("<" + form, self.data, self.at)[0]
+        self.at += struct.calcsize("<" + form)
+        return value
+
+    def string(self):
+        size = self.number("Q")
+        self.at += size
+        return self.data[self.at - size : self.at].decode()
+
+    def value(self, kind):
+        if kind == STRING:
+            return self.string()
+        if kind == ARRAY:
+            of, count = self.number("I"), self.number("Q")
+            return [self.value(of) for _ in range(count)]
+        return self.number({U32: "I", I32: "i", F32: "f", BOOL: "?"}[kind])
+
+
+def _floats(code, count, data, at):
+    if code == 8:
+        blocks = np.frombuffer(data, [("scale", "<f2"), ("values", "i1", 32)], count // 32, at)
+        return (blocks["scale"].astype(np.float32)[:, None] * blocks["values"]).reshape(-1)
+    return np.frombuffer(data, {0: "<f4", 1: "<f2"}[code], count, at).astype(np.float32)
+
+
+def read(path):
+    """Of a file that write() wrote -> facts {key: value}, tensors {name: float32 array}"""
+    with open(path, "rb") as file:
+        reader = _Reader(file.read())
+    reader.at = 8
+    tensor_count, fact_count = reader.number("Q"), reader.number("Q")
+    facts = {}
+    for _ in range(fact_count):
+        key = reader.string()
+        facts[key] = reader.value(reader.number("I"))
+    infos = []
+    for _ in range(tensor_count):
+        name = reader.string()
+        shape = [reader.number("Q") for _ in range(reader.number("I"))][::-1]
+        infos.append((name, shape, reader.number("I"), reader.number("Q")))
+    begin = -(-reader.at // ALIGNMENT) * ALIGNMENT
+    return facts, {n: _floats(code, int(np.prod(shape)), reader.data, begin + offset).reshape(shape) for n, shape, code, offset in infos}

@@ -10,7 +10,7 @@ from common.checkpoint import load, whole
 
 @dataclass
 class Config:
-    vocabulary: int = 2048
+    vocabulary: int = 2304
     d: int = 128
     layers: int = 4
     heads: int = 4
@@ -91,7 +91,8 @@ class Words(nn.Module):
         self.register_buffer("cos", angle.cos().float(), persistent=False)
         self.register_buffer("sin", angle.sin().float(), persistent=False)
 
-    def forward(self, ids, past=None):
+    def forward(self, ids, past=None, asked=None):
+        """asked: where logits are wanted, a mask like ids; everywhere by default"""
         n = ids.shape[1]
         before = past[0][0].shape[2] if past and past[0] else 0
         mask = torch.full((n, n), -1e9, device=ids.device).triu(1) if n > 1 else None
@@ -99,7 +100,7 @@ class Words(nn.Module):
         x = self.token_embd(ids)
         for i, block in enumerate(self.blk):
             x = block(x, mask, cos, sin, None if past is None else past[i])
-        return self.output_norm(x) @ self.token_embd.weight.t()
+        return self.output_norm(x if asked is None else x[asked]) @ self.token_embd.weight.t()
 
     @torch.no_grad()
     def greedy(self, ids, most, stop):
@@ -114,9 +115,14 @@ class Words(nn.Module):
         return out
 
 
+def config_of(state):
+    return Config(vocabulary=state["token_embd.weight"].shape[0])
+
+
 def from_checkpoint(path):
     """Reads checkpoints of train.py, and the first one, which was a bare state dict."""
     saved = load(path)
-    network = Words()
-    network.load_state_dict(whole(saved.get("network", saved)))
+    state = whole(saved.get("network", saved))
+    network = Words(config_of(state))
+    network.load_state_dict(state)
     return network

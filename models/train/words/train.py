@@ -1,5 +1,5 @@
-"""Trains the chat model on the endless text of corpus.py: Muon for the matrices, AdamW for embedding and norms; the rate is constant, then
-falls linearly over the last 40 % of --steps.
+"""Trains the chat model on the endless text of corpus.py and tools.py: Muon for the matrices, AdamW for embedding and norms; the rate is
+constant, then falls linearly over the last part of --steps. A step is on one of the two, by chance.
 
 The same command goes on from the checkpoint that it finds, and takes the same steps as a run that was never stopped. The merges of the
 tokenizer are made on the first call and kept in --merges.
@@ -18,21 +18,30 @@ import torch
 import torch.nn.functional as F
 
 from common import checkpoint
-from words import bpe, corpus
+from words import bpe, corpus, tools
 from words.network import Config, Words, from_checkpoint
 
-MERGE_DOCUMENTS, MERGE_SEED = 9000, 12345
+MERGE_DOCUMENTS, TOOL_MERGE_DOCUMENTS, MERGE_SEED = 9000, 4000, 12345
+TOOL_TOKENS = 256      # of the vocabulary, for the text of tools.py
 WARM_UP_STEPS = 60
-FALLING_SHARE = 0.4
 WINDOWS = ((256, 0.82), (512, 0.13), (1024, 0.04), (2048, 0.01))   # a few long ones, for long prompts
+TOOL_WINDOWS = ((512, 0.85), (1024, 0.15))
 LONG_WINDOW = 1024
 
 
-def read_tokens(path, documents=MERGE_DOCUMENTS):
+def texts_of(document, count):
+    r = random.Random(MERGE_SEED)
+    return [t for _ in range(count) for t, _ in document(r) if t not in bpe.CONTROL]
+
+
+def with_tool_tokens(merges, more=TOOL_TOKENS):
+    return bpe.extend(merges, texts_of(tools.document, TOOL_MERGE_DOCUMENTS), more, texts_of(corpus.document, MERGE_DOCUMENTS))
+
+
+def read_tokens(path):
     if not path.exists():
-        r = random.Random(MERGE_SEED)
-        texts = [t for _ in range(documents) for t, _ in corpus.document(r) if t not in bpe.CONTROL]
-        path.write_text(json.dumps(bpe.train(texts, Config.vocabulary)), encoding="utf8")
+        merges = bpe.train(texts_of(corpus.document, MERGE_DOCUMENTS), Config.vocabulary - TOOL_TOKENS)
+        path.write_text(json.dumps(with_tool_tokens(merges)), encoding="utf8")
     tokens = bpe.Tokens(json.loads(path.read_text(encoding="utf8")))
     if len(tokens.vocabulary) != Config.vocabulary:
         raise SystemExit(f"{path} makes {len(tokens.vocabulary)} tokens, {Config.vocabulary} are needed: more text")
@@ -84,6 +93,26 @@ class Trainer:
 
     def draw(self):
         """-> inputs, labels and weights of the labels, [windows, length]"""
+        windows = self.tool_windows if self.r.random() < self.options.tool_share else self.old_windows
+        ids, weights = (x.to(self.options.device) for x in windows())
+        return ids[:, :-1], ids[:, 1:], weights[:, 1:]
+
+    def tool_windows(self):
+        """A window begins with a document, so that the definitions of its tools are in it."""
+        length = self.r.choices([w for w, _ in TOOL_WINDOWS], [share for _, share in TOOL_WINDOWS])[0] + 1
+        ids, weights = [], []
+        for _ in range(max(1, self.options.tokens // length + 1)):
+            row, row_weights = [], []
+            while len(row) < length:
+                for text, weight in tools.document(self.r):
+                    encoded = self.tokens.encode(text)
+                    row += encoded
+                    row_weights += [weight] * len(encoded)
+            ids.append(row[:length])
+            weights.append(row_weights[:length])
+        return torch.tensor(ids), torch.tensor(weights)
+
+    def old_windows(self):
         length = self.r.choices([w for w, _ in WINDOWS], [share for _, share in WINDOWS])[0]
         count = max(1, self.options.tokens // length)
         needed = count * (length + 1)
@@ -95,14 +124,15 @@ class Trainer:
         ids = torch.tensor(self.ids[:needed]).view(count, length + 1)
         weights = torch.tensor(self.weights[:needed]).view(count, length + 1)
         self.ids, self.weights = self.ids[needed:], self.weights[needed:]
-        return tuple(x.to(self.options.device) for x in (ids[:, :-1], ids[:, 1:], weights[:, 1:]))
+        return ids, weights
 
     def take_step(self):
         o = self.options
-        scale = min(1, (self.step + 1) / WARM_UP_STEPS) * min(1, max(0.02, (o.steps - self.step) / (FALLING_SHARE * o.steps)))
+        scale = min(1, (self.step + 1) / WARM_UP_STEPS) * min(1, max(0.02, (o.steps - self.step) / (o.falling_share * o.steps)))
         inputs, labels, weights = self.draw()
-        each = F.cross_entropy(self.network(inputs).flatten(0, 1), labels.flatten(), reduction="none")
-        loss = (each * weights.flatten()).sum() / weights.sum()
+        asked = weights > 0
+        each = F.cross_entropy(self.network(inputs, asked=asked), labels[asked], reduction="none")
+        loss = (each * weights[asked]).sum() / weights.sum()
         self.network.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.others, 1.0)
@@ -121,10 +151,12 @@ def main():
     add("--merges", type=Path, default=Path("merges.json"), help="of the tokenizer; made if it is not there")
     add("--init", help="checkpoint whose weights to begin with, when --out does not exist; needs its merges")
     add("--steps", type=int, default=6700, help="length of the schedule")
+    add("--falling-share", type=float, default=0.4, help="of the steps, at the end, in which the rate falls")
     add("--stop-at", type=int, help="stop early, at this step of the same schedule")
     add("--seed", type=int, default=1)
     add("--device", default="cpu", help="cpu or cuda")
     add("--tokens", type=int, default=1024, help="in a step")
+    add("--tool-share", type=float, default=0.5, help="of the steps that are on the text of tools.py")
     add("--lr", type=float, default=0.015, help="of the matrices")
     add("--lr-embedding", type=float, default=4e-3)
     add("--save-every", type=int, default=500)

@@ -121,7 +121,7 @@ const makeRemote = Effect.fnUntraced(function* (options: RemoteKeysOptions) {
       const nowMs = yield* monotonicMs
       const known = keys.get(kid)
       if (known !== undefined && nowMs - fetchedAtMs < staleMs) {
-        // A known key is valid for now: no request waits for the next set.
+        // A known key stays valid until the next set has come, so no request waits for it.
         if (nowMs - fetchedAtMs >= ageMs) yield* Effect.forkIn(refresh, scope)
         return known
       }

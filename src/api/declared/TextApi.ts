@@ -1,8 +1,12 @@
-// Chat and text completions (protocol 7).
+// Chat, responses and text completions (protocol 7), and embeddings.
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { ChatCompletion, ChatRequest } from "#domain/wire/Chat.ts"
 import { Completion, CompletionRequest } from "#domain/wire/Completion.ts"
+import { EmbeddingList, EmbeddingRequest } from "#domain/wire/Embeddings.ts"
+import { ResponseEvent } from "#domain/wire/events/ResponseEvents.ts"
 import { ChatEvent, CompletionEvent } from "#domain/wire/events/TextEvents.ts"
+import { ResponsesReply } from "#domain/wire/responses/Reply.ts"
+import { ResponsesRequest } from "#domain/wire/responses/Request.ts"
 import { errors, eventStream, OwnHeaders, StreamEvents } from "#http/Declared.ts"
 import { Authentication } from "../access/Authentication.ts"
 import { ofJson, ofModels, ofRuns, onceErrors, onceHeaders, streamHeaders } from "./SharedReplies.ts"
@@ -26,5 +30,19 @@ export class TextGroup extends HttpApiGroup.make("Text")
     })
       .annotate(StreamEvents, CompletionEvent)
       .annotate(OwnHeaders, headers),
+    HttpApiEndpoint.post("responses", "/v1/responses", {
+      payload: ResponsesRequest,
+      success: [ResponsesReply, eventStream],
+      error,
+    })
+      .annotate(StreamEvents, ResponseEvent)
+      .annotate(OwnHeaders, headers),
+  )
+  .add(
+    HttpApiEndpoint.post("embeddings", "/v1/embeddings", {
+      payload: EmbeddingRequest,
+      success: EmbeddingList,
+      error,
+    }).annotate(OwnHeaders, onceHeaders),
   )
   .middleware(Authentication) {}

@@ -15,13 +15,18 @@ const maxDepth = 128
 
 export type Parsed = { readonly value: unknown } | { readonly problem: string }
 
-const hasTooManyValues = (text: string): boolean => {
-  let commas = 0
-  for (let at = text.indexOf(","); at >= 0; at = text.indexOf(",", at + 1)) {
-    if (++commas > maxCommas) return true
+/** Whether the text has more than `most` of this character. */
+const hasMoreThan = (most: number, character: string, text: string): boolean => {
+  let count = 0
+  for (let at = text.indexOf(character); at >= 0; at = text.indexOf(character, at + 1)) {
+    if (++count > most) return true
   }
   return false
 }
+
+/** False for most texts: so few brackets cannot nest too deep, wherever they stand. Costs less than to look at each character. */
+const mayBeTooDeep = (text: string): boolean =>
+  hasMoreThan(maxDepth / 2, "{", text) || hasMoreThan(maxDepth / 2, "[", text)
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -36,27 +41,71 @@ const afterText = (json: string, at: number): number => {
   return json.length
 }
 
-const isTooDeep = (json: string): boolean => {
+/** One level of nesting: where the present key of an object stands in the text, or the present index of a list. */
+interface Level {
+  readonly isList: boolean
+  from: number
+  to: number
+  index: number
+}
+
+/** Steps of a path that a problem names. */
+const namedSteps = 4
+/** Characters of a key that a problem names. */
+const namedChars = 40
+
+const pathTo = (json: string, levels: ReadonlyArray<Level>): string =>
+  levels
+    .map(({ from, index, isList, to }) =>
+      isList ? `[${index}]` : `.${json.slice(from, Math.min(to, from + namedChars))}`,
+    )
+    .join("")
+    .slice(1)
+
+/** The beginning of the path where the text nests too deep; undefined if it does not. Empty if its root is a list. */
+const tooDeepAt = (json: string): string | undefined => {
+  // The levels that a path names; the deeper ones are only counted.
+  const levels: Array<Level> = []
   let depth = 0
   for (let at = 0; at < json.length; ) {
     const code = json.charCodeAt(at)
     if (code === QUOTE) {
-      at = afterText(json, at)
+      const end = afterText(json, at)
+      const level = levels[depth - 1]
+      // A text before a colon is a key. Others are taken for one as well, until the key of the next value comes.
+      if (level !== undefined) {
+        level.from = at + 1
+        level.to = end - 1
+      }
+      at = end
       continue
     }
-    // `[` and `{`, `]` and `}`.
+    // `[` and `{`, `]` and `}`, `,`.
     if (code === 0x5b || code === 0x7b) {
-      if (++depth > maxDepth) return true
-    } else if (code === 0x5d || code === 0x7d) depth--
+      if (depth < namedSteps) {
+        levels.length = depth
+        levels.push({ isList: code === 0x5b, from: at, to: at, index: 0 })
+      }
+      if (++depth > maxDepth) return levels[0]?.isList === true ? "" : pathTo(json, levels)
+    } else if (code === 0x5d || code === 0x7d) {
+      // No valid JSON, and the parser stops here.
+      if (--depth < 0) return undefined
+    } else if (code === 0x2c) {
+      const level = levels[depth - 1]
+      if (level !== undefined) level.index++
+    }
     at++
   }
-  return false
+  return undefined
 }
 
 /** The value, or what is wrong with the body, as a text for the client. */
 export const parseJson = (text: string): Parsed => {
-  if (hasTooManyValues(text)) return { problem: `has more than ${maxCommas} values` }
-  if (isTooDeep(text)) return { problem: `is nested more than ${maxDepth} levels deep` }
+  if (hasMoreThan(maxCommas, ",", text)) return { problem: `has more than ${maxCommas} values` }
+  const deep = mayBeTooDeep(text) ? tooDeepAt(text) : undefined
+  if (deep !== undefined) {
+    return { problem: `is nested more than ${maxDepth} levels deep${deep === "" ? "" : `, in ${deep}`}` }
+  }
   try {
     return { value: JSON.parse(text) }
   } catch {

@@ -202,14 +202,14 @@ export class RealtimeSocket {
   private readonly hear = Effect.fnUntraced(
     { self: this },
     function* (this: RealtimeSocket, samples: Int16Array) {
-      const heard = this.downsampler.push(samples)
+      const downsampled = this.downsampler.push(samples)
       const nowMs = yield* monotonicMs
       if (this.turns === undefined) {
-        if (heard.length === 0) return
+        if (downsampled.length === 0) return
         if (!this.items.isOpen) yield* this.begin
-        return this.items.push(heard, nowMs)
+        return this.items.push(downsampled, nowMs)
       }
-      for (const turn of this.turns.push(heard)) {
+      for (const turn of this.turns.push(downsampled)) {
         if (turn.step === "ended") {
           yield* this.tell("input_audio_buffer.speech_stopped", {
             audio_end_ms: turn.audioMs,

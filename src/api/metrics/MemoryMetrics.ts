@@ -8,17 +8,17 @@ import { alone, type Family, gauge } from "./PrometheusText.ts"
 
 export const memoryFamilies: Effect.Effect<ReadonlyArray<Family>, never, Device> = Effect.gen(function* () {
   const { budgetBytes, claimedBytes, claimedThreads, threads } = (yield* Device).host()
-  const ladder = Option.getOrUndefined(yield* Effect.serviceOption(MemoryPressureLevel))
-  const rung = memoryLevels.indexOf(ladder?.rung() ?? "calm")
+  const pressure = Option.getOrUndefined(yield* Effect.serviceOption(MemoryPressureLevel))
+  const level = memoryLevels.indexOf(pressure?.level() ?? "calm")
   return [
     gauge("memory_budget_bytes", "Host memory that the node and its models may fill.", alone(budgetBytes)),
     gauge("memory_claimed_bytes", "Host memory that the ledger has promised to models.", alone(claimedBytes)),
     gauge(
       "memory_used_ratio",
       "Share of the budget that the node and its engines had for themselves when it was last looked at.",
-      alone(Number((ladder?.share() ?? 0).toFixed(4))),
+      alone(Number((pressure?.share() ?? 0).toFixed(4))),
     ),
-    gauge("memory_rung", "MemoryLevel of the memory ladder: 0 calm, 1 lean, 2 busy, 3 full.", alone(rung)),
+    gauge("memory_rung", "MemoryLevel of the memory ladder: 0 calm, 1 lean, 2 busy, 3 full.", alone(level)),
     gauge("cpu_threads", "CPU threads that there are for models.", alone(threads)),
     gauge(
       "cpu_threads_claimed",

@@ -39,18 +39,18 @@ export const modelFamilies = (views: ReadonlyArray<ModelSnapshot>): ReadonlyArra
     ),
     gauge(
       "slots",
-      "Requests that the engine serves side by side.",
+      "Requests that the engine serves side by side; a text request takes one for each of its replies.",
       perHost(({ gauges }) => gauges.slots),
     ),
     gauge(
       "slots_busy",
       "Slots in use, cancelled requests included until the engine has confirmed.",
-      perHost(({ gauges }) => gauges.open),
+      perHost(({ gauges }) => gauges.busySlots),
     ),
     gauge(
       "slots_free",
       "Slots that a request would get at once.",
-      perHost(({ gauges }) => Math.max(0, gauges.slots - gauges.open)),
+      perHost(({ gauges }) => Math.max(0, gauges.slots - gauges.busySlots)),
     ),
     gauge(
       "requests_waiting",
@@ -139,22 +139,30 @@ export const usageFamilies = (
   ledger: UsageLedger["Service"],
 ): ReadonlyArray<Family> => {
   const settled = ledger.settled()
-  const used = (kind: ModelKind, part: "inputTokens" | "outputTokens" | "audioMs", unit: number): Samples =>
+  const used = (
+    kinds: ReadonlyArray<ModelKind>,
+    part: "inputTokens" | "outputTokens" | "audioMs",
+    unit: number,
+  ): Samples =>
     views
-      .filter(({ entry }) => entry.kind === kind)
+      .filter(({ entry }) => kinds.includes(entry.kind))
       .map(({ entry }) => [{ model: entry.id }, (settled.get(entry.id)?.[part] ?? 0) / unit])
   return [
-    counter("input_tokens_total", "Prompt tokens that were charged.", used("text", "inputTokens", 1)),
-    counter("output_tokens_total", "Generated tokens that were charged.", used("text", "outputTokens", 1)),
+    counter(
+      "input_tokens_total",
+      "Prompt tokens that were charged.",
+      used(["text", "embedding"], "inputTokens", 1),
+    ),
+    counter("output_tokens_total", "Generated tokens that were charged.", used(["text"], "outputTokens", 1)),
     counter(
       "audio_seconds_in_total",
       "Seconds of audio heard and charged.",
-      used("transcription", "audioMs", 1000),
+      used(["transcription"], "audioMs", 1000),
     ),
     counter(
       "audio_seconds_out_total",
       "Seconds of speech delivered and charged.",
-      used("speech", "audioMs", 1000),
+      used(["speech"], "audioMs", 1000),
     ),
   ]
 }

@@ -1,9 +1,10 @@
 // GET /health: the record, the rule that decides the status, the handler.
-import { Clock, Context, Effect, Option, Schema } from "effect"
+import { Clock, Effect, Option, Schema } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { Drain } from "#actors/Drain.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { ModelStatus } from "#actors/model/ModelStatus.ts"
+import { NodeIdentity } from "#http/NodeIdentity.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
 import { StoreIsThere } from "#store/sql/StoreNode.ts"
 import { identify } from "../access/Authentication.ts"
@@ -33,12 +34,6 @@ export const HealthRecord = Schema.Struct({
     }),
   ),
 })
-
-/** The node's name; set by main. */
-export const NodeIdentity = Context.Reference<{ readonly name: string; readonly version: string }>(
-  "edgewise/api/NodeIdentity",
-  { defaultValue: () => ({ name: "local", version: "0" }) },
-)
 
 /**
  * Unhealthy: draining, or every model has failed, so no request can be served. Degraded: some model has failed, or the

@@ -1,94 +1,114 @@
-// POST /v1/chat/completions: request, response, handler.
-import { Clock, Effect } from "effect"
+// POST /v1/chat/completions: request, response, handler. The start of a generation is shared with the completions
+// socket and with the Responses API.
+import { Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { type ChatRequest, ChatRequest as ChatRequestSchema, textOf } from "#domain/wire/Chat.ts"
+import { type ChatRequest, ChatRequest as ChatRequestSchema, thinkingTokens } from "#domain/wire/Chat.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
-import type { ChatTurn, GenerateEnd } from "#engines/protocol/Engine.ts"
 import { NewId } from "#http/Ids.ts"
 import { Caller } from "#services/Caller.ts"
-import { begin, type TextDefaults, toGenerateRequest } from "#services/Generation.ts"
+import {
+  begin,
+  type Delivery,
+  type OwnTerms,
+  type TextDefaults,
+  toGenerateRequest,
+} from "#services/Generation.ts"
 import { findModel } from "#services/ModelLookup.ts"
+import type { Principal } from "#store/accounts/Accounts.ts"
 import { readJson } from "../http/JsonBody.ts"
-import { type Extras, event, extrasOf, type StreamFrames, streamReply, TextFrame } from "./TextStream.ts"
+import { ChatReply, type ChatReplyTerms } from "./ChatReply.ts"
+import { ChatStream } from "./ChatStream.ts"
+import { type ChatShape, renamed, shapeOf } from "./ChatTools.ts"
+import { turnsOf } from "./ChatTurns.ts"
+import { tooManyLogprobs } from "./Logprobs.ts"
+import { replyProblem } from "./Replies.ts"
+import { finishesOf, headOf, usageOf } from "./TextHead.ts"
+import { extrasOf, streamReply } from "./TextStream.ts"
 
 const defaults: TextDefaults = { maxTokens: 150, topK: 0 }
 
 const readRequest = readJson(ChatRequestSchema)
 
-/** The messages of a request; fails for a part that a text model cannot read. */
-const turnsOf = (request: ChatRequest): Effect.Effect<ReadonlyArray<ChatTurn>, InvalidRequest> => {
-  const turns: Array<ChatTurn> = []
-  for (const [index, { content, role }] of request.messages.entries()) {
-    const text = textOf(content)
-    if (text === undefined) {
-      const problem = `only text is supported by ${request.model}`
-      return Effect.fail(new InvalidRequest({ field: `messages[${index}].content`, problem }))
-    }
-    turns.push({ role: role === "developer" ? "system" : role, content: text })
+/** The value, or the refusal as a failure. */
+export const accepted = <A>(value: A | InvalidRequest): Effect.Effect<A, InvalidRequest> =>
+  value instanceof InvalidRequest ? Effect.fail(value) : Effect.succeed(value)
+
+/**
+ * How long the model may think and how long the whole reply may be (protocol 7.10). Where the body bounds the reply,
+ * thinking gets at most half of it; the default bound is that of the answer alone.
+ */
+const thinking = (body: ChatRequest, maxTokens: number): OwnTerms | undefined => {
+  const budget = body.max_thinking_tokens ?? thinkingTokens[body.reasoning_effort ?? "none"]
+  if (budget === 0) return undefined
+  const bound = body.max_tokens ?? body.max_completion_tokens
+  if (bound === undefined || bound === null) {
+    return { thinkingTokens: budget, maxTokens: maxTokens + budget }
   }
-  return Effect.succeed(turns)
+  const half = Math.floor(bound / 2)
+  return half === 0 ? undefined : { thinkingTokens: Math.min(budget, half) }
 }
 
-export const usageOf = ({ completionTokens, promptTokens }: GenerateEnd) => ({
-  prompt_tokens: promptTokens,
-  completion_tokens: completionTokens,
-  total_tokens: promptTokens + completionTokens,
-})
-
-interface Head {
-  readonly id: string
-  readonly created: number
-  readonly model: string
+/** Undefined for most requests, which spares them the copying of objects. */
+const ownTerms = (
+  body: ChatRequest,
+  { format, tools }: ChatShape,
+  maxTokens: number,
+): OwnTerms | undefined => {
+  const thought = thinking(body, maxTokens)
+  if (thought === undefined && tools === undefined && format === undefined && body.logprobs !== true) {
+    return undefined
+  }
+  return {
+    ...(tools === undefined ? {} : { tools }),
+    ...(format === undefined ? {} : { format }),
+    ...(body.logprobs === true ? { logprobs: body.top_logprobs ?? 0 } : {}),
+    ...thought,
+  }
 }
 
-const chunk = ({ created, id, model }: Head, delta: object, finish_reason: string | null) => ({
-  id,
-  object: "chat.completion.chunk",
-  created,
-  model,
-  choices: [{ index: 0, delta, finish_reason }],
-})
-
-const streamFrames = (head: Head, { timing, usage }: Extras): StreamFrames => ({
-  first: new TextFrame((content) => chunk(head, { role: "assistant", content }, null)),
-  next: new TextFrame((content) => chunk(head, { content }, null)),
-  last: (end) => {
-    const last = chunk(head, {}, end.finishReason)
-    if (!usage) return event({ ...last, ...timing() })
-    const { created, id, model } = head
-    const object = "chat.completion.chunk"
-    return event(last) + event({ id, object, created, model, choices: [], usage: usageOf(end), ...timing() })
-  },
+/** A decoded body on behalf of a caller, accepted by the engine. `unless`: what counts where the body says nothing. */
+export const beginChat = Effect.fnUntraced(function* (
+  caller: Principal,
+  body: ChatRequest,
+  delivery: Delivery,
+  unless: TextDefaults = defaults,
+) {
+  const model = yield* findModel(body.model, "text")
+  const turns = turnsOf(body.messages, body.model)
+  if (turns instanceof InvalidRequest) return yield* turns
+  const shape = shapeOf(body)
+  if (shape instanceof InvalidRequest) return yield* shape
+  const request = yield* toGenerateRequest({ turns }, body, unless, ownTerms(body, shape, unless.maxTokens))
+  const problem =
+    replyProblem(body, request, model.facts()?.slots) ?? tooManyLogprobs(request, "top_logprobs")
+  if (problem !== undefined) return yield* problem
+  const generation = yield* begin(caller, model, request, delivery).pipe(
+    Effect.mapError((error) => (error._tag === "InvalidRequest" ? renamed(error, shape) : error)),
+  )
+  const newId = yield* NewId
+  const terms: ChatReplyTerms = {
+    replies: request.replies ?? 1,
+    logprobs: body.logprobs === true,
+    usesFunctions: shape.usesFunctions,
+    newCallId: () => `call_${newId()}`,
+  }
+  return { generation, head: yield* headOf("chatcmpl", model.entry), request, terms }
 })
 
 export const chatCompletions = Effect.fnUntraced(function* (
   httpRequest: HttpServerRequest.HttpServerRequest,
 ) {
   const body = yield* readRequest(httpRequest)
-  const model = yield* findModel(body.model, "text")
-  const turns = yield* turnsOf(body)
-  const request = yield* toGenerateRequest({ turns }, body, defaults)
   const delivery = body.stream === true ? "stream" : "whole"
-  const generation = yield* begin(yield* Caller, model, request, delivery)
-  const head: Head = {
-    id: `chatcmpl-${(yield* NewId)()}`,
-    created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
-    model: model.entry.id,
+  const { generation, head, terms } = yield* beginChat(yield* Caller, body, delivery)
+  const { started } = generation
+  if (delivery === "stream") {
+    const extras = yield* extrasOf(body.stream_options)
+    return streamReply(generation, new ChatStream(head, terms, extras, started))
   }
-  if (body.stream === true) {
-    return streamReply(generation, streamFrames(head, yield* extrasOf(body.stream_options)))
-  }
-  let content = ""
-  generation.read({
-    take: ({ text }) => {
-      content += text
-    },
-  })
+  const reply = new ChatReply(terms)
+  generation.read(reply)
   const end = yield* generation.end
-  return HttpServerResponse.jsonUnsafe({
-    ...head,
-    object: "chat.completion",
-    choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: end.finishReason }],
-    usage: usageOf(end),
-  })
+  const record = reply.record(head, finishesOf(end), usageOf(end, started))
+  return HttpServerResponse.text(record, { contentType: "application/json" })
 })

@@ -1,18 +1,17 @@
-// GET /v1/completions/ws: text completions over one WebSocket, several at a time. Each client text frame is a
-// /v1/completions body with an optional `request_id`, or a cancel; answers carry the id.
-import { Array as Arr, Effect, FiberMap, Latch, Schema } from "effect"
+// GET /v1/completions/ws: text completions and chats over one WebSocket, several at a time. Each client text frame is the
+// body of one of them with an optional `request_id`, or a cancel; answers carry the id.
+import { Effect, FiberMap, Schema } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
-import { CloseEvent, type SocketError, type Writer } from "effect/socket/Socket"
+import { CloseEvent, type SocketError } from "effect/socket/Socket"
 import { Drain } from "#actors/Drain.ts"
 import { TokenBucket } from "#domain/access/TokenBucket.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
-import { CancelFrame, type GenerationId, StartFrame } from "#domain/wire/events/TextEvents.ts"
+import { CancelFrame, ChatStartFrame, type GenerationId, StartFrame } from "#domain/wire/events/TextEvents.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
+import { isObject } from "#domain/wire/text/Fields.ts"
 import { detailOf } from "#http/ErrorBody.ts"
 import { NewId } from "#http/Ids.ts"
 import { nowMs } from "#http/RequestContext.ts"
-import { reportFailure } from "#services/AnswerFailures.ts"
-import type { Generation } from "#services/Generation.ts"
 import { Accounts, type Principal } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { credentialOf, identify } from "../access/Authentication.ts"
@@ -21,8 +20,8 @@ import { RateLimit } from "../access/RateLimit.ts"
 import { decodeJson } from "../http/JsonBody.ts"
 import { GenerationTrace } from "../tracing/GenerationTrace.ts"
 import { traceSession } from "../tracing/SessionTrace.ts"
-import { usageOf } from "./ChatCompletions.ts"
-import { beginCompletion, completionChunk } from "./Completions.ts"
+import { Outbox } from "./Outbox.ts"
+import { runGeneration, type Start } from "./SocketGeneration.ts"
 
 /**
  * Messages that one socket may send. Starts are bounded by the user's rate; a message that starts nothing costs about
@@ -31,107 +30,24 @@ import { beginCompletion, completionChunk } from "./Completions.ts"
 const messages = { burst: 1_000, perSecond: 160 }
 /** Generations one socket may have running. A guess: as many as an engine has slots by default. */
 const maxRunning = 16
-/** Characters waiting for the socket beyond which its generations pause: a quarter of the transport's limit for a reader. */
-const pauseAboveChars = 64 * 1024
-/** Characters waiting beyond which the socket is closed: pausing did not help. The transport's limit for any reader. */
-const cutAboveChars = 256 * 1024
-
-const isCancel = (body: unknown): boolean =>
-  typeof body === "object" && body !== null && "type" in body && body.type === "cancel"
+const isCancel = (body: unknown): boolean => isObject(body) && body.type === "cancel"
 
 const decodeAny = decodeJson(Schema.Unknown)
 const decodeCancel = decodeJson(CancelFrame)
-const decodeStart = decodeJson(StartFrame)
+const decodeCompletion = decodeJson(StartFrame)
+const decodeChat = decodeJson(ChatStartFrame)
+
+/** A frame with `messages` and without `prompt` starts a chat, any other a text completion. */
+const decodeStart = (body: unknown, frame: string): Effect.Effect<Start, InvalidRequest> =>
+  isObject(body) && (body.messages ?? null) !== null && !("prompt" in body)
+    ? decodeChat(frame)
+    : decodeCompletion(frame)
 
 /** The id that a client gave, if it can be read from a frame that could not be decoded. */
 const requestIdIn = (body: unknown): GenerationId | undefined => {
-  const id = typeof body === "object" && body !== null && "request_id" in body ? body.request_id : undefined
+  const id = isObject(body) ? body.request_id : undefined
   return typeof id === "string" || typeof id === "number" ? id : undefined
 }
-
-/** Queue of frames for one client: callbacks add them, one fiber writes them. */
-class Outbox {
-  private frames: Array<string> = []
-  private last: CloseEvent | undefined
-  private chars = 0
-  private readonly filled = Latch.makeUnsafe(false)
-  private readonly running = new Set<Generation>()
-  /** Opens when frames arrive although generations are paused and the limit is exceeded; later frames are dropped. */
-  readonly overflow = Latch.makeUnsafe(false)
-
-  add(generation: Generation): () => void {
-    this.running.add(generation)
-    return () => this.running.delete(generation)
-  }
-
-  push(frame: object): void {
-    const text = JSON.stringify(frame)
-    const before = this.chars
-    if (before + text.length > cutAboveChars && before > 0) return void this.overflow.openUnsafe()
-    this.frames.push(text)
-    this.chars += text.length
-    this.filled.openUnsafe()
-    if (before <= pauseAboveChars && this.chars > pauseAboveChars) {
-      for (const { flow } of this.running) flow.pause()
-    }
-  }
-
-  /** Closes the socket after all frames that were added before. */
-  close(event: CloseEvent): void {
-    this.last = event
-    this.filled.openUnsafe()
-  }
-
-  /** Waits for queued frames and writes all of them. Taking them frees capacity, so it resumes paused generations. */
-  writeTo(writer: Writer): Effect.Effect<void, SocketError> {
-    return Effect.flatMap(this.filled.await, () => {
-      const frames = this.frames
-      const last = this.last
-      this.frames = []
-      this.filled.closeUnsafe()
-      if (this.chars > pauseAboveChars) for (const { flow } of this.running) flow.resume()
-      this.chars = 0
-      const written = Arr.isReadonlyArrayNonEmpty(frames) ? writer.writeAll(frames) : Effect.void
-      return last === undefined ? written : Effect.andThen(written, writer.write(last))
-    })
-  }
-}
-
-/** One generation of a socket, from its frame to `done` or `error`. */
-const runOne = (
-  caller: Principal,
-  body: typeof StartFrame.Type,
-  request_id: GenerationId,
-  outbox: Outbox,
-  trace: GenerationTrace | undefined,
-) =>
-  Effect.gen(function* () {
-    const { generation, head } = yield* beginCompletion(caller, body, "stream")
-    trace?.accepted(generation.promptTokens)
-    const leave = outbox.add(generation)
-    yield* Effect.addFinalizer(() => Effect.sync(leave))
-    generation.read({
-      take: (delta) => {
-        trace?.told(delta)
-        const { text } = delta
-        if (text !== "") outbox.push({ ...completionChunk(head, text, null), request_id })
-      },
-    })
-    const end = yield* generation.end
-    trace?.ended(end)
-    outbox.push({ ...completionChunk(head, "", end.finishReason), request_id })
-    outbox.push({ type: "done", request_id, usage: usageOf(end) })
-  }).pipe(
-    Effect.scoped,
-    Effect.tapError((error: EdgeError) => reportFailure(error, "/v1/completions/ws")),
-    Effect.catch((error: EdgeError) =>
-      Effect.sync(() => {
-        trace?.refused(error)
-        outbox.push({ type: "error", error: detailOf(error), request_id })
-      }),
-    ),
-    (generation) => (trace === undefined ? generation : trace.follow(generation)),
-  )
 
 const flooded = new CloseEvent(1008, "too many messages")
 
@@ -162,7 +78,7 @@ const serve = Effect.fnUntraced(function* (
       }
       const request_id = requestIdIn(body) ?? `req-${newId()}`
       yield* Effect.gen(function* () {
-        const start = yield* decodeStart(frame)
+        const start = yield* decodeStart(body, frame)
         if (yield* FiberMap.has(running, request_id)) {
           return yield* new InvalidRequest({
             field: "request_id",
@@ -175,7 +91,7 @@ const serve = Effect.fnUntraced(function* (
         }
         yield* limit.admit(caller.userId)
         const one = trace === undefined ? undefined : new GenerationTrace(trace, request_id)
-        yield* FiberMap.run(running, request_id, runOne(caller, start, request_id, outbox, one))
+        yield* FiberMap.run(running, request_id, runGeneration(caller, start, request_id, outbox, one))
       }).pipe(
         Effect.catch((error: EdgeError) =>
           Effect.sync(() => outbox.push({ type: "error", error: detailOf(error), request_id })),

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import type { HttpServerResponse } from "effect/http"
 import type { Flow } from "#actors/engine/EngineRequest.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
-import type { GenerateEnd, TextDelta } from "#engines/protocol/Engine.ts"
+import type { DeltaDetail, GenerateEnd, TextDelta } from "#engines/protocol/Engine.ts"
 import { streamError } from "#http/ErrorBody.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
 import { type Sink, sinkResponse } from "#http/SinkBody.ts"
@@ -58,13 +58,43 @@ export const extrasOf = (options: StreamOptions | null | undefined) =>
     }),
   )
 
-export interface StreamFrames {
-  /** Frame of the first text event, which may carry more than the later ones (a role). */
-  readonly first: TextFrame
-  readonly next: TextFrame
-  /** Everything after the last text event, `[DONE]` excluded. */
-  readonly last: (end: GenerateEnd) => string
+/** Makes the event of a plain text. */
+export interface TextOnly {
+  readonly of: (text: string) => string
 }
+
+export interface StreamFrames {
+  /** Everything before the first delta. Default: nothing. */
+  readonly opening?: string
+  /** Frame of the first text event, which may carry more than the later ones (a role). */
+  readonly first: TextOnly
+  readonly next: TextOnly
+  /**
+   * The events of a delta with a detail, which plain text of the only reply does not have; empty if there are none.
+   * `begun`: the first reply has been sent something.
+   */
+  readonly detailed: (detail: DeltaDetail, text: string, begun: boolean) => string
+  /** Everything after the last text event, `closing` excluded. */
+  readonly last: (end: GenerateEnd) => string
+  /** Default: `[DONE]`. */
+  readonly closing?: string
+  /** The events of a failure. Default: the event of protocol 3.5. */
+  readonly failed?: (error: EdgeError) => string
+}
+
+/** Longest text that is written at once: at most three quarters of what the transport holds for a reader. */
+const maxCharsAtOnce = 64 * 1024
+/** Characters of the pieces of a longer one: at most the transport's own piece as UTF-8. */
+const charsOfPiece = 5 * 1024
+
+/** Where the piece that begins at `at` ends: never inside a surrogate pair. */
+const endOfPiece = (text: string, at: number): number => {
+  const end = at + charsOfPiece
+  const isSplit = (text.charCodeAt(end - 1) & 0xfc00) === 0xd800
+  return Math.min(text.length, isSplit ? end + 1 : end)
+}
+
+const nothing = (): void => {}
 
 const headers = {
   "cache-control": "no-cache",
@@ -75,22 +105,38 @@ const headers = {
 /** Writes deltas as events, and pauses their generation while the socket is full. A class for the reason of RunListener (ModelRun). */
 class TextEvents implements DeltaReader {
   private readonly sink: Sink
-  private frame: TextFrame
+  private frame: TextOnly
   private paused = false
-  private readonly next: TextFrame
+  private waiter: () => void = nothing
+  private readonly next: TextOnly
+  private readonly frames: StreamFrames
   private readonly flow: Flow
 
-  constructor(sink: Sink, { first, next }: StreamFrames, flow: Flow) {
+  constructor(sink: Sink, frames: StreamFrames, flow: Flow) {
     this.sink = sink
-    this.frame = first
-    this.next = next
+    this.frame = frames.first
+    this.next = frames.next
+    this.frames = frames
     this.flow = flow
   }
 
-  take({ text }: TextDelta): void {
+  take({ detail, text }: TextDelta): void {
+    if (detail !== undefined) return this.takeDetailed(detail, text)
     if (text === "") return
-    const accepted = this.sink.write(this.frame.of(text))
+    this.write(this.frame.of(text))
     this.frame = this.next
+  }
+
+  private takeDetailed(detail: DeltaDetail, text: string): void {
+    const events = this.frames.detailed(detail, text, this.frame === this.next)
+    if (events === "") return
+    this.write(events)
+    if ((detail.reply ?? 0) > 0) return
+    this.frame = this.next
+  }
+
+  private write(events: string): void {
+    const accepted = this.sink.write(events)
     if (accepted || this.paused) return
     this.paused = true
     this.flow.pause()
@@ -100,6 +146,35 @@ class TextEvents implements DeltaReader {
     if (!this.paused) return
     this.paused = false
     this.flow.resume()
+    const waiter = this.waiter
+    this.waiter = nothing
+    waiter()
+  }
+
+  /** Completes when the socket accepts data. */
+  private readonly accepting: Effect.Effect<void> = Effect.callback((resume) => {
+    if (!this.paused) return resume(Effect.void)
+    this.waiter = () => resume(Effect.void)
+  })
+
+  /** Writes events of any length: waits for the reader after each piece that fills the socket. */
+  writeAll(events: string): Effect.Effect<void> {
+    if (events.length <= maxCharsAtOnce) return Effect.sync(() => this.write(events))
+    return this.writeFrom(events, 0)
+  }
+
+  /** Encoding 7 MB, the longest event, takes 6 ms: the event loop does other work in between. */
+  private writeFrom(events: string, start: number): Effect.Effect<void> {
+    const limit = Math.min(events.length, start + maxCharsAtOnce)
+    let at = start
+    while (at < limit && !this.paused) {
+      const end = endOfPiece(events, at)
+      this.write(events.slice(at, end))
+      at = end
+    }
+    if (at >= events.length) return Effect.void
+    const next = this.paused ? this.accepting : Effect.yieldNow
+    return Effect.flatMap(next, () => this.writeFrom(events, at))
   }
 }
 
@@ -113,15 +188,16 @@ export const streamReply = (
       Effect.gen(function* () {
         const events = new TextEvents(sink, frames, generation.flow)
         sink.onDrain(() => events.drained())
+        if (frames.opening !== undefined) yield* events.writeAll(frames.opening)
         generation.read(events)
         const end = yield* generation.end.pipe(
           Effect.tapError((error: EdgeError) =>
             Effect.sync(() => {
-              sink.write(event({ error: streamError(error) }))
+              sink.write(frames.failed?.(error) ?? event({ error: streamError(error) }))
             }),
           ),
         )
-        sink.write(frames.last(end) + doneEvent)
+        yield* events.writeAll(frames.last(end) + (frames.closing ?? doneEvent))
       }),
     { contentType: "text/event-stream; charset=utf-8", headers },
   )

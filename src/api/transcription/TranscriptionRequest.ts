@@ -11,7 +11,7 @@ import { TranscriptionJobs } from "#services/jobs/TranscriptionJobs.ts"
 import { findModel } from "#services/ModelLookup.ts"
 import { checkLanguage, checkPunctuation } from "#services/TranscriptionRun.ts"
 import type { Upload } from "#services/TranscriptionUpload.ts"
-import type { JobOptions } from "#store/ledger/Jobs.ts"
+import type { JobOptions } from "#store/ledger/JobRows.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { invalidRequestOf } from "../http/JsonBody.ts"
 

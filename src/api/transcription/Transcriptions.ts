@@ -22,7 +22,7 @@ import {
 } from "#services/TranscriptionRun.ts"
 import { readUpload, type Upload } from "#services/TranscriptionUpload.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
-import type { JobOptions } from "#store/ledger/Jobs.ts"
+import type { JobOptions } from "#store/ledger/JobRows.ts"
 import { digestOfUpload, idempotent, isAnswered } from "../access/Idempotency.ts"
 import { doneEvent, event } from "../text/TextStream.ts"
 import { checkBeforeUpload, optionsOf, parametersOf, queryOf } from "./TranscriptionRequest.ts"

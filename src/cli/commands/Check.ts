@@ -2,14 +2,10 @@
 // and removes an empty file in the data directory, and binds each port for a moment.
 import { Console, Effect, Layer } from "effect"
 import { Command } from "effect/cli"
-import {
-  type Config,
-  catalogRegions,
-  environmentMistakes,
-  load,
-  otlpSettings,
-  type Role,
-} from "#config/Config.ts"
+import { catalogRegions, environmentMistakes, load } from "#config/Config.ts"
+import { otlpSettings } from "#config/OtherVariables.ts"
+import type { Config } from "#config/Settings.ts"
+import type { Role } from "#config/settings/ListenerSettings.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { isDeployedIn } from "#domain/models/ModelEntry.ts"
 import { GeoDatabase } from "#store/files/GeoDatabase.ts"

@@ -1,7 +1,7 @@
 // `edgewise doctor`: measures on a private node, in about a minute, what this machine can do with the catalog.
 // docs/doctor.md says how each figure is measured.
 import { Console, Effect } from "effect"
-import { CliError, Command, Flag } from "effect/cli"
+import { Command, Flag } from "effect/cli"
 import { load } from "#config/Config.ts"
 import { switchOff } from "#confine/Launch.ts"
 import { nearestName } from "#domain/models/NearestName.ts"
@@ -10,7 +10,7 @@ import { pageOf } from "../doctor/report/Page.ts"
 import { deployedNow } from "../roles/NodeLayer.ts"
 import { AlreadyReported } from "../shared/CommandLine.ts"
 import { interrupted } from "../shared/NodeClient.ts"
-import { jsonFlag, printJson } from "../shared/Output.ts"
+import { jsonFlag, printJson, wrongUsage } from "../shared/Output.ts"
 import { progressLine } from "../shared/ProgressLine.ts"
 import { settingFlags, textsOf } from "../shared/SettingFlags.ts"
 import { keepHeapSmall } from "../shared/V8Flags.ts"
@@ -20,15 +20,11 @@ const defaultSeconds = 55
 const leastSeconds = 5
 const mostSeconds = 3_600
 
-const wrongUsage = (message: string) =>
-  new CliError.ShowHelp({
-    commandPath: ["edgewise", "doctor"],
-    errors: [new CliError.ValidationError({ message })],
-  })
+const refusedUsage = (message: string) => wrongUsage(["doctor"], message)
 
 const unknownModel = (id: string, known: ReadonlyArray<string>) => {
   const near = nearestName(id, known)
-  return wrongUsage(
+  return refusedUsage(
     near === undefined
       ? `--model: this catalog deploys no model ${id} here; it deploys ${known.join(", ")}`
       : `--model: this catalog deploys no model ${id} here; did you mean ${near}?`,

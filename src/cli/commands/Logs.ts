@@ -1,17 +1,11 @@
 // `edgewise logs MODEL`: shows the output and the events of a model's engine on a running node, over the node's HTTP
 // interface (protocol 12.5). Needs a superadmin key.
 import { Console, Effect, Schema } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
-import {
-  expectStatus,
-  type NodeAccess,
-  NodeRefused,
-  nodeAccess,
-  nodeFlags,
-  send,
-  textOf,
-} from "../shared/NodeClient.ts"
-import { jsonFlag } from "../shared/Output.ts"
+import { Command, Flag } from "effect/cli"
+import { modelArgument } from "../shared/ModelOptions.ts"
+import { type NodeAccess, nodeAccess, nodeFlags } from "../shared/NodeClient.ts"
+import { getText, replyReader } from "../shared/NodeReplies.ts"
+import { jsonFlag, printJson } from "../shared/Output.ts"
 
 /** How often `--follow` requests new lines. A guess: soon enough for a person. */
 const followEveryMs = 1_000
@@ -23,21 +17,16 @@ const Line = Schema.Struct({
   level: Schema.String,
   text: Schema.String,
 })
-const decode = Schema.decodeUnknownEffect(
-  Schema.fromJsonString(
-    Schema.Struct({ model: Schema.String, status: Schema.String, lines: Schema.Array(Line) }),
-  ),
+const readLines = replyReader(
+  Schema.Struct({ model: Schema.String, status: Schema.String, lines: Schema.Array(Line) }),
+  "a list of lines",
 )
 
 const linesAfter = (access: NodeAccess, model: string, after: number) =>
-  Effect.gen(function* () {
-    const target = `/v1/models/logs?${new URLSearchParams({ model, after: String(after) })}`
-    const text = yield* textOf(yield* expectStatus(yield* send(access, { method: "GET", target }), 200))
-    return yield* Effect.mapError(
-      decode(text),
-      () => new NodeRefused({ status: 0, detail: "the node's answer is not a list of lines" }),
-    )
-  }).pipe(Effect.scoped)
+  getText(access, `/v1/models/logs?${new URLSearchParams({ model, after: String(after) })}`).pipe(
+    Effect.flatMap(readLines),
+    Effect.scoped,
+  )
 
 const shown = ({ at, level, stream, text }: typeof Line.Type): string =>
   `${at} ${level.toUpperCase().padEnd(5)} ${stream.padEnd(6)} ${text}`
@@ -45,7 +34,7 @@ const shown = ({ at, level, stream, text }: typeof Line.Type): string =>
 export const logs = Command.make(
   "logs",
   {
-    model: Argument.String("MODEL").pipe(Argument.withDescription("Model of the catalog")),
+    model: modelArgument("MODEL"),
     follow: Flag.Boolean("follow").pipe(
       Flag.withDescription("Also print new lines until interrupted"),
       Flag.withDefault(false),
@@ -60,7 +49,7 @@ export const logs = Command.make(
         discard: true,
       })
     const first = yield* linesAfter(access, model, 0)
-    if (json && !follow) return yield* Console.log(JSON.stringify(first, null, 2))
+    if (json && !follow) return yield* printJson(first)
     if (first.lines.length === 0) yield* Console.error(`${model} is ${first.status}; there are no lines yet`)
     yield* print(first.lines)
     let after = first.lines.at(-1)?.seq ?? 0

@@ -2,7 +2,8 @@
 // data directory uses them at the next load of the model.
 import { Console, Effect, type Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { hubSettings, isHubOffline, load } from "#config/Config.ts"
+import { load } from "#config/Config.ts"
+import { hubSettings, isHubOffline } from "#config/OtherVariables.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { BadCatalog, readCatalog } from "#weights/CatalogFile.ts"
 import type { PullWatcher } from "#weights/Download.ts"

@@ -1,12 +1,12 @@
 // `edgewise reload`: has a running node read its catalog again, and prints what changed.
-import { Console, Effect, Schema } from "effect"
+import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { ReloadRecord } from "#api/operations/CatalogReload.ts"
-import { NodeRefused, nodeAccess, nodeFlags } from "../shared/NodeClient.ts"
+import { nodeAccess, nodeFlags } from "../shared/NodeClient.ts"
+import { postForText, replyReader } from "../shared/NodeReplies.ts"
 import { jsonFlag, printJson } from "../shared/Output.ts"
-import { post } from "./ModelControl.ts"
 
-const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(ReloadRecord))
+const readRecord = replyReader(ReloadRecord)
 
 const lineOf = ({ added, changed, removed, unchanged }: ReloadRecord): string =>
   [
@@ -20,11 +20,8 @@ export const reload = Command.make(
   "reload",
   { json: jsonFlag, ...nodeFlags },
   Effect.fn(function* ({ json, key, url }) {
-    const text = yield* post(yield* nodeAccess({ url, key }), "/v1/models/reload", undefined)
-    const record = yield* Effect.mapError(
-      decode(text),
-      () => new NodeRefused({ status: 0, detail: "the node's answer is not a record" }),
-    )
+    const text = yield* postForText(yield* nodeAccess({ url, key }), "/v1/models/reload", undefined)
+    const record = yield* readRecord(text)
     if (json) return yield* printJson(record)
     yield* Console.log(lineOf(record))
     for (const { model, reason } of record.failed) yield* Console.log(`${model} cannot be loaded: ${reason}`)

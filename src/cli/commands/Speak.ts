@@ -2,17 +2,19 @@
 import { createWriteStream, renameSync, rmSync } from "node:fs"
 import { extname } from "node:path"
 import { Console, Effect, Option } from "effect"
-import { Argument, CliError, Command, Flag } from "effect/cli"
+import { Argument, Command, Flag } from "effect/cli"
+import { languageFlag, modelFlag } from "../shared/ModelOptions.ts"
 import {
   eachChunk,
-  expectStatus,
   interrupted,
+  localFailure,
   type NodeAccess,
-  NodeRefused,
+  type NodeRefused,
   nodeAccess,
   nodeFlags,
-  send,
 } from "../shared/NodeClient.ts"
+import { postJson } from "../shared/NodeReplies.ts"
+import { wrongUsage } from "../shared/Output.ts"
 import { progressLine } from "../shared/ProgressLine.ts"
 
 const formats = ["wav", "mp3", "opus", "pcm"] as const
@@ -35,8 +37,7 @@ interface Speech {
   readonly speed?: number
 }
 
-const local = (cause: unknown) =>
-  new NodeRefused({ status: 0, detail: cause instanceof Error ? cause.message : String(cause) })
+const local = (cause: unknown) => localFailure(cause instanceof Error ? cause.message : String(cause))
 
 /** A file that gets its name only when it is complete. */
 const openFile = (path: string) =>
@@ -63,18 +64,11 @@ const speakInto = Effect.fnUntraced(function* (
   const file = yield* openFile(out)
   const progress = yield* progressLine()
   progress.show("speaking", undefined)
-  const body = JSON.stringify({
+  const incoming = yield* postJson(access, "/v1/audio/speech", {
     ...speech,
     response_format: format,
     ...(format === "opus" ? { stream: true } : {}),
   })
-  const incoming = yield* send(access, {
-    method: "POST",
-    target: "/v1/audio/speech",
-    headers: { "content-type": "application/json" },
-    body: { pieces: [body], sizeBytes: Buffer.byteLength(body) },
-  })
-  yield* expectStatus(incoming, 200)
   let sizeBytes = 0
   yield* eachChunk(incoming, (chunk) => {
     sizeBytes += chunk.length
@@ -102,23 +96,14 @@ export const speak = Command.make(
       Flag.withDescription("Audio format; default: by the file's extension, else wav"),
       Flag.optional,
     ),
-    model: Flag.String("model").pipe(
-      Flag.withMetavar("ID"),
-      Flag.withDescription("Model that speaks"),
-      Flag.withDefault("tts-82m"),
-    ),
-    language: Flag.String("language").pipe(
-      Flag.withMetavar("CODE"),
-      Flag.withDescription("Language of the text, for models with several"),
-      Flag.optional,
-    ),
+    model: modelFlag("Model that speaks", "tts-82m"),
+    language: languageFlag("Language of the text, for models with several"),
     speed: Flag.Finite("speed").pipe(Flag.withDescription("0.25 to 4"), Flag.optional),
     ...nodeFlags,
   },
   Effect.fn(function* ({ format, key, language, model, out, speed, text, url, voice }) {
     if (out === "") {
-      const error = new CliError.ValidationError({ message: "--out must name a file" })
-      return yield* new CliError.ShowHelp({ commandPath: ["edgewise", "speak"], errors: [error] })
+      return yield* wrongUsage(["speak"], "--out must name a file")
     }
     const access = yield* nodeAccess({ url, key })
     const speech: Speech = {

@@ -3,30 +3,31 @@
 import { randomUUID } from "node:crypto"
 import { statSync } from "node:fs"
 import { Console, Effect, Option, Result, Scope } from "effect"
-import { Argument, CliError, Command, Flag } from "effect/cli"
+import { Argument, Command, Flag } from "effect/cli"
 import { type TranscriptFormat, transcriptFormats } from "#domain/audio/Transcript.ts"
 import { eventReader } from "../shared/EventStream.ts"
+import { languageFlag, modelFlag } from "../shared/ModelOptions.ts"
 import {
   eachChunk,
   expectStatus,
   interrupted,
+  localFailure,
   type NodeAccess,
-  NodeRefused,
+  type NodeRefused,
   nodeAccess,
   nodeFlags,
   send,
   textOf,
 } from "../shared/NodeClient.ts"
+import { wrongUsage } from "../shared/Output.ts"
 import { type ProgressLine, progressLine } from "../shared/ProgressLine.ts"
 
 const endpoint = "/v1/audio/transcriptions"
 
-const local = (detail: string) => new NodeRefused({ status: 0, detail })
-
 const sizeOf = (path: string) =>
   Effect.try({
     try: () => statSync(path).size,
-    catch: (cause) => local(cause instanceof Error ? cause.message : String(cause)),
+    catch: (cause) => localFailure(cause instanceof Error ? cause.message : String(cause)),
   })
 
 /** Sends the file as the only part of a form. Its name on this machine is not sent. */
@@ -60,7 +61,7 @@ interface JobState {
 }
 
 const parse = <A>(text: string): Effect.Effect<A, NodeRefused> =>
-  Effect.try({ try: () => JSON.parse(text) as A, catch: () => local("the node's answer is not JSON") })
+  Effect.try({ try: () => JSON.parse(text) as A, catch: () => localFailure("the node's answer is not JSON") })
 
 /** Polls or cancels a job, on a new connection: the node may have been restarted since the last poll. */
 const requestJob = (access: NodeAccess, jobId: string, method: "GET" | "DELETE") =>
@@ -148,23 +149,15 @@ const asStream = Effect.fnUntraced(function* (access: NodeAccess, file: string, 
     eventReader((json) => onEvent(JSON.parse(json) as StreamEvent)),
   )
   process.stdout.write("\n")
-  if (failure !== undefined) return yield* local(failure)
+  if (failure !== undefined) return yield* localFailure(failure)
 })
 
 export const transcribe = Command.make(
   "transcribe",
   {
     file: Argument.String("FILE").pipe(Argument.withDescription("MP3, WAV, M4A, OGG, FLAC or WebM audio")),
-    model: Flag.String("model").pipe(
-      Flag.withMetavar("ID"),
-      Flag.withDescription("Model that transcribes"),
-      Flag.withDefault("stt-large-v3-turbo"),
-    ),
-    language: Flag.String("language").pipe(
-      Flag.withMetavar("CODE"),
-      Flag.withDescription("Spoken language, e.g. en; default: detected, if the model can"),
-      Flag.optional,
-    ),
+    model: modelFlag("Model that transcribes", "stt-large-v3-turbo"),
+    language: languageFlag("Spoken language, e.g. en; default: detected, if the model can"),
     format: Flag.Literals("format", transcriptFormats).pipe(
       Flag.withDescription("Output format"),
       Flag.withDefault("text"),
@@ -177,10 +170,10 @@ export const transcribe = Command.make(
   },
   Effect.fn(function* ({ file, format, key, language, model, stream, url }) {
     if (stream && format !== "text") {
-      const error = new CliError.ValidationError({
-        message: "--stream prints text only: it cannot be combined with another --format",
-      })
-      return yield* new CliError.ShowHelp({ commandPath: ["edgewise", "transcribe"], errors: [error] })
+      return yield* wrongUsage(
+        ["transcribe"],
+        "--stream prints text only: it cannot be combined with another --format",
+      )
     }
     const access = yield* nodeAccess({ url, key })
     const query = new URLSearchParams({

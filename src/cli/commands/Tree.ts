@@ -1,11 +1,12 @@
 // `edgewise tree`: the supervision tree of a running node, drawn as text.
-import { Console, Effect, Schema } from "effect"
+import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { NodeTreeRecord, type TreeRecord } from "#api/operations/NodeTree.ts"
-import { expectStatus, NodeRefused, nodeAccess, nodeFlags, send, textOf } from "../shared/NodeClient.ts"
+import { nodeAccess, nodeFlags } from "../shared/NodeClient.ts"
+import { getText, replyReader } from "../shared/NodeReplies.ts"
 import { jsonFlag, printJson, table } from "../shared/Output.ts"
 
-const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(NodeTreeRecord))
+const readTree = replyReader(NodeTreeRecord)
 
 /** Seconds as people write them: 12s, 3m20s, 5h02m, 4d03h. */
 const ageOf = (seconds: number): string => {
@@ -57,12 +58,7 @@ export const tree = Command.make(
   { json: jsonFlag, ...nodeFlags },
   Effect.fn(function* ({ json, key, url }) {
     const access = yield* nodeAccess({ url, key })
-    const incoming = yield* send(access, { method: "GET", target: "/v1/node/tree" })
-    const text = yield* textOf(yield* expectStatus(incoming, 200))
-    const record = yield* Effect.mapError(
-      decode(text),
-      () => new NodeRefused({ status: 0, detail: "the node's answer is not a record" }),
-    )
+    const record = yield* readTree(yield* getText(access, "/v1/node/tree"))
     if (json) return yield* printJson(record)
     yield* Console.log(drawTree(record.tree))
   }, Effect.scoped),

@@ -1,12 +1,12 @@
 // `edgewise usage`: metered usage and its price, as a table, one JSON document or CSV. Only reads the store.
 import { Console, Effect, Option } from "effect"
-import { CliError, Command, Flag } from "effect/cli"
+import { Command, Flag } from "effect/cli"
 import { formatUsd } from "#domain/models/Money.ts"
 import { type ModelUsage, totalMicroDollars, type UsageReceipt } from "#domain/models/Usage.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { storeLayerFromEnvironment } from "#store/Store.ts"
-import { isoTime, jsonFlag, orgFlag, printJson, table } from "../shared/Output.ts"
+import { isoTime, jsonFlag, orgFlag, printJson, table, wrongUsage } from "../shared/Output.ts"
 
 const seconds = (ms: number): number => ms / 1000
 
@@ -126,8 +126,7 @@ export const usage = Command.make(
   },
   Effect.fn(function* ({ org, since, json, csv, receipts, limit }) {
     if (json && csv) {
-      const error = new CliError.ValidationError({ message: "--json and --csv exclude each other" })
-      return yield* new CliError.ShowHelp({ commandPath: ["edgewise", "usage"], errors: [error] })
+      return yield* wrongUsage(["usage"], "--json and --csv exclude each other")
     }
     const { id } = yield* (yield* Accounts).showOrg(org)
     const ledger = yield* UsageLedger

@@ -3,7 +3,7 @@
 // unloaded again.
 import { Clock, Effect } from "effect"
 import type { Deployment } from "#actors/model/ModelRegistry.ts"
-import type { Config } from "#config/Config.ts"
+import type { Config } from "#config/Settings.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import type { ProgressLine } from "../shared/ProgressLine.ts"
 import { version } from "../shared/Version.ts"

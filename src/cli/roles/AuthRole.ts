@@ -8,7 +8,7 @@ import { DevelopmentKeyCheck, makeDevelopmentKeyCheck } from "#api/access/Develo
 import { RateLimit } from "#api/access/RateLimit.ts"
 import { SessionSeconds, sessionFailuresAMinute } from "#api/access/Sessions.ts"
 import { standardHeaders } from "#api/http/StandardHeaders.ts"
-import type { Config } from "#config/Config.ts"
+import type { Config } from "#config/Settings.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
 import * as UwsServer from "#transport/uws/UwsServer.ts"
 import { tlsFiles } from "../shared/NodeCertificate.ts"

@@ -2,7 +2,7 @@
 // that the start prints.
 import { resolve } from "node:path"
 import { Effect } from "effect"
-import { type Config, settings } from "#config/Config.ts"
+import { type Config, settings } from "#config/Settings.ts"
 import type { DevKeyAccess } from "#domain/access/DevelopmentKey.ts"
 import { formatUsd } from "#domain/models/Money.ts"
 import { type DevelopmentKey, developmentKey, hasDevelopmentKey } from "#store/accounts/DevKey.ts"

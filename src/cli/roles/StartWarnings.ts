@@ -2,7 +2,7 @@
 // signing keys carry its time), a memory budget in which no model fits, and a machine with one CPU thread.
 import { Clock, Effect } from "effect"
 import { readCores } from "#actors/threads/ReadCores.ts"
-import { type Config, settings } from "#config/Config.ts"
+import { type Config, settings } from "#config/Settings.ts"
 import { type MachineCores, mostThreads } from "#domain/threads/MachineCores.ts"
 import { signingKeysIn } from "#store/signing/SigningKeyFile.ts"
 

@@ -2,7 +2,7 @@
 // when it listens. In one process the router also learns the edge's address here.
 import { Context, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
-import type { Role } from "#config/Config.ts"
+import type { Role } from "#config/settings/ListenerSettings.ts"
 import { Listener } from "#transport/uws/UwsServer.ts"
 import type { FirstCredential } from "./FirstCredential.ts"
 

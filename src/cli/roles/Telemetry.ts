@@ -2,7 +2,7 @@
 // for a collector.
 import { Effect, Layer, Logger, References } from "effect"
 import { OtlpSerialization } from "effect/observability"
-import type { Config } from "#config/Config.ts"
+import type { Config } from "#config/Settings.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
 import type { EndedWork } from "#http/TracedWork.ts"
 import { LineWriter } from "../../telemetry/LineWriter.ts"

@@ -1,7 +1,7 @@
 // The certificate of a node's listeners: the files that the settings name, their check at the start, and their renewal
 // while the node runs.
 import { Clock, Duration, Effect, type Scope } from "effect"
-import type { Config } from "#config/Config.ts"
+import type { Config } from "#config/Settings.ts"
 import { type Certificate, expiresSoon } from "#domain/access/Certificate.ts"
 import { selfSigned, selfSignedFiles } from "#store/signing/SelfSigned.ts"
 import {

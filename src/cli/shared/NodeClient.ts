@@ -28,7 +28,8 @@ export class NodeRefused extends Schema.TaggedError<NodeRefused>()("NodeRefused"
   }
 }
 
-const local = (detail: string) => new NodeRefused({ status: 0, detail })
+/** A failure that no node has reported. */
+export const localFailure = (detail: string) => new NodeRefused({ status: 0, detail })
 
 export const nodeFlags = {
   url: Flag.String("url").pipe(
@@ -77,7 +78,7 @@ export const nodeAccess = Effect.fnUntraced(function* (given: {
   })
   const base = URL.canParse(text) ? new URL(text) : undefined
   if (base === undefined || !/^https?:$/.test(base.protocol)) {
-    return yield* local(`${text} is not an address like http://127.0.0.1:8080`)
+    return yield* localFailure(`${text} is not an address like http://127.0.0.1:8080`)
   }
   const fromEnvironment = Option.getOrUndefined(
     yield* Effect.orElseSucceed(Config.option(Config.NonEmptyString("EDGEWISE_API_KEY")), () =>
@@ -86,7 +87,7 @@ export const nodeAccess = Effect.fnUntraced(function* (given: {
   )
   const key = Option.getOrUndefined(given.key) ?? fromEnvironment ?? developmentKey(config.dataDir)
   if (key === undefined || key === "") {
-    return yield* local(
+    return yield* localFailure(
       "no API key: give --key or EDGEWISE_API_KEY, or run where the node's data directory is",
     )
   }
@@ -145,17 +146,17 @@ const untrusted = new Set([
 const unreachable = (base: URL, cause: NodeJS.ErrnoException): NodeRefused => {
   const { code = "", message } = cause
   if (code === "ECONNREFUSED") {
-    return local(`no node answers at ${base.origin}; is \`edgewise serve\` running?`)
+    return localFailure(`no node answers at ${base.origin}; is \`edgewise serve\` running?`)
   }
   if (untrusted.has(code)) {
-    return local(
+    return localFailure(
       `${base.origin}: ${message}; name its certificate with EDGEWISE_TLS_CERT or NODE_EXTRA_CA_CERTS`,
     )
   }
   // A TLS listener silently closes a connection that begins with plain HTTP.
   const hint =
     code === "ECONNRESET" && base.protocol === "http:" ? "; if it speaks TLS, use --url https://…" : ""
-  return local(`${base.origin}: ${message}${hint}`)
+  return localFailure(`${base.origin}: ${message}${hint}`)
 }
 
 /** Sends a request and waits for the head of its reply. Interrupting it, or closing the scope, ends the connection. */
@@ -178,7 +179,7 @@ export const send = Effect.fnUntraced(function* ({ base, key, trust }: NodeAcces
   return yield* Effect.callback<IncomingMessage, NodeRefused>((resume) => {
     outgoing.on("response", (incoming) => resume(Effect.succeed(incoming)))
     outgoing.on("error", (cause) => resume(Effect.fail(unreachable(base, cause))))
-    sendBody(outgoing, sent, (cause) => resume(Effect.fail(local(cause.message))))
+    sendBody(outgoing, sent, (cause) => resume(Effect.fail(localFailure(cause.message))))
   })
 })
 
@@ -191,7 +192,7 @@ export const eachChunk = (
     incoming.on("data", onChunk)
     incoming.on("end", () => resume(Effect.void))
     incoming.on("close", () => {
-      if (!incoming.complete) resume(Effect.fail(local("the node closed the connection early")))
+      if (!incoming.complete) resume(Effect.fail(localFailure("the node closed the connection early")))
     })
   })
 
@@ -229,7 +230,7 @@ export const expectStatus = (incoming: IncomingMessage, ...statuses: ReadonlyArr
 
 /** Fails at the first SIGINT or SIGTERM, so that the command can end its request properly. */
 export const interrupted = Effect.callback<never, NodeRefused>((resume) => {
-  const onSignal = () => resume(Effect.fail(local("interrupted")))
+  const onSignal = () => resume(Effect.fail(localFailure("interrupted")))
   process.once("SIGINT", onSignal).once("SIGTERM", onSignal)
   return Effect.sync(() => process.off("SIGINT", onSignal).off("SIGTERM", onSignal))
 })

@@ -4,7 +4,7 @@ import { X509Certificate } from "node:crypto"
 import { readFileSync } from "node:fs"
 import type { RequestOptions } from "node:https"
 import { checkServerIdentity, getCACertificates } from "node:tls"
-import type { Config } from "#config/Config.ts"
+import type { Config } from "#config/Settings.ts"
 import { selfSignedFiles } from "#store/signing/SelfSigned.ts"
 import { tlsFiles } from "./NodeCertificate.ts"
 

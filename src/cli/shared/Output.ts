@@ -1,6 +1,7 @@
-// Shared output and options of the commands: JSON documents, tables, times, `--json` and `--org`.
+// Shared output and options of the commands: JSON documents, tables, times, `--json`, `--org`, and the refusal of options
+// that exclude each other.
 import { Console, DateTime } from "effect"
-import { Flag } from "effect/cli"
+import { CliError, Flag } from "effect/cli"
 import { accountNameRule, isAccountName } from "#store/accounts/AccountName.ts"
 
 /** `--json` of every command: prints one document, and nothing else, on standard output. */
@@ -10,6 +11,13 @@ export const jsonFlag = Flag.Boolean("json").pipe(
 )
 
 export const printJson = (document: unknown) => Console.log(JSON.stringify(document, null, 2))
+
+/** Ends the command `edgewise PATH` with its help and this message. */
+export const wrongUsage = (path: ReadonlyArray<string>, message: string) =>
+  new CliError.ShowHelp({
+    commandPath: ["edgewise", ...path],
+    errors: [new CliError.ValidationError({ message })],
+  })
 
 /** `--org` of the commands that work on one organization. */
 export const orgFlag = Flag.String("org").pipe(

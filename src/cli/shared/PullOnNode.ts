@@ -3,7 +3,8 @@
 import { Effect, Schema } from "effect"
 import type { PullWatcher } from "#weights/Download.ts"
 import { eventReader } from "./EventStream.ts"
-import { eachChunk, expectStatus, type NodeAccess, NodeRefused, send } from "./NodeClient.ts"
+import { eachChunk, localFailure, type NodeAccess } from "./NodeClient.ts"
+import { postJson } from "./NodeReplies.ts"
 
 /** One file as the node reports it. */
 const FileRecord = Schema.Struct({
@@ -28,8 +29,6 @@ const Event = Schema.Union([
 ])
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Event))
 
-const refused = (detail: string) => new NodeRefused({ status: 0, detail })
-
 /**
  * Completes with the pull. Interrupting it disconnects; the node then stops the pull unless another client waits for
  * it.
@@ -39,14 +38,7 @@ export const pullOnNode = Effect.fnUntraced(function* (
   id: string,
   watcherOf: (file: string) => PullWatcher,
 ) {
-  const body = JSON.stringify({ model_name: id })
-  const incoming = yield* send(access, {
-    method: "POST",
-    target: "/v1/models/pull",
-    headers: { "content-type": "application/json" },
-    body: { pieces: [body], sizeBytes: Buffer.byteLength(body) },
-  })
-  yield* expectStatus(incoming, 200)
+  const incoming = yield* postJson(access, "/v1/models/pull", { model_name: id })
   let files: ReadonlyArray<FileRecord> | undefined
   let failure: string | undefined
   let watched: { readonly file: string; readonly watcher: PullWatcher } | undefined
@@ -62,6 +54,6 @@ export const pullOnNode = Effect.fnUntraced(function* (
     }
   }
   yield* eachChunk(incoming, eventReader(onEvent))
-  if (failure !== undefined) return yield* refused(failure)
-  return files ?? (yield* refused("the node's answer ended early"))
+  if (failure !== undefined) return yield* localFailure(failure)
+  return files ?? (yield* localFailure("the node's answer ended early"))
 })

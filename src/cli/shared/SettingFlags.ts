@@ -1,7 +1,7 @@
 // The settings of src/config as flags of a command, made from their table, so that a new setting needs no line here.
 import { Option } from "effect"
 import { Flag } from "effect/cli"
-import { type SettingName, settings } from "#config/Config.ts"
+import { type SettingName, settings } from "#config/Settings.ts"
 
 type SettingFlag = Flag.Flag<Option.Option<string>>
 

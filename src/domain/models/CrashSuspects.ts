@@ -69,6 +69,14 @@ export class CrashSuspects {
     return (this.suspects.peek(user)?.probationUntilMs ?? nowMs) > nowMs
   }
 
+  /** Two users on probation are not served at the same time: true if another one of `served` is on probation too. */
+  isHeld(user: string, served: ReadonlyArray<string>, nowMs: number): boolean {
+    return (
+      this.isOnProbation(user, nowMs) &&
+      served.some((other) => other !== user && this.isOnProbation(other, nowMs))
+    )
+  }
+
   /** True if there are no suspects; saves the other checks. */
   get isEmpty(): boolean {
     return this.suspects.size === 0

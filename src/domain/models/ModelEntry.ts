@@ -1,7 +1,7 @@
 // The schemas of catalog entries, and pure functions of an entry.
 import { Effect, Schema } from "effect"
 
-export const ModelKind = Schema.Literals(["text", "speech", "transcription"])
+export const ModelKind = Schema.Literals(["text", "speech", "transcription", "embedding"])
 export type ModelKind = typeof ModelKind.Type
 
 /**
@@ -67,8 +67,8 @@ export const Runtime = Schema.Struct({
     Schema.withDecodingDefaultKey(Effect.succeed("demand" as const)),
   ),
   /**
-   * Silence after which an engine counts as hung and is killed, milliseconds. Must be longer than its longest native
-   * call.
+   * Milliseconds without an answer and without computing after which an engine counts as hung and is killed. A native call that
+   * computes for longer is no hang until it has used eight times as much processor time.
    */
   hangDeadlineMs: Schema.Int.check(Schema.isBetween({ minimum: 100, maximum: 600_000 })).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed(15_000)),

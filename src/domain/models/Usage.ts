@@ -1,4 +1,4 @@
-// What a request used: tokens of a text model, or milliseconds of audio. Plain data.
+// What a request used: tokens of a text or embedding model, or milliseconds of audio. Plain data.
 import type { ModelKind } from "./ModelEntry.ts"
 
 export interface Usage {
@@ -17,6 +17,13 @@ export const textUsage = (inputTokens: number, outputTokens: number): Usage => (
   kind: "text",
   inputTokens,
   outputTokens,
+  audioMs: 0,
+})
+
+export const embeddingUsage = (inputTokens: number): Usage => ({
+  kind: "embedding",
+  inputTokens,
+  outputTokens: 0,
   audioMs: 0,
 })
 

@@ -1,5 +1,5 @@
 // Divides the CPU threads of a machine among the models that work at the same time. Pure.
-import type { Urgency } from "../queues/WaitingLine.ts"
+import type { Urgency } from "../queues/FairQueue.ts"
 
 /** One model that has requests. */
 export interface Worker {

@@ -1,16 +1,15 @@
-// The parameters of both text endpoints, with the ranges and defaults of protocol 7.1. `null` counts as absent, as
-// OpenAI's clients send it for "not set".
+// The parameters of both text endpoints, with the ranges and defaults of protocol 7.1.
 import { Schema } from "effect"
+import { finite, flag, int, isObject, optional, range, text } from "./text/Fields.ts"
 
-const range = (minimum: number, maximum: number) =>
-  Schema.isBetween({ minimum, maximum }, { message: `must be between ${minimum} and ${maximum}` })
+/** Replies of one request. They hold a slot of the model each. */
+export const maxReplies = 8
+/** Most likely tokens beside each token. OpenAI's limit. */
+export const maxTopLogprobs = 20
+/** Entries of `logit_bias`. OpenAI's limit. */
+export const maxBiases = 300
 
-const int = Schema.Int.annotate({ message: "must be an integer" })
-const finite = Schema.Finite.annotate({ message: "must be a number" })
-
-const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
-
-const stopSequence = Schema.String.annotate({ message: "must be a text" }).check(
+const stopSequence = text.check(
   Schema.isMinLength(1, { message: "must not be empty" }),
   Schema.isMaxLength(1_000, { message: "must be at most 1000 characters" }),
 )
@@ -18,6 +17,24 @@ const stopSequence = Schema.String.annotate({ message: "must be a text" }).check
 const stopList = Schema.Array(stopSequence).check(
   Schema.isMaxLength(4, { message: "must be at most 4 stop sequences" }),
 )
+
+/** `{"50256": -100}`. Not a Record: decoding one costs by its entries before their number is checked. */
+const logitBias = Schema.Unknown.check(
+  Schema.makeFilter((value: unknown) => {
+    if (!isObject(value)) return "must be an object of token ids and numbers"
+    const entries = Object.entries(value)
+    if (entries.length > maxBiases) return `must have at most ${maxBiases} tokens`
+    for (const [token, bias] of entries) {
+      if (!/^\d{1,9}$/.test(token)) return "must have token ids as keys"
+      if (typeof bias !== "number" || !(bias >= -100 && bias <= 100)) return "must have values of -100 to 100"
+    }
+    return true
+  }),
+)
+
+/** The entries of a checked `logit_bias`. */
+export const biasesOf = (value: unknown): ReadonlyArray<readonly [token: number, bias: number]> =>
+  isObject(value) ? Object.entries(value).map(([token, bias]) => [Number(token), Number(bias)]) : []
 
 /** Fields of a request body, to be spread into the endpoint's struct. */
 export const samplingFields = {
@@ -31,7 +48,7 @@ export const samplingFields = {
   frequency_penalty: optional(finite.check(range(-2, 2))),
   presence_penalty: optional(finite.check(range(-2, 2))),
   stop: optional(Schema.Union([stopSequence, stopList])),
-  stream: optional(Schema.Boolean.annotate({ message: "must be true or false" })),
+  stream: optional(flag),
   stream_options: optional(
     Schema.Struct({
       include_usage: Schema.optionalKey(Schema.Unknown),
@@ -39,8 +56,10 @@ export const samplingFields = {
       include_timing: Schema.optionalKey(Schema.Unknown),
     }),
   ),
-  user: optional(Schema.String.annotate({ message: "must be a text" })),
+  user: optional(text),
   /** Never a reason to refuse (protocol 7.1). */
   seed: Schema.optionalKey(Schema.Unknown),
-  n: optional(int.check(Schema.isBetween({ minimum: 1, maximum: 1 }, { message: "must be 1" }))),
+  n: optional(int.check(range(1, maxReplies))),
+  logit_bias: optional(logitBias),
+  min_tokens: optional(int.check(range(0, 4096))),
 }

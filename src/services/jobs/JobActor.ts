@@ -1,12 +1,12 @@
-// One job in work as an actor: it does one slice of the job, writes what follows from it and ends. It takes two messages, the end
-// of its slice and the owner's cancellation, so a job is never cancelled while its end is being written.
+// The actor of a running job: it runs one slice of the job, stores the outcome and ends. It has two messages, the end of its
+// slice and the cancellation, so a job is never cancelled while its end is being stored.
 import { Cause, Effect, Exit, Fiber, type Scope } from "effect"
 import { type ActorRef, Message, type Next, spawn } from "#actors/Actor.ts"
 import * as Specifications from "#actors/Specifications.ts"
 import type { Transcript } from "#domain/audio/Transcript.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
 import { isStoreDefect } from "#store/files/StoreErrors.ts"
-import type { Job } from "#store/ledger/Jobs.ts"
+import type { Job } from "#store/ledger/JobRows.ts"
 import { reportJob } from "../AnswerFailures.ts"
 import { afterFailure, finish, type JobWorld } from "./JobEnd.ts"
 import { type Kept, SliceOver, takeSlice } from "./JobSlice.ts"
@@ -23,14 +23,14 @@ class SliceEnded extends Message<void> {
   }
 }
 
-/** Stops the slice. The reply comes when it no longer uses the engine; what it has done is charged by its end. */
+/** Stops the slice. The reply comes when the slice no longer uses the engine; its end charges the audio transcribed so far. */
 export class CancelJob extends Message<void> {
   readonly _tag = "CancelJob"
 }
 
 type JobMessage = SliceEnded | CancelJob
 
-/** The end of the slice, and cancellations: by the owner, and by the node's own look for jobs ended elsewhere. */
+/** Most messages that wait: the end of the slice, the owner's cancellation, and those of the dispatcher for jobs ended elsewhere. */
 const mailbox = 4
 
 interface JobState {
@@ -57,14 +57,14 @@ export const startJob = (world: JobWorld, job: Job, kept: Kept): Effect.Effect<J
           return void (yield* jobs.change(job.id, "return"))
         }
         if (Exit.hasInterrupts(exit)) return void (yield* jobs.change(job.id, "return"))
-        // Nothing is wrong with the job: it goes on when the store works again.
+        // The store failed, not the job: it continues when the store works again.
         if (exit.cause.reasons.some((reason) => Cause.isDieReason(reason) && isStoreDefect(reason.defect)))
           return void lost.add(job.id)
         yield* Effect.provideContext(reportJob(job, exit.cause), services)
         yield* finish(world, job, "fail", { note: "The transcription failed" }, trace, true)
       })
 
-    /** A job whose end could not be written goes back into the queue once the database works again. */
+    /** If the outcome cannot be stored, the job goes back into the queue once the database works again. */
     const orLost = (writing: Effect.Effect<unknown>): Effect.Effect<void> =>
       Effect.asVoid(writing).pipe(
         Effect.catchDefect((cause) =>
@@ -78,18 +78,19 @@ export const startJob = (world: JobWorld, job: Job, kept: Kept): Effect.Effect<J
     const slice = takeSlice(job, kept, jobs.othersWait(job.orgId))
     const traced = trace === undefined ? slice : trace.follow(slice)
 
+    // Before the actor: one that is stopped at once never runs, and its job goes back all the same.
+    yield* Effect.addFinalizer(() =>
+      Effect.andThen(
+        // A node that stops returns the job to the queue. This changes nothing if the job was cancelled.
+        isWritten ? Effect.void : orLost(jobs.change(job.id, "return")),
+        Effect.sync(() => trace?.over()),
+      ),
+    )
     const ref: JobRef = yield* spawn<JobState, JobMessage, void>({
       name: `job ${job.id}`,
       terms: Specifications.job,
       capacity: mailbox,
       initial: Effect.gen(function* () {
-        yield* Effect.addFinalizer(() =>
-          Effect.andThen(
-            // A node that stops gives the job back; a cancelled one has left that state already.
-            isWritten ? Effect.void : orLost(jobs.change(job.id, "return")),
-            Effect.sync(() => trace?.over()),
-          ),
-        )
         const fiber = yield* traced.pipe(
           Effect.scoped,
           Effect.provideContext(services),

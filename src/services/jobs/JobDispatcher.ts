@@ -1,36 +1,36 @@
-// Which job is next: starts an actor for each job that is taken from the queue, at most two at a time, in the order of the
-// organizations that have waited longest.
+// Takes jobs from the queue and starts an actor for each, at most two at a time. The organization whose last job was taken
+// longest ago is next.
 import { Effect, Exit, Latch, Scope } from "effect"
 import type { ChildSpec } from "#actors/Child.ts"
 import type { Drain } from "#actors/Drain.ts"
 import * as Specifications from "#actors/Specifications.ts"
 import { CurrentParent, type Parent } from "#actors/TreeNode.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
-import type { Job } from "#store/ledger/Jobs.ts"
+import type { Job } from "#store/ledger/JobRows.ts"
 import { CancelJob, type JobRef, startJob } from "./JobActor.ts"
 import { afterCancellation, type JobWorld } from "./JobEnd.ts"
 import { newKept } from "./JobSlice.ts"
 
 /**
- * Jobs in work at a time. Two keep an engine busy (one decodes a file while the other is transcribed) and leave half of the
- * node's four decoders to interactive requests.
+ * Most running jobs. Two keep an engine busy (one file is decoded while the other is transcribed) and leave half of the node's
+ * four decoders to interactive requests.
  */
 const atOnce = 2
 
-/** How often the queue is read without a reason: for jobs whose pause is over. */
+/** Interval at which the queue is read without a wake-up: for jobs whose pause has ended. */
 const idleReadMs = 500
 
-/** After the database failed: a guess at how long a full disk or a lock lasts at least. */
+/** Pause after a failure of the database. A guess: a full disk or a lock lasts at least this long. */
 const storeRetryMs = 1_000
 
-/** Organizations whose last job is remembered. One that is forgotten is merely next. */
+/** Most organizations whose last job is remembered. Beyond it all are forgotten, which affects only the order. */
 const rememberedOrgs = 10_000
 
 export interface JobDispatcher {
-  /** The jobs in work: the actors are its children, so it comes before `dispatcher` in a rest-for-one supervisor. */
+  /** Parent of the running jobs' actors. It comes before `dispatcher` in a rest-for-one supervisor. */
   readonly inWork: ChildSpec<never, never, never>
   readonly dispatcher: ChildSpec<never, never, never>
-  /** There may be work. */
+  /** Makes the dispatcher read the queue now. */
   readonly wake: () => void
   /** Ends a job that was cancelled, or given up by another node. */
   readonly end: (job: Job) => Effect.Effect<void>
@@ -40,9 +40,9 @@ export const makeDispatcher = (world: JobWorld, drain: Drain["Service"]): JobDis
   const { jobs, kept, lost } = world
   const running = new Map<string, JobRef>()
   const work = Latch.makeUnsafe(true)
-  /** Work that comes every millisecond must not read jobs ended elsewhere as often. */
+  /** Time of the last read of jobs ended elsewhere, which limits these reads to one per interval, however often `wake` is called. */
   let readElsewhereAtMs = Number.NEGATIVE_INFINITY
-  /** When an organization's job was last taken, as a count of jobs taken. */
+  /** Organization → the value of `taken` when its last job was taken. */
   const served = new Map<string, number>()
   let taken = 0
   let parent: (Parent & { readonly scope: Scope.Scope }) | undefined
@@ -75,7 +75,7 @@ export const makeDispatcher = (world: JobWorld, drain: Drain["Service"]): JobDis
     // A job that failed through the node's fault is not charged.
     const isCharged = job.status !== "failed"
     if (state !== undefined) state.cancelled = isCharged
-    // Where its actor has just ended, there is nothing left to stop.
+    // If its actor has just ended, there is nothing to stop.
     yield* Effect.ignore(running.get(job.id)?.ask(new CancelJob()) ?? Effect.void)
     yield* afterCancellation(world, job, isCharged)
   }, Effect.uninterruptible)
@@ -90,6 +90,19 @@ export const makeDispatcher = (world: JobWorld, drain: Drain["Service"]): JobDis
     }
   })
 
+  /**
+   * False if no job waits. Uninterruptible: a node that stops between the row's change to `processing` and the start of the
+   * actor, whose end changes it back, would leave the job as one in work until the node starts again.
+   */
+  const takeOne = Effect.fnUntraced(function* (under: NonNullable<typeof parent>) {
+    const job = yield* jobs.take((orgId) => served.get(orgId) ?? 0)
+    if (job === undefined) return false
+    if (served.size > rememberedOrgs) served.clear()
+    served.set(job.orgId, ++taken)
+    yield* start(job, under)
+    return true
+  }, Effect.uninterruptible)
+
   const dispatch = Effect.gen(function* () {
     yield* Effect.raceFirst(work.await, Effect.sleep(idleReadMs))
     work.closeUnsafe()
@@ -99,11 +112,7 @@ export const makeDispatcher = (world: JobWorld, drain: Drain["Service"]): JobDis
       lost.delete(id)
     }
     while (!drain.isClosed() && parent !== undefined && running.size < atOnce) {
-      const job = yield* jobs.take((orgId) => served.get(orgId) ?? 0)
-      if (job === undefined) break
-      if (served.size > rememberedOrgs) served.clear()
-      served.set(job.orgId, ++taken)
-      yield* start(job, parent)
+      if (!(yield* takeOne(parent))) break
     }
   }).pipe(
     // A defect here is the database's: accepted jobs wait until it works again.

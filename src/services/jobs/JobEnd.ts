@@ -1,4 +1,4 @@
-// What follows from the end of a slice of a job: it is completed, has failed, or waits and goes on later.
+// Stores the outcome of a slice: the job is completed, has failed, or goes back into the queue.
 import { type Context, Effect } from "effect"
 import type { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { Decoder } from "#audio/Decoder.ts"
@@ -9,7 +9,8 @@ import { retryAfterMs } from "#domain/wire/JobRetry.ts"
 import { detailOf } from "#http/ErrorBody.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
 import type { Accounts } from "#store/accounts/Accounts.ts"
-import { type Job, type JobChange, type Jobs, unpaidNote } from "#store/ledger/Jobs.ts"
+import type { Job, JobChange } from "#store/ledger/JobRows.ts"
+import { type Jobs, unpaidNote } from "#store/ledger/Jobs.ts"
 import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { reportJob } from "../AnswerFailures.ts"
 import { chargeCancelled, type Kept } from "./JobSlice.ts"
@@ -19,21 +20,21 @@ import type { JobTrace } from "./JobTrace.ts"
 const unpaidMs = 24 * 3_600_000
 
 /**
- * How long jobs wait for a model that a reload has removed: an edit that was a mistake can be mended meanwhile. Then they
+ * How long jobs wait for a model that a reload has removed, so that a mistake in the catalog can be corrected. After this they
  * fail. A guess.
  */
 const removedModelMs = 600_000
 
-/** What the jobs of a node share. */
+/** The services and the state that all jobs of a node share. */
 export interface JobWorld {
   readonly jobs: Jobs["Service"]
   readonly ledger: UsageLedger["Service"]
   readonly registry: ModelRegistry["Service"]
   readonly meters: NodeMeters
   readonly services: Context.Context<Accounts | Decoder | ModelRegistry | UsageLedger>
-  /** What unfinished jobs have done so far; a crash of the node forgets it, and they start anew. */
+  /** Job id → progress of the unfinished job. Lost in a crash of the node, after which jobs start from the beginning. */
   readonly kept: Map<string, Kept>
-  /** Jobs whose end could not be written: they go back into the queue once the database works again. */
+  /** Ids of jobs whose outcome could not be stored. They go back into the queue once the database works again. */
   readonly lost: Set<string>
 }
 
@@ -49,7 +50,7 @@ export const finish = (
 ): Effect.Effect<void> => {
   trace?.ends(event === "complete" ? "completed" : "failed", isOurFault)
   const writing = Effect.gen(function* () {
-    // The receipt first: a crash in between runs the job again, and its receipt is written once.
+    // The receipt is written first. After a crash in between the job runs again, but a receipt of its id is written only once.
     yield* Effect.ignore(ledger.flush)
     yield* jobs.change(job.id, event, change)
     kept.delete(job.id)
@@ -58,7 +59,7 @@ export const finish = (
   return trace === undefined ? writing : trace.settle(writing)
 }
 
-/** Whether its model has been gone from the catalog for too long; one that an operator has unloaded is not gone. */
+/** Whether the job's model has been missing in the catalog for too long. A model that an operator has unloaded is not missing. */
 const isRemoved = ({ registry }: JobWorld, job: Job, state: Kept) =>
   Effect.map(monotonicMs, (nowMs) => {
     if (registry.find(job.model) !== undefined) return false
@@ -99,7 +100,7 @@ export const afterFailure = (
     })
   })
 
-/** What follows from a cancellation, once the job is no longer in work: charge what was done, remove the upload. */
+/** Charges a cancelled job for its progress and removes its upload. Call it when the job no longer runs. */
 export const afterCancellation = (
   { kept, ledger, services }: JobWorld,
   job: Job,

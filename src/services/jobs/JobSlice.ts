@@ -1,5 +1,5 @@
-// One slice of a job: from where it stopped to the end of its file, of its organization's money or of the slice. JobActor
-// runs it and decides what follows.
+// One slice of a job: transcribes from where the previous slice stopped until the file ends, the organization's credit is used up,
+// or the slice is over. The caller stores the outcome.
 import { Effect, Exit, Schema, type Scope } from "effect"
 import type { Model } from "#actors/model/Model.ts"
 import type { ModelRegistry } from "#actors/model/ModelRegistry.ts"
@@ -11,18 +11,18 @@ import { audioUsage } from "#domain/models/Usage.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
 import { isTransient } from "#domain/wire/JobRetry.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
-import type { Job } from "#store/ledger/Jobs.ts"
+import type { Job } from "#store/ledger/JobRows.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { findModel } from "../ModelLookup.ts"
 import { runTranscription } from "../TranscriptionRun.ts"
 
-/** Another organization's job has waited while this one had its share, or a reload has replaced the model. */
+/** The job must continue in a later slice: another organization's job waits, or a reload has replaced the model. */
 export class SliceOver extends Schema.TaggedError<SliceOver>()("SliceOver", {}) {}
 
 /** State of an unfinished job between its slices, in memory. */
 export interface Kept {
   progress: TranscriptProgress | undefined
-  /** Milliseconds of audio that have been decoded so far. */
+  /** Milliseconds of audio decoded so far. */
   decodedMs: number | undefined
   /** Failures of the engine since the last progress. */
   engineFailures: number
@@ -30,7 +30,7 @@ export interface Kept {
   cancelled: boolean
   /** The model of its last slice: the tokens of `progress` are valid for its weights only. */
   model: Model<"transcription"> | undefined
-  /** Since when the node has found no such model, milliseconds since 1970. */
+  /** When the node first found no such model; `monotonicMs`. */
   missingSinceMs: number | undefined
 }
 
@@ -43,19 +43,19 @@ export const newKept = (decodedMs: number | undefined): Kept => ({
   missingSinceMs: undefined,
 })
 
-/** Where a job goes on; without the last slice's tokens where a reload has replaced its model meanwhile. */
+/** The progress from which a job continues, without the last slice's tokens if a reload has replaced its model. */
 const progressOn = (kept: Kept, model: Model<"transcription"> | undefined): TranscriptProgress | undefined =>
   kept.progress === undefined || kept.model === model
     ? kept.progress
     : { ...kept.progress, previousTokens: [] }
 
 /**
- * Windows of one slice where others wait: 10 minutes of audio in windows of 30 s. A guess: starting a slice decodes the
- * file up to where it stopped, 1/500 of its length.
+ * Windows of one slice if jobs of other organizations wait: 10 minutes of audio in windows of 30 s. A guess: the start of a slice
+ * decodes the file up to where the previous one stopped, which takes 1/500 of that duration.
  */
 const windowsOfSlice = 20
 
-/** A key that was revoked ends its jobs; everything else is the job's own. */
+/** Runs one slice. Fails at once if the key of the job has been revoked. */
 export const takeSlice = (
   job: Job,
   kept: Kept,
@@ -95,7 +95,7 @@ export const takeSlice = (
         Effect.suspend(() => {
           const decodedMs = Math.ceil(samplesToMs(decodedSamples, LISTEN_RATE_HZ))
           kept.decodedMs = Math.max(kept.decodedMs ?? 0, decodedMs)
-          // A reload has replaced the model: it need not wait for this file, which goes on with the new one.
+          // If a reload has replaced the model, the file continues with the new one, so that the old one can be unloaded.
           const current = handle.current()
           if (current !== undefined && current !== model) return Effect.fail(new SliceOver())
           return windows++ === 0 || windows % windowsOfSlice !== 0
@@ -106,7 +106,7 @@ export const takeSlice = (
         kept.progress = progress
         kept.engineFailures = 0
       },
-      // A job that goes on later is charged then; a node that stops interrupts it as well as its owner does.
+      // A job that continues later is charged then. Both its owner and a node that stops interrupt it; only the owner sets `cancelled`.
       charged: (exit) => {
         const error = Exit.findErrorOption(exit)
         return error._tag === "Some"
@@ -117,8 +117,8 @@ export const takeSlice = (
   })
 
 /**
- * Charges a job that was cancelled between two slices, if its organization can pay. One that was cancelled during a slice
- * has been charged by its end: a receipt of the same id is written once.
+ * Charges a job that was cancelled between two slices, if its organization can pay. The end of a slice has already charged a job
+ * that was cancelled during it; then this has no effect, because a receipt of one id is written only once.
  */
 export const chargeCancelled = (
   job: Job,

@@ -1,5 +1,5 @@
-// One slice of a transcription job for traces: in the trace of the request that submitted it, or in one of its own if
-// that is unknown. Exists only if traces are exported. Never holds a transcript.
+// The span of one slice of a transcription job. It belongs to the trace of the request that submitted the job, or to a new trace
+// if that is unknown. Exists only if traces are exported. Never contains a transcript.
 import { Effect } from "effect"
 import { Decoder } from "#audio/Decoder.ts"
 import { LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
@@ -7,18 +7,18 @@ import type { Transcript } from "#domain/audio/Transcript.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
 import { CurrentRequest, nowMs, type RequestContext } from "#http/RequestContext.ts"
 import { TracedWork } from "#http/TracedWork.ts"
-import type { Job, NewJob } from "#store/ledger/Jobs.ts"
+import type { Job, NewJob } from "#store/ledger/JobRows.ts"
 import type { Kept } from "./JobSlice.ts"
 
-const heardMs = ({ progress }: Kept): number => samplesToMs(progress?.samples ?? 0, LISTEN_RATE_HZ)
+const transcribedMs = ({ progress }: Kept): number => samplesToMs(progress?.samples ?? 0, LISTEN_RATE_HZ)
 
-/** The job, with its request's span as parent of its slices, now or after a crash. */
+/** Adds the span of the submitting request to the job as parent of its slices, also of those after a crash. */
 export const inTraceOf = (request: RequestContext, job: NewJob, { tracer }: NodeMeters): NewJob =>
   tracer === undefined
     ? job
     : { ...job, options: { ...job.options, traceparent: tracer.traceparentOf(request) } }
 
-/** How a slice ends, and whether the job ends with it. */
+/** How a slice ends; the first three also end the job. */
 export type SliceEnd = "completed" | "failed" | "cancelled" | "paused" | "turn over" | "stopped"
 
 export class JobTrace {
@@ -34,10 +34,10 @@ export class JobTrace {
     this.work = work
     this.jobId = jobId
     this.kept = kept
-    this.fromMs = heardMs(kept)
+    this.fromMs = transcribedMs(kept)
   }
 
-  /** Undefined where traces are not exported. */
+  /** Undefined if traces are not exported. */
   static begin({ tracer }: NodeMeters, job: Job, kept: Kept): JobTrace | undefined {
     if (tracer === undefined) return undefined
     const work = new TracedWork(tracer, "transcription job", job.id, job.options.traceparent)
@@ -45,7 +45,7 @@ export class JobTrace {
     return new JobTrace(work, job.id, kept)
   }
 
-  /** The slice itself: what its run notes is this span's, and so is each opening of a decoder. */
+  /** Runs the slice as part of this span: times that the run records, and one step for each start of a decoder. */
   follow<E, R>(slice: Effect.Effect<Transcript, E, R>): Effect.Effect<Transcript, E, R | Decoder> {
     const { work } = this
     return slice.pipe(
@@ -68,7 +68,7 @@ export class JobTrace {
     )
   }
 
-  /** The job's end is written: its receipt, its row, its upload's removal. */
+  /** Records the time of storing the job's end: its receipt, its row, the removal of its upload. */
   settle<A, E, R>(writing: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.suspend(() => {
       const fromMs = nowMs()
@@ -79,13 +79,13 @@ export class JobTrace {
     })
   }
 
-  /** @param failed it is this node's fault */
+  /** @param failed whether the end is this node's fault */
   ends(ending: SliceEnd, failed = false): void {
     this.ending = ending
     this.failed = failed
   }
 
-  /** The slice is over, and everything that follows from it is done. */
+  /** Ends the span. Call it when the outcome of the slice is stored. */
   over(): void {
     const ending = this.ending === "stopped" && this.kept.cancelled ? "cancelled" : this.ending
     this.work.end(
@@ -93,7 +93,7 @@ export class JobTrace {
         "edgewise.job_id": this.jobId,
         "edgewise.outcome": ending,
         "edgewise.audio_from_ms": this.fromMs,
-        "edgewise.audio_ms": Math.max(0, (this.untilMs ?? heardMs(this.kept)) - this.fromMs),
+        "edgewise.audio_ms": Math.max(0, (this.untilMs ?? transcribedMs(this.kept)) - this.fromMs),
       },
       this.failed,
     )

@@ -1,5 +1,5 @@
-// What the jobs of a node need besides being done: recovery at the start, the jobs of nodes that are gone, and those that ended
-// long ago.
+// Maintenance of stored jobs: recovery at the start of the node, failing the jobs of nodes that have not come back, and removing
+// jobs that ended long ago.
 import { readdir } from "node:fs/promises"
 import { join } from "node:path"
 import { Effect, Schedule } from "effect"
@@ -11,10 +11,10 @@ import { isAnothersRing, ringFolder } from "../TranscriptionAudio.ts"
 
 const purgeEveryMs = 3_600_000
 
-/** How often jobs of nodes that have not come back are looked for. A guess: they have waited for an hour by then. */
+/** Interval at which jobs of nodes that have not come back are failed. A guess: such jobs have already waited for an hour. */
 const lostEveryMs = 60_000
 
-/** Files that no unfinished job needs: left by a crash between an upload and its row, after a job's end, in a slice. */
+/** Removes files that no unfinished job needs. A crash leaves them between an upload and its row, after a job's end, or in a slice. */
 const removeOrphans = (dir: string, needed: ReadonlySet<string>) =>
   Effect.promise(async () => {
     const entries = await readdir(dir, { withFileTypes: true }).catch(() => [])
@@ -24,7 +24,7 @@ const removeOrphans = (dir: string, needed: ReadonlySet<string>) =>
     }
   })
 
-/** Returns the jobs of the process before this one to the queue. Before any job is taken. */
+/** Returns the running jobs of the previous process to the queue. Call it before any job is taken. */
 export const recoverJobs = (jobs: Jobs["Service"], uploads: string): Effect.Effect<void> =>
   Effect.gen(function* () {
     yield* jobs.recover
@@ -47,7 +47,7 @@ export const failLostJobs = (jobs: Jobs["Service"]): ChildSpec<unknown, never, n
                 Effect.annotateLogs({ jobs: count }),
               ),
         ),
-        Effect.catchDefect((cause) => Effect.logError("lost jobs could not be looked for", String(cause))),
+        Effect.catchDefect((cause) => Effect.logError("lost jobs could not be failed", String(cause))),
         Effect.repeat(Schedule.spaced(lostEveryMs)),
       ),
     ),

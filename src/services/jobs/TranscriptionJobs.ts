@@ -1,6 +1,6 @@
-// What a caller may do with a transcription job: submit, find, cancel. An accepted job is a promise: it survives the node, runs
-// again after a crash, is charged once, and its upload is removed when it ends. The actors and workers that do the jobs are
-// started here, under a rest-for-one supervisor.
+// The service for transcription jobs: submit, find, cancel. An accepted job survives a restart of the node and runs again after
+// a crash. It is charged once, and its upload is removed when it ends. The layer also starts the actors and workers that run the
+// jobs, under a rest-for-one supervisor.
 import { Context, Effect, Layer } from "effect"
 import { startChild } from "#actors/Child.ts"
 import { Drain } from "#actors/Drain.ts"
@@ -21,7 +21,8 @@ import { CurrentNodeMeters } from "#http/NodeMeters.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
 import type { Accounts } from "#store/accounts/Accounts.ts"
 import { StoreSync, syncFile } from "#store/files/Durable.ts"
-import { type Job, Jobs, type NewJob } from "#store/ledger/Jobs.ts"
+import type { Job, NewJob } from "#store/ledger/JobRows.ts"
+import { Jobs } from "#store/ledger/Jobs.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { UploadDir } from "../TranscriptionUpload.ts"
 import { makeDispatcher } from "./JobDispatcher.ts"
@@ -29,25 +30,25 @@ import type { JobWorld } from "./JobEnd.ts"
 import { inTraceOf } from "./JobTrace.ts"
 import { failLostJobs, purgeJobs, recoverJobs } from "./JobUpkeep.ts"
 
-/** When a caller may find room for another job. A guess. */
+/** Retry-After when the node or the organization has as many unfinished jobs as it may, milliseconds. A guess. */
 const fullRetryMs = 30_000
 
 export class TranscriptionJobs extends Context.Service<
   TranscriptionJobs,
   {
     /**
-     * Refuses before an upload what `submit` would refuse after it. An organization with a job that waits for credit
-     * submits no further ones.
+     * Checks before the upload what `submit` checks after it. An organization with a job that waits for credit cannot
+     * submit another one.
      */
     readonly admit: (
       orgId: string,
       model: string,
     ) => Effect.Effect<void, AtCapacity | MemoryPressure | PaymentRequired>
-    /** Once it has succeeded, the job survives a loss of power. */
+    /** Stores the job; returns its id. Once this has succeeded, the job survives a power failure. */
     readonly submit: (job: NewJob) => Effect.Effect<string, AtCapacity | Draining | PaymentRequired>
-    /** A job of the organization; anybody else's cannot be told from none. */
+    /** A job of the organization. Fails alike for an unknown job and for one of another organization. */
     readonly find: (orgId: string, jobId: string) => Effect.Effect<Job, JobNotFound>
-    /** Cancels it if it has not ended; the state it is in afterwards. */
+    /** Cancels the job if it has not ended; returns its status afterwards. */
     readonly cancel: (orgId: string, jobId: string) => Effect.Effect<JobStatus, JobNotFound>
   }
 >()("edgewise/api/TranscriptionJobs") {
@@ -95,7 +96,7 @@ const make = Effect.gen(function* () {
     admit: Effect.fnUntraced(function* (orgId, model) {
       yield* admitBatch
       yield* paid(orgId)
-      if (!(yield* jobs.hasRoom(orgId))) return yield* full(model)
+      if (!(yield* jobs.hasCapacity(orgId))) return yield* full(model)
     }),
     submit: (job) =>
       Effect.gen(function* () {
@@ -111,7 +112,7 @@ const make = Effect.gen(function* () {
     cancel: Effect.fnUntraced(function* (orgId, jobId) {
       const job = yield* find(orgId, jobId)
       if (!(yield* jobs.change(jobId, "cancel"))) return (yield* find(orgId, jobId)).status
-      // Another node's job is ended by that node, which will notice.
+      // A job of another node is ended by that node, which reads the cancellation from the store.
       if (job.isHere) yield* end(job)
       return "cancelled"
     }, Effect.uninterruptible),

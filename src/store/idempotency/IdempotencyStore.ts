@@ -131,7 +131,7 @@ const make = Effect.gen(function* () {
     }
   })
 
-  const makeRoom = Effect.fnUntraced(function* (orgs: Map<string, Total>, orgId: string) {
+  const dropOldest = Effect.fnUntraced(function* (orgs: Map<string, Total>, orgId: string) {
     const { allAnswers, allBytes, orgAnswers, orgBytes } = bounds
     const total = () => orgs.get(orgId) ?? { answers: 0, bytes: 0 }
     yield* shrink(orgs, () => (isOver(total(), orgAnswers, orgBytes) ? orgId : undefined))
@@ -163,7 +163,7 @@ const make = Effect.gen(function* () {
       }
       if (!(yield* rows.insert(answerId, kept, nowMs))) return
       add(counted, answerId.orgId, 1, kept.body?.length ?? 0)
-      yield* tidying.withPermit(makeRoom(counted, answerId.orgId))
+      yield* tidying.withPermit(dropOldest(counted, answerId.orgId))
     }, Effect.orDie),
 
     claim: ({ id }, digest) => claim(id, digest),

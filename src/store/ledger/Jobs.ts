@@ -2,81 +2,12 @@
 // change checks the state that it starts from, so of two concurrent changes (a cancel and a completion) one wins. With
 // a shared store each node processes the jobs whose uploads lie on its own disk; all nodes can read and cancel any job.
 import { randomBytes } from "node:crypto"
-import { Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import type { Transcript } from "#domain/audio/Transcript.ts"
 import { isFinished, type JobEvent, type JobStatus, nextJobStatus } from "#domain/wire/JobStatus.ts"
 import { makeStoreClock, type StoreClock } from "../sql/StoreClock.ts"
 import { databaseNow, lostMs, StoreNode } from "../sql/StoreNode.ts"
-
-/** The request's options; stored as JSON. */
-export const JobOptions = Schema.Struct({
-  language: Schema.NullOr(Schema.String),
-  prompt: Schema.String,
-  temperature: Schema.Finite,
-  punctuation: Schema.NullOr(Schema.Boolean),
-  format: Schema.Literals(["json", "text", "srt", "vtt", "verbose_json"]),
-  granularities: Schema.Array(Schema.String),
-  /**
-   * Trace context of the submitting request, if traces are exported: the job continues its trace, also after a crash.
-   */
-  traceparent: Schema.optionalKey(Schema.String),
-})
-export type JobOptions = typeof JobOptions.Type
-
-export interface NewJob {
-  readonly orgId: string
-  readonly keyId: string
-  readonly model: string
-  readonly options: JobOptions
-  readonly uploadPath: string
-}
-
-export interface Job extends NewJob {
-  readonly id: string
-  /** True if this node holds the uploaded file. Other nodes can only read or cancel the job. */
-  readonly isHere: boolean
-  /** By the store's clock, milliseconds since 1970. */
-  readonly acceptedAtMs: number
-  readonly status: JobStatus
-  /** Known once the file has been decoded to its end. */
-  readonly decodedMs: number | undefined
-  /** Why the job failed or waits, as a sentence for its owner. */
-  readonly note: string | undefined
-  readonly transcript: Transcript | undefined
-}
-
-interface Row {
-  readonly id: string
-  readonly org_id: string
-  readonly key_id: string
-  readonly model: string
-  readonly status: JobStatus
-  readonly options: string
-  readonly upload_path: string
-  readonly node_id: string
-  readonly decoded_ms: number | null
-  readonly note: string | null
-  readonly transcript: string | null
-  readonly accepted_at_ms: number
-}
-
-const decodeOptions = Schema.decodeUnknownSync(Schema.fromJsonString(JobOptions))
-
-const jobOf = (row: Row, node: string): Job => ({
-  id: row.id,
-  isHere: row.node_id === node,
-  acceptedAtMs: Number(row.accepted_at_ms),
-  orgId: row.org_id,
-  keyId: row.key_id,
-  model: row.model,
-  status: row.status,
-  options: decodeOptions(row.options),
-  uploadPath: row.upload_path,
-  decodedMs: row.decoded_ms ?? undefined,
-  note: row.note ?? undefined,
-  transcript: row.transcript === null ? undefined : (JSON.parse(row.transcript) as Transcript),
-})
+import { type Job, type JobChange, type JobRow, jobOf, type NewJob } from "./JobRows.ts"
 
 /**
  * Unfinished jobs on a node at most, each with an upload of up to 100 MB on its disk: per organization, so that one
@@ -96,22 +27,13 @@ export const unpaidNote = "paused: the organization has no credit left"
 /** 24 hours (protocol 9.6). */
 const keptMs = 24 * 3600 * 1000
 
-/** Other fields that a change writes. */
-export interface JobChange {
-  readonly note?: string
-  readonly transcript?: Transcript
-  readonly decodedMs?: number
-  /** Event `return` only: the job is not taken again for this many milliseconds. */
-  readonly waitMs?: number
-}
-
 export class Jobs extends Context.Service<
   Jobs,
   {
     /** Returns the new job's id, or undefined if too many jobs are unfinished. */
     readonly accept: (job: NewJob) => Effect.Effect<string | undefined>
     /** True if `accept` would take another job of the organization. */
-    readonly hasRoom: (orgId: string) => Effect.Effect<boolean>
+    readonly hasCapacity: (orgId: string) => Effect.Effect<boolean>
     /** True if a job of the organization waits for credit. */
     readonly isUnpaid: (orgId: string) => Effect.Effect<boolean>
     /** The clock by which rows are written and removed. */
@@ -155,11 +77,11 @@ const make = Effect.gen(function* () {
   const now = yield* makeStoreClock
 
   const byId = (id: string) =>
-    Effect.map(sql<Row>`SELECT * FROM transcription_jobs WHERE id = ${id}`, ([row]) =>
+    Effect.map(sql<JobRow>`SELECT * FROM transcription_jobs WHERE id = ${id}`, ([row]) =>
       row === undefined ? undefined : jobOf(row, node),
     )
 
-  const hasRoom = (orgId: string) =>
+  const hasCapacity = (orgId: string) =>
     Effect.map(
       sql<{ readonly own: number | null; readonly unfinished: number }>`
         SELECT SUM(CASE WHEN org_id = ${orgId} THEN 1 ELSE 0 END) AS own, COUNT(*) AS unfinished
@@ -206,7 +128,7 @@ const make = Effect.gen(function* () {
         const id = `job_transcription_${randomBytes(12).toString("hex")}`
         const nowMs = yield* now
         yield* acceptAlone
-        if (!(yield* hasRoom(job.orgId))) return undefined
+        if (!(yield* hasCapacity(job.orgId))) return undefined
         yield* sql`INSERT INTO transcription_jobs ${sql.insert({
           id,
           org_id: job.orgId,
@@ -224,7 +146,7 @@ const make = Effect.gen(function* () {
       sql.withTransaction,
       Effect.orDie,
     ),
-    hasRoom: (orgId) => Effect.orDie(hasRoom(orgId)),
+    hasCapacity: (orgId) => Effect.orDie(hasCapacity(orgId)),
     isUnpaid: (orgId) =>
       sql`SELECT id FROM transcription_jobs
         WHERE status IN ('accepted', 'processing') AND org_id = ${orgId} AND note = ${unpaidNote} LIMIT 1`.pipe(
@@ -252,7 +174,7 @@ const make = Effect.gen(function* () {
         (a, b) => lastServed(a.org_id) - lastServed(b.org_id) || a.first_ms - b.first_ms,
       )
       if (next === undefined) return undefined
-      const [row] = yield* sql<Row>`
+      const [row] = yield* sql<JobRow>`
         SELECT * FROM transcription_jobs
         WHERE status = 'accepted' AND not_before_ms <= ${nowMs} AND org_id = ${next.org_id} AND node_id = ${node}
         ORDER BY accepted_at_ms, id LIMIT 1`
@@ -263,7 +185,7 @@ const make = Effect.gen(function* () {
     }, Effect.orDie),
     change,
     endedElsewhere: isShared
-      ? sql<Row>`
+      ? sql<JobRow>`
           SELECT * FROM transcription_jobs WHERE ended_elsewhere = 1 AND node_id = ${node}
           LIMIT ${endedAtOnce}`.pipe(
           Effect.map((rows) => rows.map((row) => jobOf(row, node))),

@@ -190,7 +190,7 @@ const make = Effect.gen(function* () {
    * Reads the balance if it is too old, then decides. Applying the read and deciding are one synchronous step, because
    * the balance could leave the cache in between.
    */
-  const lookAndDecide = (principal: Principal, microDollars: number) =>
+  const readAndDecide = (principal: Principal, microDollars: number) =>
     database.withPermit(
       Effect.flatMap(monotonicMs, (nowMs) => {
         const { orgId } = principal
@@ -223,7 +223,7 @@ const make = Effect.gen(function* () {
               const balance = balanceFor(principal.orgId)
               return isFresh(balance, nowMs)
                 ? decide(principal, estimateMicroDollars, balance)
-                : lookAndDecide(principal, estimateMicroDollars)
+                : readAndDecide(principal, estimateMicroDollars)
             }),
             (reservation) => Scope.addFinalizer(scope, cancel(reservation)),
           ),

@@ -4,7 +4,7 @@ import { nowMs, type Watched } from "../Deadlines.ts"
 import type { Flaw } from "../Framing.ts"
 import { detailBody, jsonContentType, statusLine } from "../Status.ts"
 import type { Ending, Exchange } from "./Exchange.ts"
-import { writeNotes, writeOwn } from "./ReplyHead.ts"
+import { writeListenerHeaders, writeRequestHeaders } from "./ReplyHead.ts"
 
 /** Refuses with the product's error body. */
 export const refuse = (
@@ -50,8 +50,8 @@ const writeRefusal = (
   headers: Iterable<readonly [string, string]>,
 ): void => {
   exchange.res.writeStatus(statusLine(status))
-  writeOwn(exchange, {})
-  writeNotes(exchange, status)
+  writeListenerHeaders(exchange, {})
+  writeRequestHeaders(exchange, status)
   for (const [name, value] of headers) exchange.res.writeHeader(name, value)
 }
 

@@ -25,6 +25,8 @@ export class FixedLengthReply implements Watched, Ending, FairSender {
   send(head: () => void): Effect.Effect<void> {
     return Effect.callback((resume) => {
       this.resume = () => resume(Effect.void)
+      // Reads the client's address, which cannot be read once uWS has the whole body: perhaps within this call.
+      this.exchange.attach()
       this.exchange.res.onWritable(() => {
         this.proceed()
         return true

@@ -4,7 +4,7 @@ import type { Headers } from "effect/http"
 import * as Socket from "effect/socket/Socket"
 import type { Exchange, ListenerState, UpgradeContext } from "./Exchange.ts"
 import { LiveSocket, type UserData } from "./LiveSocket.ts"
-import { writeNotes, writeOwn } from "./ReplyHead.ts"
+import { writeListenerHeaders, writeRequestHeaders } from "./ReplyHead.ts"
 import type { HttpRequest, HttpResponse, TemplatedApp, WebSocket } from "./Uws.ts"
 
 /**
@@ -62,8 +62,8 @@ const handshake = (
     exchange.finish()
     const { res } = exchange
     res.writeStatus("101 Switching Protocols")
-    writeOwn(exchange, {})
-    writeNotes(exchange, 101)
+    writeListenerHeaders(exchange, {})
+    writeRequestHeaders(exchange, 101)
     for (const name in headers) if (name !== PROTOCOL) res.writeHeader(name, headers[name] as string)
     const userData: UserData = { live }
     res.upgrade(

@@ -6,7 +6,10 @@ import type { Exchange } from "./Exchange.ts"
 const seconds = (ms: number): string => String(Math.ceil(ms / 1000))
 
 /** Writes the listener's own headers except those that the response sets itself. Inside a cork, after the status. */
-export const writeOwn = ({ listener, res }: Exchange, headers: Readonly<Record<string, string>>): void => {
+export const writeListenerHeaders = (
+  { listener, res }: Exchange,
+  headers: Readonly<Record<string, string>>,
+): void => {
   const { joinedHeaders, responseHeaders } = listener
   if (joinedHeaders === undefined) return
   for (const [name] of responseHeaders) {
@@ -30,7 +33,7 @@ export const joinHeaders = (
 }
 
 /** Writes the headers about the request. Inside a cork, after the status. */
-export const writeNotes = (exchange: Exchange, status: number): void => {
+export const writeRequestHeaders = (exchange: Exchange, status: number): void => {
   const { notes, res } = exchange
   exchange.status = status
   res.writeHeader("x-request-id", notes.requestId)

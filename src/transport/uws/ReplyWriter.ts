@@ -8,7 +8,7 @@ import { areSendable, defaultDetail, detailBody, jsonContentType, statusLine } f
 import { answerAndClose } from "./EarlyResponse.ts"
 import type { Exchange } from "./Exchange.ts"
 import { FixedLengthReply } from "./FixedLengthReply.ts"
-import { writeNotes, writeOwn } from "./ReplyHead.ts"
+import { writeListenerHeaders, writeRequestHeaders } from "./ReplyHead.ts"
 import { ReplySink } from "./ReplySink.ts"
 import { exchangeOf } from "./UwsRequest.ts"
 
@@ -177,8 +177,8 @@ const writeHead = (exchange: Exchange, response: Response, sayClose: boolean): b
   for (const name in headers) {
     if (!OWN_HEADERS.has(name)) res.writeHeader(name, headers[name] as string)
   }
-  writeOwn(exchange, headers)
-  writeNotes(exchange, response.status)
+  writeListenerHeaders(exchange, headers)
+  writeRequestHeaders(exchange, response.status)
   if (!Cookies.isEmpty(response.cookies)) {
     for (const cookie of Cookies.toSetCookieHeaders(response.cookies)) res.writeHeader("set-cookie", cookie)
   }

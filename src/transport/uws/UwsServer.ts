@@ -1,12 +1,10 @@
-// An Effect HttpServer over uWebSockets.js: listens, makes an exchange of each request, runs the application's fiber
-// for it, and stops gracefully. HttpRouter, HttpApi, multipart and sockets run over it unchanged.
+// An Effect HttpServer over uWebSockets.js: listens, dispatches each request to the application, and stops gracefully. HttpRouter, HttpApi, multipart and sockets run over it unchanged.
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Context, Effect, Fiber, Layer, Scope } from "effect"
-import { HttpEffect, HttpServer, HttpServerRequest } from "effect/http"
+import { Context, Effect, Layer, Scope } from "effect"
+import { HttpEffect, HttpServer } from "effect/http"
 import { ServeError } from "effect/http/HttpServerError"
 import * as NetAddress from "effect/net/NetAddress"
 import type { IsTrusted } from "#domain/access/ClientAddress.ts"
-import { type Listed, UnorderedSet } from "#domain/queues/UnorderedSet.ts"
 import { RequestBlocks } from "#http/BodyBlocks.ts"
 import { NewId } from "#http/Ids.ts"
 import type { RequestObserver } from "#http/NodeMeters.ts"
@@ -15,20 +13,16 @@ import { AnonymousBudget } from "../AnonymousBudget.ts"
 import { ConnectionGate } from "../ConnectionGate.ts"
 import { Deadlines } from "../Deadlines.ts"
 import { FairSendQueue } from "../FairSendQueue.ts"
-import { framingFlaw, proxyHeaderFlaw } from "../Framing.ts"
 import { LoopTicks } from "../LoopTicks.ts"
-import { RequestQueue } from "../RequestQueue.ts"
 import { TransportCounters, type TransportCounts } from "../TransportCounters.ts"
 import { defaultSettings, sweepIntervalMs, type TransportSettings } from "../TransportSettings.ts"
-import { refuse, refuseUnread } from "./EarlyResponse.ts"
-import { addressOf, Exchange, type ListenerState, type UpgradeContext } from "./Exchange.ts"
+import { Dispatcher, type Handled } from "./Dispatcher.ts"
+import { addressOf, type ListenerState } from "./Exchange.ts"
 import { webSocketEvents } from "./Handshake.ts"
 import { type ListenAddress, listen } from "./Listening.ts"
 import { joinHeaders } from "./ReplyHead.ts"
 import { handleResponse } from "./ReplyWriter.ts"
-import { RequestBody } from "./RequestBody.ts"
-import { type HttpRequest, type HttpResponse, loadUws, type TemplatedApp } from "./Uws.ts"
-import { UwsRequest } from "./UwsRequest.ts"
+import { loadUws, type TemplatedApp } from "./Uws.ts"
 
 export interface ListenOptions extends ListenAddress {
   /**
@@ -69,8 +63,6 @@ export class Listener extends Context.Service<
     readonly retiredCertificates: () => number
   }
 >()("edgewise/transport/Listener") {}
-
-type Handled = Effect.Effect<void, never, HttpServerRequest.HttpServerRequest>
 
 /** Listens in the current scope. Closing the scope closes every connection. */
 export const make = Effect.fnUntraced(function* (options: ListenOptions) {
@@ -158,134 +150,6 @@ export const layerServer = (
 /** The server and the services that HttpRouter and HttpApi need: file system, path, etag, HttpPlatform. */
 export const layer = (options: ListenOptions) =>
   Layer.mergeAll(layerServer(options), NodeHttpServer.layerHttpServices)
-
-// ---------------------------------------------------------------- requests
-
-/**
- * Services that a request may add to the node's. With more than this, Effect copies the map of all services for the
- * request. Its router, the api and this file add nine.
- */
-const servicesOfARequest = 16
-
-interface RunningRequest extends Listed {
-  readonly fiber: Fiber.Fiber<void>
-}
-
-/** Starts a fiber for each request and tracks the running ones. */
-class Dispatcher {
-  readonly state: ListenerState
-  private handled: Handled | undefined
-  private services: Context.Context<never> = Context.empty()
-  private readonly running = new UnorderedSet<RunningRequest>()
-  private stopped = false
-  private readonly idleWaiters = new Set<() => void>()
-  private readonly queue: RequestQueue<Exchange>
-
-  constructor(state: ListenerState) {
-    this.state = state
-    this.queue = new RequestQueue(state.ticks, (exchange) => this.run(exchange))
-  }
-
-  serve(handled: Handled, services: Context.Context<never>): void {
-    this.handled = handled
-    this.services = Context.makeUnsafe(services.mapUnsafe, { maxDepth: servicesOfARequest })
-  }
-
-  /** Interrupts the running requests, and every further one. */
-  readonly interruptAll: Effect.Effect<void> = Effect.suspend(() => {
-    this.stopped = true
-    return Fiber.interruptAll(this.running.values().map(({ fiber }) => fiber))
-  })
-
-  readonly idle: Effect.Effect<void> = Effect.callback((resume) => {
-    if (this.state.counters.inFlight === 0) return resume(Effect.void)
-    const wake = (): void => {
-      this.idleWaiters.delete(wake)
-      resume(Effect.void)
-    }
-    this.idleWaiters.add(wake)
-    return Effect.sync(() => this.idleWaiters.delete(wake))
-  })
-
-  readonly onRequest = (res: HttpResponse, req: HttpRequest, context?: UpgradeContext): void => {
-    const exchange = new Exchange(this.state, res, req, context)
-    try {
-      this.begin(exchange)
-    } finally {
-      // Required on every path: uWS ends the process if a request is left without a response and without `onAborted`.
-      if (!exchange.done) exchange.attach()
-      exchange.inCallback = false
-    }
-  }
-
-  private begin(exchange: Exchange): void {
-    const { headBytes, eagerBodyBytes } = this.state.settings
-    const flaw = exchange.namesProxiedPeer()
-      ? proxyHeaderFlaw
-      : framingFlaw(exchange, this.state.settings.chunkedBodies)
-    if (flaw !== undefined) {
-      this.state.counters.framingRefused++
-      return refuseUnread(exchange, flaw)
-    }
-    const tooMany = this.state.anonymous?.refusal(exchange)
-    if (tooMany !== undefined) {
-      this.state.counters.anonymousRefused++
-      return refuseUnread(exchange, tooMany)
-    }
-    this.startBody(exchange)
-    if (exchange.headBytes > headBytes) {
-      this.state.counters.headsTooLarge++
-      return refuse(exchange, 431, `headers: larger than ${headBytes} bytes`)
-    }
-    const lengthBytes = exchange.body?.lengthBytes
-    if (lengthBytes === undefined || lengthBytes > eagerBodyBytes) this.queue.admit(exchange)
-  }
-
-  /** uWS delivers the body only to a handler set before this callback returns. */
-  private startBody(exchange: Exchange): void {
-    const { headers } = exchange
-    const chunked = headers["transfer-encoding"] !== undefined
-    const lengthBytes = chunked ? undefined : Number(headers["content-length"] ?? 0)
-    if (lengthBytes === 0) return
-    exchange.body = new RequestBody(exchange, lengthBytes)
-    // uWS accepts chunk lines that RFC 9112 forbids, so what follows such a body cannot be trusted.
-    exchange.closesConnection = chunked
-    const eager = lengthBytes !== undefined && lengthBytes <= this.state.settings.eagerBodyBytes
-    exchange.body.start(eager ? () => this.queue.admit(exchange) : undefined)
-  }
-
-  private run(exchange: Exchange): void {
-    if (this.handled === undefined) return refuse(exchange, 503, "Service Unavailable")
-    const { counters } = this.state
-    counters.requests++
-    const request = new UwsRequest(exchange)
-    const fiber = Effect.runForkWith(
-      Context.add(this.services, HttpServerRequest.HttpServerRequest, request).pipe(
-        Context.add(CurrentRequest, exchange.notes),
-      ),
-    )(this.handled)
-    if (fiber.pollUnsafe() !== undefined) return this.finished(exchange)
-    counters.inFlight++
-    exchange.runs(fiber)
-    const running: RunningRequest = { fiber, listedAt: -1 }
-    this.running.add(running)
-    fiber.addObserver(() => {
-      this.running.delete(running)
-      counters.inFlight--
-      this.finished(exchange)
-      if (counters.inFlight === 0) for (const wake of [...this.idleWaiters]) wake()
-    })
-    if (this.stopped) fiber.interruptUnsafe()
-  }
-
-  /** Answers for a fiber that ended without a response; otherwise its client would wait forever. */
-  private finished(exchange: Exchange): void {
-    if (exchange.headSent) exchange.close()
-    else if (!exchange.done) refuse(exchange, 500, "Internal Server Error")
-  }
-}
-
-// ---------------------------------------------------------------- uWS
 
 const routes =
   (dispatcher: Dispatcher, gate: ConnectionGate) =>

@@ -1,4 +1,4 @@
-// The ledger of memory and threads, on a host and on GPUs that a recorded `nvidia-smi` shows.
+// The ledger of memory and threads, for the host and for GPUs from recorded output of `nvidia-smi`.
 import { afterAll, beforeEach, describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Layer, Scope } from "effect"
 import { type Claim, Device, type DeviceOptions, hostId } from "#actors/device/Device.ts"
@@ -39,25 +39,27 @@ const want = (mb: number, change: Partial<Claim> = {}): Claim => ({
 })
 
 describe("the host's ledger", () => {
-  it.effect("refuses what does not fit before anything is allocated, and takes it once there is room", () =>
-    Effect.gen(function* () {
-      const device = yield* Device
-      const scope = yield* Scope.make()
-      yield* device.claim(want(600)).pipe(Scope.provide(scope))
-      const refused = yield* Effect.flip(Effect.scoped(device.claim(want(500))))
-      expect(refused).toMatchObject({
-        deviceId: hostId,
-        wantedBytes: 500 * mebibyte,
-        freeBytes: 420 * mebibyte,
-      })
-      expect(device.host().claimedBytes).toBe(600 * mebibyte)
-      yield* Scope.close(scope, Exit.void)
-      yield* Effect.scoped(device.claim(want(1_000)))
-      expect(device.host().claimedBytes).toBe(0)
-    }).pipe(Effect.provide(onHost({ budgetBytes: 1_200 * mebibyte }))),
+  it.effect(
+    "refuses a claim that does not fit before anything is allocated, and accepts it once there is memory",
+    () =>
+      Effect.gen(function* () {
+        const device = yield* Device
+        const scope = yield* Scope.make()
+        yield* device.claim(want(600)).pipe(Scope.provide(scope))
+        const refused = yield* Effect.flip(Effect.scoped(device.claim(want(500))))
+        expect(refused).toMatchObject({
+          deviceId: hostId,
+          wantedBytes: 500 * mebibyte,
+          freeBytes: 420 * mebibyte,
+        })
+        expect(device.host().claimedBytes).toBe(600 * mebibyte)
+        yield* Scope.close(scope, Exit.void)
+        yield* Effect.scoped(device.claim(want(1_000)))
+        expect(device.host().claimedBytes).toBe(0)
+      }).pipe(Effect.provide(onHost({ budgetBytes: 1_200 * mebibyte }))),
   )
 
-  it.effect("counts what was measured where it is more than what was expected", () =>
+  it.effect("counts the measured memory if it is more than the expected one", () =>
     Effect.gen(function* () {
       const device = yield* Device
       const grant = yield* device.claim(want(100))
@@ -82,7 +84,7 @@ describe("the host's ledger", () => {
     }).pipe(Effect.provide(onHost({ cores: { hardwareThreads: 4, cores: 4, quota: undefined } }))),
   )
 
-  it.effect("places a GPU model on the host where there is no GPU", () =>
+  it.effect("places a GPU model on the host if there is no GPU", () =>
     Effect.gen(function* () {
       const device = yield* Device
       const grant = yield* device.claim(want(100, { placement: "nvidia" }))
@@ -93,7 +95,7 @@ describe("the host's ledger", () => {
 })
 
 describe("with GPUs", () => {
-  it.live("takes the roomiest, then the other, then none", () =>
+  it.live("takes the GPU with the most free memory, then the other, then none", () =>
     Effect.gen(function* () {
       const device = yield* Device
       const gpu = (mb: number) => device.claim(want(mb, { placement: "nvidia", processBytes: mebibyte }))
@@ -111,7 +113,7 @@ describe("with GPUs", () => {
     }).pipe(Effect.scoped, Effect.provide(onGpus())),
   )
 
-  it.live("counts what the driver sees of the process", () =>
+  it.live("counts the process's memory that the driver reports", () =>
     Effect.gen(function* () {
       const device = yield* Device
       const grant = yield* device.claim(want(1_000, { placement: "nvidia" }))
@@ -121,7 +123,7 @@ describe("with GPUs", () => {
     }).pipe(Effect.scoped, Effect.provide(onGpus())),
   )
 
-  it.live("leaves alone what is cut into MIG instances and what the operator has not named", () =>
+  it.live("does not use GPUs with MIG instances and GPUs that the operator has not named", () =>
     Effect.gen(function* () {
       smi.say({ gpus: gpuRow(0, 0, "Enabled") + gpuRow(1, 4_000) })
       const device = yield* Device
@@ -146,7 +148,7 @@ describe("nvidia-smi itself", () => {
   const fresh = Effect.flatMap(NvidiaSmi, (program) => program.fresh)
   const program = Layer.suspend(() => NvidiaSmi.layer(smi.command))
 
-  it.live("is asked once for many askers, and again for a before and an after", () =>
+  it.live("runs once for many concurrent readers, and again for a reading before and one after", () =>
     Effect.gen(function* () {
       const before = smi.runs()
       yield* Effect.all(
@@ -159,7 +161,7 @@ describe("nvidia-smi itself", () => {
     }).pipe(Effect.provide(program)),
   )
 
-  it.live("is not asked again at once after it failed, and its words are told", () =>
+  it.live("does not run again at once after it failed, and its message is reported", () =>
     Effect.gen(function* () {
       smi.say({ gpus: "Failed to initialize NVML: Driver/library version mismatch\n", status: 18 })
       const first = yield* fresh
@@ -172,14 +174,14 @@ describe("nvidia-smi itself", () => {
     }).pipe(Effect.provide(program)),
   )
 
-  it.live("shows devices without processes where those cannot be read", () =>
+  it.live("shows devices without processes if those cannot be read", () =>
     Effect.gen(function* () {
       smi.say({ gpus: gpuRow(0, 0), processes: "nonsense\n" })
       expect(yield* fresh).toMatchObject({ gpus: [{ index: 0 }], processes: [], problem: expect.any(String) })
     }).pipe(Effect.provide(program)),
   )
 
-  it.live("is no device where there is no such program", () =>
+  it.live("gives no device if there is no such program", () =>
     Effect.gen(function* () {
       expect(yield* reading).toMatchObject({ gpus: [], problem: expect.stringContaining("is not there") })
     }).pipe(Effect.provide(NvidiaSmi.layer("no-such-program-anywhere"))),

@@ -1,5 +1,5 @@
-// A user whose requests crash the engine, beside others: they are served after each restart, the model never fails, and the
-// user is refused.
+// One user sends requests that crash the engine. Other users are served after each restart, the model never fails, and that user
+// is refused.
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { EngineStarter } from "#actors/engine/EngineProcess.ts"
@@ -26,7 +26,7 @@ const ask = (user: string, steps: Readonly<Record<string, unknown>>, onStart: ()
     runText(registry, "a", requestOf(steps), { started: onStart, unit: () => {} }, { user }),
   )
 
-it.live("is refused, and all others are served by the next engine", () => {
+it.live("is refused, and all other users are served by the next engine", () => {
   const { engines, layer } = world()
   /** As soon as the engine has its request. */
   const crash = (user: string) => Effect.flip(ask(user, { tokens: 1_000_000, tokenMs: 1 }, engines.crash))
@@ -50,7 +50,7 @@ it.live("is refused, and all others are served by the next engine", () => {
   }).pipe(Effect.provide(layer), Effect.provideService(EngineStarter, engines.start))
 })
 
-it.live("is not held to have done what an operator did", () => {
+it.live("is not suspected if an operator killed the engine", () => {
   const { engines, layer } = world()
   return Effect.gen(function* () {
     for (let n = 0; n < 3; n++) {
@@ -63,36 +63,39 @@ it.live("is not held to have done what an operator did", () => {
   }).pipe(Effect.provide(layer), Effect.provideService(EngineStarter, engines.start))
 })
 
-it.live("is found among several: suspects are served one after the other, others beside them", () => {
-  const { engines, layer } = world()
-  return Effect.gen(function* () {
-    yield* ask("new", { tokens: 1 })
-    const endless = { tokens: 1_000_000, tokenMs: 1 }
-    const together = yield* Effect.forEach(["attacker", "honest"], (user) =>
-      Effect.forkChild(ask(user, endless), { startImmediately: true }),
-    )
-    yield* Effect.sleep(30)
-    engines.crash()
-    for (const fiber of together) expect((yield* Effect.flip(Fiber.join(fiber)))._tag).toBe("EngineFailed")
-
-    const started: Array<string> = []
-    const begin = (user: string) =>
-      Effect.forkChild(
-        ask(user, endless, () => void started.push(user)),
-        { startImmediately: true },
+it.live(
+  "is found among several suspects, which are served one at a time while other users are served as usual",
+  () => {
+    const { engines, layer } = world()
+    return Effect.gen(function* () {
+      yield* ask("new", { tokens: 1 })
+      const endless = { tokens: 1_000_000, tokenMs: 1 }
+      const together = yield* Effect.forEach(["attacker", "honest"], (user) =>
+        Effect.forkChild(ask(user, endless), { startImmediately: true }),
       )
-    const second = yield* begin("attacker")
-    const honest = yield* begin("honest")
-    const fresh = yield* begin("new")
-    while (started.length < 2) yield* Effect.sleep(5)
-    yield* Effect.sleep(30)
-    expect(started.toSorted()).toEqual(["attacker", "new"])
-    engines.crash()
-    expect((yield* Effect.flip(Fiber.join(second)))._tag).toBe("EngineFailed")
-    expect((yield* Effect.flip(Fiber.join(fresh)))._tag).toBe("EngineFailed")
-    // It was waiting, and the one it waited for is refused.
-    while (!started.includes("honest")) yield* Effect.sleep(5)
-    expect((yield* Effect.flip(ask("attacker", { tokens: 1 })))._tag).toBe("ModelUnavailable")
-    yield* Fiber.interrupt(honest)
-  }).pipe(Effect.provide(layer), Effect.provideService(EngineStarter, engines.start))
-})
+      yield* Effect.sleep(30)
+      engines.crash()
+      for (const fiber of together) expect((yield* Effect.flip(Fiber.join(fiber)))._tag).toBe("EngineFailed")
+
+      const started: Array<string> = []
+      const begin = (user: string) =>
+        Effect.forkChild(
+          ask(user, endless, () => void started.push(user)),
+          { startImmediately: true },
+        )
+      const second = yield* begin("attacker")
+      const honest = yield* begin("honest")
+      const fresh = yield* begin("new")
+      while (started.length < 2) yield* Effect.sleep(5)
+      yield* Effect.sleep(30)
+      expect(started.toSorted()).toEqual(["attacker", "new"])
+      engines.crash()
+      expect((yield* Effect.flip(Fiber.join(second)))._tag).toBe("EngineFailed")
+      expect((yield* Effect.flip(Fiber.join(fresh)))._tag).toBe("EngineFailed")
+      // It waited for the other suspect, which is now refused.
+      while (!started.includes("honest")) yield* Effect.sleep(5)
+      expect((yield* Effect.flip(ask("attacker", { tokens: 1 })))._tag).toBe("ModelUnavailable")
+      yield* Fiber.interrupt(honest)
+    }).pipe(Effect.provide(layer), Effect.provideService(EngineStarter, engines.start))
+  },
+)

@@ -1,4 +1,4 @@
-// The limit on an engine's memory against a real process: what it has been given stays, more than its growth is refused.
+// The memory limit of an engine, set on a real process: memory that it has stays, and growth beyond the bound is refused.
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { readFileSync } from "node:fs"
@@ -8,7 +8,7 @@ import { needs } from "../../support/groups/Needs.ts"
 
 const mib = 1024 ** 2
 
-/** Allocates and fills as many MiB as each line says, and answers with a line. */
+/** For each input line allocates and fills that many MiB, and answers with a line. */
 const program = `
   const held = []
   console.log("begun")
@@ -32,7 +32,7 @@ it("lets a loaded process grow by a bound and no further", needs("rlimits"), asy
     expect(await answer()).toBe("begun")
     const pid = child.pid ?? 0
     const loaded = dataBytesOf(pid) ?? 0
-    limitMemory(pid, 512 * mib)
+    limitMemory(pid, { growthBytes: 512 * mib })
     await expect
       .poll(() => readFileSync(`/proc/${pid}/limits`, "utf8"))
       .toMatch(new RegExp(`Max data size\\s+${loaded + Math.max(512 * mib, loaded)}\\s`))
@@ -44,7 +44,22 @@ it("lets a loaded process grow by a bound and no further", needs("rlimits"), asy
   }
 })
 
-it("leaves a process alone that is gone", () => {
+it("counts the weights again where they may be opened a second time", needs("rlimits"), async () => {
+  const child = spawn(process.execPath, ["-e", program], { stdio: ["pipe", "pipe", "inherit"] })
+  try {
+    await once(child.stdout, "data")
+    const pid = child.pid ?? 0
+    const loaded = dataBytesOf(pid) ?? 0
+    limitMemory(pid, { growthBytes: 512 * mib, secondCopy: true })
+    await expect
+      .poll(() => readFileSync(`/proc/${pid}/limits`, "utf8"))
+      .toMatch(new RegExp(`Max data size\\s+${2 * loaded + Math.max(512 * mib, loaded)}\\s`))
+  } finally {
+    child.kill("SIGKILL")
+  }
+})
+
+it("does nothing for a process that has ended", () => {
   expect(dataBytesOf(2 ** 22 + 1)).toBeUndefined()
   limitMemory(2 ** 22 + 1)
 })

@@ -1,4 +1,4 @@
-// What real processes and threads print, as the node keeps it; and that printing never stops them.
+// The output of real processes and threads that the node keeps, and that printing never blocks them.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { EngineOutput } from "#actors/engine/EngineOutput.ts"
@@ -17,7 +17,7 @@ describe("EngineOutput", () => {
     expect(output.lines(998).map(({ seq }) => seq)).toEqual([999, 1_000])
   })
 
-  it("keeps 100 lines a second of a flood and hands on no others", () => {
+  it("keeps 100 lines a second of a flood and forwards no others", () => {
     let handed = 0
     const output = new EngineOutput(() => void handed++)
     const { take } = output.open()
@@ -27,7 +27,7 @@ describe("EngineOutput", () => {
     expect(handed % 100).toBe(0)
   })
 
-  it("cleans lines and tells the last error", () => {
+  it("removes control characters from lines and gives the last error", () => {
     const output = new EngineOutput()
     const { end, take } = output.open()
     take("stdout", Buffer.from("\u001b[1mchatter\u001b[0m\r\nhalf"))
@@ -77,7 +77,7 @@ for (const isolation of ["process", "thread"])
   })
 
 it.live(
-  "an engine that prints 64 MB while it loads is not held up, and costs a bounded number of lines",
+  "an engine that prints 64 MB while it loads is not delayed, and a bounded number of its lines is logged",
   () => {
     const { lines, layer } = collectLines()
     const print = { stderr: `error: ${"x".repeat(1_000)}\n`, times: 64_000 }

@@ -1,4 +1,4 @@
-// Engine processes as the system sees them: what a start leaves for the next one, and that nothing depends on it.
+// The compile cache that the start of an engine process leaves for the next one, and that no start depends on it.
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
@@ -9,7 +9,7 @@ import type { FromEngine } from "#engines/protocol/EngineProtocol.ts"
 import { compiledCode } from "#store/files/CompileCacheFolder.ts"
 import { tempDir } from "../../store/TempDir.ts"
 
-/** Starts the fake engine, waits until it has loaded and kills it; its messages up to there. */
+/** Starts the fake engine, kills it once it has loaded, and returns its messages until then. */
 const killedOnceLoaded = Effect.scoped(
   Effect.gen(function* () {
     const loaded = yield* Deferred.make<FromEngine<"text">>()
@@ -36,7 +36,7 @@ const filesOf = (folder: string): ReadonlyArray<string> =>
     readdirSync(join(folder, version)).map((name) => join(folder, version, name)),
   )
 
-/** Content and moment of change of everything in a folder. */
+/** Content and modification time of each file in a folder. */
 const stateOf = (folder: string) =>
   filesOf(folder)
     .map((file) => `${file} ${statSync(file).mtimeMs} ${readFileSync(file).length}`)
@@ -52,7 +52,7 @@ describe("compiled code", () => {
         expect(statSync(folder).mode & 0o777).toBe(0o700)
         expect(yield* killedOnceLoaded).toBe("loaded")
         const first = stateOf(folder)
-        // A file a module. Effect's index alone has 250, and an engine wants some 70 of them.
+        // The cache has one file for each module. Effect's index alone has 250; an engine needs about 70 of them.
         expect(first.length).toBeGreaterThan(20)
         expect(first.length).toBeLessThan(180)
         expect(yield* killedOnceLoaded).toBe("loaded")
@@ -61,7 +61,7 @@ describe("compiled code", () => {
     }),
   )
 
-  it.live("is not trusted: what is damaged is compiled again", () =>
+  it.live("is checked: damaged files are compiled again", () =>
     Effect.gen(function* () {
       const dataDir = yield* tempDir
       const folder = join(dataDir, "compiled")
@@ -76,9 +76,9 @@ describe("compiled code", () => {
     }),
   )
 
-  it.live("is not needed", () =>
+  it.live("starts without a cache folder", () =>
     Effect.gen(function* () {
-      // The folder is gone, and nobody can make it again where a file stands in its way.
+      // The cache folder cannot be made: a file stands where its parent folder would be.
       const inTheWay = join(yield* tempDir, "file")
       writeFileSync(inTheWay, "")
       expect(

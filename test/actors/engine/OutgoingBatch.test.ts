@@ -5,7 +5,7 @@ import { OutgoingBatch } from "#actors/engine/OutgoingBatch.ts"
 const nextTick = () => new Promise((resolve) => setImmediate(resolve))
 
 describe("OutgoingBatch", () => {
-  it("passes on what was sent in a tick as one list, once", async () => {
+  it("sends the messages of one tick as one list, once", async () => {
     const lists: Array<ReadonlyArray<number>> = []
     const batch = new OutgoingBatch<number>((messages) => lists.push(messages))
     batch.send(1)
@@ -19,7 +19,7 @@ describe("OutgoingBatch", () => {
     expect(lists).toEqual([[1, 2], [3]])
   })
 
-  it("keeps the order, loses nothing and bounds a list, whatever is sent in each tick", async () => {
+  it("keeps the order, loses no message and bounds a list, whatever is sent in each tick", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 0, max: 200 }), { minLength: 1, maxLength: 6 }),

@@ -1,4 +1,5 @@
-// Engines start behind others and serve beside them, where the system allows it: by its own words and by its own doing.
+// Engines start with a lower priority and get the normal one back when they have loaded, if the system allows it: the check of
+// that permission, and a real process.
 import { readdirSync, readFileSync } from "node:fs"
 import { getPriority } from "node:os"
 import { describe, expect, it } from "@effect/vitest"
@@ -23,13 +24,13 @@ describe("a priority that was lowered may be raised", () => {
   it("by the capability, outside of user namespaces", () => {
     expect(mayRaise(privileges({ status: status("000001ffffffffff") }))).toBe(true)
     expect(mayRaise(privileges({ status: status("0000000000800000") }))).toBe(true)
-    // What Docker leaves to root.
+    // The capabilities that Docker gives to root.
     expect(mayRaise(privileges({ status: status("00000000a80425fb") }))).toBe(false)
     const namespace = "         0       1000          1\n"
     expect(mayRaise(privileges({ status: status("000001ffffffffff"), uidMap: namespace }))).toBe(false)
   })
 
-  it("by the limit, as far as it goes", () => {
+  it("up to the limit of the process", () => {
     expect(mayRaise(privileges({}))).toBe(false)
     expect(mayRaise(privileges({ limits: line("20") }))).toBe(true)
     expect(mayRaise(privileges({ limits: line("40") }))).toBe(true)
@@ -52,7 +53,7 @@ const prioritiesOf = (pid: number): ReadonlyArray<number> =>
   })
 
 describe("an engine process", needs("linux"), () => {
-  it.live("has it back in all its threads once it has loaded", () =>
+  it.live("has the normal priority in all its threads once it has loaded", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const loaded = yield* Deferred.make<void>()

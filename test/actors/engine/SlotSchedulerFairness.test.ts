@@ -1,4 +1,4 @@
-// One user's flood on a model with one slot: whoever else comes has the next turn but one, and a place in a full line.
+// One user floods a model with one slot. Another user gets the next slot but one, and a place in the queue although it is full.
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { EngineStarter } from "#actors/engine/EngineProcess.ts"
@@ -16,7 +16,7 @@ const requestOf = (tokens: number): GenerateRequest => ({
   stop: [],
 })
 
-it.live("gives way between two windows of a file, also to a request that comes in the middle of it", () =>
+it.live("serves other requests between two windows of a file, also those that arrive during a window", () =>
   Effect.gen(function* () {
     const registry = yield* ModelRegistry
     const order: Array<string> = []
@@ -60,7 +60,7 @@ it.live("gives way between two windows of a file, also to a request that comes i
   ),
 )
 
-it.live("gives everybody a turn, and the flood what is left", () =>
+it.live("serves every user in rotation; the flooding user keeps what is left of the queue", () =>
   Effect.gen(function* () {
     const registry = yield* ModelRegistry
     const order: Array<string> = []
@@ -84,7 +84,7 @@ it.live("gives everybody a turn, and the flood what is left", () =>
     expect(refused).toMatchObject({ _tag: "AtCapacity", retryAfterMs: expect.any(Number) })
 
     const others = [yield* ask("b", 2), yield* ask("c", 2)]
-    // The two newest of the flood have made room for them.
+    // They have displaced the two newest requests of the flood.
     const displaced = yield* Effect.forEach(flood.slice(2), (fiber) => Effect.flip(Fiber.join(fiber)))
     expect(displaced.map(({ _tag }) => _tag)).toEqual(["AtCapacity", "AtCapacity"])
     yield* Fiber.interrupt(running)

@@ -1,6 +1,6 @@
-// A file through an engine, window by window, whatever the decoder's pieces and the engine's appetite: every sample is
-// heard once and in order, the last window is called so and no other, and a file that is continued is heard as if it
-// had never been interrupted.
+// Transcribes a file window by window, with any sizes of decoded pieces and any number of samples that the engine consumes. Every
+// sample is transcribed once and in order, only the last window is marked as last, and a file that is continued after an
+// interruption has the same transcript as without it.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import fc from "fast-check"
@@ -26,22 +26,22 @@ const anyFacts: TranscriptionFacts = {
   summary: "",
 }
 
-interface Ears {
-  /** Samples of each window that are finished with, by turns; more than there are means all. */
+interface Consumption {
+  /** Samples that the engine consumes of each window, repeated cyclically; more than the window has means all of them. */
   readonly consumes: ReadonlyArray<number>
   readonly closedSeconds?: number
 }
 
-/** An engine that hears the number of each second's first sample, and notes what it was asked. */
-const ears = ({ closedSeconds, consumes }: Ears) => {
+/** An engine that transcribes a window as the number of its first sample and of the consumed samples. Records its requests. */
+const countingEngine = ({ closedSeconds, consumes }: Consumption) => {
   const asked: Array<TranscribeRequest> = []
   const run: Run = (request, listener) =>
     Effect.sync(() => {
       const asks = inMemory(request)
-      const turn = asked.push(asks) - 1
+      const nth = asked.push(asks) - 1
       listener.started({ language: "en" }, flow)
-      const wanted = consumes[turn % consumes.length]!
-      // A whole last window is consumed whole, as engines do.
+      const wanted = consumes[nth % consumes.length]!
+      // Engines consume the whole last window.
       const consumedSamples = asks.last ? asks.samples.length : Math.min(wanted, asks.samples.length)
       const end = consumedSamples / rateHz
       listener.unit({
@@ -55,7 +55,7 @@ const ears = ({ closedSeconds, consumes }: Ears) => {
         noSpeechProb: 0,
         words: [{ word: "x", start: 0, end }],
       })
-      return { language: "en", consumedSamples, previousTokens: [turn] }
+      return { language: "en", consumedSamples, previousTokens: [nth] }
     })
   const facts = {
     ...anyFacts,
@@ -64,13 +64,13 @@ const ears = ({ closedSeconds, consumes }: Ears) => {
   return { asked, model: stubModel("transcription", run, { facts }) }
 }
 
-/** Every sample is its own number, in millionths. */
+/** The value of every sample is its index, in millionths. */
 const audio = (count: number): Float32Array => Float32Array.from({ length: count }, (_, i) => i / 1e6)
 
 const options = { language: undefined, prompt: "", temperature: 0, punctuation: undefined, words: true }
 
-/** Hears a second after the other of what it is given, as several windows of one call. */
-const earsTogether = () => {
+/** An engine that transcribes its audio second by second, as several windows of one call. */
+const multiWindowEngine = () => {
   const asked: Array<TranscribeRequest> = []
   const run: Run = (request, listener) =>
     Effect.sync(() => {
@@ -103,30 +103,30 @@ const earsTogether = () => {
   return { asked, model: stubModel("transcription", run, { facts }) }
 }
 
-interface Played {
+interface FileRun {
   readonly samples: Float32Array
   readonly sizes: ReadonlyArray<number>
   readonly from?: TranscriptProgress
   readonly onProgress?: (progress: TranscriptProgress) => void
-  readonly onHeard?: (samples: number) => void
+  readonly onTranscribed?: (samples: number) => void
   readonly background?: boolean
 }
 
-const play = (
+const transcribe = (
   model: ModelHandle<"transcription">,
-  { background = false, from, onHeard, onProgress, samples, sizes }: Played,
+  { background = false, from, onTranscribed, onProgress, samples, sizes }: FileRun,
 ) =>
   transcribeFile<never>({
     model,
     options,
     background,
     from,
-    // A little more than two windows: the least that a file can be heard with.
+    // A little more than two windows, the least that a file can be transcribed with.
     audio: memoryAudio(samples, { sizes, start: from?.samples ?? 0, atMostWaiting: 10 * rateHz }),
     beforeWindow: () => Effect.void,
     onStarted: () => {},
     onSegment: () => {},
-    onHeard: (count) => onHeard?.(count),
+    onTranscribed: (count) => onTranscribed?.(count),
     onProgress: (progress) => onProgress?.({ ...progress, segments: [...progress.segments] }),
   })
 
@@ -138,19 +138,19 @@ const length = fc.oneof(
 )
 
 describe("transcribeFile", () => {
-  it("hears every sample once, in order, and calls the last window so", async () => {
+  it("transcribes every sample once, in order, and marks the last window", async () => {
     await fc.assert(
       fc.asyncProperty(
         length,
         sizes,
         consumes,
         fc.constantFrom(undefined, 1.25),
-        async (count, cut, eats, closedSeconds) => {
-          const { asked, model } = ears({
-            consumes: eats,
+        async (count, cut, amounts, closedSeconds) => {
+          const { asked, model } = countingEngine({
+            consumes: amounts,
             ...(closedSeconds === undefined ? {} : { closedSeconds }),
           })
-          const transcript = await Effect.runPromise(play(model, { samples: audio(count), sizes: cut }))
+          const transcript = await Effect.runPromise(transcribe(model, { samples: audio(count), sizes: cut }))
           const longest = closedSeconds === undefined ? windowSeconds * rateHz : closedSeconds * rateHz + 1
           let at = 0
           transcript.segments.forEach((segment, i) => {
@@ -172,14 +172,14 @@ describe("transcribeFile", () => {
     )
   })
 
-  it("hands several windows over at once, but a job's one by one, and tells how far each got", async () => {
+  it("sends several windows in one call, but those of a job one by one, and reports the progress of each", async () => {
     await fc.assert(
       fc.asyncProperty(length, sizes, fc.boolean(), async (count, cut, background) => {
-        const { asked, model } = earsTogether()
-        const heard: Array<number> = []
-        const onHeard = (samples: number) => void heard.push(samples)
-        const played = { samples: audio(count), sizes: cut, background, onHeard }
-        const transcript = await Effect.runPromise(play(model, played))
+        const { asked, model } = multiWindowEngine()
+        const ends: Array<number> = []
+        const onTranscribed = (samples: number) => void ends.push(samples)
+        const run = { samples: audio(count), sizes: cut, background, onTranscribed }
+        const transcript = await Effect.runPromise(transcribe(model, run))
         let at = 0
         for (const { end, start, text, windowStart } of transcript.segments) {
           const [first, consumed] = text.trim().split("+").map(Number) as [number, number]
@@ -189,9 +189,9 @@ describe("transcribeFile", () => {
           expect(end).toBeCloseTo(at / rateHz, 9)
         }
         expect(at).toBe(count)
-        // Every window's end once, in order.
-        const ends = transcript.segments.map(({ end }) => Math.round(end * rateHz))
-        expect(heard).toEqual(ends)
+        // The end of every window is reported once, in order.
+        const expectedEnds = transcript.segments.map(({ end }) => Math.round(end * rateHz))
+        expect(ends).toEqual(expectedEnds)
         const longest = background ? rateHz + 1 : 4 * rateHz
         for (const { samples, together } of asked) {
           expect(samples.length).toBeLessThanOrEqual(longest)
@@ -202,7 +202,7 @@ describe("transcribeFile", () => {
     )
   })
 
-  it("goes on where it was interrupted, as if it had not been", async () => {
+  it("continues after an interruption with the same transcript as without it", async () => {
     await fc.assert(
       fc.asyncProperty(
         length,
@@ -210,11 +210,11 @@ describe("transcribeFile", () => {
         sizes,
         consumes,
         fc.nat(),
-        async (count, cut, otherCut, eats, where) => {
+        async (count, cut, otherCut, amounts, where) => {
           const samples = audio(count)
           const stops: Array<TranscriptProgress> = []
           const whole = await Effect.runPromise(
-            play(ears({ consumes: eats }).model, {
+            transcribe(countingEngine({ consumes: amounts }).model, {
               samples,
               sizes: cut,
               onProgress: (stop) => void stops.push(stop),
@@ -223,13 +223,13 @@ describe("transcribeFile", () => {
           fc.pre(stops.length > 1)
           const nth = where % (stops.length - 1)
           const from = stops[nth]!
-          // The engine's appetite goes on as well.
-          const rest = [...eats, ...eats].slice(
-            (nth + 1) % eats.length,
-            ((nth + 1) % eats.length) + eats.length,
+          // The consumption of the engine continues its cycle as well.
+          const rest = [...amounts, ...amounts].slice(
+            (nth + 1) % amounts.length,
+            ((nth + 1) % amounts.length) + amounts.length,
           )
-          const { model } = ears({ consumes: rest })
-          const continued = await Effect.runPromise(play(model, { samples, sizes: otherCut, from }))
+          const { model } = countingEngine({ consumes: rest })
+          const continued = await Effect.runPromise(transcribe(model, { samples, sizes: otherCut, from }))
           expect(continued).toEqual(whole)
         },
       ),
@@ -237,9 +237,11 @@ describe("transcribeFile", () => {
     )
   })
 
-  it("moves on where an engine says that it has consumed nothing", async () => {
-    const { asked, model } = ears({ consumes: [0] })
-    const transcript = await Effect.runPromise(play(model, { samples: audio(5 * rateHz), sizes: [rateHz] }))
+  it("skips a window of which the engine reports no consumed samples", async () => {
+    const { asked, model } = countingEngine({ consumes: [0] })
+    const transcript = await Effect.runPromise(
+      transcribe(model, { samples: audio(5 * rateHz), sizes: [rateHz] }),
+    )
     expect(asked).toHaveLength(3)
     expect(transcript.duration).toBe(5)
   })

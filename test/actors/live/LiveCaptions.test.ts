@@ -1,5 +1,5 @@
-// Captions that are requests of their own: bounded parts of the newest audio, beside pieces that are closed as ever. The final
-// result stays the file's, whatever the captions were.
+// Captions that are separate requests: they transcribe bounded parts of the newest audio, while pieces are closed as without
+// captions. The final result equals that of the file, whatever the captions were.
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import fc from "fast-check"
@@ -9,24 +9,24 @@ import type { TranscribeRequest } from "#engines/protocol/Engine.ts"
 import {
   bytesOf,
   captioner,
-  ears,
   fileAnswer,
   liveSession,
   rateHz,
   samplesOf,
-} from "../../support/engines/LiveEars.ts"
+  transcriber,
+} from "../../support/engines/LiveTranscriber.ts"
 
 const settled = Effect.repeat(Effect.yieldNow, { times: 30 })
 const speech = samplesOf(12, 5)
 const seconds = (from: number, to: number) => bytesOf(speech.subarray(from * rateHz, to * rateHz))
 
-/** Notes what is asked of both sides, and answers when `gate` allows it. */
+/** Records the calls of captions and pieces, and answers each when `gate` allows it. */
 const noted = (isApart: boolean, gate: (call: LiveCall) => Effect.Effect<void> = () => Effect.void) => {
   const asked: Array<{ readonly call: LiveCall; readonly request: TranscribeRequest }> = []
   const transcribe: Transcribe<never> = (request, onSegment, call) =>
     Effect.suspend(() => {
       asked.push({ call, request })
-      return Effect.andThen(gate(call), ears()(request, onSegment, call))
+      return Effect.andThen(gate(call), transcriber()(request, onSegment, call))
     })
   const inner = captioner(3, isApart)
   const captions: Captioner<never> = {
@@ -85,7 +85,7 @@ describe("a session with captions", () => {
           }),
         )
         expect(word.hypothesis.text).toBe(fileAnswer(samples).text)
-        // What was stable once is how the text begins.
+        // Text that was once stable stays the beginning of the text.
         for (const text of stable) expect(word.hypothesis.text.startsWith(text)).toBe(true)
         for (const { call, request } of asked) {
           expect(request.caption === true).toBe(call === "caption")
@@ -105,18 +105,18 @@ describe("a session with captions", () => {
     },
   )
 
-  it.effect("reads the newest audio when its turn has come", () =>
+  it.effect("transcribes the newest audio at the time when its call begins", () =>
     Effect.gen(function* () {
-      const turn = yield* Deferred.make<void>()
+      const gate = yield* Deferred.make<void>()
       const { captions, transcribe } = noted(false, (call) =>
-        call === "caption" ? Deferred.await(turn) : Effect.void,
+        call === "caption" ? Deferred.await(gate) : Effect.void,
       )
       const { session } = liveSession(transcribe, { captions })
       yield* Effect.forkChild(session.run, { startImmediately: true })
       session.push(seconds(0, 1), 0)
       yield* settled
       session.push(seconds(1, 1.5), 0)
-      yield* Deferred.succeed(turn, undefined)
+      yield* Deferred.succeed(gate, undefined)
       yield* settled
       expect(session.hypothesis.audioMs).toBe(1_500)
     }),
@@ -133,7 +133,7 @@ describe("a session with captions", () => {
       }
       const closing = asked.findIndex(({ call }) => call === "closing")
       expect(asked.slice(0, closing).map(({ call }) => call)).toEqual(["caption", "caption"])
-      // The caption behind it begins where the closed piece ends.
+      // The next caption begins where the closed piece ends.
       const { call, request } = asked[closing + 1]!
       expect(call).toBe("caption")
       expect(request.samples.length).toBeLessThan(3 * rateHz)
@@ -154,7 +154,7 @@ describe("a session with captions", () => {
       }
       const count = (kind: LiveCall) => asked.filter(({ call }) => call === kind).length
       expect(count("closing")).toBe(1)
-      // One a second, and one for each part that was full.
+      // One caption each second, and one for each full part.
       expect(session.hypothesis).toMatchObject({ audioMs: 6_000, stableChars: 0 })
       expect(count("caption")).toBeGreaterThanOrEqual(6)
       session.stop("stop")

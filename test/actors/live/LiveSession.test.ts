@@ -1,24 +1,31 @@
-// A live session at the window's pace: one transcription in flight and the newest audio wins, the end cuts short what
-// it can, and every way a session ends. The engine is a function, the clock the test's.
+// A live session: it transcribes once a window, at most one call at a time and always with the newest audio; the end of a session
+// interrupts calls that it does not need. All ways a session ends. The engine is a function, and the test moves the clock.
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Result } from "effect"
 import type { Transcribe } from "#actors/live/IncrementalTranscriber.ts"
 import { nextWindow } from "#actors/live/LiveSession.ts"
 import type { TranscribeRequest } from "#engines/protocol/Engine.ts"
-import { bytesOf, ears, fileAnswer, liveSession, rateHz, samplesOf } from "../../support/engines/LiveEars.ts"
+import {
+  bytesOf,
+  fileAnswer,
+  liveSession,
+  rateHz,
+  samplesOf,
+  transcriber,
+} from "../../support/engines/LiveTranscriber.ts"
 
 const speech = samplesOf(12, 5)
 const seconds = (from: number, to: number) => bytesOf(speech.subarray(from * rateHz, to * rateHz))
-/** Lets every fiber that can go on do so. */
+/** Lets every fiber run until it waits. */
 const settled = Effect.repeat(Effect.yieldNow, { times: 20 })
 
-/** Ears that answer when they are told to. */
-const slowEars = () => {
+/** A transcriber whose calls wait until the test answers them. */
+const gatedTranscriber = () => {
   const asked: Array<{ readonly request: TranscribeRequest; readonly answer: Effect.Effect<void> }> = []
   let running = 0
   let most = 0
   let cancelled = 0
-  const inner = ears()
+  const inner = transcriber()
   const transcribe: Transcribe<never> = (request, onSegment, final) =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
@@ -34,15 +41,15 @@ const slowEars = () => {
 }
 
 describe("the window", () => {
-  it("lies on a grid, however late the one before was", () => {
+  it("ends at multiples of its length, however late the previous one was", () => {
     expect([0, 15_999, 16_000, 16_001, 53_000].map((total) => nextWindow(total, 16_000))).toEqual([
       16_000, 16_000, 32_000, 32_000, 64_000,
     ])
   })
 
-  it.effect("asks once a window of new audio, and not before", () =>
+  it.effect("is transcribed when a window of new audio has arrived, and not before", () =>
     Effect.gen(function* () {
-      const { asked, transcribe } = slowEars()
+      const { asked, transcribe } = gatedTranscriber()
       const { session } = liveSession(transcribe, { windowSeconds: 0.5 })
       yield* Effect.forkChild(session.run, { startImmediately: true })
       session.push(seconds(0, 0.4), 0)
@@ -59,9 +66,9 @@ describe("the window", () => {
     }),
   )
 
-  it.effect("has one transcription in flight, and the newest audio wins", () =>
+  it.effect("has one transcription at a time, with the newest audio", () =>
     Effect.gen(function* () {
-      const { asked, most, transcribe } = slowEars()
+      const { asked, most, transcribe } = gatedTranscriber()
       const { done, session } = liveSession(transcribe, { windowSeconds: 0.25 })
       yield* Effect.forkChild(session.run, { startImmediately: true })
       for (let at = 0; at < 1.5; at += 0.125) {
@@ -71,7 +78,7 @@ describe("the window", () => {
       expect(asked.length).toBe(1)
       yield* asked[0]!.answer
       yield* settled
-      // Five windows went by; the next one hears them all.
+      // Five windows have passed; the next call transcribes all their audio.
       expect(asked.length).toBe(2)
       expect(asked[1]!.request.samples.length).toBe(1.5 * rateHz)
       yield* asked[1]!.answer
@@ -82,10 +89,10 @@ describe("the window", () => {
     }),
   )
 
-  it.effect("takes the last hypothesis as a draft; the last word takes none", () =>
+  it.effect("uses the last hypothesis as a draft, but not for the final result", () =>
     Effect.gen(function* () {
       const requests: Array<TranscribeRequest> = []
-      const inner = ears()
+      const inner = transcriber()
       const { session } = liveSession((request, onSegment, final) => {
         requests.push(request)
         return inner(request, onSegment, final)
@@ -107,9 +114,9 @@ describe("the window", () => {
 })
 
 describe("the end", () => {
-  it.effect("cuts a hypothesis in flight short, keeps what is closed, and says the file's words", () =>
+  it.effect("interrupts a running hypothesis, keeps closed pieces, and gives the text of the file", () =>
     Effect.gen(function* () {
-      const { asked, cancelled, transcribe } = slowEars()
+      const { asked, cancelled, transcribe } = gatedTranscriber()
       const { session } = liveSession(transcribe, { windowSeconds: 3 })
       const fiber = yield* Effect.forkChild(session.run, { startImmediately: true })
       session.push(seconds(0, 3), 0)
@@ -134,9 +141,9 @@ describe("the end", () => {
     }),
   )
 
-  it.effect("comes at the limit, and audio behind it counts for nothing", () =>
+  it.effect("comes at the limit, and audio after it is ignored", () =>
     Effect.gen(function* () {
-      const { session } = liveSession(ears(), { limitSamples: 5 * rateHz })
+      const { session } = liveSession(transcriber(), { limitSamples: 5 * rateHz })
       const fiber = yield* Effect.forkChild(session.run, { startImmediately: true })
       session.push(seconds(0, 4), 0)
       session.push(seconds(4, 6), 0)
@@ -148,9 +155,9 @@ describe("the end", () => {
     }),
   )
 
-  it.effect("comes once: the first reason stands, and audio after it is ignored", () =>
+  it.effect("comes once, with its first reason, and audio after it is ignored", () =>
     Effect.gen(function* () {
-      const { session } = liveSession(ears())
+      const { session } = liveSession(transcriber())
       const fiber = yield* Effect.forkChild(session.run, { startImmediately: true })
       session.push(seconds(0, 1), 0)
       session.stop("stop")
@@ -162,9 +169,9 @@ describe("the end", () => {
     }),
   )
 
-  it.effect("of a session that heard nothing is nothing, and asks the engine nothing", () =>
+  it.effect("of a session without audio is an empty text without an engine call", () =>
     Effect.gen(function* () {
-      const { asked, transcribe } = slowEars()
+      const { asked, transcribe } = gatedTranscriber()
       const { session } = liveSession(transcribe)
       const fiber = yield* Effect.forkChild(session.run, { startImmediately: true })
       session.push(new Uint8Array(0), 0)
@@ -177,7 +184,7 @@ describe("the end", () => {
 
   it.effect("comes after 60 s without a frame, counted from the last one", () =>
     Effect.gen(function* () {
-      const { session } = liveSession(ears())
+      const { session } = liveSession(transcriber())
       const fiber = yield* Effect.forkChild(session.run, { startImmediately: true })
       session.endIfIdle(45_000)
       session.push(seconds(0, 1), 45_000)
@@ -192,7 +199,7 @@ describe("the end", () => {
 describe("an engine", () => {
   const failing = (fails: (call: number) => string | undefined): Transcribe<string> => {
     let calls = 0
-    const inner = ears<string>()
+    const inner = transcriber<string>()
     return (request, onSegment, final) => {
       const failure = fails(calls++)
       return failure === undefined ? inner(request, onSegment, final) : Effect.fail(failure)
@@ -200,7 +207,7 @@ describe("an engine", () => {
   }
   const isBusy = (error: string) => error === "busy"
 
-  it.effect("without room costs a hypothesis and nothing else", () =>
+  it.effect("at capacity drops one hypothesis and nothing else", () =>
     Effect.gen(function* () {
       const busyOnce = failing((call) => (call === 0 ? "busy" : undefined))
       const { done, session } = liveSession(busyOnce, { isBusy })
@@ -216,7 +223,7 @@ describe("an engine", () => {
     }),
   )
 
-  it.effect("without room for the last word is the session's failure", () =>
+  it.effect("at capacity for the final result fails the session", () =>
     Effect.gen(function* () {
       const { session } = liveSession(
         failing(() => "busy"),

@@ -1,4 +1,4 @@
-// Segments as they come from an engine, with the punctuation that was asked for: order, times, words, pieces.
+// Segments of an engine with the requested punctuation: order, times, words, pieces.
 import { describe, expect, it } from "@effect/vitest"
 import { SegmentPunctuation } from "#actors/live/SegmentPunctuation.ts"
 import type { TranscriptSegment } from "#domain/audio/Transcript.ts"
@@ -20,14 +20,14 @@ const segment = (text: string, windowStart = 0, start = windowStart): Transcript
 const textsOf = (segments: ReadonlyArray<TranscriptSegment>) => segments.map(({ text }) => text)
 
 describe("segments", () => {
-  it("are left alone where nothing was asked for", () => {
+  it("are unchanged if nothing was requested", () => {
     const one = segment(" a, b")
     const marks = new SegmentPunctuation(undefined, "en")
     expect(marks.push(one)[0]).toBe(one)
     expect(marks.end()).toEqual([])
   })
 
-  it("lose their marks at once, also in their words; one of marks alone is none", () => {
+  it("lose their marks at once, also in their words; a segment of marks alone is dropped", () => {
     const marks = new SegmentPunctuation(false, "en")
     const [first] = marks.push(segment(" Well, 3"))
     expect(first!.text).toBe(" Well 3")

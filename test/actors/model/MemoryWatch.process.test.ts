@@ -1,4 +1,4 @@
-// The memory of decoder processes is the node's: it counts where the ladder and the operator look.
+// The memory of decoder processes counts as the node's, for the levels of memory pressure and in what operators see.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

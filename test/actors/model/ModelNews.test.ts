@@ -1,4 +1,4 @@
-// The lines of a model's life, over engines that live in this process: too large, refused, evicted, idle, mended.
+// The log lines about a model's state: too large, refused, evicted, idle, repaired. The engines run in this process.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Schedule } from "effect"
 import { Device } from "#actors/device/Device.ts"
@@ -10,7 +10,7 @@ import { type FakeWorld, fakeDeployment, fakeWorld } from "../../support/nodes/F
 import { collectLines } from "../../support/process/LogLines.ts"
 
 const mebibyte = 1024 * 1024
-/** Room for two models of 150 MB weights and 150 MB process. */
+/** Memory for two models with 150 MB of weights and a process of 150 MB each. */
 const device = { budgetBytes: 1_000 * mebibyte }
 
 const inWorld = (
@@ -86,7 +86,7 @@ describe("lines of a model", () => {
   )
 })
 
-it.live("a problem with the files is looked for again at each load, and gone once it is mended", () => {
+it.live("a problem with the files is checked again at each load, and gone once it is repaired", () => {
   const { layer, lines } = collectLines()
   let found: Pick<Deployment, "files" | "sizeBytes" | "missing" | "problem"> = {
     files: {},
@@ -112,7 +112,7 @@ it.live("a problem with the files is looked for again at each load, and gone onc
     yield* (yield* model("a")).load(false)
     expect(yield* view("a")).toMatchObject({ status: "loaded", lastFailure: "" })
     expect(checks).toBe(3)
-    // What it is now has been claimed, and not what it was at the start.
+    // The claim is for the present size of the files, not for that at the start.
     const { claimedBytes } = (yield* Device).host()
     expect(claimedBytes).toBeGreaterThanOrEqual(155 * mebibyte)
   }).pipe(

@@ -1,5 +1,5 @@
-// Models that come and go: idle ones, evicted ones, pinned ones, those that do not fit, those whose process will not end,
-// and a node whose memory fills. Over engines that live in this process.
+// Loading and unloading of models: idle, evicted and pinned ones, models that do not fit, models whose process does not end, and a
+// node whose memory becomes full. The engines run in this process.
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Schedule } from "effect"
 import { Device } from "#actors/device/Device.ts"
@@ -34,7 +34,7 @@ const ask = (id: string, request = short, background = false) =>
     ),
   )
 
-/** A request under way: its fiber, once the engine has begun it. */
+/** A running request: its fiber, once the engine has begun it. */
 const begin = (id: string, background = false) =>
   Effect.gen(function* () {
     const registry = yield* ModelRegistry
@@ -74,7 +74,7 @@ const large = { sizeBytes: 200 * mebibyte }
 const budgetBytes = 600 * mebibyte
 
 describe("an idle model", () => {
-  it.live("goes after its time, and comes back for the next request", () =>
+  it.live("is unloaded after its idle time, and loaded again for the next request", () =>
     inWorld({ models: [{ id: "a", runtime: { idleUnloadSeconds: 0.2 } }] }, (engines) =>
       Effect.gen(function* () {
         yield* ask("a")
@@ -87,7 +87,7 @@ describe("an idle model", () => {
     ),
   )
 
-  it.live("stays while it is used, when it is pinned, and where nobody has said anything", () =>
+  it.live("stays loaded while it is busy, if it is pinned, and if no idle time is set", () =>
     inWorld(
       {
         models: [
@@ -104,7 +104,7 @@ describe("an idle model", () => {
           yield* Effect.forEach(["pinned", "own", "idle"], (id) => ask(id))
           yield* started
           yield* until("idle", "unloaded")
-          // As long again as it takes to be idle: whoever should go would be gone.
+          // After as long again as "idle" needs, every model that may be unloaded is unloaded.
           yield* ask("idle")
           yield* until("idle", "unloaded")
           const statuses = yield* Effect.forEach(["busy", "pinned", "own"], (id) => view(id))
@@ -118,7 +118,7 @@ describe("an idle model", () => {
 })
 
 describe("a model that does not fit", () => {
-  it.live("is refused before anything is started, and stays what it was", () =>
+  it.live("is refused before anything is started, and keeps its state", () =>
     inWorld(
       {
         models: [
@@ -148,7 +148,7 @@ describe("a model that does not fit", () => {
     ),
   )
 
-  it.live("takes the place of the idle model that is quickest to load again, where that is allowed", () =>
+  it.live("evicts the idle model that is quickest to load again, if eviction is allowed", () =>
     inWorld(
       {
         models: [
@@ -166,14 +166,14 @@ describe("a model that does not fit", () => {
           yield* ask("c")
           const statuses = yield* Effect.forEach(["slow", "quick", "c"], (id) => view(id))
           expect(statuses.map(({ status }) => status)).toEqual(["loaded", "unloaded", "loaded"])
-          // Not held: it comes back when it is asked for, at somebody else's expense.
+          // It was unloaded and can be loaded again: the next request loads it and evicts another model.
           yield* ask("quick")
           expect((yield* view("c")).status).toBe("unloaded")
         }),
     ),
   )
 
-  it.live("takes nobody's place who is busy or pinned", () =>
+  it.live("evicts no model that is busy or pinned", () =>
     inWorld(
       {
         models: [
@@ -194,7 +194,7 @@ describe("a model that does not fit", () => {
     ),
   )
 
-  it.live("makes room for both of two that want it at the same time, or says no", () =>
+  it.live("evicts for both of two models that load at the same time, or refuses", () =>
     inWorld(
       {
         models: [
@@ -268,10 +268,10 @@ it.live("says that an unload failed when the process does not end, and replaces 
   }).pipe(Effect.provide(fakeWorld({ models: [{ id: "a" }] })), Effect.provideService(EngineStarter, start))
 })
 
-describe("the memory ladder", () => {
+describe("memory pressure", () => {
   const world = { models: [{ id: "a", options: { slots: 2 }, runtime: { hangDeadlineMs: 400 } }] }
 
-  it.live("full: refuses what is new, goes on with what has begun, lets background work wait", () =>
+  it.live("full: refuses new requests, continues running ones, lets background work wait", () =>
     inWorld(world, () =>
       Effect.gen(function* () {
         const ladder = yield* MemoryPressureLevel
@@ -289,7 +289,7 @@ describe("the memory ladder", () => {
         ladder.observe(0.5)
         yield* ask("a")
         yield* Fiber.interrupt(fiber)
-        // Nothing else happens at the model: the next heartbeat lets it go.
+        // No event concerns the model: the next heartbeat starts the waiting request.
         yield* later.started
         yield* Fiber.interrupt(later.fiber)
       }),
@@ -312,7 +312,7 @@ describe("the memory ladder", () => {
     ),
   )
 
-  it.live("lean: idle models go one by one until that was enough, where that is allowed", () => {
+  it.live("lean: unloads idle models one by one until there is enough memory, if eviction is allowed", () => {
     let usedBytes = 500
     const models = [{ id: "a" }, { id: "b" }, { id: "pinned", runtime: { pinned: true } }]
     const engines = inProcessEngines()
@@ -324,12 +324,12 @@ describe("the memory ladder", () => {
       usedBytes = 870 * mebibyte
       yield* until("a", "unloaded")
       yield* until("b", "unloaded")
-      expect((yield* MemoryPressureLevel).rung()).toBe("lean")
+      expect((yield* MemoryPressureLevel).level()).toBe("lean")
       expect((yield* view("pinned")).status).toBe("loaded")
       usedBytes = 100 * mebibyte
       yield* Effect.sync(() => 0).pipe(
         Effect.andThen(MemoryPressureLevel),
-        Effect.repeat({ until: (ladder) => ladder.rung() === "calm", schedule: Schedule.spaced(2) }),
+        Effect.repeat({ until: (ladder) => ladder.level() === "calm", schedule: Schedule.spaced(2) }),
       )
       yield* ask("a")
     }).pipe(Effect.provide(watched), Effect.provideService(EngineStarter, engines.start))

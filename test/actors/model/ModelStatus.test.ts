@@ -4,7 +4,7 @@ import { type ModelEvent, type ModelStatus, next } from "#actors/model/ModelStat
 
 const events: ReadonlyArray<ModelEvent> = ["load", "ready", "crashed", "gave-up", "unloaded"]
 
-it("follows the life of a model", () => {
+it("allows the states of a model in their order", () => {
   const walk = (...path: ReadonlyArray<ModelEvent>) =>
     path.reduce<ModelStatus | undefined>((at, event) => (at === undefined ? at : next(at, event)), "unloaded")
   expect(walk("load")).toBe("loading")
@@ -16,7 +16,7 @@ it("follows the life of a model", () => {
   expect(walk("load", "ready", "unloaded")).toBe("unloaded")
 })
 
-it("never becomes loaded without an engine that said it is ready", () => {
+it("never becomes loaded before an engine is ready", () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom(...events)), (path) => {
       let status: ModelStatus = "unloaded"

@@ -1,5 +1,5 @@
-// A catalog applied to a running registry: what is compared, what waits for what, and what ends when. Over engines that
-// live in this process.
+// A new catalog applied to a running registry: which changes restart a model, what waits, and when old engines end. The engines
+// run in this process.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Schedule } from "effect"
 import { Device } from "#actors/device/Device.ts"
@@ -84,7 +84,7 @@ describe("a changed entry", () => {
     expect(changeOf(before, after, false)).toBe(change)
   })
 
-  it("keeps its engine where its files cannot be loaded any more, but not where other files are named", () => {
+  it("keeps its engine if its files can no longer be loaded, but not if the entry names other files", () => {
     const damaged = { ...deployed(version({ sizeBytes: 1 })), problem: "is cut short" }
     expect(changeOf(deployed(version()), damaged, true)).toBe("none")
     const repriced = { ...damaged, ...deployed(version(), 2), problem: "is cut short" }
@@ -105,11 +105,11 @@ describe("a changed entry", () => {
 const mebibyte = 1024 * 1024
 const large = (slots: number): Deployment =>
   fakeDeployment({ id: "a", sizeBytes: 400 * mebibyte, options: { slots } })
-/** One such model and its process fit, two do not. */
+/** One model of this size and its process fit into memory; two do not. */
 const device = { budgetBytes: 1_000 * mebibyte }
 
 describe("a model that is replaced", () => {
-  it.live("is loaded once the old engine has given its memory back; requests wait for that", () =>
+  it.live("is loaded once the old engine has released its memory; requests wait for it", () =>
     inWorld({ models: [], device }, (engines) =>
       Effect.gen(function* () {
         yield* apply(large(1))
@@ -145,7 +145,7 @@ describe("a model that is replaced", () => {
     ),
   )
 
-  it.live("hands requests that its engine could not take on to the new one", () =>
+  it.live("passes requests that its engine has not begun to the new engine", () =>
     inWorld({ models: [] }, () =>
       Effect.gen(function* () {
         const broken = fakeDeployment({ id: "a", options: { loadMs: 150, loadFailure: "wrong file" } })
@@ -174,7 +174,7 @@ describe("a model that is replaced", () => {
 })
 
 describe("a model that is removed", () => {
-  it.live("is ended after its time, whatever still runs on it", () =>
+  it.live("is ended after its time limit, even if requests still run", () =>
     inWorld({ models: [{ id: "a" }], leaveAfterMs: 250 }, (engines) =>
       Effect.gen(function* () {
         const asked = yield* fork(Effect.flip(ask("a", { tokens: 1_000_000, tokenMs: 5 })))
@@ -188,7 +188,7 @@ describe("a model that is removed", () => {
     ),
   )
 
-  it.live("that is loading and not wanted goes at once", () =>
+  it.live("is ended at once if it is loading", () =>
     inWorld({ models: [{ id: "a", runtime: { load: "start" }, options: { loadMs: 60_000 } }] }, (engines) =>
       Effect.gen(function* () {
         yield* until(Effect.sync(() => engines.started() === 1))
@@ -201,7 +201,7 @@ describe("a model that is removed", () => {
 })
 
 describe("weights that are not there", () => {
-  it.live("are looked for at each request, and used as soon as they have come", () => {
+  it.live("are searched for at each request, and used as soon as they exist", () => {
     let isHere = false
     const relocate = () =>
       Effect.sync(() => ({ ...fakeDeployment({ id: "a" }), missing: isHere ? [] : ["hf:a/b@c/d"] }))

@@ -1,4 +1,4 @@
-// What engines are told about CPU threads, by catalog entry and machine; and who is told when models begin to work.
+// The CPU threads that engines get, by catalog entry and machine, and which engines get a new limit when models begin to work.
 import { describe, expect, it } from "vitest"
 import type { Deployment } from "#actors/model/ModelRegistry.ts"
 import { threadTerms } from "#actors/model/ThreadTerms.ts"
@@ -53,14 +53,14 @@ describe("CPU threads of a load", () => {
     expect(keyOf(deployment(), machine(8))).not.toBe(terms.key)
   })
 
-  it("measures ONNX engines once a machine", () => {
+  it("measures ONNX engines once for each machine", () => {
     const keyOf = (adapter: string, sha256: string) =>
       threadTerms(deployment({ adapter, sha256 }), machine(4), none).key
     expect(keyOf("whisper-hf-onnx", "00")).toBe(keyOf("kokoro-onnx", "01"))
     expect(keyOf("whisper-hf-onnx", "00")).not.toBe(keyOf("llama-gguf", "00"))
   })
 
-  it("brings what was kept, and measures no more", () => {
+  it("uses a kept result without measuring again", () => {
     const kept: ThreadChoice = { source: "measured", works: [{ tokens: 1, threads: 2, ms: {} }] }
     const { key = "" } = threadTerms(deployment(), machine(4), none)
     const terms = threadTerms(deployment(), machine(4), threadResults([[key, kept]]))
@@ -79,10 +79,10 @@ describe("CPU threads of a load", () => {
     expect(key).toBeUndefined()
   })
 
-  it("has nothing to choose on one core", () =>
+  it("chooses nothing on one core", () =>
     expect(specOf(deployment(), machine(1)).trial).toEqual({ counts: [1], otherwise: 1 }))
 
-  it("takes the catalog's number as it stands, up to the machine's, and says what it did not take", () => {
+  it("uses the catalog's number up to the machine's number of cores, and reports the number that it did not use", () => {
     expect(threadTerms(deployment({ threads: 3 }), machine(4), none)).toEqual({
       spec: { threads: 3 },
       key: undefined,
@@ -95,7 +95,7 @@ describe("CPU threads of a load", () => {
 })
 
 describe("models that work at the same time", () => {
-  it("are told when their share changes, before the other begins, and alone have all again", () => {
+  it("get their smaller share before the other model begins, and all threads when they work alone again", () => {
     const ledger = new ThreadLedger(machine(8))
     const told: Array<string> = []
     const [text, live] = [

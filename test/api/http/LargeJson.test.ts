@@ -20,6 +20,8 @@ it("gives each of many bodies its own value", async () => {
 
 it.each([
   ["not JSON", "{", "is not valid JSON"],
+  ["more closed than opened", `]}${"[".repeat(100)}`, "is not valid JSON"],
+  ["closed before it is opened", `"messages":"once"}],"logit_bias":{}}`, "is not valid JSON"],
   ["too many values", `[${"0,".repeat(100_001)}0]`, "has more than 100000 values"],
   ["nothing", "", "is not valid JSON"],
 ])("says what is wrong: %s", async (_, text, problem) => {
@@ -34,9 +36,44 @@ it("refuses values that nest too deep, also inside others, and answers the bodie
   const problem = { problem: "is nested more than 128 levels deep" }
   const bodies = [beside, nested(129), beside, objects(2_000), `[1,"]]",${nested(200_000)}]`, beside]
   const [a, b, c, d, e, f] = await Promise.all(bodies.map(large))
-  expect([b, d, e]).toEqual([problem, problem, problem])
+  expect([b, e]).toEqual([problem, problem])
+  expect(d).toEqual({ problem: `${problem.problem}, in a.a.a.a` })
   for (const answer of [a, c, f]) expect(answer).toEqual({ value: JSON.parse(beside) })
   expect(await large(nested(128))).toEqual({ value: JSON.parse(nested(128)) })
+})
+
+it("counts lists and objects together", () => {
+  const mixed = (lists: number, objects: number) =>
+    `${"[".repeat(lists)}${'{"a":'.repeat(objects)}1${"}".repeat(objects)}${"]".repeat(lists)}`
+  expect(parseJson(mixed(64, 64))).toEqual({ value: JSON.parse(mixed(64, 64)) })
+  for (const [lists, objects] of [
+    [65, 64],
+    [64, 65],
+    [0, 129],
+    [129, 0],
+  ] as const)
+    expect(parseJson(mixed(lists, objects))).toMatchObject({
+      problem: expect.stringContaining("levels deep"),
+    })
+})
+
+it("names where it nests too deep", () => {
+  const tool = (schema: string) =>
+    `{"a":[1,{"b":"x,]"}],"tools":[{},{"function":{"parameters":{"items":${schema}}}}]}`
+  expect(parseJson(tool(nested(200)))).toEqual({
+    problem: "is nested more than 128 levels deep, in tools[1].function.parameters",
+  })
+})
+
+it("reads brackets in any order, and names what is wrong with them", () => {
+  const brackets = fc.string({ unit: fc.constantFrom("[", "{", "]", "}", ",", '"', ":", "a"), maxLength: 60 })
+  fc.assert(
+    fc.property(brackets, fc.nat(200), (text, levels) => {
+      const parsed = parseJson(text + "[".repeat(levels))
+      expect("value" in parsed || parsed.problem !== "").toBe(true)
+    }),
+  )
+  expect(parseJson("][")).toEqual({ problem: "is not valid JSON" })
 })
 
 it("does not take brackets in texts for nesting", () => {

@@ -10,7 +10,14 @@ import type { LiveError } from "#actors/live/LiveSessions.ts"
 import type { CredentialEnd } from "#api/access/CredentialEnd.ts"
 import { converse } from "#api/live/LiveConversation.ts"
 import { captionAfter } from "#domain/audio/LiveTranscript.ts"
-import { bytesOf, ears, fileAnswer, liveSession, rateHz, samplesOf } from "../../support/engines/LiveEars.ts"
+import {
+  bytesOf,
+  fileAnswer,
+  liveSession,
+  rateHz,
+  samplesOf,
+  transcriber,
+} from "../../support/engines/LiveTranscriber.ts"
 
 const speech = samplesOf(12, 8)
 const pcm = (from: number, to: number) => bytesOf(speech.subarray(from * rateHz, to * rateHz))
@@ -38,7 +45,7 @@ const talk = Effect.fnUntraced(function* (options: Options = {}) {
       else events.push(JSON.parse(String(chunk)) as Event)
       return options.slow ?? Effect.void
     })
-  const { session } = liveSession(options.transcribe ?? ears<LiveError>(), { isBusy: () => false })
+  const { session } = liveSession(options.transcribe ?? transcriber<LiveError>(), { isBusy: () => false })
   const conversation = {
     session,
     language: undefined,

@@ -25,7 +25,7 @@ it.effect("believes the last answer, and takes no region for unhealthy before th
     )
     expect(isHealthy("r-3")).toBe(true)
     yield* TestClock.adjust(1)
-    expect([isHealthy("r-3"), isHealthy("r-4"), isHealthy("nobody")]).toEqual([false, true, true])
+    expect([isHealthy("r-3"), isHealthy("r-4"), isHealthy("unknown")]).toEqual([false, true, true])
     sick.clear()
     sick.add("r-4")
     yield* aRound

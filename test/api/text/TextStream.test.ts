@@ -1,7 +1,9 @@
 // The text stream's framing against a strict reader: any model output is read back unchanged.
 import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
 import fc from "fast-check"
-import { doneEvent, event, TextFrame } from "#api/text/TextStream.ts"
+import { doneEvent, event, streamReply, TextFrame } from "#api/text/TextStream.ts"
+import { sinkBodyOf } from "#http/SinkBody.ts"
 import { parseEventStream } from "../../support/clients/EventStream.ts"
 
 /** Texts with all characters that can break an event stream. */
@@ -76,3 +78,56 @@ it("frames a text as the whole object would be serialised", () => {
     }),
   )
 })
+
+it.effect("writes events of any length whole, and never far ahead of a slow reader", () =>
+  Effect.gen(function* () {
+    const long = event("é\u{1f600}".repeat(100_000))
+    const frames = {
+      opening: long,
+      first: frame,
+      next: frame,
+      detailed: () => "",
+      last: () => long,
+      closing: "",
+    }
+    let paused = 0
+    const reply = streamReply(
+      {
+        started: { promptTokens: 1, cachedTokens: 0 },
+        read: (reader) => reader.take({ text: "a", completionTokens: 1 }),
+        flow: { pause: () => void paused++, resume: () => void paused-- },
+        end: Effect.succeed({ finishReason: "stop", promptTokens: 1, completionTokens: 1 }),
+      },
+      frames,
+    )
+    const received: Array<Uint8Array> = []
+    let waiting = 0
+    let most = 0
+    let drained = () => {}
+    const sink = {
+      closed: () => false,
+      onDrain: (listener: () => void) => {
+        drained = listener
+      },
+      // Takes a piece at once, and reads what waits a tick later.
+      write: (chunk: string | Uint8Array) => {
+        const bytes = Buffer.from(chunk)
+        received.push(bytes)
+        waiting += bytes.length
+        most = Math.max(most, waiting)
+        if (waiting === bytes.length) {
+          setImmediate(() => {
+            waiting = 0
+            drained()
+          })
+        }
+        return waiting < 40_000
+      },
+    }
+    yield* sinkBodyOf((reply.body as { readonly body: unknown }).body)!(sink)
+    expect(Buffer.concat(received).toString()).toBe(long + frame.of("a") + long)
+    expect(most).toBeLessThan(64_000)
+    yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+    expect(paused).toBe(0)
+  }),
+)

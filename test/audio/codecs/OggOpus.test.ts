@@ -22,10 +22,10 @@ const encode = (samples: Int16Array, sizes: ReadonlyArray<number>, finish = true
   return concat(parts)
 }
 
-/** Lengths near the edges of frames, and any up to 1.2 s. */
+/** Lengths near the edges of frames, and any up to 0.6 s. */
 const length = fc.oneof(
   fc.constantFrom(0, 1, 323, 324, 325, 479, 480, 481, 960, 4799, 4800, 4801),
-  fc.integer({ min: 0, max: 28_800 }),
+  fc.integer({ min: 0, max: 14_400 }),
 )
 const chunking = fc.array(fc.integer({ min: 1, max: 3000 }), { minLength: 1, maxLength: 8 })
 
@@ -34,7 +34,7 @@ describe("Ogg Opus", () => {
     fc.assert(
       fc.property(length, chunking, (n, sizes) => {
         const samples = chirp(n, 24_000)
-        expect(encode(samples, sizes)).toEqual(encode(samples, [1 << 20]))
+        expect(Buffer.compare(encode(samples, sizes), encode(samples, [1 << 20]))).toBe(0)
       }),
       { numRuns: 40 },
     )

@@ -26,9 +26,16 @@ beforeAll(() => {
 })
 afterAll(() => dir.remove())
 
-it("measures the models that are named, and leaves nothing behind", { timeout: 60_000 }, async () => {
-  const args = ["doctor", "--model", "fake", "--model", "llama", "--seconds", "6", "--json"]
-  const { status, stderr, stdout } = await edgewise(args, env)
+/** On a busy machine 6 s can be too short to load and measure both. The report then advises more time, which is followed. */
+const measured = async (seconds = 6): ReturnType<typeof edgewise> => {
+  const args = ["doctor", "--model", "fake", "--model", "llama", "--seconds", `${seconds}`, "--json"]
+  const report = await edgewise(args, env)
+  const isShort = report.status === 1 && report.stdout.includes("--seconds gives")
+  return isShort && seconds === 6 ? measured(45) : report
+}
+
+it("measures the models that are named, and leaves nothing behind", { timeout: 120_000 }, async () => {
+  const { status, stderr, stdout } = await measured()
   // Where it fails, the document says why.
   expect([status, stderr, status === 0 ? "" : stdout]).toEqual([0, "", ""])
   const document = Schema.decodeUnknownSync(Document)(JSON.parse(stdout))

@@ -82,7 +82,7 @@ it("models list has the reason; logs prints the lines, or one JSON document", as
     run("models", "list", "--json"),
     run("logs", "noisy"),
     run("logs", "broken", "--json"),
-    run("logs", "nobody"),
+    run("logs", "unknown"),
   ])
   expect(list!.stdout).toMatch(/^broken: weights: .*is not a GGUF file$/m)
   expect((JSON.parse(json!.stdout) as { models: unknown }).models).toMatchObject([

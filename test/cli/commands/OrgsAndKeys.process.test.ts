@@ -148,10 +148,10 @@ describe("on an empty data directory", () => {
 describe("what goes wrong", () => {
   const dir = join(home, "wrong")
   const failures: ReadonlyArray<readonly [status: number, line: RegExp, args: ReadonlyArray<string>]> = [
-    [1, /^no organization nobody$/, ["orgs", "show", "nobody", "--json"]],
-    [1, /^no organization nobody$/, ["usage", "--org", "nobody", "--json"]],
-    [1, /^no organization nobody$/, ["orgs", "credit", "nobody", "1"]],
-    [1, /^a credit must be more than 0 USD/, ["orgs", "credit", "nobody", "0"]],
+    [1, /^no organization unknown$/, ["orgs", "show", "unknown", "--json"]],
+    [1, /^no organization unknown$/, ["usage", "--org", "unknown", "--json"]],
+    [1, /^no organization unknown$/, ["orgs", "credit", "unknown", "1"]],
+    [1, /^a credit must be more than 0 USD/, ["orgs", "credit", "unknown", "0"]],
     [1, /^no key "key_none"$/, ["keys", "revoke", "key_none"]],
     [2, /NAME.*1 to 64 letters/, ["orgs", "create", "no spaces"]],
     [2, /NAME.*1 to 64 letters/, ["orgs", "create", "x".repeat(65)]],
@@ -178,7 +178,7 @@ describe("what goes wrong", () => {
   it("leaves a real process with the same status and the same line", async () => {
     const dir = join(home, "process")
     for (const args of [
-      ["orgs", "show", "nobody", "--json"],
+      ["orgs", "show", "unknown", "--json"],
       ["usage", "--json"],
     ]) {
       expect(await edgewise(dir, args)).toEqual(await here(dir, args))

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
-import { builtInCatalog } from "#config/Config.ts"
+import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 import { edgewise, type Finished, startCommand } from "../../support/nodes/NodeProcess.ts"
 import { llamaModel, type TestModel, writeCatalog } from "../../support/nodes/TestCatalog.ts"
 import { eventually, startNode, temporaryDir } from "../../support/nodes/TestNode.ts"
@@ -142,14 +142,14 @@ it("fails in one line that names what is wrong, with status 1; wrong settings an
   hub.reset()
   const empty = { EDGEWISE_DATA_DIR: join(dir.path, "empty") }
   const [unknown, endpoint, token, offline, listed, usage] = await Promise.all([
-    models(["pull", "nobody"]),
+    models(["pull", "unknown"]),
     models(["pull", "remote"], { HF_ENDPOINT: "ftp://x" }),
     models(["pull", "remote"], { HF_TOKEN: "two words" }),
     models(["pull", "remote"], { HF_HUB_OFFLINE: "1" }),
     models(["list", "--json"], empty),
     models(["pull"]),
   ])
-  failed(unknown, "has no model nobody; it has remote, near")
+  failed(unknown, "has no model unknown; it has remote, near")
   failed(offline, "HF_HUB_OFFLINE is set")
   failed(endpoint, "HF_ENDPOINT", 2)
   failed(token, "HF_TOKEN", 2)

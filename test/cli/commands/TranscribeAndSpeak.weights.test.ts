@@ -166,7 +166,7 @@ describe("edgewise speak", () => {
   })
 
   it.each([
-    ["an unknown voice", 1, /\(502\)$/, ["--voice", "nobody"]],
+    ["an unknown voice", 1, /\(502\)$/, ["--voice", "unknown"]],
     ["a bad speed", 1, /^speed: /, ["--speed", "9"]],
     ["no number", 2, /speed/, ["--speed", "fast"]],
   ] as const)("%s leaves one line and no file", async (_, status, line, more) => {

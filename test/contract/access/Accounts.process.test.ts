@@ -206,7 +206,7 @@ describe("money", () => {
     const { apiKey } = await newKey("refused")
     for (const body of [
       chat({}, { temperature: 9 }),
-      chat({}, { model: "nobody" }),
+      chat({}, { model: "unknown" }),
       { model: "fake", messages: [{ role: "user", content: "w ".repeat(9000) }] },
     ])
       expect((await node.post(chatPath, body, { key: apiKey })).status).toBeGreaterThanOrEqual(400)

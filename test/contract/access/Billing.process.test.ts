@@ -34,6 +34,12 @@ const completion = (extra: object = {}) => ({
   max_tokens: 5,
   ...extra,
 })
+const response = (extra: object = {}) => ({
+  model: "fake",
+  input: script({ tokens: 5 }),
+  max_output_tokens: 5,
+  ...extra,
+})
 const speech = (extra: object = {}) => ({
   model: "fake-voice",
   voice: "fake",
@@ -60,6 +66,8 @@ const priced: ReadonlyArray<readonly [name: string, ask: (key: string) => Promis
       (key) => node.post("/v1/completions", completion({ stream: true }), { key }),
       "text",
     ],
+    ["a response", (key) => node.post("/v1/responses", response(), { key }), "text"],
+    ["a response's stream", (key) => node.post("/v1/responses", response({ stream: true }), { key }), "text"],
     ["speech", (key) => node.post("/v1/audio/speech", speech(), { key }), "speech"],
     ["a speech stream", (key) => node.post("/v1/audio/speech", speech({ stream: true }), { key }), "speech"],
     ["a transcription", (key) => transcribe({ sync: "true" }, key), "transcription"],
@@ -137,7 +145,7 @@ describe("one answer, one receipt", () => {
     const wrong = [
       node.post("/v1/chat/completions", chat({ model: "none" }), { key }),
       node.post("/v1/chat/completions", chat({ max_tokens: 0 }), { key }),
-      node.post("/v1/audio/speech", speech({ voice: "nobody" }), { key }),
+      node.post("/v1/audio/speech", speech({ voice: "unknown" }), { key }),
       node.post("/v1/audio/speech", speech({ input: "" }), { key }),
       transcribe({ sync: "true", language: "xx" }, key),
       node.post(

@@ -39,6 +39,8 @@ interface Endpoint {
 const endpoints: ReadonlyArray<Endpoint> = [
   { method: "POST", path: "/v1/chat/completions", body: chat, standard: 200, unpaid: 402 },
   { method: "POST", path: "/v1/completions", body: completion, standard: 200, unpaid: 402 },
+  { method: "POST", path: "/v1/responses", body: { model: "fake", input: "hi" }, standard: 200, unpaid: 402 },
+  { method: "POST", path: "/v1/embeddings", body: { model: "none", input: "hi" }, standard: 404 },
   { method: "POST", path: "/v1/audio/speech", body: speech, standard: 200, unpaid: 402 },
   { method: "GET", path: "/v1/audio/voices?model=fake-voice", standard: 200 },
   { method: "POST", path: "/v1/audio/transcriptions?model=none&sync=true", standard: 404 },

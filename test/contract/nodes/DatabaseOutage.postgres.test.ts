@@ -88,11 +88,11 @@ describe("a shared database", needs("postgresql"), () => {
     expect((await complete(shared.two, api_key)).status).toBe(200)
 
     const wrong = shared.databaseUrl.replace(databasePassword, `${databasePassword}-no`)
-    const nobodyThere = shared.databaseUrl.replace(/:\d+\//, ":1/")
+    const unreachable = shared.databaseUrl.replace(/:\d+\//, ":1/")
     const elsewhere = temporaryDir()
     const own = { EDGEWISE_DATA_DIR: elsewhere.path, EDGEWISE_DATABASE_URL: "" }
     const refused = await Promise.all([
-      startCommand(["serve", "--database-url", nobodyThere], own).finished,
+      startCommand(["serve", "--database-url", unreachable], own).finished,
       startCommand(["orgs", "show", "from-outside"], { ...env, EDGEWISE_DATABASE_URL: wrong }).finished,
     ])
     for (const { status, stderr, stdout } of refused) {

@@ -189,10 +189,10 @@ describe("a node without much memory", () => {
       stdout: "fake is loaded: scripted answers, no weights\n",
     })
     const first = node.gauges("fake").pid
-    const [again, full, nobody, forbidden, ...wrong] = await Promise.all([
+    const [again, full, unknown, forbidden, ...wrong] = await Promise.all([
       ran("load", "fake", "--force-reload", "--json"),
       ran("load", "other"),
-      ran("load", "nobody"),
+      ran("load", "unknown"),
       as(node.keys.dev, "unload", "fake"),
       ran("unload"),
       ran("unload", "fake", "--all"),
@@ -201,7 +201,7 @@ describe("a node without much memory", () => {
     expect(node.gauges("fake").pid).not.toBe(first)
     expect(full).toMatchObject({ status: 1, stdout: "" })
     expect(full.stderr).toMatch(/^Not enough memory: .* \(503\)\n$/)
-    expect(nobody).toMatchObject({ status: 1, stderr: "Model not loaded (404)\n" })
+    expect(unknown).toMatchObject({ status: 1, stderr: "Model not loaded (404)\n" })
     expect(forbidden).toMatchObject({ status: 1, stderr: "Requires the superadmin scope (403)\n" })
     expect(wrong.map(({ status }) => status)).toEqual([2, 2])
     const unloaded = await ran("unload", "fake")

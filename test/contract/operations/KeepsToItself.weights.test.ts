@@ -32,7 +32,7 @@ it.each(["process", "thread"] as const)("engines in a %s leave no trace of telem
       body: JSON.stringify({
         model: "tts-82m",
         voice: "af_bella",
-        input: "Nobody else listens.",
+        input: "No other server listens.",
         response_format: "wav",
       }),
     })

@@ -3,6 +3,7 @@ import { once } from "node:events"
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { Accounts } from "#store/accounts/Accounts.ts"
+import { parseEventStream } from "../../support/clients/EventStream.ts"
 import { listener } from "../../support/clients/LiveClient.ts"
 import { fakeVoice } from "../../support/nodes/SpeechNode.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
@@ -66,8 +67,9 @@ it("counts a streamed answer: first token, gaps, wait, tokens, route and status"
     chat(scripted({ tokens: 12, tokenMs: 4 }), { stream: true, stream_options: { include_usage: true } }),
   )
   const text = await reply.text()
-  const usage = /"usage":(\{[^}]*\})/.exec(text)?.[1]
-  const { completion_tokens, prompt_tokens } = JSON.parse(usage ?? "{}") as Record<string, number>
+  const [last = "{}"] = parseEventStream(text).slice(-2)
+  const { usage } = JSON.parse(last) as { readonly usage: Record<string, number> }
+  const { completion_tokens, prompt_tokens } = usage
   await untilIdle(node)
   const after = await scrape()
   const grew = (name: string, labels: Record<string, string>, suffix = "") =>
@@ -162,10 +164,10 @@ it("knows a speech stream's first audio, and a live session's lag", async () => 
 
 it("has no label that a caller chose: strange paths, methods, models and keys add no series", async () => {
   const asked = async () => {
-    for (const path of ["/nobody", "/v1/secret?token=abc", "/v1/models/x", "/v1/%00"]) await node.fetch(path)
+    for (const path of ["/unknown", "/v1/secret?token=abc", "/v1/models/x", "/v1/%00"]) await node.fetch(path)
     await node.fetch("/v1/models", { method: "PURGE" })
     await node.post("/v1/chat/completions", chat("x", { model: "invented" }))
-    await node.post("/v1/chat/completions", chat("x"), { key: "svc_nobody" })
+    await node.post("/v1/chat/completions", chat("x"), { key: "svc_unknown" })
     await scrape()
     return (await scrape()).flatMap(({ series }) => series)
   }
@@ -173,7 +175,7 @@ it("has no label that a caller chose: strange paths, methods, models and keys ad
   const second = await asked()
   expect(second.length).toBe(first.length)
   const words = new Set(second.flatMap(({ labels }) => Object.values(labels)))
-  for (const word of ["invented", "/nobody", "abc", "PURGE", "svc_nobody", "dev"])
+  for (const word of ["invented", "/unknown", "abc", "PURGE", "svc_unknown", "dev"])
     expect(words).not.toContain(word)
   for (const word of ["other", "fake", "/v1/models"]) expect(words).toContain(word)
 })

@@ -83,7 +83,7 @@ it("loads, reloads and unloads a model; its process ends, and requests then get 
 })
 
 it("answers an unknown model 404 and a missing name 400", async () => {
-  expect((await post("/v1/models/load", { model_name: "nobody" })).status).toBe(404)
+  expect((await post("/v1/models/load", { model_name: "unknown" })).status).toBe(404)
   const nameless = await post("/v1/models/load", {})
   expect([nameless.status, await nameless.json()]).toEqual([400, { detail: "model_name: is required" }])
   const odd = await post("/v1/models/load", { model_name: "fake", force_reload: "yes" })

@@ -36,6 +36,8 @@ afterAll(async () => {
 
 const parent = "00f067aa0ba902b7"
 let traces = 0
+/** Milliseconds to wait for an engine process that starts, or for spans on their way: on a busy machine both take seconds. */
+const patienceMs = 30_000
 /** A trace of its own for each test. */
 const newTrace = (sampled = true) => {
   const trace = (++traces).toString(16).padStart(32, "a")
@@ -44,7 +46,7 @@ const newTrace = (sampled = true) => {
 const of = (trace: string, name?: string): ReadonlyArray<Span> =>
   collector.spans().filter((span) => span.traceId === trace && (name === undefined || span.name === name))
 const untilSpan = async (trace: string, name: string, count = 1): Promise<Span> => {
-  await eventually(() => of(trace, name).length >= count, `${count} of ${name}`)
+  await eventually(() => of(trace, name).length >= count, `${count} of ${name}`, patienceMs)
   return of(trace, name)[0]!
 }
 const factsOf = ({ attributes }: Span): Readonly<Record<string, string | number>> =>
@@ -123,15 +125,17 @@ describe("a transcription job", () => {
 
   it(
     "goes on in the same trace after the node was killed during it, and a cancelled one says so",
-    {
-      timeout: 60_000,
-    },
+    { timeout: 120_000 },
     async () => {
       const dir = temporaryDir()
       const first = await start(dir.path, 60_000)
       const { trace, traceparent } = newTrace()
       const atWork = async (model: Target, job: string) =>
-        eventually(async () => (await poll(model, job)).body.status === "processing", "it is at work")
+        eventually(
+          async () => (await poll(model, job)).body.status === "processing",
+          "it is at work",
+          patienceMs,
+        )
       try {
         const id = await submitTo(first, traceparent, "slow")
         await atWork(target(first), id)
@@ -212,7 +216,7 @@ describe("a live session", () => {
     expect(factsOf(await untilSpan(lost.trace, "live transcription"))["edgewise.close_code"]).toBe(1006)
     expect(of(none.trace)).toEqual([])
     const refused = newTrace()
-    await expect(openLive(route, { model: "nobody" }, refused.traceparent)).rejects.toThrow("refused")
+    await expect(openLive(route, { model: "unknown" }, refused.traceparent)).rejects.toThrow("refused")
     await untilSpan(refused.trace, `GET ${route}`)
     expect(of(refused.trace, "live transcription")).toEqual([])
   })
@@ -265,7 +269,7 @@ describe("the completions socket", () => {
     ask("three", { tokens: 1_000, tokenMs: 20 })
     await client.until(() => client.of("three").length > 0)
     client.send({ type: "cancel", request_id: "three" })
-    client.send({ model: "nobody", prompt: "x", request_id: "four" })
+    client.send({ model: "unknown", prompt: "x", request_id: "four" })
     await client.end("four")
     await untilSpan(trace, "generation", 4)
     client.socket.close(1000)

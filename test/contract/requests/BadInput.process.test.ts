@@ -72,6 +72,10 @@ const anyType = ["true", '"x"', "[]", "[1]", "{}", '{"a":1}']
 const except = (...types: ReadonlyArray<string>) => anyType.filter((each) => !types.includes(each))
 const huge = ["1e308", "-1e308", "1e400", "-1e400", "9007199254740993", "123456789012345678901234567890"]
 
+const tooManyBiases = JSON.stringify(
+  Object.fromEntries(Array.from({ length: 301 }, (_, token) => [token, 1])),
+)
+
 const parameters: Readonly<Record<string, Parameter>> = {
   max_tokens: { good: ["1", "4096", "null", "7.0"], bad: ["0", "-1", "4097", "1.5", ...huge, ...anyType] },
   max_completion_tokens: { good: ["1", "4096", "null"], bad: ["0", "4097", ...huge, ...anyType] },
@@ -90,7 +94,12 @@ const parameters: Readonly<Record<string, Parameter>> = {
   stream: { good: ["false", "null"], bad: ["0", "1", '"true"', ...except("true")] },
   stream_options: { good: ["null", "{}", '{"include_usage":true}'], bad: ["5", '"x"', "true"] },
   user: { good: ['"u"', '""', "null"], bad: ["5", ...except('"x"')] },
-  n: { good: ["1", "null"], bad: ["0", "2", "1.5", '"1"', "[]"] },
+  n: { good: ["1", "2", "4", "null"], bad: ["0", "5", "9", "1.5", '"1"', "[]"] },
+  min_tokens: { good: ["0", "3", "null"], bad: ["-1", "4097", "1.5", '"1"', "[]"] },
+  logit_bias: {
+    good: ["null", "{}", '{"50256":-100}', '{"0":100,"1":0.5}'],
+    bad: ['{"a":1}', '{"-1":1}', '{"1":101}', '{"1":"1"}', '{"1":null}', "[]", "5", '"x"', tooManyBiases],
+  },
   model: { good: ['"fake"'], bad: ['""', "null", "5", ...except('"x"')] },
 }
 
@@ -176,7 +185,7 @@ for (const [path, body] of endpoints) {
 
     it("refuses bodies that nest too deep, whatever the field; less is ignored in fields it does not know", async () => {
       const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels)
-      for (const field of [...Object.keys(parameters), "metadata", "tools"]) {
+      for (const field of [...Object.keys(parameters), "metadata", "tools", "response_format"]) {
         const response = await post(path, withField(body, field, nested(100_000)))
         expectRefusal(response, 400, "body")
       }
@@ -184,7 +193,7 @@ for (const [path, body] of endpoints) {
         const response = await post(path, withField(body, field, nested(100)))
         expectRefusal(response, 400, field === "stop" ? "stop[0]" : field)
       }
-      for (const field of ["metadata", "seed", "tools"])
+      for (const field of ["metadata", "seed"])
         expect((await post(path, withField(body, field, nested(100)))).status).toBe(200)
     })
 
@@ -225,8 +234,7 @@ describe("messages", () => {
     ["a number", [5], "messages[0]"],
     ["null inside", [null], "messages[0]"],
     ["no role", [{ content: "x" }], "messages[0].role"],
-    ["an unknown role", [{ role: "tool", content: "x" }], "messages[0].role"],
-    ["a tool's role", [...chat.messages, { role: "tool", content: "x" }], "messages[1].role"],
+    ["an unknown role", [{ role: "robot", content: "x" }], "messages[0].role"],
     ["a role of another type", [{ role: 1, content: "x" }], "messages[0].role"],
     ["no content", [{ role: "user" }], "messages[0].content"],
     ["null content", [{ role: "user", content: null }], "messages[0].content"],
@@ -350,7 +358,7 @@ describe("afterwards", () => {
     const metrics = await node.metrics()
     const refused = [
       post(chatPath, withField(chat, "temperature", "9")),
-      post(chatPath, JSON.stringify({ ...chat, model: "nobody" })),
+      post(chatPath, JSON.stringify({ ...chat, model: "unknown" })),
       post(chatPath, "{"),
       post(completionsPath, withField(completion, "prompt", `"${"word ".repeat(9000)}"`)),
       post(chatPath, JSON.stringify({ ...chat, messages: [] })),

@@ -38,7 +38,7 @@ const isHeard = (heard: string): void =>
   expect(wordErrorRate([{ reference: clip.text, heard }])).toBeLessThan(0.3)
 
 describe("speech", () => {
-  const text = 'He said: "Please open the window." It is warm in here; nobody has left.'
+  const text = 'He said: "Please open the window." It is warm in here; no one has left.'
 
   it.each(speechCases)("of $client", async ({ means, request }) => {
     const reply = await rawRequest(node.port, request(wire, text))

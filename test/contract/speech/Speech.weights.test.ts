@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => node.stop())
 
-const TEXT = "Please open the window. It is warm in here; the sun has been out all day, and nobody has left."
+const TEXT = "Please open the window. It is warm in here; the sun has been out all day, and no one has left."
 
 /** Replies are the same each time (checked below), so each is requested once. */
 const said = new Map<string, Promise<RawResponse>>()

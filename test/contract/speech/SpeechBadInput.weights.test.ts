@@ -143,9 +143,9 @@ describe("400: bodies", () => {
 forBoth("404", [[{ model: "tts-none" }, 404, "Model not loaded"]])
 
 describe("401, 402, 405", () => {
-  it("come before anything is looked at", async () => {
-    const nobody = await rawRequest(node.port, requestBytes("POST", speechPath, {}, JSON.stringify(good)))
-    expectRefusal(nobody, 401, "Missing bearer token")
+  it("come before the body is read", async () => {
+    const anonymous = await rawRequest(node.port, requestBytes("POST", speechPath, {}, JSON.stringify(good)))
+    expectRefusal(anonymous, 401, "Missing bearer token")
     expectRefusal(await speak(node, good, node.keys.revoked), 401, "Invalid API key")
     expectRefusal(await speak(node, good, node.keys.broke), 402, "Billing access denied")
     expectRefusal(await speak(node, { ...good, stream: true }, node.keys.broke), 402, "Billing access denied")
@@ -183,7 +183,7 @@ describe("413", () => {
 })
 
 forBoth("502: nothing that could be said", [
-  [{ voice: "nobody" }, 502, "TTS backend error"],
+  [{ voice: "unknown" }, 502, "TTS backend error"],
   [{ model: "tts-82m", voice: "fake" }, 502, "TTS backend error"],
   [{ model: "tts-82m", voice: "af_bella ".repeat(100_000) }, 502, "TTS backend error"],
   // Nothing in it is speakable.

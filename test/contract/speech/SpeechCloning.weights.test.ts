@@ -13,7 +13,7 @@ let node: TestNode
 /** Four seconds of a voice, 24 kHz s16 mono. */
 let man: Int16Array
 let woman: Int16Array
-const words = "The birch canoe slid on the smooth planks, and nobody saw it."
+const words = "The birch canoe slid on the smooth planks, and no one saw it."
 beforeAll(async () => {
   node = await startNode({ models: [presetModel, cloneModel] })
   const preset = async (voice: string) =>

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { parseEventStream } from "../../support/clients/EventStream.ts"
 import { headerOf, jsonOf, rawRequest, requestBytes } from "../../support/clients/RawHttp.ts"
+import { fingerprint, usage } from "../../support/clients/TextRecords.ts"
 import { textOf } from "../../support/clients/TextStream.ts"
 import { script } from "../../support/nodes/FakeNode.ts"
 import { fakeModel, llamaModel } from "../../support/nodes/TestCatalog.ts"
@@ -51,8 +52,9 @@ describe("the whole record", () => {
       object: "chat.completion",
       created: expect.any(Number),
       model: "fake",
+      system_fingerprint: fingerprint,
       choices: [{ index: 0, message: { role: "assistant", content: "abc" }, finish_reason: "stop" }],
-      usage: { prompt_tokens: 1, completion_tokens: 3, total_tokens: 4 },
+      usage: usage(1, 3),
     })
     expect(Number.isInteger(record.created)).toBe(true)
     expect(record.created).toBeGreaterThanOrEqual(before)
@@ -65,12 +67,12 @@ describe("the whole record", () => {
   })
 
   it("counts with the model's own tokenizer, and adds up", async () => {
-    const { usage } = jsonOf(await raw(italy())) as { usage: Record<string, number> }
-    expect(usage).toMatchObject({ prompt_tokens: 15, completion_tokens: 7 })
-    expect(usage.total_tokens).toBe(usage.prompt_tokens! + usage.completion_tokens!)
+    const { usage: first } = jsonOf(await raw(italy())) as { usage: Record<string, number> }
+    expect(first).toMatchObject({ prompt_tokens: 15, completion_tokens: 7 })
+    expect(first.total_tokens).toBe(first.prompt_tokens! + first.completion_tokens!)
     const longer = italy({ messages: [{ role: "user", content: "What is the capital of Italy? Italy?" }] })
     const { usage: more } = jsonOf(await raw(longer)) as { usage: Record<string, number> }
-    expect(more.prompt_tokens).toBeGreaterThan(usage.prompt_tokens!)
+    expect(more.prompt_tokens).toBeGreaterThan(first.prompt_tokens!)
   })
 
   it("speaks to the model in the roles of the messages", async () => {
@@ -94,11 +96,11 @@ describe("the whole record", () => {
 
 describe("how much and why it ends", () => {
   const ending = async (body: object) => {
-    const { choices, usage } = jsonOf(await raw(body)) as {
+    const { choices, usage: used } = jsonOf(await raw(body)) as {
       choices: [{ message: { content: string }; finish_reason: string }]
       usage: { completion_tokens: number }
     }
-    return [choices[0].message.content, choices[0].finish_reason, usage.completion_tokens] as const
+    return [choices[0].message.content, choices[0].finish_reason, used.completion_tokens] as const
   }
 
   it("150 tokens by default, then length", async () => {
@@ -169,7 +171,7 @@ describe("the stream", () => {
       choice({ role: "assistant", content: "a" }, null),
       choice({ content: "b\r\n\n" }, null),
       choice({ content: "ü🙂\u2028" }, null),
-      choice({}, "stop"),
+      { ...choice({}, "stop"), system_fingerprint: fingerprint },
     ])
     expect(new Set(chunks.map(({ id }) => id)).size).toBe(1)
     expect(new Set(chunks.map(({ created }) => created)).size).toBe(1)
@@ -209,7 +211,7 @@ describe("the stream", () => {
       created: expect.any(Number),
       model: "fake",
       choices: [],
-      usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
+      usage: usage(1, 2),
     })
     for (const options of [{ include_usage: false }, {}, null]) {
       const without = await stream(options)

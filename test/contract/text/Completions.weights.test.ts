@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { parseEventStream } from "../../support/clients/EventStream.ts"
 import { headerOf, jsonOf, rawRequest, requestBytes } from "../../support/clients/RawHttp.ts"
+import { fingerprint, usage } from "../../support/clients/TextRecords.ts"
 import { textOf } from "../../support/clients/TextStream.ts"
 import { script } from "../../support/nodes/FakeNode.ts"
 import { fakeModel, llamaModel } from "../../support/nodes/TestCatalog.ts"
@@ -53,8 +54,9 @@ describe("the whole record", () => {
       object: "text_completion",
       created: expect.any(Number),
       model: "fake",
+      system_fingerprint: fingerprint,
       choices: [{ text: "abc", index: 0, logprobs: null, finish_reason: "stop" }],
-      usage: { prompt_tokens: 1, completion_tokens: 3, total_tokens: 4 },
+      usage: usage(1, 3),
     })
     expect(Number.isInteger(record.created)).toBe(true)
     expect(record.created).toBeGreaterThanOrEqual(before)
@@ -62,13 +64,13 @@ describe("the whole record", () => {
   })
 
   it("is 100 tokens long by default", async () => {
-    const { choices, usage } = await whole(fake({ tokens: 500, text: "x" }))
+    const { choices, usage: used } = await whole(fake({ tokens: 500, text: "x" }))
     expect(choices[0]).toMatchObject({ text: "x".repeat(100), finish_reason: "length" })
-    expect(usage.completion_tokens).toBe(100)
+    expect(used.completion_tokens).toBe(100)
   })
 
   it("continues the prompt as it stands, without a template", async () => {
-    const { choices, usage } = await whole({
+    const { choices, usage: used } = await whole({
       model: "llama",
       prompt: "Once upon a time",
       temperature: 0,
@@ -76,7 +78,7 @@ describe("the whole record", () => {
     })
     expect(choices[0].text).toMatch(/^ there was a/)
     expect(choices[0].finish_reason).toBe("length")
-    expect(usage).toEqual({ prompt_tokens: 4, completion_tokens: 6, total_tokens: 10 })
+    expect(used).toMatchObject({ prompt_tokens: 4, completion_tokens: 6, total_tokens: 10 })
   })
 
   it("ends before a stop sequence, a text or a list", async () => {
@@ -109,7 +111,11 @@ describe("the stream", () => {
       choices: [{ text, index: 0, logprobs: null, finish_reason }],
     })
     const chunks = data.map((each) => JSON.parse(each) as { id: string })
-    expect(chunks).toStrictEqual([chunk("a\n", null), chunk("é", null), chunk("", "stop")])
+    expect(chunks).toStrictEqual([
+      chunk("a\n", null),
+      chunk("é", null),
+      { ...chunk("", "stop"), system_fingerprint: fingerprint },
+    ])
     expect(new Set(chunks.map(({ id }) => id)).size).toBe(1)
   })
 
@@ -126,7 +132,7 @@ describe("the stream", () => {
       created: expect.any(Number),
       model: "fake",
       choices: [],
-      usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
+      usage: usage(1, 2),
     })
     expect((await events(fake({ tokens: 2 }))).join("")).not.toContain("usage")
   })

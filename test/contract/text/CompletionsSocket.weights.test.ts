@@ -4,6 +4,7 @@ import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { type Refused, SocketClient } from "../../support/clients/SocketClient.ts"
+import { fingerprint, usage } from "../../support/clients/TextRecords.ts"
 import { script } from "../../support/nodes/FakeNode.ts"
 import { fakeModel, llamaModel } from "../../support/nodes/TestCatalog.ts"
 import { eventually, startNode, type TestNode, untilIdle } from "../../support/nodes/TestNode.ts"
@@ -48,11 +49,11 @@ describe("a generation", () => {
     expect(client.frames).toStrictEqual([
       chunk("a\n", null),
       chunk("ü", null),
-      chunk("", "stop"),
+      { ...chunk("", "stop"), system_fingerprint: fingerprint },
       {
         type: "done",
         request_id: "r1",
-        usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 },
+        usage: usage(1, 2),
       },
     ])
     client.socket.close()
@@ -169,7 +170,7 @@ describe("a failure is a frame, and the socket stays", () => {
     ],
     [
       "an unknown model",
-      { model: "nobody", prompt: "x", request_id: "a" },
+      { model: "unknown", prompt: "x", request_id: "a" },
       { type: "error", error: "Model not loaded", request_id: "a" },
     ],
     [

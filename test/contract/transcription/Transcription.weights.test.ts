@@ -274,7 +274,7 @@ describe("where parameters stand", () => {
   })
 
   it("a model in query and form is a job of the query's model", async () => {
-    const response = await ask({ query: { model }, fields: [["model", "nobody"]] })
+    const response = await ask({ query: { model }, fields: [["model", "unknown"]] })
     expect(response.status).toBe(202)
     const { job_id } = (await response.json()) as { job_id: string }
     expect((await untilDone(targetOf(node), job_id)).status).toBe(200)

@@ -54,14 +54,14 @@ it("a turn is a stretch of the audio, from a little before its start to the sile
       fc.array(fc.integer({ min: 1, max: 4_000 }), { minLength: 1, maxLength: 4 }),
       (samples, sizes) => {
         const turns = turnsOf(samples, [samples.length])
-        expect(turnsOf(samples, sizes)).toEqual(turns)
+        expect(JSON.stringify(turnsOf(samples, sizes))).toBe(JSON.stringify(turns))
         let before = 0
         for (const { endMs, samples: heard, startMs } of turns) {
           seen++
           const from = Math.max(0, (startMs - prefixMs) * 16)
           const at = Math.max(from, before)
           // The audio held before a turn never overlaps the turn before it.
-          expect(heard).toEqual([...samples.subarray(at, at + heard.length)])
+          expect(heard.every((sample, i) => sample === samples[at + i])).toBe(true)
           before = at + heard.length
           if (endMs === undefined) continue
           expect(endMs).toBeGreaterThan(startMs)

@@ -1,7 +1,7 @@
 // Division of threads among busy models: each gets at least one, none is assigned twice, live work comes first.
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import type { Urgency } from "#domain/queues/WaitingLine.ts"
+import type { Urgency } from "#domain/queues/FairQueue.ts"
 import { shareThreads, type Worker } from "#domain/threads/ThreadShares.ts"
 
 const worker = (id: string, urgency: Urgency, wants: number): Worker => ({ id, urgency, wants })

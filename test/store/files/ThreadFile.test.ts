@@ -68,7 +68,12 @@ it.each([
   expect(lines).toHaveLength(1)
   expect(results.find(keyOf(1))).toBeUndefined()
   results.keep(keyOf(1), choice(2))
-  await vi.waitFor(() => expect(JSON.parse(readFileSync(file(), "utf8")).version).toBe(1))
+  await vi.waitFor(() =>
+    expect(JSON.parse(readFileSync(file(), "utf8"))).toEqual({
+      version: 1,
+      results: [[keyOf(1), choice(2)]],
+    }),
+  )
 })
 
 it("goes on without the file where it cannot be written, and says so once", async () => {

@@ -4,7 +4,8 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { Jobs, maxUnfinishedOfOrg, type NewJob } from "#store/ledger/Jobs.ts"
+import type { NewJob } from "#store/ledger/JobRows.ts"
+import { Jobs, maxUnfinishedOfOrg } from "#store/ledger/Jobs.ts"
 import { eachDialect } from "../Dialects.ts"
 
 const newJob = (orgId = "org_1"): NewJob => ({
@@ -88,7 +89,7 @@ eachDialect(({ fresh, name, shared }) => {
         { concurrency: "unbounded" },
       )
       expect(accepted.filter((id) => id !== undefined)).toHaveLength(maxUnfinishedOfOrg)
-      expect(yield* jobs.hasRoom("org_1")).toBe(false)
+      expect(yield* jobs.hasCapacity("org_1")).toBe(false)
       expect(yield* jobs.accept(newJob("org_2"))).toBeDefined()
     }).pipe(Effect.provide(fresh)),
   )

@@ -1,10 +1,10 @@
-// Audio files that are expensive to decode: much audio in few bytes, false sizes, no end. Each is valid in its format,
-// or nearly; all are made here.
+// Generates audio files that are expensive to decode: much audio in few bytes, false sizes, no end. Each is valid in its format,
+// or nearly.
 import { readFileSync } from "node:fs"
 import { oggPage } from "#audio/codecs/OggPage.ts"
 import { AV_TARGETS, chirp, wavBytes, writeWithAv } from "./AudioFiles.ts"
 
-/** `piece` again and again behind `head`, up to `sizeBytes`, cut at a whole piece. */
+/** `head`, then `piece` repeated as often as it fits into `sizeBytes`. */
 const repeated = (head: Uint8Array, piece: (index: number) => Uint8Array, sizeBytes: number): Buffer => {
   const out = Buffer.alloc(sizeBytes)
   out.set(head)
@@ -61,8 +61,7 @@ export const constantFlac = (sizeBytes: number): Buffer => {
   // 20 bits rate, 3 bits channels less one, 5 bits depth less one, 36 bits of an unknown length.
   head.writeUInt32BE(((48_000 << 12) | (15 << 4)) >>> 0, 18)
   const frame = (number: number): Uint8Array => {
-    // Fixed block size, its size in 16 bits behind the number, 48 kHz, mono, 16 bits; one-byte numbers, again and
-    // again.
+    // Fixed block size, given in 16 bits after the frame number; 48 kHz, mono, 16 bits. Frame numbers have one byte and repeat.
     const start = Uint8Array.of(
       0xff,
       0xf8,
@@ -96,7 +95,7 @@ export const tinyFramesMp3 = (frames: number): Buffer => {
   return repeated(new Uint8Array(0), () => frame, 24 * frames)
 }
 
-/** A WebM of clusters without end: its head, and a cluster to repeat behind it. `path` is written to. */
+/** An endless WebM: its head, and a cluster to repeat after it. Writes a temporary file to `path`. */
 export const endlessWebm = (path: string): { readonly head: Buffer; readonly cluster: Buffer } => {
   writeWithAv(path, chirp(48_000, 48_000), 48_000, AV_TARGETS.webm)
   const whole = readFileSync(path)
@@ -104,12 +103,12 @@ export const endlessWebm = (path: string): { readonly head: Buffer; readonly clu
   const start = whole.indexOf(Buffer.from("1f43b675", "hex"))
   const cues = whole.indexOf(Buffer.from("1c53bb6b", "hex"), start)
   const head = Buffer.from(whole.subarray(0, start))
-  // Eight bytes of size, all ones: unknown.
+  // A size of eight bytes with all bits set means unknown.
   head.set([0x01, 255, 255, 255, 255, 255, 255, 255], segment + 4)
   return { head, cluster: Buffer.from(whole.subarray(start, cues < 0 ? undefined : cues)) }
 }
 
-/** A repeatable generator of numbers below a bound (Park and Miller). */
+/** A seeded generator of pseudo-random numbers below a bound (Park and Miller). */
 export const randomsFrom = (seed: number) => {
   let state = seed
   return (below: number): number => {
@@ -118,7 +117,7 @@ export const randomsFrom = (seed: number) => {
   }
 }
 
-/** Some bytes changed, half of them in the headers; sometimes a piece is missing, doubled, or the end cut off. */
+/** Changes some bytes, half of them in the headers; sometimes removes or doubles a piece, or cuts off the end. */
 export const mutated = (whole: Uint8Array, random: (below: number) => number): Buffer => {
   let bytes = Buffer.from(whole)
   for (let edits = 1 + random(8); edits > 0; edits--) {

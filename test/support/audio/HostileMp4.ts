@@ -1,5 +1,5 @@
-// M4A files for tests: files of a few kilobytes whose tables declare millions of samples, from which a demuxer that
-// believes them makes an index of gigabytes; and a valid one of many hours. Each is as the format allows.
+// M4A files for tests: files of a few kilobytes whose tables declare millions of samples, for which a demuxer without limits builds
+// an index of gigabytes; and a valid file of many hours. All comply with the format.
 
 const u8 = (...values: ReadonlyArray<number>): Buffer => Buffer.from(values)
 const u16 = (...values: ReadonlyArray<number>): Buffer =>
@@ -15,14 +15,14 @@ const box = (type: string, ...parts: ReadonlyArray<Buffer>): Buffer => {
   const body = Buffer.concat(parts)
   return Buffer.concat([u32(8 + body.length), Buffer.from(type, "latin1"), body])
 }
-/** With version 0 and these flags. */
+/** A box with version 0 and these flags. */
 const full = (type: string, flags: number, ...parts: ReadonlyArray<Buffer>): Buffer =>
   box(type, u32(flags), ...parts)
 
 const rateHz = 44_100
 const matrix = u32(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x4000_0000)
 
-/** AAC, 44.1 kHz, mono. */
+/** The description of the audio: AAC, 44.1 kHz, mono. */
 const soundDescription = (): Buffer => {
   const config = Buffer.concat([u8(0x05, 2), u8(0x12, 0x08)])
   const decoder = Buffer.concat([u8(0x04, 13 + config.length, 0x40, 0x15), zeros(11), config])
@@ -33,7 +33,7 @@ const soundDescription = (): Buffer => {
 
 interface Tables {
   readonly samples: number
-  /** Bytes of each; 0 with no samples: sizes are in fragments. */
+  /** Bytes of each sample; 0 if the sizes are in fragments. */
   readonly sampleBytes: number
   /** A table of composition offsets that declares all samples in one entry. */
   readonly offsets: boolean
@@ -80,7 +80,7 @@ const movieHead = full(
   u32(9),
 )
 
-/** Each track has `samples` samples of one byte, all in one chunk; `sizeBytes` of them are there. */
+/** Each track declares `samples` samples of one byte, all in one chunk; the file contains `sizeBytes` of them. */
 export const boastingTables = (
   samples: number,
   tracks: number,
@@ -94,7 +94,7 @@ export const boastingTables = (
 /** A frame of AAC silence, mono. */
 const silence = u8(0x01, 0x18, 0x20, 0x07)
 
-/** As many frames of silence as declared, 23 ms each. */
+/** A valid file with that many frames of silence, 23 ms each. */
 export const longSilence = (frames: number): Buffer => {
   const tables = { samples: frames, sampleBytes: silence.length, offsets: false }
   const sizeOfHead = Buffer.concat([fileType, box("moov", movieHead, track(1, tables, 0))]).length

@@ -1,13 +1,13 @@
-// A file's samples for the file transcriber, held in memory where the product has a ring: decoded in pieces, dropped
-// once they are released, with a bounded number waiting.
+// A file's samples for the file transcriber, in memory instead of the product's ring: decoded in pieces, dropped when they are
+// released. The number of unreleased samples is bounded.
 import { Effect } from "effect"
 import type { TranscriberAudio } from "#actors/jobs/FileTranscription.ts"
 import type { TranscribeCall, TranscribeRequest } from "#engines/protocol/Transcription.ts"
 
 export interface MemoryAudioOptions {
-  /** Of the pieces, over and over; all at once without. */
+  /** Sizes of the decoded pieces, repeated cyclically. Absent: one piece. */
   readonly sizes?: ReadonlyArray<number>
-  /** Where an earlier run stopped. */
+  /** First sample, where an earlier run stopped. */
   readonly start?: number
   readonly atMostWaiting?: number
 }
@@ -18,12 +18,12 @@ export const memoryAudio = (
 ): TranscriberAudio<never> => {
   let decoded = start
   let released = start
-  let turn = 0
+  let piece = 0
   return {
     next: Effect.sync(() => {
       if (decoded - released > atMostWaiting) throw new Error(`${decoded - released} samples wait`)
       if (decoded >= samples.length) return undefined
-      const count = Math.min(sizes[turn++ % sizes.length]!, samples.length - decoded)
+      const count = Math.min(sizes[piece++ % sizes.length]!, samples.length - decoded)
       decoded += count
       return count
     }),
@@ -39,7 +39,7 @@ export const memoryAudio = (
   }
 }
 
-/** A request whose samples are not in a ring. */
+/** The request; throws if its samples are in a ring. */
 export const inMemory = ({ samples, ...rest }: TranscribeCall): TranscribeRequest => {
   if (!(samples instanceof Float32Array)) throw new Error("the samples are in a ring")
   return { ...rest, samples }

@@ -1,5 +1,5 @@
-// A strict reader of single Ogg Opus streams, written against RFC 3533 and RFC 7845 and independent of the writer:
-// whatever it accepts is well-formed, and its errors name what is not.
+// A strict reader of single Ogg Opus streams, written from RFC 3533 and RFC 7845 and independent of the writer. It accepts only
+// well-formed streams; its errors name the first violation.
 import OpusScript from "opusscript"
 
 export interface ParsedPage {
@@ -121,7 +121,7 @@ export const parseOggOpus = (bytes: Uint8Array): ParsedOpus => {
   }
 }
 
-/** What a player plays: 48 kHz mono, the pre-skip dropped and the end cut at the last granule. */
+/** The audio that a player plays: 48 kHz mono, without the pre-skip, cut at the last granule. */
 export const decodeOggOpus = (bytes: Uint8Array): Int16Array => {
   const stream = parseOggOpus(bytes)
   const decoder = new OpusScript(48_000, 1, OpusScript.Application.AUDIO)

@@ -18,7 +18,7 @@ export const clips = JSON.parse(
   readFileSync(new URL("transcripts.json", folder), "utf8"),
 ) as ReadonlyArray<Clip>
 
-/** The model card's word error rate on these clips, one by one. */
+/** The word error rate of these clips one by one, from the model card. */
 export const cardWordErrorRate = 0.104
 
 export const clipPath = (clip: Clip): string => fileURLToPath(new URL(clip.file, folder))
@@ -45,7 +45,7 @@ const all = (): Int16Array => {
   return joined
 }
 
-/** The clips one after the other, repeated, for exactly that long. */
+/** The clips one after the other, repeated until exactly that duration. */
 export const longSamples = (seconds: number): Int16Array => {
   const once = all()
   return Int16Array.from({ length: Math.round(seconds * rateHz) }, (_, i) => once[i % once.length]!)
@@ -53,7 +53,7 @@ export const longSamples = (seconds: number): Int16Array => {
 
 export const longWav = (seconds: number): Buffer => Buffer.from(wavBytes(longSamples(seconds), rateHz, "16"))
 
-/** Every 20 seconds a clip, and silence between: as long as a long file, at a fifth of the engine's work. */
+/** One clip every 20 seconds with silence between: the duration of a long file with a fifth of the engine's work. */
 export const sparseWav = (seconds: number): Buffer => {
   const samples = new Int16Array(Math.round(seconds * rateHz))
   const spoken = clips.slice(0, 6).map(clipSamples)

@@ -1,4 +1,4 @@
-// Word error rate: edits between two word sequences over the reference's length. Words are lower case letters and
+// Word error rate: edits between two word sequences divided by the reference's length. Words are lower case letters and
 // apostrophes, everything else is dropped.
 
 export const wordsOf = (text: string): ReadonlyArray<string> =>
@@ -26,7 +26,7 @@ export interface Heard {
   readonly heard: string
 }
 
-/** Over all pairs together, so that long clips weigh more. */
+/** Computed over all pairs together, so that long clips have more weight. */
 export const wordErrorRate = (pairs: ReadonlyArray<Heard>): number => {
   let edits = 0
   let words = 0

@@ -1,6 +1,6 @@
-// Another user's small requests while a node has other work: one after the other, timed in a process of their own, so
-// that the test's own work is not in the figures. Every second one goes to a bare server without other work: on a
-// machine with few cores, most of a wait may be for a core.
+// Sends another user's small requests, one after the other, while a node has other work. A separate process measures their times, so
+// that the test's own work does not delay them. Every second request goes to an idle bare server, for comparison: on a machine with
+// few cores most of a delay can be the wait for a core.
 import { fork, spawn } from "node:child_process"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
@@ -31,7 +31,7 @@ const loop = async () => {
     await new Promise((r) => setTimeout(r, 4))
   }
 }
-// A request without an answer yet has waited as well.
+// A request that has no answer yet counts with its wait so far.
 process.on("message", () => {
   if (waiting) taken[at].times.push(performance.now() - began)
   process.send(taken)
@@ -55,7 +55,7 @@ export interface Seen {
 }
 
 export interface Bystander {
-  /** What happened since the last call. */
+  /** The figures since the last call. */
   readonly take: () => Promise<Seen>
   readonly stop: () => Promise<unknown>
 }
@@ -71,7 +71,7 @@ const waitsOf = ({ failures, times }: Taken): Waits => {
   return { count: sorted.length, failures, p50: at(0.5), p99: at(0.99), max: at(1) }
 }
 
-/** Requests `url`, and as many bytes from a bare server. */
+/** Requests `url` and, alternately, as many bytes from a bare server. */
 export const startBystander = async (url: string, key: string): Promise<Bystander> => {
   const answer = await fetch(url, { headers: { authorization: `Bearer ${key}` } })
   const sizeBytes = (await answer.arrayBuffer()).byteLength

@@ -1,5 +1,5 @@
-// A client in a process of its own that sends a body as fast as the kernel takes it: faster than this process reads,
-// and so in deliveries that uWS does not stop at a pause. Every 64-byte block of the body is different.
+// A client in a separate process that sends a body as fast as the kernel accepts it. This is faster than this process reads,
+// so it arrives in pieces that uWS still delivers after a pause. Every 64-byte block of the body is different.
 import { type ChildProcess, fork } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -27,7 +27,7 @@ export interface Flood {
   readonly child: ChildProcess
   /** SHA-256 of the body, hex; empty until it is known. */
   readonly hash: () => string
-  /** All that was answered so far, as it came. */
+  /** The raw bytes of the answer so far. */
   readonly answer: () => string
   readonly closed: () => boolean
 }

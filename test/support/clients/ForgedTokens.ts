@@ -1,5 +1,5 @@
-// Session tokens that must be refused, each with the expected answer. Made with the node's own signing key where
-// that matters: right signature, wrong everything else.
+// Session tokens that must be refused, each with the expected answer. Some are signed with the node's own key, so that only their
+// content is wrong.
 import { createHmac, createPrivateKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto"
 import type { StoredKey } from "#store/signing/SigningKeyFile.ts"
 
@@ -25,7 +25,7 @@ const encode = (part: unknown): string =>
 export const privateKeyOf = ({ d, x }: StoredKey): KeyObject =>
   createPrivateKey({ key: { kty: "OKP", crv: "Ed25519", x, d }, format: "jwk" })
 
-/** Parts may be texts, for JSON that no serialiser writes. */
+/** Parts may be strings, for JSON that no serialiser writes. */
 export const signedWith = (key: KeyObject, header: unknown, payload: unknown): string => {
   const head = `${encode(header)}.${encode(payload)}`
   return `${head}.${sign(null, Buffer.from(head), key).toString("base64url")}`
@@ -37,7 +37,7 @@ const macWith = (secret: string | Buffer, header: { readonly alg: string }, payl
   return `${head}.${createHmac(hash, secret).update(head).digest("base64url")}`
 }
 
-/** Payload with one member taken away. */
+/** The payload without one member. */
 const without = (claims: object, name: string): object =>
   Object.fromEntries(Object.entries(claims).filter(([each]) => each !== name))
 
@@ -127,7 +127,7 @@ export const forgedTokens = (stored: StoredKey, good: string, claims: object): R
   for (const scope of ["admin", "", ["superadmin"], "read-write superadmin", null])
     body(`scope ${JSON.stringify(scope)}`, { ...claims, scope }, claimsDetail)
   body("key_id empty", { ...claims, key_id: "" }, claimsDetail)
-  body("key_id of nobody", { ...claims, key_id: "key_nobody" }, "Invalid API key")
+  body("key_id of no key", { ...claims, key_id: "key_unknown" }, "Invalid API key")
   body("exp twice", `${JSON.stringify(claims).slice(0, -1)},"exp":${now + 80_000}}`, signature)
   body("scope twice", `${JSON.stringify(claims).slice(0, -1)},"scope":"superadmin"}`, signature)
   body("spaces", JSON.stringify(claims, undefined, 2), signature)

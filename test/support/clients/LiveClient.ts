@@ -1,13 +1,13 @@
 // Live transcription for tests: speech to send, clients that send it, and the answer for a file of the same samples.
 import { readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
-import { builtInCatalog } from "#config/Config.ts"
+import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 import type { TestModel } from "../nodes/TestCatalog.ts"
 import type { TestNode } from "../nodes/TestNode.ts"
 import { SocketClient } from "./SocketClient.ts"
 import { post } from "./TranscriptionClient.ts"
 
-/** Transcribes a made-up word every 100 ms, in pieces of two seconds, at once. */
+/** A fake model that transcribes an invented word for every 100 ms of audio, in pieces of two seconds, without delay. */
 export const listener = (
   options: Readonly<Record<string, unknown>> = {},
   changes: Partial<TestModel> = {},

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto"
 
 export interface Part {
   readonly name: string
-  /** A file where it is given, a field where not. */
+  /** File name. Absent: the part is a field. */
   readonly filename?: string
   readonly type?: string
   readonly body: string | Uint8Array

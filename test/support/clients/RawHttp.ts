@@ -1,6 +1,5 @@
-// A raw HTTP/1.1 client for tests: exact bytes out, parsed responses in, with facts that other clients hide, such as
-// whether a body was complete when its connection closed. Over TLS where a listener of this process speaks it on that
-// port.
+// A raw HTTP/1.1 client for tests. It sends exact bytes and parses responses, with details that other clients hide, such as whether
+// a body was complete when its connection closed. Uses TLS if a listener of this process serves TLS on that port.
 import net from "node:net"
 import tls from "node:tls"
 import { tlsPorts } from "../servers/TestCertificates.ts"
@@ -13,7 +12,7 @@ export interface RawResponse {
   readonly body: Buffer
   /** Sizes of the chunks of a chunked body, without the last, empty one. */
   readonly chunkSizes: ReadonlyArray<number>
-  /** False when the connection closed before content-length bytes or the last chunk had come. */
+  /** False if the connection closed before content-length bytes or the last chunk had arrived. */
   readonly complete: boolean
 }
 
@@ -30,13 +29,13 @@ export class RawConnection {
   /** Completes when both directions are over, with an error's code if there was one. */
   readonly closed: Promise<string | undefined>
   private received: Buffer = Buffer.alloc(0)
-  /** Where `received` lies at the end; twice as large each time, so that long replies are not copied piece by piece. */
+  /** The buffer of `received`. It doubles when it is full, so that long replies are not copied with each piece. */
   private storage: Buffer = Buffer.alloc(0)
   private storedBytes = 0
   private over = false
   private changed: () => void = () => {}
 
-  /** The same socket without TLS; the one underneath with it. */
+  /** The TCP socket: the same one, or with TLS the one underneath. */
   private readonly bare: net.Socket
 
   private constructor(socket: net.Socket, bare: net.Socket) {
@@ -72,19 +71,19 @@ export class RawConnection {
     })
   }
 
-  /** Completes when the kernel has the bytes, or the connection is gone. */
+  /** Completes when the kernel has the bytes, or the connection has closed. */
   send(bytes: string | Uint8Array): Promise<void> {
     return new Promise((resolve) => {
       this.socket.write(bytes, () => resolve())
     })
   }
 
-  /** Everything that has arrived and belongs to no response read so far. */
+  /** All bytes that have arrived and are not part of a response read so far. */
   get unread(): Buffer {
     return this.received
   }
 
-  /** The next response; 1xx ones are skipped. Rejects when the connection closes before a head has come. */
+  /** The next response; skips 1xx responses. Rejects if the connection closes before a complete head. */
   async response(options: { readonly toHead?: boolean } = {}): Promise<RawResponse> {
     for (;;) {
       const parsed = parseResponse(this.received, this.over, options.toHead === true)
@@ -99,7 +98,7 @@ export class RawConnection {
     }
   }
 
-  /** Waits until at least `count` bytes have come that belong to no response. */
+  /** Waits until `received` has at least `count` bytes. */
   async bytes(count: number): Promise<Buffer> {
     while (this.received.length < count) {
       if (this.over) throw new Error(`closed after ${this.received.length} of ${count} bytes`)
@@ -119,7 +118,7 @@ export class RawConnection {
     this.socket.destroy()
   }
 
-  /** Never writes over bytes that were handed out. */
+  /** Adds bytes to the buffer. Never overwrites bytes that were returned before. */
   private store(data: Buffer): void {
     const unread = this.received.length
     if (this.storedBytes + data.length > this.storage.length) {
@@ -211,7 +210,7 @@ const parseResponse = (data: Buffer, over: boolean, toHead: boolean): Parsed | u
   return { response: { ...head, ...body }, usedBytes: headEnd + 4 + usedBytes }
 }
 
-/** A long chunked body is only taken apart once its end has come: doing it at every piece takes a second of 12 MB. */
+/** Parses a long chunked body only when its end has arrived: parsing at every piece takes a second for 12 MB. */
 const mustBeLonger = (rest: Buffer, headers: ReadonlyMap<string, ReadonlyArray<string>>): boolean =>
   rest.length > 65_536 &&
   headers.get("transfer-encoding")?.[0] === "chunked" &&

@@ -1,5 +1,5 @@
-// A WebSocket client for tests that begins with a handshake of the test's own bytes: the server's answer to it, text
-// frames out, JSON frames in. Compression is not supported: a test that offers it must not be given it.
+// A WebSocket client for tests that sends a handshake of exact bytes and reads the answer; then it sends text frames and reads JSON
+// frames. It does not support compression: frames with it are an error, even if the test offers it.
 import { randomBytes } from "node:crypto"
 import { RawConnection } from "./RawHttp.ts"
 
@@ -59,7 +59,7 @@ export class RawWebSocket {
     return JSON.parse(bytes.toString("utf8", from, this.at)) as Event
   }
 
-  /** Reads frames up to the first of this type; all of them, that one included. */
+  /** Reads frames until the first of this type; returns all of them, including that one. */
   async until(type: string): Promise<ReadonlyArray<Event>> {
     const seen: Array<Event> = []
     while (seen.at(-1)?.type !== type) seen.push(await this.next())

@@ -1,5 +1,5 @@
-// A WebSocket client for tests, on the `ws` package: frames as they come, closes with code and reason, and the HTTP
-// answer of a handshake that was refused.
+// A WebSocket client for tests, based on the `ws` package. It records frames, the code and reason of a close, and the HTTP answer of
+// a refused handshake.
 import WebSocket from "ws"
 
 export interface Refused {
@@ -40,7 +40,7 @@ export class SocketClient {
     )
   }
 
-  /** The open socket, or why the handshake was refused. */
+  /** The open socket, or the answer that refused the handshake. */
   static connect(
     url: string,
     headers: Readonly<Record<string, string>> = {},
@@ -81,7 +81,7 @@ export class SocketClient {
     this.socket.send(typeof frame === "string" ? frame : JSON.stringify(frame))
   }
 
-  /** Waits until `condition` holds of the frames so far. */
+  /** Waits until `condition` holds for the frames so far. */
   async until(condition: (frames: ReadonlyArray<Record<string, unknown>>) => boolean): Promise<void> {
     while (!condition(this.frames)) {
       if (this.isClosed) throw new Error(`closed before: ${JSON.stringify(this.frames.slice(-3))}`)
@@ -97,7 +97,7 @@ export class SocketClient {
     }
   }
 
-  /** Frames that carry a request's id. */
+  /** Frames with this request id. */
   of(requestId: string | number): ReadonlyArray<Record<string, unknown>> {
     return this.frames.filter((frame) => frame.request_id === requestId)
   }

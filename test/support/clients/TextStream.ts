@@ -1,4 +1,4 @@
-// Reads a streamed answer event by event, as it arrives, and how it ended. Strict: see EventStream.
+// Reads a streamed answer event by event as it arrives, and records how it ended. Strict: see EventStream.
 import type { ReadableStreamDefaultReader, ReadableStreamReadResult } from "node:stream/web"
 import { parseEventStream } from "./EventStream.ts"
 
@@ -21,7 +21,7 @@ export class TextStream {
     this.reader = response.body.getReader() as ReadableStreamDefaultReader<Uint8Array>
   }
 
-  /** Reads until `count` events are there or the stream ends. */
+  /** Reads until `count` events have arrived or the stream has ended. */
   async take(count: number): Promise<ReadonlyArray<string>> {
     while (this.events.length < count && this.ended === undefined) await this.read()
     return this.events
@@ -33,7 +33,7 @@ export class TextStream {
     return this.ended
   }
 
-  /** Disconnects: the connection closes. */
+  /** Closes the connection. */
   leave(): Promise<void> {
     return this.reader.cancel()
   }

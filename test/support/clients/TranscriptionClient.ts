@@ -41,7 +41,7 @@ export const transcribe = (
   })
 }
 
-/** On a node of this process, with the development key where no other is given. */
+/** Sends the request to a node of this process, with the development key unless another is given. */
 export const post = (node: TestNode, file: Uint8Array<ArrayBuffer>, asked: Asked = {}): Promise<Response> =>
   transcribe({ base: node.base, key: asked.key ?? node.keys.dev }, file, asked)
 
@@ -64,7 +64,7 @@ export const poll = async (
 
 export const targetOf = (node: TestNode, key = node.keys.dev): Target => ({ base: node.base, key })
 
-/** Submits a job and gives its id; throws where it was not accepted. */
+/** Submits a job and returns its id; throws if it was not accepted. */
 export const submit = async (
   target: Target,
   file: Uint8Array<ArrayBuffer>,
@@ -87,7 +87,7 @@ export const untilDone = async (target: Target, jobId: string): Promise<Polled> 
   }
 }
 
-/** Files of requests and jobs: uploads, and what is decoded of them. */
+/** Files of requests and jobs: uploads and decoded audio. */
 const spooled = (dataDir: string): ReadonlyArray<string> => {
   try {
     return readdirSync(join(dataDir, "uploads"))
@@ -99,11 +99,11 @@ const spooled = (dataDir: string): ReadonlyArray<string> => {
 export const uploads = (dataDir: string): ReadonlyArray<string> =>
   spooled(dataDir).filter((name) => !name.endsWith(".f32"))
 
-/** And no decoded audio. */
+/** The same without decoded audio. */
 export const untilNoUploads = (dataDir: string): Promise<void> =>
   eventually(() => spooled(dataDir).length === 0, "no upload is left")
 
-/** Metered transcription of an organization: requests and milliseconds of audio. */
+/** Charged transcription of an organization: requests and milliseconds of audio. */
 export const metered = (node: TestNode, org: string): Promise<{ requests: number; audioMs: number }> =>
   node.run(
     Effect.gen(function* () {

@@ -1,5 +1,5 @@
-// Runs an engine in the test's own process: an outlet that collects what a verb produces, and requests with sensible
-// defaults. It knows the interface of engines, not a particular one.
+// Runs an engine in the test's own process: an outlet that collects the units of a request, and requests with defaults. Works with
+// any engine.
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import type {
   ChatTurn,
@@ -21,7 +21,7 @@ export const engineSpec = (
   options: EngineSpec["options"] = {},
 ): EngineSpec => ({ modelId: "test", adapter, files, options, threads: 1 })
 
-/** Loads a text engine; its scope is the caller's. */
+/** Loads a text engine in the caller's scope. */
 export const openText = Effect.fnUntraced(function* (
   descriptor: EngineDescriptor,
   files: EngineSpec["files"],
@@ -32,7 +32,7 @@ export const openText = Effect.fnUntraced(function* (
   return engine
 })
 
-/** An outlet that keeps everything and can be paused. */
+/** An outlet that keeps all units and can be paused. */
 export class CollectingOutlet<K extends EngineKind> implements Outlet<K> {
   readonly startedWith: Array<Started<K>> = []
   readonly units: Array<Unit<K>> = []
@@ -64,7 +64,7 @@ export class CollectingOutlet<K extends EngineKind> implements Outlet<K> {
     if (gate !== undefined) Deferred.doneUnsafe(gate, Exit.void)
   }
 
-  /** Completes once `count` units were pushed; 0 waits for `started`. */
+  /** Completes when `count` units have been pushed; 0 waits for `started`. */
   reached(count: number): Effect.Effect<void> {
     return Effect.suspend(() => {
       const reached = Deferred.makeUnsafe<void>()
@@ -131,7 +131,7 @@ export const generateText = Effect.fnUntraced(function* (
   return { text: textOf(outlet), started: outlet.startedWith[0]!, end, deltas: outlet.units }
 })
 
-/** A running reply, and the outlet it writes to. `reached` completes once so many deltas came, or fails with the reply. */
+/** A running reply, and its outlet. `reached` completes when that many deltas have arrived, and fails if the reply fails first. */
 export const startText = Effect.fnUntraced(function* (
   engine: TextEngine,
   request: GenerateRequest,

@@ -1,6 +1,5 @@
-// Engines that live in the test's own process: the real engine server and the real fake adapter behind the same
-// interface as an engine process, without its 100 ms and 100 MB. Messages are serialized as between processes. Ending
-// an engine drops its messages.
+// Engines in the test's own process: the real engine server and the fake adapter with the interface of an engine process, without
+// the 100 ms and 100 MB of a process. Messages are serialized as between processes. When an engine is ended, its messages are dropped.
 import { deserialize, serialize } from "node:v8"
 import { Deferred, Effect, type Scope } from "effect"
 import type { EngineExit, EngineProcess, EngineProcessOptions } from "#actors/engine/EngineProcess.ts"
@@ -9,22 +8,22 @@ import { fake } from "#engines/fake/Fake.ts"
 import type { AnyFromEngine, AnyToEngine } from "#engines/protocol/EngineProtocol.ts"
 import type { EngineKind } from "#engines/protocol/Verbs.ts"
 
-/** An engine of any kind, reduced to how it ends. */
+/** The part of an engine of any kind that ends it and shows its end. */
 type Ended = Pick<EngineProcess<EngineKind>, "kill" | "exited" | "hasExited">
 
 export interface InProcessEngines {
-  /** For `EngineStarter`. */
+  /** Provide it as `EngineStarter`. */
   readonly start: <K extends EngineKind>(
     options: EngineProcessOptions<K>,
   ) => Effect.Effect<EngineProcess<K>, never, Scope.Scope>
-  /** Those that have not ended, oldest first. */
+  /** Engines that have not ended, oldest first. */
   readonly alive: ReadonlySet<Ended>
   readonly started: () => number
-  /** Ends all as a fault in native code does. */
+  /** Ends all engines like a crash in native code. */
   readonly crash: () => void
 }
 
-/** What each says it holds: of this process's own memory it cannot tell which part is an engine's. */
+/** The memory that each engine reports. A constant, because the share of an engine in this process's memory is unknown. */
 const residentBytes = 100 * 1024 * 1024
 
 const asOfAProcess = (message: AnyFromEngine): AnyFromEngine =>
@@ -43,7 +42,7 @@ export const inProcessEngines = (): InProcessEngines => {
       if (ended()) return
       alive.delete(handle)
       crashes.delete(handle)
-      // The exit is reported at a later tick, as a process's is.
+      // The exit is reported at a later tick, like that of a process.
       setImmediate(() => Deferred.doneUnsafe(done, Effect.succeed(exit)))
     }
     const handle: EngineProcess<K> = {

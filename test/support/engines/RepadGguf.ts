@@ -1,5 +1,5 @@
-// A GGUF file with another pre-tokenizer written into its header: the vocabulary stays, the rules that cut text before
-// it change.
+// Writes another pre-tokenizer into the header of a GGUF file. The vocabulary stays; the rules that split text before the merges
+// change.
 import { readFileSync, writeFileSync } from "node:fs"
 
 const key = "tokenizer.ggml.pre"
@@ -7,14 +7,14 @@ const key = "tokenizer.ggml.pre"
 /** Tensor data begins at a multiple of this many bytes unless the file says otherwise. */
 const alignment = 32
 
-/** A string value's place in the header, behind its key and its type. */
+/** Position of a string value in the header, after its key and its type. */
 const placeOf = (bytes: Buffer): number => {
   const at = bytes.indexOf(key)
   if (at < 0) throw new Error(`the file has no ${key}`)
   return at + key.length + 4
 }
 
-/** Writes `from` to `to` with `pre`. The tensors keep their places, which count from the aligned end of the header. */
+/** Writes `from` to `to` with `pre`. The offsets of the tensors stay, because they count from the aligned end of the header. */
 export const repadded = (from: string, to: string, pre: string): void => {
   const bytes = readFileSync(from)
   const at = placeOf(bytes)
@@ -46,7 +46,7 @@ const sizes: Readonly<Record<number, number>> = {
   12: 8,
 }
 
-/** Where the descriptions of the tensors end. */
+/** Position of the end of the tensor descriptions. */
 const endOfHeader = (bytes: Buffer): number => {
   let at = 8
   const number = (): number => {

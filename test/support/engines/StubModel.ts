@@ -1,4 +1,4 @@
-// A model without a registry: a handle whose requests run a function of the test.
+// A model without a registry: a handle that runs each request with a function of the test.
 import { Schema } from "effect"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { ModelEntry } from "#domain/models/ModelEntry.ts"

@@ -1,4 +1,4 @@
-// A text engine on a toy model written for it, removed with its scope.
+// A text engine with a toy model, whose file is written for it and removed with its scope.
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

@@ -1,6 +1,6 @@
 // Writes tiny GGUF models for tests: `llama` and hybrid `qwen35`, with weights that are either random or scripted.
-// A scripted model has no effective attention: each token is followed by the one that its script names, so a test
-// knows its output byte by byte. Knows only the file format.
+// In a scripted model attention has no effect: each token is followed by the one that its script names, so its output
+// is known byte by byte.
 import { writeFileSync } from "node:fs"
 
 // GGUF value types (format version 3).
@@ -134,7 +134,7 @@ const feedForward = 128
 const heads = 4
 const keyValueHeads = 2
 
-/** To the output row of each token the embedding of the token before it: nearly orthogonal to all others. */
+/** Sets the output row of each token to the embedding of the token before it, which is nearly orthogonal to all others. */
 const scripted = (embedding: Float32Array, script: ReadonlyArray<ReadonlyArray<string>>): Float32Array => {
   const output = new Float32Array(embedding.length)
   for (const chain of script) {
@@ -148,7 +148,7 @@ const scripted = (embedding: Float32Array, script: ReadonlyArray<ReadonlyArray<s
   return output
 }
 
-/** Embedding and output. Embeddings have unit variance: two layers of random weights give flat logits otherwise. */
+/** Embedding and output matrices. Embeddings have unit variance; with less, two layers of random weights give nearly equal logits. */
 const ends = (options: ToyOptions): ReadonlyArray<Tensor> => {
   const next = gaussian((options.seed ?? 1) + 1000)
   const embedding = Float32Array.from({ length: width * vocabularySize }, next)
@@ -163,7 +163,7 @@ const ends = (options: ToyOptions): ReadonlyArray<Tensor> => {
   ]
 }
 
-/** In a scripted model what a layer adds is zero, so the token's own embedding reaches the output. */
+/** In a scripted model each layer adds zero, so the token's own embedding reaches the output. */
 const added = (options: ToyOptions): Fill => (options.script === undefined ? "random" : "zero")
 
 const feedForwardTensors = (prefix: string, options: ToyOptions): ReadonlyArray<Tensor> => [
@@ -186,7 +186,7 @@ const llamaLayer = (layer: number, options: ToyOptions): ReadonlyArray<Tensor> =
   ]
 }
 
-// The hybrid: three gated-delta-net layers, then one attention layer whose query carries a gate.
+// The hybrid model: three gated-delta-net layers, then one attention layer whose query includes a gate.
 const headWidth = 32
 const stateWidth = 32
 const keyHeads = 2
@@ -313,7 +313,7 @@ export const writeToyLlama = (path: string, options: ToyOptions = {}): void => {
   writeGguf(path, keys, [...ends(options), ...body], options.seed ?? 1)
 }
 
-/** Eight hybrid layers, two of them with attention, about 2 MB: its memory cannot be cut, only restored. */
+/** Eight hybrid layers, two of them with attention, about 2 MB. Its sequence memory cannot be cut at a token, only restored. */
 export const writeToyQwen35 = (path: string, options: ToyOptions = {}): void => {
   const layers = 8
   const keys = commonKeys("qwen35", layers, options)

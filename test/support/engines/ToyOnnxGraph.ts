@@ -1,5 +1,4 @@
-// Small ONNX graphs, so that tests make their models themselves: a builder that names intermediate values. Shapes are
-// numbers or symbolic names.
+// A builder of small ONNX graphs for tests. It names intermediate values. Dimensions are numbers or symbolic names.
 import {
   type Attribute,
   type Bytes,
@@ -54,7 +53,7 @@ export class ToyGraph {
     return name
   }
 
-  /** A constant that is a node and no initializer. */
+  /** A constant as a node, not as an initializer. */
   constantNode(type: ElementType, dims: ReadonlyArray<number>, values: ArrayLike<number>): string {
     return this.op("Constant", [], { value: { tensor: { type, dims, values } } })
   }
@@ -79,8 +78,8 @@ export class ToyGraph {
   }
 
   /**
-   * The model with the values of its larger constants in a file of their own, as exports of more than 2 GB: the model, and
-   * that file's content.
+   * The model without the values of its larger constants, and the content of a second file with these values, as in exports of
+   * more than 2 GB.
    */
   encodeExternal(location: string, smallest = 1_024): { readonly model: Bytes; readonly data: Bytes } {
     const data: Array<Bytes> = []

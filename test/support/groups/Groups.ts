@@ -1,13 +1,13 @@
 // The groups of tests, by what they need. The end of a file's name says which group it is in: `X.test.ts` is fast,
-// `X.process.test.ts` starts processes, and so on. vitest.config.ts makes a project of each; Guard.ts watches that a file
-// uses what its name says.
+// `X.process.test.ts` starts processes, and so on. vitest.config.ts makes a project of each; Guard.ts checks that a file
+// uses only what its group allows.
 
-/** In order: a group may use what the groups before it may use. */
+/** In order: a group may also use what the groups before it may use. */
 export const groups = ["fast", "process", "weights", "postgres", "browser", "long"] as const
 
 export type Group = (typeof groups)[number]
 
-/** Pattern of the files of a group. Those of `fast` are the ones that no other group has. */
+/** Pattern of the files of a group. `fast` has all files that are in no other group. */
 export const filesOf = (group: Group): string =>
   group === "fast" ? "test/**/*.test.ts" : `test/**/*.${group}.test.ts`
 

@@ -1,5 +1,5 @@
-// Holds each test file to the group in its name (Groups.ts): a test that uses what the group may not use fails, and so does
-// a file that does not use what its group is for. vitest runs this before every file.
+// Checks each test file against the group in its name (Groups.ts). A test fails if it uses something that the group may not use, or
+// if the file does not use what its group is for. vitest runs this before every file.
 import child from "node:child_process"
 import { syncBuiltinESMExports } from "node:module"
 import net from "node:net"
@@ -21,7 +21,7 @@ const observe = (owner: object, name: string, before: (args: ReadonlyArray<unkno
   Reflect.set(owner, name, observed)
 }
 
-/** Native code by what its file's name begins with, and the group whose tests load it. */
+/** Beginning of the file name of native code → the group whose tests may load it. */
 const nativeCode: ReadonlyArray<readonly [string, Group]> = [
   ["llama-addon", "weights"],
   ["onnxruntime_binding", "weights"],
@@ -40,7 +40,7 @@ const observeAll = (): void => {
   syncBuiltinESMExports()
 }
 
-/** In the group `fast` many files share a worker, and it is observed once. */
+/** In the group `fast` many files share a worker, so the methods are wrapped only once. */
 const observed = Symbol.for("edgewise tests are observed")
 if (Reflect.get(globalThis, observed) === undefined) {
   Reflect.set(globalThis, observed, true)

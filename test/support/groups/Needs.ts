@@ -1,5 +1,5 @@
-// What some tests need of the machine. A test whose need is missing is skipped; the end of the run says how many were,
-// why, and what would bring it (SkippedTests.ts). Usage: `it("…", needs("curl"), async () => …)`.
+// Programs and permissions that some tests need. A test whose need is missing is skipped; the end of the run prints how many were
+// skipped, why, and how to provide the need (SkippedTests.ts). Usage: `it("…", needs("curl"), async () => …)`.
 import { spawnSync } from "node:child_process"
 import { existsSync, readdirSync } from "node:fs"
 import type { TestOptions } from "vitest"
@@ -7,7 +7,7 @@ import { inForce } from "#confine/Launch.ts"
 
 declare module "vitest" {
   interface TaskMeta {
-    /** Why the test is skipped, and what would let it run. */
+    /** Why the test is skipped, and what is required to run it. */
     missing?: string
   }
 }
@@ -19,12 +19,12 @@ const program = (name: string, debianPackage: string, ...args: ReadonlyArray<str
 
 const browsers = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"]
 
-/** The browser that browser tests drive; undefined where the machine has none. */
+/** Path of the browser for browser tests; undefined if there is none. */
 export const browserPath = browsers.find((path) => existsSync(path))
 
 const postgresVersions = "/usr/lib/postgresql"
 
-/** The folder of PostgreSQL's programs; undefined where the machine has none. */
+/** The folder of PostgreSQL's programs; undefined if there are none. */
 export const postgresPrograms = (existsSync(postgresVersions) ? readdirSync(postgresVersions) : [])
   .map((version) => `${postgresVersions}/${version}/bin`)
   .find((folder) => existsSync(`${folder}/initdb`))
@@ -75,13 +75,13 @@ export const has = (need: Need): boolean => {
   return known
 }
 
-/** Options of a test that runs only where all of these are present. */
+/** Options of a test that runs only if all of these are present. */
 export const needs = (...wanted: ReadonlyArray<Need>): TestOptions => {
   const absent = wanted.find((need) => !has(need))
   return absent === undefined ? {} : { skip: true, meta: { missing: needsTable[absent].missing } }
 }
 
-/** Options of a test that runs only where a condition holds; `missing` says what is absent otherwise and what would bring it. */
+/** Options of a test that runs only if a condition holds. `missing` names what is absent otherwise and how to provide it. */
 export const onlyWhere = (condition: boolean, missing: string): TestOptions =>
   condition ? {} : { skip: true, meta: { missing } }
 

@@ -1,4 +1,4 @@
-// The last lines of a run: how many tests were skipped, why, and what would let them run (Needs.ts).
+// The last lines of a run: how many tests were skipped, why, and what is required to run them (Needs.ts).
 import type { Reporter, TestCase, TestModule, TestSuite, Vitest } from "vitest/node"
 
 const reasonOf = (task: TestCase | TestSuite): string =>
@@ -8,7 +8,7 @@ export default class SkippedTests implements Reporter {
   private filtered = false
 
   onInit(vitest: Vitest): void {
-    // With a pattern of names most tests are skipped, and that is what was asked for.
+    // With a pattern of names most tests are skipped on request.
     this.filtered = vitest.config.testNamePattern !== undefined
   }
 

@@ -1,5 +1,4 @@
-// What the tests of one file have used, against the group in the file's name. Called by Guard.ts and by the support
-// modules that start servers and browsers.
+// Records what the tests of one file use, and compares it with the group in the file's name.
 import { inject } from "vitest"
 import { type Group, groups } from "./Groups.ts"
 
@@ -7,7 +6,7 @@ const used = new Map<Group, string>()
 
 const rank = (group: Group): number => groups.indexOf(group)
 
-/** Throws where the running file's group may not use what `need` stands for; `what` is told in the error. */
+/** Records a use. Throws if the group of the running file may not use `need`; the error contains `what`. */
 export const uses = (need: Group, what: string): void => {
   used.set(need, what)
   if (rank(need) > rank(inject("group"))) throw new Error(misplaced(need, what))
@@ -17,8 +16,8 @@ const misplaced = (need: Group, what: string): string =>
   `this test uses ${what}: its file's name must end in .${need}.test.ts (test/support/groups/Groups.ts)`
 
 /**
- * What is wrong with the file's name by what was used since the last call; undefined where it is right. Product code may
- * have caught what `uses` threw, so it is said again. `complete` where all tests of the file ran.
+ * The problem of the file's name, by the uses since the last call; undefined if it is right. Repeats an error that `uses` threw,
+ * because product code may have caught it. `complete`: all tests of the file ran.
  */
 export const verdict = (complete: boolean): string | undefined => {
   const seen = [...used].toSorted(([one], [other]) => rank(other) - rank(one))

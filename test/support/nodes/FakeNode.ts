@@ -1,4 +1,4 @@
-// Deployments of the fake engine, and a registry over them, for tests of what stands above an engine.
+// Deployments of the fake engine and a registry of them, for tests of the code that uses engines.
 import { Layer, Logger, Schema } from "effect"
 import { Device, type DeviceOptions } from "#actors/device/Device.ts"
 import { MemoryPressureLevel } from "#actors/device/MemoryPressureLevel.ts"
@@ -13,7 +13,7 @@ export interface FakeModel {
   readonly options?: Readonly<Record<string, unknown>>
   readonly runtime?: Readonly<Record<string, unknown>>
   readonly price?: Readonly<Record<string, number>>
-  /** Memory that the ledger claims for its weights. */
+  /** Size of the weights, for which the ledger claims memory. */
   readonly sizeBytes?: number
 }
 
@@ -52,7 +52,7 @@ export const script = (steps: Readonly<Record<string, unknown>>): string => `fak
 const quiet = Logger.layer([])
 
 export interface FakeWorld extends RegistryOptions {
-  /** Where log lines go; nowhere by default. */
+  /** Receives log lines; absent: they are dropped. */
   readonly log?: Layer.Layer<never>
   readonly models: ReadonlyArray<FakeModel>
   readonly device?: DeviceOptions

@@ -1,5 +1,5 @@
-// A program in place of `nvidia-smi`: tests choose its output, its exit status and how long it takes. It counts
-// its runs in a file beside it.
+// A program that replaces `nvidia-smi`. Tests choose its output, exit status and duration. It counts its runs in a file beside
+// it.
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
@@ -7,18 +7,18 @@ export interface FakeAnswers {
   readonly gpus?: string
   readonly processes?: string
   readonly status?: number
-  /** Seconds before its output. */
+  /** Seconds until its output. */
   readonly delaySeconds?: number
 }
 
 export interface FakeNvidiaSmi {
   readonly command: string
-  /** Other answers from now on. */
+  /** Changes its answers from now on. */
   readonly say: (answers: FakeAnswers) => void
   readonly runs: () => number
 }
 
-/** Written into `dir`, which is the test's own. */
+/** Writes the program into `dir`, which belongs to the test. */
 export const fakeNvidiaSmi = (dir: string, answers: FakeAnswers): FakeNvidiaSmi => {
   const command = join(dir, "nvidia-smi")
   const runsFile = join(dir, "runs")

@@ -1,5 +1,5 @@
 // The row of a transcription job that this node runs. For tests that need no file.
-import type { Job } from "#store/ledger/Jobs.ts"
+import type { Job } from "#store/ledger/JobRows.ts"
 
 export const jobRow = (model: string): Job => ({
   id: "job_transcription_1",

@@ -5,7 +5,7 @@ import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import type { TestNode } from "./TestNode.ts"
 
-/** All receipts of an organization, the newest first; receipts still queued are written before. */
+/** All receipts of an organization, the newest first. Writes queued receipts first. */
 export const receiptsOf = (node: TestNode, org: string): Promise<ReadonlyArray<UsageReceipt>> =>
   node.run(
     Effect.gen(function* () {
@@ -14,7 +14,7 @@ export const receiptsOf = (node: TestNode, org: string): Promise<ReadonlyArray<U
     }),
   )
 
-/** A new organization with this much money, and a key of it. */
+/** Creates an organization with this credit and a key of it. */
 export const orgWith = (node: TestNode, name: string, creditsMicroDollars: number): Promise<string> =>
   node.run(
     Effect.gen(function* () {

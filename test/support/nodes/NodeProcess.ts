@@ -1,5 +1,5 @@
-// The product as a process of its own, as an operator starts it: for tests of signals, exit statuses and the command
-// line. For everything else TestNode is quicker and shows more.
+// The product as a separate process, as an operator starts it: for tests of signals, exit statuses and the command
+// line. For other tests TestNode is faster and shows more.
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
@@ -12,7 +12,7 @@ const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url))
 
 const start = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>): ChildProcess =>
   spawn(process.execPath, ["--disable-warning=ExperimentalWarning", main, ...args], {
-    // No setting of the machine that runs the tests may take effect.
+    // Settings of the machine that runs the tests must not take effect.
     env: { PATH: process.env.PATH, HOME: process.env.HOME, EDGEWISE_FAKE_ENGINES: "true", ...env },
     stdio: ["ignore", "pipe", "pipe"],
   })
@@ -33,14 +33,14 @@ export interface Finished {
   readonly stderr: string
 }
 
-/** Begins one command line, for tests that stop it. */
+/** Starts one command line without waiting for its end. */
 export const startCommand = (
   args: ReadonlyArray<string>,
   env: Readonly<Record<string, string>> = {},
 ): {
   readonly finished: Promise<Finished>
   readonly signal: (signal: NodeJS.Signals) => void
-  /** What it has printed so far. */
+  /** Its output so far. */
   readonly stdout: () => string
   readonly stderr: () => string
 } => {
@@ -69,13 +69,13 @@ export interface NodeProcess {
   /** The catalog file it was started with, for tests that edit it. */
   readonly catalog: string
   readonly pid: number
-  /** All that it has printed on standard output. */
+  /** Its standard output so far. */
   readonly stdout: () => string
   readonly stderr: () => string
   readonly signal: (signal: NodeJS.Signals) => void
-  /** Exit status, and the signal where that ended it. */
+  /** Exit status, and the signal if one ended it. */
   readonly exited: Promise<readonly [status: number | null, signal: NodeJS.Signals | null]>
-  /** Kills it if it still runs and removes its files. */
+  /** Kills the process if it still runs and removes its files. */
   readonly dispose: () => Promise<void>
 }
 

@@ -1,4 +1,4 @@
-// A running node's catalog, edited and read again, as an operator does it over HTTP.
+// Edits the catalog of a running node and reloads it, as an operator does over HTTP.
 import { Effect } from "effect"
 import { expect } from "vitest"
 import { Redeployment } from "#actors/model/Redeployment.ts"
@@ -18,7 +18,7 @@ export const operatorKey = (node: TestNode): Promise<string> =>
 export const askToReload = async (node: TestNode): Promise<Response> =>
   node.post("/v1/models/reload", "", { key: await operatorKey(node) })
 
-/** Writes the catalog and has the node read it. */
+/** Writes the catalog and makes the node reload it. */
 export const reload = async (node: TestNode, models: ReadonlyArray<TestModel>): Promise<ReloadRecord> => {
   writeCatalog(node.catalog, models)
   const response = await askToReload(node)

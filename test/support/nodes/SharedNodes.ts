@@ -1,4 +1,4 @@
-// Two nodes on one Postgres database, each with a data directory of its own, as tests of what nodes share need them.
+// Two nodes on one Postgres database, each with its own data directory, for tests of shared state.
 import { Effect, Layer } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { ModelUsage } from "#domain/models/Usage.ts"
@@ -64,12 +64,12 @@ export class SharedNodes {
     for (const dir of this.dirs) dir.remove()
   }
 
-  /** Reads and changes the store from outside of both nodes, as the command line does. */
+  /** Reads and changes the store without either node, as the command line does. */
   beside<A, E>(effect: Effect.Effect<A, E, Store | SqlClient.SqlClient>): Promise<A> {
     return Effect.runPromise(Effect.provide(effect, Layer.fresh(postgresStoreLayer(this.databaseUrl))))
   }
 
-  /** With these credits, or else a payment method. */
+  /** An organization with these credits, or with a payment method if absent. */
   newOrg(creditsMicroDollars?: number): Promise<NewOrg> {
     const name = `org${++this.orgs}`
     const org =

@@ -1,8 +1,7 @@
-// Speech models for a test's catalog, requests to them and checks of a reply. Knows the fake engine's noise, and of the
-// real engines only where their weights lie.
+// Speech models for a test's catalog, requests to them and checks of replies, with the known samples of the fake engine.
 import { fileURLToPath } from "node:url"
 import { Schema } from "effect"
-import { builtInCatalog } from "#config/Config.ts"
+import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 import { pieceSamples, SpeechScript } from "#engines/fake/SpeechScript.ts"
 import { type RawResponse, rawRequest, requestBytes } from "../clients/RawHttp.ts"
 import type { TestModel } from "./TestCatalog.ts"
@@ -30,7 +29,7 @@ export const fakeVoice: SpeechTestModel = {
   speech: { maxCharacters: 4096, voices: ["fake"] },
 }
 
-/** Takes clips and ignores how they sound. */
+/** A fake cloning model: it accepts reference clips and ignores their sound. */
 export const fakeClone: SpeechTestModel = {
   ...fakeVoice,
   id: "fake-clone",
@@ -106,6 +105,6 @@ export const speechRequestBytes = (node: TestNode, body: unknown, key = node.key
     typeof body === "string" ? body : JSON.stringify(body),
   )
 
-/** One speech request on a connection of its own, byte by byte. */
+/** One speech request as raw bytes on its own connection. */
 export const speak = (node: TestNode, body: unknown, key?: string): Promise<RawResponse> =>
   rawRequest(node.port, speechRequestBytes(node, body, key))

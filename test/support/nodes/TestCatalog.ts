@@ -1,7 +1,7 @@
 // Catalog files for tests: fake models named by their purpose, and the built-in demonstration model.
 import { writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
-import { builtInCatalog } from "#config/Config.ts"
+import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 import { uses } from "../groups/Uses.ts"
 
 export interface TestModel {

@@ -1,17 +1,18 @@
 // A real node in the test's own process: the layers that `serve` runs, listening on a free port, over a fresh data
-// directory and a catalog of the test's choice. What a test may see from the inside is what operators see in
-// /metrics, plus process ids and the transport's counters. For signals and whole processes see NodeProcess.
+// directory and a catalog of the test's choice. Besides the interface of clients a test sees what operators
+// see in /metrics, process ids and the transport's counters. For signals and whole processes see NodeProcess.
 import { join } from "node:path"
 import { Context, Effect, Exit, Layer, Logger, References, Scope } from "effect"
 import { HttpServer } from "effect/http"
 import type { Drain } from "#actors/Drain.ts"
 import type { Device } from "#actors/device/Device.ts"
-import type { HostGauges } from "#actors/engine/EngineHost.ts"
+import type { HostGauges } from "#actors/engine/HostOptions.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { ModelStatus } from "#actors/model/ModelStatus.ts"
 import type { Redeployment } from "#actors/model/Redeployment.ts"
 import { nodeLayer } from "#cli/roles/NodeLayer.ts"
-import { load, type SettingName } from "#config/Config.ts"
+import { load } from "#config/Config.ts"
+import type { SettingName } from "#config/Settings.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import type { Jobs } from "#store/ledger/Jobs.ts"
 import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
@@ -28,11 +29,11 @@ import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
 export { temporaryDir } from "../process/TemporaryDir.ts"
 
 export interface TestKeys {
-  /** Of an organization with a payment method. */
+  /** Key of an organization with a payment method. */
   readonly dev: string
-  /** Of an organization with 5 USD. */
+  /** Key of an organization with 5 USD. */
   readonly credit: string
-  /** Of an organization without credit. */
+  /** Key of an organization without credit. */
   readonly broke: string
   readonly revoked: string
 }
@@ -42,13 +43,13 @@ export interface TestNodeOptions {
   /** Requests a minute; off by default, because a test makes many. */
   readonly rateLimit?: number
   readonly transport?: Partial<TransportSettings>
-  /** Over TLS, with a certificate that this process trusts; by default as EDGEWISE_TEST_TLS says. */
+  /** Whether to serve TLS, with a certificate that this process trusts. Default: by EDGEWISE_TEST_TLS. */
   readonly tls?: boolean
   /** Any other settings of `serve`. */
   readonly settings?: Partial<Record<SettingName, string>>
-  /** A data directory that outlives the node; a fresh one, removed at the end, where absent. */
+  /** A data directory that the node leaves in place. Absent: a new one that is removed at the end. */
   readonly dataDir?: string
-  /** Where its log lines go; nowhere by default. */
+  /** Receives its log lines; absent: they are dropped. */
   readonly log?: Layer.Layer<never>
 }
 
@@ -79,7 +80,7 @@ export interface TestNode {
   readonly fetch: (path: string, init?: RequestInit) => Promise<Response>
   /** POSTs JSON with the development key, or another. */
   readonly post: (path: string, body: unknown, init?: PostOptions) => Promise<Response>
-  /** The gauges of a model's host, read directly: a poll that costs nothing. Throws where it is not loaded. */
+  /** The gauges of a model's host, read without a request. Throws if the model is not loaded. */
   readonly gauges: (model: string) => HostGauges
   readonly status: (model: string) => ModelStatus | undefined
   /** Runs an effect against the node's own services. */
@@ -94,7 +95,7 @@ export interface PostOptions {
 
 const makeKeys = Effect.gen(function* () {
   const accounts = yield* Accounts
-  // They are there already where a node starts again on the same directory, or another one on the same database.
+  // They exist already if a node starts again on the same directory, or another one on the same database.
   yield* Effect.ignore(accounts.createOrg({ name: "dev", paymentMethod: true }))
   const dev = yield* accounts.createKey({ org: "dev" })
   const credit = yield* accounts.createKey({ org: "credit" })
@@ -119,7 +120,7 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
     catalog,
     rateLimit: String(options.rateLimit ?? 0),
     ...(files === undefined ? {} : { tlsCert: files.cert, tlsKey: files.key }),
-    // Tests read events up to now.
+    // Tests read metrics that include the last event.
     metricsAgeMs: "0",
     ...options.settings,
   }
@@ -191,7 +192,7 @@ export const parseMetrics = (text: string): ReadonlyMap<string, number> =>
       }),
   )
 
-/** Nothing runs and nothing waits on any model. */
+/** True if no request runs or waits at any model. */
 export const isIdle = (metrics: ReadonlyMap<string, number>): boolean =>
   [...metrics].every(
     ([name, value]) =>
@@ -211,7 +212,7 @@ export const eventually = async (
   }
 }
 
-/** For models with `load: start`. Patient: on a busy machine each engine process takes its time to start. */
+/** Waits for models with `load: start`, with a long limit because engine processes start slowly on a busy machine. */
 export const untilLoaded = (node: TestNode, ...models: ReadonlyArray<string>): Promise<void> =>
   eventually(() => models.every((model) => node.status(model) === "loaded"), `${models} are loaded`, 45_000)
 

@@ -1,4 +1,4 @@
-// The child processes of this one by the program they run: to kill one in the middle of its work. Linux.
+// Finds child processes of this process by the program that they run, so that a test can kill one while it works. Linux only.
 import { readdirSync, readFileSync } from "node:fs"
 
 const read = (path: string): string => {
@@ -14,7 +14,7 @@ export const childrenRunning = (program: string, parent = process.pid): Readonly
   readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .filter((pid) => {
-      // The command's name is in brackets and may hold any characters, so the fields are counted behind it.
+      // The command's name is in parentheses and may contain any characters, so fields are counted from its end.
       const [, fields = ""] = read(`/proc/${pid}/stat`).split(/\) (?=[A-Z] )/)
       const [state, ppid] = fields.split(" ")
       return state !== "Z" && Number(ppid) === parent && read(`/proc/${pid}/cmdline`).includes(program)

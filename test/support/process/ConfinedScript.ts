@@ -21,7 +21,7 @@ const program = (attempts: Attempts): string => `
     process.stdout.write(JSON.stringify(outcomes), () => process.exit(0))
   })()`
 
-/** By name: what the attempt returned, "done", or the system's code for its failure. */
+/** Name of each attempt → its result, "done", or the system's error code. */
 export const attempt = (confinement: Confinement, attempts: Attempts): Readonly<Record<string, unknown>> => {
   const { env, execArgv, execPath } = launch(confinement, [])
   const { status, stderr, stdout } = spawnSync(execPath, [...execArgv, "-e", program(attempts)], {

@@ -1,4 +1,4 @@
-// How time grows with size, for what must be linear: a ratio within one run, which a busy machine shifts little.
+// Measures how time grows with size, for code that must be linear. The ratio within one run hardly depends on other work.
 
 const millisecondsOf = (work: () => void): number => {
   const beganMs = performance.now()

@@ -1,4 +1,4 @@
-// The program's log lines as objects, for tests that read or count them; with a limiter of its own.
+// The program's log lines as objects, for tests that read or count them. Has its own limiter of lines.
 import { Layer, Logger, References } from "effect"
 import { LogRate } from "#domain/process/LogRate.ts"
 import { CurrentLogRate } from "#domain/process/OperatorLog.ts"

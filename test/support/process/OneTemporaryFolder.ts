@@ -6,7 +6,7 @@ import { join } from "node:path"
 
 export default (): (() => void) => {
   const folder = mkdtempSync(join(tmpdir(), "edgewise-run-"))
-  // Servers that refuse root run as another user and pass through it.
+  // Servers that refuse root run as another user and must be able to enter the folder.
   chmodSync(folder, 0o711)
   process.env.TMPDIR = folder
   return () => rmSync(folder, { recursive: true, force: true })

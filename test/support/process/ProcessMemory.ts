@@ -1,7 +1,7 @@
-// Resident memory of other processes, by /proc. Linux.
+// Resident memory of other processes, read from /proc. Linux only.
 import { readFileSync, writeFileSync } from "node:fs"
 
-/** Resident bytes now, and their peak since the start or `forgetPeak`; undefined where the process has gone. */
+/** Resident bytes now, and their peak since the start or `forgetPeak`; undefined if the process has ended. */
 export const residentBytes = (pid: number): { readonly now: number; readonly peak: number } | undefined => {
   try {
     const text = readFileSync(`/proc/${pid}/status`, "utf8")
@@ -12,5 +12,5 @@ export const residentBytes = (pid: number): { readonly now: number; readonly pea
   }
 }
 
-/** 5 sets the peak to what is resident now (proc(5)). */
+/** Sets the peak to the resident memory of now: the value 5 of `clear_refs` (proc(5)). */
 export const forgetPeak = (pid: number): void => writeFileSync(`/proc/${pid}/clear_refs`, "5")

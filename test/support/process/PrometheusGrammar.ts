@@ -1,5 +1,5 @@
-// Reads Prometheus' text format 0.0.4 as strictly as the format's description: every line is one of five kinds, a family's
-// lines stand together under its HELP and TYPE, no series comes twice, and a histogram adds up.
+// A strict reader of Prometheus' text format 0.0.4. Every line is one of five kinds, the lines of a family follow its HELP and TYPE,
+// no series occurs twice, and the counts of a histogram are consistent.
 
 export interface Series {
   readonly name: string
@@ -35,7 +35,7 @@ const valueOf = (text: string): number => {
   return Number(text.replace("Inf", "Infinity"))
 }
 
-/** Name of the family that a line of it may have. */
+/** Whether a line of this name belongs to the family. */
 const belongs = (line: string, { name, type }: { readonly name: string; readonly type: string }): boolean =>
   type === "histogram" ? [`${name}_bucket`, `${name}_sum`, `${name}_count`].includes(line) : line === name
 
@@ -61,7 +61,7 @@ const checkHistogram = ({ name, series }: FamilyText): void => {
   }
 }
 
-/** The families of a scrape, or an error that names the line at fault. */
+/** The families of a scrape. Throws an error with the first wrong line. */
 export const parseExposition = (text: string): ReadonlyArray<FamilyText> => {
   if (!text.endsWith("\n")) throw new Error("the last line has no end")
   const families: Array<FamilyText & { readonly series: Array<Series> }> = []

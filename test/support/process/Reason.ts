@@ -1,4 +1,4 @@
-// The `reason` of an effect's failure, for tests that need nothing else; "success" where it does not fail.
+// The `reason` of an effect's failure, or "success" if it does not fail.
 import { Effect } from "effect"
 
 export const reason = <A, E extends { readonly reason: string }, R>(

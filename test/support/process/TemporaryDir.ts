@@ -1,4 +1,4 @@
-// A directory for one test, under the system's temporary one (see OneTemporaryFolder).
+// A directory for one test, in the system's temporary folder (see OneTemporaryFolder).
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

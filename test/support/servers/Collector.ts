@@ -1,4 +1,4 @@
-// An OTLP collector on this machine: keeps the bodies that come, and answers with chosen statuses.
+// A local OTLP collector: keeps the received bodies and answers with chosen statuses.
 import { createServer, type IncomingHttpHeaders } from "node:http"
 import type { AddressInfo } from "node:net"
 
@@ -40,7 +40,7 @@ interface Body {
 export interface Collector {
   readonly url: string
   readonly received: Array<Received>
-  /** Statuses of the next answers; then 200. */
+  /** Statuses of the next answers; later answers have 200. */
   readonly statuses: Array<number>
   readonly spans: () => ReadonlyArray<Span>
   readonly logs: () => ReadonlyArray<LogRecord>

@@ -1,6 +1,5 @@
-// A model hub on this machine that speaks the resolve protocol: the hub itself, which knows sizes and sums and
-// redirects, and its storage on a port of its own, which has the bytes. It can send false sizes, refuse, cut and be
-// slow.
+// A local model hub with the resolve protocol: the hub itself, which sends sizes, checksums and redirects, and its storage on another
+// port, which sends the bytes. It can send false sizes, refuse requests, cut connections and be slow.
 import { createHash } from "node:crypto"
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -14,29 +13,29 @@ export interface Seen {
 export interface HubBehaviour {
   /** Only this token is accepted. */
   token?: string
-  /** What the hub answers instead of a redirect. */
+  /** Answer of the hub instead of a redirect. */
   hubStatus?: number
-  /** Answers of the storage before it serves, one a request. */
+  /** Answers of the storage to its first requests, one each, before it serves files. */
   storageStatuses?: Array<number>
-  /** Bytes after which the storage cuts a connection, one a request; then it cuts no more. */
+  /** Bytes after which the storage cuts the connections of its first requests, one entry each. */
   cutAfter?: Array<number>
-  /** What the storage sends instead of the file's bytes; same declared sum. */
+  /** Sent by the storage instead of the file's bytes, with the same declared checksum. */
   content?: Buffer
   linkedSize?: number
   linkedEtag?: string | null
-  /** Of the storage; null sends none. */
+  /** The ETag of the storage; null sends none. */
   etag?: string | null
   /** The file's length in the storage's headers. */
   declared?: number
-  /** The storage sends no length. */
+  /** Whether the storage sends no length. */
   chunked?: boolean
-  /** The storage answers ranges with the whole file. */
+  /** Whether the storage answers ranges with the whole file. */
   ignoreRange?: boolean
-  /** Serves the bytes itself, as hubs do with small files. */
+  /** Whether the hub serves the bytes itself, as hubs do with small files. */
   direct?: boolean
-  /** Redirects to itself without end. */
+  /** Whether the hub redirects to itself in an endless loop. */
   loop?: boolean
-  /** Where to redirect instead. */
+  /** Other target of the redirect. */
   location?: string
   /** Milliseconds between two pieces of `pieceBytes`. */
   pieceMs?: number

@@ -1,5 +1,5 @@
 // Writes a MaxMind-format file (MaxMind DB 2.0): a binary trie over address bits, then the data it points to, then the
-// metadata. Only what the tests' databases need, written from the published format.
+// metadata. Supports only the parts of the published format that the tests' databases use.
 
 export type GeoValue = string | number | { readonly [name: string]: GeoValue } | ReadonlyArray<GeoValue>
 
@@ -23,7 +23,7 @@ const map = (entries: ReadonlyArray<readonly [string, Buffer]>): Buffer =>
     ...entries.flatMap(([name, value]) => [text(name), value]),
   ])
 
-/** Types over 7 are written as 0 and a second byte. */
+/** An array (type 11). Types above 7 are written as type 0 and a second byte with the type minus 7. */
 const array = (values: ReadonlyArray<Buffer>): Buffer =>
   Buffer.concat([Buffer.from([values.length, 11 - 7]), ...values])
 
@@ -57,7 +57,7 @@ const bitsOf = (address: string): Array<0 | 1> => {
 
 type Trie = [Trie | number | undefined, Trie | number | undefined]
 
-/** Blocks (`192.0.2.0/24`, `2001:db8::/32`) and what is known of them; blocks do not overlap. */
+/** Address blocks (`192.0.2.0/24`, `2001:db8::/32`) → their data; blocks do not overlap. */
 export const geoFile = (blocks: Readonly<Record<string, GeoValue>>): Buffer => {
   const root: Trie = [undefined, undefined]
   const data: Array<Buffer> = []

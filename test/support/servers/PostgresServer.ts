@@ -1,5 +1,5 @@
-// A Postgres server of the test's own: Debian's binaries over a temporary folder, on a free port of 127.0.0.1, with a
-// password, removed with the test file. `initdb` refuses root, so under root it runs as the user `postgres` or
+// A Postgres server for one test file: Debian's binaries with a temporary folder, on a free port of 127.0.0.1, with a
+// password. The end of the test file removes it. `initdb` refuses root, so under root it runs as the user `postgres` or
 // `nobody`.
 import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -12,7 +12,7 @@ import postgres from "postgres"
 import { postgresPrograms } from "../groups/Needs.ts"
 import { uses } from "../groups/Uses.ts"
 
-/** The user that the server runs as; undefined is the user who runs the tests. */
+/** The user that the server runs as; undefined: the user of this process. */
 const serverUser = (): { readonly uid: number; readonly gid: number } | undefined => {
   if (process.getuid?.() !== 0) return undefined
   const users = readFileSync("/etc/passwd", "utf8").split("\n")
@@ -40,11 +40,11 @@ export interface PostgresServer {
   readonly port: number
   /** The address of a new, empty database in this server. */
   readonly freshUrl: () => Promise<string>
-  /** Kills it as a crash would: connections get no message. */
+  /** Kills the server like a crash: connections get no message. */
   readonly kill: () => Promise<void>
-  /** Starts it again on the same data. */
+  /** Starts the server again with the same data. */
   readonly start: () => Promise<void>
-  /** Stops it for good and removes its files. */
+  /** Stops the server and removes its files. */
   readonly remove: () => Promise<void>
 }
 

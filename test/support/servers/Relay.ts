@@ -18,7 +18,7 @@ export const startRelay = (port: number): Promise<Relay> =>
       const far = net.connect({ port, host: "127.0.0.1" })
       for (const socket of [near, far]) {
         sockets.add(socket)
-        // Its other side is ended by the close that follows.
+        // The close that follows ends the other side.
         socket.on("error", () => {})
         socket.on("close", () => {
           sockets.delete(socket)

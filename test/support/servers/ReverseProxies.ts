@@ -1,5 +1,5 @@
 // Reverse proxies in front of a test node, with the configurations printed in docs/proxies.md: only ports and listen
-// addresses are replaced. Each runs in the foreground, as the current user, in a temporary folder of its own.
+// addresses are replaced. Each runs in the foreground, as the current user, in its own temporary folder.
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
 import net from "node:net"
@@ -10,7 +10,7 @@ export type ProxyName = "nginx" | "haproxy" | "caddy"
 
 const docs = readFileSync(new URL("../../../docs/proxies.md", import.meta.url), "utf8")
 
-/** The only block of the page in this language. */
+/** The block of the page in this language; there must be exactly one. */
 const blockOf = (language: string): string => {
   const blocks = [...docs.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].filter(([, name]) => name === language)
   if (blocks.length !== 1) throw new Error(`docs/proxies.md has ${blocks.length} blocks of ${language}`)
@@ -24,7 +24,7 @@ export const printed: Readonly<Record<ProxyName, string>> = {
   caddy: blockOf("caddyfile"),
 }
 
-/** Replaces text that must occur once. */
+/** Replaces text that must occur exactly once. */
 const replaceOnce = (text: string, from: string, to: string): string => {
   const parts = text.split(from)
   if (parts.length !== 2) throw new Error(`${JSON.stringify(from)} stands ${parts.length - 1} times`)
@@ -44,7 +44,7 @@ interface Launch {
 /** Writes the files of a proxy into a folder and returns the command that starts it. */
 type Prepare = (folder: string, config: string, ports: Ports) => Launch
 
-/** What nginx's own main file holds around `conf.d/*.conf`, with every path inside the folder. */
+/** nginx's main file, which includes `conf.d/*.conf`, with every path inside the folder. */
 const nginxMain = (
   folder: string,
 ): string => `${process.getuid?.() === 0 ? "user root;\n" : ""}pid ${folder}/pid;
@@ -79,13 +79,13 @@ const prepare: Readonly<Record<ProxyName, Prepare>> = {
   caddy: (folder, config, { listen }) => {
     const env = { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
     const file = join(folder, "Caddyfile")
-    // `http://` and a bind address keep it from serving TLS and from other interfaces.
+    // With `http://` and a bind address it serves no TLS and only this interface.
     writeFileSync(file, replaceOnce(config, "\n:80 {\n", `\nhttp://:${listen} {\n\tbind 127.0.0.1\n`))
     const adapted = execFileSync("caddy", ["adapt", "--config", file, "--adapter", "caddyfile"], {
       env: { ...process.env, ...env },
       stdio: ["ignore", "pipe", "ignore"],
     })
-    // Its administration listens on one fixed port, which two at a time could not share.
+    // Its administration interface listens on one fixed port, which two processes cannot share.
     const admin = { disabled: true, config: { persist: false } }
     const json = join(folder, "caddy.json")
     writeFileSync(json, JSON.stringify({ ...(JSON.parse(String(adapted)) as object), admin }))

@@ -1,5 +1,5 @@
-// Certificates for tests: any names, dates and keys, signed by themselves or by an authority of the test. And one pair
-// that everything of this process trusts, for nodes and listeners of the test's own process.
+// Certificates for tests with any names, dates and keys, self-signed or signed by an authority of the test. Also one pair that all
+// clients of this process trust, for nodes and listeners in the test's own process.
 import { webcrypto } from "node:crypto"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { isIP } from "node:net"
@@ -55,7 +55,7 @@ export interface Authority {
 
 export interface PairOptions {
   readonly names?: ReadonlyArray<string>
-  /** From now; negative is past. */
+  /** Start of the validity, days from now; negative: in the past. */
   readonly fromDays?: number
   readonly untilDays?: number
   readonly algorithm?: Algorithm
@@ -138,7 +138,7 @@ export const filesIn = (folder: string): TlsFiles => {
 /** With EDGEWISE_TEST_TLS=1 nodes and listeners of the tests' own process serve TLS. */
 export const overTls = process.env.EDGEWISE_TEST_TLS === "1"
 
-/** Ports of this process that serve TLS, so that raw clients know. */
+/** Ports of this process that serve TLS, for raw clients. */
 export const tlsPorts = new Set<number>()
 
 /** Makes fetch, https, `ws` and the `openai` package of this process trust a certificate. */
@@ -150,7 +150,7 @@ export const trustHere = (pem: string): void => {
 
 let own: Promise<TlsFiles> | undefined
 
-/** The pair of this process, trusted in it. */
+/** The certificate pair that this process trusts. */
 export const ownFiles = (): Promise<TlsFiles> => {
   own ??= (async () => {
     const pair = await makePair()

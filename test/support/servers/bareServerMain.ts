@@ -1,5 +1,5 @@
-// The smallest server: uWebSockets.js, one answer of a given size to every GET, in a process of its own. The wait of
-// its callers is the machine's share of any wait.
+// A minimal server in a separate process: uWebSockets.js, one answer of a given size to every GET. The latency of its answers is the
+// part of any latency that the machine causes.
 import { App, us_socket_local_port } from "uWebSockets.js"
 
 const body = "x".repeat(Number(process.argv[2]))

@@ -1,5 +1,4 @@
-// The declarations of the three APIs, as a check of replies needs them: by method and path, for each status the schemas of
-// bodies, the content types and the headers.
+// The declared replies of the three APIs for a check: method and path → status → schemas of bodies, content types and headers.
 import { Context, Schema } from "effect"
 import { HttpApi, HttpApiSchema } from "effect/http-api"
 import { AuthApi } from "#api/declared/AuthApi.ts"
@@ -12,7 +11,7 @@ import type { WireRole } from "./WireTap.ts"
 
 type Decode = (value: unknown) => string | undefined
 
-/** A decoder that refuses fields which the schema does not name; gives what is wrong, if anything is. */
+/** A decoder that refuses undeclared fields. Returns the error, or undefined. */
 export const strict = (schema: Schema.Codec<unknown, unknown>): Decode => {
   const decode = Schema.decodeUnknownResult(schema, { onExcessProperty: "error" })
   return (value) => {
@@ -22,9 +21,9 @@ export const strict = (schema: Schema.Codec<unknown, unknown>): Decode => {
 }
 
 export interface Replies {
-  /** Decoders of JSON bodies; one of them must take the body. */
+  /** Decoders of JSON bodies; one of them must accept the body. */
   readonly json: Array<Decode>
-  /** Content types of bodies that are no JSON. */
+  /** Content types of bodies that are not JSON. */
   readonly contentTypes: Set<string>
   readonly headers: Set<string>
 }
@@ -43,7 +42,7 @@ const isEncoding = Schema.is(Encoding)
 
 type AnySchema = Schema.Codec<unknown, unknown>
 
-/** The content type of a body that is no JSON. */
+/** The content type of a body that is not JSON. */
 const textTypeOf = ({ ast }: AnySchema): string | undefined => {
   const encoding = ast.annotations?.["~httpApiEncoding"]
   return isEncoding(encoding) && encoding._tag !== "Json" ? encoding.contentType : undefined
@@ -62,7 +61,7 @@ const addSuccess = (replies: Replies, schema: AnySchema): void => {
   if (types.length === 0 && !HttpApiSchema.isNoContent(schema.ast)) replies.json.push(strict(schema))
 }
 
-/** Names of a struct of headers behind whatever codec HttpApi has put around it. */
+/** The header names of a struct, also if HttpApi has wrapped it in codecs. */
 const headerNames = (schema: AnySchema): ReadonlyArray<string> => {
   const encoded = Schema.toEncoded(schema).ast
   return "propertySignatures" in encoded
@@ -102,7 +101,7 @@ const endpointsOf = (api: typeof EdgeApi | typeof AuthApi | typeof RouterApi): R
       for (const [status, schemas] of successes) {
         for (const schema of schemas) addSuccess(at(status), schema as unknown as AnySchema)
       }
-      // Streams, which `successes` leaves out.
+      // Streams are not in `successes`.
       for (const schema of endpoint.success) {
         if (contentTypesOf(schema) !== undefined) addSuccess(at(200), schema as unknown as AnySchema)
       }

@@ -1,10 +1,11 @@
-// Decodes every recorded reply, event and frame with its declared schema, and says what is not declared.
+// Decodes every recorded reply, event and frame with its declared schema, and reports everything that is not declared.
+import { isObject } from "#domain/wire/text/Fields.ts"
 import { pathOf } from "#http/NotFound.ts"
 import { type Endpoint, endpointOf, ofListener, type Replies } from "./DeclaredReplies.ts"
 import { bodyAt, eventsIn, type Frame, framesIn, type Head, headAt } from "./WireMessages.ts"
 import { type Bytes, type Connection, connections } from "./WireTap.ts"
 
-/** What has been checked so far, for a test of the check itself. */
+/** Numbers of checked messages, for a test of the check itself. */
 export const checked = { replies: 0, events: 0, frames: 0 }
 
 const jsonOf = (text: string): unknown => {
@@ -18,11 +19,15 @@ const jsonOf = (text: string): unknown => {
 const eventProblems = ({ events, name }: Endpoint, text: string): ReadonlyArray<string> =>
   eventsIn(text).flatMap((event) => {
     checked.events++
-    if (!event.startsWith("data: "))
-      return [`${name}: an event that does not begin with data: ${event.slice(0, 200)}`]
-    const data = event.slice("data: ".length)
+    const [, type, data] = /^(?:event: (\S+)\n)?data: ([^\r\n]*)$/.exec(event) ?? []
+    if (data === undefined) return [`${name}: an event that is not one line of data: ${event.slice(0, 200)}`]
     if (data === "[DONE]") return []
-    const problem = events?.(jsonOf(data)) ?? (events === undefined ? "no events are declared" : undefined)
+    const value = jsonOf(data)
+    const isNamed = type === undefined || (isObject(value) && value.type === type)
+    const problem =
+      events?.(value) ??
+      (events === undefined ? "no events are declared" : undefined) ??
+      (isNamed ? undefined : `has the name ${type}`)
     return problem === undefined ? [] : [`${name}: event ${data.slice(0, 300)}: ${problem}`]
   })
 
@@ -61,7 +66,7 @@ const bodyProblem = (candidates: ReadonlyArray<Replies>, type: string, body: Buf
 }
 
 interface Asked {
-  /** False for bytes that are no request, which only the listener answers, and where the request was not seen. */
+  /** False if the bytes are not a request, so that only the listener answers, or if the request was not recorded. */
   readonly isRead: boolean
   readonly method: string
   readonly endpoint: Endpoint | undefined
@@ -101,13 +106,13 @@ const drop = (bytes: Bytes, data: Buffer, end: number): void => {
 
 const requestLine = /^([A-Z]+) (\S+) HTTP\/1\.1$/
 
-/** What is wrong with everything that has come on a connection until now; that is then forgotten. */
+/** The problems of all bytes that a connection has received so far. Checked bytes are dropped. */
 class Reader {
   private readonly connection: Connection
   private endpoint: Endpoint | undefined
   private isSocket = false
   private isClosedByClient = false
-  /** A request could not be read: what follows cannot be told apart. */
+  /** A request could not be parsed, so the following bytes cannot be split into messages. */
   private isLost = false
 
   constructor(connection: Connection) {
@@ -173,7 +178,7 @@ class Reader {
 
 const readers = new WeakMap<Connection, Reader>()
 
-/** What the listeners have sent since the last call and have not declared. */
+/** The problems of everything that the listeners have sent since the last call. */
 export const wireProblems = (): ReadonlyArray<string> => {
   const problems = [...connections].flatMap((connection) => {
     const reader = readers.get(connection) ?? new Reader(connection)

@@ -1,15 +1,15 @@
-// HTTP/1.1 messages and WebSocket frames in recorded bytes. Pure; knows no endpoint.
+// HTTP/1.1 messages and WebSocket frames in recorded bytes. Pure; independent of endpoints.
 
 export interface Head {
   /** Request line or status line. */
   readonly first: string
-  /** By lower-case name. */
+  /** Lower-case name → value. */
   readonly headers: ReadonlyMap<string, string>
-  /** Where the body begins. */
+  /** Position of the body. */
   readonly end: number
 }
 
-/** The head that begins at `at`; undefined where it is not complete. */
+/** The head that begins at `at`; undefined if it is not complete. */
 export const headAt = (data: Buffer, at: number): Head | undefined => {
   const end = data.indexOf("\r\n\r\n", at)
   if (end < 0) return undefined
@@ -24,7 +24,7 @@ export const headAt = (data: Buffer, at: number): Head | undefined => {
 
 export interface Body {
   readonly bytes: Buffer
-  /** Where the next message begins. */
+  /** Position of the next message. */
   readonly end: number
   readonly isComplete: boolean
 }
@@ -65,7 +65,7 @@ const kinds: Readonly<Record<number, Frame["kind"]>> = {
   10: "pong",
 }
 
-/** Complete frames from `from` on, and where the first incomplete one begins. */
+/** Complete frames from `from` on, and the position of the first incomplete one. */
 export const framesIn = (
   data: Buffer,
   from: number,

@@ -1,17 +1,17 @@
-// Records what the sockets of this process exchange with the listeners of the product, whatever client is used: fetch,
-// `ws`, OpenAI's client, raw bytes. WireCheck reads the records after each test.
+// Records the bytes that sockets of this process exchange with the listeners of the product, with any client: fetch, `ws`, OpenAI's
+// client, raw bytes. WireCheck reads the records after each test.
 import net from "node:net"
 
 export type WireRole = "edge" | "auth" | "router"
 
-/** Most bytes that are kept of one direction of a connection. What follows is not checked. */
+/** Most bytes that are kept for one direction of a connection. Later bytes are not checked. */
 const keptBytes = 32 * 1024 * 1024
 
 /** One direction of a connection. */
 export interface Bytes {
   readonly chunks: Array<Buffer>
   size: number
-  /** More came than is kept. */
+  /** Whether more bytes were sent than are kept. */
   isCut: boolean
 }
 
@@ -72,7 +72,7 @@ const keep = (bytes: Bytes, chunk: unknown, encoding?: unknown): void => {
   else bytes.chunks.push(data)
 }
 
-/** The parts of Node's sockets that every read and write goes through, TLS included: plain text on both. */
+/** The methods of Node's sockets that every read and write calls, also with TLS; they carry plain text in both cases. */
 interface Inner {
   push: (this: net.Socket, chunk: unknown, encoding?: unknown) => boolean
   _writeGeneric: (this: net.Socket, isMany: boolean, data: unknown, encoding: unknown, done: unknown) => void
@@ -91,7 +91,7 @@ export const installTap = (): void => {
     return push.call(this, chunk, encoding)
   }
   inner._writeGeneric = function (isMany, data, encoding, done) {
-    // While it connects the same call comes again later.
+    // During the connect this call is repeated later.
     const connection = this.connecting ? undefined : connectionOf(this)
     if (connection !== undefined) {
       if (isMany && Array.isArray(data)) {

@@ -1,8 +1,8 @@
-// Run before each test file: contract tests fail where a listener sends what is not declared (WireCheck).
+// Runs before each test file: contract tests fail if a listener sends something that is not declared (WireCheck).
 import { afterAll, afterEach, expect } from "vitest"
 import { connections, installTap } from "./WireTap.ts"
 
-/** Shown of one test. */
+/** Most problems that are shown for one test. */
 const mostProblems = 10
 
 const check = async (): Promise<void> => {

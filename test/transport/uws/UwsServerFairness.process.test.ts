@@ -20,7 +20,10 @@ const known = Effect.gen(function* () {
   notes.identified = headers.authorization === "Bearer good"
   return HttpServerResponse.empty({ status: notes.identified ? 200 : 401 })
 })
+/** Longer than what is sent at once, and accepted by the kernel within the call that begins to send it. */
+const longText = "x".repeat(100_000)
 const routes = [
+  HttpRouter.route("GET", "/long", Effect.succeed(HttpServerResponse.text(longText))),
   HttpRouter.route("GET", "/busy/*", busy),
   HttpRouter.route("GET", "/health", known),
   HttpRouter.route("GET", "/known", known),
@@ -97,6 +100,12 @@ describe("an address that makes too many requests without a credential", () => {
     expect(await statusOf("/known", { "x-forwarded-for": "8.8.4.4" })).toBe(401)
     expect(server.listener.counts.anonymousRefused).toBe(2)
     await eventually(() => server.listener.counts.connections === 0, "all are closed")
+  })
+
+  it("gets a long answer to a credential that nothing has checked, although its address cannot be read any more when uWS has the last byte", async () => {
+    const headers = { authorization: "Bearer good" }
+    const { body, status } = await rawRequest(server.port, requestBytes("GET", "/long", headers))
+    expect([status, body.toString() === longText]).toEqual([200, true])
   })
 })
 

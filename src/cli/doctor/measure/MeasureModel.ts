@@ -97,6 +97,9 @@ const measure = (measuring: Measuring, entry: ModelEntry) =>
         return { ...none, speech: yield* measureSpeech(measuring, entry) }
       case "transcription":
         return { ...none, transcription: yield* measureTranscription(measuring) }
+      case "embedding":
+        measuring.incomplete.push("its speed: only the load and the memory of embedding models are measured")
+        return none
     }
   })
 

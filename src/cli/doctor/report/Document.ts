@@ -136,7 +136,7 @@ export type Status = typeof Status.Type
 
 export const ModelReport = Schema.Struct({
   id: Schema.String,
-  kind: Schema.Literals(["text", "speech", "transcription"]),
+  kind: Schema.Literals(["text", "speech", "transcription", "embedding"]),
   adapter: Schema.String,
   demonstration: Schema.Boolean,
   status: Status,

@@ -1,7 +1,9 @@
 // Events of streamed text (protocol 7.3, 7.4) and frames of the completions socket (protocol 7.6). Schemas only.
 import { Schema } from "effect"
-import { FinishReason, TokenUsage } from "../Chat.ts"
-import { CompletionRequest } from "../Completion.ts"
+import { ChatFinish, ChatRequest, TokenUsage } from "../Chat.ts"
+import { CompletionFinish, CompletionRequest } from "../Completion.ts"
+import { ChatLogprobs, CompletionLogprobs } from "../text/Logprobs.ts"
+import { FunctionCallDelta, ToolCallDelta } from "../text/Tools.ts"
 
 const milliseconds = Schema.NullOr(Schema.Finite)
 
@@ -13,25 +15,38 @@ export const Timing = Schema.Struct({
   total_ms: milliseconds,
 })
 
-const head = { id: Schema.String, created: Schema.Int, model: Schema.String }
+const head = {
+  id: Schema.String,
+  created: Schema.Int,
+  model: Schema.String,
+  /** In chunks with a `finish_reason`. */
+  system_fingerprint: Schema.optionalKey(Schema.String),
+}
 const last = { usage: Schema.optionalKey(TokenUsage), timing: Schema.optionalKey(Timing) }
 
-export const ChatChunk = Schema.Struct({
+const chatChunk = {
   ...head,
   object: Schema.Literal("chat.completion.chunk"),
   /** One element; none in the chunk with `usage`. */
   choices: Schema.Array(
     Schema.Struct({
-      index: Schema.Literal(0),
+      index: Schema.Int,
       delta: Schema.Struct({
         role: Schema.optionalKey(Schema.Literal("assistant")),
-        content: Schema.optionalKey(Schema.String),
+        /** `null` in the first delta of a reply that begins with a call. */
+        content: Schema.optionalKey(Schema.NullOr(Schema.String)),
+        reasoning_content: Schema.optionalKey(Schema.String),
+        tool_calls: Schema.optionalKey(Schema.Array(ToolCallDelta)),
+        function_call: Schema.optionalKey(FunctionCallDelta),
       }),
-      finish_reason: Schema.NullOr(FinishReason),
+      /** Those of this delta's tokens, if the request has `logprobs`. */
+      logprobs: Schema.optionalKey(Schema.NullOr(ChatLogprobs)),
+      finish_reason: Schema.NullOr(ChatFinish),
     }),
   ),
-  ...last,
-})
+}
+
+export const ChatChunk = Schema.Struct({ ...chatChunk, ...last })
 
 const completionChunk = {
   ...head,
@@ -40,9 +55,9 @@ const completionChunk = {
   choices: Schema.Array(
     Schema.Struct({
       text: Schema.String,
-      index: Schema.Literal(0),
-      logprobs: Schema.Null,
-      finish_reason: Schema.NullOr(FinishReason),
+      index: Schema.Int,
+      logprobs: Schema.NullOr(CompletionLogprobs),
+      finish_reason: Schema.NullOr(CompletionFinish),
     }),
   ),
 }
@@ -67,18 +82,26 @@ export const GenerationId = Schema.Union([Schema.String.check(Schema.isMaxLength
 export type GenerationId = typeof GenerationId.Type
 
 export const CancelFrame = Schema.Struct({ type: Schema.Literal("cancel"), request_id: GenerationId })
+/** Starts a text completion. */
 export const StartFrame = Schema.Struct({
   ...CompletionRequest.fields,
   request_id: Schema.optionalKey(GenerationId),
 })
 
-export const CompletionClientFrame = Schema.Union([CancelFrame, StartFrame])
+/** Starts a chat. */
+export const ChatStartFrame = Schema.Struct({
+  ...ChatRequest.fields,
+  request_id: Schema.optionalKey(GenerationId),
+})
+
+export const CompletionClientFrame = Schema.Union([CancelFrame, StartFrame, ChatStartFrame])
 
 /** An id that the server repeats may be longer than one that it accepts: the error about it names it. */
 const repeatedId = Schema.Union([Schema.String, Schema.Finite])
 
 export const CompletionServerFrame = Schema.Union([
   Schema.Struct({ ...completionChunk, request_id: repeatedId }),
+  Schema.Struct({ ...chatChunk, request_id: repeatedId }),
   Schema.Struct({ type: Schema.Literal("done"), request_id: repeatedId, usage: TokenUsage }),
   Schema.Struct({
     type: Schema.Literal("error"),

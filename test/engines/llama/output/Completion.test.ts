@@ -27,6 +27,7 @@ const said = fc.array(fc.constantFrom(...characters), { maxLength: 30 }).map((li
 const sizes = fc.array(fc.integer({ min: 1, max: 5 }), { maxLength: 60 })
 /** Byte-fallback spelling, one piece a byte; attribute 32 is a byte token. */
 const vocabulary = new Vocabulary({
+  size: 257,
   spelling: "spaced",
   spelled: (token) => `<0x${token.toString(16).toUpperCase().padStart(2, "0")}>`,
   attributes: () => 32,

@@ -26,6 +26,7 @@ it("spaced spelling, byte tokens, user-defined and control tokens", () => {
 it("a piece has text when it is whole characters, and markers of thinking are shown", () => {
   const spelled = ["ĠHi", "ðŁ", "<think>", "<|im_end|>"]
   const vocabulary = new Vocabulary({
+    size: 4,
     spelling: "byteLevel",
     spelled: (token) => spelled[token]!,
     attributes: (token) => (token < 2 ? normal : 8),

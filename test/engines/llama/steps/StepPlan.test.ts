@@ -1,5 +1,5 @@
 // Which call comes next, on a simulated machine whose calls have a cost that drifts and has jumps.
-import { expect, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import { CostCurve } from "#engines/llama/steps/CostCurve.ts"
 import { type Step, StepPlan, type Work } from "#engines/llama/steps/StepPlan.ts"
@@ -47,7 +47,7 @@ const run = (
     const works = jobs.map((job): Work => ({ ...job, order: job.id, pauseAfter: undefined }))
     const step = plan.next(works)!
     const drift = options.drift?.(done.length) ?? 1
-    const price = step.kind === "prompt" ? machine.prompt(step.take) : machine.replies(step.ids.length)
+    const price = step.kind === "replies" ? machine.replies(step.ids.length) : machine.prompt(step.take)
     const replying = jobs.filter((job) => job.replying).length
     done.push({ step, elapsedMs: price * drift, replying })
     plan.observe(step, price * drift)
@@ -160,7 +160,7 @@ it("every running reply gets a token between two parts of prompts", () => {
       let owed = 0
       for (const [at, { step, replying }] of done.entries()) {
         const after = done[at - 1]?.step.kind
-        if (step.kind === "prompt") {
+        if (step.kind !== "replies") {
           if (after === "replies") expect(got.size).toBe(owed)
           continue
         }
@@ -264,4 +264,44 @@ it("replies that ran before a burst keep the stated compromise", () => {
   const late = [...replies(4), ...Array.from({ length: 4 }, () => ({ prompt: 400 }))]
   const gaps = gapsOf(run(planFor(measured), measured, late), 0)
   expect(Math.max(...gaps)).toBeLessThan(1.35 * 3 * measured.replies(8))
+})
+
+describe("runs", () => {
+  const reply = (id: number, pending: number): Work => ({
+    id,
+    order: id,
+    pending,
+    replying: true,
+    beganBefore: 0,
+    pauseAfter: undefined,
+  })
+
+  it("a run gets one call with all its tokens, and every other reply a token in the same round", () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 70 }), { minLength: 1, maxLength: 12 }), (pending) => {
+        const plan = planFor(measured)
+        const left = [...pending]
+        const evaluated: Array<number> = []
+        while (evaluated.length < pending.length) {
+          const step = plan.next(left.map((count, id) => reply(id, count)))!
+          expect(step.kind).not.toBe("prompt")
+          for (const id of step.kind === "replies" ? step.ids : [step.id]) {
+            const take = step.kind === "replies" ? 1 : step.take
+            expect(take).toBe(pending[id]! >= 4 ? pending[id] : 1)
+            left[id] = 1
+            evaluated.push(id)
+          }
+        }
+        // One round: no reply twice.
+        expect(new Set(evaluated).size).toBe(pending.length)
+      }),
+    )
+  })
+
+  it("a reply that ends or is paused during a round is left out", () => {
+    const plan = planFor(measured)
+    expect(plan.next([reply(0, 9), reply(1, 5), reply(2, 1)])).toEqual({ kind: "run", id: 0, take: 9 })
+    expect(plan.next([reply(0, 1), reply(2, 1)])).toEqual({ kind: "replies", ids: [2] })
+    expect(plan.next([])).toBeUndefined()
+  })
 })

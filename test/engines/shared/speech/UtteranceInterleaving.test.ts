@@ -115,7 +115,7 @@ describe("interleaving", () => {
   it.effect("a new stream goes ahead of a long one that is far enough ahead", () =>
     Effect.gen(function* () {
       const { speaker } = scripted()
-      const long = yield* start(speaker, 200)
+      const long = yield* start(speaker, 100)
       for (let i = 0; i < 500; i++) {
         yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
         yield* TestClock.adjust(2)

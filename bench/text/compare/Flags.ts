@@ -1,0 +1,22 @@
+// The flags of the comparisons with llama-server. Ends the process with a line of usage if they are wrong.
+import { availableParallelism } from "node:os"
+import { parseArgs } from "node:util"
+import { textSizes } from "../../sizes/text/TextWeights.ts"
+
+export const readFlags = (defaults: { readonly size: string; readonly rounds: string }) => {
+  const { values: flags } = parseArgs({
+    options: {
+      server: { type: "string" },
+      size: { type: "string", default: defaults.size },
+      threads: { type: "string", default: String(availableParallelism()) },
+      rounds: { type: "string", default: defaults.rounds },
+    },
+  })
+  const size = textSizes.find((name) => name === flags.size)
+  const { server } = flags
+  if (server === undefined || size === undefined) {
+    console.error(`--server <llama-server> [--size ${textSizes.join("|")}] [--threads n] [--rounds n]`)
+    process.exit(2)
+  }
+  return { server, size, threads: Number(flags.threads), rounds: Number(flags.rounds) }
+}

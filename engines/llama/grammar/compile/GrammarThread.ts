@@ -1,0 +1,80 @@
+// The thread that compiles grammars: its side of the messages. The program of the thread says what a request means.
+import { parentPort } from "node:worker_threads"
+import { type CompiledGrammar, grammarBytes } from "../CompiledGrammar.ts"
+import type { ReplyShape } from "../ReplyShape.ts"
+import { compile } from "./Compile.ts"
+
+/** Why no grammar was made of a request. */
+export interface Refusal {
+  /** The field of the request, with its path; empty if the request as a whole is the problem. */
+  readonly field: string
+  readonly detail: string
+}
+
+export interface ToGrammarThread {
+  readonly id: number
+  /** JSON text. */
+  readonly request: string
+  /** 1 for each byte that is a token by itself. */
+  readonly singleBytes: Uint8Array
+}
+
+export type FromGrammarThread =
+  | { readonly kind: "ready" }
+  | { readonly kind: "made"; readonly id: number; readonly grammar: CompiledGrammar }
+  | { readonly kind: "refused"; readonly id: number; readonly refusal: Refusal }
+
+/** A refusal's field and detail as an exception, for programs that find it deep in their calls. */
+export class Refused extends Error {
+  readonly field: string
+
+  constructor(field: string, detail: string) {
+    super(detail)
+    this.field = field
+  }
+}
+
+/** Most bytes of a grammar's tables. A guess; a schema of 256 KB takes a few. */
+const mostBytes = 32 * 1024 * 1024
+
+/** The field that is named if the shape cannot be compiled. */
+export interface Shape {
+  readonly shape: ReplyShape
+  readonly field: string
+}
+
+/**
+ * Serves the thread that it is called in. `shapeOf` gets the parsed JSON of a request and throws `Refused` for one that has no
+ * shape; anything else that it throws ends the thread.
+ */
+export const serveGrammars = <Request>(shapeOf: (request: Request) => Shape): void => {
+  const port = parentPort
+  if (port === null) throw new Error("serveGrammars is for worker threads")
+  const send = (message: FromGrammarThread, transfer: ReadonlyArray<ArrayBuffer> = []) =>
+    port.postMessage(message, [...transfer])
+
+  const answer = ({ id, request, singleBytes }: ToGrammarThread): void => {
+    const { field, shape } = shapeOf(JSON.parse(request) as Request)
+    const compiled = compile(shape, singleBytes)
+    if ("problem" in compiled) throw new Refused(field, compiled.problem)
+    const { grammar } = compiled
+    if (grammarBytes(grammar) > mostBytes)
+      throw new Refused(field, `takes more than ${mostBytes / 2 ** 20} MB as a grammar`)
+    const buffers = Object.values(grammar).flatMap((table: unknown) =>
+      ArrayBuffer.isView(table) && table.buffer instanceof ArrayBuffer ? [table.buffer] : [],
+    )
+    send({ kind: "made", id, grammar }, buffers)
+  }
+
+  port.on("message", (message: ToGrammarThread) => {
+    try {
+      answer(message)
+    } catch (cause) {
+      const refused =
+        cause instanceof RangeError ? new Refused("", "is nested too deeply or is too large") : cause
+      if (!(refused instanceof Refused)) throw cause
+      send({ kind: "refused", id: message.id, refusal: { field: refused.field, detail: refused.message } })
+    }
+  })
+  send({ kind: "ready" })
+}

@@ -1,0 +1,114 @@
+// The `generate` verb: turns a request into a job for each reply, and the outcomes of the jobs into the request's end. StepLoop
+// pushes the tokens to the outlet.
+//
+// `completionTokens` counts every generated token except the end-of-turn token. It includes stop sequences and dropped
+// thinking, because they were computed.
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import type * as Semaphore from "effect/Semaphore"
+import type { EngineError, GenerateEnd, GenerateRequest, Outlet, TextEngine } from "../../protocol/Engine.ts"
+import type { ReplyEnd } from "../replies/Reply.ts"
+import type { Job, Outcome } from "../steps/Job.ts"
+import type { StepLoop } from "../steps/StepLoop.ts"
+import { BestReplies } from "./BestReplies.ts"
+import { Entrance } from "./Entrance.ts"
+import type { Model } from "./LoadedGguf.ts"
+import { type ReplyPlan, readRequest } from "./ReadRequest.ts"
+
+/** Runs the job in the loop. Interruption only stops the waiting; `release` frees the sequence. */
+const runOnce = (loop: StepLoop, job: Job) =>
+  Effect.callback<Outcome, EngineError>((resume) => {
+    loop.run(job, (exit: Exit.Exit<Outcome, EngineError>) => resume(exit))
+  })
+
+const runToEnd = Effect.fnUntraced(function* (loop: StepLoop, job: Job, out: Outlet<"text">) {
+  let outcome: Outcome = yield* runOnce(loop, job)
+  while (outcome === "paused") {
+    yield* out.resumed
+    outcome = yield* runOnce(loop, job)
+  }
+  return outcome
+})
+
+/** Requests that wait for a sequence, and whether the engine is being unloaded. */
+export interface Arrivals {
+  waiting: number
+  closed: boolean
+}
+
+export interface GeneratorOptions {
+  readonly model: Model
+  readonly loop: StepLoop
+  /** Sequences of the context. */
+  readonly slots: number
+  /** One for each sequence. */
+  readonly permits: Semaphore.Semaphore
+  readonly arrivals: Arrivals
+}
+
+/** Runs all replies of a request. If one fails, the others are ended. */
+const runAll = (
+  loop: StepLoop,
+  plan: ReplyPlan,
+  out: Outlet<"text">,
+): Effect.Effect<ReadonlyArray<ReplyEnd>, EngineError> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => {
+      const [leader, ...others] = plan.jobs
+      const first = loop.open(leader)
+      return [first, ...others.map((terms) => loop.open(terms, first))]
+    }),
+    ([job, ...others]) =>
+      job !== undefined && others.length === 0
+        ? Effect.map(runToEnd(loop, job, out), (end) => [end])
+        : Effect.forEach([job!, ...others], (one) => runToEnd(loop, one, one.terms.out), {
+            concurrency: "unbounded",
+          }),
+    (jobs) => Effect.promise(() => Promise.all(jobs.map((job) => loop.release(job)))),
+  )
+
+const sumOf = (numbers: ReadonlyArray<number>): number => numbers.reduce((sum, number) => sum + number, 0)
+
+/** `all`: of all replies that were generated. `returned`: of those that the caller gets, in their order. */
+const endOf = (
+  promptTokens: number,
+  all: ReadonlyArray<ReplyEnd>,
+  returned: ReadonlyArray<ReplyEnd>,
+): GenerateEnd => ({
+  finishReason: returned[0]!.finishReason,
+  promptTokens,
+  completionTokens: sumOf(all.map(({ completionTokens }) => completionTokens)),
+  ...(returned[0]!.reasoningTokens === undefined
+    ? {}
+    : { reasoningTokens: sumOf(all.map(({ reasoningTokens }) => reasoningTokens ?? 0)) }),
+  ...(returned.length === 1 ? {} : { finishReasons: returned.map(({ finishReason }) => finishReason) }),
+})
+
+export const generator = ({
+  arrivals,
+  loop,
+  model,
+  permits,
+  slots,
+}: GeneratorOptions): TextEngine["generate"] => {
+  const entrance = new Entrance(permits)
+  return Effect.fnUntraced(function* (
+    request: GenerateRequest,
+    out: Outlet<"text">,
+  ): Effect.fn.Return<GenerateEnd, EngineError> {
+    const returned = request.replies ?? 1
+    const best = (request.bestOf ?? returned) > returned ? new BestReplies(out) : undefined
+    const plan = yield* readRequest(model, slots, request, best ?? out)
+    let waits = true
+    arrivals.waiting++
+    const arrived = Effect.sync(() => {
+      if (waits) arrivals.waiting--
+      waits = false
+    })
+    const ends = yield* entrance
+      .enter(plan.jobs.length, Effect.andThen(arrived, runAll(loop, plan, out)))
+      .pipe(Effect.ensuring(arrived))
+    const chosen = best === undefined ? ends : best.choose(ends, returned)
+    return endOf(plan.jobs[0].prompt.length, ends, chosen)
+  })
+}

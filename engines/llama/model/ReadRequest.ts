@@ -1,0 +1,184 @@
+// What a request asks for, as the terms of a job for each of its replies. Fails before anything starts if the model cannot do it.
+import * as Effect from "effect/Effect"
+import { EngineError, type GenerateRequest, type Outlet } from "../../protocol/Engine.ts"
+import type { Constraint } from "../grammar/Constraint.ts"
+import type { Prompt } from "../prompt/ChatPrompt.ts"
+import { DetailedReply, type DetailedTerms } from "../replies/DetailedReply.ts"
+import { Guidance, type ThinkingTerms } from "../replies/Guidance.ts"
+import { plainReply } from "../replies/Reply.ts"
+import type { Biases } from "../sampling/LogitSampler.ts"
+import type { JobTerms } from "../steps/Job.ts"
+import type { Model } from "./LoadedGguf.ts"
+import { readPrompt } from "./ReadPrompt.ts"
+
+export interface ReplyPlan {
+  /** One for each reply. */
+  readonly jobs: readonly [JobTerms, ...ReadonlyArray<JobTerms>]
+}
+
+const refused = (field: string, detail: string): EngineError =>
+  new EngineError({ reason: "InvalidInput", field, detail })
+
+/** True if the request asks for nothing but the text of one reply, as most do. */
+const isPlain = (request: GenerateRequest): boolean =>
+  request.logprobs === undefined &&
+  request.logitBias === undefined &&
+  (request.minTokens ?? 0) === 0 &&
+  request.thinkingTokens === undefined &&
+  request.format === undefined &&
+  request.tools === undefined &&
+  (request.replies ?? 1) === 1 &&
+  (request.bestOf ?? 1) === 1 &&
+  request.echo !== true
+
+/** Fields that need the logits, which node-llama-cpp's binding does not return. */
+const needsLogits = (request: GenerateRequest): string | undefined => {
+  if (request.logprobs !== undefined) return "logprobs"
+  if (request.format !== undefined) return "format"
+  if (request.tools !== undefined) return "tools"
+  if (request.logitBias !== undefined && request.logitBias.length > 0) return "logit_bias"
+  if ((request.minTokens ?? 0) > 0) return "min_tokens"
+  return (request.bestOf ?? 1) > (request.replies ?? 1) ? "best_of" : undefined
+}
+
+const problemOf = (model: Model, slots: number, request: GenerateRequest): EngineError | undefined => {
+  const { bestOf = 1, logitBias = [], replies = 1 } = request
+  const field = bestOf > slots ? "best_of" : "n"
+  if (Math.max(bestOf, replies) > slots)
+    return refused(field, `is more than the ${slots} replies that this model generates side by side`)
+  const { size } = model.vocabulary
+  const unknown = logitBias.find(([token]) => !(token >= 0 && token < size))
+  if (unknown !== undefined)
+    return refused("logit_bias", `has the token ${unknown[0]}; this model has the tokens 0 to ${size - 1}`)
+  const needed = model.stepped.native.direct === undefined ? needsLogits(request) : undefined
+  return needed === undefined
+    ? undefined
+    : refused(needed, "this model cannot do it with options.native: addon in its catalog entry")
+}
+
+/** A bias of -100 excludes a token. */
+const biasesOf = ({ logitBias }: GenerateRequest): Biases | undefined =>
+  logitBias === undefined || logitBias.length === 0
+    ? undefined
+    : logitBias.map(([token, bias]) => [token, bias <= -100 ? -Infinity : bias])
+
+/**
+ * A reply under a constraint has to open the block by force, because its grammar begins with thinking. Other replies think if the
+ * model begins to.
+ */
+const thinkingOf = (
+  model: Model,
+  { thought }: Prompt,
+  request: GenerateRequest,
+): ThinkingTerms | undefined => {
+  const { thinkingTokens: budget } = request
+  if (budget === undefined || thought === undefined) return undefined
+  const isConstrained = request.format !== undefined || request.tools !== undefined
+  return {
+    budget,
+    open: isConstrained && !thought.startsInside ? model.prompts.markerTokens(thought.open) : [],
+    close: model.prompts.markerTokens(thought.close),
+  }
+}
+
+/** The markers of the block that the reply begins with; undefined if it begins with its answer. */
+const leadingThought = ({ thought }: Prompt, { thinkingTokens }: GenerateRequest) =>
+  thinkingTokens !== undefined || thought?.startsInside === true ? thought : undefined
+
+export const readRequest = (
+  model: Model,
+  slots: number,
+  request: GenerateRequest,
+  out: Outlet<"text">,
+): Effect.Effect<ReplyPlan, EngineError> =>
+  Effect.suspend(() => {
+    const problem = problemOf(model, slots, request)
+    if (problem !== undefined) return Effect.fail(problem)
+    if (isPlain(request))
+      return Effect.map(readPrompt(model, request), (prompt) => plainPlan(model, prompt, request, out))
+    return Effect.flatMap(readPrompt(model, request), (prompt) =>
+      Effect.map(model.constraints.of(request, leadingThought(prompt, request)), (constrain) =>
+        planOf(model, prompt, request, out, constrain),
+      ),
+    )
+  })
+
+const commonTerms = (
+  model: Model,
+  { thought, tokens }: Prompt,
+  request: GenerateRequest,
+  out: Outlet<"text">,
+) => ({
+  stop: request.stop,
+  maxTokens: Math.min(request.maxTokens, model.contextTokens - tokens.length),
+  thought,
+  out,
+})
+
+const plainPlan = (
+  model: Model,
+  prompt: Prompt,
+  request: GenerateRequest,
+  out: Outlet<"text">,
+): ReplyPlan => {
+  const { marks, tokens } = prompt
+  const reply = plainReply(commonTerms(model, prompt, request, out), model.vocabulary)
+  return { jobs: [{ prompt: tokens, marks, sampling: request.sampling, reply, out }] }
+}
+
+const planOf = (
+  model: Model,
+  prompt: Prompt,
+  request: GenerateRequest,
+  out: Outlet<"text">,
+  constrain: (() => Constraint) | undefined,
+): ReplyPlan => {
+  const { marks, tokens } = prompt
+  const { sampling, tools } = request
+  const terms = commonTerms(model, prompt, request, out)
+  const tally = { tokens: 0 }
+  const biases = biasesOf(request)
+  const jobOf = (reply: number): JobTerms => {
+    const detailed: DetailedTerms = {
+      ...terms,
+      reply,
+      tally,
+      echo: request.echo === true && "text" in request.prompt ? request.prompt.text : "",
+      guidance: guidanceOf(model, prompt, request, terms.maxTokens, constrain?.()),
+      parser: tools === undefined ? undefined : model.prompts.tools.parser(tools.tools),
+      showsThinking: request.thinkingTokens !== undefined,
+      logprobs: request.logprobs,
+      ranked: (request.bestOf ?? 1) > (request.replies ?? 1),
+    }
+    return {
+      prompt: tokens,
+      marks,
+      sampling: reply === 0 ? sampling : { ...sampling, seed: (sampling.seed + reply) >>> 0 },
+      reply: new DetailedReply(detailed, model.vocabulary),
+      out,
+      ...(biases === undefined ? {} : { biases }),
+    }
+  }
+  const count = Math.max(request.replies ?? 1, request.bestOf ?? 1)
+  return { jobs: [jobOf(0), ...Array.from({ length: count - 1 }, (_, at) => jobOf(at + 1))] }
+}
+
+const guidanceOf = (
+  model: Model,
+  prompt: Prompt,
+  request: GenerateRequest,
+  maxTokens: number,
+  constraint: Constraint | undefined,
+): Guidance | undefined => {
+  const thinking = thinkingOf(model, prompt, request)
+  const minTokens = request.minTokens ?? 0
+  if (thinking === undefined && minTokens === 0 && constraint === undefined) return undefined
+  return new Guidance({
+    constraint,
+    runs: request.logprobs === undefined,
+    maxTokens,
+    minTokens,
+    ends: minTokens > 0 ? model.vocabulary.ends : new Set(),
+    thinking,
+  })
+}

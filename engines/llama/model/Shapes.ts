@@ -1,0 +1,97 @@
+// What a request's tools, response format and thinking demand of a reply, as its shape.
+import type { GenerateRequest } from "../../protocol/Engine.ts"
+import type { ResponseFormat, Tool, ToolUse } from "../../protocol/Text.ts"
+import { Refused, type Shape } from "../grammar/compile/GrammarThread.ts"
+import type { Expression, Rules } from "../grammar/Expression.ts"
+import type { ReplyShape } from "../grammar/ReplyShape.ts"
+import { jsonObjectRules } from "../schema/AnyJson.ts"
+import { schemaRules } from "../schema/SchemaRules.ts"
+import { generalFamily, knownFamilies } from "../tools/Families.ts"
+import { type CallSyntax, ToolNotHeld } from "../tools/ToolFamily.ts"
+import { withObjectArguments } from "./Arguments.ts"
+
+/** How a family writes calls. */
+type Calls = Pick<CallSyntax, "replies">
+
+/** As Jinja's `tojson` prints JSON, so that a rendered call equals the decoded one. */
+const separators = "spaced"
+
+const at = (field: string, path: string): string => (path === "" ? field : `${field}.${path}`)
+
+const rulesOf = (
+  schema: Tool["parameters"] | boolean,
+  strict: boolean,
+  field: string,
+  prefix: string,
+): Rules => {
+  const found = schemaRules(schema, { strict, separators, prefix })
+  if ("problem" in found) throw new Refused(at(field, found.problem.path), found.problem.detail)
+  return found.rules
+}
+
+const formatRules = (format: ResponseFormat): Rules =>
+  format.kind === "json"
+    ? jsonObjectRules({ separators, prefix: "format" })
+    : rulesOf(format.schema, format.strict, "format", "format")
+
+const callShape = (family: Calls, asked: ToolUse): ReplyShape => {
+  const use = { ...asked, tools: asked.tools.map(withObjectArguments) }
+  try {
+    return family.replies(use, (tool, prefix) =>
+      rulesOf(
+        tool.parameters,
+        tool.strict,
+        `tools[${use.tools.findIndex(({ name }) => name === tool.name)}]`,
+        prefix,
+      ),
+    )
+  } catch (cause) {
+    if (cause instanceof ToolNotHeld) throw new Refused(at(`tools[${cause.tool}]`, cause.path), cause.message)
+    throw cause
+  }
+}
+
+const either = (a: Rules, b: Rules): Rules => ({
+  root: { kind: "choice", of: [a.root, b.root] },
+  rules: new Map([...a.rules, ...b.rules]),
+})
+
+const answerShape = (
+  family: Calls,
+  { format, tools }: Pick<GenerateRequest, "format" | "tools">,
+): ReplyShape => {
+  if (tools === undefined) {
+    if (format === undefined) throw new Refused("", "demands nothing of a reply")
+    return { stages: [], rules: formatRules(format) }
+  }
+  if (format === undefined || tools.choice !== "auto") return callShape(family, tools)
+  // Either calls or an answer of this format.
+  const calls = callShape(family, { ...tools, choice: "required" })
+  return { stages: [], rules: either(formatRules(format), calls.rules) }
+}
+
+/** What decides about the shape of a reply. Plain data. */
+export interface ShapeRequest extends Pick<GenerateRequest, "format" | "tools"> {
+  /** The closing marker of the thinking block that the reply begins with, if it has one. */
+  readonly thoughtEnd?: string
+  /** Name of the model's family. */
+  readonly family: string
+}
+
+/** Models write line breaks between their thinking and their answer. */
+const breaks: Expression = { kind: "repeat", of: { kind: "text", text: "\n" }, least: 0, most: 2 }
+
+/** @throws Refused */
+export const replyShape = (request: ShapeRequest): Shape => {
+  const calls = knownFamilies.find(({ name }) => name === request.family)?.syntax ?? generalFamily
+  const field = request.format === undefined ? "tools" : "format"
+  const shape = answerShape(calls, request)
+  const { thoughtEnd } = request
+  if (thoughtEnd === undefined) return { shape, field }
+  const [next] = shape.stages
+  const stages = [{ until: [thoughtEnd], mayEnd: next?.mayEnd ?? false }, ...shape.stages]
+  const { root, rules } = shape.rules
+  const after: Rules =
+    next === undefined ? { root: { kind: "sequence", of: [breaks, root] }, rules } : shape.rules
+  return { shape: { stages, rules: after }, field }
+}

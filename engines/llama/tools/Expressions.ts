@@ -1,0 +1,120 @@
+// Short names for the expressions that call syntax is made of.
+import type { Automaton, CodePoints, Expression, Rules } from "../grammar/Expression.ts"
+import type { ReplyShape } from "../grammar/ReplyShape.ts"
+
+export const text = (value: string): Expression => ({ kind: "text", text: value })
+export const sequence = (...of: ReadonlyArray<Expression>): Expression => ({ kind: "sequence", of })
+export const choice = (of: ReadonlyArray<Expression>): Expression => ({ kind: "choice", of })
+export const rule = (name: string): Expression => ({ kind: "rule", name })
+export const automaton = (of: Automaton): Expression => ({ kind: "automaton", automaton: of })
+export const optional = (of: Expression): Expression => ({ kind: "repeat", of, least: 0, most: 1 })
+export const any = (of: Expression): Expression => ({ kind: "repeat", of, least: 0, most: undefined })
+
+/** All of Unicode except these characters. */
+export const allExcept = (characters: ReadonlyArray<string>): ReadonlyArray<CodePoints> => {
+  const codes = characters.map((character) => character.codePointAt(0) ?? 0).toSorted((a, b) => a - b)
+  const ranges: Array<CodePoints> = []
+  let from = 0
+  for (const code of [...codes, 0xd800]) {
+    if (code > 0xd800) break
+    if (code > from) ranges.push([from, code - 1])
+    from = code + 1
+  }
+  from = 0xe000
+  for (const code of [...codes.filter((at) => at >= 0xe000), 0x110000]) {
+    if (code > from) ranges.push([from, code - 1])
+    from = code + 1
+  }
+  return ranges
+}
+
+type Edge = readonly [from: number, to: number, state: number]
+
+/** Any text in which this text does not occur. Its characters are ASCII. */
+export const without = (closer: string): Automaton => {
+  const characters = [...new Set(closer)]
+  /** Length of the longest beginning of the closer at the end of the text. */
+  const after = (seen: string): number => {
+    let length = Math.min(closer.length, seen.length)
+    while (length > 0 && !seen.endsWith(closer.slice(0, length))) length--
+    return length
+  }
+  const states = [...closer].map((_, at) => {
+    const edges: Array<Edge> = allExcept(characters).map(([from, to]) => [from, to, 0])
+    for (const character of characters) {
+      const state = after(closer.slice(0, at) + character)
+      const code = character.charCodeAt(0)
+      if (state < closer.length) edges.push([code, code, state])
+    }
+    return { accepts: true, edges }
+  })
+  return { states }
+}
+
+/** Any text that does not begin with one of these. Their characters are ASCII. */
+export const notBeginning = (beginnings: ReadonlyArray<string>): Expression => {
+  const prefixes = [...new Set(beginnings.flatMap((text) => [...text].map((_, at) => text.slice(0, at))))]
+  const free = prefixes.length
+  const states = prefixes.map((prefix) => {
+    const next = [
+      ...new Set(
+        beginnings.filter((text) => text.startsWith(prefix)).map((text) => text.charAt(prefix.length)),
+      ),
+    ]
+    const edges: Array<Edge> = allExcept(next).map(([from, to]) => [from, to, free])
+    for (const character of next) {
+      const state = prefixes.indexOf(prefix + character)
+      const code = character.charCodeAt(0)
+      if (state >= 0) edges.push([code, code, state])
+    }
+    return { accepts: true, edges }
+  })
+  const everything = allExcept([]).map(([from, to]): Edge => [from, to, free])
+  return { kind: "automaton", automaton: { states: [...states, { accepts: true, edges: everything }] } }
+}
+
+/** Collects the rules of several tools under names of their own. */
+export class RuleBook {
+  readonly #rules = new Map<string, Expression>()
+
+  /** Takes over the rules and gives their root. */
+  include({ root, rules }: Rules): Expression {
+    for (const [name, expression] of rules) this.#rules.set(name, expression)
+    return root
+  }
+
+  define(name: string, expression: Expression): Expression {
+    this.#rules.set(name, expression)
+    return rule(name)
+  }
+
+  rules(root: Expression): Rules {
+    return { root, rules: this.#rules }
+  }
+}
+
+/**
+ * A reply whose calls are `opener` and then `rest`. Where the model decides, calls may follow text, or be the first thing in
+ * the reply (`atStart`) with text as the alternative.
+ */
+export const shapeOf = (
+  book: RuleBook,
+  { openers, atStart, auto }: { openers: ReadonlyArray<string>; atStart: boolean; auto: boolean },
+  rest: Expression,
+): ReplyShape => {
+  const first = text(openers[0] ?? "")
+  if (!auto) return { stages: [], rules: book.rules(sequence(first, rest)) }
+  if (!atStart) return { stages: [{ until: openers, mayEnd: true }], rules: book.rules(rest) }
+  const begun = choice(openers.map(text))
+  return { stages: [], rules: book.rules(choice([sequence(begun, rest), notBeginning(openers)])) }
+}
+
+/** The tools of which one may be called, with their indexes. */
+export const callable = <T extends { readonly name: string }>(use: {
+  readonly tools: ReadonlyArray<T>
+  readonly choice: "auto" | "required" | { readonly name: string }
+}): ReadonlyArray<readonly [index: number, tool: T]> => {
+  const { choice: wanted } = use
+  const all = use.tools.map((tool, index): readonly [number, T] => [index, tool])
+  return typeof wanted === "string" ? all : all.filter(([, { name }]) => name === wanted.name)
+}

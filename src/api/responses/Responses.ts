@@ -1,0 +1,52 @@
+// POST /v1/responses: OpenAI's Responses API as another form of a chat. Nothing is stored.
+import { Clock, Effect } from "effect"
+import { type HttpServerRequest, HttpServerResponse } from "effect/http"
+import { ResponsesRequest } from "#domain/wire/responses/Request.ts"
+import { NewId } from "#http/Ids.ts"
+import { Caller } from "#services/Caller.ts"
+import type { TextDefaults } from "#services/Generation.ts"
+import { readJson } from "../http/JsonBody.ts"
+import { accepted, beginChat } from "../text/ChatCompletions.ts"
+import { extrasOf, streamReply } from "../text/TextStream.ts"
+import { asChat, echoOf } from "./AsChat.ts"
+import { OutputItems } from "./OutputItems.ts"
+import { ResponseRecord, usageOf } from "./ResponseRecord.ts"
+import { ResponseStream } from "./ResponseStream.ts"
+
+/** OpenAI's default is no bound, so here it is the largest one. */
+const defaults: TextDefaults = { maxTokens: 4096, topK: 0 }
+
+const readRequest = readJson(ResponsesRequest)
+
+export const responses = Effect.fnUntraced(function* (httpRequest: HttpServerRequest.HttpServerRequest) {
+  const body = yield* readRequest(httpRequest)
+  const { chat, renamed } = yield* accepted(asChat(body))
+  const delivery = body.stream === true ? "stream" : "whole"
+  const { generation, head, request, terms } = yield* beginChat(yield* Caller, chat, delivery, defaults).pipe(
+    Effect.mapError(renamed),
+  )
+  const { started } = generation
+  const newId = yield* NewId
+  const clock = yield* Clock.Clock
+  const echo = echoOf(body, request.sampling)
+  const { created: created_at, model } = head
+  const record = new ResponseRecord({ id: `resp_${newId()}`, created_at, model }, echo)
+  const { logprobs } = terms
+  if (delivery === "stream") {
+    const { timing } = yield* extrasOf(body.stream_options)
+    const summary = echo.reasoning.summary !== null
+    const stream = new ResponseStream({ record, summary, logprobs, newId, started, clock, timing })
+    return streamReply(generation, stream)
+  }
+  const output = new OutputItems(newId, logprobs)
+  generation.read(output)
+  const end = yield* generation.end
+  output.end(end.finishReason)
+  const reply = record.of({
+    status: end.finishReason === "length" ? "incomplete" : "completed",
+    completedAt: Math.floor(clock.currentTimeMillisUnsafe() / 1000),
+    items: output.items,
+    usage: usageOf(end, started),
+  })
+  return HttpServerResponse.text(reply, { contentType: "application/json" })
+})

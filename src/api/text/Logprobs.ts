@@ -1,0 +1,75 @@
+// Log probabilities of an engine in the two forms of replies (protocol 7.9), and the most that a request gets.
+// Pure.
+import { InvalidRequest } from "#domain/wire/Errors.ts"
+import type { GenerateRequest, SampledLogprob, TokenLogprob } from "#engines/protocol/Text.ts"
+
+/** JSON has no infinity. OpenAI's stand-in for a probability of nearly 0. */
+const least = -9999
+
+const finite = (logprob: number): number => (Number.isFinite(logprob) ? logprob : least)
+
+const entry = ({ bytes, logprob, token }: TokenLogprob) => ({ token, logprob: finite(logprob), bytes })
+
+/** One element of `logprobs.content` in chat. */
+export const chatLogprob = (sampled: SampledLogprob) => ({
+  ...entry(sampled),
+  top_logprobs: sampled.top.map(entry),
+})
+
+/** The lists of `logprobs` in text completions. */
+export interface TokenLists {
+  readonly tokens: Array<string>
+  readonly token_logprobs: Array<number | null>
+  readonly top_logprobs: Array<Readonly<Record<string, number>> | null>
+  readonly text_offset: Array<number>
+}
+
+/** Makes the lists of the tokens of each delta; knows where in the text of its reply a token begins. */
+export class TokenOffsets {
+  private readonly echoed: string
+  private readonly offsets: Array<number> = []
+
+  /** `echoed` is the prompt with which each reply begins, or empty. */
+  constructor(echoed: string) {
+    this.echoed = echoed
+  }
+
+  listsOf(reply: number, text: string, sampled: ReadonlyArray<SampledLogprob>): TokenLists {
+    // An engine sends the prompt without log probabilities before them, or with those of its tokens.
+    const start = text.startsWith(this.echoed) ? 0 : this.echoed.length
+    let offset = this.offsets[reply] ?? start
+    const lists: TokenLists = { tokens: [], token_logprobs: [], top_logprobs: [], text_offset: [] }
+    for (const { logprob, token, top } of sampled) {
+      // Nothing precedes the first token of a prompt, so that it has no probability: engines send NaN.
+      const isFirst = Number.isNaN(logprob)
+      lists.tokens.push(token)
+      lists.token_logprobs.push(isFirst ? null : finite(logprob))
+      lists.top_logprobs.push(
+        isFirst ? null : Object.fromEntries(top.map((each) => [each.token, finite(each.logprob)])),
+      )
+      lists.text_offset.push(offset)
+      offset += token.length
+    }
+    this.offsets[reply] = offset
+    return lists
+  }
+}
+
+/**
+ * Log probabilities of one request: 7 MB of JSON. Those of 4,096 tokens with 20 alternatives each are fewer. A guess.
+ */
+export const maxLogprobs = 100_000
+
+/** Bytes of a prompt for each of its tokens, to bound those of `echo` before the prompt is tokenized. A guess. */
+const bytesPerToken = 3
+
+/** The refusal of a request for more log probabilities than fit in a reply. */
+export const tooManyLogprobs = (request: GenerateRequest, field: string): InvalidRequest | undefined => {
+  const { echo = false, logprobs, maxTokens, prompt, replies = 1 } = request
+  if (logprobs === undefined) return undefined
+  const prefix = echo && "text" in prompt ? Buffer.byteLength(prompt.text) / bytesPerToken : 0
+  const count = replies * (maxTokens + prefix) * (1 + logprobs)
+  if (count <= maxLogprobs) return undefined
+  const problem = `at most ${maxLogprobs} log probabilities a request: fewer replies, tokens or alternatives`
+  return new InvalidRequest({ field, problem })
+}

@@ -1,0 +1,64 @@
+// Environment variables that are not settings of the node: those of other programs and standards, which edgewise reads
+// too, and the switch of the fake adapters.
+import { Effect } from "effect"
+import { type OtlpSettings, parseOtlp } from "../telemetry/OtlpSettings.ts"
+import { BadSetting } from "./BadSetting.ts"
+import { parseUrl } from "./settings/Setting.ts"
+
+const fakeEnginesVariable = "EDGEWISE_FAKE_ENGINES"
+
+/** Variables with the settings' prefix that a command reads and that are not settings of a node. */
+export const otherVariables = ["EDGEWISE_API_KEY", fakeEnginesVariable]
+
+/** OpenTelemetry's own variables. Undefined if nothing is to be exported. */
+export const otlpSettings = (
+  env: NodeJS.ProcessEnv = process.env,
+): Effect.Effect<OtlpSettings | undefined, BadSetting> => {
+  const parsed = parseOtlp(env)
+  return "settings" in parsed
+    ? Effect.succeed(parsed.settings)
+    : Effect.fail(new BadSetting({ ...parsed, allowed: `allowed is ${parsed.allowed}` }))
+}
+
+/** CUDA's own variable: the GPUs that processes may use. */
+export const visibleGpus = (env: NodeJS.ProcessEnv = process.env): string | undefined =>
+  env.CUDA_VISIBLE_DEVICES
+
+/**
+ * Whether a catalog may name the fake adapters, which answer by a script and need no weights: for tests and for load tests of
+ * a network path. Not a flag, because no node that serves people needs it.
+ */
+export const hasFakeEngines = (env: NodeJS.ProcessEnv = process.env): boolean =>
+  env[fakeEnginesVariable] === "true"
+
+/** HF_HUB_OFFLINE, with the values that the hub's own tools accept: nothing is pulled. */
+export const isHubOffline = (env: NodeJS.ProcessEnv = process.env): boolean =>
+  ["1", "on", "yes", "true"].includes((env.HF_HUB_OFFLINE ?? "").toLowerCase())
+
+/**
+ * The model hub's own variables, for `models pull` and for a node that pulls. The token has no flag, because a command
+ * line is visible to other users.
+ */
+export interface HubSettings {
+  /** Without a trailing slash. */
+  readonly endpoint: string
+  readonly token: string | undefined
+}
+
+export const hubSettings = (env: NodeJS.ProcessEnv = process.env): Effect.Effect<HubSettings, BadSetting> =>
+  Effect.gen(function* () {
+    const text = env.HF_ENDPOINT || "https://huggingface.co"
+    const bad = (variable: string, value: string, allowed: string) =>
+      new BadSetting({ variable, value, allowed: `allowed is ${allowed}` })
+    const url = parseUrl(text) === undefined ? undefined : new URL(text)
+    if (url === undefined || url.username !== "" || url.search !== "" || url.hash !== "") {
+      const shown = text.replace(/\/\/[^@/]*@/, "//…@")
+      return yield* bad("HF_ENDPOINT", shown, "an http or https address without credentials or a query")
+    }
+    const token = env.HF_TOKEN === undefined || env.HF_TOKEN === "" ? undefined : env.HF_TOKEN
+    // The characters allowed in a header. The value itself is never shown.
+    if (token !== undefined && !/^[\x21-\x7e]{1,512}$/.test(token)) {
+      return yield* bad("HF_TOKEN", "…", "a token of visible ASCII characters")
+    }
+    return { endpoint: text.replace(/\/+$/, ""), token }
+  })

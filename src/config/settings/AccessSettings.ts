@@ -1,0 +1,51 @@
+// Settings of credentials and of the addresses that are trusted.
+import { parseProxies } from "#domain/access/ClientAddress.ts"
+import { devKeySettings } from "#domain/access/DevelopmentKey.ts"
+import { integer, oneOf, parseUrl, type Setting } from "./Setting.ts"
+
+const trustNone = (_address: string): boolean => false
+
+export const accessSettings = {
+  devKey: {
+    variable: "EDGEWISE_DEV_KEY",
+    flag: "dev-key",
+    help: "from where the development key is accepted; `loopback` makes none on a shared database or beyond loopback",
+    allowed: `one of ${devKeySettings.join(", ")}`,
+    fallback: "loopback",
+    parse: oneOf(devKeySettings),
+  },
+  sessionSeconds: {
+    variable: "EDGEWISE_SESSION_SECONDS",
+    flag: "session-seconds",
+    help: "lifetime of a session token",
+    allowed: "an integer from 60 to 86400",
+    // Protocol 17.4.
+    fallback: 3_600,
+    parse: integer(60, 86_400),
+  },
+  signingKeyDays: {
+    variable: "EDGEWISE_SIGNING_KEY_DAYS",
+    flag: "signing-key-days",
+    help: "age at which the key that signs session tokens is replaced",
+    allowed: "an integer from 1 to 3650",
+    // A guess: frequent enough that rotation is routine.
+    fallback: 30,
+    parse: integer(1, 3_650),
+  },
+  authJwksUrl: {
+    variable: "EDGEWISE_AUTH_JWKS_URL",
+    flag: "auth-jwks-url",
+    help: "where an edge fetches the public keys of session tokens; default: from the data directory",
+    allowed: "an http or https address, e.g. http://127.0.0.1:8081/.well-known/jwks.json",
+    fallback: "",
+    parse: parseUrl,
+  },
+  trustedProxies: {
+    variable: "EDGEWISE_TRUSTED_PROXIES",
+    flag: "trusted-proxies",
+    help: "proxies whose X-Forwarded-For and CF-IPCountry headers are trusted; default: none",
+    allowed: "addresses and CIDR blocks, separated by commas, e.g. 10.0.0.0/8,::1",
+    fallback: trustNone,
+    parse: parseProxies,
+  },
+} as const satisfies Record<string, Setting<unknown>>

@@ -1,0 +1,49 @@
+// Limits of requests, credentials and connections.
+import { integer, parseBoolean, type Setting } from "./Setting.ts"
+
+export const limitSettings = {
+  rateLimit: {
+    variable: "EDGEWISE_RATE_LIMIT",
+    flag: "rate-limit",
+    help: "requests per user and minute on this node; 0 turns the limit off",
+    allowed: "an integer from 0 to 1000000",
+    fallback: 100,
+    parse: integer(0, 1_000_000),
+  },
+  authFailureLimit: {
+    variable: "EDGEWISE_AUTH_FAILURE_LIMIT",
+    flag: "auth-failure-limit",
+    help: "wrong credentials per address and minute at this edge; 0 turns the limit off",
+    allowed: "an integer from 0 to 1000000",
+    // A guess: a refusal costs 0.2 ms, so this many take 0.1 % of a core; an office behind one address stays below.
+    fallback: 300,
+    parse: integer(0, 1_000_000),
+  },
+  anonymousRate: {
+    variable: "EDGEWISE_ANONYMOUS_RATE",
+    flag: "anonymous-rate",
+    help: "requests per address and second without a valid credential at this edge; 0 turns the limit off",
+    allowed: "an integer from 0 to 1000000",
+    // A guess: at 50 µs each they take 5 % of a core. All clients of a proxy that is not listed count as one address.
+    fallback: 1_000,
+    parse: integer(0, 1_000_000),
+  },
+  maxConnections: {
+    variable: "EDGEWISE_MAX_CONNECTIONS",
+    flag: "max-connections",
+    help: "open connections of each listener, WebSockets not counted; further ones are closed at once",
+    allowed: "an integer from 16 to 1000000",
+    fallback: 8_192,
+    parse: integer(16, 1_000_000),
+  },
+  chunkedBodies: {
+    variable: "EDGEWISE_CHUNKED_BODIES",
+    flag: "chunked-bodies",
+    help: "accept chunked request bodies; false answers 411 to a body without Content-Length",
+    allowed: "true or false",
+    // The parser of chunk lines is more lenient than the standard (docs/security.md), but many clients send uploads in
+    // chunks.
+    fallback: true,
+    parse: parseBoolean,
+  },
+} as const satisfies Record<string, Setting<unknown>>

@@ -1,0 +1,65 @@
+// Settings of the listeners: address, roles, ports and TLS.
+import { integer, nonEmpty, oneOf, type Setting } from "./Setting.ts"
+
+const port = (variable: string, flag: string, fallback: number, role: string): Setting<number> => ({
+  variable,
+  flag,
+  help: `port of the ${role} listener; 0 picks a free one`,
+  allowed: "an integer from 0 to 65535",
+  fallback,
+  parse: integer(0, 65_535),
+})
+
+export const roles = ["edge", "auth", "router"] as const
+export type Role = (typeof roles)[number]
+
+const parseRoles = (text: string): ReadonlyArray<Role> | undefined => {
+  const named = text.split(",").map((name) => roles.find((role) => role === name.trim()))
+  return named.some((role) => role === undefined) ? undefined : roles.filter((role) => named.includes(role))
+}
+
+export const listenerSettings = {
+  host: {
+    variable: "EDGEWISE_HOST",
+    flag: "host",
+    help: "address to bind",
+    allowed: "an IPv4 or IPv6 address, e.g. 127.0.0.1 or 0.0.0.0",
+    fallback: "127.0.0.1",
+    parse: (text: string) => (/^[0-9.]+$|^[0-9a-fA-F:.]+$/.test(text) ? text : undefined),
+  },
+  roles: {
+    variable: "EDGEWISE_ROLES",
+    flag: "roles",
+    help: "what this process serves",
+    allowed: "a list of edge, auth and router, separated by commas",
+    fallback: roles,
+    parse: parseRoles,
+  },
+  port: port("EDGEWISE_PORT", "port", 8080, "edge"),
+  authPort: port("EDGEWISE_AUTH_PORT", "auth-port", 8081, "auth"),
+  routerPort: port("EDGEWISE_ROUTER_PORT", "router-port", 8082, "router"),
+  tls: {
+    variable: "EDGEWISE_TLS",
+    flag: "tls",
+    help: "self-signed makes a certificate; auto uses EDGEWISE_TLS_CERT where it is set; off is plain HTTP",
+    allowed: "auto, self-signed or off",
+    fallback: "auto",
+    parse: oneOf(["auto", "self-signed", "off"]),
+  },
+  tlsCert: {
+    variable: "EDGEWISE_TLS_CERT",
+    flag: "tls-cert",
+    help: "certificate with its chain, for TLS on every listener; read again when it changes and on SIGHUP",
+    allowed: "the path of a PEM file",
+    fallback: "",
+    parse: nonEmpty,
+  },
+  tlsKey: {
+    variable: "EDGEWISE_TLS_KEY",
+    flag: "tls-key",
+    help: "private key of the certificate, without a password",
+    allowed: "the path of a PEM file",
+    fallback: "",
+    parse: nonEmpty,
+  },
+} as const satisfies Record<string, Setting<unknown>>

@@ -1,0 +1,69 @@
+// Settings of the node: its files, database, region, catalog and libraries.
+import { fileURLToPath } from "node:url"
+import { nodeRegions } from "#domain/regions/Region.ts"
+import { databaseUrlRule, hidePassword, parseDatabaseUrl } from "#store/sql/DatabaseUrl.ts"
+import { nonEmpty, oneOf, parseBoolean, type Setting } from "./Setting.ts"
+
+/** The catalog that comes with the product. */
+export const builtInCatalog = fileURLToPath(new URL("../../../models/catalog.json", import.meta.url))
+
+export const nodeSettings = {
+  dataDir: {
+    variable: "EDGEWISE_DATA_DIR",
+    flag: "data-dir",
+    help: "store, keys, uploads, pulled weights",
+    allowed: "a path",
+    fallback: ".edgewise",
+    parse: nonEmpty,
+  },
+  databaseUrl: {
+    variable: "EDGEWISE_DATABASE_URL",
+    flag: "database-url",
+    help: "Postgres database that several nodes share; without it, SQLite in the data directory",
+    allowed: databaseUrlRule,
+    fallback: "",
+    parse: parseDatabaseUrl,
+    shown: hidePassword,
+  },
+  region: {
+    variable: "EDGEWISE_REGION",
+    flag: "region",
+    help: "region code of this node: local, a built-in one, or one of the regions file if that is set; `local` deploys every model of the catalog",
+    allowed: `a region code; built in are ${nodeRegions.join(", ")}`,
+    fallback: "local",
+    // Checked against the regions file after that is read.
+    parse: (text: string) => (/^[a-z0-9][a-z0-9-]{0,31}$/.test(text) ? text : undefined),
+  },
+  catalog: {
+    variable: "EDGEWISE_CATALOG",
+    flag: "catalog",
+    help: "model catalog file",
+    allowed: "the path of a catalog file (JSON)",
+    fallback: builtInCatalog,
+    parse: nonEmpty,
+  },
+  transport: {
+    variable: "EDGEWISE_TRANSPORT",
+    flag: "transport",
+    help: "HTTP server library; uWebSockets.js is the only one at present",
+    allowed: "uws or auto",
+    fallback: "auto",
+    parse: oneOf(["uws", "auto"]),
+  },
+  decoder: {
+    variable: "EDGEWISE_DECODER",
+    flag: "decoder",
+    help: "library that decodes audio files; the FFmpeg of the package node-av is the only one at present",
+    allowed: "node-av or auto",
+    fallback: "auto",
+    parse: oneOf(["node-av", "auto"]),
+  },
+  openaiAliases: {
+    variable: "EDGEWISE_OPENAI_ALIASES",
+    flag: "openai-aliases",
+    help: "accept OpenAI's names of speech and transcription models and of voices, such as tts-1 and alloy",
+    allowed: "true or false",
+    fallback: true,
+    parse: parseBoolean,
+  },
+} as const satisfies Record<string, Setting<unknown>>

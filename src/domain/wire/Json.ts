@@ -1,0 +1,7 @@
+// The values that `JSON.parse` gives, as types.
+
+export type Json = null | boolean | number | string | ReadonlyArray<Json> | JsonObject
+
+export interface JsonObject {
+  readonly [key: string]: Json
+}

@@ -1,0 +1,27 @@
+// Kinds of fields that several request schemas use. `null` counts as absent, as OpenAI's clients send it for "not set".
+import { Schema } from "effect"
+
+export const range = (minimum: number, maximum: number) =>
+  Schema.isBetween({ minimum, maximum }, { message: `must be between ${minimum} and ${maximum}` })
+
+export const int = Schema.Int.annotate({ message: "must be an integer" })
+export const finite = Schema.Finite.annotate({ message: "must be a number" })
+export const text = Schema.String.annotate({ message: "must be a text" })
+export const flag = Schema.Boolean.annotate({ message: "must be true or false" })
+
+export const optional = <S extends Schema.Top>(schema: S) => Schema.optionalKey(Schema.NullOr(schema))
+
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Any object. Decoding does not walk into it, so its size and depth cost nothing. */
+export const anyObject = Schema.Unknown.check(
+  Schema.makeFilter((value: unknown) => isObject(value) || "must be an object"),
+)
+
+/** A name of a function, a tool or a format. */
+export const name = text.check(
+  Schema.isPattern(/^[A-Za-z0-9_-]{1,64}$/, {
+    message: "must be 1 to 64 letters, digits, underscores and hyphens",
+  }),
+)

@@ -1,0 +1,58 @@
+// One schema against an independent validator: every sentence must be valid JSON under the schema.
+
+import { Ajv2020 } from "ajv/dist/2020.js"
+import formats from "ajv-formats"
+import { printed } from "../../../../engines/llama/schema/JsonText.ts"
+import { schemaRules } from "../../../../engines/llama/schema/SchemaRules.ts"
+import type { Json } from "../../../../src/domain/wire/Json.ts"
+import { randomNumbers, Sentences } from "./Sentences.ts"
+
+// Quotients of decimals are rounded, so multiples are compared within 1/1000.
+const ajv = new Ajv2020({
+  strict: false,
+  multipleOfPrecision: 3,
+  validateSchema: false,
+})
+formats.default(ajv)
+
+export const validatorOf = (schema: Json): ((value: unknown) => boolean) => {
+  const validate = ajv.compile(schema as object)
+  ajv.removeSchema(schema as object)
+  return (value) => validate(value) === true
+}
+
+export type Outcome = "held" | "refused"
+
+/** Integers of more digits than a double has are printed with other digits. */
+const isExact = (text: string): boolean => !/\d{16}/.test(text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""'))
+
+/** Objects whose keys look like array indexes are printed in another order, and of two equal keys the last is kept. */
+const keepsOrder = (text: string): boolean => !/"\d+":/.test(text)
+
+/** Throws with the sentence if one is not valid, or not printed as it was parsed. */
+export const check = (schema: Json, seed: number, sentences: number, strict = true): Outcome => {
+  let validate: ((value: unknown) => boolean) | undefined
+  for (const separators of ["compact", "spaced"] as const) {
+    const made = schemaRules(schema, { strict, separators, prefix: "s" })
+    if ("problem" in made) return "refused"
+    const writer = new Sentences(made.rules)
+    validate ??= validatorOf(schema)
+    const next = randomNumbers(seed)
+    for (let i = 0; i < sentences; i++) {
+      const sentence = writer.random(next, i % 2 === 0 ? 30 : 120)
+      const value = JSON.parse(sentence) as Json
+      if (!validate(value)) throw new Error(`not valid: ${sentence}`)
+      const again = printed(value, separators)
+      if (again !== sentence && isExact(sentence) && keepsOrder(sentence) && !hasEqualKeys(sentence, again)) {
+        throw new Error(`printed as ${again}: ${sentence}`)
+      }
+    }
+  }
+  return "held"
+}
+
+/** A member whose key stands twice in its object is printed once. */
+const hasEqualKeys = (sentence: string, again: string): boolean => {
+  const keys = (text: string) => text.match(/"(?:[^"\\]|\\.)*":/g)?.length ?? 0
+  return keys(again) < keys(sentence)
+}

@@ -1,0 +1,92 @@
+// A native context in memory whose logits are a function of the sequence's tokens. It checks what the step loop does with
+// sequences: positions without gaps, rows only where they were requested, copies only of what was evaluated.
+import type { NativeContext } from "#engines/llama/native/Native.ts"
+import { LogitSampler } from "#engines/llama/sampling/LogitSampler.ts"
+import { Rows } from "#engines/llama/sampling/Rows.ts"
+import { scoreOf } from "#engines/llama/sampling/Scores.ts"
+
+/** Logits of the next token. */
+export type Predict = (tokens: ReadonlyArray<number>) => Float32Array
+
+export interface ScriptedNative {
+  readonly native: NativeContext
+  /** Tokens of each call's items. */
+  readonly calls: Array<ReadonlyArray<{ readonly sequence: number; readonly tokens: ReadonlyArray<number> }>>
+  readonly copies: Array<readonly [from: number, to: number]>
+}
+
+export const scriptedNative = (options: {
+  readonly vocabularySize: number
+  readonly predict: Predict
+  /** False: like node-llama-cpp's binding. */
+  readonly direct?: boolean
+}): ScriptedNative => {
+  const { predict, vocabularySize } = options
+  const sequences = new Map<number, Array<number>>()
+  const rows = new Rows(vocabularySize)
+  let rowsOfCall: Array<Float32Array> = []
+  const of = (id: number): Array<number> => {
+    const tokens = sequences.get(id) ?? []
+    sequences.set(id, tokens)
+    return tokens
+  }
+  const rowAt = (row: number): Float32Array => {
+    const found = rowsOfCall[row]
+    if (found === undefined) throw new Error(`row ${row} was not computed`)
+    return found
+  }
+  const calls: ScriptedNative["calls"] = []
+  const copies: ScriptedNative["copies"] = []
+  const native: NativeContext = {
+    decode: async (items) => {
+      await Promise.resolve()
+      rowsOfCall = []
+      calls.push(items.map(({ sequenceId, tokens }) => ({ sequence: sequenceId, tokens: [...tokens] })))
+      return items.map(({ logits, position, sequenceId, tokens }) => {
+        const held = of(sequenceId)
+        if (position !== held.length) throw new Error(`position ${position} after ${held.length} tokens`)
+        held.push(...tokens)
+        if (!logits) return -1
+        return rowsOfCall.push(predict(held)) - 1
+      })
+    },
+    interrupt: () => {},
+    sampler: (sampling, biases) => {
+      const sampler = new LogitSampler(sampling, rows, biases)
+      return {
+        sample: async (row, choice) => sampler.draw(rowAt(row), choice),
+        count: (token) => sampler.count(token),
+        dispose: () => {},
+      }
+    },
+    cut: (sequenceId, length) => {
+      of(sequenceId).length = length
+      return true
+    },
+    clear: (sequenceId) => void sequences.delete(sequenceId),
+    save: () => Promise.reject(new Error("this memory can be cut")),
+    restore: async () => false,
+    setThreads: () => {},
+  }
+  const direct: NativeContext["direct"] = {
+    score: (row, token, top) => scoreOf(rows, rowAt(row), token, top),
+    copy: (from, to) => {
+      copies.push([from, to])
+      sequences.set(to, [...of(from)])
+    },
+  }
+  return { native: options.direct === false ? native : { ...native, direct }, calls, copies }
+}
+
+/** Logits that depend on the last tokens and look random. */
+export const hashed =
+  (vocabularySize: number): Predict =>
+  (tokens) => {
+    let state = 17
+    for (const token of tokens.slice(-6)) state = (Math.imul(state, 31) + token + 1) >>> 0
+    return Float32Array.from({ length: vocabularySize }, (_, token) => {
+      let mixed = Math.imul(state ^ Math.imul(token + 1, 0x9e3779b1), 0x85ebca6b) >>> 0
+      mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35) >>> 0
+      return ((mixed >>> 8) / 2 ** 24) * 6
+    })
+  }

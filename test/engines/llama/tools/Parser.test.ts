@@ -1,0 +1,87 @@
+// Replies with calls, read as they stream.
+import { describe, expect, it } from "@effect/vitest"
+import fc from "fast-check"
+import type { ParsedPiece } from "#engines/llama/tools/ToolFamily.ts"
+import { assembled, contentFor, cuts, inPieces, read, someCalls, syntaxes, tools } from "./Calls.ts"
+
+describe.each(syntaxes)("%s", (_name, syntax) => {
+  const startsOnly = syntax.openers[0]?.startsWith("{") === true
+  const reply = fc
+    .tuple(contentFor(syntax), fc.constantFrom("", "\n", "\n\n", " "), someCalls, cuts)
+    .map(([content, space, calls, at]) => {
+      const own = syntax.several ? calls : calls.slice(0, 1)
+      const before = startsOnly ? "" : content
+      return {
+        content: before,
+        calls: own,
+        text: before + (startsOnly ? "" : space) + syntax.write(own, tools),
+        at,
+      }
+    })
+
+  it("text, names and arguments come back, wherever the reply is cut, and nothing else", () => {
+    fc.assert(
+      fc.property(reply, ({ content, calls, text, at }) => {
+        expect(read(syntax.parser(tools), inPieces(text, at))).toEqual({ content, calls })
+      }),
+    )
+  })
+
+  it("a reply that ends early has given the beginning of what the whole reply gives", () => {
+    fc.assert(
+      fc.property(reply, fc.double({ min: 0, max: 1, noNaN: true }), ({ text, at }, part) => {
+        const whole = read(syntax.parser(tools), [text])
+        const begun = read(syntax.parser(tools), inPieces(inPieces(text, [part])[0] ?? "", at), true)
+        expect(whole.content.startsWith(begun.content.trimEnd())).toBe(true)
+        for (const [index, call] of begun.calls.entries()) {
+          expect(call.name).toBe(whole.calls[index]?.name)
+          expect(whole.calls[index]?.arguments.startsWith(call.arguments)).toBe(true)
+        }
+      }),
+    )
+  })
+
+  it("text without a call comes back whole", () => {
+    fc.assert(
+      fc.property(contentFor(syntax), fc.constantFrom("", "\n", "  "), cuts, (content, space, at) => {
+        fc.pre(!startsOnly || !syntax.openers.some((opener) => content.startsWith(opener)))
+        const text = content + space
+        expect(read(syntax.parser(tools), inPieces(text, at))).toEqual({ content: text, calls: [] })
+      }),
+    )
+  })
+
+  it("the name is known before the arguments begin, and arguments arrive while they are written", () => {
+    const written = syntax.write([{ name: "get_weather", arguments: '{"city": "Rome by night"}' }], tools)
+    const parser = syntax.parser(tools)
+    const pieces: Array<ParsedPiece> = []
+    const upTo = (end: string) => {
+      for (const character of written.slice(0, written.indexOf(end) + end.length).slice(taken))
+        pieces.push(...parser.push(character))
+      taken = written.indexOf(end) + end.length
+      return assembled(pieces)
+    }
+    let taken = 0
+    const named = upTo("get_weather")
+    expect(named.content).toBe("")
+    parser.push(written.slice(taken, taken + 1)).forEach((piece) => pieces.push(piece))
+    taken++
+    expect(assembled(pieces).calls).toEqual([{ name: "get_weather", arguments: "" }])
+    expect(upTo("Rome").calls[0]?.arguments).toBe('{"city": "Rome')
+  })
+
+  it("text that only looks like a call gives neither text nor arguments", () => {
+    const parser = syntax.parser(tools)
+    const opener = syntax.openers[0] ?? ""
+    const pieces = [...parser.push(`${opener}\u0000 <x>`), ...parser.push("more"), ...parser.end()]
+    expect(assembled(pieces).content).toBe("")
+  })
+})
+
+it("a reply cut by its length inside an opener does not give the opener's beginning", () => {
+  for (const [, syntax] of syntaxes) {
+    const begun = (syntax.openers[0] ?? "").slice(0, -1)
+    expect(read(syntax.parser(tools), [begun], true).content).toBe("")
+    expect(read(syntax.parser(tools), [begun], false).content).toBe(begun)
+  }
+})

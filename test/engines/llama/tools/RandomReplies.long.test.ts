@@ -1,0 +1,7 @@
+// As RandomReplies.test.ts, with 10,000 calls and more.
+import { expect, it } from "@effect/vitest"
+import { checkRandomReplies } from "./RandomReplies.ts"
+
+it("10,000 random calls", { timeout: 600_000 }, () => {
+  expect(checkRandomReplies(250)).toBeGreaterThan(10_000)
+})
