@@ -32,8 +32,9 @@ export default defineConfig({
     setupFiles: ["test/support/groups/Guard.ts", "test/support/wire/setup.ts"],
     reporters: ["default", "./test/support/groups/SkippedTests.ts"],
     maxWorkers: 2,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // So long because they only end what hangs: a slow machine must not decide.
+    testTimeout: 120_000,
+    hookTimeout: 180_000,
     disableConsoleIntercept: true,
   },
 })

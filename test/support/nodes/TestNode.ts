@@ -203,7 +203,7 @@ export const isIdle = (metrics: ReadonlyMap<string, number>): boolean =>
 export const eventually = async (
   condition: () => boolean | Promise<boolean>,
   what: string,
-  patienceMs = 10_000,
+  patienceMs = 60_000,
 ): Promise<void> => {
   const until = performance.now() + patienceMs
   while (!(await condition())) {
