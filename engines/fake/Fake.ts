@@ -3,6 +3,7 @@
 // (adapter `fake`) to load-test a network path. It counts one token for each unit and for each word of the prompt.
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { textOf } from "../protocol/Contents.ts"
 import {
   type EngineDescriptor,
   EngineError,
@@ -22,7 +23,8 @@ const countWords = ({ prompt, tools }: GenerateRequest): number => {
   const words = (text: string) => text.split(/\s+/u).filter((word) => word !== "").length
   if ("text" in prompt) return words(prompt.text)
   return prompt.turns.reduce(
-    (sum, turn) => sum + words(turn.content) + (turn.role === "assistant" ? (turn.calls?.length ?? 0) : 0),
+    (sum, turn) =>
+      sum + words(textOf(turn.content)) + (turn.role === "assistant" ? (turn.calls?.length ?? 0) : 0),
     tools?.tools.length ?? 0,
   )
 }

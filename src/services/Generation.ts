@@ -6,6 +6,7 @@ import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { textUsage } from "#domain/models/Usage.ts"
 import { type EdgeError, isNodeFault } from "#domain/wire/Failures.ts"
 import { biasesOf } from "#domain/wire/Sampling.ts"
+import { textOf } from "#engines/protocol/Contents.ts"
 import type {
   ChatTurn,
   GenerateEnd,
@@ -89,7 +90,7 @@ const tokensPerTurn = 16
 
 /** Bytes of one message in the prompt, with its calls and thoughts. */
 const bytesOfTurn = (turn: ChatTurn): number => {
-  const bytes = Buffer.byteLength(turn.content) + tokensPerTurn
+  const bytes = Buffer.byteLength(textOf(turn.content)) + tokensPerTurn
   if (turn.role !== "assistant") return bytes
   const { calls = [], reasoning = "" } = turn
   return calls.reduce(

@@ -10,6 +10,7 @@ import {
   SpecialTokensText,
   type Tokenizer,
 } from "node-llama-cpp"
+import { textOf } from "../../protocol/Contents.ts"
 import type { ChatTurn, GenerateRequest } from "../../protocol/Engine.ts"
 import type { Tool } from "../../protocol/Text.ts"
 import type { ThoughtMarkers } from "../output/ThoughtFilter.ts"
@@ -44,8 +45,8 @@ const formatByGuess = (model: LlamaModel, turns: ReadonlyArray<ChatTurn>): Llama
   const spoken = turns.map(
     ({ role, content }): ChatHistoryItem =>
       role === "assistant"
-        ? { type: "model", response: [content] }
-        : { type: role === "tool" ? "user" : role, text: content },
+        ? { type: "model", response: [textOf(content)] }
+        : { type: role === "tool" ? "user" : role, text: textOf(content) },
   )
   return wrapper.generateContextState({ chatHistory: [...spoken, { type: "model", response: [] }] })
     .contextText
@@ -68,7 +69,7 @@ const textsOf = (turns: ReadonlyArray<ChatTurn>, tools: ReadonlyArray<Tool>): Re
   ...turns.flatMap((turn) =>
     turn.role === "assistant"
       ? [turn.content, turn.reasoning ?? "", ...(turn.calls ?? []).map((call) => call.arguments)]
-      : [turn.content],
+      : [textOf(turn.content)],
   ),
   ...tools.map((tool) => JSON.stringify(tool)),
 ]

@@ -2,6 +2,7 @@
 //
 // Where a model has a template, the library's chat wrappers are not used: they render a finished conversation and cut
 // it, so the template never writes the beginning of a reply, where thinking is switched off.
+import { joined } from "../../protocol/Contents.ts"
 import type { ChatTurn, Tool } from "../../protocol/Text.ts"
 import type { ThoughtMarkers } from "../output/ThoughtFilter.ts"
 import { familyOf, generalFamily } from "../tools/Families.ts"
@@ -44,12 +45,15 @@ const strictTurns = (turns: ReadonlyArray<ChatTurn>): ReadonlyArray<ChatTurn> =>
       strict.push(turn)
       continue
     }
-    const { content } = turn
-    const role = turn.role === "assistant" ? turn.role : "user"
     const last = strict.at(-1)
-    if (last?.role === role && !hasCalls(last))
-      strict.splice(-1, 1, { role, content: `${last.content}\n\n${content}` })
-    else strict.push({ role, content })
+    if (turn.role === "assistant") {
+      const { content } = turn
+      if (last?.role === "assistant" && !hasCalls(last))
+        strict.splice(-1, 1, { role: "assistant", content: `${last.content}\n\n${content}` })
+      else strict.push({ role: "assistant", content })
+    } else if (last?.role === "user") {
+      strict.splice(-1, 1, { role: "user", content: joined(last.content, "\n\n", turn.content) })
+    } else strict.push({ role: "user", content: turn.content })
   }
   return strict
 }

@@ -41,3 +41,16 @@ it("tokenizes what would become a special token as ordinary text", () => {
     { text: " after", byTemplate: true },
   ])
 })
+
+it("keeps a picture a part of its own, between the texts around it", () => {
+  const places = new Places(none, none)
+  const content = `${places.content("Before")}${places.picture(3)}${places.picture(0)}${places.content("after")}`
+  expect(places.parts(`<a>${content}</a>`)).toEqual([
+    { text: "<a>", byTemplate: true },
+    { text: "Before", byTemplate: false },
+    { text: "", byTemplate: true, picture: 3 },
+    { text: "", byTemplate: true, picture: 0 },
+    { text: "after", byTemplate: false },
+    { text: "</a>", byTemplate: true },
+  ])
+})
