@@ -100,6 +100,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/llama/embedding",
       "engines/llama/model",
       "engines/protocol",
+      "engines/shared/files",
       "engines/shared/listening",
       "engines/whisper",
       "src/domain/queues",
@@ -470,6 +471,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/protocol",
       "src/api/access",
       "src/api/http",
+      "src/api/text/request",
       "src/api/tracing",
       "src/domain/access",
       "src/domain/models",
@@ -481,6 +483,10 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/store/accounts",
       "src/store/ledger",
     ],
+  },
+  "src/api/text/request": {
+    holds: "Messages, pictures, tools and formats of a chat request as an engine takes them",
+    imports: ["engines/protocol", "src/api/http", "src/domain/wire", "src/domain/wire/text"],
   },
   "src/api/tracing": {
     holds: "Spans of text requests and live sessions",
@@ -510,19 +516,36 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: [
       "src/audio/decoder",
       "src/confine",
-      "src/domain/access",
       "src/domain/audio",
+      "src/domain/pictures",
       "src/domain/process",
       "src/domain/queues",
+      "src/fetch",
     ],
   },
   "src/audio/codecs": {
     holds: "Encoders of speech (Opus, MP3, WAV) and their threads",
     imports: ["src/audio", "src/domain/audio"],
   },
+  "src/fetch": {
+    holds: "Fetches files from clients' addresses without giving access to internal networks",
+    imports: ["src/domain/access", "src/domain/process", "src/domain/queues"],
+  },
+  "src/pictures": {
+    holds: "Where the pictures of requests are fetched from",
+    imports: ["src/fetch"],
+  },
+  "src/pictures/native": {
+    holds: "Pictures to pixels in a decoder process: FFmpeg through node-av",
+    imports: ["src/domain/pictures"],
+  },
+  "src/domain/pictures": {
+    holds: "Pure: headers of picture files, orientation, sizes, data: URLs",
+    imports: [],
+  },
   "src/audio/decoder": {
     holds: "The program of a decoder process: FFmpeg through node-av",
-    imports: ["src/domain/audio"],
+    imports: ["src/domain/audio", "src/domain/pictures", "src/pictures/native"],
   },
   "src/cli/commands": {
     holds: "One file a command",
@@ -631,6 +654,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/regions",
       "src/domain/threads",
       "src/http",
+      "src/pictures",
       "src/services",
       "src/services/jobs",
       "src/store",
@@ -724,7 +748,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/domain/wire/text": {
     holds:
       "Parts of text requests and replies: tools, formats, messages, log probabilities, the bounds of a schema",
-    imports: [],
+    imports: ["src/domain/pictures"],
   },
   "src/http": {
     holds: "What transport and API share: request context, body kinds, error bodies, meters",
@@ -753,7 +777,9 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/process",
       "src/domain/queues",
       "src/domain/wire",
+      "src/domain/wire/text",
       "src/http",
+      "src/pictures",
       "src/store/accounts",
       "src/store/ledger",
     ],

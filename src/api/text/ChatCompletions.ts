@@ -14,14 +14,15 @@ import {
   toGenerateRequest,
 } from "#services/Generation.ts"
 import { findModel } from "#services/ModelLookup.ts"
+import { beginWithPictures, takesPictures } from "#services/PictureChat.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { readJson } from "../http/JsonBody.ts"
 import { ChatReply, type ChatReplyTerms } from "./ChatReply.ts"
 import { ChatStream } from "./ChatStream.ts"
-import { type ChatShape, renamed, shapeOf } from "./ChatTools.ts"
-import { turnsOf } from "./ChatTurns.ts"
 import { tooManyLogprobs } from "./Logprobs.ts"
 import { replyProblem } from "./Replies.ts"
+import { type ChatShape, renamed, shapeOf } from "./request/ChatTools.ts"
+import { turnsOf } from "./request/ChatTurns.ts"
 import { finishesOf, headOf, usageOf } from "./TextHead.ts"
 import { extrasOf, streamReply } from "./TextStream.ts"
 
@@ -74,15 +75,20 @@ export const beginChat = Effect.fnUntraced(function* (
   unless: TextDefaults = defaults,
 ) {
   const model = yield* findModel(body.model, "text")
-  const turns = turnsOf(body.messages, body.model)
-  if (turns instanceof InvalidRequest) return yield* turns
+  const read = turnsOf(body.messages, { model: body.model, pictures: takesPictures(model) })
+  if (read instanceof InvalidRequest) return yield* read
+  const { pictures, turns } = read
   const shape = shapeOf(body)
   if (shape instanceof InvalidRequest) return yield* shape
   const request = yield* toGenerateRequest({ turns }, body, unless, ownTerms(body, shape, unless.maxTokens))
   const problem =
     replyProblem(body, request, model.facts()?.slots) ?? tooManyLogprobs(request, "top_logprobs")
   if (problem !== undefined) return yield* problem
-  const generation = yield* begin(caller, model, request, delivery).pipe(
+  const begun =
+    pictures.length === 0
+      ? begin(caller, model, request, delivery)
+      : beginWithPictures(caller, model, request, pictures, delivery)
+  const generation = yield* begun.pipe(
     Effect.mapError((error) => (error._tag === "InvalidRequest" ? renamed(error, shape) : error)),
   )
   const newId = yield* NewId

@@ -141,3 +141,7 @@ export type Catalog = typeof Catalog.Type
 /** True if a node of the region deploys the entry. */
 export const isDeployedIn = (entry: ModelEntry, region: string): boolean =>
   region === "local" || entry.regions.includes("*") || entry.regions.includes(region)
+
+/** Whether the entry says that the model takes pictures; its engine knows once it has loaded. */
+export const mayTakePictures = ({ files, kind, options }: ModelEntry): boolean =>
+  kind === "text" && (files.mmproj !== undefined || options.pictures !== undefined)
