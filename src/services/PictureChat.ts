@@ -1,7 +1,7 @@
 // A chat with pictures: its money is reserved before anything is fetched or decoded, because both cost the node something.
 import { Effect } from "effect"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
-import { mayTakePictures } from "#domain/models/ModelEntry.ts"
+import { seesPictures } from "#domain/models/ModelEntry.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import type { RequestedPicture } from "#domain/wire/text/Pictures.ts"
 import type { GenerateRequest } from "#engines/protocol/Text.ts"
@@ -11,10 +11,7 @@ import { reserveFor } from "./ModelRun.ts"
 import { decodedPictures } from "./Pictures.ts"
 
 /** What the engine says, or the catalog before it has loaded. */
-export const takesPictures = (model: ModelHandle<"text">): boolean => {
-  const facts = model.facts()
-  return facts === undefined ? mayTakePictures(model.entry) : facts.pictures !== undefined
-}
+export const takesPictures = (model: ModelHandle<"text">): boolean => seesPictures(model.entry, model.facts())
 
 /** Starts a generation from a request without its pictures and from these. */
 export const beginWithPictures = Effect.fnUntraced(function* (

@@ -310,6 +310,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "The endpoints of the three roles: which path and method is answered by which handler",
     imports: [
       "actors",
+      "actors/model",
       "src/api/access",
       "src/api/declared",
       "src/api/embeddings",
@@ -322,6 +323,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/responses",
       "src/api/speech",
       "src/api/text",
+      "src/api/text/request",
       "src/api/transcription",
       "src/domain/access",
       "src/domain/regions",
@@ -359,11 +361,11 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/api/embeddings": {
     holds: "Embeddings over HTTP",
-    imports: ["engines/protocol", "src/api/http", "src/domain/wire", "src/services"],
+    imports: ["engines/protocol", "src/api/http", "src/domain/wire", "src/http", "src/services"],
   },
   "src/api/http": {
     holds: "Bodies and headers of the API: JSON, assets, an unreachable store",
-    imports: ["src/domain/process", "src/domain/wire", "src/http", "src/store/files"],
+    imports: ["src/domain/process", "src/domain/wire", "src/domain/wire/text", "src/http", "src/store/files"],
   },
   "src/api/live": {
     holds: "Live transcription and the realtime protocol over WebSockets",
@@ -438,8 +440,8 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "OpenAI's Responses API as another form of a chat",
     imports: [
       "engines/protocol",
-      "src/api/http",
       "src/api/text",
+      "src/api/text/request",
       "src/domain/wire",
       "src/domain/wire/responses",
       "src/domain/wire/text",
@@ -486,7 +488,15 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/api/text/request": {
     holds: "Messages, pictures, tools and formats of a chat request as an engine takes them",
-    imports: ["engines/protocol", "src/api/http", "src/domain/wire", "src/domain/wire/text"],
+    imports: [
+      "actors/model",
+      "engines/protocol",
+      "src/api/http",
+      "src/domain/models",
+      "src/domain/wire",
+      "src/domain/wire/text",
+      "src/services",
+    ],
   },
   "src/api/tracing": {
     holds: "Spans of text requests and live sessions",

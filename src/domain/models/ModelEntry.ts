@@ -142,6 +142,8 @@ export type Catalog = typeof Catalog.Type
 export const isDeployedIn = (entry: ModelEntry, region: string): boolean =>
   region === "local" || entry.regions.includes("*") || entry.regions.includes(region)
 
-/** Whether the entry says that the model takes pictures; its engine knows once it has loaded. */
-export const mayTakePictures = ({ files, kind, options }: ModelEntry): boolean =>
-  kind === "text" && (files.mmproj !== undefined || options.pictures !== undefined)
+/** Whether a model takes pictures: what its engine says once it has loaded, and before that the entry. */
+export const seesPictures = ({ files, kind, options }: ModelEntry, facts: object | undefined): boolean => {
+  if (facts !== undefined) return "pictures" in facts && facts.pictures !== undefined
+  return kind === "text" && (files.mmproj !== undefined || options.pictures !== undefined)
+}
