@@ -1,6 +1,7 @@
 // Decodes a picture file into a file of pixels, and watches the time that it takes. Runs in the decoder process only.
 import { createHash } from "node:crypto"
 import { closeSync, constants, openSync, readFileSync, writeSync } from "node:fs"
+import { allowedMs } from "#domain/pictures/Allowance.ts"
 import type { Pixels } from "#domain/pictures/Exif.ts"
 import type { PictureHead } from "#domain/pictures/PictureHead.ts"
 import type { DecodedPicture, PictureRequest } from "#domain/pictures/PictureRequest.ts"
@@ -11,17 +12,8 @@ type Answer =
   | { readonly t: "rejected"; readonly reason: "BadPicture"; readonly detail: string }
   | { readonly t: "unwritable"; readonly code: string }
 
-/**
- * Processor time of a decode, ms: for any picture, for a million pixels, and for a megabyte. Decoding 40 million pixels of
- * a progressive JPEG took 0.6 s, 1.6 MB of incompressible PNG 15 ms (measured on a two-core EPYC); these are about three
- * times that. A file can take longer only by being made for it, for example with thousands of passes over its pixels.
- */
-const allowance = { any: 500, perMegapixel: 40, perMegabyte: 30 }
 /** A guess: often enough for a limit of half a second. */
 const watchEveryMs = 50
-
-const allowedMs = ({ height, width }: PictureHead, sizeBytes: number): number =>
-  allowance.any + (allowance.perMegapixel * width * height) / 1e6 + (allowance.perMegabyte * sizeBytes) / 1e6
 
 const store = (path: string, { rgb }: Pixels): void => {
   // Not truncated, which a confined process may not do: the file is new, or of the same picture.
