@@ -1,6 +1,7 @@
 // Decodes an untrusted picture to RGB, upright, on white, at most as large as its model takes. Runs in the decoder process
 // only. The file's format and size are read before any native code sees it.
 import {
+  AV_FRAME_FLAG_INTERLACED,
   AV_LOG_QUIET,
   AV_PIX_FMT_PAL8,
   AV_PIX_FMT_RGB24,
@@ -60,6 +61,8 @@ const decodeInto = async (frame: Frame, format: PictureFormat, bytes: Uint8Array
     await context.sendPacket(null)
     const received = await context.receiveFrame(frame)
     if (received < 0) throw refuse(received)
+    // Of an interlaced PNG. For the scaler the word means two fields of video, which it does not scale.
+    frame.flags &= ~AV_FRAME_FLAG_INTERLACED
     if (frame.width < 1 || frame.height < 1 || frame.decodeErrorFlags !== 0) throw refuse(0)
   } finally {
     packet.free()
