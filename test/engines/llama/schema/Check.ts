@@ -32,8 +32,8 @@ const keepsOrder = (text: string): boolean => !/"\d+":/.test(text)
 /** Throws with the sentence if one is not valid, or not printed as it was parsed. */
 export const check = (schema: Json, seed: number, sentences: number, strict = true): Outcome => {
   let validate: ((value: unknown) => boolean) | undefined
-  for (const separators of ["compact", "spaced"] as const) {
-    const made = schemaRules(schema, { strict, separators, prefix: "s" })
+  for (const notation of ["compact", "spaced"] as const) {
+    const made = schemaRules(schema, { strict, notation, prefix: "s" })
     if ("problem" in made) return "refused"
     const writer = new Sentences(made.rules)
     validate ??= validatorOf(schema)
@@ -42,7 +42,7 @@ export const check = (schema: Json, seed: number, sentences: number, strict = tr
       const sentence = writer.random(next, i % 2 === 0 ? 30 : 120)
       const value = JSON.parse(sentence) as Json
       if (!validate(value)) throw new Error(`not valid: ${sentence}`)
-      const again = printed(value, separators)
+      const again = printed(value, notation)
       if (again !== sentence && isExact(sentence) && keepsOrder(sentence) && !hasEqualKeys(sentence, again)) {
         throw new Error(`printed as ${again}: ${sentence}`)
       }

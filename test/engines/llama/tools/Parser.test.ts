@@ -1,13 +1,13 @@
 // Replies with calls, read as they stream.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import type { ParsedPiece } from "#engines/llama/tools/ToolFamily.ts"
+import type { ParsedPiece } from "#engines/llama/tools/readers/CallParser.ts"
 import { assembled, contentFor, cuts, inPieces, read, someCalls, syntaxes, tools } from "./Calls.ts"
 
 describe.each(syntaxes)("%s", (_name, syntax) => {
   const startsOnly = syntax.openers[0]?.startsWith("{") === true
   const reply = fc
-    .tuple(contentFor(syntax), fc.constantFrom("", "\n", "\n\n", " "), someCalls, cuts)
+    .tuple(contentFor(syntax), fc.constantFrom("", "\n", "\n\n", " "), someCalls(syntax), cuts)
     .map(([content, space, calls, at]) => {
       const own = syntax.several ? calls : calls.slice(0, 1)
       const before = startsOnly ? "" : content
@@ -66,7 +66,9 @@ describe.each(syntaxes)("%s", (_name, syntax) => {
     expect(named.content).toBe("")
     parser.push(written.slice(taken, taken + 1)).forEach((piece) => pieces.push(piece))
     taken++
-    expect(assembled(pieces).calls).toEqual([{ name: "get_weather", arguments: "" }])
+    const [begun] = assembled(pieces).calls
+    expect(begun?.name).toBe("get_weather")
+    expect("{").toContain(begun?.arguments)
     expect(upTo("Rome").calls[0]?.arguments).toBe('{"city": "Rome')
   })
 

@@ -1,7 +1,7 @@
 // Which parts of a rendered prompt are the template's and which are the callers'.
 import { expect, it } from "vitest"
-import { Places } from "#engines/llama/tools/Places.ts"
-import { Spellings } from "#engines/llama/tools/Spellings.ts"
+import { Places } from "#engines/llama/tools/places/Places.ts"
+import { Spellings } from "#engines/llama/tools/places/Spellings.ts"
 
 const none = new Spellings([])
 
