@@ -31,7 +31,6 @@ const compared = (a: string, b: string): number => {
   return left.length - right.length
 }
 
-/**
- * Keys in the order of their code points, as llama.cpp's Jinja sorts them (`dictsort`; Python's ignores upper and lower case)
- */
-export const sortedKeys = (keys: ReadonlyArray<string>): ReadonlyArray<string> => keys.toSorted(compared)
+/** Keys in the order in which the templates of these models print them (Python's `dictsort`): upper and lower case are the same. */
+export const sortedKeys = (keys: ReadonlyArray<string>): ReadonlyArray<string> =>
+  keys.toSorted((a, b) => compared(a.toLowerCase(), b.toLowerCase()))

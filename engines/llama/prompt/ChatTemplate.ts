@@ -133,6 +133,11 @@ export class ChatTemplate {
     return [...tokens.filter((token) => token !== ""), ...this.tools.markers]
   }
 
+  /** Spellings of special tokens that end a reply, besides those that llama.cpp takes for ends. */
+  get ends(): ReadonlyArray<string> {
+    return this.tools.ends
+  }
+
   #parts(
     turns: ReadonlyArray<ChatTurn>,
     tools: ReadonlyArray<Tool>,

@@ -73,7 +73,7 @@ const glmCompact = {
 /** Gemma's calls: `opener` and `call:name{key:<marker>text<marker>,other:3}` and `close`. */
 const gemmaCalls = (
   [opener, close, marker]: readonly [opener: string, close: string, marker: string],
-  result?: (name: string, text: string) => string,
+  more: Pick<CallSyntax, "result" | "ends">,
 ) =>
   jsonCalls({
     openers: [opener],
@@ -85,21 +85,21 @@ const gemmaCalls = (
     markers: [opener, close, marker],
     marker,
     parameters: typedParameters,
-    ...(result === undefined ? {} : { result }),
+    ...more,
   })
 
-const gemma4 = gemmaCalls(
-  ["<|tool_call>", "<tool_call|>", '<|"|>'],
-  (name, text) => `<|tool_response>response:${name}{value:<|"|>${text}<|"|>}<tool_response|>`,
-)
+const gemma4 = gemmaCalls(["<|tool_call>", "<tool_call|>", '<|"|>'], {
+  result: (name, text) => `<|tool_response>response:${name}{value:<|"|>${text}<|"|>}<tool_response|>`,
+})
+
+/** The model goes on with the marker of a result, which llama.cpp does not take for an end. */
+const functionGemma = gemmaCalls(["<start_function_call>", "<end_function_call>", "<escape>"], {
+  ends: ["<start_function_response>"],
+})
 
 export const knownFamilies: ReadonlyArray<KnownFamily> = [
   { name: "gemma4", knownBy: ["<|tool_call>"], syntax: gemma4 },
-  {
-    name: "functiongemma",
-    knownBy: ["<start_function_call>"],
-    syntax: gemmaCalls(["<start_function_call>", "<end_function_call>", "<escape>"]),
-  },
+  { name: "functiongemma", knownBy: ["<start_function_call>"], syntax: functionGemma },
   {
     name: "deepseek-r1",
     knownBy: ["<｜tool▁calls▁begin｜>", "```json"],

@@ -77,7 +77,10 @@ const argumentsOf = (
   return Object.fromEntries(members)
 }
 
-/** Arguments as an object whose texts and other values the template prints, see `CallSyntax.marker`. */
+/**
+ * Arguments as an object whose texts and other values the template prints, see `CallSyntax.marker`. Keys are marks too, so they
+ * keep their order though the template sorts them.
+ */
 const markedObject = (json: string, marker: string, places: Places): Record<string, unknown> => {
   const valueOf = (value: string, depth: number): unknown => {
     if (value.startsWith('"')) return places.text(JSON.parse(value) as string)
@@ -86,7 +89,7 @@ const markedObject = (json: string, marker: string, places: Places): Record<stri
     return value.startsWith("{") ? objectOf(value, depth + 1) : places.json(value, marker)
   }
   const objectOf = (value: string, depth: number): Record<string, unknown> =>
-    Object.fromEntries(membersOf(value).map(([key, member]) => [places.guarded(key), valueOf(member, depth)]))
+    Object.fromEntries(membersOf(value).map(([key, member]) => [places.text(key), valueOf(member, depth)]))
   return objectOf(json, 1)
 }
 

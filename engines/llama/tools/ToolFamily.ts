@@ -20,6 +20,8 @@ export interface ToolFamily {
   readonly historyMatches: boolean
   /** Spellings of special tokens that the vocabulary has to give as text. */
   readonly markers: ReadonlyArray<string>
+  /** Spellings of special tokens that end a reply, besides those that llama.cpp takes for ends. */
+  readonly ends: ReadonlyArray<string>
   /** The turns in the form that the template understands: without definitions and calls if it knows none. */
   readonly prepared: (turns: ReadonlyArray<ChatTurn>, tools: ReadonlyArray<Tool>) => ReadonlyArray<ChatTurn>
   /** Prepared turns, and tools, as variables of the template. */

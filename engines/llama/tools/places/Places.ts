@@ -16,6 +16,9 @@ export interface PromptPart {
 /** `content` is tokenized on its own; `text` and `json` together with the template's text around them. */
 type Kind = "content" | "text" | "json"
 
+/** Marks are sorted in the order in which they were made, also by a template that sorts keys. Enough for any prompt. */
+const indexDigits = 7
+
 const digits = (): string => String(randomInt(10 ** 10, 10 ** 11)) + String(randomInt(10 ** 8, 10 ** 9))
 
 /** What follows the name of a mark: a bracket, or the index of a text. One for all requests, because a pattern is compiled slowly. */
@@ -142,6 +145,6 @@ export class Places {
 
   #place(kind: Kind, text: string, around = ""): string {
     this.#texts.push({ kind, text, around })
-    return `${this.#name}:${this.#texts.length - 1}"@@`
+    return `${this.#name}:${String(this.#texts.length - 1).padStart(indexDigits, "0")}"@@`
   }
 }

@@ -26,6 +26,8 @@ export interface CallSyntax {
   readonly several: boolean
   /** Spellings of special tokens that the vocabulary has to give as text. */
   readonly markers: ReadonlyArray<string>
+  /** Spellings of special tokens that end a reply, besides those that llama.cpp takes for ends. */
+  readonly ends?: ReadonlyArray<string>
   /** All calls of a reply, as the model should write them. */
   readonly write: (calls: ReadonlyArray<WrittenCall>, tools: ReadonlyArray<Tool>) => string
   /** The text of one argument in an object that is given to the template: a text or a JSON value. */

@@ -29,6 +29,7 @@ export interface JsonForm {
   readonly idOf?: (call: number, name: string) => string
   /** Arguments are not JSON: this begins and ends a text in them. */
   readonly marker?: string
+  readonly ends?: CallSyntax["ends"]
   readonly result?: CallSyntax["result"]
   readonly parameters?: CallSyntax["parameters"]
 }
@@ -124,6 +125,7 @@ export const jsonCalls = (form: JsonForm): CallSyntax => ({
   parser: () => new CallReader(steps(form)),
   ...(form.idOf === undefined ? {} : { idOf: form.idOf }),
   ...(form.marker === undefined ? {} : { marker: form.marker }),
+  ...(form.ends === undefined ? {} : { ends: form.ends }),
   ...(form.result === undefined ? {} : { result: form.result }),
   ...(form.parameters === undefined ? {} : { parameters: form.parameters }),
 })

@@ -65,7 +65,7 @@ class Reader {
   /** Follows a reference to a definition, at most a few times. */
   #resolved(schema: JsonObject, most = 8): JsonObject {
     const { $ref, ...others } = schema
-    if (typeof $ref !== "string" || !$ref.startsWith("#") || most === 0) return schema
+    if (typeof $ref !== "string" || !$ref.startsWith("#") || most === 0) return others
     let target: Json | undefined = this.#whole
     for (const step of $ref.slice(1).split("/").slice(1)) {
       target = isObject(target) ? target[step.replaceAll("~1", "/").replaceAll("~0", "~")] : undefined

@@ -87,3 +87,21 @@ it("a reply cut by its length inside an opener does not give the opener's beginn
     expect(read(syntax.parser(tools), [begun], false).content).toBe(begun)
   }
 })
+
+describe("arguments between markers", () => {
+  const gemma = syntaxes.find(([name]) => name === "gemma4")?.[1]
+  const calls = (text: string) =>
+    gemma === undefined ? [] : read(gemma.parser(tools), [...`<|tool_call>call:clock${text}`]).calls
+
+  it("are JSON as far as they are read, one character after the other", () => {
+    expect(calls('{at:[1,{b:<|"|>a<|"\n\\"<|"|>}],c:{}}<tool_call|>')).toEqual([
+      { name: "clock", arguments: '{"at": [1, {"b": "a<|\\"\\n\\\\\\""}], "c": {}}' },
+    ])
+    expect(calls('{at:<|"|>half')).toEqual([{ name: "clock", arguments: '{"at": "half' }])
+  })
+
+  it("that are something else end the reading", () => {
+    for (const broken of ["(at:1)", "{at:'x'}", "{at:1]", "{at:[1}", "{at:1;"])
+      expect(calls(broken)[0]?.arguments).not.toMatch(/[x;')]/)
+  })
+})

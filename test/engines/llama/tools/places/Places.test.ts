@@ -41,3 +41,12 @@ it("tokenizes what would become a special token as ordinary text", () => {
     { text: " after", byTemplate: true },
   ])
 })
+
+it("takes away what the template prints around a value that is no text", () => {
+  const places = new Places(none, none)
+  const [number, text] = [places.json("1.50", "<q>"), places.text("x")]
+  const once = places.json("2", "<q>")
+  expect(places.parts(`{a:<q>${number}<q>,b:<q>${text}<q>,c:${once}<q>}`)).toEqual([
+    { text: "{a:1.50,b:<q>x<q>,c:2<q>}", byTemplate: true },
+  ])
+})
