@@ -29,8 +29,8 @@ const tools: ReadonlyArray<Tool> = [
     parameters: {
       type: "object",
       properties: {
-        to: { type: "array", items: { type: "string", maxLength: 5 }, minItems: 1, maxItems: 3 },
-        body: { type: "string", maxLength: 12 },
+        to: { type: "array", items: { type: "string", maxLength: 3 }, minItems: 1, maxItems: 3 },
+        body: { type: "string", maxLength: 4 },
         options: {
           type: "object",
           properties: { urgent: { type: ["boolean", "null"] }, kind: { enum: ["a", "<b>", 7] } },
@@ -54,20 +54,22 @@ it.live.each(syntaxes)("%s: forced calls are valid and leave nothing in the cont
     const toy = { seed: 5, chatTemplate: templates[name] ?? null, special: syntax.markers }
     const engine = yield* openToy("llama", toy, { slots: 8, contextTokens: 4096 })
     for (const { choice, parallel } of choices) {
-      const seeds = Array.from({ length: 8 }, (_, seed) => seed)
-      const replies = yield* Effect.forEach(
-        seeds,
-        (seed) =>
-          generateText(
-            engine,
-            textRequest("Send it.", {
-              maxTokens: 700,
-              tools: { tools, choice, parallel },
-              sampling: { temperature: 1.5, seed },
-            }),
-          ),
-        { concurrency: 8 },
-      )
+      const seeds = Array.from({ length: 7 }, (_, seed) => seed + 1)
+      const one = (seed: number) =>
+        generateText(
+          engine,
+          textRequest("Send it.", {
+            maxTokens: 700,
+            tools: { tools, choice, parallel },
+            sampling: { temperature: 1.5, seed },
+          }),
+        ).pipe(
+          // On a busy machine the time limit is reached by grammars that compile.
+          Effect.retry({ times: 20, while: ({ detail }) => detail.includes("longer than") }),
+        )
+      // The first one compiles the grammar for all.
+      const first = yield* one(0)
+      const replies = [first, ...(yield* Effect.forEach(seeds, one, { concurrency: 8 }))]
       for (const reply of replies) {
         const calls = callsOf(reply.deltas)
         expect(reply.end.finishReason).toBe("tool_calls")
