@@ -50,9 +50,18 @@ export class CallReader implements CallParser {
   #json = new JsonEnd()
   #call = -1
 
-  constructor(form: CallSteps) {
+  /** `names` are given for replies that are held to a format, see `CallSyntax.parser`. */
+  constructor(form: CallSteps, names?: ReadonlyArray<string>) {
+    const { afterName, atStart, head, openers } = form
     this.#form = form
-    this.#content = new ContentScanner(form.openers, form.atStart)
+    this.#content = new ContentScanner(
+      openers.flatMap((opener) =>
+        names === undefined
+          ? [{ opener, text: opener }]
+          : names.map((name) => ({ opener, text: `${opener}${head}${name}${afterName(0)}{` })),
+      ),
+      atStart || names !== undefined,
+    )
   }
 
   push(text: string): ReadonlyArray<ParsedPiece> {

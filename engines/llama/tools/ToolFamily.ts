@@ -18,6 +18,13 @@ export interface CallParser {
   readonly end: (cut?: boolean) => ReadonlyArray<ParsedPiece>
 }
 
+/**
+ * Makes the reader of a reply. `hasFormat`: an answer is held to a response format, so the reply is either calls or JSON. Then
+ * only a reply that begins with a whole call syntax up to the arguments of one of these tools is read as calls. Call syntax inside
+ * a text of the JSON is text, and so is an answer that begins like a call (`{"name": "` in the family llama3).
+ */
+export type MakeParser = (tools: ReadonlyArray<Tool>, hasFormat?: boolean) => CallParser
+
 /** The rules of a JSON value that is a tool's arguments, or one of them. The prefix begins the names of its rules. */
 export type ArgumentsOf = (tool: Tool, prefix: string) => Rules
 
@@ -45,7 +52,7 @@ export interface CallSyntax {
     json: string,
   ) => { readonly kind: "text" | "json"; readonly text: string }
   readonly replies: (use: ToolUse, argumentsOf: ArgumentsOf) => ReplyShape
-  readonly parser: (tools: ReadonlyArray<Tool>) => CallParser
+  readonly parser: MakeParser
   /** The id of a call in the template, for families that write ids into replies. */
   readonly idOf?: (call: number) => string
 }
@@ -75,7 +82,7 @@ export interface ToolFamily {
   ) => ToolVariables
   /** @throws ToolNotHeld if a strict tool has a schema that the family's syntax cannot express. */
   readonly replies: (use: ToolUse, argumentsOf: ArgumentsOf) => ReplyShape
-  readonly parser: (tools: ReadonlyArray<Tool>) => CallParser
+  readonly parser: MakeParser
 }
 
 /** A strict tool whose arguments the family's call syntax cannot hold to its schema. */

@@ -125,5 +125,5 @@ export const xmlCalls: CallSyntax = {
   write,
   argument,
   replies,
-  parser: (tools) => new XmlReader(tools, xmlForm),
+  parser: (tools, hasFormat) => new XmlReader(tools, xmlForm, hasFormat),
 }

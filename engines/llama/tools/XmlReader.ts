@@ -45,10 +45,17 @@ export class XmlReader implements CallParser {
   #first = true
   #isText = false
 
-  constructor(tools: ReadonlyArray<Tool>, form: XmlForm) {
+  /** `hasFormat` as for `CallSyntax.parser`. */
+  constructor(tools: ReadonlyArray<Tool>, form: XmlForm, hasFormat = false) {
+    const { afterName, head, opener } = form
     this.#tools = tools
     this.#form = form
-    this.#content = new ContentScanner([form.opener], false)
+    this.#content = new ContentScanner(
+      hasFormat
+        ? tools.map(({ name }) => ({ opener, text: opener + head + name + afterName }))
+        : [{ opener, text: opener }],
+      hasFormat,
+    )
   }
 
   push(text: string): ReadonlyArray<ParsedPiece> {
