@@ -51,6 +51,7 @@ export interface CallSyntax {
     key: string,
     json: string,
   ) => { readonly kind: "text" | "json"; readonly text: string }
+  /** The names of a tool's own rules begin with `tool`, its index and a dot. */
   readonly replies: (use: ToolUse, argumentsOf: ArgumentsOf) => ReplyShape
   readonly parser: MakeParser
   /** The id of a call in the template, for families that write ids into replies. */

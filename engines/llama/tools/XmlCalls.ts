@@ -86,7 +86,10 @@ const argumentsOfTool = (held: Held): Expression => {
 const replies = (use: ToolUse, argumentsOf: ArgumentsOf) => {
   const book = new RuleBook()
   const calls = callable(use).map(([index, tool]) =>
-    sequence(text(tool.name + xmlForm.afterName), argumentsOfTool({ tool, index, book, argumentsOf })),
+    sequence(
+      text(tool.name + xmlForm.afterName),
+      book.define(`tool${index}.`, argumentsOfTool({ tool, index, book, argumentsOf })),
+    ),
   )
   const one = book.define("call", sequence(choice(calls), text(xmlForm.tail)))
   const several = use.parallel && typeof use.choice === "string"

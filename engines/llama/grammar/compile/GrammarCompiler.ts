@@ -28,14 +28,32 @@ interface Job {
 /** Bytes of all grammars that are kept, and of each refusal. Guesses. */
 const keptBytes = 32 * 1024 * 1024
 const refusalBytes = 1_024
-/** Requests that wait, at most. A guess: each takes at most 500 ms. */
-const mostWaiting = 64
 /** Time in which the thread has to start. It loads a few files. */
 const startMs = 10_000
 /** Idle time after which the thread ends. A guess. */
 const idleMs = 60_000
 
-const refusedWith = (detail: string): Outcome => ({ refusal: { field: "", detail } })
+const refusedWith = (detail: string, field = ""): Outcome => ({ refusal: { field, detail } })
+
+/** How long the thread has worked on each field of a request, in ms. */
+class FieldTimes {
+  readonly #spent = new Map<string, number>()
+  #field = ""
+  #sinceMs = 0
+
+  at(field: string, atMs: number): void {
+    this.#spent.set(this.#field, (this.#spent.get(this.#field) ?? 0) + atMs - this.#sinceMs)
+    this.#field = field
+    this.#sinceMs = atMs
+  }
+
+  /** The field that took the longest, if the thread was stopped at this time. */
+  longest(endMs: number): string {
+    this.at(this.#field, endMs)
+    const [longest] = [...this.#spent].toSorted(([, a], [, b]) => b - a)
+    return longest?.[0] ?? ""
+  }
+}
 
 export class GrammarCompiler<Request> {
   readonly #options: GrammarCompilerOptions
@@ -50,7 +68,7 @@ export class GrammarCompiler<Request> {
   #thread: Worker | undefined
   #ready = false
   /** Number of the job that the thread works on; undefined if it is idle. */
-  #working: { readonly id: number; readonly job: Job } | undefined
+  #working: { readonly id: number; readonly job: Job; readonly times: FieldTimes } | undefined
   #ids = 0
   #timer: NodeJS.Timeout | undefined
   #closed = false
@@ -71,8 +89,6 @@ export class GrammarCompiler<Request> {
       if (known !== undefined) return listen(known)
       const before = this.#jobs.get(key)
       if (before === undefined && this.#closed) return listen(refusedWith("the model is being unloaded"))
-      if (before === undefined && this.#jobs.size >= mostWaiting)
-        return listen(refusedWith("too many other grammars are waiting to be compiled"))
       const job = before ?? { request: text, key, listeners: new Set() }
       job.listeners.add(listen)
       this.#jobs.set(key, job)
@@ -105,10 +121,12 @@ export class GrammarCompiler<Request> {
     if (this.#thread === undefined) this.#start()
     if (!this.#ready) return
     const id = this.#ids++
-    this.#working = { id, job }
+    this.#working = { id, job, times: new FieldTimes() }
     const message: ToGrammarThread = { id, request: job.request, singleBytes: this.#options.singleBytes }
     this.#thread?.postMessage(message)
-    this.#limit(this.#limitMs, () => this.#fail(`takes longer than ${this.#limitMs} ms to compile`))
+    this.#limit(this.#limitMs, () =>
+      this.#fail(`takes longer than ${this.#limitMs} ms to compile`, this.#limitMs),
+    )
   }
 
   #start(): void {
@@ -133,6 +151,10 @@ export class GrammarCompiler<Request> {
   }
 
   #read(message: FromGrammarThread): void {
+    if (message.kind === "at") {
+      if (message.id === this.#working?.id) this.#working.times.at(message.field, message.atMs)
+      return
+    }
     if (message.kind === "ready") this.#ready = true
     else if (message.id === this.#working?.id) {
       const { job } = this.#working
@@ -145,11 +167,12 @@ export class GrammarCompiler<Request> {
     this.#next()
   }
 
-  /** The first job has ended the thread or took too long. The next thread goes on with the others. */
-  #fail(detail: string): void {
+  /** The first job has ended the thread or took too long, `atMs` after it began. The next thread goes on with the others. */
+  #fail(detail: string, atMs = 0): void {
     const job = this.#working?.job ?? this.#jobs.values().next().value
+    const field = this.#working?.times.longest(atMs)
     this.#stop()
-    if (job !== undefined) this.#finish(job, refusedWith(detail))
+    if (job !== undefined) this.#finish(job, refusedWith(detail, field))
     this.#next()
   }
 

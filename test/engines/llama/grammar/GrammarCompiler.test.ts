@@ -2,20 +2,23 @@
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { GrammarCompiler } from "#engines/llama/grammar/compile/GrammarCompiler.ts"
+import type { Expression } from "#engines/llama/grammar/Expression.ts"
 import { Matcher } from "#engines/llama/grammar/match/Matcher.ts"
 import type { TestRequest } from "./shapesMain.ts"
 
-const opened = Effect.acquireRelease(
-  Effect.sync(
-    () =>
-      new GrammarCompiler<TestRequest>({
-        program: new URL("./shapesMain.ts", import.meta.url),
-        singleBytes: new Uint8Array(256).fill(1),
-        limitMs: 150,
-      }),
-  ),
-  (compiler) => Effect.sync(() => compiler.close()),
-)
+const openedWith = (limitMs: number) =>
+  Effect.acquireRelease(
+    Effect.sync(
+      () =>
+        new GrammarCompiler<TestRequest>({
+          program: new URL("./shapesMain.ts", import.meta.url),
+          singleBytes: new Uint8Array(256).fill(1),
+          limitMs,
+        }),
+    ),
+    (compiler) => Effect.sync(() => compiler.close()),
+  )
+const opened = openedWith(150)
 
 /** The only text of the grammar that the thread made. */
 const textOf = (compiler: GrammarCompiler<TestRequest>, request: TestRequest) =>
@@ -41,6 +44,41 @@ it.live("names the field of a request that has no grammar", () =>
     expect(refused).toEqual({ field: "format.type", detail: "is no type" })
     const endless = yield* Effect.flip(compiler.compile({ root: { kind: "choice", of: [] } }))
     expect(endless).toEqual({ field: "format", detail: "matches no finite text" })
+  }).pipe(Effect.scoped),
+)
+
+it.live("names the field that took the longest when it ends a compilation", () =>
+  Effect.gen(function* () {
+    const compiler = yield* openedWith(1_000)
+    const late = yield* Effect.flip(compiler.compile({ misbehaves: "loops in the second field" }))
+    expect(late).toEqual({ field: "tools[1]", detail: "takes longer than 1000 ms to compile" })
+  }).pipe(Effect.scoped),
+)
+
+it.live("names the rule that has no grammar", () =>
+  Effect.gen(function* () {
+    const compiler = yield* opened
+    const rule = (name: string): Expression => ({ kind: "rule", name })
+    const text = (value: string): Expression => ({ kind: "text", text: value })
+    const refusalOf = (second: Expression) =>
+      Effect.flip(
+        compiler.compile({
+          root: { kind: "sequence", of: [rule("first"), rule("second"), text(".")] },
+          rules: { first: text("a"), second },
+        }),
+      )
+    expect(yield* refusalOf({ kind: "choice", of: [] })).toEqual({
+      field: "second",
+      detail: "matches no finite text",
+    })
+    expect((yield* refusalOf({ kind: "repeat", of: text("b"), least: 2 ** 25, most: undefined })).field).toBe(
+      "second",
+    )
+    const circle = yield* refusalOf({
+      kind: "choice",
+      of: [{ kind: "sequence", of: [rule("second"), text("c")] }, text("d")],
+    })
+    expect(circle).toEqual({ field: "second", detail: 'the rule "second" begins with itself' })
   }).pipe(Effect.scoped),
 )
 
