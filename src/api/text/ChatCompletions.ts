@@ -3,8 +3,9 @@
 import { Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type ChatRequest, ChatRequest as ChatRequestSchema, thinkingTokens } from "#domain/wire/Chat.ts"
-import { InvalidRequest } from "#domain/wire/Errors.ts"
+import { InvalidRequest, PromptTooLong } from "#domain/wire/Errors.ts"
 import { NewId } from "#http/Ids.ts"
+import { nowMs } from "#http/RequestContext.ts"
 import { Caller } from "#services/Caller.ts"
 import {
   begin,
@@ -66,6 +67,13 @@ const ownTerms = (
   }
 }
 
+/** Reading a request in this time is one tick's work. A guess: a third of what may block the event loop. */
+const tickMs = 3
+
+/** Lets others run if the present tick has worked since `sinceMs` on this request for a while. */
+const pauseAfter = (sinceMs: number): Effect.Effect<void> =>
+  Effect.suspend(() => (nowMs() - sinceMs > tickMs ? Effect.sleep(0) : Effect.void))
+
 /** A decoded body on behalf of a caller, accepted by the engine. `unless`: what counts where the body says nothing. */
 export const beginChat = Effect.fnUntraced(function* (
   caller: Principal,
@@ -74,16 +82,24 @@ export const beginChat = Effect.fnUntraced(function* (
   unless: TextDefaults = defaults,
 ) {
   const model = yield* findModel(body.model, "text")
+  const beganMs = nowMs()
   const turns = turnsOf(body.messages, body.model)
   if (turns instanceof InvalidRequest) return yield* turns
+  yield* pauseAfter(beganMs)
   const shape = shapeOf(body)
   if (shape instanceof InvalidRequest) return yield* shape
+  yield* pauseAfter(beganMs)
   const request = yield* toGenerateRequest({ turns }, body, unless, ownTerms(body, shape, unless.maxTokens))
   const problem =
     replyProblem(body, request, model.facts()?.slots) ?? tooManyLogprobs(request, "top_logprobs")
   if (problem !== undefined) return yield* problem
   const generation = yield* begin(caller, model, request, delivery).pipe(
-    Effect.mapError((error) => (error._tag === "InvalidRequest" ? renamed(error, shape) : error)),
+    Effect.mapError((error) => {
+      if (error._tag === "InvalidRequest") return renamed(error, shape)
+      if (error._tag === "PromptTooLong" && error.field === "tools" && shape.usesFunctions)
+        return new PromptTooLong({ ...error, field: "functions" })
+      return error
+    }),
   )
   const newId = yield* NewId
   const terms: ChatReplyTerms = {
