@@ -5,7 +5,7 @@ import { fn, userSays } from "./TextRefusals.ts"
 export interface HostileSchema {
   readonly name: string
   readonly json: string
-  /** What the detail of the refusal says. */
+  /** What the detail of the refusal says, if the machine is fast enough to find it. */
   readonly problem: RegExp
   /** Where the problem is, from the schema's root; the error may name a part of it. `body`: refused before it is parsed. */
   readonly at?: "body"
@@ -76,12 +76,6 @@ export const hostileSchemas: ReadonlyArray<HostileSchema> = [
     problem: /automaton of more than 5000 states/,
   },
   {
-    name: "a long pattern",
-    json: holding(text("(a|b)".repeat(1_000))),
-    problem: /4000 characters/,
-    isLong: true,
-  },
-  {
     name: "a pattern that is none",
     json: holding(text("(")),
     problem: /pattern|expression|group/i,
@@ -104,13 +98,13 @@ export const hostileSchemas: ReadonlyArray<HostileSchema> = [
   {
     name: "1,000 optional properties",
     json: JSON.stringify({ type: "object", properties: keyed(1_000, () => ({ type: "string" })) }),
-    problem: /takes longer than 500 ms to compile|too large/,
+    problem: /too large/,
     isLong: true,
   },
   {
     name: "40 patterns with many states",
     json: JSON.stringify({ type: "object", properties: keyed(40, (at) => text(`^(.*${at}.{7})$`)) }),
-    problem: /takes longer than 500 ms to compile|too large|limit/,
+    problem: /too large|limit/,
     isLong: true,
   },
   {
