@@ -12,7 +12,7 @@ export interface GrammarCompilerOptions {
   readonly program: URL
   /** Of the model's vocabulary: 1 for each byte that is a token by itself. */
   readonly singleBytes: Uint8Array
-  /** Default 500 ms. */
+  /** Processor time of one compilation. Default 500 ms. */
   readonly limitMs?: number
 }
 
@@ -28,10 +28,23 @@ interface Job {
 /** Bytes of all grammars that are kept, and of each refusal. Guesses. */
 const keptBytes = 32 * 1024 * 1024
 const refusalBytes = 1_024
+/**
+ * A compilation may take this many times its processor time, which it needs where other work has the processors. A guess: a machine
+ * whose processors have 20 programs to run is hardly of use.
+ */
+const mostWaiting = 20
 /** Time in which the thread has to start. It loads a few files. */
 const startMs = 10_000
 /** Idle time after which the thread ends. A guess. */
 const idleMs = 60_000
+
+/** A thread whose processor time can be read, also while it computes: Node's Worker, whose types lack this method. */
+interface TimedThread {
+  readonly cpuUsage: (before?: NodeJS.CpuUsage) => Promise<NodeJS.CpuUsage>
+}
+
+/** A thread that has ended cannot be asked; its end is an event of its own. */
+const ended = (): void => {}
 
 const refusedWith = (detail: string, field = ""): Outcome => ({ refusal: { field, detail } })
 
@@ -124,9 +137,32 @@ export class GrammarCompiler<Request> {
     this.#working = { id, job, times: new FieldTimes() }
     const message: ToGrammarThread = { id, request: job.request, singleBytes: this.#options.singleBytes }
     this.#thread?.postMessage(message)
-    this.#limit(this.#limitMs, () =>
-      this.#fail(`takes longer than ${this.#limitMs} ms to compile`, this.#limitMs),
-    )
+    void this.#watch(id)
+  }
+
+  /** Ends the compilation when it has used its processor time, or far more time without having got that. */
+  async #watch(id: number): Promise<void> {
+    const thread = this.#thread as (Worker & TimedThread) | undefined
+    if (thread === undefined) return
+    const beganMs = performance.now()
+    try {
+      // Answered by a thread that computes, too.
+      const before = await thread.cpuUsage()
+      const look = async (): Promise<void> => {
+        const { system, user } = await thread.cpuUsage(before)
+        if (this.#working?.id !== id) return
+        const restMs = this.#limitMs - (system + user) / 1_000
+        const tookMs = performance.now() - beganMs
+        if (restMs > 0 && tookMs < this.#limitMs * mostWaiting) return again(restMs)
+        this.#fail(`takes longer than ${this.#limitMs} ms to compile`, tookMs)
+      }
+      const again = (ms: number): void => {
+        if (this.#working?.id === id) this.#limit(Math.max(ms, 10), () => void look().catch(ended))
+      }
+      again(this.#limitMs)
+    } catch {
+      ended()
+    }
   }
 
   #start(): void {
