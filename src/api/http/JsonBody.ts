@@ -21,14 +21,13 @@ const longList = (body: unknown): InvalidRequest | undefined => {
   if (typeof body !== "object" || body === null) return undefined
   for (const [field, list] of Object.entries(body)) {
     if (!Array.isArray(list)) continue
-    const inner = list.flatMap((item: unknown) =>
-      typeof item === "object" && item !== null ? Object.values(item).filter(Array.isArray) : [],
-    )
-    const items = Math.max(
-      list.length,
-      inner.reduce((sum, { length }) => sum + length, 0),
-    )
-    if (items > maxItems) return new InvalidRequest({ field, problem: `must be at most ${maxItems} items` })
+    let inner = 0
+    for (const item of list as ReadonlyArray<unknown>) {
+      if (typeof item !== "object" || item === null) continue
+      for (const value of Object.values(item)) if (Array.isArray(value)) inner += value.length
+    }
+    if (Math.max(list.length, inner) > maxItems)
+      return new InvalidRequest({ field, problem: `must be at most ${maxItems} items` })
   }
   return undefined
 }
