@@ -17,7 +17,7 @@ const refusal = (field: string, problem: string): InvalidRequest => new InvalidR
 class Turns {
   readonly turns: Array<ChatTurn> = []
   /** Names of the calls so far, by id. Some servers use an id again in a later message: then the later call counts. */
-  private readonly names = new Map<string, string>()
+  private names: Map<string, string> | undefined
   private argumentChars = 0
   private argumentParts = 0
   private readonly model: string
@@ -90,6 +90,7 @@ class Turns {
     const parsed = parseJson(text)
     if (!("value" in parsed)) return refusal(field, parsed.problem)
     if (!isObject(parsed.value)) return refusal(field, "must be the JSON text of an object")
+    this.names ??= new Map()
     this.names.set(id, called.name)
     return { id, name: called.name, arguments: text }
   }
@@ -97,7 +98,7 @@ class Turns {
   private addResult({ tool_call_id }: ChatMessage, content: string, path: string) {
     const field = `${path}.tool_call_id`
     if (tool_call_id === undefined || tool_call_id === null) return refusal(field, "is required")
-    const name = this.names.get(tool_call_id)
+    const name = this.names?.get(tool_call_id)
     if (name === undefined) return refusal(field, "no earlier message has a call of this id")
     this.turns.push({ role: "tool", content, callId: tool_call_id, name })
   }
@@ -105,7 +106,7 @@ class Turns {
   private addFunctionResult({ name }: ChatMessage, content: string, path: string) {
     const field = `${path}.name`
     if (name === undefined || name === null) return refusal(field, "is required")
-    const call = [...this.names].findLast(([, called]) => called === name)
+    const call = [...(this.names ?? [])].findLast(([, called]) => called === name)
     if (call === undefined) return refusal(field, "no earlier message has a call of this function")
     this.turns.push({ role: "tool", content, callId: call[0], name })
   }
