@@ -1,4 +1,4 @@
-import { describe, expect, it } from "@effect/vitest"
+import { expect, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { AudioRejected, DecoderFailed } from "#audio/AudioErrors.ts"
@@ -6,18 +6,9 @@ import { DecoderProcess } from "#audio/DecoderProcess.ts"
 import { CHUNK_SAMPLES, WINDOW_CHUNKS } from "#audio/decoder/DecoderWire.ts"
 import { AV_TARGETS, writeWav, writeWithAv } from "../support/audio/AudioFiles.ts"
 import { reason } from "../support/process/Reason.ts"
-import {
-  decodeAll,
-  fileOf,
-  fresh,
-  impostor,
-  SECONDS,
-  speech,
-  watched,
-  withDecoder,
-} from "./DecoderHarness.ts"
+import { decodeAll, eachDecoder, fileOf, fresh, impostor, SECONDS, speech } from "./DecoderHarness.ts"
 
-describe("the decoder", () => {
+eachDecoder("the decoder", ({ withDecoder, watched }) => {
   it.live("never runs further ahead of its reader than its window", () => {
     const { started, startProcess } = watched()
     return withDecoder(

@@ -1,13 +1,13 @@
 import { readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
-import { describe, expect, it } from "@effect/vitest"
+import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { AudioRejected } from "#audio/AudioErrors.ts"
 import { AV_TARGETS, wavBytes, writeWav, writeWithAv } from "../support/audio/AudioFiles.ts"
 import { reason } from "../support/process/Reason.ts"
-import { decodeAll, fileOf, folder, fresh, SECONDS, speech, watched, withDecoder } from "./DecoderHarness.ts"
+import { decodeAll, eachDecoder, fileOf, folder, fresh, SECONDS, speech } from "./DecoderHarness.ts"
 
-describe("the decoder", () => {
+eachDecoder("the decoder", ({ withDecoder, watched }) => {
   it.live("refuses what is not audio, saying what it is not", () =>
     withDecoder((decoder) =>
       Effect.gen(function* () {
