@@ -230,5 +230,5 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
   })
   /** Ids of the running processes, and of the programs that they run. */
   const pids = (): ReadonlyArray<number> => [...living.keys()].flatMap((each) => each.pids)
-  return { borrow, pids, warm }
+  return { borrow, pids, ready: chosen, warm }
 })

@@ -521,7 +521,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: ["src/audio", "src/domain/audio"],
   },
   "src/audio/decoder": {
-    holds: "The program of a decoder process: FFmpeg through node-av",
+    holds: "The program of a decoder process: FFmpeg of the package node-av or of the machine",
     imports: ["src/domain/audio"],
   },
   "src/cli/commands": {
