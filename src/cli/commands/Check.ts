@@ -97,7 +97,7 @@ const decoder = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
         "decoder",
         Effect.match(nodeDecoder(config), { onFailure: ({ detail }) => detail, onSuccess: () => undefined }),
       )
-    : attempt("settings", requireNamedDecoder(config))
+    : attempt("decoder", requireNamedDecoder(config))
 
 const ports = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
   Effect.map(

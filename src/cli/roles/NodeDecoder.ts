@@ -1,9 +1,8 @@
 // What decodes audio files on this machine, found out once for the process: `serve` prints it, the decoders of the node
 // use it, `check` and `doctor` report it.
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Schema } from "effect"
 import type { DecoderFailed } from "#audio/AudioErrors.ts"
 import { type ChosenDecoder, chooseDecoder } from "#audio/DecoderChoice.ts"
-import { BadSetting } from "#config/BadSetting.ts"
 import { programFolders } from "#config/OtherVariables.ts"
 import { type Config, settings } from "#config/Settings.ts"
 
@@ -22,14 +21,20 @@ export const nodeDecoder = ({
     return Fiber.join(known)
   })
 
+/** A decoder that was chosen by name is not there. */
+export class DecoderMissing extends Schema.TaggedError<DecoderMissing>()("DecoderMissing", {
+  message: Schema.String,
+}) {}
+
 /** Refuses a decoder that was chosen by name and is not there. */
-export const requireNamedDecoder = (config: Config): Effect.Effect<void, BadSetting> =>
+export const requireNamedDecoder = (config: Config): Effect.Effect<void, DecoderMissing> =>
   config.decoder === "auto"
     ? Effect.void
-    : Effect.mapError(Effect.asVoid(nodeDecoder(config)), ({ detail }) => {
-        const { variable } = settings.decoder
-        return new BadSetting({ variable, value: config.decoder, allowed: detail })
-      })
+    : Effect.mapError(
+        Effect.asVoid(nodeDecoder(config)),
+        ({ detail }) =>
+          new DecoderMissing({ message: `${settings.decoder.variable}=${config.decoder}: ${detail}` }),
+      )
 
 /** The line for the log: which decoder is used, or what does not work without one and what to install. */
 export const decoderLine = (config: Config): Effect.Effect<string> =>
