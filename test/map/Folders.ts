@@ -460,6 +460,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/wire",
       "src/http",
       "src/services",
+      "src/weights",
     ],
   },
   "src/api/text": {

@@ -10,6 +10,7 @@ import { roles } from "#config/settings/ListenerSettings.ts"
 import { confinementLine, switchOff } from "#confine/Launch.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
 import { tryDataDirectory } from "#store/files/DataDir.ts"
+import { frontEndLack } from "#weights/FrontEnd.ts"
 import { curlLine } from "../roles/CurlLine.ts"
 import { credentialLines } from "../roles/FirstCredential.ts"
 import { decoderLine, nodeDecoder, requireNamedDecoder } from "../roles/NodeDecoder.ts"
@@ -52,6 +53,8 @@ const greet = Effect.fnUntraced(function* (
     if (problem !== undefined) yield* Console.log(`${entry.id} cannot be loaded: ${problem}`)
     else if (missing.length > 0)
       yield* Console.log(`${entry.id} is not pulled: edgewise models pull ${entry.id}`)
+    const lack = frontEndLack(entry)
+    if (lack?.all === false) yield* Console.log(`${entry.id}: ${lack.problem}`)
   }
   const base = listening.find(({ role }) => role === "edge")?.base
   if (credential === undefined || base === undefined) return
