@@ -73,6 +73,8 @@ export const ffmpeg = has("ffmpeg")
 
 const toolsOf = (program: DecoderProgram) => ({
   program,
+  /** Times a program is started, for tests with hundreds of files: a start of `ffmpeg` takes 0.1 s. */
+  patience: program.kind === "ffmpeg" ? 0.1 : 1,
   withDecoder: withDecoderOf(program),
   watched: watchedWith(program),
 })

@@ -6,7 +6,8 @@ import { request } from "node:http"
 import { join } from "node:path"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { makeDecoder } from "#audio/Decoder.ts"
+import { type DecoderOptions, makeDecoder } from "#audio/Decoder.ts"
+import { chooseDecoder } from "#audio/DecoderChoice.ts"
 import { AV_TARGETS, chirp, wavBytes, writeWithAv } from "../support/audio/AudioFiles.ts"
 import {
   boastingWav,
@@ -20,7 +21,7 @@ import {
 import { type Clip, clipBytes, clips, longWav } from "../support/audio/SpeechClips.ts"
 import { type Bystander, type Seen, startBystander } from "../support/clients/Bystander.ts"
 import { model, path, type Target, transcribe, whisper } from "../support/clients/TranscriptionClient.ts"
-import { onlyWhere } from "../support/groups/Needs.ts"
+import { needs, onlyWhere } from "../support/groups/Needs.ts"
 import { type NodeProcess, startProcess } from "../support/nodes/NodeProcess.ts"
 import { fakeModel } from "../support/nodes/TestCatalog.ts"
 import { temporaryDir } from "../support/nodes/TestNode.ts"
@@ -49,7 +50,15 @@ let honestDecoderBytes = 0
 const dir = temporaryDir()
 
 const decoderPeaks = (): number =>
-  Math.max(0, ...childrenRunning("decoderMain", node.pid).map((pid) => residentBytes(pid)?.peak ?? 0))
+  Math.max(
+    0,
+    ...childrenRunning("decoderMain", node.pid).map((decoder) =>
+      [decoder, ...childrenRunning("ffmpeg", decoder)].reduce(
+        (sum, pid) => sum + (residentBytes(pid)?.peak ?? 0),
+        0,
+      ),
+    ),
+  )
 
 /** One file of each kind, half a second. */
 const seeds = (): ReadonlyArray<Buffer> => {
@@ -117,8 +126,13 @@ const expectClear = ({ body, status }: Awaited<ReturnType<typeof hear>>): void =
   expect([status, body]).toEqual([400, expect.stringMatching(/^\{"detail":"file: .{10,200}"\}$/)])
 }
 
-beforeAll(async () => {
-  node = await startProcess({ models: [fakeModel, whisper], env: { EDGEWISE_LOG_LEVEL: "none" } })
+/** Starts the node and brings it to its working size. */
+const begin = async (decoder: string) => {
+  honestDecoderBytes = 0
+  node = await startProcess({
+    models: [fakeModel, whisper],
+    env: { EDGEWISE_LOG_LEVEL: "none", EDGEWISE_DECODER: decoder },
+  })
   target = { base: node.base, key: node.devKey }
   for (const seed of [...seeds(), clipBytes(clips[0] as Clip), longWav(40)]) {
     expect((await hear(seed)).status).toBe(200)
@@ -131,12 +145,12 @@ beforeAll(async () => {
   await bystander.take()
   await new Promise((resolve) => setTimeout(resolve, full ? 10_000 : 1_000))
   quiet = await bystander.take()
-}, 60_000)
-afterAll(async () => {
+}
+const end = async () => {
   await bystander?.stop()
   await node?.dispose()
-  dir.remove()
-})
+}
+afterAll(() => dir.remove())
 
 /** Ratio to others' 99th percentile beside ordinary work of the same kind; the short run has too few requests for it. */
 const allowedRatio = 1.5
@@ -204,7 +218,10 @@ const crowd = (
   return Promise.all(Array.from({ length: 4 }, client))
 }
 
-describe("hostile audio", { timeout: full ? 900_000 : 30_000 }, () => {
+const attacks = (program: DecoderOptions["program"], decoder: string): void => {
+  beforeAll(() => begin(decoder), 60_000)
+  afterAll(end)
+
   // What the same work costs others when files are valid: the reference for a machine whose cores are shared.
   it("beside an honest file", async () => {
     const attack = async () => expectClear(await hear(longWav(full ? 600 : 60)))
@@ -266,7 +283,7 @@ describe("hostile audio", { timeout: full ? 900_000 : 30_000 }, () => {
         const beganMs = performance.now()
         const outcome = await Effect.runPromise(
           Effect.gen(function* () {
-            const decoder = yield* makeDecoder()
+            const decoder = yield* makeDecoder(program === undefined ? {} : { program })
             const decoded = yield* decoder.decode(file)
             for (;;) if ((yield* decoded.pull) === undefined) return "the end"
           }).pipe(
@@ -278,6 +295,16 @@ describe("hostile audio", { timeout: full ? 900_000 : 30_000 }, () => {
         expect(outcome).toMatch(/longer than|too long to decode/)
       }
     },
+  )
+}
+
+describe("hostile audio", { timeout: full ? 900_000 : 30_000 }, () => {
+  describe("with node-av", () => attacks(undefined, "node-av"))
+  describe("with ffmpeg", needs("ffmpeg"), () =>
+    attacks(
+      Effect.map(chooseDecoder("ffmpeg", process.env.PATH ?? ""), ({ program }) => program),
+      "ffmpeg",
+    ),
   )
 })
 
