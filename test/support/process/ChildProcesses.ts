@@ -9,7 +9,7 @@ const read = (path: string): string => {
   }
 }
 
-/** False for one that has ended, also if nobody has asked for its exit status. */
+/** False for a process that has ended, even if its exit status was not read yet. */
 export const isRunning = (pid: number): boolean => {
   const [, fields = ""] = read(`/proc/${pid}/stat`).split(/\) (?=[A-Z] )/)
   return fields !== "" && !fields.startsWith("Z")
