@@ -38,6 +38,14 @@ const mutationsOf = (decoder: string): number => (full ? 10_000 : decoder === "f
 const listenMs = full ? 12_000 : 1_000
 const allowedGrowthBytes = 64 * MIB
 
+/**
+ * A program ends with its file, before the memory of the valid files is read: all of its memory counts as growth, and some
+ * 50 MB of it are its libraries.
+ */
+const allowedDecoderGrowth = (decoder: string): number =>
+  decoder === "ffmpeg" ? 2 * allowedGrowthBytes : allowedGrowthBytes
+let decoderGrowthBytes = allowedGrowthBytes
+
 let node: NodeProcess
 let target: Target
 let bystander: Bystander
@@ -130,6 +138,7 @@ const expectClear = ({ body, status }: Awaited<ReturnType<typeof hear>>): void =
 /** Starts the node and brings it to its working size. */
 const begin = async (decoder: string) => {
   honestDecoderBytes = 0
+  decoderGrowthBytes = allowedDecoderGrowth(decoder)
   node = await startProcess({
     models: [fakeModel, whisper],
     env: { EDGEWISE_LOG_LEVEL: "none", EDGEWISE_DECODER: decoder },
@@ -194,7 +203,7 @@ const underAttack = async (
   )
   expect(ours.failures).toBe(0)
   expect(gatewayGrown).toBeLessThanOrEqual(allowedGrowthBytes)
-  expect(decoderGrown).toBeLessThanOrEqual(allowedGrowthBytes)
+  expect(decoderGrown).toBeLessThanOrEqual(decoderGrowthBytes)
   // The node still transcribes a valid file.
   expect((await hear(clipBytes(clips[0] as Clip))).status).toBe(200)
   if (full && yardstick !== undefined) {
