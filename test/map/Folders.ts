@@ -485,6 +485,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/wire",
       "src/http",
       "src/services",
+      "src/weights",
     ],
   },
   "src/api/text": {
@@ -546,7 +547,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: ["src/audio", "src/domain/audio"],
   },
   "src/audio/decoder": {
-    holds: "The program of a decoder process: FFmpeg through node-av",
+    holds: "The program of a decoder process: FFmpeg of the package node-av or of the machine",
     imports: ["src/domain/audio"],
   },
   "src/cli/commands": {
