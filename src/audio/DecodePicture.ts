@@ -5,6 +5,7 @@ import type { Place } from "#domain/queues/FairQueue.ts"
 import { AudioRejected, DecoderFailed } from "./AudioErrors.ts"
 import type { Ask, Lease } from "./DecoderPool.ts"
 import type { DecoderEvent } from "./DecoderProcess.ts"
+import type { DecoderProgram } from "./decoder/DecoderWire.ts"
 
 type Outcome = Effect.Effect<DecodedPicture, AudioRejected | DecoderFailed>
 
@@ -25,6 +26,14 @@ const outcomeOf = (event: DecoderEvent): Outcome => {
       return failed("Protocol", "the decoder sent sound for a picture")
   }
 }
+
+/** Fails with `Absent` if the program of the processes decodes no pictures. */
+export const picturesWith = ({ kind }: DecoderProgram): Effect.Effect<void, DecoderFailed> =>
+  kind === "node-av"
+    ? Effect.void
+    : Effect.fail(
+        new DecoderFailed({ reason: "Absent", detail: "pictures are decoded only by the package node-av" }),
+      )
 
 /** @param hangMs silence after which the process is ended */
 export const makePictureDecoder =

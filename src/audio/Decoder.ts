@@ -7,7 +7,7 @@ import type { DecodedPicture, PictureRequest } from "#domain/pictures/PictureReq
 import { report } from "#domain/process/OperatorLog.ts"
 import type { Place } from "#domain/queues/FairQueue.ts"
 import { AudioRejected, DecoderFailed } from "./AudioErrors.ts"
-import { makePictureDecoder } from "./DecodePicture.ts"
+import { makePictureDecoder, picturesWith } from "./DecodePicture.ts"
 import { makePool, type PoolOptions } from "./DecoderPool.ts"
 import type { DecoderEvent, DecoderProcess } from "./DecoderProcess.ts"
 import {
@@ -81,11 +81,15 @@ export class Decoder extends Context.Service<
       ring: RingRequest,
       options?: DecodeOptions,
     ) => Effect.Effect<DecodedRing, DecodeError, Scope.Scope>
-    /** Decodes a picture file to pixels in another file. */
+    /** Decodes a picture file to pixels in another file. Only where `readyForPictures` succeeds. */
     readonly decodePicture: (
       request: PictureRequest,
       place?: Partial<Place>,
     ) => Effect.Effect<DecodedPicture, DecodeError>
+    /** Fails with `Absent` if this machine has no decoder. Waits until that is known. */
+    readonly ready: Effect.Effect<void, DecoderFailed>
+    /** The same for pictures, which only the package node-av decodes. */
+    readonly readyForPictures: Effect.Effect<void, DecoderFailed>
     /** Starts a process in the background if none is idle, e.g. while an upload is still arriving. */
     readonly warm: Effect.Effect<void>
     /** Ids of the running processes; their memory counts as the node's. */
@@ -109,7 +113,7 @@ export const reportDecoder = ({ detail, reason }: DecoderFailed): Effect.Effect<
 
 export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions = {}) {
   const { hangMs = 60_000 } = options
-  const { borrow, pids, warm } = yield* makePool(options)
+  const { borrow, pids, ready, warm } = yield* makePool(options)
 
   /** Starts a decode and waits for its first event for which `asDelivered` returns a value. */
   const begin = Effect.fnUntraced(function* <A>(
@@ -265,5 +269,14 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
   })
 
   const decodePicture = makePictureDecoder(borrow, hangMs)
-  return Decoder.of({ decode, decodeInto, decodePicture, pids, warm })
+  const readyForPictures = Effect.flatMap(ready, picturesWith)
+  return Decoder.of({
+    decode,
+    decodeInto,
+    decodePicture,
+    pids,
+    ready: Effect.asVoid(ready),
+    readyForPictures,
+    warm,
+  })
 })

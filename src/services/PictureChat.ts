@@ -8,7 +8,7 @@ import type { GenerateRequest } from "#engines/protocol/Text.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { begin, type Delivery, generationAtMost } from "./Generation.ts"
 import { reserveFor } from "./ModelRun.ts"
-import { decodedPictures } from "./Pictures.ts"
+import { decodedPictures, requirePictureDecoder } from "./Pictures.ts"
 
 /** What the engine says, or the catalog before it has loaded. */
 export const takesPictures = (model: ModelHandle<"text">): boolean => seesPictures(model.entry, model.facts())
@@ -29,6 +29,7 @@ export const beginWithPictures = Effect.fnUntraced(function* (
       problem: `only text is supported by ${model.entry.id}`,
     })
   }
+  yield* requirePictureDecoder(model.entry.id)
   const atMost = generationAtMost(model, request, requested.length)
   const reservation = yield* reserveFor(caller, model.entry, atMost)
   const pictures = yield* decodedPictures(requested, {

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { Effect, type Scope } from "effect"
 import { type DecodeError, Decoder } from "#audio/Decoder.ts"
 import { removeSpooled } from "#audio/SpoolFile.ts"
-import { AtCapacity, InvalidRequest } from "#domain/wire/Errors.ts"
+import { AtCapacity, InvalidRequest, NotInstalled } from "#domain/wire/Errors.ts"
 import type { RequestedPicture } from "#domain/wire/text/Pictures.ts"
 import type { PictureFile } from "#engines/protocol/Text.ts"
 import { PictureUrl } from "#pictures/PictureUrl.ts"
@@ -32,10 +32,13 @@ export interface PictureTerms {
 
 const refusal = (field: string, problem: string): InvalidRequest => new InvalidRequest({ field, problem })
 
+const noDecoder = (model: string) => new NotInstalled({ model, part: "a picture decoder" })
+
 const toEdgeError =
   (model: string, field: string) =>
-  (error: DecodeError): AtCapacity | InvalidRequest => {
+  (error: DecodeError): AtCapacity | InvalidRequest | NotInstalled => {
     if (error._tag === "AudioRejected") return refusal(field, error.detail)
+    if (error.reason === "Absent") return noDecoder(model)
     // A full disk is temporary, and the picture is not at fault. A crashed decoder has been replaced once.
     return error.reason === "Busy" || error.reason === "Spool"
       ? new AtCapacity({ model, retryAfterMs: busyRetryMs })
@@ -97,6 +100,10 @@ export const decodedPictures = (
   terms: PictureTerms,
 ): Effect.Effect<
   ReadonlyArray<PictureFile>,
-  AtCapacity | InvalidRequest,
+  AtCapacity | InvalidRequest | NotInstalled,
   Decoder | PictureUrl | Scope.Scope
 > => Effect.forEach(requested, (picture) => decoded(picture, terms), { concurrency: sideBySide })
+
+/** Refuses pictures where nothing can decode them, before anything is paid or fetched. */
+export const requirePictureDecoder = (model: string): Effect.Effect<void, NotInstalled, Decoder> =>
+  Effect.flatMap(Decoder, ({ readyForPictures }) => Effect.mapError(readyForPictures, () => noDecoder(model)))

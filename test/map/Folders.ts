@@ -267,7 +267,6 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: [
       "engines/llama/grammar",
       "engines/llama/tools/places",
-      "engines/llama/tools/readers",
       "engines/llama/tools/syntax",
       "engines/protocol",
     ],
@@ -489,6 +488,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/wire",
       "src/http",
       "src/services",
+      "src/weights",
     ],
   },
   "src/api/text": {
@@ -580,7 +580,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: [],
   },
   "src/audio/decoder": {
-    holds: "The program of a decoder process: FFmpeg through node-av",
+    holds: "The program of a decoder process: FFmpeg of the package node-av or of the machine",
     imports: ["src/domain/audio", "src/domain/pictures", "src/pictures/native"],
   },
   "src/cli/commands": {

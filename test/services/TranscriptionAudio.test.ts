@@ -30,6 +30,8 @@ const scripted = (
   const service = Decoder.of({
     decode: () => Effect.die("not asked for"),
     decodePicture: () => Effect.die("not asked for"),
+    ready: Effect.void,
+    readyForPictures: Effect.void,
     warm: Effect.void,
     pids: () => [],
     decodeInto: (_path, ring) =>

@@ -1,6 +1,7 @@
 // Entry point of the thread that parses large JSON bodies: bytes from LargeJson in, values or errors out.
 import { parentPort } from "node:worker_threads"
 import { decodeInlinePictures } from "#domain/wire/text/Pictures.ts"
+import { hasManyKeys, type JsonPiece, maxKeys, piecesOf } from "./JsonPieces.ts"
 import { parseJson } from "./JsonText.ts"
 import type { FromLargeJson, ToLargeJson } from "./LargeJson.ts"
 
@@ -9,12 +10,37 @@ if (port === null) throw new Error("largeJsonMain runs as a worker thread")
 
 const text = new TextDecoder()
 
-port.on("message", ({ bytes, id, pictures }: ToLargeJson) => {
-  const parsed = parseJson(text.decode(bytes))
-  const answer: FromLargeJson = { id, parsed }
-  const taken = pictures && "value" in parsed ? decodeInlinePictures(parsed.value) : []
-  port.postMessage(
-    answer,
-    taken.map(({ buffer }) => buffer as ArrayBuffer),
-  )
+/** Values of which pieces are still to be sent, with the next piece. */
+const sending = new Map<number, { readonly rest: Generator<JsonPiece>; readonly next: JsonPiece }>()
+
+/** The memory of all pictures in a piece, which passes to the event loop without a copy. */
+const picturesIn = (value: unknown): ReadonlyArray<ArrayBuffer> => {
+  if (value instanceof Uint8Array) return [value.buffer as ArrayBuffer]
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(picturesIn) : []
+}
+
+const send = (message: FromLargeJson): void =>
+  port.postMessage(message, "piece" in message ? picturesIn(message.piece.values) : [])
+
+const sendNext = (id: number, rest: Generator<JsonPiece>, piece: JsonPiece): void => {
+  const { done, value: next } = rest.next()
+  if (done === true) sending.delete(id)
+  else sending.set(id, { rest, next })
+  send({ id, piece, isLast: done === true })
+}
+
+port.on("message", (message: ToLargeJson) => {
+  const { id } = message
+  if ("wanted" in message) {
+    const value = sending.get(id)
+    if (!message.wanted) sending.delete(id)
+    else if (value !== undefined) sendNext(id, value.rest, value.next)
+    return
+  }
+  const parsed = parseJson(text.decode(message.bytes))
+  if ("problem" in parsed) return send({ id, problem: parsed.problem })
+  if (hasManyKeys(parsed.value)) return send({ id, problem: `has an object of more than ${maxKeys} keys` })
+  if (message.pictures) decodeInlinePictures(parsed.value)
+  const pieces = piecesOf(parsed.value)
+  sendNext(id, pieces, pieces.next().value)
 })

@@ -13,6 +13,7 @@ import { listenProblem } from "#transport/ListenProblem.ts"
 import { readCatalog } from "#weights/CatalogFile.ts"
 import { locate } from "#weights/ModelFiles.ts"
 import { weightsDir } from "#weights/Weights.ts"
+import { nodeDecoder, requireNamedDecoder } from "../roles/NodeDecoder.ts"
 import { dataDirProblem } from "../roles/Probes.ts"
 import { endpointsOf } from "../roles/RouterRole.ts"
 import { clockProblem, memoryProblem } from "../roles/StartWarnings.ts"
@@ -31,6 +32,7 @@ type Subject =
   | "data directory"
   | "clock"
   | "memory"
+  | "decoder"
   | "ports"
 
 export interface Finding {
@@ -89,6 +91,14 @@ const oneFinding = (subject: Subject, step: Effect.Effect<string | undefined>) =
     (problem): ReadonlyArray<Finding> => (problem === undefined ? [] : [{ subject, problem, exitStatus: 1 }]),
   )
 
+const decoder = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
+  config.decoder === "auto"
+    ? oneFinding(
+        "decoder",
+        Effect.match(nodeDecoder(config), { onFailure: ({ detail }) => detail, onSuccess: () => undefined }),
+      )
+    : attempt("decoder", requireNamedDecoder(config))
+
 const ports = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
   Effect.map(
     Effect.forEach(listenersOf(config), ({ port, role }) =>
@@ -134,6 +144,7 @@ export const findings = (texts: Parameters<typeof load>[0]): Effect.Effect<Reado
             Effect.sync(() => memoryProblem(config)),
           )
         : undefined,
+      roles.includes("edge") ? decoder(config) : undefined,
       ports(config),
     ]
     const found = yield* Effect.forEach(steps, (step) => step ?? Effect.succeed([]))

@@ -1,4 +1,5 @@
 // Rates readings of the environment as ok, warning or failure, with advice. Pure.
+import { Result } from "effect"
 import type { Machine, Surrounding } from "../report/Document.ts"
 import { bytesShown, counted, msShown, shown } from "../report/Words.ts"
 import { disturbance } from "./MachineFacts.ts"
@@ -45,6 +46,20 @@ export const moduleVerdict = (name: string, detail: string, problem: string | un
         problem,
         "run `npm ci` on this machine; if the problem remains, the package has no binary for this processor or system",
       )
+
+/** What decodes audio files, or what to install. */
+export const decoderVerdict = (
+  found: Result.Result<{ readonly line: string }, { readonly detail: string }>,
+): Surrounding =>
+  Result.match(found, {
+    onFailure: ({ detail }) =>
+      failure(
+        "decoder",
+        detail,
+        "without a decoder, transcription of files and reference clips of voices are refused",
+      ),
+    onSuccess: ({ line }) => ok("decoder", line),
+  })
 
 export const confinementVerdict = (line: string, wanted: boolean): Surrounding =>
   !wanted

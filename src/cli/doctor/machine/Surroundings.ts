@@ -11,6 +11,7 @@ import type { Deployment } from "#actors/model/ModelRegistry.ts"
 import type { Config } from "#config/Settings.ts"
 import { confinementLine } from "#confine/Launch.ts"
 import { listenProblem } from "#transport/ListenProblem.ts"
+import { nodeDecoder } from "../../roles/NodeDecoder.ts"
 import { dataDirProblem } from "../../roles/Probes.ts"
 import { clockProblem } from "../../roles/StartWarnings.ts"
 import type { Machine, Surrounding } from "../report/Document.ts"
@@ -43,7 +44,7 @@ const loadModule = (name: string): Effect.Effect<Surrounding> =>
     return Effect.sync(() => child.kill("SIGKILL"))
   })
 
-const modules = ["uWebSockets.js", "node-llama-cpp", "onnxruntime-node", "node-av"]
+const modules = ["uWebSockets.js", "node-llama-cpp", "onnxruntime-node"]
 
 const nearestExisting = (path: string): string =>
   existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path))
@@ -135,6 +136,7 @@ export const surroundings = (
     return [
       Verdicts.nodeVerdict(process.version),
       ...native,
+      Verdicts.decoderVerdict(yield* Effect.result(nodeDecoder(config))),
       Verdicts.confinementVerdict(confinementLine(), config.confine),
       Verdicts.coresVerdict(machine),
       Verdicts.memoryVerdict(machine.memory_available_bytes, startBytes(deployed)),
