@@ -203,6 +203,8 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/llama/schema",
       "engines/llama/steps",
       "engines/llama/tools",
+      "engines/llama/tower",
+      "engines/llama/vision",
       "engines/protocol",
       "src/domain/wire",
     ],
@@ -217,7 +219,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "engines/llama/prompt": {
     holds: "Messages to tokens: chat template and tokenizer",
-    imports: ["engines/llama/output", "engines/llama/tools", "engines/protocol"],
+    imports: ["engines/llama/output", "engines/llama/tools", "engines/llama/vision", "engines/protocol"],
   },
   "engines/llama/replies": {
     holds: "The state of a reply: which tokens may come next, its pieces of text, its end",
@@ -250,6 +252,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/llama/native",
       "engines/llama/replies",
       "engines/llama/sampling",
+      "engines/llama/vision",
       "engines/protocol",
       "src/domain/threads",
     ],
@@ -257,6 +260,14 @@ export const folders: Readonly<Record<string, Folder>> = {
   "engines/llama/tools": {
     holds: "How model families call tools: template variables, rules of the call syntax, streaming parsers",
     imports: ["engines/llama/grammar", "engines/protocol", "src/domain/wire"],
+  },
+  "engines/llama/tower": {
+    holds: "Towers of pictures: mmproj files, and their networks as ggml graphs",
+    imports: ["engines/llama/native"],
+  },
+  "engines/llama/vision": {
+    holds: "Pictures in prompts: resizing and tiling by family, markers, rows and their cache",
+    imports: ["engines/llama/tower", "engines/protocol"],
   },
   "engines/protocol": {
     holds: "The interface of an engine and the messages of its channel",

@@ -28,6 +28,8 @@ export const readPrompt = (model: Model, request: GenerateRequest): Effect.Effec
           detail: "this model has no tokens for filling in text before a suffix",
         }),
       )
+    if ("noPictures" in read)
+      return Effect.fail(new EngineError({ reason: "InvalidInput", field, detail: read.noPictures }))
     if ("empty" in read)
       return Effect.fail(new EngineError({ reason: "InvalidInput", field, detail: "is empty" }))
     const { contextTokens } = model
