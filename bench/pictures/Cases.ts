@@ -30,6 +30,7 @@ const sizes: ReadonlyArray<readonly [width: number, height: number]> = [
   [48, 80],
   [199, 31],
   [72, 72],
+  [900, 700],
 ]
 
 /** Stripes and spots of random colours. */

@@ -31,6 +31,12 @@ export const patchRows = ({ file, find, graph, tensor }: Building, picture: Tens
   return bias === undefined ? rows : graph.add(rows, bias)
 }
 
+/**
+ * Patches above which the weights between all of them are never in memory at once: 16 heads of 16,384 patches would take 17 GB.
+ * Below, whole matrices are more exact: nothing is rounded to 16 bits. A guess; towers of a fixed size have at most 1,024.
+ */
+const mostAtOnce = 1_024
+
 const attention = (
   building: Building,
   rows: Tensor,
@@ -48,8 +54,14 @@ const attention = (
       : graph.headsOf(fused, headWidth, heads, at * width)
   const q = graph.permute(rotated(part(0, "attn_q")), 0, 2, 1, 3)
   const k = graph.permute(rotated(part(1, "attn_k")), 0, 2, 1, 3)
+  const scale = headWidth ** -0.5
+  if (count > mostAtOnce) {
+    const values = graph.permute(part(2, "attn_v"), 0, 2, 1, 3)
+    const flash = graph.flashAttention(q, k, values, scale)
+    return linear(building, graph.reshape(flash, width, count), `${block}.attn_out`)
+  }
   const v = graph.cont(graph.permute(part(2, "attn_v"), 1, 2, 0, 3))
-  const weights = graph.softMax(graph.mulMat(k, q), headWidth ** -0.5)
+  const weights = graph.softMax(graph.mulMat(k, q), scale)
   const mixed = graph.permute(graph.mulMat(v, weights), 0, 2, 1, 3)
   return linear(building, graph.cont(mixed, width, count), `${block}.attn_out`)
 }

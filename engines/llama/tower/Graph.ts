@@ -101,6 +101,31 @@ export class Graph {
     return this.#made(this.#ggml[by](this.context, x.at), x.shape)
   }
 
+  /** Each query's mix of all values, queries and keys [width, rows, heads], as [width, heads, rows]; `values` [width, rows, heads]. */
+  flashAttention(queries: Tensor, keys: Tensor, values: Tensor, scale: number): Tensor {
+    const [width, rows, heads] = queries.shape
+    this.#check(
+      keys.shape.every((size, at) => size === queries.shape[at]),
+      "attention",
+      queries,
+      keys,
+    )
+    this.#check(
+      values.shape.every((size, at) => size === keys.shape[at]),
+      "attention",
+      keys,
+      values,
+    )
+    const half = (x: Tensor) => this.#ggml.cast(this.context, x.at, valueType.f16)
+    const at = this.#ggml.flashAttention(
+      this.context,
+      ...[queries.at, half(keys), half(values), null, scale, 0, 0],
+    )
+    // GGML_PREC_F32
+    this.#ggml.setPrecision(at, 10)
+    return this.#made(at, [width, heads, rows, 1])
+  }
+
   softMax(x: Tensor, scale: number): Tensor {
     return this.#made(this.#ggml.softMax(this.context, x.at, null, scale, 0), x.shape)
   }

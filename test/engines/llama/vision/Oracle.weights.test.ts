@@ -48,7 +48,7 @@ const ask = (engine: TextEngine, { content }: PictureCase) =>
 
 describe("replies about pictures are llama.cpp's own", () => {
   for (const size of ["toy-mlp", "toy-idefics3", "toy-qwen"] as const)
-    it.live(`${size}: 27 prompts with pictures of 24 shapes`, () =>
+    it.live(`${size}: 28 prompts with pictures of 25 shapes`, () =>
       Effect.gen(function* () {
         const { mmproj, weights } = yield* Effect.promise(() => toyFiles(folder.path, size))
         const engine = yield* openText(llamaGguf, { weights, mmproj }, { contextTokens: 1024, slots: 8 })
