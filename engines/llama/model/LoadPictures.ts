@@ -62,10 +62,11 @@ export const loadPictures = ({
     const { rows: access } = native
     if (device === undefined || access === undefined)
       return yield* loadFailed(`${name}: pictures need options.native: libllama`)
-    const named = (cause: unknown): string =>
-      cause instanceof UnusableTower || cause instanceof UnfitTensors
-        ? `${name} ${cause.message}`
-        : `cannot load ${name}: ${cause instanceof Error ? cause.message : String(cause)}`
+    const named = (cause: unknown): string => {
+      if (cause instanceof UnusableTower) return `${name} ${cause.message}`
+      if (cause instanceof UnfitTensors) return `${name} is no usable tower: ${cause.message}`
+      return `cannot load ${name}: ${cause instanceof Error ? cause.message : String(cause)}`
+    }
     const file = yield* Effect.tryPromise({
       try: async () => {
         const read = await readTowerFile(path)

@@ -59,9 +59,12 @@ const scaledTo = ({ height, width }: Size, longest: number): Size => {
     : { width: even(Math.trunc(longest * ratio)), height: longest }
 }
 
+/** Tiles of a side. A picture of the largest size has four times four; only lines of few pixels would have more. */
+const mostTiles = 16
+
 /** In files without `preproc_image_size`: the nearest whole number of tiles. */
 const nearestTiles = (pixels: number, tile: number): number =>
-  Math.max(1, Math.round(Math.fround(pixels / tile)))
+  Math.min(mostTiles, Math.max(1, Math.round(Math.fround(pixels / tile))))
 
 /** A picture may be a line of one pixel, which scaled to `longest` has no other side. */
 const atLeastOne = (pixels: number): number => Math.max(1, pixels)
@@ -137,6 +140,13 @@ const idefics3: Family = {
 /** Rows of a picture: at least, at most, and at most if the request asks for few. The last is a guess, as many as OpenAI's `low`. */
 const qwenRows = { least: 8, most: 4_096, few: 256 } as const
 
+/** A line of pixels has more squares than the bound however it is scaled, so its longer side is shortened. */
+const bounded = (size: Size, unit: number, most: number): Size => {
+  const shorter = Math.min(size.width, size.height)
+  const longest = Math.max(unit, Math.floor(most / shorter / unit) * unit)
+  return { width: Math.min(size.width, longest), height: Math.min(size.height, longest) }
+}
+
 /** The nearest size in whole squares of `unit` pixels with a number of pixels between the bounds, about keeping the shape. */
 export const squaresOf = (
   { height, width }: Size,
@@ -151,12 +161,12 @@ export const squaresOf = (
   if (area > most) {
     const shrink = f(Math.sqrt(f(f(height * width) / most)))
     const floored = (pixels: number) => Math.max(unit, Math.floor(f(f(pixels / shrink) / unit)) * unit)
-    return { width: floored(width), height: floored(height) }
+    return bounded({ width: floored(width), height: floored(height) }, unit, most)
   }
   if (area < least) {
     const grow = f(Math.sqrt(f(least / f(height * width))))
     const raised = (pixels: number) => Math.ceil(f(f(pixels * grow) / unit)) * unit
-    return { width: raised(width), height: raised(height) }
+    return bounded({ width: raised(width), height: raised(height) }, unit, most)
   }
   return size
 }
