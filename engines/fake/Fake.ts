@@ -13,6 +13,7 @@ import {
   type TextEngine,
 } from "../protocol/Engine.ts"
 import { whileOpening } from "../protocol/Opening.ts"
+import { pictureTokens } from "./FakePictures.ts"
 import { FakeProgress } from "./FakeProgress.ts"
 import { scriptOf } from "./FakeScript.ts"
 import { FakeOptions } from "./Options.ts"
@@ -59,7 +60,8 @@ const generate =
   (ticker: Ticker, contextTokens: number, slots: number) =>
   (request: GenerateRequest, out: Outlet<"text">): Effect.Effect<GenerateEnd, EngineError> =>
     Effect.gen(function* () {
-      const promptTokens = countWords(request)
+      const imageTokens = pictureTokens(request)
+      const promptTokens = countWords(request) + imageTokens
       if (promptTokens >= contextTokens) {
         return yield* new EngineError({
           reason: "PromptTooLong",
@@ -73,7 +75,11 @@ const generate =
       const script = scriptOf(request)
       const { cachedTokens, computeMs, openingMs, refuses } = script
       if (refuses !== undefined) return yield* new EngineError({ reason: "InvalidInput", ...refuses })
-      out.started({ promptTokens, cachedTokens: Math.min(cachedTokens, promptTokens) })
+      out.started({
+        promptTokens,
+        cachedTokens: Math.min(cachedTokens, promptTokens),
+        ...(imageTokens === 0 ? {} : { imageTokens }),
+      })
       if (script.prefillMs > 0) yield* Effect.sleep(script.prefillMs)
       if (openingMs > 0) yield* Effect.promise(() => whileOpening(async () => block(openingMs)))
       if (computeMs > 0) yield* Effect.sync(() => compute(computeMs))
@@ -112,7 +118,8 @@ const generate =
           return Effect.sync(leave)
         })
       }
-      return progress.end(out, promptTokens)
+      const end = progress.end(out, promptTokens)
+      return imageTokens === 0 ? end : { ...end, imageTokens }
     })
 
 export const fake: EngineDescriptor<"text"> = {
@@ -138,6 +145,9 @@ export const fake: EngineDescriptor<"text"> = {
         contextTokens: options.contextTokens,
         slots: options.slots,
         summary: "scripted answers, no weights",
+        ...(options.pictures === undefined
+          ? {}
+          : { pictures: { ...options.pictures, summary: "described by size and colours" } }),
       },
       generate: generate(new Ticker(), options.contextTokens, options.slots),
     }

@@ -22,6 +22,12 @@ export interface Picture {
   readonly detail: "low" | "high" | "auto"
 }
 
+/** A picture as it is sent to an engine process: its pixels lie in a file of the node, which has nothing else in it. */
+export interface PictureFile extends Omit<Picture, "rgb"> {
+  /** Absolute. */
+  readonly path: string
+}
+
 export type ContentPart =
   | { readonly kind: "text"; readonly text: string }
   /** `picture`: its index in the request's `pictures`. */
@@ -109,6 +115,11 @@ export interface GenerateRequest {
   readonly echo?: boolean
   /** Text prompts only: what follows the reply, for models that fill in the middle. */
   readonly suffix?: string
+}
+
+/** A request as it is sent to an engine process. */
+export interface GenerateCall extends Omit<GenerateRequest, "pictures"> {
+  readonly pictures?: ReadonlyArray<Picture | PictureFile>
 }
 
 export interface GenerateStarted {

@@ -1,11 +1,13 @@
-// Decodes uploads and reference clips to mono samples. Each decode has a process of its own, so a file that crashes its
-// decoder harms only its own request.
+// Decodes uploads and reference clips to mono samples, and pictures to pixels. Each decode has a process of its own, so a
+// file that crashes its decoder harms only its own request.
 
 import { Context, Effect, Layer, Queue, type Scope, Stream } from "effect"
 import { LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
+import type { DecodedPicture, PictureRequest } from "#domain/pictures/PictureRequest.ts"
 import { report } from "#domain/process/OperatorLog.ts"
 import type { Place } from "#domain/queues/FairQueue.ts"
 import { AudioRejected, DecoderFailed } from "./AudioErrors.ts"
+import { makePictureDecoder } from "./DecodePicture.ts"
 import { makePool, type PoolOptions } from "./DecoderPool.ts"
 import type { DecoderEvent, DecoderProcess } from "./DecoderProcess.ts"
 import {
@@ -79,6 +81,11 @@ export class Decoder extends Context.Service<
       ring: RingRequest,
       options?: DecodeOptions,
     ) => Effect.Effect<DecodedRing, DecodeError, Scope.Scope>
+    /** Decodes a picture file to pixels in another file. */
+    readonly decodePicture: (
+      request: PictureRequest,
+      place?: Partial<Place>,
+    ) => Effect.Effect<DecodedPicture, DecodeError>
     /** Starts a process in the background if none is idle, e.g. while an upload is still arriving. */
     readonly warm: Effect.Effect<void>
     /** Ids of the running processes; their memory counts as the node's. */
@@ -88,7 +95,7 @@ export class Decoder extends Context.Service<
   static readonly layer = (options: DecoderOptions = {}) => Layer.effect(Decoder, makeDecoder(options))
 }
 
-const reportDecoder = ({ detail, reason }: DecoderFailed): Effect.Effect<void> =>
+export const reportDecoder = ({ detail, reason }: DecoderFailed): Effect.Effect<void> =>
   report({
     event: "decoder failed",
     reason: detail,
@@ -257,5 +264,6 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
     return { info, pull, allowUntil, totals }
   })
 
-  return Decoder.of({ decode, decodeInto, pids, warm })
+  const decodePicture = makePictureDecoder(borrow, hangMs)
+  return Decoder.of({ decode, decodeInto, decodePicture, pids, warm })
 })

@@ -100,6 +100,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/llama/embedding",
       "engines/llama/model",
       "engines/protocol",
+      "engines/shared/files",
       "engines/shared/listening",
       "engines/whisper",
       "src/domain/queues",
@@ -347,6 +348,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "The endpoints of the three roles: which path and method is answered by which handler",
     imports: [
       "actors",
+      "actors/model",
       "src/api/access",
       "src/api/declared",
       "src/api/embeddings",
@@ -359,6 +361,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/responses",
       "src/api/speech",
       "src/api/text",
+      "src/api/text/request",
       "src/api/transcription",
       "src/domain/access",
       "src/domain/regions",
@@ -396,11 +399,11 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/api/embeddings": {
     holds: "Embeddings over HTTP",
-    imports: ["engines/protocol", "src/api/http", "src/domain/wire", "src/services"],
+    imports: ["engines/protocol", "src/api/http", "src/domain/wire", "src/http", "src/services"],
   },
   "src/api/http": {
     holds: "Bodies and headers of the API: JSON, assets, an unreachable store",
-    imports: ["src/domain/process", "src/domain/wire", "src/http", "src/store/files"],
+    imports: ["src/domain/process", "src/domain/wire", "src/domain/wire/text", "src/http", "src/store/files"],
   },
   "src/api/live": {
     holds: "Live transcription and the realtime protocol over WebSockets",
@@ -475,8 +478,8 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "OpenAI's Responses API as another form of a chat",
     imports: [
       "engines/protocol",
-      "src/api/http",
       "src/api/text",
+      "src/api/text/request",
       "src/domain/wire",
       "src/domain/wire/responses",
       "src/domain/wire/text",
@@ -508,6 +511,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/protocol",
       "src/api/access",
       "src/api/http",
+      "src/api/text/request",
       "src/api/tracing",
       "src/domain/access",
       "src/domain/models",
@@ -518,6 +522,18 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/services",
       "src/store/accounts",
       "src/store/ledger",
+    ],
+  },
+  "src/api/text/request": {
+    holds: "Messages, pictures, tools and formats of a chat request as an engine takes them",
+    imports: [
+      "actors/model",
+      "engines/protocol",
+      "src/api/http",
+      "src/domain/models",
+      "src/domain/wire",
+      "src/domain/wire/text",
+      "src/services",
     ],
   },
   "src/api/tracing": {
@@ -548,19 +564,36 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: [
       "src/audio/decoder",
       "src/confine",
-      "src/domain/access",
       "src/domain/audio",
+      "src/domain/pictures",
       "src/domain/process",
       "src/domain/queues",
+      "src/fetch",
     ],
   },
   "src/audio/codecs": {
     holds: "Encoders of speech (Opus, MP3, WAV) and their threads",
     imports: ["src/audio", "src/domain/audio"],
   },
+  "src/fetch": {
+    holds: "Fetches files from clients' addresses without giving access to internal networks",
+    imports: ["src/domain/access", "src/domain/process", "src/domain/queues"],
+  },
+  "src/pictures": {
+    holds: "Where the pictures of requests are fetched from",
+    imports: ["src/fetch"],
+  },
+  "src/pictures/native": {
+    holds: "Pictures to pixels in a decoder process: FFmpeg through node-av",
+    imports: ["src/domain/pictures"],
+  },
+  "src/domain/pictures": {
+    holds: "Pure: headers of picture files, orientation, sizes, data: URLs",
+    imports: [],
+  },
   "src/audio/decoder": {
     holds: "The program of a decoder process: FFmpeg through node-av",
-    imports: ["src/domain/audio"],
+    imports: ["src/domain/audio", "src/domain/pictures", "src/pictures/native"],
   },
   "src/cli/commands": {
     holds: "One file a command",
@@ -669,6 +702,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/regions",
       "src/domain/threads",
       "src/http",
+      "src/pictures",
       "src/services",
       "src/services/jobs",
       "src/store",
@@ -762,7 +796,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/domain/wire/text": {
     holds:
       "Parts of text requests and replies: tools, formats, messages, log probabilities, the bounds of a schema",
-    imports: [],
+    imports: ["src/domain/pictures"],
   },
   "src/http": {
     holds: "What transport and API share: request context, body kinds, error bodies, meters",
@@ -791,7 +825,9 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/process",
       "src/domain/queues",
       "src/domain/wire",
+      "src/domain/wire/text",
       "src/http",
+      "src/pictures",
       "src/store/accounts",
       "src/store/ledger",
     ],

@@ -51,7 +51,8 @@ export const invalidRequestOf = (error: Schema.SchemaError): InvalidRequest => {
   return new InvalidRequest({ field: field === "" ? "body" : field, problem })
 }
 
-const decodeParsed = <A>(schema: Schema.Codec<A, unknown>) => {
+/** The value of a schema in a parsed text. */
+export const decodeParsed = <A>(schema: Schema.Codec<A, unknown>) => {
   const decode = Schema.decodeUnknownEffect(schema)
   return (parsed: Parsed): Effect.Effect<A, InvalidRequest> => {
     if ("problem" in parsed) {
@@ -69,20 +70,21 @@ export const decodeJson = <A>(schema: Schema.Codec<A, unknown>) => {
   return (text: string): Effect.Effect<A, InvalidRequest> => Effect.suspend(() => decode(parseJson(text)))
 }
 
-const withCap = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.provideService(effect, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxJsonBytes))
-
-const bodyError = (error: HttpServerError): InvalidRequest | BodyTooLarge =>
-  error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge"
-    ? new BodyTooLarge({ limitBytes: maxJsonBytes })
-    : new InvalidRequest({ field: "body", problem: "could not be read" })
+const bodyError =
+  (limitBytes: number) =>
+  (error: HttpServerError): InvalidRequest | BodyTooLarge =>
+    error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge"
+      ? new BodyTooLarge({ limitBytes })
+      : new InvalidRequest({ field: "body", problem: "could not be read" })
 
 /** The body as received, under the same limit; reading it twice costs nothing. */
 export const bodyBytes = (
   request: HttpServerRequest.HttpServerRequest,
+  limitBytes = maxJsonBytes,
 ): Effect.Effect<Uint8Array, InvalidRequest | BodyTooLarge> =>
-  withCap(request.arrayBuffer).pipe(
-    Effect.mapError(bodyError),
+  request.arrayBuffer.pipe(
+    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limitBytes)),
+    Effect.mapError(bodyError(limitBytes)),
     Effect.map((buffer) => new Uint8Array(buffer)),
   )
 
@@ -90,6 +92,37 @@ export const bodyBytes = (
 const largestInPlace = 256 * 1024
 
 const text = new TextDecoder()
+const encoder = new TextEncoder()
+
+/** Parses a frame of a socket, which may hold pictures. */
+export const parseFrame = (frame: string): Effect.Effect<Parsed> =>
+  frame.length > largestInPlace
+    ? Effect.suspend(() => parseLarge(encoder.encode(frame), true))
+    : Effect.sync(() => parseJson(frame))
+
+/** The body of a request with pictures, and its size. */
+export interface ReadBody<A> {
+  readonly body: A
+  readonly sizeBytes: number
+}
+
+/** The body of a request that may have pictures in its messages, see PictureUrl of the schemas. */
+export const readWithPictures = <A>(
+  schema: Schema.Codec<A, unknown>,
+): ((
+  request: HttpServerRequest.HttpServerRequest,
+  limitBytes: number,
+) => Effect.Effect<ReadBody<A>, InvalidRequest | BodyTooLarge>) => {
+  const decode = decodeParsed(schema)
+  return (request, limitBytes) =>
+    Effect.flatMap(bodyBytes(request, limitBytes), (bytes) => {
+      const parsed =
+        bytes.length > largestInPlace
+          ? parseLarge(bytes, true)
+          : Effect.sync(() => parseJson(text.decode(bytes)))
+      return Effect.map(Effect.flatMap(parsed, decode), (body) => ({ body, sizeBytes: bytes.length }))
+    })
+}
 
 /** The request's body as a value of `schema`. */
 export const readJson = <A>(

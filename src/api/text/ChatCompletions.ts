@@ -14,20 +14,21 @@ import {
   toGenerateRequest,
 } from "#services/Generation.ts"
 import { findModel } from "#services/ModelLookup.ts"
+import { beginWithPictures, takesPictures } from "#services/PictureChat.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
-import { readJson } from "../http/JsonBody.ts"
 import { ChatReply, type ChatReplyTerms } from "./ChatReply.ts"
 import { ChatStream } from "./ChatStream.ts"
-import { type ChatShape, renamed, shapeOf } from "./ChatTools.ts"
-import { turnsOf } from "./ChatTurns.ts"
 import { tooManyLogprobs } from "./Logprobs.ts"
 import { replyProblem } from "./Replies.ts"
+import { readChat, tooLargeForText } from "./request/ChatBody.ts"
+import { type ChatShape, renamed, shapeOf } from "./request/ChatTools.ts"
+import { turnsOf } from "./request/ChatTurns.ts"
 import { finishesOf, headOf, usageOf } from "./TextHead.ts"
 import { extrasOf, streamReply } from "./TextStream.ts"
 
 const defaults: TextDefaults = { maxTokens: 150, topK: 0 }
 
-const readRequest = readJson(ChatRequestSchema)
+const readRequest = readChat(ChatRequestSchema)
 
 /** The value, or the refusal as a failure. */
 export const accepted = <A>(value: A | InvalidRequest): Effect.Effect<A, InvalidRequest> =>
@@ -66,23 +67,34 @@ const ownTerms = (
   }
 }
 
-/** A decoded body on behalf of a caller, accepted by the engine. `unless`: what counts where the body says nothing. */
+/**
+ * A decoded body on behalf of a caller, accepted by the engine. `unless`: what counts where the body says nothing.
+ * `sizeBytes` of the body's text, where it may be larger than a text model's.
+ */
 export const beginChat = Effect.fnUntraced(function* (
   caller: Principal,
   body: ChatRequest,
   delivery: Delivery,
-  unless: TextDefaults = defaults,
+  { sizeBytes = 0, unless = defaults }: { readonly sizeBytes?: number; readonly unless?: TextDefaults } = {},
 ) {
   const model = yield* findModel(body.model, "text")
-  const turns = turnsOf(body.messages, body.model)
-  if (turns instanceof InvalidRequest) return yield* turns
+  const sees = takesPictures(model)
+  const tooLarge = tooLargeForText(sizeBytes, sees)
+  if (tooLarge !== undefined) return yield* tooLarge
+  const read = turnsOf(body.messages, { model: body.model, pictures: sees })
+  if (read instanceof InvalidRequest) return yield* read
+  const { pictures, turns } = read
   const shape = shapeOf(body)
   if (shape instanceof InvalidRequest) return yield* shape
   const request = yield* toGenerateRequest({ turns }, body, unless, ownTerms(body, shape, unless.maxTokens))
   const problem =
     replyProblem(body, request, model.facts()?.slots) ?? tooManyLogprobs(request, "top_logprobs")
   if (problem !== undefined) return yield* problem
-  const generation = yield* begin(caller, model, request, delivery).pipe(
+  const begun =
+    pictures.length === 0
+      ? begin(caller, model, request, delivery)
+      : beginWithPictures(caller, model, request, pictures, delivery)
+  const generation = yield* begun.pipe(
     Effect.mapError((error) => (error._tag === "InvalidRequest" ? renamed(error, shape) : error)),
   )
   const newId = yield* NewId
@@ -98,9 +110,9 @@ export const beginChat = Effect.fnUntraced(function* (
 export const chatCompletions = Effect.fnUntraced(function* (
   httpRequest: HttpServerRequest.HttpServerRequest,
 ) {
-  const body = yield* readRequest(httpRequest)
+  const { body, sizeBytes } = yield* readRequest(httpRequest)
   const delivery = body.stream === true ? "stream" : "whole"
-  const { generation, head, terms } = yield* beginChat(yield* Caller, body, delivery)
+  const { generation, head, terms } = yield* beginChat(yield* Caller, body, delivery, { sizeBytes })
   const { started } = generation
   if (delivery === "stream") {
     const extras = yield* extrasOf(body.stream_options)

@@ -1,6 +1,7 @@
 // The entry of the decoder process: receives one decode at a time over IPC and sends its result. It starts with an
 // empty environment, is killed to cancel a decode, and ends when its parent ends.
 
+import type { PictureRequest } from "#domain/pictures/PictureRequest.ts"
 import { decodeFile } from "./DecodeLoop.ts"
 import type { DecodeRequest, FromDecoder, ToDecoder } from "./DecoderWire.ts"
 import { WINDOW_CHUNKS } from "./DecoderWire.ts"
@@ -43,8 +44,17 @@ const decode = async (request: DecodeRequest) => {
   }
 }
 
+const decodePicture = async (request: PictureRequest) => {
+  // Loaded with the first picture: most processes only decode sound.
+  const { writePicture } = await import("#pictures/native/WritePicture.ts")
+  send(await writePicture(request, (detail) => send({ t: "rejected", reason: "TooCostly", detail })))
+}
+
 process.on("message", (message: ToDecoder) => {
   switch (message.t) {
+    case "decode-picture":
+      void decodePicture(message.request)
+      return
     case "decode":
       void decode(message.request)
       return
