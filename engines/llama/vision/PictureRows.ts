@@ -83,7 +83,7 @@ class Encoding {
     }
   }
 
-  /** The lowest tile that somebody waits for. */
+  /** The lowest tile that is waited for. */
   get #next(): number | undefined {
     const wanted = [...this.#users.values()].flatMap((tiles) => [...tiles.keys()])
     return wanted.length === 0 ? undefined : Math.min(...wanted)
@@ -172,7 +172,7 @@ export class PictureRows {
     return this.#cache.get(`${key} ${tile}`)
   }
 
-  /** The rows of a tile, after those that other pictures wait for; undefined if nobody wants them any more. */
+  /** The rows of a tile, after those that other pictures wait for; undefined if no request wants them any more. */
   encoded(
     key: string,
     tile: number,

@@ -1,5 +1,5 @@
 // Rows of pictures in the step loop: other replies go on while they are computed, calls hold rows or tokens but never both, and
-// a job that leaves or fails takes nobody with it.
+// a job that leaves or fails ends no other.
 import { expect, it } from "vitest"
 import type { PictureSpan, TileRows } from "#engines/llama/vision/Spans.ts"
 import { textOf, textOutlet } from "../../../support/engines/EngineHarness.ts"

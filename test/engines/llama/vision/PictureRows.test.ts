@@ -89,7 +89,7 @@ it("computes the next tiles before they are asked for, one after the other", asy
   expect(held.begun).toEqual([1, 2, 3])
 })
 
-it("ends the computation that nobody wants any more, and goes on with the next picture", async () => {
+it("ends the computation that no request wants any more, and goes on with the next picture", async () => {
   const held = heldTower()
   const rows = new PictureRows({ ...options, tower: held.tower })
   const left = rows.source("left", pictureOf(0), planOf(5)).open()
