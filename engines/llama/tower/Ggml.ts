@@ -96,7 +96,10 @@ const openOnce = (objects: ReadonlyArray<string>) => {
     bufferType: call<Pointer>("ggml_backend_get_default_buffer_type", p, p),
     newAllocator: call<Pointer>("ggml_gallocr_new", p, p),
     allocateGraph: call<boolean>("ggml_gallocr_alloc_graph", "bool", p, p),
-    freeAllocator: call<void>("ggml_gallocr_free", "void", p),
+    freeAllocator: base.func("ggml_gallocr_free", "void", [p]) as unknown as ThreadCall<
+      [allocator: Pointer],
+      void
+    >,
     openProcessor: processor.func("ggml_backend_cpu_init", p, []) as () => Pointer | null,
     setThreads: processor.func("ggml_backend_cpu_set_n_threads", "void", [p, "int"]) as Call<void>,
     setAbort: processor.func("ggml_backend_cpu_set_abort_callback", "void", [p, p, p]) as Call<void>,
