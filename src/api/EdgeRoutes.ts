@@ -85,7 +85,7 @@ const chatOnce = <E extends EdgeError, R>(self: Request, handler: Effect.Effect<
     once(
       self,
       handler,
-      Effect.flatMap(chatLimitBytes, (limitBytes) => bodyBytes(self, limitBytes)),
+      Effect.flatMap(chatLimitBytes(self), (limitBytes) => bodyBytes(self, limitBytes)),
     ),
   )
 

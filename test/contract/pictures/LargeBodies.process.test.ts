@@ -75,3 +75,16 @@ it("a user has memory for two of the largest bodies at a time", async () => {
   // Given back.
   expect((await send(node, body)).status).toBe(200)
 })
+
+it("a body without Content-Length has the limit of every other", async () => {
+  const response = await node.fetch("/v1/chat/completions", {
+    method: "POST",
+    headers: { authorization: `Bearer ${node.keys.dev}` },
+    body: new Blob([bodyOf("seeing", padded(7_000_000))]).stream(),
+    duplex: "half",
+  } as RequestInit)
+  expect([response.status, await response.text()]).toEqual([
+    413,
+    JSON.stringify({ detail: "body: larger than 8000000 bytes" }),
+  ])
+})

@@ -49,6 +49,7 @@ describe("models", () => {
       permission: [],
       root: "fake",
       parent: null,
+      input_modalities: ["text"],
     })
     const ids: Array<string> = []
     for await (const model of openai.models.list()) ids.push(model.id)

@@ -43,25 +43,32 @@ export const CurrentLargeBodies = Context.Reference<LargeBodies>("edgewise/api/L
   defaultValue: () => new LargeBodies(),
 })
 
-/** Most bytes of a chat's body on this node, before its model is known. */
-export const chatLimitBytes: Effect.Effect<number, never, ModelRegistry> = Effect.map(
-  ModelRegistry,
-  (registry) =>
-    registry.all().some(({ entry, host }) => seesPictures(entry, host?.facts)) ? maxChatBytes : maxJsonBytes,
-)
+type Request = HttpServerRequest.HttpServerRequest
 
-/** Bytes that a body may have: what it announces, or the limit. */
-const announced = (request: HttpServerRequest.HttpServerRequest, limitBytes: number): number => {
-  const length = Number(request.headers["content-length"])
-  return Number.isSafeInteger(length) ? Math.min(length, limitBytes) : limitBytes
+/** What the request announces; undefined for a chunked body. */
+const announcedBytes = ({ headers }: Request): number | undefined => {
+  const length = Number(headers["content-length"])
+  return Number.isSafeInteger(length) ? length : undefined
 }
+
+/**
+ * Most bytes of a chat's body on this node, before its model is known. A body that does not announce its size may have as many
+ * as any other: else each of them would have to be given the memory of the largest one.
+ */
+export const chatLimitBytes = (request: Request): Effect.Effect<number, never, ModelRegistry> =>
+  Effect.map(ModelRegistry, (registry) =>
+    announcedBytes(request) !== undefined &&
+    registry.all().some(({ entry, host }) => seesPictures(entry, host?.facts))
+      ? maxChatBytes
+      : maxJsonBytes,
+  )
 
 /** Takes the memory of a large body, before it is read, until the scope closes. */
 export const admitLargeBody = (
-  request: HttpServerRequest.HttpServerRequest,
+  request: Request,
 ): Effect.Effect<void, MemoryPressure, Caller | ModelRegistry | Scope.Scope> =>
-  Effect.flatMap(chatLimitBytes, (limitBytes) => {
-    const bytes = announced(request, limitBytes)
+  Effect.flatMap(chatLimitBytes(request), (limitBytes) => {
+    const bytes = Math.min(announcedBytes(request) ?? 0, limitBytes)
     if (bytes <= maxJsonBytes) return Effect.void
     return Effect.gen(function* () {
       const { userId } = yield* Caller
@@ -74,10 +81,8 @@ export const admitLargeBody = (
 /** Reads bodies of a schema. */
 export const readChat = <A>(schema: Schema.Codec<A, unknown>) => {
   const read = readWithPictures(schema)
-  return (
-    request: HttpServerRequest.HttpServerRequest,
-  ): Effect.Effect<ReadBody<A>, BodyTooLarge | InvalidRequest, ModelRegistry> =>
-    Effect.flatMap(chatLimitBytes, (limitBytes) => read(request, limitBytes))
+  return (request: Request): Effect.Effect<ReadBody<A>, BodyTooLarge | InvalidRequest, ModelRegistry> =>
+    Effect.flatMap(chatLimitBytes(request), (limitBytes) => read(request, limitBytes))
 }
 
 /** The refusal of a body that is too large for a model that takes no pictures. */
