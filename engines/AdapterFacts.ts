@@ -102,7 +102,7 @@ const table = {
     kind: "text",
     threads: { measured: "weights", library: "node-llama-cpp" },
     options: LlamaOptions,
-    files: { weights: "file" },
+    files: { weights: "file", mmproj: "optional" },
   },
   "style-clone-onnx": {
     kind: "speech",

@@ -41,6 +41,8 @@ export const LlamaOptions = Schema.Struct({
   ),
   /** Bound of the checkpoints of all sequences, for models that need them. A guess: a few states of a 9B hybrid model. */
   checkpointMegabytes: between(0, 65_536).pipe(Schema.withDecodingDefaultKey(Effect.succeed(512))),
+  /** Bound of the rows of pictures that are kept for later requests. A guess: 2 to 50 pictures, by the model. */
+  pictureMegabytes: between(0, 65_536).pipe(Schema.withDecodingDefaultKey(Effect.succeed(128))),
 })
 
 export type LlamaOptions = typeof LlamaOptions.Type

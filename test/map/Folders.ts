@@ -205,6 +205,8 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/llama/steps",
       "engines/llama/tools",
       "engines/llama/tools/syntax",
+      "engines/llama/tower",
+      "engines/llama/vision",
       "engines/protocol",
       "src/domain/wire",
     ],
@@ -223,6 +225,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/llama/output",
       "engines/llama/tools",
       "engines/llama/tools/places",
+      "engines/llama/vision",
       "engines/protocol",
     ],
   },
@@ -257,6 +260,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/llama/native",
       "engines/llama/replies",
       "engines/llama/sampling",
+      "engines/llama/vision",
       "engines/protocol",
       "src/domain/threads",
     ],
@@ -283,6 +287,14 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds:
       "The rules of replies with calls, and calls as text: arguments as JSON, between markers, between tags",
     imports: ["engines/llama/grammar", "engines/llama/tools/readers", "engines/protocol", "src/domain/wire"],
+  },
+  "engines/llama/tower": {
+    holds: "Towers of pictures: mmproj files, and their networks as ggml graphs",
+    imports: ["engines/llama/native"],
+  },
+  "engines/llama/vision": {
+    holds: "Pictures in prompts: resizing and tiling by family, markers, rows and their cache",
+    imports: ["engines/llama/tower", "engines/protocol"],
   },
   "engines/protocol": {
     holds: "The interface of an engine and the messages of its channel",

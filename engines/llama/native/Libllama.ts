@@ -90,6 +90,10 @@ export const openLibllama = (folder: string) => {
     trainedContext: native<[model: Pointer], number>("llama_model_n_ctx_train", "int32", ["void *"]),
     vocabulary: native<[model: Pointer], Pointer>("llama_model_get_vocab", "void *", ["void *"]),
     vocabularySize: native<[vocabulary: Pointer], number>("llama_vocab_n_tokens", "int32", ["void *"]),
+    /** Values of a row of embeddings that the model reads instead of a token, those of deepstack included. */
+    inputWidth: native<[model: Pointer], number>("llama_model_n_embd_inp", "int32", ["void *"]),
+    /** `LLAMA_ROPE_TYPE_*`: 8 and 40 have four positions for a row of a picture (M-RoPE). */
+    ropeType: native<[model: Pointer], number>("llama_model_rope_type", "int32", ["void *"]),
     /** Values of an embedding. */
     embeddingWidth: native<[model: Pointer], number>("llama_model_n_embd_out", "int32", ["void *"]),
     /** 0 none, 1 mean, 2 cls, 3 last, 4 rank. */
