@@ -8,7 +8,8 @@ const describe = async (name: string): Promise<string> => {
       await import("uWebSockets.js")
       return versionOf(name) ?? ""
     case "node-av":
-      await import("node-av")
+      // The package's main file also needs WebRTC packages, which an installation leaves out.
+      await import("node-av/lib")
       return versionOf(name) ?? ""
     case "onnxruntime-node": {
       const { listSupportedBackends } = await import("onnxruntime-node")
