@@ -328,7 +328,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   src: {
     holds: "The `edgewise` program",
-    imports: ["src/cli/commands", "src/cli/shared"],
+    imports: ["src/cli/commands", "src/cli/setup", "src/cli/shared"],
   },
   "src/api": {
     holds: "The endpoints of the three roles: which path and method is answered by which handler",
@@ -559,6 +559,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/cli/doctor",
       "src/cli/doctor/report",
       "src/cli/roles",
+      "src/cli/setup",
       "src/cli/shared",
       "src/config",
       "src/config/settings",
@@ -576,6 +577,10 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/transport",
       "src/weights",
     ],
+  },
+  "src/cli/setup": {
+    holds: "`edgewise setup`: llama.cpp's libraries for GPUs, which an installation leaves out",
+    imports: ["src/domain/models"],
   },
   "src/cli/doctor": {
     holds: "`edgewise doctor`: the order of its measurements",
@@ -603,6 +608,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/cli/doctor/measure",
       "src/cli/doctor/report",
       "src/cli/roles",
+      "src/cli/setup",
       "src/config",
       "src/confine",
       "src/transport",

@@ -19,6 +19,7 @@ import { rolesLayer } from "../roles/Roles.ts"
 import { Started } from "../roles/Started.ts"
 import { startWarnings } from "../roles/StartWarnings.ts"
 import { telemetry } from "../roles/Telemetry.ts"
+import { gpuProblem } from "../setup/GpuPackages.ts"
 import { keepCertificate, type NodeCertificate, nodeCertificate } from "../shared/NodeCertificate.ts"
 import { Reload, reloadOnHangup } from "../shared/Reload.ts"
 import { settingFlags, textsOf } from "../shared/SettingFlags.ts"
@@ -55,6 +56,8 @@ const greet = Effect.fnUntraced(function* (
       yield* Console.log(`${entry.id} is not pulled: edgewise models pull ${entry.id}`)
     const lack = frontEndLack(entry)
     if (lack?.all === false) yield* Console.log(`${entry.id}: ${lack.problem}`)
+    const withoutGpu = gpuProblem(entry)
+    if (withoutGpu !== undefined) yield* Console.log(withoutGpu)
   }
   const base = listening.find(({ role }) => role === "edge")?.base
   if (credential === undefined || base === undefined) return

@@ -60,6 +60,17 @@ export const decoderVerdict = (
       ),
     onSuccess: ({ line }) => ok("decoder", line),
   })
+/** @param installed kinds of llama.cpp's libraries for GPUs */
+export const gpuLibrariesVerdict = (installed: ReadonlyArray<string>, hasNvidia: boolean): Surrounding => {
+  const detail = installed.length === 0 ? "none installed" : `installed: ${installed.join(", ")}`
+  return hasNvidia && installed.length === 0
+    ? warning(
+        "gpu libraries",
+        `${detail}; this machine has an NVIDIA GPU`,
+        "`edgewise setup cuda`, and `gpu` in the catalog entry",
+      )
+    : ok("gpu libraries", detail)
+}
 
 export const confinementVerdict = (line: string, wanted: boolean): Surrounding =>
   !wanted
