@@ -60,6 +60,7 @@ export const decoderVerdict = (
       ),
     onSuccess: ({ line }) => ok("decoder", line),
   })
+
 /** @param installed kinds of llama.cpp's libraries for GPUs */
 export const gpuLibrariesVerdict = (installed: ReadonlyArray<string>, hasNvidia: boolean): Surrounding => {
   const detail = installed.length === 0 ? "none installed" : `installed: ${installed.join(", ")}`
