@@ -1,7 +1,7 @@
 // Starts a listener with routes for the tests of this folder, on a free port, and stops it afterwards.
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
-import { Listener, type ListenOptions, layer } from "#transport/uws/UwsServer.ts"
+import { Listener, type ListenOptions, layer } from "#transport/server/TransportServer.ts"
 import { overTls, ownFiles, tlsPorts } from "../support/servers/TestCertificates.ts"
 
 export interface TestListener {

@@ -58,10 +58,10 @@ export class RequestBody implements Watched {
     this.onEnd = onEnd
     this.exchange.listener.deadlines.watch(this)
     const { exchange } = this
-    exchange.res.onData((buffer, last) => {
+    exchange.res.onData((bytes, last) => {
       // Closing the connection in here must wait: uWS continues with the other chunks of this read.
       exchange.inCallback = true
-      this.receive(buffer, last)
+      this.receive(bytes, last)
       exchange.inCallback = false
     })
   }
@@ -172,14 +172,14 @@ export class RequestBody implements Watched {
     this.exchange.renewTimer()
   }
 
-  private receive(buffer: ArrayBuffer, last: boolean): void {
+  private receive(bytes: Uint8Array, last: boolean): void {
     const { ticks } = this.exchange.listener
-    const flaw = last ? undefined : this.pieces.take(buffer.byteLength, ticks.current)
+    const flaw = last ? undefined : this.pieces.take(bytes.byteLength, ticks.current)
     if (flaw !== undefined) return this.scattered(flaw)
     if (this.exchange.done || this.failure !== undefined) return
-    this.receivedBytes += buffer.byteLength
+    this.receivedBytes += bytes.byteLength
     if (this.receivedBytes > this.limitBytes) return this.tooLarge()
-    if (buffer.byteLength > 0) this.buffer.add(buffer)
+    if (bytes.byteLength > 0) this.buffer.add(bytes)
     if (last) {
       this.ended = true
       // A pause that outlasts the body ends with a resume, which restarts uWS's timer permanently: see `sweep`.

@@ -6,11 +6,11 @@ import { type Listed, UnorderedSet } from "#domain/queues/UnorderedSet.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
 import { framingFlaw, proxyHeaderFlaw } from "../Framing.ts"
 import { RequestQueue } from "../RequestQueue.ts"
+import type { IncomingHead, ReplyChannel } from "./Channel.ts"
 import { refuse, refuseUnread } from "./EarlyResponse.ts"
-import { Exchange, type ListenerState, type UpgradeContext } from "./Exchange.ts"
+import { Exchange, type ListenerState } from "./Exchange.ts"
 import { RequestBody } from "./RequestBody.ts"
-import type { HttpRequest, HttpResponse } from "./Uws.ts"
-import { UwsRequest } from "./UwsRequest.ts"
+import { ServerRequest } from "./ServerRequest.ts"
 
 /** The application: writes the response of one request. */
 export type Handled = Effect.Effect<void, never, HttpServerRequest.HttpServerRequest>
@@ -61,8 +61,8 @@ export class Dispatcher {
     return Effect.sync(() => this.idleWaiters.delete(wake))
   })
 
-  readonly onRequest = (res: HttpResponse, req: HttpRequest, context?: UpgradeContext): void => {
-    const exchange = new Exchange(this.state, res, req, context)
+  readonly onRequest = (res: ReplyChannel, head: IncomingHead): Exchange => {
+    const exchange = new Exchange(this.state, res, head)
     try {
       this.begin(exchange)
     } finally {
@@ -70,11 +70,12 @@ export class Dispatcher {
       if (!exchange.done) exchange.attach()
       exchange.inCallback = false
     }
+    return exchange
   }
 
   private begin(exchange: Exchange): void {
     const { headBytes, eagerBodyBytes } = this.state.settings
-    const flaw = exchange.namesProxiedPeer()
+    const flaw = exchange.res.namesProxiedPeer()
       ? proxyHeaderFlaw
       : framingFlaw(exchange, this.state.settings.chunkedBodies)
     if (flaw !== undefined) {
@@ -103,7 +104,7 @@ export class Dispatcher {
     if (lengthBytes === 0) return
     exchange.body = new RequestBody(exchange, lengthBytes)
     // uWS accepts chunk lines that RFC 9112 forbids, so what follows such a body cannot be trusted.
-    exchange.closesConnection = chunked
+    exchange.closesConnection = chunked && !exchange.res.readsChunksExactly
     const eager = lengthBytes !== undefined && lengthBytes <= this.state.settings.eagerBodyBytes
     exchange.body.start(eager ? () => this.queue.admit(exchange) : undefined)
   }
@@ -112,7 +113,7 @@ export class Dispatcher {
     if (this.handled === undefined) return refuse(exchange, 503, "Service Unavailable")
     const { counters } = this.state
     counters.requests++
-    const request = new UwsRequest(exchange)
+    const request = new ServerRequest(exchange)
     const fiber = Effect.runForkWith(
       Context.add(this.services, HttpServerRequest.HttpServerRequest, request).pipe(
         Context.add(CurrentRequest, exchange.notes),
