@@ -548,6 +548,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/store/ledger",
       "src/store/signing",
       "src/transport",
+      "src/transport/server",
       "src/weights",
     ],
   },

@@ -22,6 +22,7 @@ export const authRole = (config: Config, store: NodeStore, observer: NodeMeters)
         host: config.host,
         port: config.authPort,
         tls: tlsFiles(config),
+        transport: config.transport,
         responseHeaders: standardHeaders,
         settings: transportSettings(config),
         isTrusted: config.trustedProxies,

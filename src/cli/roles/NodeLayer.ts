@@ -81,6 +81,7 @@ const edge = (config: Config, settings: Partial<TransportSettings>, observer: No
         host: config.host,
         port: config.port,
         tls: tlsFiles(config),
+        transport: config.transport,
         responseHeaders: standardHeaders,
         settings: { ...transportSettings(config), spillFolder: uploadFolder(config), ...settings },
         anonymousPerSecond: config.anonymousRate,

@@ -105,6 +105,7 @@ export const routerRole = (config: Config, observer: NodeMeters) =>
         host: config.host,
         port: config.routerPort,
         tls: tlsFiles(config),
+        transport: config.transport,
         responseHeaders: standardHeaders,
         settings: transportSettings(config),
         isTrusted: config.trustedProxies,

@@ -11,8 +11,9 @@ export interface IncomingHead {
   readonly headers: Record<string, string>
   /** Bytes of method, target, names and values. */
   readonly headBytes: number
-  /** True for HTTP/1.0, in which a request needs no Host and has no chunked body. */
-  readonly isVersion10: boolean
+  readonly headerCount: number
+  /** For example "1.1". */
+  readonly version: string
 }
 
 /** Headers that many responses share: as a list, and as one header whose value holds the other lines. */
@@ -57,8 +58,11 @@ export interface ReplyChannel {
   onWritable(listener: () => void): void
   /** Called when the client has left before the end of the response, or the connection was closed. */
   onAborted(listener: () => void): void
-  /** Called with the request's body as it arrives. The bytes are valid during the call only. */
-  onData(listener: (piece: Uint8Array, last: boolean) => void): void
+  /**
+   * Calls `listener` with the request's body as it arrives; the bytes are valid during the call only. Calls `malformed`
+   * if the body is not framed as its head says and the library does not answer that itself.
+   */
+  onData(listener: (piece: Uint8Array, last: boolean) => void, malformed: (problem: string) => void): void
   /** The body is wanted: a client that waits for `100 Continue` gets it. */
   wantBody(): void
   /** Stops and resumes reading from the connection. */

@@ -21,6 +21,9 @@ export type Handled = Effect.Effect<void, never, HttpServerRequest.HttpServerReq
  */
 const servicesOfARequest = 16
 
+/** uWebSockets.js itself refuses more. */
+const mostHeaders = 99
+
 interface RunningRequest extends Listed {
   readonly fiber: Fiber.Fiber<void>
 }
@@ -92,6 +95,10 @@ export class Dispatcher {
       this.state.counters.headsTooLarge++
       return refuse(exchange, 431, `headers: larger than ${headBytes} bytes`)
     }
+    if (exchange.headerCount > mostHeaders) {
+      this.state.counters.headsTooLarge++
+      return refuse(exchange, 431, `headers: more than ${mostHeaders}`)
+    }
     const lengthBytes = exchange.body?.lengthBytes
     if (lengthBytes === undefined || lengthBytes > eagerBodyBytes) this.queue.admit(exchange)
   }
@@ -103,6 +110,9 @@ export class Dispatcher {
     const lengthBytes = chunked ? undefined : Number(headers["content-length"] ?? 0)
     if (lengthBytes === 0) return
     exchange.body = new RequestBody(exchange, lengthBytes)
+    // Such a body may end elsewhere than uWS thinks, so it must still be unanswered when uWS parses what follows in the
+    // same read. Node reports a wrong chunk line of the same read after the head.
+    exchange.deferred = chunked
     // uWS accepts chunk lines that RFC 9112 forbids, so what follows such a body cannot be trusted.
     exchange.closesConnection = chunked && !exchange.res.readsChunksExactly
     const eager = lengthBytes !== undefined && lengthBytes <= this.state.settings.eagerBodyBytes

@@ -61,7 +61,8 @@ export class Exchange {
   /** Lower-case names; values of repeated headers are joined. */
   readonly headers: Record<string, string>
   readonly headBytes: number
-  readonly isVersion10: boolean
+  readonly headerCount: number
+  readonly version: string
   /** Facts about the request for the response head (see ReplyHead). */
   readonly notes: RequestContext
   body: RequestBody | undefined
@@ -76,6 +77,8 @@ export class Exchange {
   upgraded = false
   /** The connection closes after the response, whatever the client requested. */
   closesConnection = false
+  /** The request must not run within the callback that brought its head. */
+  deferred = false
   private attached = false
   private cutByUs = false
   private finished = false
@@ -91,7 +94,8 @@ export class Exchange {
     this.url = head.url
     this.headers = headers
     this.headBytes = head.headBytes
-    this.isVersion10 = head.isVersion10
+    this.headerCount = head.headerCount
+    this.version = head.version
     this.notes = new RequestContext(headers["x-request-id"], listener.newId)
     this.notes.traceparent = headers.traceparent
   }

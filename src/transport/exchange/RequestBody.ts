@@ -11,7 +11,7 @@ import { endLinger, refuse, refuseAtOnce } from "./EarlyResponse.ts"
 import { type Exchange, RENEW_AFTER_MS } from "./Exchange.ts"
 
 /** Why the rest of the body will not come. */
-export type BodyFailure = "TooLarge" | "Stalled" | "Scattered" | "Aborted"
+export type BodyFailure = "TooLarge" | "Stalled" | "Scattered" | "Malformed" | "Aborted"
 
 /**
  * Bytes at which a reader is woken at once. Otherwise it is woken at the end of the tick, because a wake costs more
@@ -63,7 +63,9 @@ export class RequestBody implements Watched {
       exchange.inCallback = true
       this.receive(bytes, last)
       exchange.inCallback = false
-    })
+    }, this.malformed)
+    // A small body is collected before its handler runs.
+    if (onEnd !== undefined) exchange.res.wantBody()
   }
 
   /** Sets the limit. A body that is or announces itself larger fails at once, unread. */
@@ -82,6 +84,7 @@ export class RequestBody implements Watched {
   ): Effect.Effect<NonEmptyReadonlyArray<Uint8Array>, E | Cause.Done> {
     const arrived: Effect.Effect<NonEmptyReadonlyArray<Uint8Array>, E | Cause.Done> = Effect.callback(
       (resume) => {
+        if (!this.exchange.done) this.exchange.res.wantBody()
         const step = (): void => {
           this.waiter = undefined
           if (this.failure !== undefined) resume(Effect.fail(error(this.failure)))
@@ -231,6 +234,13 @@ export class RequestBody implements Watched {
     this.failure = "Scattered"
     exchange.listener.counters.bodiesScattered++
     this.end(() => refuseAtOnce(exchange, 400, `body: ${problem}`))
+  }
+
+  private readonly malformed = (problem: string): void => {
+    const { exchange } = this
+    if (exchange.done || this.failure !== undefined) return
+    this.failure = "Malformed"
+    this.end(() => refuse(exchange, 400, `body: ${problem}`))
   }
 
   private tooLarge(): void {

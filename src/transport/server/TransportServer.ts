@@ -19,9 +19,11 @@ import { handleResponse } from "../exchange/ReplyWriter.ts"
 import { FairSendQueue } from "../FairSendQueue.ts"
 import type { ListenAddress } from "../ListenAddress.ts"
 import { LoopTicks } from "../LoopTicks.ts"
+import { listenNode } from "../node/NodeListening.ts"
 import { TransportCounters, type TransportCounts } from "../TransportCounters.ts"
 import { defaultSettings, sweepIntervalMs, type TransportSettings } from "../TransportSettings.ts"
 import { listenUws } from "../uws/UwsListening.ts"
+import { chosenTransport, type TransportChoice, type TransportName } from "./TransportChoice.ts"
 
 export interface ListenOptions extends ListenAddress {
   /**
@@ -29,6 +31,8 @@ export interface ListenOptions extends ListenAddress {
    */
   readonly responseHeaders?: Readonly<Record<string, string>>
   readonly settings?: Partial<TransportSettings>
+  /** Which HTTP library serves. Absent: `auto`. */
+  readonly transport?: TransportChoice
   /** Requests a second without a valid credential from one address. Absent or 0: no limit. */
   readonly anonymousPerSecond?: number
   /** Proxies whose X-Forwarded-For is trusted. Absent: none. */
@@ -54,6 +58,8 @@ export class Listener extends Context.Service<
      * requests.
      */
     readonly drain: Effect.Effect<void>
+    /** The HTTP library that serves. */
+    readonly transport: TransportName
     /** True if clients reach it over TLS. */
     readonly secure: boolean
     /** Reads the certificate files again (see Listening). */
@@ -84,11 +90,13 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
     closing: false,
   }
   options.observer?.listening(state.counters)
+  const serves = yield* chosenTransport(options.transport ?? "auto")
   const dispatcher = new Dispatcher(state)
   const gate = new ConnectionGate(settings.maxConnections, isTrusted)
   yield* Effect.addFinalizer(() => Effect.sync(() => state.deadlines.stop()))
-  const listening = yield* Effect.acquireRelease(listenUws(options, dispatcher, gate), ({ close }) =>
-    Effect.sync(close),
+  const listening = yield* Effect.acquireRelease(
+    (serves === "node" ? listenNode : listenUws)(options, dispatcher, gate),
+    ({ close }) => Effect.sync(close),
   )
   const address = yield* Effect.fromResult(
     NetAddress.inetAddressFromIpString(options.host, listening.port),
@@ -118,6 +126,7 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
       windDown,
       idle: dispatcher.idle,
       drain: Effect.andThen(windDown({ accept: false }), dispatcher.idle),
+      transport: serves,
       secure: options.tls !== undefined,
       renewCertificate: listening.renew,
       retiredCertificates: listening.retired,

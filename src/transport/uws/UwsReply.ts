@@ -18,13 +18,15 @@ export const headOf = (req: HttpRequest): IncomingHead => {
   const url = query ? `${req.getUrl()}?${query}` : req.getUrl()
   const headers: Record<string, string> = {}
   let headBytes = method.length + url.length
+  let headerCount = 0
   req.forEach((name, value) => {
+    headerCount++
     headBytes += name.length + value.length
     const before = headers[name]
     // Checks the type, because `constructor` is a legal header name that every object has.
     headers[name] = typeof before === "string" ? `${before}${name === "cookie" ? "; " : ", "}${value}` : value
   })
-  return { method, url, headers, headBytes, isVersion10: false }
+  return { method, url, headers, headBytes, headerCount, version: "1.1" }
 }
 
 export class UwsReply implements ReplyChannel {

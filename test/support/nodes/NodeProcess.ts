@@ -6,14 +6,20 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { type WireRole, watchBase } from "../wire/WireTap.ts"
 import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
-import { temporaryDir } from "./TestNode.ts"
+import { temporaryDir, transport } from "./TestNode.ts"
 
 const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url))
 
 const start = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>): ChildProcess =>
   spawn(process.execPath, ["--disable-warning=ExperimentalWarning", main, ...args], {
     // Settings of the machine that runs the tests must not take effect.
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, EDGEWISE_FAKE_ENGINES: "true", ...env },
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      EDGEWISE_FAKE_ENGINES: "true",
+      ...(transport === undefined ? {} : { EDGEWISE_TRANSPORT: transport }),
+      ...env,
+    },
     stdio: ["ignore", "pipe", "pipe"],
   })
 

@@ -43,7 +43,7 @@ const loadModule = (name: string): Effect.Effect<Surrounding> =>
     return Effect.sync(() => child.kill("SIGKILL"))
   })
 
-const modules = ["uWebSockets.js", "node-llama-cpp", "onnxruntime-node", "node-av"]
+const modules = ["uWebSockets.js", "node-llama-cpp", "onnxruntime-node", "node-av"] as const
 
 const nearestExisting = (path: string): string =>
   existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path))
@@ -131,9 +131,10 @@ export const surroundings = (
     const timer = yield* timerMs
     const loopback = yield* loopbackMs
     const node = yield* answering(config)
-    const native = yield* Effect.forEach(modules, loadModule, { concurrency: 2 })
+    const [uws, ...native] = yield* Effect.forEach(modules, loadModule, { concurrency: 2 })
     return [
       Verdicts.nodeVerdict(process.version),
+      Verdicts.transportVerdict(config.transport, uws),
       ...native,
       Verdicts.confinementVerdict(confinementLine(), config.confine),
       Verdicts.coresVerdict(machine),
