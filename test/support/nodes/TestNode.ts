@@ -96,6 +96,9 @@ export interface PostOptions {
 /** The transport of every test node. Set EDGEWISE_TRANSPORT to run tests on another one than the default. */
 export const transport = process.env.EDGEWISE_TRANSPORT
 
+/** Whether test nodes serve with Node's own server, whose parser differs. */
+export const onNode = transport === "node"
+
 const makeKeys = Effect.gen(function* () {
   const accounts = yield* Accounts
   // They exist already if a node starts again on the same directory, or another one on the same database.
