@@ -116,6 +116,12 @@ export class NodeConnection implements Watched {
     if (this.current !== reply || this.over) return
     this.dispatcher.state.deadlines.unwatch(this)
     this.current = undefined
+    // Node has closed a connection whose response says so. What waits behind it is not served.
+    if (!this.socket.writable) {
+      this.closing = true
+      this.waiting = []
+      return
+    }
     if (this.closesAfter(reply)) return this.socket.destroySoon()
     if (!reply.request.complete) this.discard(reply)
     const next = this.waiting.shift()
@@ -126,7 +132,7 @@ export class NodeConnection implements Watched {
     this.start(next)
   }
 
-  /** Reads the rest of an answered request, which nobody wants. */
+  /** Reads the rest of an answered request, and drops it. */
   private discard({ request }: NodeReply): void {
     const { deadlines } = this.dispatcher.state
     this.discardsSinceMs = nowMs()
@@ -149,7 +155,12 @@ export class NodeConnection implements Watched {
       counters.headsTooLarge++
       return this.refuse(431, "headers: larger than 65536 bytes")
     }
-    // A reset, an early end, or a head that has not arrived in time.
+    // A head that has not arrived in time, behind a request that still runs.
+    if (error.code === "ERR_HTTP_REQUEST_TIMEOUT" && this.current !== undefined) {
+      this.closing = true
+      return
+    }
+    // The same without one, a reset, or an early end.
     if (error.code?.startsWith("HPE_") !== true || error.code === "HPE_INVALID_EOF_STATE") {
       return void this.socket.destroy()
     }
@@ -208,7 +219,8 @@ export class NodeConnection implements Watched {
 
   /** Closes the connection, and tells the exchange within the call: Node's own event comes a tick later. */
   destroy({ reset }: { readonly reset: boolean }): void {
-    if (reset) this.socket.resetAndDestroy()
+    // TLS needs no reset: a connection that ends without TLS's own end is known to be incomplete.
+    if (reset && !("encrypted" in this.socket)) this.socket.resetAndDestroy()
     else this.socket.destroy()
     this.closed()
   }

@@ -53,6 +53,8 @@ export class NodeReply implements ReplyChannel {
   private headStored = false
   private takenBytes = 0
   private full = false
+  /** The response went past ServerResponse, and its connection waits to be closed. */
+  private lingers = false
   private writable: () => void = ignore
   private left: () => void = ignore
   private malformed: ((problem: string) => void) | undefined
@@ -136,6 +138,7 @@ export class NodeReply implements ReplyChannel {
   }
 
   end(body?: string | Uint8Array, close = false): void {
+    if (this.lingers) return this.close()
     if (close) this.closes = true
     if (!this.headStored) {
       // RFC 9110 8.6: never with these.
@@ -164,6 +167,7 @@ export class NodeReply implements ReplyChannel {
       lines.push(`${this.headers[at]}: ${this.headers[at + 1]}`)
     }
     lines.push(`content-length: ${Buffer.byteLength(body)}`)
+    this.lingers = true
     const { socket } = this.connection
     socket.cork()
     socket.write(`${lines.join("\r\n")}\r\n\r\n`, "latin1")

@@ -199,6 +199,16 @@ describe("requests that come before the last one is answered", () => {
     expect(server.listener.counts.requests - before).toBe(34)
   })
 
+  it("are not served behind one that closes the connection", async () => {
+    const before = server.listener.counts.requests
+    const connection = await RawConnection.open(server.port)
+    const last = requestBytes("GET", "/hello", { connection: "close" })
+    await connection.send(Buffer.concat([last, requestBytes("GET", "/hello")]))
+    expect((await connection.response()).status).toBe(200)
+    await connection.closed
+    expect([connection.unread.length, server.listener.counts.requests - before]).toEqual([0, 1])
+  })
+
   it("are not answered behind bytes that are no request; those before are", async () => {
     const connection = await RawConnection.open(server.port)
     await connection.send(`${hello}nonsense\r\n\r\n${hello}`)
