@@ -203,6 +203,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/llama/schema",
       "engines/llama/steps",
       "engines/llama/tools",
+      "engines/llama/tools/syntax",
       "engines/protocol",
       "src/domain/wire",
     ],
@@ -217,7 +218,12 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "engines/llama/prompt": {
     holds: "Messages to tokens: chat template and tokenizer",
-    imports: ["engines/llama/output", "engines/llama/tools", "engines/protocol"],
+    imports: [
+      "engines/llama/output",
+      "engines/llama/tools",
+      "engines/llama/tools/places",
+      "engines/protocol",
+    ],
   },
   "engines/llama/replies": {
     holds: "The state of a reply: which tokens may come next, its pieces of text, its end",
@@ -255,8 +261,28 @@ export const folders: Readonly<Record<string, Folder>> = {
     ],
   },
   "engines/llama/tools": {
-    holds: "How model families call tools: template variables, rules of the call syntax, streaming parsers",
-    imports: ["engines/llama/grammar", "engines/protocol", "src/domain/wire"],
+    holds:
+      "How model families call tools: which family a template belongs to, and the variables of the template",
+    imports: [
+      "engines/llama/grammar",
+      "engines/llama/tools/places",
+      "engines/llama/tools/readers",
+      "engines/llama/tools/syntax",
+      "engines/protocol",
+    ],
+  },
+  "engines/llama/tools/places": {
+    holds: "The template's text and the callers' texts kept apart while a template is rendered",
+    imports: ["src/domain/wire"],
+  },
+  "engines/llama/tools/readers": {
+    holds: "Readers of replies with calls, as they stream: text, names, arguments as JSON",
+    imports: ["engines/protocol"],
+  },
+  "engines/llama/tools/syntax": {
+    holds:
+      "The rules of replies with calls, and calls as text: arguments as JSON, between markers, between tags",
+    imports: ["engines/llama/grammar", "engines/llama/tools/readers", "engines/protocol", "src/domain/wire"],
   },
   "engines/protocol": {
     holds: "The interface of an engine and the messages of its channel",

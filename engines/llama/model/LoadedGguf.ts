@@ -55,7 +55,10 @@ const spellingOf = (model: LlamaModel): Spelling => {
 const vocabularyOf = (model: LlamaModel, template: ChatTemplate | undefined): Vocabulary => {
   const { spelled, attributes } = nativeModel(model)
   const shown = new Set(template?.markers)
-  const isEnd = (token: number) => model.isEogToken(token as Parameters<LlamaModel["isEogToken"]>[0])
+  const ends = new Set(template?.ends)
+  const isEnd = (token: number) =>
+    model.isEogToken(token as Parameters<LlamaModel["isEogToken"]>[0]) ||
+    (ends.size > 0 && ends.has(spelled(token)))
   const { length: size } = model.fileInfo.metadata.tokenizer?.ggml?.tokens ?? []
   return new Vocabulary({ size, spelling: spellingOf(model), spelled, attributes, isEnd, shown })
 }

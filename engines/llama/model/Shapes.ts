@@ -5,16 +5,18 @@ import { Refused, type Shape } from "../grammar/compile/GrammarThread.ts"
 import type { Expression, Rules } from "../grammar/Expression.ts"
 import type { ReplyShape } from "../grammar/ReplyShape.ts"
 import { jsonObjectRules } from "../schema/AnyJson.ts"
+import type { Notation } from "../schema/JsonText.ts"
 import { schemaRules } from "../schema/SchemaRules.ts"
-import { generalFamily, knownFamilies } from "../tools/Families.ts"
-import { type CallSyntax, ToolNotHeld } from "../tools/ToolFamily.ts"
+import { generalFamily } from "../tools/Families.ts"
+import { knownFamilies } from "../tools/KnownFamilies.ts"
+import { type CallSyntax, ToolNotHeld } from "../tools/syntax/CallSyntax.ts"
 import { withObjectArguments } from "./Arguments.ts"
 
 /** How a family writes calls. */
 type Calls = Pick<CallSyntax, "replies">
 
 /** As Jinja's `tojson` prints JSON, so that a rendered call equals the decoded one. */
-const separators = "spaced"
+const jsonNotation: Notation = "spaced"
 
 const at = (field: string, path: string): string => (path === "" ? field : `${field}.${path}`)
 
@@ -23,26 +25,28 @@ const rulesOf = (
   strict: boolean,
   field: string,
   prefix: string,
+  notation: Notation = jsonNotation,
 ): Rules => {
-  const found = schemaRules(schema, { strict, separators, prefix })
+  const found = schemaRules(schema, { strict, notation, prefix })
   if ("problem" in found) throw new Refused(at(field, found.problem.path), found.problem.detail)
   return found.rules
 }
 
 const formatRules = (format: ResponseFormat): Rules =>
   format.kind === "json"
-    ? jsonObjectRules({ separators, prefix: "format" })
+    ? jsonObjectRules({ notation: jsonNotation, prefix: "format" })
     : rulesOf(format.schema, format.strict, "format", "format")
 
 const callShape = (family: Calls, asked: ToolUse): ReplyShape => {
   const use = { ...asked, tools: asked.tools.map(withObjectArguments) }
   try {
-    return family.replies(use, (tool, prefix) =>
+    return family.replies(use, (tool, prefix, marker) =>
       rulesOf(
         tool.parameters,
         tool.strict,
         `tools[${use.tools.findIndex(({ name }) => name === tool.name)}]`,
         prefix,
+        marker === undefined ? undefined : { marker },
       ),
     )
   } catch (cause) {

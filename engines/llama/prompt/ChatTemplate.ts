@@ -5,8 +5,8 @@
 import type { ChatTurn, Tool } from "../../protocol/Text.ts"
 import type { ThoughtMarkers } from "../output/ThoughtFilter.ts"
 import { familyOf, generalFamily } from "../tools/Families.ts"
-import { Places, type PromptPart } from "../tools/Places.ts"
-import { Spellings } from "../tools/Spellings.ts"
+import { Places, type PromptPart } from "../tools/places/Places.ts"
+import { Spellings } from "../tools/places/Spellings.ts"
 import type { ToolFamily, ToolVariables } from "../tools/ToolFamily.ts"
 import type { SpecialTexts } from "./SpecialTexts.ts"
 
@@ -19,13 +19,17 @@ const raised = /Jinja Exception: (.*)/
 /** Renders the template with these variables, or throws. */
 export type Render = (variables: Record<string, unknown>) => string
 
-/** The markers of thinking blocks that open models use (the list of node-llama-cpp 3.21.1). */
-const knownThoughts: ReadonlyArray<readonly [open: string, close: string]> = [
+/**
+ * The markers of thinking blocks that open models use (the list of node-llama-cpp 3.21.1, and Gemma 4). `tokens`: the special
+ * tokens in them, if those are not the markers themselves.
+ */
+const knownThoughts: ReadonlyArray<readonly [open: string, close: string, tokens?: ReadonlyArray<string>]> = [
   ["<think>", "</think>"],
   ["<thought>", "</thought>"],
   ["[THINK]", "[/THINK]"],
   ["<|START_THINKING|>", "<|END_THINKING|>"],
   ["<|begin_of_thought|>", "<|end_of_thought|>"],
+  ["<|channel>thought", "<channel|>", ["<|channel>", "<channel|>"]],
 ]
 
 /** The variables that templates read to decide whether the model thinks. */
@@ -66,7 +70,7 @@ const noSpellings = new Spellings([])
 export class ChatTemplate {
   readonly #render: Render
   readonly #variables: Record<string, unknown>
-  readonly #thought: readonly [open: string, close: string] | undefined
+  readonly #thought: (typeof knownThoughts)[number] | undefined
   /** How the model calls tools. */
   readonly tools: ToolFamily
   readonly #special: Spellings
@@ -125,7 +129,13 @@ export class ChatTemplate {
 
   /** All markers of thinking and of calls that a reply could have; the vocabulary has to give their text. */
   get markers(): ReadonlyArray<string> {
-    return [...(this.#thought ?? []), ...this.tools.markers]
+    const [open = "", close = "", tokens = [open, close]] = this.#thought ?? []
+    return [...tokens.filter((token) => token !== ""), ...this.tools.markers]
+  }
+
+  /** Spellings of special tokens that end a reply, besides those that llama.cpp takes for ends. */
+  get ends(): ReadonlyArray<string> {
+    return this.tools.ends
   }
 
   #parts(

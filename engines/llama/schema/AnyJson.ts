@@ -1,16 +1,18 @@
 // Rules for values that no schema describes.
 
-import type { CodePoints, Expression, Rules } from "../grammar/Expression.ts"
+import type { Automaton, CodePoints, Expression, Rules } from "../grammar/Expression.ts"
+import { plainKeyCharacters } from "../grammar/PlainKeys.ts"
+import { without } from "../grammar/Without.ts"
 import { anyText, withLength } from "./automata/Automata.ts"
 import { numbers } from "./automata/Numbers.ts"
 import {
   choice,
   colon,
   comma,
+  type Notation,
   optional,
   quoted,
   rule,
-  type Separators,
   sequence,
   text,
   unquoted,
@@ -18,8 +20,15 @@ import {
 
 const repeat = (of: Expression): Expression => ({ kind: "repeat", of, least: 0, most: undefined })
 
+const anyJsonString: Expression = { kind: "automaton", automaton: quoted(anyText) }
+
 /** A string of any length. */
-export const anyString: Expression = { kind: "automaton", automaton: quoted(anyText) }
+export const anyString = (notation: Notation): Expression =>
+  typeof notation === "string" ? anyJsonString : marked(without(notation.marker), notation.marker)
+
+/** A string between markers, whose values an automaton accepts. None of them has the marker inside. */
+export const marked = (automaton: Automaton, marker: string): Expression =>
+  sequence(text(marker), { kind: "automaton", automaton }, text(marker))
 
 /** One character of a JSON string: the states between the quotes of a string of one character. */
 export const stringCharacter: Expression = {
@@ -34,15 +43,22 @@ const unescaped: ReadonlyArray<CodePoints> = [
   [0xe000, 0x10ffff],
 ]
 
-/** The keys of members that a schema does not name: at least one character, no escapes. */
-export const freeKeyValues = {
+const atLeastOne = (characters: ReadonlyArray<CodePoints>): Automaton => ({
   states: [
-    { accepts: false, edges: unescaped.map(([from, to]) => [from, to, 1] as const) },
-    { accepts: true, edges: unescaped.map(([from, to]) => [from, to, 1] as const) },
+    { accepts: false, edges: characters.map(([from, to]) => [from, to, 1] as const) },
+    { accepts: true, edges: characters.map(([from, to]) => [from, to, 1] as const) },
   ],
-}
+})
 
-const freeKey: Expression = { kind: "automaton", automaton: quoted(freeKeyValues) }
+const freeQuotedKeys = atLeastOne(unescaped)
+const freePlainKeys = atLeastOne(plainKeyCharacters)
+
+/** The keys of members that a schema does not name: at least one character, no escapes. */
+export const freeKeyValues = (notation: Notation): Automaton =>
+  typeof notation === "string" ? freeQuotedKeys : freePlainKeys
+
+const freeQuotedKey: Expression = { kind: "automaton", automaton: quoted(freeQuotedKeys) }
+const freePlainKey: Expression = { kind: "automaton", automaton: freePlainKeys }
 
 const numberLimits = { integer: false, least: undefined, most: undefined, multiplesOf: [] }
 
@@ -51,49 +67,53 @@ export const anyNumber: Expression = numbers(numberLimits)!
 export const anyInteger: Expression = numbers({ ...numberLimits, integer: true })!
 
 /** Members separated by commas, perhaps none, between brackets. */
-const list = (opening: string, item: Expression, closing: string, separators: Separators): Expression =>
+const list = (opening: string, item: Expression, closing: string, notation: Notation): Expression =>
   sequence(
     text(opening),
-    optional(sequence(item, repeat(sequence(text(comma(separators)), item)))),
+    optional(sequence(item, repeat(sequence(text(comma(notation)), item)))),
     text(closing),
   )
 
-export const anyArray = (value: Expression, separators: Separators): Expression =>
-  list("[", value, "]", separators)
+export const anyArray = (value: Expression, notation: Notation): Expression => list("[", value, "]", notation)
 
-export const anyObject = (value: Expression, separators: Separators): Expression =>
-  list("{", sequence(freeKey, text(colon(separators)), value), "}", separators)
+export const anyObject = (value: Expression, notation: Notation): Expression =>
+  list(
+    "{",
+    sequence(typeof notation === "string" ? freeQuotedKey : freePlainKey, text(colon(notation)), value),
+    "}",
+    notation,
+  )
 
 export const anyRuleName = (prefix: string): string => `${prefix}any`
 
 /** The rule of any JSON value, for the name that `anyRuleName` gives. */
-export const anyRule = (prefix: string, separators: Separators): Expression => {
+export const anyRule = (prefix: string, notation: Notation): Expression => {
   const value = rule(anyRuleName(prefix))
   return choice([
-    anyString,
+    anyString(notation),
     anyNumber,
     text("true"),
     text("false"),
     text("null"),
-    anyArray(value, separators),
-    anyObject(value, separators),
+    anyArray(value, notation),
+    anyObject(value, notation),
   ])
 }
 
 export interface JsonOptions {
-  readonly separators: Separators
+  readonly notation: Notation
   /** Begins the names of all rules. */
   readonly prefix: string
 }
 
 /** Any JSON value, nested to any depth. */
-export const jsonValueRules = ({ separators, prefix }: JsonOptions): Rules => ({
+export const jsonValueRules = ({ notation, prefix }: JsonOptions): Rules => ({
   root: rule(anyRuleName(prefix)),
-  rules: new Map([[anyRuleName(prefix), anyRule(prefix, separators)]]),
+  rules: new Map([[anyRuleName(prefix), anyRule(prefix, notation)]]),
 })
 
 /** Any JSON object. */
-export const jsonObjectRules = ({ separators, prefix }: JsonOptions): Rules => ({
-  root: anyObject(rule(anyRuleName(prefix)), separators),
-  rules: new Map([[anyRuleName(prefix), anyRule(prefix, separators)]]),
+export const jsonObjectRules = ({ notation, prefix }: JsonOptions): Rules => ({
+  root: anyObject(rule(anyRuleName(prefix)), notation),
+  rules: new Map([[anyRuleName(prefix), anyRule(prefix, notation)]]),
 })

@@ -66,7 +66,7 @@ const itemsOf = (
       closing: "]",
     })
   }
-  const between = text(comma(compiler.separators))
+  const between = text(comma(compiler.notation))
   if (low > list.length && further === undefined) return undefined
   let tail: Expression =
     further === undefined

@@ -13,14 +13,14 @@ import { at, type Problem, SchemaProblem } from "./document/Problem.ts"
 import type { SchemaDocument } from "./document/SchemaDocument.ts"
 import { meantTypes, typeBits } from "./document/Types.ts"
 import { Evaluator } from "./Evaluate.ts"
-import { choice, printed, rule, type Separators, text } from "./JsonText.ts"
+import { choice, isPrintable, type Notation, printed, rule, text } from "./JsonText.ts"
 import { Leaves } from "./Leaves.ts"
 import { objectOf } from "./Objects.ts"
 
 export class Compiler {
   readonly document: SchemaDocument
   readonly leaves: Leaves
-  readonly separators: Separators
+  readonly notation: Notation
   readonly rules = new Map<string, Expression>()
   /** Why a rule may have no sentence. */
   readonly notes = new Map<string, Problem>()
@@ -34,11 +34,11 @@ export class Compiler {
   #count = 0
   #current = ""
 
-  constructor(document: SchemaDocument, separators: Separators, prefix: string) {
+  constructor(document: SchemaDocument, notation: Notation, prefix: string) {
     this.document = document
-    this.separators = separators
+    this.notation = notation
     this.#prefix = prefix
-    this.leaves = new Leaves(document)
+    this.leaves = new Leaves(document, notation)
     this.#branches = new Branches(document, (schema, alternatives) => this.#checkOneOf(schema, alternatives))
     this.#evaluator = new Evaluator(document, this.leaves)
     this.#disjointness = new Disjointness(this.#branches, this.#evaluator, this.leaves)
@@ -122,7 +122,7 @@ export class Compiler {
 
   #any(): Expression {
     const name = anyRuleName(this.#prefix)
-    if (!this.rules.has(name)) this.define(name, anyRule(this.#prefix, this.separators))
+    if (!this.rules.has(name)) this.define(name, anyRule(this.#prefix, this.notation))
     return rule(name)
   }
 
@@ -132,7 +132,9 @@ export class Compiler {
     for (const { members, types } of this.#branches.of(schemas)) {
       const values = this.#listed(members)
       if (values === undefined) others.push(...this.#typed(members, meantTypes(members, types)))
-      else for (const value of values) texts.add(printed(value, this.separators))
+      else
+        for (const value of values)
+          if (isPrintable(value, this.notation)) texts.add(printed(value, this.notation))
     }
     return choice([...[...texts].filter((value) => value.isWellFormed()).map(text), ...others])
   }

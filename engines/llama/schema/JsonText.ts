@@ -1,14 +1,18 @@
 // JSON as text that a reply may have: printed values, strings of an automaton, and any value at all.
 
-import type { Json } from "#domain/wire/Json.ts"
+import type { Json, JsonObject } from "#domain/wire/Json.ts"
 import type { Automaton, Expression } from "../grammar/Expression.ts"
+import { plainKey, sortedKeys } from "../grammar/PlainKeys.ts"
 import { trimmed } from "./automata/Automata.ts"
 
-/** `compact` is `{"a":1,"b":[1,2]}`, `spaced` is `{"a": 1, "b": [1, 2]}`. */
-export type Separators = "compact" | "spaced"
+/**
+ * How values are written. `compact` is `{"a":1,"b":["x"]}`, `spaced` is `{"a": 1, "b": ["x"]}`; with the marker `<m>` it is
+ * `{a:1,b:[<m>x<m>]}`.
+ */
+export type Notation = "compact" | "spaced" | { readonly marker: string }
 
-export const comma = (separators: Separators): string => (separators === "compact" ? "," : ", ")
-export const colon = (separators: Separators): string => (separators === "compact" ? ":" : ": ")
+export const comma = (notation: Notation): string => (notation === "spaced" ? ", " : ",")
+export const colon = (notation: Notation): string => (notation === "spaced" ? ": " : ":")
 
 export const text = (value: string): Expression => ({ kind: "text", text: value })
 export const sequence = (...of: ReadonlyArray<Expression>): Expression => ({ kind: "sequence", of })
@@ -17,16 +21,33 @@ export const choice = (of: ReadonlyArray<Expression>): Expression =>
 export const optional = (of: Expression): Expression => ({ kind: "repeat", of, least: 0, most: 1 })
 export const rule = (name: string): Expression => ({ kind: "rule", name })
 
-/** A value as `JSON.stringify` prints it, but with these separators. */
-export const printed = (value: Json, separators: Separators): string => {
-  if (Array.isArray(value)) {
-    return `[${value.map((item: Json) => printed(item, separators)).join(comma(separators))}]`
-  }
-  if (typeof value !== "object" || value === null) return JSON.stringify(value)
-  const members = Object.entries(value).map(
-    ([key, item]: [string, Json]) => JSON.stringify(key) + colon(separators) + printed(item, separators),
+/** The key of a member and what separates it from the value. */
+export const printedKey = (key: string, notation: Notation): string =>
+  (typeof notation === "object" ? key : JSON.stringify(key)) + colon(notation)
+
+/** Whether a value can be written in this notation, so that it is read as the same value. */
+export const isPrintable = (value: Json, notation: Notation): boolean => {
+  if (typeof notation === "string") return true
+  if (typeof value === "string") return !value.includes(notation.marker)
+  if (typeof value !== "object" || value === null) return true
+  if (Array.isArray(value)) return value.every((item: Json) => isPrintable(item, notation))
+  return Object.entries(value).every(
+    ([key, item]: [string, Json]) => plainKey.test(key) && isPrintable(item, notation),
   )
-  return `{${members.join(comma(separators))}}`
+}
+
+/** A value as `JSON.stringify` prints it, but in this notation. */
+export const printed = (value: Json, notation: Notation): string => {
+  if (Array.isArray(value)) {
+    return `[${value.map((item: Json) => printed(item, notation)).join(comma(notation))}]`
+  }
+  if (typeof value === "string" && typeof notation === "object")
+    return notation.marker + value + notation.marker
+  if (typeof value !== "object" || value === null) return JSON.stringify(value)
+  const object = value as JsonObject
+  const keys = typeof notation === "object" ? sortedKeys(Object.keys(object)) : Object.keys(object)
+  const members = keys.map((key) => printedKey(key, notation) + printed(object[key]!, notation))
+  return `{${members.join(comma(notation))}}`
 }
 
 const QUOTE = 0x22

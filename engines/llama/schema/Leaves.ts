@@ -2,7 +2,8 @@
 
 import type { JsonObject } from "#domain/wire/Json.ts"
 import type { Automaton, Expression } from "../grammar/Expression.ts"
-import { anyInteger, anyNumber, anyString, stringCharacter } from "./AnyJson.ts"
+import { allExcept, without } from "../grammar/Without.ts"
+import { anyInteger, anyNumber, anyString, marked, stringCharacter } from "./AnyJson.ts"
 import { anyText, both, isEmpty, TooManyStates, withLength } from "./automata/Automata.ts"
 import { formatAutomaton, isKnownFormat } from "./automata/Formats.ts"
 import { type Bound, numbers } from "./automata/Numbers.ts"
@@ -12,7 +13,7 @@ import { MAX_COUNT } from "./document/Contradictions.ts"
 import { keyword, named } from "./document/Keywords.ts"
 import { at, SchemaProblem } from "./document/Problem.ts"
 import type { SchemaDocument } from "./document/SchemaDocument.ts"
-import { quoted, sequence, text } from "./JsonText.ts"
+import { type Notation, quoted, sequence, text } from "./JsonText.ts"
 
 const numberOf = (schema: JsonObject, name: string): number | undefined => {
   const value = keyword(schema, name)
@@ -29,12 +30,21 @@ export const most = (members: ReadonlyArray<JsonObject>, name: string): number |
   return all.length === 0 ? undefined : Math.min(MAX_COUNT, ...all)
 }
 
+/**
+ * Most characters that are counted in a string between markers in which any character may stand. Longer ones are counted
+ * without the first character of the marker, because that needs no states of its own for each character: a string of up to 400
+ * characters took 40 ms to compile, and a schema may have many.
+ */
+const MOST_COUNTED = 64
+
 export class Leaves {
   readonly #document: SchemaDocument
+  readonly #notation: Notation
   readonly #patterns = new Map<string, Automaton>()
 
-  constructor(document: SchemaDocument) {
+  constructor(document: SchemaDocument, notation: Notation) {
     this.#document = document
+    this.#notation = notation
   }
 
   /**
@@ -112,7 +122,9 @@ export class Leaves {
     const low = least(members, "minLength")
     const high = most(members, "maxLength")
     const free = this.#stringValues(members) === anyText
-    if (free && low === 0 && high === undefined) return anyString
+    if (free && low === 0 && high === undefined) return anyString(this.#notation)
+    if (typeof this.#notation === "object")
+      return this.#marked(members, this.#notation.marker, { low, high, free })
     if (free) {
       if (high !== undefined && low > high) return undefined
       return sequence(text('"'), { kind: "repeat", of: stringCharacter, least: low, most: high }, text('"'))
@@ -124,6 +136,26 @@ export class Leaves {
       if (!isEmpty(automaton)) return { kind: "automaton", automaton }
     }
     return undefined
+  }
+
+  /** Strings between markers. */
+  #marked(
+    members: ReadonlyArray<JsonObject>,
+    marker: string,
+    { free, high, low }: { readonly free: boolean; readonly high: number | undefined; readonly low: number },
+  ): Expression | undefined {
+    if (high !== undefined && low > high) return undefined
+    if (free && (high ?? low) > MOST_COUNTED) {
+      const character: Expression = { kind: "characters", ranges: allExcept([marker.charAt(0)]) }
+      const between: Expression = { kind: "repeat", of: character, least: low, most: high }
+      return sequence(text(marker), between, text(marker))
+    }
+    const path = this.#document.path(members[0] ?? true)
+    const values = free
+      ? withLength(without(marker), low, high)
+      : this.combined(this.stringAutomaton(members), without(marker), path)
+    this.#document.work.spend(values.states.length, path)
+    return isEmpty(values) ? undefined : marked(values, marker)
   }
 
   /** Undefined: no number fits. */

@@ -22,7 +22,7 @@ export const membersOf = (compiler: Compiler, members: MemberList): Expression |
   const required = list.filter((member) => member.required).length
   const longest = further === undefined ? list.length : Number.POSITIVE_INFINITY
   if (required > (most ?? longest) || members.least > Math.min(most ?? longest, longest)) return undefined
-  const between = text(comma(compiler.separators))
+  const between = text(comma(compiler.notation))
   const least = Math.max(members.least, required)
   const bounded = most !== undefined && most < longest
   const inner =

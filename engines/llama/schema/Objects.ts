@@ -1,14 +1,16 @@
-// Objects: members in the order of the schema, then further members where the schema allows them.
+// Objects: members in the order of the schema, then further members where the schema allows them. Between markers they are
+// sorted by their keys, as templates print them.
 
 import type { Json, JsonObject } from "#domain/wire/Json.ts"
 import type { Automaton, Expression } from "../grammar/Expression.ts"
+import { plainKey, sortedKeys } from "../grammar/PlainKeys.ts"
 import { freeKeyValues } from "./AnyJson.ts"
 import { accepts, anyText, isEmpty, not } from "./automata/Automata.ts"
 import { allTexts, anyOfTexts } from "./automata/Texts.ts"
 import type { Compiler } from "./Compiler.ts"
 import { isList, isObject, keyword, named } from "./document/Keywords.ts"
 import { at, SchemaProblem } from "./document/Problem.ts"
-import { choice, colon, quoted, sequence, text } from "./JsonText.ts"
+import { choice, colon, printedKey, quoted, sequence, text } from "./JsonText.ts"
 import { least, most } from "./Leaves.ts"
 import { membersOf } from "./Members.ts"
 
@@ -120,12 +122,17 @@ class ObjectRules {
       if (matched.size === 0 && !open) return
       const value = this.valueOf(undefined, (source) => matched.has(source))
       if (value === undefined) return
-      const readable = compiler.leaves.combined(keys, freeKeyValues, path, MAX_KEY_STATES)
+      const { notation } = compiler
+      const readable = compiler.leaves.combined(keys, freeKeyValues(notation), path, MAX_KEY_STATES)
+      if (typeof notation === "object" && isEmpty(readable)) return
       const key: Expression = {
         kind: "automaton",
-        automaton: quoted(isEmpty(readable) ? keys : readable, isEmpty(readable)),
+        automaton:
+          typeof notation === "object"
+            ? readable
+            : quoted(isEmpty(readable) ? keys : readable, isEmpty(readable)),
       }
-      kinds.push(sequence(key, text(colon(compiler.separators)), compiler.rule(value)))
+      kinds.push(sequence(key, text(colon(compiler.notation)), compiler.rule(value)))
     }
     const others = names.length === 0 ? anyText : not(anyOfTexts(names))
     const keys = this.keys === undefined ? others : compiler.leaves.combined(others, this.keys, path)
@@ -150,14 +157,22 @@ export const objectOf = (compiler: Compiler, members: ReadonlyArray<JsonObject>)
   const listed = rules.listed().filter((name) => !names.has(name))
   const all = new Map([...names, ...listed.map((name) => [name, false] as const)])
   const list = []
-  for (const [name, required] of all) {
+  const { notation } = compiler
+  const order = typeof notation === "object" ? sortedKeys([...all.keys()]) : [...all.keys()]
+  for (const name of order) {
+    const required = all.get(name) === true
     const value = rules.valueOfName(name)
     if (value === undefined) {
       if (!required) continue
       compiler.note(path, `the key ${named(name)} is required but not allowed`)
       return undefined
     }
-    const of = sequence(text(JSON.stringify(name) + colon(compiler.separators)), compiler.rule(value))
+    if (typeof notation === "object" && !plainKey.test(name)) {
+      if (!compiler.document.strict) continue
+      const problem = `the call syntax of the model cannot write the key ${named(name)}`
+      throw new SchemaProblem(at(path, "properties", name), problem)
+    }
+    const of = sequence(text(printedKey(name, notation)), compiler.rule(value))
     list.push({ of, required })
   }
   const explicit = members.some((schema) => {

@@ -7,14 +7,14 @@ import { TooManyStates } from "./automata/Automata.ts"
 import { Compiler } from "./Compiler.ts"
 import { type Problem, SchemaProblem, Work } from "./document/Problem.ts"
 import { SchemaDocument } from "./document/SchemaDocument.ts"
-import type { Separators } from "./JsonText.ts"
+import type { Notation } from "./JsonText.ts"
 import { endingRules, prune, references } from "./Prune.ts"
 
 export interface SchemaOptions {
   /** True: what cannot be held exactly is a problem. False: it is left open. */
   readonly strict: boolean
-  /** `compact` is `{"a":1,"b":[1,2]}`, `spaced` is `{"a": 1, "b": [1, 2]}`. There is no other white space. */
-  readonly separators: Separators
+  /** There is no other white space than that of the notation. */
+  readonly notation: Notation
   /** Begins the names of all rules. */
   readonly prefix: string
 }
@@ -28,7 +28,7 @@ export const schemaRules = (
 ): { readonly rules: Rules } | { readonly problem: Problem } => {
   try {
     const document = new SchemaDocument(schema, options.strict, new Work(MAX_WORK))
-    const compiler = new Compiler(document, options.separators, options.prefix)
+    const compiler = new Compiler(document, options.notation, options.prefix)
     const rules: Rules = { root: compiler.compile(schema), rules: compiler.rules }
     const ending = endingRules(rules.rules)
     const problem = whyEmpty(rules, ending, compiler.notes)

@@ -1,124 +1,18 @@
-// The call syntax of known model families, and which of them a template belongs to.
+// Which family a template belongs to.
 import type { ChatTurn } from "../../protocol/Text.ts"
 import { generalCalls, plainTurns } from "./GeneralForm.ts"
-import { jsonCalls } from "./JsonCalls.ts"
+import { knownFamilies } from "./KnownFamilies.ts"
 import { plainMessage, preparedTurns, templateVariables } from "./Messages.ts"
-import type { Places } from "./Places.ts"
 import { probed } from "./Probe.ts"
-import type { CallSyntax, ToolFamily, ToolVariables } from "./ToolFamily.ts"
-import { xmlCalls } from "./XmlCalls.ts"
-
-export interface KnownFamily {
-  readonly name: string
-  readonly syntax: CallSyntax
-  /** Texts that the templates of the family have. */
-  readonly knownBy: ReadonlyArray<string>
-}
-
-const mistralMarkers = ["[TOOL_CALLS]", "[ARGS]", "[CALL_ID]"]
-
-/** Mistral's templates want ids of nine letters or digits. They are numbered, so that they need not be sampled. */
-const mistralId = (call: number): string => `call${String(call).padStart(5, "0")}`
-
-const deepSeekMarkers = [
-  "<｜tool▁calls▁begin｜>",
-  "<｜tool▁call▁begin｜>",
-  "<｜tool▁sep｜>",
-  "<｜tool▁call▁end｜>",
-  "<｜tool▁calls▁end｜>",
-]
-
-export const knownFamilies: ReadonlyArray<KnownFamily> = [
-  {
-    name: "deepseek-r1",
-    knownBy: ["<｜tool▁calls▁begin｜>", "```json"],
-    syntax: jsonCalls({
-      openers: ["<｜tool▁calls▁begin｜>"],
-      head: "<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
-      middle: "\n```json\n",
-      tail: "\n```<｜tool▁call▁end｜>",
-      next: "\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
-      close: "<｜tool▁calls▁end｜>",
-      markers: deepSeekMarkers,
-    }),
-  },
-  {
-    name: "deepseek-v3.1",
-    knownBy: ["<｜tool▁calls▁begin｜>"],
-    syntax: jsonCalls({
-      openers: ["<｜tool▁calls▁begin｜>"],
-      head: "<｜tool▁call▁begin｜>",
-      middle: "<｜tool▁sep｜>",
-      tail: "<｜tool▁call▁end｜>",
-      next: "<｜tool▁call▁begin｜>",
-      close: "<｜tool▁calls▁end｜>",
-      markers: deepSeekMarkers,
-    }),
-  },
-  {
-    name: "mistral-call-id",
-    knownBy: ["[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"],
-    syntax: jsonCalls({
-      openers: ["[TOOL_CALLS]"],
-      head: "",
-      middle: (call) => `[CALL_ID]${mistralId(call)}[ARGS]`,
-      tail: "",
-      next: "[TOOL_CALLS]",
-      close: "",
-      markers: mistralMarkers,
-      idOf: mistralId,
-    }),
-  },
-  {
-    name: "mistral-args",
-    knownBy: ["[TOOL_CALLS]", "[ARGS]"],
-    syntax: jsonCalls({
-      openers: ["[TOOL_CALLS]"],
-      head: "",
-      middle: "[ARGS]",
-      tail: "",
-      next: "[TOOL_CALLS]",
-      close: "",
-      markers: mistralMarkers,
-      idOf: mistralId,
-    }),
-  },
-  {
-    name: "mistral",
-    knownBy: ["[TOOL_CALLS]"],
-    syntax: jsonCalls({
-      openers: ["[TOOL_CALLS]"],
-      head: '[{"name": "',
-      middle: '", "arguments": ',
-      tail: (call) => `, "id": "${mistralId(call)}"}`,
-      next: ', {"name": "',
-      close: "]",
-      markers: mistralMarkers,
-      idOf: mistralId,
-    }),
-  },
-  { name: "qwen-xml", knownBy: ["<tool_call>", "<function="], syntax: xmlCalls },
-  { name: "hermes", knownBy: ["<tool_call>"], syntax: generalCalls },
-  {
-    name: "llama3",
-    knownBy: ["<|start_header_id|>", '"parameters": '],
-    syntax: jsonCalls({
-      // Some Llama models copy `"type": "function"` from the definitions.
-      openers: ['{"name": "', '{"type": "function", "name": "'],
-      atStart: true,
-      head: "",
-      middle: '", "parameters": ',
-      tail: "}",
-      close: "",
-    }),
-  },
-]
+import type { Places } from "./places/Places.ts"
+import type { ToolFamily, ToolVariables } from "./ToolFamily.ts"
 
 /** The family for templates that know no tools, and for models without a template. */
 export const generalFamily: ToolFamily = {
   name: "general",
   historyMatches: true,
   markers: generalCalls.markers,
+  ends: [],
   prepared: plainTurns,
   variables: (turns, _tools, places) => ({ messages: turns.map((turn) => plainMessage(turn, places)) }),
   replies: generalCalls.replies,
@@ -141,6 +35,7 @@ export const familyOf = (source: string, render: RenderMessages, places: () => P
       name,
       historyMatches: form.historyMatches,
       markers: syntax.markers,
+      ends: syntax.ends ?? [],
       prepared: (turns, tools) => preparedTurns(syntax, form, turns, tools),
       variables: (turns, tools, own) => templateVariables(syntax, form, turns, tools, own),
       replies: syntax.replies,

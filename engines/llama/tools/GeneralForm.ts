@@ -1,9 +1,9 @@
 // Tools for models whose template knows none, or that have no template: definitions and instructions are part of the system
 // message, calls part of the answer's text, results are user messages.
 import type { ChatTurn, Tool } from "../../protocol/Text.ts"
-import { jsonCalls } from "./JsonCalls.ts"
-import { respaced } from "./JsonText.ts"
-import type { CallSyntax } from "./ToolFamily.ts"
+import type { CallSyntax } from "./syntax/CallSyntax.ts"
+import { jsonCalls } from "./syntax/JsonCalls.ts"
+import { respaced } from "./syntax/JsonText.ts"
 
 /** The form of Hermes, which most open models have seen. */
 export const generalCalls: CallSyntax = jsonCalls({

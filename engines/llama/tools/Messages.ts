@@ -1,9 +1,11 @@
 // Turns and tools as the variables of a chat template.
 import type { ChatTurn, Tool, ToolCall } from "../../protocol/Text.ts"
 import { definitionOf, withDefinitions } from "./GeneralForm.ts"
-import { membersOf, respaced } from "./JsonText.ts"
-import type { Places } from "./Places.ts"
-import type { CallSyntax, ToolVariables } from "./ToolFamily.ts"
+import type { Places } from "./places/Places.ts"
+import type { CallSyntax } from "./syntax/CallSyntax.ts"
+import { itemsOf, membersOf, respaced } from "./syntax/JsonText.ts"
+import { mostNested } from "./syntax/MarkedText.ts"
+import type { ToolVariables } from "./ToolFamily.ts"
 
 /** What a template expects. Found by rendering an example, see Probe. */
 export interface TemplateForm {
@@ -15,6 +17,10 @@ export interface TemplateForm {
   readonly several: boolean
   /** False: the template does not print tools, so they are written into the system message. */
   readonly definitions: boolean
+  /** False: text before a call is left out, because the template would print it behind the calls. */
+  readonly textBefore: boolean
+  /** `inside`: the template reads results from the message with the calls (`tool_responses`), and the answer to them too. */
+  readonly results: "messages" | "inside"
   /** The reasoning of a message with calls and no reasoning. Templates print an empty block for a line break. */
   readonly emptyReasoning: string | undefined
 }
@@ -62,12 +68,52 @@ const argumentsOf = (
   places: Places,
 ) => {
   if (form.arguments === "text") return places.json(respaced(call.arguments))
+  if (syntax.marker !== undefined) return markedObject(call.arguments, syntax.marker, places)
   const tool = tools.find(({ name }) => name === call.name)
   const members = membersOf(call.arguments).map(([key, json]) => {
     const { kind, text } = syntax.argument(tool, key, json)
     return [places.guarded(key), kind === "text" ? places.text(text) : places.json(text)]
   })
   return Object.fromEntries(members)
+}
+
+/**
+ * Arguments as an object whose texts and other values the template prints, see `CallSyntax.marker`. Keys are marks too, so they
+ * keep their order though the template sorts them.
+ */
+const markedObject = (json: string, marker: string, places: Places): Record<string, unknown> => {
+  const valueOf = (value: string, depth: number): unknown => {
+    if (value.startsWith('"')) return places.text(JSON.parse(value) as string)
+    if (depth >= mostNested) return places.json(value, marker)
+    if (value.startsWith("[")) return itemsOf(value).map((item) => valueOf(item, depth + 1))
+    return value.startsWith("{") ? objectOf(value, depth + 1) : places.json(value, marker)
+  }
+  const objectOf = (value: string, depth: number): Record<string, unknown> =>
+    Object.fromEntries(membersOf(value).map(([key, member]) => [places.text(key), valueOf(member, depth)]))
+  return objectOf(json, 1)
+}
+
+/** Messages with calls that have the results and the answer which follow them. */
+const withResults = (
+  turns: ReadonlyArray<ChatTurn>,
+  messageOf: (turn: ChatTurn) => Record<string, unknown>,
+  places: Places,
+): ReadonlyArray<Record<string, unknown>> => {
+  const messages: Array<Record<string, unknown>> = []
+  let responses: Array<{ readonly name: string; readonly response: string }> | undefined
+  for (const turn of turns) {
+    const calls = turn.role === "assistant" ? (turn.calls ?? []) : []
+    if (turn.role === "tool" && responses !== undefined) {
+      responses.push({ name: places.guarded(turn.name), response: places.content(turn.content) })
+    } else if (turn.role === "assistant" && calls.length === 0 && responses !== undefined) {
+      messages.splice(-1, 1, { ...messages.at(-1), content: places.content(turn.content) })
+      responses = undefined
+    } else {
+      responses = calls.length > 0 ? [] : undefined
+      messages.push({ ...messageOf(turn), ...(responses === undefined ? {} : { tool_responses: responses }) })
+    }
+  }
+  return messages
 }
 
 /** Calls one by one and definitions in the system message, for templates that need it. */
@@ -94,12 +140,13 @@ export const templateVariables = (
   const idOf = (id: string) => ids.get(id) ?? places.guarded(id)
 
   const withCalls = (turn: Assistant, calls: ReadonlyArray<ToolCall>) => {
-    for (const [at, { id }] of calls.entries()) if (syntax.idOf !== undefined) ids.set(id, syntax.idOf(at))
+    for (const [at, { id, name }] of calls.entries())
+      if (syntax.idOf !== undefined) ids.set(id, syntax.idOf(at, name))
     const reasoning = turn.reasoning ?? ""
     const thought = reasoning === "" ? form.emptyReasoning : places.text(reasoning)
     return {
       role: "assistant",
-      content: turn.content === "" ? form.emptyContent : places.text(turn.content),
+      content: turn.content === "" || !form.textBefore ? form.emptyContent : places.text(turn.content),
       ...(thought === undefined ? {} : { reasoning_content: thought }),
       tool_calls: calls.map((call) => ({
         id: idOf(call.id),
@@ -124,7 +171,7 @@ export const templateVariables = (
     return turn.role === "assistant" && calls.length > 0 ? withCalls(turn, calls) : plainMessage(turn, places)
   }
 
-  const messages = turns.map(messageOf)
+  const messages = form.results === "inside" ? withResults(turns, messageOf, places) : turns.map(messageOf)
   if (!form.definitions || tools.length === 0) return { messages }
   const definitions = tools.map((tool) => {
     const { type, function: defined } = definitionOf(tool)
@@ -133,7 +180,7 @@ export const templateVariables = (
       function: {
         name: places.guarded(defined.name),
         description: places.guarded(defined.description),
-        parameters: places.guardedJson(defined.parameters),
+        parameters: places.guardedJson(syntax.parameters?.(defined.parameters) ?? defined.parameters),
       },
     }
   })

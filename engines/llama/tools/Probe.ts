@@ -2,8 +2,9 @@
 // writes them.
 import type { ChatTurn, Tool, ToolCall } from "../../protocol/Text.ts"
 import { preparedTurns, type TemplateForm, templateVariables } from "./Messages.ts"
-import type { Places } from "./Places.ts"
-import type { CallSyntax, ToolVariables } from "./ToolFamily.ts"
+import type { Places } from "./places/Places.ts"
+import type { CallSyntax } from "./syntax/CallSyntax.ts"
+import type { ToolVariables } from "./ToolFamily.ts"
 
 const tool: Tool = {
   name: "probe_weather",
@@ -37,6 +38,16 @@ export interface ProbedForm extends TemplateForm {
   /** The history continues the reply's prompt as the reply was written. */
   readonly historyMatches: boolean
 }
+
+/** The forms to try, in this order. */
+const shapes = ({ result: printed }: CallSyntax) =>
+  (["text", "object"] as const).flatMap((shape) =>
+    (["", null] as const).flatMap((emptyContent) =>
+      (printed === undefined ? (["messages"] as const) : (["messages", "inside"] as const)).map(
+        (results) => ({ emptyContent, results, shape }),
+      ),
+    ),
+  )
 
 export const probed = (
   syntax: CallSyntax,
@@ -74,22 +85,46 @@ export const probed = (
     )
   }
 
+  /** False if the template prints the text of a message with calls behind the calls. */
+  const textIsBefore = (form: TemplateForm): boolean => {
+    const [call] = calls
+    if (call === undefined) return true
+    const turns: ReadonlyArray<ChatTurn> = [
+      user,
+      { role: "assistant", content: "Checking.", calls: [call] },
+      result(call),
+    ]
+    const history = rendered(form, turns) ?? ""
+    return history.indexOf("Checking.") <= history.indexOf(syntax.write([call], [tool]))
+  }
+
   for (const several of syntax.several ? [true, false] : [false]) {
     let shortest: { readonly form: TemplateForm; readonly length: number } | undefined
-    for (const shape of ["text", "object"] as const)
-      for (const emptyContent of ["", null] as const) {
-        const plain = { arguments: shape, emptyContent, several, emptyReasoning: undefined }
-        const definitions = rendered({ ...plain, definitions: true }, [user])?.includes(tool.name) === true
-        const form: TemplateForm = { ...plain, definitions }
-        const history = rendered(form, turnsOf(several))
-        if (history?.includes(syntax.write(own(several), [tool])) !== true) continue
-        if (continues(form)) return { ...form, historyMatches: true }
-        const thought = { ...form, emptyReasoning: "\n" }
-        if (continues(thought)) return { ...thought, historyMatches: true }
-        // The shortest prints nothing besides the calls.
-        if (shortest === undefined || history.length < shortest.length)
-          shortest = { form, length: history.length }
+    for (const { emptyContent, results, shape } of shapes(syntax)) {
+      const plain = {
+        arguments: shape,
+        emptyContent,
+        several,
+        emptyReasoning: undefined,
+        results,
+        textBefore: true,
       }
+      const definitions = rendered({ ...plain, definitions: true }, [user])?.includes(tool.name) === true
+      const form: TemplateForm = {
+        ...plain,
+        definitions,
+        textBefore: textIsBefore({ ...plain, definitions }),
+      }
+      const history = rendered(form, turnsOf(several))
+      if (history?.includes(syntax.write(own(several), [tool])) !== true) continue
+      if (syntax.result !== undefined && !history.includes(syntax.result(tool.name, "Sunny"))) continue
+      if (continues(form)) return { ...form, historyMatches: true }
+      const thought = { ...form, emptyReasoning: "\n" }
+      if (continues(thought)) return { ...thought, historyMatches: true }
+      // The shortest prints nothing besides the calls.
+      if (shortest === undefined || history.length < shortest.length)
+        shortest = { form, length: history.length }
+    }
     if (shortest !== undefined) return { ...shortest.form, historyMatches: false }
   }
   return undefined

@@ -120,6 +120,8 @@ export interface ToyOptions {
   readonly script?: ReadonlyArray<ReadonlyArray<string>>
   /** Jinja; null leaves the model without a template. */
   readonly chatTemplate?: string | null
+  /** Spellings of further control tokens, in the places of the last tokens of the vocabulary. */
+  readonly special?: ReadonlyArray<string>
 }
 
 type Fill = "random" | "one" | "minusOne" | "zero"
@@ -245,12 +247,20 @@ const commonKeys = (architecture: string, layers: number, options: ToyOptions): 
 
 const tokenizerKeys = (options: ToyOptions): Array<[string, Value]> => {
   const template = options.chatTemplate === undefined ? chatTemplate : options.chatTemplate
+  const { special = [] } = options
+  const ordinary = vocabularySize - special.length
   return [
     ["tokenizer.ggml.model", [string, "llama"]],
     ["tokenizer.ggml.pre", [string, "default"]],
-    ["tokenizer.ggml.tokens", [array, { of: string, items: vocabulary.tokens }]],
+    [
+      "tokenizer.ggml.tokens",
+      [array, { of: string, items: [...vocabulary.tokens.slice(0, ordinary), ...special] }],
+    ],
     ["tokenizer.ggml.scores", [array, { of: f32, items: vocabulary.scores }]],
-    ["tokenizer.ggml.token_type", [array, { of: i32, items: vocabulary.types }]],
+    [
+      "tokenizer.ggml.token_type",
+      [array, { of: i32, items: vocabulary.types.map((type, id) => (id < ordinary ? type : 3)) }],
+    ],
     ["tokenizer.ggml.bos_token_id", [u32, 1]],
     ["tokenizer.ggml.eos_token_id", [u32, toyToken("<|im_end|>")]],
     ["tokenizer.ggml.unknown_token_id", [u32, 0]],

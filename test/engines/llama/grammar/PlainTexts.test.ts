@@ -3,13 +3,13 @@ import { expect, it } from "@effect/vitest"
 import fc from "fast-check"
 import type { Automaton } from "#engines/llama/grammar/Expression.ts"
 import { plainTexts } from "#engines/llama/grammar/PlainTexts.ts"
+import { without } from "#engines/llama/grammar/Without.ts"
 import { schemaRules } from "#engines/llama/schema/SchemaRules.ts"
-import { without } from "#engines/llama/tools/Expressions.ts"
 import { matches } from "../tools/Matching.ts"
 
 const allowed = without("\n</end>")
 const rulesOf = (schema: Record<string, string | number>) => {
-  const found = schemaRules(schema, { strict: true, separators: "spaced", prefix: "x" })
+  const found = schemaRules(schema, { strict: true, notation: "spaced", prefix: "x" })
   if ("problem" in found) throw new Error(found.problem.detail)
   return found.rules
 }

@@ -39,7 +39,7 @@ it("the history of a call begins with the tokens of its prompt and of the reply,
   for (const [name, syntax] of syntaxes) {
     const prompt = promptOf(name)
     const before = tokensOf(prompt, [user], tools)
-    const property = fc.property(someCalls, (calls) => {
+    const property = fc.property(someCalls(syntax), (calls) => {
       const called = calls.slice(0, 1).map((call) => ({ ...call, id: "id-0" }))
       const reply = model.tokenize(syntax.write(called, tools), true, "trimLeadingSpace")
       const turns: ReadonlyArray<ChatTurn> = [user, { role: "assistant", content: "", calls: called }]

@@ -12,7 +12,7 @@ const many = <A>(count: number, make: (i: number) => A): ReadonlyArray<A> =>
 const keyed = (count: number, make: (i: number) => Json): Json =>
   Object.fromEntries(many(count, (i) => [`k${i}`, make(i)]))
 
-const solve = (schema: Json) => schemaRules(schema, { strict: true, separators: "compact", prefix: "s" })
+const solve = (schema: Json) => schemaRules(schema, { strict: true, notation: "compact", prefix: "s" })
 
 describe("schemas that would need too much work", () => {
   const refused: Readonly<Record<string, readonly [schema: Json, detail: RegExp]>> = {

@@ -3,7 +3,7 @@ import { schemaRules } from "../../../../engines/llama/schema/SchemaRules.ts"
 import type { Json } from "../../../../src/domain/wire/Json.ts"
 import { check } from "./Check.ts"
 
-const strict = { strict: true, separators: "compact", prefix: "s" } as const
+const strict = { strict: true, notation: "compact", prefix: "s" } as const
 
 const problemOf = (schema: Json, open = false) => {
   const made = schemaRules(schema, { ...strict, strict: !open })

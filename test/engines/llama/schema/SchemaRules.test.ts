@@ -61,7 +61,7 @@ describe("schemaRules", () => {
   }
 })
 
-const strict = { strict: true, separators: "compact", prefix: "s" } as const
+const strict = { strict: true, notation: "compact", prefix: "s" } as const
 
 describe("sentences of a schema", () => {
   const table: ReadonlyArray<readonly [schema: Json, yes: ReadonlyArray<string>, no: ReadonlyArray<string>]> =

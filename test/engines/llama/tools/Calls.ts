@@ -1,16 +1,13 @@
 // Calls, tools and the syntax of all families, for the tests of this folder.
 import fc from "fast-check"
+import type { Json } from "#domain/wire/Json.ts"
 import type { Expression, Rules } from "#engines/llama/grammar/Expression.ts"
-import { knownFamilies } from "#engines/llama/tools/Families.ts"
 import { generalCalls } from "#engines/llama/tools/GeneralForm.ts"
-import { respaced } from "#engines/llama/tools/JsonText.ts"
-import type {
-  ArgumentsOf,
-  CallParser,
-  CallSyntax,
-  ParsedPiece,
-  WrittenCall,
-} from "#engines/llama/tools/ToolFamily.ts"
+import { knownFamilies } from "#engines/llama/tools/KnownFamilies.ts"
+import type { CallParser, ParsedPiece } from "#engines/llama/tools/readers/CallParser.ts"
+import type { ArgumentsOf, CallSyntax, WrittenCall } from "#engines/llama/tools/syntax/CallSyntax.ts"
+import { respaced } from "#engines/llama/tools/syntax/JsonText.ts"
+import { markedText } from "#engines/llama/tools/syntax/MarkedText.ts"
 import type { Tool } from "#engines/protocol/Text.ts"
 
 export const syntaxes: ReadonlyArray<readonly [name: string, syntax: CallSyntax]> = [
@@ -41,8 +38,9 @@ export const tools = [weather, clock]
 const text = (value: string): Expression => ({ kind: "text", text: value })
 
 /** Stand-in for the rules of JSON values: a few values that the tests use. */
-export const fewValues: ArgumentsOf = (tool, prefix): Rules => {
+export const fewValues: ArgumentsOf = (tool, prefix, marker): Rules => {
   const { type, properties } = tool.parameters
+  const json = (value: string) => text(marker === undefined ? value : markedText(value, marker))
   if (properties !== undefined)
     return {
       root: { kind: "rule", name: `${prefix}object` },
@@ -51,7 +49,7 @@ export const fewValues: ArgumentsOf = (tool, prefix): Rules => {
           `${prefix}object`,
           {
             kind: "choice",
-            of: tool.name === "clock" ? [text("{}"), text('{"at": [1, 2]}')] : [text('{"city": "Rome"}')],
+            of: tool.name === "clock" ? [json("{}"), json('{"at": [1, 2]}')] : [json('{"city": "Rome"}')],
           },
         ],
       ]),
@@ -115,33 +113,57 @@ const word = fc.oneof(
     "]",
     "```",
     "[ARGS]",
+    "<|",
+    '<|"|',
+    "<escape",
+    "</arg_value",
     "😀",
     "ü",
   ),
 )
 const someText = fc.array(word, { maxLength: 5 }).map((words) => words.join(""))
 
-/** Arguments as JSON text with spaces as the templates print them. */
-const argumentsJson = fc
-  .record(
-    {
-      city: someText,
-      days: fc.integer(),
-      unit: fc.constantFrom("C", "F"),
-      at: fc.array(fc.jsonValue({ maxDepth: 2 }), { maxLength: 3 }),
-    },
-    { requiredKeys: [] },
-  )
-  .map(({ city, days, unit, at }) =>
-    respaced(JSON.stringify(at === undefined ? { city, days, unit } : { at })),
-  )
-
-export const someCalls = fc.array(
-  argumentsJson.map(
-    (json): WrittenCall => ({ name: json.startsWith('{"at"') ? "clock" : "get_weather", arguments: json }),
+/** Values whose keys can be written without quotes. */
+const { plainValue } = fc.letrec<{ plainValue: Json }>((tie) => ({
+  plainValue: fc.oneof(
+    { maxDepth: 3 },
+    someText,
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
+    fc.constantFrom(null, true, false),
+    fc.array(tie("plainValue"), { maxLength: 3 }),
+    fc.dictionary(fc.stringMatching(/^[A-Za-zü][\w $-]{0,6}$/), tie("plainValue"), {
+      maxKeys: 3,
+      noNullPrototype: true,
+    }),
   ),
-  { minLength: 1, maxLength: 3 },
-)
+}))
+
+/** Arguments as JSON text with spaces as the templates print them. */
+const argumentsJson = ({ marker }: CallSyntax) =>
+  fc
+    .record(
+      {
+        city: someText,
+        days: fc.integer(),
+        unit: fc.constantFrom("C", "F"),
+        at: fc.array<unknown>(marker === undefined ? fc.jsonValue({ maxDepth: 2 }) : plainValue, {
+          maxLength: 3,
+        }),
+      },
+      { requiredKeys: [] },
+    )
+    .map(({ city, days, unit, at }) => {
+      const json = JSON.stringify(at === undefined ? { city, days, unit } : { at })
+      return respaced(json)
+    })
+
+export const someCalls = (syntax: CallSyntax) =>
+  fc.array(
+    argumentsJson(syntax).map(
+      (json): WrittenCall => ({ name: json.startsWith('{"at"') ? "clock" : "get_weather", arguments: json }),
+    ),
+    { minLength: 1, maxLength: 3 },
+  )
 
 export const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 12 })
 

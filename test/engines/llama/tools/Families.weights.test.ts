@@ -4,7 +4,7 @@ import fc from "fast-check"
 import { getLlama, type Llama, LlamaLogLevel } from "node-llama-cpp"
 import { nativeJinja } from "#engines/llama/native/Addon.ts"
 import { ChatTemplate } from "#engines/llama/prompt/ChatTemplate.ts"
-import type { PromptPart } from "#engines/llama/tools/Places.ts"
+import type { PromptPart } from "#engines/llama/tools/places/Places.ts"
 import type { ChatTurn, Tool } from "#engines/protocol/Text.ts"
 import { contentFor, cuts, inPieces, read, someCalls, syntaxes, tools } from "./Calls.ts"
 import { recordedTools, recordedTurns } from "./Recorded.ts"
@@ -46,7 +46,7 @@ describe.each(syntaxes)("%s", (name, syntax) => {
     const chat = template(name)
     const prompt = textOf(chat.parts([user], tools))
     fc.assert(
-      fc.property(someCalls, cuts, (some, at) => {
+      fc.property(someCalls(syntax), cuts, (some, at) => {
         const written = (syntax.several ? some : some.slice(0, 1)).map((call, index) => ({
           ...call,
           id: `id-${index}`,

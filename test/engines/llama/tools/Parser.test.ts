@@ -1,13 +1,13 @@
 // Replies with calls, read as they stream.
 import { describe, expect, it } from "@effect/vitest"
 import fc from "fast-check"
-import type { ParsedPiece } from "#engines/llama/tools/ToolFamily.ts"
+import type { ParsedPiece } from "#engines/llama/tools/readers/CallParser.ts"
 import { assembled, contentFor, cuts, inPieces, read, someCalls, syntaxes, tools } from "./Calls.ts"
 
 describe.each(syntaxes)("%s", (_name, syntax) => {
   const startsOnly = syntax.openers[0]?.startsWith("{") === true
   const reply = fc
-    .tuple(contentFor(syntax), fc.constantFrom("", "\n", "\n\n", " "), someCalls, cuts)
+    .tuple(contentFor(syntax), fc.constantFrom("", "\n", "\n\n", " "), someCalls(syntax), cuts)
     .map(([content, space, calls, at]) => {
       const own = syntax.several ? calls : calls.slice(0, 1)
       const before = startsOnly ? "" : content
@@ -66,7 +66,9 @@ describe.each(syntaxes)("%s", (_name, syntax) => {
     expect(named.content).toBe("")
     parser.push(written.slice(taken, taken + 1)).forEach((piece) => pieces.push(piece))
     taken++
-    expect(assembled(pieces).calls).toEqual([{ name: "get_weather", arguments: "" }])
+    const [begun] = assembled(pieces).calls
+    expect(begun?.name).toBe("get_weather")
+    expect("{").toContain(begun?.arguments)
     expect(upTo("Rome").calls[0]?.arguments).toBe('{"city": "Rome')
   })
 
@@ -84,4 +86,22 @@ it("a reply cut by its length inside an opener does not give the opener's beginn
     expect(read(syntax.parser(tools), [begun], true).content).toBe("")
     expect(read(syntax.parser(tools), [begun], false).content).toBe(begun)
   }
+})
+
+describe("arguments between markers", () => {
+  const gemma = syntaxes.find(([name]) => name === "gemma4")?.[1]
+  const calls = (text: string) =>
+    gemma === undefined ? [] : read(gemma.parser(tools), [...`<|tool_call>call:clock${text}`]).calls
+
+  it("are JSON as far as they are read, one character after the other", () => {
+    expect(calls('{at:[1,{b:<|"|>a<|"\n\\"<|"|>}],c:{}}<tool_call|>')).toEqual([
+      { name: "clock", arguments: '{"at": [1, {"b": "a<|\\"\\n\\\\\\""}], "c": {}}' },
+    ])
+    expect(calls('{at:<|"|>half')).toEqual([{ name: "clock", arguments: '{"at": "half' }])
+  })
+
+  it("that are something else end the reading", () => {
+    for (const broken of ["(at:1)", "{at:'x'}", "{at:1]", "{at:[1}", "{at:1;"])
+      expect(calls(broken)[0]?.arguments).not.toMatch(/[x;')]/)
+  })
 })

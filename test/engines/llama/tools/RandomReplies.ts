@@ -3,8 +3,9 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import fc from "fast-check"
 import { compile } from "#engines/llama/grammar/compile/Compile.ts"
 import { Matcher } from "#engines/llama/grammar/match/Matcher.ts"
+import type { Notation } from "#engines/llama/schema/JsonText.ts"
 import { schemaRules } from "#engines/llama/schema/SchemaRules.ts"
-import type { ArgumentsOf, CallSyntax } from "#engines/llama/tools/ToolFamily.ts"
+import type { ArgumentsOf, CallSyntax } from "#engines/llama/tools/syntax/CallSyntax.ts"
 import type { Tool, ToolUse } from "#engines/protocol/Text.ts"
 import { cuts, inPieces, read, syntaxes } from "./Calls.ts"
 
@@ -50,8 +51,9 @@ export const randomTools: ReadonlyArray<Tool> = [
   { name: "now", parameters: { type: "object", properties: {}, additionalProperties: false }, strict: true },
 ]
 
-export const rulesOfArguments: ArgumentsOf = (tool, prefix) => {
-  const found = schemaRules(tool.parameters, { strict: tool.strict, separators: "spaced", prefix })
+export const rulesOfArguments: ArgumentsOf = (tool, prefix, marker) => {
+  const notation: Notation = marker === undefined ? "spaced" : { marker }
+  const found = schemaRules(tool.parameters, { strict: tool.strict, notation, prefix })
   if ("problem" in found) throw new Error(`${found.problem.path}: ${found.problem.detail}`)
   return found.rules
 }

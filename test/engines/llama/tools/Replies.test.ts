@@ -2,11 +2,17 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { ReplyShape } from "#engines/llama/grammar/ReplyShape.ts"
 import { schemaRules } from "#engines/llama/schema/SchemaRules.ts"
-import { ToolNotHeld } from "#engines/llama/tools/ToolFamily.ts"
-import { xmlCalls } from "#engines/llama/tools/XmlCalls.ts"
+import { ToolNotHeld } from "#engines/llama/tools/syntax/CallSyntax.ts"
 import type { Tool, ToolUse } from "#engines/protocol/Text.ts"
 import { clock, fewValues, syntaxes, tools, weather } from "./Calls.ts"
 import { matches } from "./Matching.ts"
+
+const syntaxOf = (wanted: string) => {
+  const found = syntaxes.find(([name]) => name === wanted)
+  if (found === undefined) throw new Error(wanted)
+  return found[1]
+}
+const xmlCalls = syntaxOf("qwen-xml")
 
 const rome = { name: "get_weather", arguments: '{"city": "Rome"}' }
 const hours = { name: "clock", arguments: '{"at": [1, 2]}' }
@@ -134,7 +140,7 @@ it("XML-like calls hold texts to the rules of their schema", () => {
   const shape = xmlCalls.replies(
     { tools: [code], choice: "required", parallel: false },
     ({ parameters }, prefix) => {
-      const found = schemaRules(parameters, { strict: true, separators: "spaced", prefix })
+      const found = schemaRules(parameters, { strict: true, notation: "spaced", prefix })
       if ("problem" in found) throw new Error(found.problem.detail)
       return found.rules
     },

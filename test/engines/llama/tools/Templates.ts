@@ -30,6 +30,29 @@ const deepSeek = (call: string) =>
   `{%- if m.tool_calls %}{{- '<｜tool▁calls▁begin｜>' }}{%- for c in m.tool_calls %}${call}{%- endfor %}{{- '<｜tool▁calls▁end｜>' }}{%- endif %}` +
   `{{- eos_token }}{%- endif %}{%- endfor %}{%- if messages[-1].role == 'user' %}{{- '<｜Assistant｜>' }}{%- endif %}`
 
+/** Gemma: texts between markers, keys sorted, results behind the calls in the same turn. */
+const gemma = (
+  [turn, end, call, callEnd, result, resultEnd, marker]: ReadonlyArray<string>,
+  definition: string,
+) =>
+  `{%- macro value(v) -%}{%- if v is string -%}{{- '${marker}' + v + '${marker}' -}}{%- elif v is boolean -%}{{- 'true' if v else 'false' -}}` +
+  `{%- elif v is mapping -%}{{- '{' -}}{%- for key, one in v | dictsort -%}{{- (',' if not loop.first else '') + key + ':' -}}{{- value(one) -}}{%- endfor -%}{{- '}' -}}` +
+  `{%- elif v is sequence -%}{{- '[' -}}{%- for one in v -%}{{- ',' if not loop.first else '' -}}{{- value(one) -}}{%- endfor -%}{{- ']' -}}{%- else -%}{{- v -}}{%- endif -%}{%- endmacro -%}` +
+  `{{- bos_token }}{{- '${turn}system\n' }}{%- if messages[0].role == 'system' %}{{- messages[0].content }}{%- endif %}` +
+  `{%- for tool in tools or [] %}${definition}{%- endfor %}{{- '${end}\n' }}{%- set ns = namespace(open=false) %}` +
+  `{%- for m in messages %}{%- if m.role == 'tool' %}{{- '${result}response:' + m.name + '{value:' }}{{- value(m.content) -}}{{- '}${resultEnd}' }}` +
+  `{%- elif m.role != 'system' %}{%- if not ns.open %}{{- '${turn}' + ('model' if m.role == 'assistant' else m.role) + '\n' }}{%- endif %}` +
+  `{%- if m.tool_calls %}{%- for c in m.tool_calls %}{{- '${call}call:' + c.function.name }}{{- value(c.function.arguments) -}}{{- '${callEnd}' }}{%- endfor %}{%- set ns.open = true %}` +
+  `{%- else %}{{- m.content + '${end}\n' }}{%- set ns.open = false %}{%- endif %}{%- endif %}{%- endfor %}` +
+  `{%- if add_generation_prompt and not ns.open %}{{- '${turn}model\n' }}{%- endif %}`
+
+const glm = (line: string) =>
+  `{{- '[gMASK]<sop>' }}{%- if tools %}{{- '<|system|>\n<tools>' }}{%- for tool in tools %}{{- '\n' + (tool | tojson) }}{%- endfor %}{{- '\n</tools>' }}{%- endif %}` +
+  `{%- for m in messages %}{%- if m.role == 'tool' %}{{- '<|observation|>${line}<tool_response>' + m.content + '</tool_response>' }}` +
+  `{%- elif m.role == 'assistant' %}{{- '<|assistant|>' + (m.content or '') }}{%- for c in m.tool_calls or [] %}{{- ('${line}' if not loop.first or m.content else '') + '<tool_call>' + c.function.name + '${line}' }}` +
+  `{%- for key, v in c.function.arguments | items %}{{- '<arg_key>' + key + '</arg_key>${line}<arg_value>' }}{{- v if v is string else v | tojson }}{{- '</arg_value>${line}' }}{%- endfor %}{{- '</tool_call>' }}{%- endfor %}` +
+  `{%- else %}{{- '<|' + m.role + '|>' + m.content }}{%- endif %}{%- endfor %}{%- if add_generation_prompt %}{{- '<|assistant|>' }}{%- endif %}`
+
 export const templates: Readonly<Record<string, string>> = {
   hermes:
     system("{{- '\\n' + (tool | tojson) }}") +
@@ -77,6 +100,30 @@ export const templates: Readonly<Record<string, string>> = {
   "deepseek-v3.1": deepSeek(
     "{{- '<｜tool▁call▁begin｜>' + c.function.name + '<｜tool▁sep｜>' + (c.function.arguments | tojson) + '<｜tool▁call▁end｜>' }}",
   ),
+  gemma4: gemma(
+    ["<|turn>", "<turn|>", "<|tool_call>", "<tool_call|>", "<|tool_response>", "<tool_response|>", '<|"|>'],
+    "{{- '<|tool>declaration:' + tool.function.name }}{{- value(tool.function.parameters) -}}{{- '<tool|>' }}",
+  ),
+  functiongemma: gemma(
+    [
+      "<start_of_turn>",
+      "<end_of_turn>",
+      "<start_function_call>",
+      "<end_function_call>",
+      "<start_function_response>",
+      "<end_function_response>",
+      "<escape>",
+    ],
+    "{{- '<start_function_declaration>declaration:' + tool.function.name }}{{- value(tool.function.parameters) -}}{{- '<end_function_declaration>' }}",
+  ),
+  glm: glm("\\n"),
+  "glm-4.7": glm(""),
+  kimi:
+    "{%- if tools %}{{- '<|im_system|>tool_declare<|im_middle|>' + (tools | tojson) + '<|im_end|>' }}{%- endif %}" +
+    "{%- for m in messages %}{{- '<|im_' + ('system' if m.role == 'tool' else m.role) + '|>' + m.role + '<|im_middle|>' }}" +
+    "{%- if m.role == 'tool' %}{{- '## Return of ' + m.tool_call_id + '\\n' + m.content }}{%- elif m.content %}{{- m.content }}{%- endif %}" +
+    "{%- if m.tool_calls %}{{- '<|tool_calls_section_begin|>' }}{%- for c in m.tool_calls %}{{- '<|tool_call_begin|>functions.' + c.function.name + ':' + (loop.index0 | string) + '<|tool_call_argument_begin|>' + (c.function.arguments | tojson) + '<|tool_call_end|>' }}{%- endfor %}{{- '<|tool_calls_section_end|>' }}{%- endif %}" +
+    "{{- '<|im_end|>' }}{%- endfor %}{%- if add_generation_prompt %}{{- '<|im_assistant|>assistant<|im_middle|>' }}{%- endif %}",
   general:
     "{%- for m in messages %}{{- '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{%- endfor %}" +
     "{%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}",

@@ -26,7 +26,7 @@ interface Group {
 type Verdict = "exact" | "narrower" | "refused" | "wider"
 
 const verdictOf = (group: Group, strict: boolean, say: (line: string) => void): Verdict => {
-  const made = schemaRules(group.schema, { strict, separators: "compact", prefix: "s" })
+  const made = schemaRules(group.schema, { strict, notation: "compact", prefix: "s" })
   const mode = strict ? "strict" : "open"
   if ("problem" in made) {
     say(`${mode} refused: ${made.problem.path}: ${made.problem.detail}`)

@@ -1,9 +1,6 @@
 // Which arguments of a tool an XML-like call can hold: each top-level property is written on its own, texts without quotes.
 import type { Json, JsonObject } from "#domain/wire/Json.ts"
-import type { Tool } from "../../protocol/Text.ts"
-
-/** What ends a value. */
-export const closer = "\n</parameter>"
+import type { Tool } from "../../../protocol/Text.ts"
 
 export interface Property {
   readonly key: string
@@ -67,7 +64,12 @@ const restricting = ["pattern", "format", "minLength", "maxLength", "not", "anyO
 
 const isText = (value: Json): value is string => typeof value === "string"
 
-const propertyOf = (tool: Tool, key: string, schema: Json, whole: () => Json): Property => {
+const propertyOf = (
+  tool: Tool,
+  closer: string,
+  [key, schema]: readonly [string, Json],
+  whole: () => Json,
+): Property => {
   const { parameters } = tool
   const own = isObject(schema) ? schema : {}
   const standalone = (): JsonObject => {
@@ -93,8 +95,8 @@ const propertyOf = (tool: Tool, key: string, schema: Json, whole: () => Json): P
   }
 }
 
-/** The properties that can be written, in the order of the schema. Others have names that a tag cannot hold. */
-export const propertiesOf = (tool: Tool): ReadonlyArray<Property> => {
+/** The properties in the order of the schema. `closer`: what ends a value. */
+export const propertiesOf = (tool: Tool, closer: string): ReadonlyArray<Property> => {
   const { properties } = tool.parameters
   if (!isObject(properties)) return []
   let copied: Json | undefined
@@ -102,7 +104,7 @@ export const propertiesOf = (tool: Tool): ReadonlyArray<Property> => {
     copied ??= redirected(tool.parameters)
     return copied
   }
-  return Object.entries(properties).map(([key, schema]) => propertyOf(tool, key, schema, whole))
+  return Object.entries(properties).map((property) => propertyOf(tool, closer, property, whole))
 }
 
 /** A name between `<parameter=` and `>`. */

@@ -1,7 +1,7 @@
 // Which parts of a rendered prompt are the template's and which are the callers'.
 import { expect, it } from "vitest"
-import { Places } from "#engines/llama/tools/Places.ts"
-import { Spellings } from "#engines/llama/tools/Spellings.ts"
+import { Places } from "#engines/llama/tools/places/Places.ts"
+import { Spellings } from "#engines/llama/tools/places/Spellings.ts"
 
 const none = new Spellings([])
 
@@ -39,5 +39,14 @@ it("tokenizes what would become a special token as ordinary text", () => {
     { text: "<|end|>before <", byTemplate: true },
     { text: "|end|>", byTemplate: false },
     { text: " after", byTemplate: true },
+  ])
+})
+
+it("takes away what the template prints around a value that is no text", () => {
+  const places = new Places(none, none)
+  const [number, text] = [places.json("1.50", "<q>"), places.text("x")]
+  const once = places.json("2", "<q>")
+  expect(places.parts(`{a:<q>${number}<q>,b:<q>${text}<q>,c:${once}<q>}`)).toEqual([
+    { text: "{a:1.50,b:<q>x<q>,c:2<q>}", byTemplate: true },
   ])
 })

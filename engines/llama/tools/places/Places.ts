@@ -16,6 +16,9 @@ export interface PromptPart {
 /** `content` is tokenized on its own; `text` and `json` together with the template's text around them. */
 type Kind = "content" | "text" | "json"
 
+/** Marks are sorted in the order in which they were made, also by a template that sorts keys. Enough for any prompt. */
+const indexDigits = 7
+
 const digits = (): string => String(randomInt(10 ** 10, 10 ** 11)) + String(randomInt(10 ** 8, 10 ** 9))
 
 /** What follows the name of a mark: a bracket, or the index of a text. One for all requests, because a pattern is compiled slowly. */
@@ -26,12 +29,16 @@ const escaped = (text: string): string => JSON.stringify(text).slice(1, -1)
 /** Numbers that llama.cpp's Jinja prints as they are: it prints six digits of others, and refuses very large ones. */
 const printsExactly = (value: number): boolean => Number.isSafeInteger(value)
 
+/** Whether the text stands before and after this range. */
+const isAround = (rendered: string, text: string, from: number, to: number): boolean =>
+  rendered.slice(Math.max(0, from - text.length), from) === text && rendered.startsWith(text, to)
+
 export class Places {
   readonly #spellings: Spellings
   /** Of tokens that are found in ordinary text too. */
   readonly #everywhere: Spellings
   readonly #name = `@@${digits()}`
-  readonly #texts: Array<{ readonly kind: Kind; readonly text: string }> = []
+  readonly #texts: Array<{ readonly kind: Kind; readonly text: string; readonly around: string }> = []
 
   constructor(spellings: Spellings, everywhere: Spellings) {
     this.#spellings = spellings
@@ -42,8 +49,11 @@ export class Places {
   readonly content = (text: string): string => this.#place("content", text)
   /** For text that the model wrote: it is tokenized as it was, with the template's text around it. */
   readonly text = (text: string): string => (text === "" ? "" : this.#place("text", text))
-  /** For JSON text. If the template prints it as a JSON string, the JSON replaces the whole string. */
-  readonly json = (text: string): string => this.#place("json", text)
+  /**
+   * For JSON text. If the template prints it as a JSON string, the JSON replaces the whole string. So it does if the template
+   * prints `around`, where it is given, before and after a string.
+   */
+  readonly json = (text: string, around = ""): string => this.#place("json", text, around)
 
   /** For texts that the template reads and prints: marks around what would become a special token. */
   readonly guarded = (text: string): string => {
@@ -105,6 +115,13 @@ export class Places {
       if (match === null) continue
       const [, bracket, index, backslashes = "", after = ""] = match
       const before = from > at && rendered.charAt(from - 1) === '"' ? '"' : ""
+      const around = this.#texts[Number(index)]?.around ?? ""
+      if (around !== "" && isAround(rendered, around, from, afterName.lastIndex)) {
+        add(rendered.slice(at, from - around.length), !ordinary)
+        addAround(this.#texts[Number(index)]?.text ?? "")
+        at = afterName.lastIndex + around.length
+        continue
+      }
       add(rendered.slice(at, from - before.length), !ordinary)
       at = afterName.lastIndex
       if (bracket !== undefined) {
@@ -126,8 +143,8 @@ export class Places {
     return parts
   }
 
-  #place(kind: Kind, text: string): string {
-    this.#texts.push({ kind, text })
-    return `${this.#name}:${this.#texts.length - 1}"@@`
+  #place(kind: Kind, text: string, around = ""): string {
+    this.#texts.push({ kind, text, around })
+    return `${this.#name}:${String(this.#texts.length - 1).padStart(indexDigits, "0")}"@@`
   }
 }
