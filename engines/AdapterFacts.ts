@@ -28,6 +28,11 @@ export interface AdapterFacts {
    * models of the library. Absent: it computes nothing.
    */
   readonly threads?: { readonly measured: "weights" | "machine"; readonly library: EngineLibrary }
+  /**
+   * npm packages of its text front end, which an operator may leave out: that for English, and that for its other
+   * languages. Absent: it needs none.
+   */
+  readonly frontEnd?: { readonly english: string; readonly others?: string }
 }
 
 /** Packages whose kernels do the work; another version may do it at another speed. */
@@ -85,6 +90,7 @@ const table = {
     threads: onnx,
     options: SpeechOptions,
     files: { model: "file", tokenizer: "file", voices: "folder" },
+    frontEnd: { english: "phonemizer" },
   },
   "llama-embedding": {
     kind: "embedding",
@@ -103,6 +109,7 @@ const table = {
     threads: onnx,
     options: CloneOptions,
     files: { model: "file", tokenizer: "file", styleEncoder: "file", defaultVoice: "file" },
+    frontEnd: { english: "phonemizer", others: "@echogarden/espeak-ng-emscripten" },
   },
   "whisper-hf-onnx": {
     kind: "transcription",

@@ -5,7 +5,7 @@ import { finding, type Section } from "../support/Findings.ts"
 import { startGateway } from "../support/Gateway.ts"
 import { repeatRounds } from "../support/Rounds.ts"
 import { pairedRatios } from "../support/Statistics.ts"
-import { models } from "./Models.ts"
+import { chatPath, models, scriptedChat } from "./Models.ts"
 import { type CostPlan, readCost } from "./RequestCost.ts"
 import { latencyBlock, type OverheadPlan } from "./RequestOverhead.ts"
 import type { Stage } from "./Stage.ts"
@@ -19,6 +19,11 @@ export const transports = (
   Effect.gen(function* () {
     const start = (transport: string) => startGateway({ models, settings: { EDGEWISE_TRANSPORT: transport } })
     const gateways = [yield* start("uws"), yield* start("node")]
+    // The first request waits for the engine's start.
+    const body = scriptedChat("fake-process", false, { tokens: 1 })
+    yield* Effect.forEach(gateways, ({ target }) =>
+      stage.client.ask("once", { target, path: chatPath, body }),
+    )
     const round = (forMs: number, requests: number) =>
       Effect.forEach(gateways, (gateway) =>
         Effect.all({

@@ -7,6 +7,7 @@
 // alone, and no state is kept between requests.
 import * as Effect from "effect/Effect"
 import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
+import { englishPackage, loadEnglish } from "../kokoro/Espeak.ts"
 import { englishFragments, WARM_UP, warmUp } from "../kokoro/KokoroOnnx.ts"
 import { phonemeFragments } from "../kokoro/KokoroPhonemes.ts"
 import type {
@@ -17,6 +18,7 @@ import type {
   SynthesizeRequest,
 } from "../protocol/Engine.ts"
 import { decodeOptions, fileOf } from "../shared/files/EngineSpecFiles.ts"
+import { notInstalled } from "../shared/files/OptionalPackage.ts"
 import { requireRepeatable } from "../shared/onnx/GraphOperators.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
@@ -28,7 +30,7 @@ import { checkedSpeed, invalidInput, priorityOf, type Speaker, speak } from "../
 import { constantStyle, loadVoice, type VoiceStyle } from "../shared/speech/VoiceStyles.ts"
 import { cleanText } from "../shared/text/CleanText.ts"
 import { sentences } from "../shared/text/Sentences.ts"
-import { type EspeakLanguages, loadEspeak } from "./EspeakLanguages.ts"
+import { type EspeakLanguages, languagesPackage, loadEspeak } from "./EspeakLanguages.ts"
 import { inInventory, type Training } from "./Inventory.ts"
 import { foreignText, LANGUAGES, type Language } from "./Languages.ts"
 import { CloneOptions } from "./Options.ts"
@@ -59,6 +61,7 @@ const acquire = (spec: EngineSpec) =>
     yield* requireRepeatable(encoderFile)
     const symbols = yield* loadSymbols(yield* fileOf(spec, "tokenizer"))
     const preset = yield* loadVoice(yield* fileOf(spec, "defaultVoice"), DEFAULT_VOICE)
+    const english = yield* loadEnglish
     const espeak = yield* loadEspeak
     const onnx = yield* OnnxSession.optionsOf(spec)
     const encoder = yield* StyleEncoder.open(encoderFile, onnx)
@@ -71,19 +74,29 @@ const acquire = (spec: EngineSpec) =>
       maxSymbols: options.maxSymbols,
     }
 
-    const languages = LANGUAGES.filter((language) => language.voice === undefined || espeak !== undefined)
-    const fragmentsOf = (text: string, code: string): Effect.Effect<AsyncIterable<string>, EngineError> => {
-      const language = languages.find((candidate) => candidate.code === code)
-      if (language === undefined) {
-        const known = languages.map((candidate) => candidate.code).join(", ")
-        return Effect.fail(invalidInput("language", `must be one of ${known}`))
-      }
+    /** Undefined for a language whose package is not installed. */
+    const readerOf = (language: Language): ((text: string) => AsyncIterable<string>) | undefined => {
       const { voice } = language
-      return Effect.succeed(
-        voice === undefined || espeak === undefined
-          ? englishFragments(text, false)
-          : foreignFragments(text, { ...language, voice }, espeak, symbols, options.training),
+      if (voice === undefined) return english && ((text) => englishFragments(text, false, english))
+      return (
+        espeak &&
+        ((text) => foreignFragments(text, { ...language, voice }, espeak, symbols, options.training))
       )
+    }
+    const readers = new Map(
+      LANGUAGES.flatMap((language) => {
+        const reader = readerOf(language)
+        return reader === undefined ? [] : [[language.code, reader] as const]
+      }),
+    )
+    const languages = [...readers.keys()]
+    const [warmUpReader] = readers.values()
+    if (warmUpReader === undefined) return yield* notInstalled(`${englishPackage} or ${languagesPackage}`)
+    const fragmentsOf = (text: string, code: string): Effect.Effect<AsyncIterable<string>, EngineError> => {
+      const reader = readers.get(code)
+      return reader === undefined
+        ? Effect.fail(invalidInput("language", `must be one of ${languages.join(", ")}`))
+        : Effect.succeed(reader(text))
     }
 
     const styleOf = (
@@ -105,8 +118,8 @@ const acquire = (spec: EngineSpec) =>
     }
 
     const warm = yield* encoder.style(new Float32Array(2 * options.encoderHz))
-    yield* warmUp(speaker, englishFragments(WARM_UP, false), constantStyle(warm))
-    const realTimeFactor = yield* warmUp(speaker, englishFragments(WARM_UP, false), constantStyle(warm))
+    yield* warmUp(speaker, warmUpReader(WARM_UP), constantStyle(warm))
+    const realTimeFactor = yield* warmUp(speaker, warmUpReader(WARM_UP), constantStyle(warm))
 
     const engine: SpeechEngine = {
       kind: "speech",
@@ -114,7 +127,7 @@ const acquire = (spec: EngineSpec) =>
         slots: options.slots,
         rateHz: options.rateHz,
         voices: [DEFAULT_VOICE],
-        languages: languages.map((language) => language.code),
+        languages,
         cloning: true,
         realTimeFactor,
         summary: `style clone, ${languages.length} languages, ${spec.threads} thread${spec.threads === 1 ? "" : "s"}`,

@@ -1,6 +1,6 @@
 // eSpeak NG through `phonemizer`: words in ordinary spelling → IPA. Called with one clause at a time,
 // because a call blocks the thread for its whole text (about 4 ms a sentence, measured).
-import { phonemize } from "phonemizer"
+import { ifInstalled } from "../shared/files/OptionalPackage.ts"
 
 /**
  * The two accents. `phonemizer` 1.2.1 contains the English dictionaries only, and eSpeak keeps its previous voice when
@@ -29,5 +29,14 @@ export const splitLongWords = (clause: string): string =>
 /** Removes eSpeak's marks of a change of language such as "(fr)": they have no sound, and "(" is a symbol of the model. */
 export const withoutLanguageMarks = (ipa: string): string => ipa.replace(/\([a-z-]+\)/g, "")
 
-export const espeakEnglish: Phonemizer<EspeakVoice> = async (clause, voice) =>
-  withoutLanguageMarks((await phonemize(splitLongWords(clause), voice)).join(" "))
+export type EnglishPhonemes = Phonemizer<EspeakVoice>
+
+/** The package of the English front end, which contains GPL code. */
+export const englishPackage = "phonemizer"
+
+/** Undefined where the package is not installed. */
+export const loadEnglish = ifInstalled(englishPackage, async (): Promise<EnglishPhonemes> => {
+  const { phonemize } = await import("phonemizer")
+  return async (clause, voice) =>
+    withoutLanguageMarks((await phonemize(splitLongWords(clause), voice)).join(" "))
+})

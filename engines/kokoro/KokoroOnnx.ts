@@ -5,6 +5,7 @@ import { samplesToMs } from "#domain/audio/Audio.ts"
 import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import type { EngineDescriptor, EngineError, EngineSpec, Outlet, SpeechEngine } from "../protocol/Engine.ts"
 import { decodeOptions, fileOf, loadFailed } from "../shared/files/EngineSpecFiles.ts"
+import { notInstalled } from "../shared/files/OptionalPackage.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
 import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
@@ -15,17 +16,21 @@ import { constantStyle, loadVoices, STYLE_SIZE, type VoiceStyle } from "../share
 import { cleanText } from "../shared/text/CleanText.ts"
 import { englishText } from "../shared/text/EnglishText.ts"
 import { sentences } from "../shared/text/Sentences.ts"
-import { espeakEnglish } from "./Espeak.ts"
+import { type EnglishPhonemes, englishPackage, loadEnglish } from "./Espeak.ts"
 import { phonemeFragments, rewriteEnglish } from "./KokoroPhonemes.ts"
 import { SpeechOptions } from "./Options.ts"
 
 /** English front end: text → phoneme fragments, sentence by sentence. */
-export async function* englishFragments(text: string, british: boolean): AsyncGenerator<string> {
+export async function* englishFragments(
+  text: string,
+  british: boolean,
+  phonemes: EnglishPhonemes,
+): AsyncGenerator<string> {
   const voice = british ? "en" : "en-us"
   for (const sentence of sentences(cleanText(text))) {
     const speakable = englishText(sentence, british ? "british" : "american")
     yield* phonemeFragments(speakable, async (clause) =>
-      rewriteEnglish(await espeakEnglish(clause, voice), british),
+      rewriteEnglish(await phonemes(clause, voice), british),
     )
   }
 }
@@ -58,6 +63,8 @@ const DISCARD: Outlet<"speech"> = {
 const acquire = (spec: EngineSpec) =>
   Effect.gen(function* () {
     const options = yield* decodeOptions(SpeechOptions, spec)
+    const phonemes = yield* loadEnglish
+    if (phonemes === undefined) return yield* notInstalled(englishPackage)
     const symbols = yield* loadSymbols(yield* fileOf(spec, "tokenizer"))
     const all = yield* loadVoices(yield* fileOf(spec, "voices"), options.voices)
     // The first letter of an id is its accent. The published set has other languages, which this front end lacks.
@@ -72,7 +79,11 @@ const acquire = (spec: EngineSpec) =>
       maxSymbols: options.maxSymbols,
     }
     const warm = (british: boolean) =>
-      warmUp(speaker, englishFragments(WARM_UP, british), constantStyle(new Float32Array(STYLE_SIZE)))
+      warmUp(
+        speaker,
+        englishFragments(WARM_UP, british, phonemes),
+        constantStyle(new Float32Array(STYLE_SIZE)),
+      )
     yield* warm(true)
     const realTimeFactor = yield* warm(false)
     const engine: SpeechEngine = {
@@ -94,7 +105,7 @@ const acquire = (spec: EngineSpec) =>
           if (voice === undefined)
             return yield* invalidInput("voice", `unknown voice; there are ${[...voices.keys()].join(", ")}`)
           const speed = yield* checkedSpeed(request.speed, graph)
-          const fragments = englishFragments(request.text, id.startsWith("b"))
+          const fragments = englishFragments(request.text, id.startsWith("b"), phonemes)
           return yield* speak(
             speaker,
             { fragments, style: Effect.succeed(voice), speed, priority: priorityOf(request) },

@@ -25,9 +25,10 @@ export class AudioRejected extends Schema.TaggedError<AudioRejected>()("AudioRej
 /**
  * The decoder failed independently of the file. `Busy` passes; after the other reasons the next request gets a new
  * decoder. After `Preempted` the same decode may be resumed at once: the process serves another user's file meanwhile.
+ * `Absent`: this machine has no decoder; `detail` says what to install.
  */
 export class DecoderFailed extends Schema.TaggedError<DecoderFailed>()("DecoderFailed", {
-  reason: Schema.Literals(["Busy", "Died", "Hung", "Protocol", "Spool", "Closed", "Preempted"]),
+  reason: Schema.Literals(["Busy", "Died", "Hung", "Protocol", "Spool", "Closed", "Preempted", "Absent"]),
   detail: Schema.String,
 }) {}
 

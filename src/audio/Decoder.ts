@@ -79,6 +79,8 @@ export class Decoder extends Context.Service<
       ring: RingRequest,
       options?: DecodeOptions,
     ) => Effect.Effect<DecodedRing, DecodeError, Scope.Scope>
+    /** Fails with `Absent` if this machine has no decoder. Waits until that is known. */
+    readonly ready: Effect.Effect<void, DecoderFailed>
     /** Starts a process in the background if none is idle, e.g. while an upload is still arriving. */
     readonly warm: Effect.Effect<void>
     /** Ids of the running processes; their memory counts as the node's. */
@@ -102,7 +104,7 @@ const reportDecoder = ({ detail, reason }: DecoderFailed): Effect.Effect<void> =
 
 export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions = {}) {
   const { hangMs = 60_000 } = options
-  const { borrow, pids, warm } = yield* makePool(options)
+  const { borrow, pids, ready, warm } = yield* makePool(options)
 
   /** Starts a decode and waits for its first event for which `asDelivered` returns a value. */
   const begin = Effect.fnUntraced(function* <A>(
@@ -257,5 +259,5 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
     return { info, pull, allowUntil, totals }
   })
 
-  return Decoder.of({ decode, decodeInto, pids, warm })
+  return Decoder.of({ decode, decodeInto, pids, ready, warm })
 })

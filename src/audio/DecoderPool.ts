@@ -5,7 +5,8 @@ import { Effect, FiberMap, type Scope } from "effect"
 import { CurrentProcessHome } from "#domain/process/ProcessHome.ts"
 import { FairQueue, type Place } from "#domain/queues/FairQueue.ts"
 import { DecoderFailed } from "./AudioErrors.ts"
-import { DecoderProcess, startDecoder } from "./DecoderProcess.ts"
+import { binding, DecoderProcess, startDecoder } from "./DecoderProcess.ts"
+import type { DecoderProgram } from "./decoder/DecoderWire.ts"
 
 export interface PoolOptions {
   /** Concurrent decodes, about 100 MB each; others wait in the queue. Jobs must not take all of them. */
@@ -18,8 +19,13 @@ export interface PoolOptions {
   readonly idleMs?: number
   /** How long the other idle processes are kept: files often come in groups. A guess. */
   readonly spareMs?: number
+  /**
+   * What the processes decode with: found out while the node starts, and awaited by the first decode. Default: the
+   * package node-av.
+   */
+  readonly program?: Effect.Effect<DecoderProgram, DecoderFailed>
   /** Starts a process. Tests replace it to end a process at will. */
-  readonly startProcess?: (onDeath: () => void) => DecoderProcess
+  readonly startProcess?: (onDeath: () => void, program: DecoderProgram) => DecoderProcess
 }
 
 /** A decode's use of a process. */
@@ -85,7 +91,11 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
   const home = yield* CurrentProcessHome
   const startProcess =
     options.startProcess ??
-    ((onDeath) => new DecoderProcess(onDeath, (folder) => startDecoder(folder, home), home))
+    ((onDeath, chosen) => new DecoderProcess(onDeath, (folder) => startDecoder(folder, home, chosen), home))
+  let program = binding
+  const chosen = Effect.map(options.program ?? Effect.succeed(binding), (found) => {
+    program = found
+  })
   const scope = yield* Effect.scope
   /** Keyed by number: FiberMap takes two objects without visible fields for the same key. */
   const living = new Map<DecoderProcess, number>()
@@ -106,7 +116,7 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
     const started = startProcess(() => {
       living.delete(started)
       leaveIdle(started)
-    })
+    }, program)
     living.set(started, launched++)
     return started
   }
@@ -166,9 +176,10 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
 
   /**
    * Gives a process to one decode, until the scope closes or the process is withdrawn. Fails with `Busy` if the queue
-   * is full.
+   * is full, and with `Absent` if nothing can decode on this machine.
    */
   const borrow = Effect.fnUntraced(function* (ask: Ask): Effect.fn.Return<Lease, DecoderFailed, Scope.Scope> {
+    yield* chosen
     let mine: Held | undefined
     // Added before waiting, so that an interruption at any moment releases the place.
     yield* Effect.addFinalizer(() => (mine === undefined ? Effect.void : release(mine)))
@@ -212,10 +223,12 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(watchMs), Effect.sync(preempt))))
 
   /** Starts a process in the background if none is idle. */
-  const warm = Effect.suspend(() =>
-    idle.length === 0 && living.size < maxProcesses ? keep(launch()) : Effect.void,
-  )
-  /** Ids of the running processes. */
-  const pids = (): ReadonlyArray<number> => [...living.keys()].flatMap(({ pid }) => pid ?? [])
-  return { borrow, pids, warm }
+  const warm = Effect.matchEffect(chosen, {
+    // The decode itself says why it is refused.
+    onFailure: () => Effect.void,
+    onSuccess: () => (idle.length === 0 && living.size < maxProcesses ? keep(launch()) : Effect.void),
+  })
+  /** Ids of the running processes, and of the programs that they run. */
+  const pids = (): ReadonlyArray<number> => [...living.keys()].flatMap((each) => each.pids)
+  return { borrow, pids, ready: chosen, warm }
 })

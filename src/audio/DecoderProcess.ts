@@ -1,16 +1,21 @@
 // The gateway's side of one decoder process: starts it, hands it a file, receives its messages, kills it. No native
 // code is loaded on this side.
 import { type ChildProcess, fork } from "node:child_process"
+import { readFileSync } from "node:fs"
 import { getPriority, setPriority } from "node:os"
+import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { ConfinedFolder, HandOverFailed } from "#confine/ConfinedFolder.ts"
 import { launch } from "#confine/Launch.ts"
 import type { Confinement } from "#domain/process/Confinement.ts"
 import type { ProcessHome } from "#domain/process/ProcessHome.ts"
-import type { DecodeRequest, FromDecoder, ToDecoder } from "./decoder/DecoderWire.ts"
+import type { DecodeRequest, DecoderProgram, FromDecoder, ToDecoder } from "./decoder/DecoderWire.ts"
 
 /** A message of the process, or its end. */
 export type DecoderEvent = FromDecoder | { readonly t: "died"; readonly detail: string }
+
+/** The decoder of a process for which no other one was chosen. */
+export const binding: DecoderProgram = { kind: "node-av" }
 
 /** A process is replaced after this many decodes: native heaps fragment, and a new process costs 0.2 s. A guess. */
 const MAX_DECODES = 200
@@ -18,9 +23,14 @@ const MAX_DECODES = 200
 /**
  * Limits and rights of a decoder. It starts with 85 MB of private memory and needs up to 150 MB (measured). The rest is
  * for the index of a long M4A file, 24 bytes per frame; a forged header cannot make it take more. The CPU limit here is
- * for the whole life of the process; each decode has its own.
+ * for the whole life of the process; each decode has its own. An `ffmpeg` program is a child of the process, for which all
+ * of this holds again.
  */
-export const decoderConfinement = (folder: string, home: ProcessHome | undefined): Confinement => ({
+export const decoderConfinement = (
+  folder: string,
+  home: ProcessHome | undefined,
+  program: DecoderProgram = binding,
+): Confinement => ({
   limits: {
     data: 320 * 1024 * 1024,
     cpuSeconds: MAX_DECODES * 120,
@@ -31,18 +41,32 @@ export const decoderConfinement = (folder: string, home: ProcessHome | undefined
   grants: [
     { path: folder, access: "fill" },
     ...(home?.rings === undefined || home.links ? [] : [{ path: home.rings, access: "fill" } as const]),
+    ...(program.kind === "ffmpeg"
+      ? [
+          { path: program.path, access: "run" } as const,
+          // Of a program outside of /usr: the folder where its libraries are, if it has one.
+          { path: join(dirname(dirname(program.path)), "lib"), access: "read" } as const,
+        ]
+      : []),
   ],
   sockets: "none",
 })
 
 /** @param folder its own folder */
-export const startDecoder = (folder: string, home?: ProcessHome): ChildProcess => {
-  const { env, execArgv, execPath } = launch(decoderConfinement(folder, home), [
+export const startDecoder = (
+  folder: string,
+  home?: ProcessHome,
+  program: DecoderProgram = binding,
+): ChildProcess => {
+  const { env, execArgv, execPath } = launch(decoderConfinement(folder, home, program), [
     "--disable-warning=ExperimentalWarning",
   ])
-  return fork(fileURLToPath(new URL("./decoder/decoderMain.ts", import.meta.url)), [], {
+  const main = fileURLToPath(new URL("./decoder/decoderMain.ts", import.meta.url))
+  return fork(main, [JSON.stringify(program)], {
     execPath,
     execArgv,
+    // A process group of its own, so that the program that it runs can be killed with it.
+    detached: program.kind === "ffmpeg",
     // The process gets no credential of the gateway, because a file may take it over. It gets no compile cache either,
     // which would save less than 10 ms of a start (measured).
     env: { ...env, TMPDIR: folder },
@@ -68,6 +92,26 @@ const lowerPriority = (pid: number | undefined): void => {
   }
 }
 
+/** Kills the process and what it runs: a program would not notice the end of its parent before it writes. */
+const killGroup = (child: ChildProcess): void => {
+  try {
+    if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL")
+  } catch {
+    // It leads no group, or everything in the group has ended.
+  }
+  child.kill("SIGKILL")
+}
+
+/** Ids of the processes that a process has started. Empty where the system does not show them. */
+const childrenOf = (pid: number): ReadonlyArray<number> => {
+  try {
+    const ids = readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1").trim()
+    return ids === "" ? [] : ids.split(" ").map(Number)
+  } catch {
+    return []
+  }
+}
+
 export class DecoderProcess {
   readonly #folder: ConfinedFolder
   readonly #child: ChildProcess
@@ -88,7 +132,7 @@ export class DecoderProcess {
     this.#child = spawn(this.#folder.path)
     lowerPriority(this.#child.pid)
     this.#child.on("message", (message: FromDecoder) => {
-      if (message.t === "up") return
+      if (message.t === "up" || message.t === "absent") return
       // After these messages the process waits for its next file. A process that had to be stopped is not reused.
       if (
         message.t === "end" ||
@@ -107,6 +151,12 @@ export class DecoderProcess {
   /** Undefined if it could not be started or has ended. */
   get pid(): number | undefined {
     return this.#dead ? undefined : this.#child.pid
+  }
+
+  /** Its id and those of the programs that it runs. */
+  get pids(): ReadonlyArray<number> {
+    const { pid } = this
+    return pid === undefined ? [] : [pid, ...childrenOf(pid)]
   }
 
   /** True if it may be given another file. */
@@ -153,7 +203,7 @@ export class DecoderProcess {
   }
 
   kill(): void {
-    this.#child.kill("SIGKILL")
+    if (!this.#dead) killGroup(this.#child)
   }
 
   #send(message: ToDecoder): void {
@@ -164,6 +214,8 @@ export class DecoderProcess {
   #died(detail: string): void {
     if (this.#dead) return
     this.#dead = true
+    // If it ended by itself, what it ran may go on.
+    killGroup(this.#child)
     void this.#folder.remove()
     this.#listener?.({ t: "died", detail })
     this.#onDeath()

@@ -20,6 +20,9 @@ export const otlpSettings = (
     : Effect.fail(new BadSetting({ ...parsed, allowed: `allowed is ${parsed.allowed}` }))
 }
 
+/** The system's own variable: the folders where programs are sought. */
+export const programFolders = (env: NodeJS.ProcessEnv = process.env): string => env.PATH ?? ""
+
 /** CUDA's own variable: the GPUs that processes may use. */
 export const visibleGpus = (env: NodeJS.ProcessEnv = process.env): string | undefined =>
   env.CUDA_VISIBLE_DEVICES

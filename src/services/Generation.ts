@@ -58,13 +58,25 @@ const rareTerms = ({ logit_bias = null, min_tokens, n }: SamplingFields): OwnTer
 }
 
 /** Body fields → engine request. A seed is drawn where the caller gave no integer. `own` wins over the fields. */
-export const toGenerateRequest = Effect.fnUntraced(function* (
+export const toGenerateRequest = (
   prompt: GenerateRequest["prompt"],
   fields: SamplingFields,
   defaults: TextDefaults,
   own?: OwnTerms,
-) {
-  const seed = isInteger(fields.seed) ? fields.seed >>> 0 : yield* Random.nextIntBetween(0, 2 ** 32 - 1)
+): Effect.Effect<GenerateRequest> =>
+  isInteger(fields.seed)
+    ? Effect.succeed(withSeed(fields.seed >>> 0, prompt, fields, defaults, own))
+    : Effect.map(Random.nextIntBetween(0, 2 ** 32 - 1), (seed) =>
+        withSeed(seed, prompt, fields, defaults, own),
+      )
+
+const withSeed = (
+  seed: number,
+  prompt: GenerateRequest["prompt"],
+  fields: SamplingFields,
+  defaults: TextDefaults,
+  own: OwnTerms | undefined,
+): GenerateRequest => {
   const sampling: Sampling = {
     temperature: fields.temperature ?? 0.7,
     topP: fields.top_p ?? 0.9,
@@ -82,7 +94,7 @@ export const toGenerateRequest = Effect.fnUntraced(function* (
   }
   const rare = rareTerms(fields)
   return rare === undefined && own === undefined ? request : { ...request, ...rare, ...own }
-})
+}
 
 /** Template tokens that a chat template puts around one message, and around the whole prompt. A generous guess. */
 const tokensPerTurn = 16
@@ -181,10 +193,10 @@ export const begin = (
   request: GenerateRequest,
   delivery: Delivery,
 ): Effect.Effect<Generation, EdgeError, Scope.Scope | ModelRunServices> =>
-  Effect.gen(function* () {
+  Effect.suspend(() => {
     const contextTokens = model.facts()?.contextTokens ?? assumedContextTokens
     const progress = new Progress()
-    const run = yield* beginRun<"text">({
+    const run = beginRun<"text">({
       principal,
       model,
       request,
@@ -200,10 +212,10 @@ export const begin = (
       },
       reader: progress,
     })
-    return {
-      started: run.started,
-      flow: run.flow,
+    return Effect.map(run, ({ end, flow, started }) => ({
+      started,
+      flow,
       read: (reader) => progress.read(reader),
-      end: run.end,
-    }
+      end,
+    }))
   })

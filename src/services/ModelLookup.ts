@@ -26,9 +26,11 @@ export const findModel = <K extends EngineKind>(
   name: string,
   kind: K,
 ): Effect.Effect<ModelHandle<K>, InvalidRequest | ModelNotLoaded, ModelRegistry> =>
-  Effect.gen(function* () {
-    return yield* (yield* ModelRegistry).get(yield* modelId(name), kind, name)
-  })
+  ModelRegistry.use((registry) =>
+    registry.model(name) === undefined
+      ? Effect.flatMap(modelId(name), (id) => registry.get(id, kind, name))
+      : registry.get(name, kind, name),
+  )
 
 /** A model's voices: those of the engine once it has loaded, before that those of the catalog. */
 export const voicesOf = (model: ModelHandle<"speech">): ReadonlyArray<string> =>

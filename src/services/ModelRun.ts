@@ -1,6 +1,6 @@
 // Runs one request of a caller on a model: admission, payment, start, end. The caller of this file reads the units in
 // its own way.
-import { Deferred, Effect, Exit, Fiber, type Scope } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, type Scope } from "effect"
 import { Drain } from "#actors/Drain.ts"
 import type { Flow, Listener, RunError } from "#actors/engine/EngineRequest.ts"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
@@ -135,9 +135,12 @@ export const beginRun = <K extends EngineKind>(
   Effect.gen(function* () {
     const { model, principal } = spec
     const { entry } = model
-    const accounts = yield* Accounts
-    const drain = yield* Drain
-    const ledger = yield* UsageLedger
+    // One step for all services: every request runs this.
+    const services = yield* Effect.context<ModelRunServices>()
+    const accounts = Context.get(services, Accounts)
+    const drain = Context.get(services, Drain)
+    const ledger = Context.get(services, UsageLedger)
+    const notes = Context.get(services, CurrentRequest)
 
     const reservation = spec.reservation ?? (yield* reserveFor(principal, entry, spec.atMost))
     const settle = (exit?: Exit.Exit<End<K>, ModelRunError>) =>
@@ -148,7 +151,6 @@ export const beginRun = <K extends EngineKind>(
         return Effect.asVoid(ledger.settle(reservation, { model: entry.id, usage, microDollars }))
       })
 
-    const notes = yield* CurrentRequest
     const accepted = Deferred.makeUnsafe<Accepted<K>, ModelRunError>()
     const listener = new RunListener(spec, notes, accepted)
     const run = model

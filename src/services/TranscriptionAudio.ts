@@ -10,16 +10,21 @@ import { CHUNK_SAMPLES } from "#audio/decoder/DecoderWire.ts"
 import { removeSpooled } from "#audio/SpoolFile.ts"
 import { RING_SAMPLES, type SampleRing } from "#domain/audio/SampleRing.ts"
 import type { Place } from "#domain/queues/FairQueue.ts"
-import { AtCapacity, InvalidRequest } from "#domain/wire/Errors.ts"
+import { AtCapacity, InvalidRequest, NotInstalled } from "#domain/wire/Errors.ts"
 
 /** Retry-After for a free decoder or free disk space. A guess: most files are shorter than what is decoded in this time. */
 const busyRetryMs = 5_000
 
+export type AudioError = AtCapacity | InvalidRequest | NotInstalled
+
+export const noDecoder = (model: string) => new NotInstalled({ model, part: "an audio decoder" })
+
 /** The text for the caller. A crashed or hung decoder has been replaced once by then, so the file is the cause. */
 const toEdgeError =
   (model: string) =>
-  (error: DecodeError): AtCapacity | InvalidRequest => {
+  (error: DecodeError): AudioError => {
     if (error._tag === "AudioRejected") return new InvalidRequest({ field: "file", problem: error.detail })
+    if (error.reason === "Absent") return noDecoder(model)
     // A full disk is temporary, and the file is not at fault.
     return error.reason === "Busy" || error.reason === "Spool"
       ? new AtCapacity({ model, retryAfterMs: busyRetryMs })
@@ -54,7 +59,7 @@ const ringBeside = (path: string): Effect.Effect<SampleRing, never, Scope.Scope>
     (ring) => Effect.promise(() => removeSpooled(ring.path)),
   )
 
-export type TranscriptionAudio = TranscriberAudio<AtCapacity | InvalidRequest>
+export type TranscriptionAudio = TranscriberAudio<AudioError>
 
 /**
  * Opens a file; fails here if it is not audio. The decoder is released at the end of the file, not of the

@@ -10,16 +10,11 @@ import { type PunctuationChoice, punctuationProblem } from "#domain/language/Pun
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { costOf } from "#domain/models/Money.ts"
 import { audioUsage } from "#domain/models/Usage.ts"
-import {
-  type AtCapacity,
-  InvalidRequest,
-  type ModelNotLoaded,
-  type PaymentRequired,
-} from "#domain/wire/Errors.ts"
+import { InvalidRequest, type ModelNotLoaded, type PaymentRequired } from "#domain/wire/Errors.ts"
 import { CurrentRequest, nowMs } from "#http/RequestContext.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { type Reservation, UsageLedger } from "#store/ledger/UsageLedger.ts"
-import { openAudio } from "./TranscriptionAudio.ts"
+import { type AudioError, openAudio } from "./TranscriptionAudio.ts"
 
 /** Refuses a language that the model does not know. Before it has loaded, the engine itself refuses the first window. */
 export const checkLanguage = (
@@ -45,7 +40,7 @@ export const checkPunctuation = (
     : Effect.fail(new InvalidRequest({ field: "punctuation", problem }))
 }
 
-export type TranscriptionError = RunError | AtCapacity | InvalidRequest | ModelNotLoaded | PaymentRequired
+export type TranscriptionError = RunError | AudioError | ModelNotLoaded | PaymentRequired
 
 export interface TranscriptionRun<E> {
   readonly principal: Principal

@@ -6,6 +6,7 @@ import type { Deployment, FileVersion } from "#actors/model/ModelRegistry.ts"
 import { hubScheme, parseHubFile } from "#domain/models/HubFile.ts"
 import { isDeployedIn, type ModelEntry } from "#domain/models/ModelEntry.ts"
 import { BadCatalog, readCatalog } from "./CatalogFile.ts"
+import { frontEndLack } from "./FrontEnd.ts"
 import { checkWeight } from "./WeightCheck.ts"
 import { keptPath, pulled } from "./Weights.ts"
 
@@ -52,6 +53,8 @@ export const locate = (
         versions[role] = record
       }
     }
+    const lack = frontEndLack(entry)
+    if (lack?.all === true) problems.push(lack.problem)
     const problem = problems.join("; ")
     return { entry, files, versions, sizeBytes, missing, ...(problem === "" ? {} : { problem }) }
   })

@@ -1,13 +1,13 @@
 import { mkdtempSync, readdirSync } from "node:fs"
 import { join } from "node:path"
-import { describe, expect, it } from "@effect/vitest"
+import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { decodeClip } from "#audio/DecodeClip.ts"
 import { chirp, wavBytes } from "../support/audio/AudioFiles.ts"
 import { reason } from "../support/process/Reason.ts"
-import { fileOf, folder, withDecoder } from "./DecoderHarness.ts"
+import { eachDecoder, fileOf, folder } from "./DecoderHarness.ts"
 
-describe("decodeClip", () => {
+eachDecoder("decodeClip", ({ withDecoder }) => {
   it.live("gives a clip as 16-bit samples, from bytes or from a file, and leaves nothing behind", () =>
     withDecoder(() =>
       Effect.gen(function* () {

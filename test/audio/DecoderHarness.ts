@@ -1,14 +1,17 @@
-// Files for the decoder's tests, decoders that count what they send, and programs that misbehave in a decoder's place.
+// Files for the decoder's tests, decoders that count what they send, and programs that misbehave in a decoder's place. Tests
+// of `eachDecoder` run with the package node-av and with the machine's `ffmpeg`.
 import { type ChildProcess, fork } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll } from "@effect/vitest"
+import { afterAll, describe } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { DEFAULT_LIMITS, Decoder, type DecoderOptions, makeDecoder } from "#audio/Decoder.ts"
-import { type DecoderEvent, DecoderProcess } from "#audio/DecoderProcess.ts"
-import type { DecodeRequest } from "#audio/decoder/DecoderWire.ts"
+import { chooseDecoder } from "#audio/DecoderChoice.ts"
+import { binding, type DecoderEvent, DecoderProcess, startDecoder } from "#audio/DecoderProcess.ts"
+import type { DecodeRequest, DecoderProgram } from "#audio/decoder/DecoderWire.ts"
 import { chirp } from "../support/audio/AudioFiles.ts"
+import { has, needs } from "../support/groups/Needs.ts"
 
 export const folder = mkdtempSync(join(tmpdir(), "edgewise-decoder-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -31,10 +34,10 @@ export class WatchedProcess extends DecoderProcess {
     })
   }
 }
-export const watched = () => {
+export const watchedWith = (program: DecoderProgram) => () => {
   const started: Array<WatchedProcess> = []
   const startProcess = (onDeath: () => void) => {
-    const process = new WatchedProcess(onDeath)
+    const process = new WatchedProcess(onDeath, (own) => startDecoder(own, undefined, program))
     started.push(process)
     return process
   }
@@ -48,13 +51,39 @@ export const impostor = (program: string) => {
   return (onDeath: () => void) => new DecoderProcess(onDeath, spawn)
 }
 
-export const withDecoder = <A, E>(
-  body: (decoder: Decoder["Service"]) => Effect.Effect<A, E, Decoder>,
-  options: DecoderOptions = {},
-): Effect.Effect<A, E> =>
-  Effect.scoped(
-    Effect.flatMap(makeDecoder(options), (decoder) => Effect.provideService(body(decoder), Decoder, decoder)),
-  )
+const withDecoderOf =
+  (program: DecoderProgram) =>
+  <A, E>(
+    body: (decoder: Decoder["Service"]) => Effect.Effect<A, E, Decoder>,
+    options: DecoderOptions = {},
+  ): Effect.Effect<A, E> =>
+    Effect.scoped(
+      Effect.flatMap(makeDecoder({ program: Effect.succeed(program), ...options }), (decoder) =>
+        Effect.provideService(body(decoder), Decoder, decoder),
+      ),
+    )
+
+/** With the package node-av. */
+export const withDecoder = withDecoderOf(binding)
+
+/** The machine's program; undefined if there is none. */
+export const ffmpeg = has("ffmpeg")
+  ? (await Effect.runPromise(chooseDecoder("ffmpeg", process.env.PATH ?? ""))).program
+  : undefined
+
+const toolsOf = (program: DecoderProgram) => ({
+  program,
+  /** Times a program is started, for tests with hundreds of files: a start of `ffmpeg` takes 0.1 s. */
+  patience: program.kind === "ffmpeg" ? 0.1 : 1,
+  withDecoder: withDecoderOf(program),
+  watched: watchedWith(program),
+})
+
+/** The same tests for each decoder. */
+export const eachDecoder = (what: string, tests: (tools: ReturnType<typeof toolsOf>) => void): void => {
+  describe(`${what} node-av`, () => tests(toolsOf(binding)))
+  describe(`${what} ffmpeg`, needs("ffmpeg"), () => tests(toolsOf(ffmpeg ?? binding)))
+}
 
 export const decodeAll = (decoder: Decoder["Service"], path: string, limits = DEFAULT_LIMITS) =>
   Effect.scoped(

@@ -12,6 +12,7 @@ import { type Ask, victimOf } from "#audio/DecoderPool.ts"
 import { readSpan } from "#engines/shared/listening/Span.ts"
 import { openAudio, ringFolder } from "#services/TranscriptionAudio.ts"
 import { chirp, wavBytes } from "../support/audio/AudioFiles.ts"
+import { eachDecoder } from "./DecoderHarness.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "edgewise-fair-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -91,11 +92,15 @@ const listen = (path: string, user: string, pause: Effect.Effect<void>) =>
     }),
   )
 
-describe("two decoder processes", () => {
+eachDecoder("two decoder processes", ({ program }) => {
   effectIt.live("serve another user's file while two long files of one user hold them", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const decoder = yield* makeDecoder({ maxProcesses: 2, minHoldMs: 100 })
+        const decoder = yield* makeDecoder({
+          program: Effect.succeed(program),
+          maxProcesses: 2,
+          minHoldMs: 100,
+        })
         const run = <A, E>(effect: Effect.Effect<A, E, Decoder>) =>
           Effect.provideService(effect, Decoder, decoder)
         const expected = yield* run(listen(long, "a", Effect.void))

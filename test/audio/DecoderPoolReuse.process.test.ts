@@ -3,19 +3,20 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { getPriority, tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, describe, expect, it } from "@effect/vitest"
+import { afterAll, expect, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { makeDecoder } from "#audio/Decoder.ts"
-import { DecoderProcess } from "#audio/DecoderProcess.ts"
+import { DecoderProcess, startDecoder } from "#audio/DecoderProcess.ts"
 import { chirp, writeWav } from "../support/audio/AudioFiles.ts"
 import { childrenRunning } from "../support/process/ChildProcesses.ts"
+import { eachDecoder } from "./DecoderHarness.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "edgewise-reuse-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 const path = join(folder, "chirp")
 writeWav(path, chirp(16_000, 16_000), 16_000)
 
-describe("decoder processes", () => {
+eachDecoder("decoder processes", ({ program }) => {
   it.live("are reused by as many as came before, and let go but for one", () =>
     Effect.scoped(
       Effect.gen(function* () {
@@ -26,10 +27,13 @@ describe("decoder processes", () => {
           idleMs: 60_000,
           startProcess: (onDeath) => {
             started++
-            return new DecoderProcess(() => {
-              ended++
-              onDeath()
-            })
+            return new DecoderProcess(
+              () => {
+                ended++
+                onDeath()
+              },
+              (own) => startDecoder(own, undefined, program),
+            )
           },
         })
         const one = Effect.scoped(

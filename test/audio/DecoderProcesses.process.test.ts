@@ -2,22 +2,26 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { AudioRejected, DecoderFailed } from "#audio/AudioErrors.ts"
-import { DecoderProcess } from "#audio/DecoderProcess.ts"
+import { makeDecoder } from "#audio/Decoder.ts"
+import { binding, DecoderProcess } from "#audio/DecoderProcess.ts"
 import { CHUNK_SAMPLES, WINDOW_CHUNKS } from "#audio/decoder/DecoderWire.ts"
 import { AV_TARGETS, writeWav, writeWithAv } from "../support/audio/AudioFiles.ts"
+import { needs } from "../support/groups/Needs.ts"
+import { childrenRunning, isRunning } from "../support/process/ChildProcesses.ts"
 import { reason } from "../support/process/Reason.ts"
 import {
   decodeAll,
+  eachDecoder,
+  ffmpeg,
   fileOf,
   fresh,
   impostor,
   SECONDS,
   speech,
-  watched,
-  withDecoder,
+  watchedWith,
 } from "./DecoderHarness.ts"
 
-describe("the decoder", () => {
+eachDecoder("the decoder", ({ withDecoder, watched }) => {
   it.live("never runs further ahead of its reader than its window", () => {
     const { started, startProcess } = watched()
     return withDecoder(
@@ -200,4 +204,38 @@ describe("the decoder", () => {
       while (ended === 0) yield* Effect.sleep(5)
     })
   })
+})
+
+describe("an ffmpeg program", needs("ffmpeg"), () => {
+  const long = () => {
+    const path = fresh()
+    writeWithAv(path, new Int16Array(120 * 8000), 8000, AV_TARGETS.flac)
+    return path
+  }
+  const running = (pid: number) => childrenRunning("ffmpeg", pid)
+
+  it.live("ends with its process, however that ends", () =>
+    Effect.gen(function* () {
+      const program = ffmpeg ?? binding
+      for (const end of ["kill", "parent"] as const) {
+        const { started, startProcess } = watchedWith(program)()
+        const programs = yield* Effect.scoped(
+          Effect.gen(function* () {
+            const decoder = yield* makeDecoder({ startProcess })
+            // Nothing takes its samples, so it waits in the middle of the file.
+            yield* decoder.decode(long())
+            const pid = started[0]!.pid!
+            const found = running(pid)
+            expect(started[0]!.pids).toEqual([pid, ...found])
+            expect(decoder.pids()).toEqual([pid, ...found])
+            if (end === "kill") started[0]!.kill()
+            else process.kill(pid, "SIGKILL")
+            return found
+          }),
+        )
+        expect(programs.length).toBe(1)
+        while (programs.some((pid) => isRunning(pid))) yield* Effect.sleep(5)
+      }
+    }),
+  )
 })

@@ -4,9 +4,11 @@ import { createServer, type Server } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { engineConfinement } from "#actors/engine/EngineConfinement.ts"
 import { decoderConfinement } from "#audio/DecoderProcess.ts"
+import { findFfmpeg } from "#audio/FfmpegProgram.ts"
 import { ConfinedFolder } from "#confine/ConfinedFolder.ts"
 import { confinementLine } from "#confine/Launch.ts"
 import type { ProcessHome } from "#domain/process/ProcessHome.ts"
@@ -105,6 +107,33 @@ describe("a confined decoder", needs("confinement"), () => {
     expect(attempt(decoderConfinement(room.path, home), { "reads it again": open(given) })).toEqual({
       "reads it again": "ENOENT",
     })
+  })
+})
+
+describe("a confined decoder with a program", needs("confinement", "ffmpeg"), () => {
+  it("may start that program only, and the program reaches no more than the decoder", async () => {
+    const found = await Effect.runPromise(findFfmpeg(process.env.PATH ?? ""))
+    const program = { kind: "ffmpeg", ...found } as const
+    const given = await room.give(inside("uploads/mine"))
+    const [url, upload, secret] = [`tcp://127.0.0.1:${port}`, `file:${given}`, `file:${inside("dev-key")}`]
+    /** Copies bytes without looking at them, with FFmpeg's own file and network code; says how that ended. */
+    const copy = (from: string) =>
+      `const run = child.spawnSync(${JSON.stringify(found.path)}, ["-v", "error", "-f", "data", "-i", ${JSON.stringify(from)}, "-map", "0", "-c", "copy", "-f", "data", "pipe:1"], { encoding: "latin1", env: {} }); return run.error?.code ?? (run.stdout === "secret" ? "read" : /denied|not permitted/i.exec(run.stderr)?.[0] ?? run.stderr)`
+    const outcomes = attempt(decoderConfinement(room.path, home, program), {
+      ...forbidden(),
+      "reads its upload by the program": copy(upload),
+      "reads the development key by the program": copy(secret),
+      "connects to the node by the program": copy(url),
+    })
+    const { "reads its upload by the program": own, ...refused } = outcomes
+    expect(own).toBe("read")
+    for (const [name, outcome] of Object.entries(refused))
+      expect([name, [...refusals, "denied", "not permitted"].includes(String(outcome))]).toEqual([name, true])
+    // Without the program's grant it cannot be started.
+    expect(attempt(decoderConfinement(room.path, home), { "starts it": copy(upload) })).toEqual({
+      "starts it": "EACCES",
+    })
+    await room.takeBack()
   })
 })
 

@@ -5,8 +5,9 @@ import { expect, it } from "vitest"
 import { idleMs, limitSeconds } from "#actors/live/LiveSession.ts"
 import { sessionFailuresAMinute } from "#api/access/Sessions.ts"
 import { decodeJson, maxJsonBytes } from "#api/http/JsonBody.ts"
+import { maxKeys } from "#api/http/JsonPieces.ts"
 import { parseJson } from "#api/http/JsonText.ts"
-import { maxArgumentChars } from "#api/text/ChatTurns.ts"
+import { maxArgumentChars, maxArgumentParts } from "#api/text/ChatTurns.ts"
 import { maxLogprobs } from "#api/text/Logprobs.ts"
 import { DEFAULT_LIMITS } from "#audio/Decoder.ts"
 import { settings } from "#config/Settings.ts"
@@ -22,7 +23,11 @@ import { metadataLimits } from "#domain/wire/responses/Request.ts"
 import { maxBiases, maxReplies, maxTopLogprobs } from "#domain/wire/Sampling.ts"
 import { SpeechRequest } from "#domain/wire/Speech.ts"
 import { TranscriptionParameters } from "#domain/wire/Transcription.ts"
-import { maxSchemaBytesTogether, schemaLimits } from "#domain/wire/text/SchemaBounds.ts"
+import {
+  maxSchemaBytesTogether,
+  maxSchemaValuesTogether,
+  schemaLimits,
+} from "#domain/wire/text/SchemaBounds.ts"
 import { maxTools } from "#domain/wire/text/Tools.ts"
 import { maxFileBytes } from "#services/TranscriptionUpload.ts"
 import { AnswerBounds, answerLifeMs } from "#store/idempotency/IdempotencyStore.ts"
@@ -65,7 +70,8 @@ const limits: Readonly<Record<string, string>> = {
   "JSON body": `${n(maxJsonBytes)} bytes`,
   "commas in a JSON body": lastNumber(problemIn(`[${"0,".repeat(200_000)}0]`)),
   "nesting of a JSON body": `${lastNumber(problemIn("[".repeat(1_000)))} levels`,
-  "items of a list": `${lastNumber(complaint(decodeCompletion(JSON.stringify({ a: Array(9_000).fill(0) }))))} items`,
+  "keys of an object in a large body": n(maxKeys),
+  "items of a list, with those of the lists inside its items": `${lastNumber(complaint(decodeCompletion(JSON.stringify({ a: Array(9_000).fill(0) }))))} items`,
   "request head": `${n(defaultSettings.headBytes)} bytes`,
   "silence within a body": s(defaultSettings.bodyStallTimeoutMs),
   [`rate of a body after ${s(defaultSettings.bodyGraceMs)}`]: `${n(defaultSettings.bodyBytesPerSecond)} bytes a second`,
@@ -84,12 +90,12 @@ const limits: Readonly<Record<string, string>> = {
   "replies of a request": `${maxReplies}, and the slots of the model`,
   "tools of a request": `${maxTools} tools`,
   "JSON Schema of a tool or a format": `${n(schemaLimits.bytes)} bytes, ${schemaLimits.levels} levels, ${n(schemaLimits.subschemas)} subschemas`,
-  "JSON Schemas of a request together": `${n(maxSchemaBytesTogether)} bytes`,
+  "JSON Schemas of a request together": `${n(maxSchemaBytesTogether)} bytes, ${n(maxSchemaValuesTogether)} values`,
   "most likely tokens beside a token": `${maxTopLogprobs}`,
   "log probabilities of a reply": n(maxLogprobs),
   "`metadata` of a response": `${metadataLimits.pairs} keys of ${metadataLimits.keyChars} characters, values of ${metadataLimits.valueChars}`,
   "entries of `logit_bias`": `${n(maxBiases)} tokens`,
-  "arguments of all calls in a history": `${n(maxArgumentChars)} characters`,
+  "arguments of all calls in a history": `${n(maxArgumentChars)} characters, ${n(maxArgumentParts)} keys, lists and objects`,
   "speech input, `tts-82m`": capOf("tts-82m"),
   "speech input, `tts-3b-ml`": capOf("tts-3b-ml"),
   "speech speed": `0.25 to ${lastNumber(speed)}`,

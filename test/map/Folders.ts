@@ -266,7 +266,6 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: [
       "engines/llama/grammar",
       "engines/llama/tools/places",
-      "engines/llama/tools/readers",
       "engines/llama/tools/syntax",
       "engines/protocol",
     ],
@@ -329,7 +328,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   src: {
     holds: "The `edgewise` program",
-    imports: ["src/cli/commands", "src/cli/shared"],
+    imports: ["src/cli/commands", "src/cli/setup", "src/cli/shared"],
   },
   "src/api": {
     holds: "The endpoints of the three roles: which path and method is answered by which handler",
@@ -388,7 +387,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/api/http": {
     holds: "Bodies and headers of the API: JSON, assets, an unreachable store",
-    imports: ["src/domain/process", "src/domain/wire", "src/http", "src/store/files"],
+    imports: ["src/domain/process", "src/domain/wire", "src/domain/wire/text", "src/http", "src/store/files"],
   },
   "src/api/live": {
     holds: "Live transcription and the realtime protocol over WebSockets",
@@ -486,6 +485,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/wire",
       "src/http",
       "src/services",
+      "src/weights",
     ],
   },
   "src/api/text": {
@@ -547,7 +547,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: ["src/audio", "src/domain/audio"],
   },
   "src/audio/decoder": {
-    holds: "The program of a decoder process: FFmpeg through node-av",
+    holds: "The program of a decoder process: FFmpeg of the package node-av or of the machine",
     imports: ["src/domain/audio"],
   },
   "src/cli/commands": {
@@ -559,6 +559,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/cli/doctor",
       "src/cli/doctor/report",
       "src/cli/roles",
+      "src/cli/setup",
       "src/cli/shared",
       "src/config",
       "src/config/settings",
@@ -577,6 +578,10 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/transport/server",
       "src/weights",
     ],
+  },
+  "src/cli/setup": {
+    holds: "`edgewise setup`: llama.cpp's libraries for GPUs, which an installation leaves out",
+    imports: ["src/domain/models"],
   },
   "src/cli/doctor": {
     holds: "`edgewise doctor`: the order of its measurements",
@@ -604,6 +609,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/cli/doctor/measure",
       "src/cli/doctor/report",
       "src/cli/roles",
+      "src/cli/setup",
       "src/config",
       "src/confine",
       "src/transport",

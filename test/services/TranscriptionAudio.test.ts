@@ -29,6 +29,7 @@ const scripted = (
   const limits: Array<number> = []
   const service = Decoder.of({
     decode: () => Effect.die("not asked for"),
+    ready: Effect.void,
     warm: Effect.void,
     pids: () => [],
     decodeInto: (_path, ring) =>

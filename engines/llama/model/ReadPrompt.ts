@@ -5,6 +5,13 @@ import type { Prompt } from "../prompt/ChatPrompt.ts"
 import { TemplateRefused } from "../prompt/ChatTemplate.ts"
 import type { Model } from "./LoadedGguf.ts"
 
+/** The larger part of a prompt that is too long: the definitions of its tools, or the conversation. */
+const longPart = ({ prompt, tools }: GenerateRequest): string => {
+  if (!("turns" in prompt)) return "prompt"
+  const said = prompt.turns.reduce((sum, { content }) => sum + content.length, 0)
+  return tools !== undefined && JSON.stringify(tools.tools).length > said ? "tools" : "messages"
+}
+
 /** The prompt's tokens. Fails before `started` if the prompt is invalid, empty or too long. */
 export const readPrompt = (model: Model, request: GenerateRequest): Effect.Effect<Prompt, EngineError> =>
   Effect.suspend(() => {
@@ -34,6 +41,12 @@ export const readPrompt = (model: Model, request: GenerateRequest): Effect.Effec
     const { promptTokens } = read
     const detail = `${promptTokens} tokens do not fit into a context of ${contextTokens}`
     return Effect.fail(
-      new EngineError({ reason: "PromptTooLong", field, detail, promptTokens, contextTokens }),
+      new EngineError({
+        reason: "PromptTooLong",
+        field: longPart(request),
+        detail,
+        promptTokens,
+        contextTokens,
+      }),
     )
   })

@@ -134,7 +134,7 @@ const planOf = (
   constrain: (() => Constraint) | undefined,
 ): ReplyPlan => {
   const { marks, tokens } = prompt
-  const { sampling, tools } = request
+  const { format, sampling, tools } = request
   const terms = commonTerms(model, prompt, request, out)
   const tally = { tokens: 0 }
   const biases = biasesOf(request)
@@ -145,7 +145,7 @@ const planOf = (
       tally,
       echo: request.echo === true && "text" in request.prompt ? request.prompt.text : "",
       guidance: guidanceOf(model, prompt, request, terms.maxTokens, constrain?.()),
-      parser: tools === undefined ? undefined : model.prompts.tools.parser(tools.tools),
+      parser: tools === undefined ? undefined : model.prompts.tools.parser(tools.tools, format !== undefined),
       showsThinking: request.thinkingTokens !== undefined,
       logprobs: request.logprobs,
       ranked: (request.bestOf ?? 1) > (request.replies ?? 1),

@@ -20,37 +20,55 @@ const jsonNotation: Notation = "spaced"
 
 const at = (field: string, path: string): string => (path === "" ? field : `${field}.${path}`)
 
+/** Called with each field of the request before it is translated. */
+type Watch = (field: string) => void
+
 const rulesOf = (
   schema: Tool["parameters"] | boolean,
   strict: boolean,
   field: string,
   prefix: string,
+  watch: Watch,
   notation: Notation = jsonNotation,
 ): Rules => {
+  watch(field)
   const found = schemaRules(schema, { strict, notation, prefix })
   if ("problem" in found) throw new Refused(at(field, found.problem.path), found.problem.detail)
   return found.rules
 }
 
-const formatRules = (format: ResponseFormat): Rules =>
-  format.kind === "json"
-    ? jsonObjectRules({ notation: jsonNotation, prefix: "format" })
-    : rulesOf(format.schema, format.strict, "format", "format")
+const formatPrefix = "format"
 
-const callShape = (family: Calls, asked: ToolUse): ReplyShape => {
+const formatRules = (format: ResponseFormat, watch: Watch): Rules =>
+  format.kind === "json"
+    ? jsonObjectRules({ notation: jsonNotation, prefix: formatPrefix })
+    : rulesOf(format.schema, format.strict, "format", formatPrefix, watch)
+
+const fieldOfTool = (index: number): string => `tools[${index}]`
+
+/** What the names of rules say, see `CallSyntax.replies`. */
+const fieldOf = (rule: string): string | undefined => {
+  if (rule.startsWith(formatPrefix)) return "format"
+  const index = /^tool(\d+)\./.exec(rule)?.[1]
+  return index === undefined ? undefined : fieldOfTool(Number(index))
+}
+
+const callShape = (family: Calls, asked: ToolUse, watch: Watch): ReplyShape => {
   const use = { ...asked, tools: asked.tools.map(withObjectArguments) }
   try {
     return family.replies(use, (tool, prefix, marker) =>
       rulesOf(
         tool.parameters,
         tool.strict,
-        `tools[${use.tools.findIndex(({ name }) => name === tool.name)}]`,
+        fieldOfTool(use.tools.findIndex(({ name }) => name === tool.name)),
         prefix,
+        watch,
         marker === undefined ? undefined : { marker },
       ),
     )
   } catch (cause) {
-    if (cause instanceof ToolNotHeld) throw new Refused(at(`tools[${cause.tool}]`, cause.path), cause.message)
+    if (cause instanceof ToolNotHeld)
+      throw new Refused(at(fieldOfTool(cause.tool), cause.path), cause.message)
     throw cause
   }
 }
@@ -63,15 +81,16 @@ const either = (a: Rules, b: Rules): Rules => ({
 const answerShape = (
   family: Calls,
   { format, tools }: Pick<GenerateRequest, "format" | "tools">,
+  watch: Watch,
 ): ReplyShape => {
   if (tools === undefined) {
     if (format === undefined) throw new Refused("", "demands nothing of a reply")
-    return { stages: [], rules: formatRules(format) }
+    return { stages: [], rules: formatRules(format, watch) }
   }
-  if (format === undefined || tools.choice !== "auto") return callShape(family, tools)
+  if (format === undefined || tools.choice !== "auto") return callShape(family, tools, watch)
   // Either calls or an answer of this format.
-  const calls = callShape(family, { ...tools, choice: "required" })
-  return { stages: [], rules: either(formatRules(format), calls.rules) }
+  const calls = callShape(family, { ...tools, choice: "required" }, watch)
+  return { stages: [], rules: either(formatRules(format, watch), calls.rules) }
 }
 
 /** What decides about the shape of a reply. Plain data. */
@@ -86,16 +105,15 @@ export interface ShapeRequest extends Pick<GenerateRequest, "format" | "tools"> 
 const breaks: Expression = { kind: "repeat", of: { kind: "text", text: "\n" }, least: 0, most: 2 }
 
 /** @throws Refused */
-export const replyShape = (request: ShapeRequest): Shape => {
+export const replyShape = (request: ShapeRequest, watch: Watch = () => {}): Shape => {
   const calls = knownFamilies.find(({ name }) => name === request.family)?.syntax ?? generalFamily
-  const field = request.format === undefined ? "tools" : "format"
-  const shape = answerShape(calls, request)
+  const shape = answerShape(calls, request, watch)
   const { thoughtEnd } = request
-  if (thoughtEnd === undefined) return { shape, field }
+  if (thoughtEnd === undefined) return { shape, fieldOf }
   const [next] = shape.stages
   const stages = [{ until: [thoughtEnd], mayEnd: next?.mayEnd ?? false }, ...shape.stages]
   const { root, rules } = shape.rules
   const after: Rules =
     next === undefined ? { root: { kind: "sequence", of: [breaks, root] }, rules } : shape.rules
-  return { shape: { stages, rules: after }, field }
+  return { shape: { stages, rules: after }, fieldOf }
 }

@@ -10,7 +10,7 @@ import type { CostCurve } from "./CostCurve.ts"
  * Milliseconds. A cancel waits for the running call, so calls are at most this long where that costs little: an engine
  * has to stop within 100 ms of a cancel (protocol 1.9).
  */
-const cancelMs = 100
+export const cancelMs = 100
 
 /** What "costs little" means: cost of a token, as a multiple of its cost at the most efficient size. */
 const dearest = 1.05

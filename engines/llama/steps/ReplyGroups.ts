@@ -23,10 +23,7 @@ const groupSize = (length: number, costs: CostCurve): number => {
 }
 
 /** `ids`: sequence ids, ascending. Each group is one native call. */
-export const replyGroups = (
-  ids: ReadonlyArray<number>,
-  costs: CostCurve,
-): ReadonlyArray<ReadonlyArray<number>> => {
+export const replyGroups = (ids: ReadonlyArray<number>, costs: CostCurve): Array<ReadonlyArray<number>> => {
   const groups: Array<ReadonlyArray<number>> = []
   for (let from = 0; from < ids.length; ) {
     let to = from + 1

@@ -1,5 +1,5 @@
-// Continuous batching: runs native calls in sequence, each for one prompt, for one token of several replies or for several
-// tokens of one reply, until no job is left. Only this file uses the native context, so its calls never overlap. StepPlan
+// Continuous batching: runs native calls in sequence, each for one prompt, or for equally many tokens of
+// several replies, until no job is left. Only this file uses the native context, so its calls never overlap. StepPlan
 // decides the next call.
 //
 // A step is one call, one sampled token for each sequence that is due, and one `push` for each token. Cancels, pauses and
@@ -10,7 +10,7 @@ import { type BatchItem, Interrupted, type NativeContext } from "../native/Nativ
 import { openSampler, startFollowers } from "./Followers.ts"
 import { failed, itemOf, Job, type JobTerms, type Outcome } from "./Job.ts"
 import { SequenceMemory, type SequenceMemoryOptions } from "./SequenceMemory.ts"
-import { type StepCosts, StepPlan, type Work } from "./StepPlan.ts"
+import { isCommon, type StepCosts, StepPlan, type Work } from "./StepPlan.ts"
 
 export interface StepLoopOptions extends SequenceMemoryOptions {
   readonly costs: StepCosts
@@ -118,7 +118,7 @@ export class StepLoop {
     const step = this.#plan.next(this.#works())
     if (step === undefined) return
     const jobs = (step.kind === "replies" ? step.ids : [step.id]).map((id) => this.#jobOf(id))
-    const items = jobs.map((job) => itemOf(job, step.kind === "replies" ? 1 : step.take))
+    const items = jobs.map((job) => itemOf(job, step.take))
     const started = performance.now()
     let rows: ReadonlyArray<number>
     try {
@@ -133,10 +133,10 @@ export class StepLoop {
     } finally {
       this.#evaluating = []
     }
-    if (step.kind !== "replies") this.#plan.observe(step, performance.now() - started)
+    if (!isCommon(step)) this.#plan.observe(step, performance.now() - started)
     for (const [at, job] of jobs.entries()) await this.#evaluated(job, items[at]!)
     await this.#draw(jobs, rows)
-    if (step.kind === "replies") this.#plan.observe(step, performance.now() - started)
+    if (isCommon(step)) this.#plan.observe(step, performance.now() - started)
   }
 
   /** Finds a sequence for the job, cuts it to the part shared with the prompt, and calls `started`. */
@@ -183,8 +183,8 @@ export class StepLoop {
 
   /**
    * Samples one token for each job whose pending tokens are all evaluated, then delivers all of them together, so that one
-   * message carries all tokens of the call. Sampling may overlap because the rows of a call of replies, and the only row of a
-   * prompt, lie in the order of the batch: otherwise the first call would sort them, without a lock.
+   * message carries all tokens of the call. Sampling may overlap because the rows of replies with equally many tokens, and the
+   * only row of a prompt, lie in the order of the batch: otherwise the first call would sort them, without a lock.
    */
   async #draw(jobs: ReadonlyArray<Job>, rows: ReadonlyArray<number>): Promise<void> {
     const due: Array<Job> = []

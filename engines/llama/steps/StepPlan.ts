@@ -1,21 +1,25 @@
 // Decides what the next native call evaluates, so that prompts and running replies share the model. A round is a call with
-// tokens of a prompt (or several calls, for short prompts), then a call for each reply that has a run of tokens, then calls in
-// which every other running reply gets one token. Pure.
+// tokens of a prompt (or several calls, for short prompts), then calls for the replies that have a run of tokens, then calls
+// in which every reply whose next token is to be sampled gets one. Pure.
 //
 // A run is several tokens that follow for certain. A short one goes through the common calls token by token, without sampling in
-// between. Its length alone decides: calls with one row and with several rows round differently, so if durations decided,
-// equal seeds could give different texts.
+// between. For a reply without neighbours its length alone decides: calls with one row and with several rows round
+// differently, so if durations decided, equal seeds could give different texts.
+//
+// Common calls are planned after the runs, because most runs end with a token to be sampled: a call for all replies costs
+// little more than one for half of them.
 //
 // A call never mixes a prompt with replies or with another prompt. llama.cpp evaluates a batch in passes in which every
 // sequence has the same number of tokens, so a mixed call takes as long as its parts, and the replies would wait for all.
 import type { CostCurve } from "./CostCurve.ts"
 import { evenTake, PromptPace } from "./PromptPace.ts"
 import { groupsMs, replyGroups } from "./ReplyGroups.ts"
+import { groupsWithRuns, type RunGroup, runGroups } from "./RunGroups.ts"
 
 /** Every so many calls the oldest prompt goes first, so that short prompts cannot starve a long one. A guess. */
 const oldestFirstEvery = 4
 
-/** Tokens of a run that gets a call of its own. A guess: 4 tokens in a call cost about as much as 2 calls with one. */
+/** Tokens of a run that is not evaluated token by token. A guess: 4 tokens in a call cost about as much as 2 calls with one. */
 const leastRun = 4
 
 export interface Work {
@@ -33,11 +37,10 @@ export interface Work {
   readonly pauseAfter: number | undefined
 }
 
-/** One native call: tokens of one prompt, a reply's run, or one token for each of these replies, ids ascending. */
+/** One native call: tokens of one prompt, or equally many tokens of each of these replies, ids ascending. */
 export type Step =
   | { readonly kind: "prompt"; readonly id: number; readonly take: number }
-  | { readonly kind: "run"; readonly id: number; readonly take: number }
-  | { readonly kind: "replies"; readonly ids: ReadonlyArray<number> }
+  | { readonly kind: "replies"; readonly ids: ReadonlyArray<number>; readonly take: number }
 
 /** Duration of a native call: by prompt tokens, and by the number of replies, sampling included. */
 export interface StepCosts {
@@ -48,10 +51,10 @@ export interface StepCosts {
 export class StepPlan {
   readonly #costs: StepCosts
   readonly #pace: PromptPace
-  /** Groups of the present round that still wait for their call. */
-  #groups: ReadonlyArray<ReadonlyArray<number>> = []
-  /** Replies of the present round whose runs still wait for their call. */
-  #runs: ReadonlyArray<number> = []
+  /** Runs of the present round that still wait for their call. */
+  #runs: Array<RunGroup> = []
+  /** The same for common calls; undefined until the runs are evaluated. */
+  #groups: Array<ReadonlyArray<number>> | undefined = []
   /** During the prompts' part of a round: the size of their calls and the milliseconds left. */
   #share: { readonly size: number; readonly leftMs: number } | undefined
   #promptCalls = 0
@@ -65,41 +68,52 @@ export class StepPlan {
   /** The next call; undefined if there is no work. */
   next(works: ReadonlyArray<Work>): Step | undefined {
     const replying = works.filter((work) => work.replying)
-    const left = this.#nextRun(replying) ?? this.#nextGroup(replying)
+    const left = this.#nextOfRound(replying)
     if (left !== undefined) return left
     const prompts = works.filter((work) => !work.replying)
     const step = replying.length === 0 ? this.#promptAlone(prompts) : this.#promptBeside(prompts, replying)
     if (step !== undefined) return step
-    this.#groups = replyGroups(idsOf(replying.filter((work) => !isRun(work))), this.#costs.replies)
-    this.#runs = idsOf(replying.filter(isRun))
-    return this.#nextRun(replying) ?? this.#nextGroup(replying)
+    if (replying.length === 0) return undefined
+    this.#runs = runGroups(replying.filter(isRun).sort(byId), replying.length, this.#costs)
+    this.#groups = undefined
+    return this.#nextOfRound(replying)
+  }
+
+  #nextOfRound(replying: ReadonlyArray<Work>): Step | undefined {
+    const run = this.#nextRun(replying)
+    if (run !== undefined) return run
+    this.#groups ??= groupsWithRuns(
+      idsOf(replying.filter((work) => !isRun(work))),
+      replying.filter(isRun),
+      this.#costs,
+    )
+    return this.#nextGroup(replying)
   }
 
   #nextRun(replying: ReadonlyArray<Work>): Step | undefined {
-    while (this.#runs.length > 0) {
-      const [id, ...others] = this.#runs
-      this.#runs = others
-      const work = replying.find((one) => one.id === id && isRun(one))
-      if (work !== undefined)
-        return { kind: "run", id: work.id, take: Math.min(work.pending, this.#costs.prompt.largest) }
+    for (let run = this.#runs.shift(); run !== undefined; run = this.#runs.shift()) {
+      const { ids: planned, take } = run
+      // A reply that ended in the meantime is left out; another one may have its sequence.
+      const ids = planned.filter((id) => replying.some((work) => work.id === id && work.pending >= take))
+      if (ids.length > 0) return { kind: "replies", ids, take }
     }
     return undefined
   }
 
   #nextGroup(replying: ReadonlyArray<Work>): Step | undefined {
-    for (;;) {
-      const [group, ...others] = this.#groups
-      if (group === undefined) return undefined
-      this.#groups = others
-      const ids = group.filter((id) => replying.some((work) => work.id === id && !isRun(work)))
-      if (ids.length > 0) return { kind: "replies", ids }
+    for (let group = this.#groups?.shift(); group !== undefined; group = this.#groups?.shift()) {
+      const ids = group.filter((id) => replying.some((work) => work.id === id))
+      if (ids.length > 0) return { kind: "replies", ids, take: 1 }
     }
+    return undefined
   }
 
-  /** Records a call's duration. For replies it includes sampling and delivery, for a prompt it does not. */
+  /** Records a call's duration. For a common call it includes sampling and delivery, otherwise it does not. */
   observe(step: Step, elapsedMs: number): void {
-    if (step.kind === "replies") this.#costs.replies.observe(step.ids.length, elapsedMs)
-    else this.#costs.prompt.observe(step.take, elapsedMs)
+    const replies = step.kind === "prompt" ? 1 : step.ids.length
+    if (isCommon(step)) this.#costs.replies.observe(replies, elapsedMs)
+    // A call with the runs of several replies computes more logits than one with a prompt, and teaches nothing.
+    else if (replies === 1) this.#costs.prompt.observe(step.take, elapsedMs)
   }
 
   #promptAlone(prompts: ReadonlyArray<Work>): Step | undefined {
@@ -145,11 +159,15 @@ export class StepPlan {
   }
 }
 
+/** True for a call with one token of each of its replies. */
+export const isCommon = (step: Step): boolean => step.kind === "replies" && step.take === 1
+
 const isRun = (work: Work): boolean => work.pending >= leastRun
 
 /** Ascending, because only neighbouring sequences share a pass. */
-const idsOf = (works: ReadonlyArray<Work>): ReadonlyArray<number> =>
-  works.map(({ id }) => id).sort((a, b) => a - b)
+const byId = (a: Work, b: Work): number => a.id - b.id
+
+const idsOf = (works: ReadonlyArray<Work>): ReadonlyArray<number> => [...works].sort(byId).map(({ id }) => id)
 
 /** True if all of these prompts already waited when the first of the replies began. */
 const isBurst = (prompts: ReadonlyArray<Work>, replies: ReadonlyArray<Work>): boolean => {

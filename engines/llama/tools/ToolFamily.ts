@@ -2,8 +2,7 @@
 import type { ChatTurn, Tool, ToolUse } from "../../protocol/Text.ts"
 import type { ReplyShape } from "../grammar/ReplyShape.ts"
 import type { Places } from "./places/Places.ts"
-import type { CallParser } from "./readers/CallParser.ts"
-import type { ArgumentsOf } from "./syntax/CallSyntax.ts"
+import type { ArgumentsOf, MakeParser } from "./syntax/CallSyntax.ts"
 
 /** Variables of a model's template. */
 export interface ToolVariables {
@@ -32,5 +31,5 @@ export interface ToolFamily {
   ) => ToolVariables
   /** @throws ToolNotHeld if a strict tool has a schema that the family's syntax cannot express. */
   readonly replies: (use: ToolUse, argumentsOf: ArgumentsOf) => ReplyShape
-  readonly parser: (tools: ReadonlyArray<Tool>) => CallParser
+  readonly parser: MakeParser
 }

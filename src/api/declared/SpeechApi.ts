@@ -23,7 +23,15 @@ export class SpeechGroup extends HttpApiGroup.make("Speech")
       // The content type follows `response_format`. WAV and MP3 have a Content-Length; PCM is chunked, with and without
       // `stream`.
       success: HttpApiSchema.StreamUint8Array({ contentType: Object.values(contentTypes) }),
-      error: errors("InputTooLong", "SynthesisFailed", ...ofJson, ...onceErrors, ...ofModels, ...ofRuns),
+      error: errors(
+        "InputTooLong",
+        "NotInstalled",
+        "SynthesisFailed",
+        ...ofJson,
+        ...onceErrors,
+        ...ofModels,
+        ...ofRuns,
+      ),
     }).annotate(OwnHeaders, [...streamHeaders, ...onceHeaders, "x-service-stream", "x-service-sample-rate"]),
     HttpApiEndpoint.get("voices", "/v1/audio/voices", {
       query: { model: text },

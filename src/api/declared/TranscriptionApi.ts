@@ -64,7 +64,7 @@ export class TranscriptionGroup extends HttpApiGroup.make("Transcription")
         JobAccepted.pipe(HttpApiSchema.status(202)),
         eventStream,
       ],
-      error: errors("FileTooLarge", ...onceErrors, ...ofModels, ...ofRuns),
+      error: errors("FileTooLarge", "NotInstalled", ...onceErrors, ...ofModels, ...ofRuns),
     })
       .annotate(StreamEvents, TranscriptEvent)
       .annotate(OwnHeaders, [...streamHeaders, ...onceHeaders])

@@ -4,31 +4,47 @@ import { ByteSize, Effect, Schema, SchemaIssue } from "effect"
 import { HttpIncomingMessage, type HttpServerRequest } from "effect/http"
 import type { HttpServerError } from "effect/http/HttpServerError"
 import { BodyTooLarge, InvalidRequest } from "#domain/wire/Errors.ts"
-import { type Parsed, parseJson } from "./JsonText.ts"
+import { isObject } from "#domain/wire/text/Fields.ts"
+import { isQuick, type Parsed, parseJson } from "./JsonText.ts"
 import { parseLarge } from "./LargeJson.ts"
 
 /** Most bytes of a JSON body (protocol 1.2). */
 export const maxJsonBytes = 8_000_000
 
 /**
- * Items of one list, and of all lists inside its items: decoding costs up to 4 µs an item (measured). No context that
- * is deployed could hold as many messages.
+ * Items of one list together with those of all lists inside its items: decoding costs up to 2 µs an item (measured). Prompts with
+ * as many messages do not fit into the contexts that are deployed.
  */
 const maxItems = 4_096
 
-/** The first list that is too long to be decoded on the event loop. */
-const longList = (body: unknown): InvalidRequest | undefined => {
-  if (typeof body !== "object" || body === null) return undefined
-  for (const [field, list] of Object.entries(body)) {
-    if (!Array.isArray(list)) continue
-    const inner = list.flatMap((item: unknown) =>
-      typeof item === "object" && item !== null ? Object.values(item).filter(Array.isArray) : [],
-    )
-    const items = Math.max(
-      list.length,
-      inner.reduce((sum, { length }) => sum + length, 0),
-    )
-    if (items > maxItems) return new InvalidRequest({ field, problem: `must be at most ${maxItems} items` })
+/** Objects inside of objects that are searched for lists. Bodies have no list deeper that is decoded item by item. */
+const searchedLevels = 3
+
+/** Items of the lists inside a list's items. */
+const innerItems = (list: ReadonlyArray<unknown>): number => {
+  let sum = 0
+  for (const item of list) {
+    if (!isObject(item)) continue
+    for (const key of Object.keys(item)) {
+      const inner = item[key]
+      if (Array.isArray(inner)) sum += inner.length
+    }
+  }
+  return sum
+}
+
+/** The path of the first list that is too long to be decoded on the event loop. */
+const longList = (body: unknown, path = "", levels = searchedLevels): string | undefined => {
+  if (!isObject(body)) return undefined
+  for (const key of Object.keys(body)) {
+    const value = body[key]
+    const field = path === "" ? key : `${path}.${key}`
+    if (Array.isArray(value)) {
+      if (value.length > maxItems || value.length + innerItems(value) > maxItems) return field
+    } else if (levels > 1) {
+      const found = longList(value, field, levels - 1)
+      if (found !== undefined) return found
+    }
   }
   return undefined
 }
@@ -57,13 +73,20 @@ const decodeParsed = <A>(schema: Schema.Codec<A, unknown>) => {
     if ("problem" in parsed) {
       return Effect.fail(new InvalidRequest({ field: "body", problem: parsed.problem }))
     }
-    const problem = longList(parsed.value)
-    if (problem !== undefined) return Effect.fail(problem)
+    const field = longList(parsed.value)
+    if (field !== undefined)
+      return Effect.fail(new InvalidRequest({ field, problem: `must be at most ${maxItems} items` }))
     return Effect.mapError(decode(parsed.value), invalidRequestOf)
   }
 }
 
-/** Decodes a JSON text that has already been read, e.g. a WebSocket frame. */
+/** Decodes a value that `parseFrame` gave. */
+export const decodeValue = <A>(schema: Schema.Codec<A, unknown>) => {
+  const decode = decodeParsed(schema)
+  return (value: unknown): Effect.Effect<A, InvalidRequest> => Effect.suspend(() => decode({ value }))
+}
+
+/** Decodes a JSON text that has already been read and is small, e.g. a frame of a WebSocket. */
 export const decodeJson = <A>(schema: Schema.Codec<A, unknown>) => {
   const decode = decodeParsed(schema)
   return (text: string): Effect.Effect<A, InvalidRequest> => Effect.suspend(() => decode(parseJson(text)))
@@ -90,17 +113,37 @@ export const bodyBytes = (
 const largestInPlace = 256 * 1024
 
 const text = new TextDecoder()
+const utf8 = new TextEncoder()
+
+/** A value that has come in pieces is decoded in a tick of its own. */
+const parseAside = (bytes: Uint8Array): Effect.Effect<Parsed> =>
+  Effect.tap(parseLarge(bytes), () => Effect.sleep(0))
+
+const parseBytes = (bytes: Uint8Array): Effect.Effect<Parsed> =>
+  Effect.suspend(() => {
+    if (bytes.length > largestInPlace) return parseAside(bytes)
+    const json = text.decode(bytes)
+    return isQuick(json) ? Effect.succeed(parseJson(json)) : parseAside(bytes)
+  })
+
+/** The value of a frame of a WebSocket, which may be as large as a body. */
+export const parseFrame = (frame: string): Effect.Effect<unknown, InvalidRequest> =>
+  Effect.suspend(() =>
+    frame.length <= largestInPlace && isQuick(frame)
+      ? Effect.succeed(parseJson(frame))
+      : parseAside(utf8.encode(frame)),
+  ).pipe(
+    Effect.flatMap((parsed) =>
+      "problem" in parsed
+        ? Effect.fail(new InvalidRequest({ field: "body", problem: parsed.problem }))
+        : Effect.succeed(parsed.value),
+    ),
+  )
 
 /** The request's body as a value of `schema`. */
 export const readJson = <A>(
   schema: Schema.Codec<A, unknown>,
 ): ((request: HttpServerRequest.HttpServerRequest) => Effect.Effect<A, InvalidRequest | BodyTooLarge>) => {
   const decode = decodeParsed(schema)
-  return (request) =>
-    bodyBytes(request).pipe(
-      Effect.flatMap((bytes) =>
-        bytes.length > largestInPlace ? parseLarge(bytes) : Effect.sync(() => parseJson(text.decode(bytes))),
-      ),
-      Effect.flatMap(decode),
-    )
+  return (request) => bodyBytes(request).pipe(Effect.flatMap(parseBytes), Effect.flatMap(decode))
 }

@@ -1,18 +1,19 @@
 // Parses JSON bodies that are too large for the event loop, on one thread for the process, started with the first of
-// them. Decoding and parsing 8 MB held the loop for up to 40 ms; receiving the finished value costs it 3 (measured).
+// them. Decoding and parsing 8 MB held the loop for up to 40 ms. The value comes back in pieces, each in a tick of its own: the
+// next is sent when this thread has asked for it.
 import { Worker } from "node:worker_threads"
 import { Effect } from "effect"
+import { JsonAssembly, type JsonPiece } from "./JsonPieces.ts"
 import type { Parsed } from "./JsonText.ts"
 
-export interface ToLargeJson {
-  readonly id: number
-  readonly bytes: Uint8Array
-}
+export type ToLargeJson =
+  | { readonly id: number; readonly bytes: Uint8Array }
+  /** `wanted`: the next piece; otherwise no more of them. */
+  | { readonly id: number; readonly wanted: boolean }
 
-export interface FromLargeJson {
-  readonly id: number
-  readonly parsed: Parsed
-}
+export type FromLargeJson =
+  | { readonly id: number; readonly problem: string }
+  | { readonly id: number; readonly piece: JsonPiece; readonly isLast: boolean }
 
 /** Idle time after which the thread ends; its next start takes about 30 ms. A guess. */
 const idleMs = 60_000
@@ -20,9 +21,14 @@ const idleMs = 60_000
 interface Waiting {
   readonly bytes: Uint8Array
   readonly resume: (outcome: Effect.Effect<Parsed>) => void
+  readonly assembly: JsonAssembly
+  /** False if the client has disconnected. */
+  readonly isWanted: boolean
+  /** The thread has parsed it. */
+  isParsed: boolean
 }
 
-/** In the order in which the thread parses them. At most one entry a request in progress; the bodies' own limits bound the bytes. */
+/** In the order in which they came. At most one entry a request in progress; the bodies' own limits bound the bytes. */
 const waiting = new Map<number, Waiting>()
 let nextId = 0
 let thread: Worker | undefined
@@ -31,15 +37,33 @@ let idle: NodeJS.Timeout | undefined
 const end = (ended: Worker): void => {
   if (thread !== ended) return
   thread = undefined
-  const [culprit, ...others] = waiting
-  if (culprit === undefined) return
-  // The thread works on one body at a time, so the oldest one has ended it. The next thread parses the others.
-  const [id, { resume }] = culprit
-  waiting.delete(id)
-  resume(Effect.succeed({ problem: "could not be parsed" }))
+  // The thread parses one body at a time, so the oldest one has ended it. Values that are on their way are lost as well.
+  const [first, ...others] = [...waiting].filter(([, { isParsed }]) => !isParsed)
+  for (const [id, { isParsed, resume }] of waiting) {
+    if (!isParsed && id !== first?.[0]) continue
+    waiting.delete(id)
+    resume(Effect.succeed({ problem: "could not be parsed" }))
+  }
   if (others.length === 0) return
   thread = start()
   for (const [id, { bytes }] of others) send(thread, { id, bytes })
+}
+
+const finish = (id: number, parsed: Parsed): void => {
+  waiting.get(id)?.resume(Effect.succeed(parsed))
+  waiting.delete(id)
+}
+
+const receive = (from: Worker, message: FromLargeJson): void => {
+  const { id } = message
+  const entry = waiting.get(id)
+  if (entry === undefined) return
+  if ("problem" in message) return finish(id, { problem: message.problem })
+  entry.isParsed = true
+  entry.assembly.add(message.piece)
+  if (message.isLast) return finish(id, { value: entry.assembly.value })
+  send(from, { id, wanted: entry.isWanted })
+  if (!entry.isWanted) waiting.delete(id)
 }
 
 const send = (to: Worker, message: ToLargeJson): void => to.postMessage(message)
@@ -53,9 +77,8 @@ const start = (): Worker => {
     resourceLimits: { maxOldGenerationSizeMb: 256 },
   })
   started.unref()
-  started.on("message", ({ id, parsed }: FromLargeJson) => {
-    waiting.get(id)?.resume(Effect.succeed(parsed))
-    waiting.delete(id)
+  started.on("message", (message: FromLargeJson) => {
+    receive(started, message)
     if (waiting.size === 0) rest(started)
   })
   // `exit` follows.
@@ -78,11 +101,12 @@ const rest = (resting: Worker): void => {
 export const parseLarge = (bytes: Uint8Array): Effect.Effect<Parsed> =>
   Effect.callback<Parsed>((resume) => {
     const id = nextId++
-    waiting.set(id, { bytes, resume })
+    waiting.set(id, { bytes, resume, assembly: new JsonAssembly(), isWanted: true, isParsed: false })
     thread ??= start()
     send(thread, { id, bytes })
     // The entry keeps its position: the thread may be parsing it.
     return Effect.sync(() => {
-      if (waiting.has(id)) waiting.set(id, { bytes, resume: () => {} })
+      const entry = waiting.get(id)
+      if (entry !== undefined) waiting.set(id, { ...entry, resume: () => {}, isWanted: false })
     })
   })

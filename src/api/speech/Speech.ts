@@ -4,12 +4,13 @@ import type { HttpServerRequest } from "effect/http"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { speechTextWithin } from "#domain/language/StripMarkdown.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
-import { InputTooLong, InvalidRequest, SynthesisFailed } from "#domain/wire/Errors.ts"
+import { InputTooLong, InvalidRequest, NotInstalled, SynthesisFailed } from "#domain/wire/Errors.ts"
 import { formatOf, SpeechRequest } from "#domain/wire/Speech.ts"
 import { Caller } from "#services/Caller.ts"
 import { findModel, voiceAliasesOf, voicesOf } from "#services/ModelLookup.ts"
 import { reserveFor } from "#services/ModelRun.ts"
 import { beginSynthesis, speechAtMost } from "#services/Synthesis.ts"
+import { missingFrontEnd } from "#weights/FrontEnd.ts"
 import { readJson } from "../http/JsonBody.ts"
 import { batchReply, streamReply } from "./SpeechReply.ts"
 import { clonedVoice } from "./Voice.ts"
@@ -35,6 +36,9 @@ const checked = (request: SpeechRequest, entry: ModelEntry) =>
         field: "language",
         problem: `must be one of ${languages.join(", ")}`,
       })
+    }
+    if (missingFrontEnd(entry, language) !== undefined) {
+      return yield* new NotInstalled({ model: entry.id, part: `the text front end for ${language}` })
     }
     const text = speechTextWithin(request.input, maxCharacters)
     if (text === undefined) return yield* new InputTooLong({ model: entry.id, maxCharacters })

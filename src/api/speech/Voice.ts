@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { decodeClip } from "#audio/DecodeClip.ts"
 import type { Decoder } from "#audio/Decoder.ts"
 import { VoiceUrl } from "#audio/VoiceUrl.ts"
-import { AtCapacity, InvalidRequest, SynthesisFailed } from "#domain/wire/Errors.ts"
+import { AtCapacity, InvalidRequest, NotInstalled, SynthesisFailed } from "#domain/wire/Errors.ts"
 import type { SpeechRequest } from "#domain/wire/Speech.ts"
 import type { SynthesizeRequest } from "#engines/protocol/Engine.ts"
 import { Caller } from "#services/Caller.ts"
@@ -65,6 +65,7 @@ const clipSamples = (model: string, bytes: Uint8Array, user: string) =>
   ).pipe(
     Effect.mapError((error) => {
       if (error._tag === "AudioRejected") return bad(error.detail)
+      if (error.reason === "Absent") return new NotInstalled({ model, part: "an audio decoder" })
       if (error.reason === "Busy") return new AtCapacity({ model, retryAfterMs: 1_000 })
       // Each clip has a decoder of its own: a clip that crashes or hangs it is refused.
       return error.reason === "Died" || error.reason === "Hung"
@@ -78,7 +79,7 @@ export const clonedVoice = (
   request: SpeechRequest,
 ): Effect.Effect<
   SynthesizeRequest["voice"],
-  AtCapacity | InvalidRequest | SynthesisFailed,
+  AtCapacity | InvalidRequest | NotInstalled | SynthesisFailed,
   Caller | Decoder | VoiceUrl
 > =>
   Effect.gen(function* () {

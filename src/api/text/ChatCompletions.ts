@@ -1,10 +1,11 @@
 // POST /v1/chat/completions: request, response, handler. The start of a generation is shared with the completions
 // socket and with the Responses API.
-import { Effect } from "effect"
+import { Context, Effect } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { type ChatRequest, ChatRequest as ChatRequestSchema, thinkingTokens } from "#domain/wire/Chat.ts"
-import { InvalidRequest } from "#domain/wire/Errors.ts"
+import { InvalidRequest, PromptTooLong } from "#domain/wire/Errors.ts"
 import { NewId } from "#http/Ids.ts"
+import { nowMs } from "#http/RequestContext.ts"
 import { Caller } from "#services/Caller.ts"
 import {
   begin,
@@ -22,7 +23,7 @@ import { type ChatShape, renamed, shapeOf } from "./ChatTools.ts"
 import { turnsOf } from "./ChatTurns.ts"
 import { tooManyLogprobs } from "./Logprobs.ts"
 import { replyProblem } from "./Replies.ts"
-import { finishesOf, headOf, usageOf } from "./TextHead.ts"
+import { finishesOf, headIn, usageOf } from "./TextHead.ts"
 import { extrasOf, streamReply } from "./TextStream.ts"
 
 const defaults: TextDefaults = { maxTokens: 150, topK: 0 }
@@ -66,34 +67,63 @@ const ownTerms = (
   }
 }
 
-/** A decoded body on behalf of a caller, accepted by the engine. `unless`: what counts where the body says nothing. */
-export const beginChat = Effect.fnUntraced(function* (
+/** Reading a request in this time is one tick's work. A guess: a third of what may block the event loop. */
+const tickMs = 3
+
+/** Goes on with `next`, after others had their turn if the present tick has worked since `sinceMs` on this request for a while. */
+const inPieces = <A, E, R>(sinceMs: number, next: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  nowMs() - sinceMs > tickMs ? Effect.flatMap(Effect.sleep(0), next) : next()
+
+/**
+ * A decoded body on behalf of a caller, accepted by the engine. `unless`: what counts where the body says nothing. No
+ * generator, because every chat request runs this, and each step of a generator allocates several objects.
+ */
+export const beginChat = (
   caller: Principal,
   body: ChatRequest,
   delivery: Delivery,
   unless: TextDefaults = defaults,
-) {
-  const model = yield* findModel(body.model, "text")
-  const turns = turnsOf(body.messages, body.model)
-  if (turns instanceof InvalidRequest) return yield* turns
-  const shape = shapeOf(body)
-  if (shape instanceof InvalidRequest) return yield* shape
-  const request = yield* toGenerateRequest({ turns }, body, unless, ownTerms(body, shape, unless.maxTokens))
-  const problem =
-    replyProblem(body, request, model.facts()?.slots) ?? tooManyLogprobs(request, "top_logprobs")
-  if (problem !== undefined) return yield* problem
-  const generation = yield* begin(caller, model, request, delivery).pipe(
-    Effect.mapError((error) => (error._tag === "InvalidRequest" ? renamed(error, shape) : error)),
-  )
-  const newId = yield* NewId
-  const terms: ChatReplyTerms = {
-    replies: request.replies ?? 1,
-    logprobs: body.logprobs === true,
-    usesFunctions: shape.usesFunctions,
-    newCallId: () => `call_${newId()}`,
-  }
-  return { generation, head: yield* headOf("chatcmpl", model.entry), request, terms }
-})
+) =>
+  Effect.flatMap(findModel(body.model, "text"), (model) => {
+    const beganMs = nowMs()
+    const turns = turnsOf(body.messages, body.model)
+    if (turns instanceof InvalidRequest) return Effect.fail(turns)
+    return inPieces(beganMs, () => {
+      const shape = shapeOf(body)
+      if (shape instanceof InvalidRequest) return Effect.fail(shape)
+      return inPieces(beganMs, () => {
+        const own = ownTerms(body, shape, unless.maxTokens)
+        return Effect.flatMap(toGenerateRequest({ turns }, body, unless, own), (request) => {
+          const problem =
+            replyProblem(body, request, model.facts()?.slots) ?? tooManyLogprobs(request, "top_logprobs")
+          if (problem !== undefined) return Effect.fail(problem)
+          const begun = Effect.mapError(begin(caller, model, request, delivery), (error) => {
+            if (error._tag === "InvalidRequest") return renamed(error, shape)
+            if (error._tag === "PromptTooLong" && error.field === "tools" && shape.usesFunctions)
+              return new PromptTooLong({ ...error, field: "functions" })
+            return error
+          })
+          return Effect.flatMap(begun, (generation) =>
+            Effect.contextWith((context: Context.Context<never>) => {
+              const newId = Context.get(context, NewId)
+              const terms: ChatReplyTerms = {
+                replies: request.replies ?? 1,
+                logprobs: body.logprobs === true,
+                usesFunctions: shape.usesFunctions,
+                newCallId: () => `call_${newId()}`,
+              }
+              return Effect.succeed({
+                generation,
+                head: headIn(context, "chatcmpl", model.entry),
+                request,
+                terms,
+              })
+            }),
+          )
+        })
+      })
+    })
+  })
 
 export const chatCompletions = Effect.fnUntraced(function* (
   httpRequest: HttpServerRequest.HttpServerRequest,

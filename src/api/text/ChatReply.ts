@@ -19,6 +19,8 @@ interface Collected {
   readonly logprobs: Array<string>
 }
 
+const nothing = (): Collected => ({ content: "", reasoning: "", calls: [], logprobs: [] })
+
 export interface ChatReplyTerms {
   readonly replies: number
   readonly logprobs: boolean
@@ -32,6 +34,7 @@ export const chatFinish = (finish: GenerateFinish, usesFunctions: boolean): type
   finish === "tool_calls" && usesFunctions ? "function_call" : finish
 
 const messageOf = ({ calls, content, reasoning }: Collected, usesFunctions: boolean) => {
+  if (calls.length === 0 && reasoning === "") return { role: "assistant", content }
   const functions = calls.map((call) => ({ name: call.name, arguments: call.arguments }))
   const [first] = functions
   return {
@@ -54,12 +57,9 @@ export class ChatReply implements DeltaReader {
 
   constructor(terms: ChatReplyTerms) {
     this.terms = terms
-    this.replies = Array.from({ length: terms.replies }, () => ({
-      content: "",
-      reasoning: "",
-      calls: [],
-      logprobs: [],
-    }))
+    const replies = [nothing()]
+    while (replies.length < terms.replies) replies.push(nothing())
+    this.replies = replies
   }
 
   take({ detail, text }: TextDelta): void {
@@ -92,9 +92,21 @@ export class ChatReply implements DeltaReader {
   /** The record as JSON text. */
   record(head: Head, finishes: ReadonlyArray<GenerateFinish>, usage: TokenUsage): string {
     const { logprobs, usesFunctions } = this.terms
+    if (!logprobs) {
+      return JSON.stringify({
+        ...head,
+        object: "chat.completion",
+        choices: this.replies.map((reply, index) => ({
+          index,
+          message: messageOf(reply, usesFunctions),
+          finish_reason: chatFinish(finishes[index] ?? "stop", usesFunctions),
+        })),
+        usage,
+      })
+    }
     const choices = this.replies.map((reply, index) => {
       const message = JSON.stringify(messageOf(reply, usesFunctions))
-      const tokens = logprobs ? `"logprobs":{"content":[${reply.logprobs.join(",")}],"refusal":null},` : ""
+      const tokens = `"logprobs":{"content":[${reply.logprobs.join(",")}],"refusal":null},`
       const finish = JSON.stringify(chatFinish(finishes[index] ?? "stop", usesFunctions))
       return `{"index":${index},"message":${message},${tokens}"finish_reason":${finish}}`
     })

@@ -4,7 +4,12 @@ import type { ChatRequest } from "#domain/wire/Chat.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import type { JsonObject } from "#domain/wire/Json.ts"
 import { isObject } from "#domain/wire/text/Fields.ts"
-import { clippedPath, maxSchemaBytesTogether, measureSchema } from "#domain/wire/text/SchemaBounds.ts"
+import {
+  clippedPath,
+  maxSchemaBytesTogether,
+  maxSchemaValuesTogether,
+  measureSchema,
+} from "#domain/wire/text/SchemaBounds.ts"
 import type { FunctionDefinition } from "#domain/wire/text/Tools.ts"
 import type { ResponseFormat, Tool, ToolUse } from "#engines/protocol/Text.ts"
 
@@ -29,15 +34,17 @@ const schemaPath = "response_format.json_schema.schema"
 
 const joined = (path: string, rest: string): string => (rest === "" ? path : `${path}.${rest}`)
 
-/** Counts the bytes of all schemas of a request. */
+/** Counts the bytes and values of all schemas of a request. */
 class SchemaBudget {
   private bytes = 0
+  private valuesLeft = maxSchemaValuesTogether
 
   /** The schema's problem with its path in the request. */
   spend(schema: unknown, path: string): InvalidRequest | undefined {
-    const measured = measureSchema(schema)
-    if (typeof measured !== "number") return refusal(joined(path, measured.path), measured.detail)
-    this.bytes += measured
+    const measured = measureSchema(schema, this.valuesLeft)
+    if ("detail" in measured) return refusal(joined(path, measured.path), measured.detail)
+    this.bytes += measured.bytes
+    this.valuesLeft -= measured.values
     if (this.bytes <= maxSchemaBytesTogether) return undefined
     return refusal(path, `all schemas together must be at most ${maxSchemaBytesTogether} bytes of JSON`)
   }

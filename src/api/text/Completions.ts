@@ -22,7 +22,7 @@ import { renamed } from "./ChatTools.ts"
 import { CompletionChunks, CompletionReply } from "./CompletionReply.ts"
 import { tooManyLogprobs } from "./Logprobs.ts"
 import { replyProblem } from "./Replies.ts"
-import { finishesOf, type Head, headOf, usageOf } from "./TextHead.ts"
+import { finishesOf, type Head, headIn, usageOf } from "./TextHead.ts"
 import { type Extras, event, extrasOf, type StreamFrames, streamReply, TextFrame } from "./TextStream.ts"
 
 const defaults: TextDefaults = { maxTokens: 100, topK: 50 }
@@ -61,7 +61,7 @@ export const beginCompletion = Effect.fnUntraced(function* (
   const generation = yield* begin(caller, model, request, delivery).pipe(
     Effect.mapError((error) => (error._tag === "InvalidRequest" ? renamed(error) : error)),
   )
-  return { generation, head: yield* headOf("cmpl", model.entry) }
+  return { generation, head: headIn(yield* Effect.context(), "cmpl", model.entry) }
 })
 
 /** The prompt where the replies begin with it. */

@@ -1,6 +1,6 @@
 // GET /v1/completions/ws: text completions and chats over one WebSocket, several at a time. Each client text frame is the
 // body of one of them with an optional `request_id`, or a cancel; answers carry the id.
-import { Effect, FiberMap, Schema } from "effect"
+import { Effect, FiberMap } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CloseEvent, type SocketError } from "effect/socket/Socket"
 import { Drain } from "#actors/Drain.ts"
@@ -17,7 +17,7 @@ import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { credentialOf, identify } from "../access/Authentication.ts"
 import { credentialEnds } from "../access/CredentialEnd.ts"
 import { RateLimit } from "../access/RateLimit.ts"
-import { decodeJson } from "../http/JsonBody.ts"
+import { decodeValue, parseFrame } from "../http/JsonBody.ts"
 import { GenerationTrace } from "../tracing/GenerationTrace.ts"
 import { traceSession } from "../tracing/SessionTrace.ts"
 import { Outbox } from "./Outbox.ts"
@@ -32,16 +32,15 @@ const messages = { burst: 1_000, perSecond: 160 }
 const maxRunning = 16
 const isCancel = (body: unknown): boolean => isObject(body) && body.type === "cancel"
 
-const decodeAny = decodeJson(Schema.Unknown)
-const decodeCancel = decodeJson(CancelFrame)
-const decodeCompletion = decodeJson(StartFrame)
-const decodeChat = decodeJson(ChatStartFrame)
+const decodeCancel = decodeValue(CancelFrame)
+const decodeCompletion = decodeValue(StartFrame)
+const decodeChat = decodeValue(ChatStartFrame)
 
 /** A frame with `messages` and without `prompt` starts a chat, any other a text completion. */
-const decodeStart = (body: unknown, frame: string): Effect.Effect<Start, InvalidRequest> =>
+const decodeStart = (body: unknown): Effect.Effect<Start, InvalidRequest> =>
   isObject(body) && (body.messages ?? null) !== null && !("prompt" in body)
-    ? decodeChat(frame)
-    : decodeCompletion(frame)
+    ? decodeChat(body)
+    : decodeCompletion(body)
 
 /** The id that a client gave, if it can be read from a frame that could not be decoded. */
 const requestIdIn = (body: unknown): GenerationId | undefined => {
@@ -71,14 +70,14 @@ const serve = Effect.fnUntraced(function* (
       if (typeof frame !== "string") {
         return yield* new InvalidRequest({ field: "frame", problem: "must be a text frame" })
       }
-      const body = yield* decodeAny(frame)
+      const body = yield* parseFrame(frame)
       if (isCancel(body)) {
-        const { request_id } = yield* decodeCancel(frame)
+        const { request_id } = yield* decodeCancel(body)
         return yield* FiberMap.remove(running, request_id)
       }
       const request_id = requestIdIn(body) ?? `req-${newId()}`
       yield* Effect.gen(function* () {
-        const start = yield* decodeStart(body, frame)
+        const start = yield* decodeStart(body)
         if (yield* FiberMap.has(running, request_id)) {
           return yield* new InvalidRequest({
             field: "request_id",

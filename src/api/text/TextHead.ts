@@ -1,9 +1,10 @@
 // What the replies of both text endpoints have in common: the fields around the choices, and the usage.
-import { Clock, Effect } from "effect"
+import { Clock, Context } from "effect"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import type { TokenUsage } from "#domain/wire/Chat.ts"
 import type { GenerateEnd, GenerateFinish, GenerateStarted } from "#engines/protocol/Text.ts"
 import { NewId } from "#http/Ids.ts"
+import { NodeIdentity } from "#http/NodeIdentity.ts"
 import { fingerprintOf } from "./Fingerprint.ts"
 
 export interface Head {
@@ -13,14 +14,16 @@ export interface Head {
   readonly system_fingerprint: string
 }
 
-export const headOf = Effect.fnUntraced(function* (prefix: "chatcmpl" | "cmpl", entry: ModelEntry) {
-  const head: Head = {
-    id: `${prefix}-${(yield* NewId)()}`,
-    created: Math.floor((yield* Clock.currentTimeMillis) / 1000),
-    model: entry.id,
-    system_fingerprint: yield* fingerprintOf(entry),
-  }
-  return head
+/** `context`: of the running fiber. */
+export const headIn = (
+  context: Context.Context<never>,
+  prefix: "chatcmpl" | "cmpl",
+  entry: ModelEntry,
+): Head => ({
+  id: `${prefix}-${Context.get(context, NewId)()}`,
+  created: Math.floor(Context.get(context, Clock.Clock).currentTimeMillisUnsafe() / 1000),
+  model: entry.id,
+  system_fingerprint: fingerprintOf(entry, Context.get(context, NodeIdentity).version),
 })
 
 export const usageOf = (

@@ -14,6 +14,7 @@ import { sinkResponse } from "#http/SinkBody.ts"
 import { Caller } from "#services/Caller.ts"
 import { TranscriptionJobs } from "#services/jobs/TranscriptionJobs.ts"
 import { findModel } from "#services/ModelLookup.ts"
+import { noDecoder } from "#services/TranscriptionAudio.ts"
 import {
   checkLanguage,
   checkPunctuation,
@@ -168,9 +169,13 @@ export const transcribe = Effect.fn("Transcriptions.create")(function* (
 ) {
   const query = queryOf(request)
   // A retry gets the stored answer and costs nothing, so it needs no money and no slot.
-  if (!(yield* isAnswered(request))) yield* checkBeforeUpload(query)
+  const decoder = yield* Decoder
+  if (!(yield* isAnswered(request))) {
+    yield* checkBeforeUpload(query)
+    yield* Effect.mapError(decoder.ready, () => noDecoder("Transcription of a file"))
+  }
   // Starting one takes 0.2 s, and so do most uploads.
-  yield* (yield* Decoder).warm
+  yield* decoder.warm
   const upload = yield* readUpload(request)
   const { granularities, mode, parameters } = yield* parametersOf(query, upload.fields)
   if (parameters.model === undefined) {

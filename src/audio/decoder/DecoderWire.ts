@@ -53,6 +53,13 @@ export type RejectReason =
   | "TooCostly"
   | "Empty"
 
+/** What decodes in a decoder process. */
+export type DecoderProgram =
+  /** The FFmpeg of the package node-av, in the process itself. */
+  | { readonly kind: "node-av" }
+  /** The machine's `ffmpeg`: its absolute path, and its decoders among those that are used. */
+  | { readonly kind: "ffmpeg"; readonly path: string; readonly decoders: ReadonlyArray<string> }
+
 export type ToDecoder =
   | { readonly t: "decode"; readonly request: DecodeRequest }
   /** The reader has taken one chunk; the process may send one more. */
@@ -61,8 +68,10 @@ export type ToDecoder =
   | { readonly t: "allow"; readonly until: number }
 
 export type FromDecoder =
-  /** The native library is loaded. Sent once. */
+  /** The native library is loaded, if one is needed. Sent once. */
   | { readonly t: "up" }
+  /** The native library cannot be loaded; the process ends. */
+  | { readonly t: "absent"; readonly detail: string }
   /** Sent before the first chunk. */
   | { readonly t: "info"; readonly info: DecodedInfo }
   | { readonly t: "chunk"; readonly samples: Float32Array }

@@ -1,10 +1,11 @@
-// The entry of the decoder process: receives one decode at a time over IPC and sends its result. It starts with an
-// empty environment, is killed to cancel a decode, and ends when its parent ends.
+// The entry of the decoder process: receives one decode at a time over IPC and sends its result. Its argument says what
+// decodes (a `DecoderProgram` as JSON). It starts with an empty environment, is killed to cancel a decode, and ends when
+// its parent ends.
 
-import { decodeFile } from "./DecodeLoop.ts"
-import type { DecodeRequest, FromDecoder, ToDecoder } from "./DecoderWire.ts"
+import type { DecodeFile } from "./DecodeInput.ts"
+import type { DecodeRequest, DecoderProgram, FromDecoder, ToDecoder } from "./DecoderWire.ts"
 import { WINDOW_CHUNKS } from "./DecoderWire.ts"
-import { Rejected } from "./MonoResampler.ts"
+import { Rejected } from "./Rejected.ts"
 import { RingWriter, Unwritable } from "./RingWriter.ts"
 
 const send = (message: FromDecoder) => {
@@ -23,7 +24,17 @@ const emitChunk = (samples: Float32Array): Promise<void> | undefined => {
   })
 }
 
-const decode = async (request: DecodeRequest) => {
+/** Loads what decodes. The package node-av is imported only here, and only if it is wanted: it may be missing. */
+const load = async (program: DecoderProgram): Promise<DecodeFile> => {
+  switch (program.kind) {
+    case "node-av":
+      return (await import("./BindingDecode.ts")).decodeFile
+    case "ffmpeg":
+      return (await import("./ProgramDecode.ts")).decodeWith(program)
+  }
+}
+
+const decode = async (decodeFile: DecodeFile, request: DecodeRequest) => {
   unacknowledged = 0
   try {
     ring = request.ring && new RingWriter(request.ring, (samples) => send({ t: "written", samples }))
@@ -43,21 +54,31 @@ const decode = async (request: DecodeRequest) => {
   }
 }
 
-process.on("message", (message: ToDecoder) => {
-  switch (message.t) {
-    case "decode":
-      void decode(message.request)
-      return
-    case "allow":
-      ring?.allowUntil(message.until)
-      return
-    case "ack": {
-      unacknowledged--
-      const resume = acknowledged
-      acknowledged = undefined
-      resume?.()
+const serve = (decodeFile: DecodeFile) => {
+  process.on("message", (message: ToDecoder) => {
+    switch (message.t) {
+      case "decode":
+        void decode(decodeFile, message.request)
+        return
+      case "allow":
+        ring?.allowUntil(message.until)
+        return
+      case "ack": {
+        unacknowledged--
+        const resume = acknowledged
+        acknowledged = undefined
+        resume?.()
+      }
     }
-  }
-})
+  })
+  send({ t: "up" })
+}
+
+/** The first line only: the rest of a module's error is a list of the places where it was sought. */
+const firstLine = (cause: unknown): string =>
+  (cause instanceof Error ? cause.message : String(cause)).split("\n", 1)[0] ?? ""
+
 process.on("disconnect", () => process.exit(0))
-send({ t: "up" })
+load(JSON.parse(process.argv[2] ?? "")).then(serve, (cause: unknown) => {
+  process.send?.({ t: "absent", detail: firstLine(cause) } satisfies FromDecoder, () => process.exit(1))
+})

@@ -13,9 +13,11 @@ import { listenProblem } from "#transport/ListenProblem.ts"
 import { readCatalog } from "#weights/CatalogFile.ts"
 import { locate } from "#weights/ModelFiles.ts"
 import { weightsDir } from "#weights/Weights.ts"
+import { nodeDecoder, requireNamedDecoder } from "../roles/NodeDecoder.ts"
 import { dataDirProblem } from "../roles/Probes.ts"
 import { endpointsOf } from "../roles/RouterRole.ts"
 import { clockProblem, memoryProblem } from "../roles/StartWarnings.ts"
+import { gpuProblem } from "../setup/GpuPackages.ts"
 import { AlreadyReported, exitStatusOf, linesOf } from "../shared/CommandLine.ts"
 import { nodeCertificate } from "../shared/NodeCertificate.ts"
 import { jsonFlag, printJson } from "../shared/Output.ts"
@@ -28,9 +30,11 @@ type Subject =
   | "geo database"
   | "catalog"
   | "weights"
+  | "gpu"
   | "data directory"
   | "clock"
   | "memory"
+  | "decoder"
   | "ports"
 
 export interface Finding {
@@ -74,7 +78,11 @@ const catalogAndWeights = (config: Config): Effect.Effect<ReadonlyArray<Finding>
       const problem = `${config.catalog}: no model is deployed in the region ${config.region}`
       return [{ subject: "catalog" as const, problem, exitStatus: 2 }]
     }
-    return (yield* Effect.forEach(deployed, (entry) => weightsOf(config, entry))).flat()
+    const gpus = deployed.flatMap((entry): ReadonlyArray<Finding> => {
+      const problem = gpuProblem(entry)
+      return problem === undefined ? [] : [{ subject: "gpu", problem, exitStatus: 1 }]
+    })
+    return [...gpus, ...(yield* Effect.forEach(deployed, (entry) => weightsOf(config, entry))).flat()]
   }).pipe(Effect.catch((error) => Effect.succeed(findingsOf("catalog", error))))
 
 const listenersOf = ({ authPort, port, roles, routerPort }: Config) => {
@@ -88,6 +96,14 @@ const oneFinding = (subject: Subject, step: Effect.Effect<string | undefined>) =
     step,
     (problem): ReadonlyArray<Finding> => (problem === undefined ? [] : [{ subject, problem, exitStatus: 1 }]),
   )
+
+const decoder = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
+  config.decoder === "auto"
+    ? oneFinding(
+        "decoder",
+        Effect.match(nodeDecoder(config), { onFailure: ({ detail }) => detail, onSuccess: () => undefined }),
+      )
+    : attempt("decoder", requireNamedDecoder(config))
 
 const ports = (config: Config): Effect.Effect<ReadonlyArray<Finding>> =>
   Effect.map(
@@ -134,6 +150,7 @@ export const findings = (texts: Parameters<typeof load>[0]): Effect.Effect<Reado
             Effect.sync(() => memoryProblem(config)),
           )
         : undefined,
+      roles.includes("edge") ? decoder(config) : undefined,
       ports(config),
     ]
     const found = yield* Effect.forEach(steps, (step) => step ?? Effect.succeed([]))

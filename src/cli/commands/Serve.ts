@@ -11,13 +11,16 @@ import { confinementLine, switchOff } from "#confine/Launch.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
 import { tryDataDirectory } from "#store/files/DataDir.ts"
 import { transportLine } from "#transport/server/TransportChoice.ts"
+import { frontEndLack } from "#weights/FrontEnd.ts"
 import { curlLine } from "../roles/CurlLine.ts"
 import { credentialLines } from "../roles/FirstCredential.ts"
+import { decoderLine, nodeDecoder, requireNamedDecoder } from "../roles/NodeDecoder.ts"
 import { deployedNow, nodeMeters } from "../roles/NodeLayer.ts"
 import { rolesLayer } from "../roles/Roles.ts"
 import { Started } from "../roles/Started.ts"
 import { startWarnings } from "../roles/StartWarnings.ts"
 import { telemetry } from "../roles/Telemetry.ts"
+import { gpuProblem } from "../setup/GpuPackages.ts"
 import { keepCertificate, type NodeCertificate, nodeCertificate } from "../shared/NodeCertificate.ts"
 import { Reload, reloadOnHangup } from "../shared/Reload.ts"
 import { settingFlags, textsOf } from "../shared/SettingFlags.ts"
@@ -37,7 +40,10 @@ const greet = Effect.fnUntraced(function* (
   const [first] = listening
   if (first !== undefined)
     yield* Console.log(yield* transportLine(config.transport, first.listener.transport))
-  if (config.roles.includes("edge")) yield* Console.log(confinementLine())
+  if (config.roles.includes("edge")) {
+    yield* Console.log(confinementLine())
+    yield* Console.log(yield* decoderLine(config))
+  }
   if (certificate?.selfSigned === true) {
     yield* Console.log(`self-signed certificate, SHA-256 ${certificate.certificate.fingerprint}`)
     yield* Console.log(`clients must trust this file, e.g. curl --cacert ${certificate.files.cert}`)
@@ -52,6 +58,10 @@ const greet = Effect.fnUntraced(function* (
     if (problem !== undefined) yield* Console.log(`${entry.id} cannot be loaded: ${problem}`)
     else if (missing.length > 0)
       yield* Console.log(`${entry.id} is not pulled: edgewise models pull ${entry.id}`)
+    const lack = frontEndLack(entry)
+    if (lack?.all === false) yield* Console.log(`${entry.id}: ${lack.problem}`)
+    const withoutGpu = gpuProblem(entry)
+    if (withoutGpu !== undefined) yield* Console.log(withoutGpu)
   }
   const base = listening.find(({ role }) => role === "edge")?.base
   if (credential === undefined || base === undefined) return
@@ -76,6 +86,11 @@ const run = Effect.fnUntraced(function* (config: Config, meters: NodeMeters) {
   const certificate = yield* nodeCertificate(config)
   const serves = config.roles.includes("edge")
   if (serves || config.roles.includes("auth")) yield* tryDataDirectory(config.dataDir)
+  if (serves) {
+    yield* requireNamedDecoder(config)
+    // Found out while the models load.
+    yield* Effect.forkChild(Effect.ignore(nodeDecoder(config)), { startImmediately: true })
+  }
   for (const warning of yield* startWarnings(config)) yield* Effect.logWarning(warning)
   const deployed = serves ? yield* deployedNow(config) : []
   const stopping = yield* Effect.forkChild(toldToStop, { startImmediately: true })

@@ -58,6 +58,7 @@ import { deployments, locate } from "#weights/ModelFiles.ts"
 import { weightsDir } from "#weights/Weights.ts"
 import { tlsFiles } from "../shared/NodeCertificate.ts"
 import { version } from "../shared/Version.ts"
+import { nodeDecoder } from "./NodeDecoder.ts"
 
 /** A path has one spelling: what KnownPaths does not hold must not be served either. */
 const routerConfig = { caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false }
@@ -184,7 +185,7 @@ export const nodeLayer = (
     Layer.provideMerge(
       Layer.mergeAll(
         CodecPool.layer(),
-        Decoder.layer(),
+        Decoder.layer({ program: Effect.map(nodeDecoder(config), ({ program }) => program) }),
         VoiceUrl.layer(),
         Drain.layer,
         EventLoopDelay.layer,

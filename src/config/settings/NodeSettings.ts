@@ -53,10 +53,10 @@ export const nodeSettings = {
   decoder: {
     variable: "EDGEWISE_DECODER",
     flag: "decoder",
-    help: "library that decodes audio files; the FFmpeg of the package node-av is the only one at present",
-    allowed: "node-av or auto",
+    help: "what decodes audio files: the FFmpeg of the package node-av, or this machine's ffmpeg program; auto takes node-av where it loads",
+    allowed: "auto, node-av or ffmpeg",
     fallback: "auto",
-    parse: oneOf(["node-av", "auto"]),
+    parse: oneOf(["auto", "node-av", "ffmpeg"]),
   },
   openaiAliases: {
     variable: "EDGEWISE_OPENAI_ALIASES",

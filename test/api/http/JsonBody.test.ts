@@ -27,6 +27,22 @@ it.each([
     "messages",
     "must be at most 4096 items",
   ],
+  [
+    "too many messages and parts together",
+    { model: "m", messages: list(2_049, { role: "user", content: [{ type: "text", text: "a" }] }) },
+    "messages",
+    "must be at most 4096 items",
+  ],
+  [
+    "too many allowed tools",
+    {
+      model: "m",
+      messages: [hi],
+      tool_choice: { type: "allowed_tools", allowed_tools: { tools: list(5_000, {}) } },
+    },
+    "tool_choice.allowed_tools.tools",
+    "must be at most 4096 items",
+  ],
 ])("%s: refused by name", (_, body, field, problem) => {
   expect(problemOf(body)).toMatchObject({ field, problem })
 })

@@ -18,11 +18,27 @@ it("gives each of many bodies its own value", async () => {
   )
 })
 
+it("gives values of many keys and items whole, several at a time", async () => {
+  const values = [
+    Object.fromEntries(Array.from({ length: 8_000 }, (_, at) => [`k${at}`, [at, at]])),
+    Array.from({ length: 20_000 }, (_, at) => ({ a: [at] })),
+    { a: { b: Array.from({ length: 60_000 }, () => "x") }, c: 1 },
+  ]
+  const texts = [...values, ...values].map((value) => JSON.stringify(value))
+  const found = await Promise.all(texts.map(large))
+  expect(found.map((parsed) => JSON.stringify("value" in parsed && parsed.value))).toEqual(texts)
+})
+
 it.each([
   ["not JSON", "{", "is not valid JSON"],
   ["more closed than opened", `]}${"[".repeat(100)}`, "is not valid JSON"],
   ["closed before it is opened", `"messages":"once"}],"logit_bias":{}}`, "is not valid JSON"],
   ["too many values", `[${"0,".repeat(100_001)}0]`, "has more than 100000 values"],
+  [
+    "too many keys",
+    JSON.stringify([{ a: Object.fromEntries(Array.from({ length: 8_193 }, (_, at) => [`k${at}`, at])) }]),
+    "has an object of more than 8192 keys",
+  ],
   ["nothing", "", "is not valid JSON"],
 ])("says what is wrong: %s", async (_, text, problem) => {
   expect(await large(text)).toEqual({ problem })
@@ -93,6 +109,15 @@ it("reads what is no UTF-8, and a byte order mark, as the event loop does", asyn
     bytesOf('"}'),
   ])
   expect(await Effect.runPromise(parseLarge(bytes))).toEqual(parseJson(new TextDecoder().decode(bytes)))
+})
+
+it("drops a value of many pieces when its client has disconnected", async () => {
+  const text = JSON.stringify(Array.from({ length: 30_000 }, (_, at) => ({ [`k${at}`]: at })))
+  const left = Array.from({ length: 3 }, () => Effect.runFork(parseLarge(bytesOf(text))))
+  const after = [large('{"a":1}'), large(text)]
+  for (const fiber of left) await Effect.runPromise(Fiber.interrupt(fiber))
+  expect(await after[0]).toEqual({ value: { a: 1 } })
+  expect(await after[1]).toEqual({ value: JSON.parse(text) })
 })
 
 it("serves others when a client has disconnected, and leaves the body as it was", async () => {

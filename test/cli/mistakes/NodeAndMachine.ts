@@ -1,5 +1,5 @@
 // Mistakes in settings, and what the machine lacks: ports, disk, memory, the right time, a database.
-import { mkdirSync } from "node:fs"
+import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { inDataDir, type OperatorMistake, type World } from "./World.ts"
@@ -72,6 +72,32 @@ export const settings: ReadonlyArray<Omit<OperatorMistake, "category">> = [
     make: () => ({ args: ["models", "pull", "my-model"], env: { HF_TOKEN: "hf_ abc" } }),
     status: 2,
     line: 'HF_TOKEN: "…" is not allowed; allowed is a token of visible ASCII characters',
+  },
+]
+
+/** A program of this name in the folder of the test. */
+const program = (folder: string, name: string, output: string): void =>
+  writeFileSync(join(folder, name), `#!/bin/sh\ncat <<'END'\n${output}\nEND\n`, { mode: 0o700 })
+
+export const decoders: ReadonlyArray<Omit<OperatorMistake, "category">> = [
+  {
+    mistake: "an ffmpeg that is not installed",
+    make: ({ dir }) => ({ env: { EDGEWISE_DECODER: "ffmpeg", PATH: dir } }),
+    status: 1,
+    line: "EDGEWISE_DECODER=ffmpeg: no ffmpeg program was found; install it, e.g. apt-get install ffmpeg",
+  },
+  {
+    mistake: "an ffmpeg that is too old",
+    make: ({ dir }) => {
+      program(
+        dir,
+        "ffmpeg",
+        "ffmpeg version 4.4.2-0ubuntu0 Copyright (c) 2000-2021\nlibavformat    58. 76.100 / 58. 76.100",
+      )
+      return { env: { EDGEWISE_DECODER: "ffmpeg", PATH: `${dir}:${process.env.PATH}` } }
+    },
+    status: 1,
+    line: "EDGEWISE_DECODER=ffmpeg: DIR/ffmpeg 4.4.2-0ubuntu0 is too old; install ffmpeg 5.1 or newer",
   },
 ]
 

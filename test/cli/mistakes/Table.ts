@@ -1,7 +1,7 @@
 // The operators' mistakes and the line that each prints. OperatorMistakes.test.ts makes each of them; the table stands in
 // docs/operator-mistakes.md.
 import { catalog, files } from "./FilesAndCatalog.ts"
-import { clocks, databases, disk, memory, ports, settings } from "./NodeAndMachine.ts"
+import { clocks, databases, decoders, disk, memory, ports, settings } from "./NodeAndMachine.ts"
 import { certificates, weights } from "./WeightsAndCertificates.ts"
 import type { OperatorMistake } from "./World.ts"
 
@@ -16,6 +16,7 @@ export const operatorMistakes: ReadonlyArray<OperatorMistake> = [
   ...of("disk full", disk),
   ...of("memory", memory),
   ...of("clock", clocks),
+  ...of("decoder", decoders),
   ...of("database", databases),
   ...of("weights", weights),
   ...of("certificates", certificates),

@@ -24,6 +24,7 @@ export interface OperatorMistake {
     | "disk full"
     | "memory"
     | "clock"
+    | "decoder"
     | "database"
     | "weights"
     | "certificates"

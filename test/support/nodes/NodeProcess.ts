@@ -10,8 +10,12 @@ import { temporaryDir, transport } from "./TestNode.ts"
 
 const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url))
 
-const start = (args: ReadonlyArray<string>, env: Readonly<Record<string, string>>): ChildProcess =>
-  spawn(process.execPath, ["--disable-warning=ExperimentalWarning", main, ...args], {
+const start = (
+  args: ReadonlyArray<string>,
+  env: Readonly<Record<string, string>>,
+  program = main,
+): ChildProcess =>
+  spawn(process.execPath, ["--disable-warning=ExperimentalWarning", program, ...args], {
     // Settings of the machine that runs the tests must not take effect.
     env: {
       PATH: process.env.PATH,
@@ -89,21 +93,27 @@ export interface NodeProcess {
 export const startProcess = async (options: {
   readonly models?: ReadonlyArray<TestModel>
   readonly env?: Readonly<Record<string, string>>
+  /** `src/main.ts` of another copy of the product. */
+  readonly main?: string
 }): Promise<NodeProcess> => {
   const dir = temporaryDir()
   const catalog = join(dir.path, "catalog.json")
   writeCatalog(catalog, options.models ?? [fakeModel])
   const dataDir = join(dir.path, "data")
-  const child = start(["serve"], {
-    EDGEWISE_DATA_DIR: dataDir,
-    EDGEWISE_CATALOG: catalog,
-    EDGEWISE_PORT: "0",
-    EDGEWISE_AUTH_PORT: "0",
-    EDGEWISE_ROUTER_PORT: "0",
-    EDGEWISE_RATE_LIMIT: "0",
-    EDGEWISE_METRICS_AGE_MS: "0",
-    ...options.env,
-  })
+  const child = start(
+    ["serve"],
+    {
+      EDGEWISE_DATA_DIR: dataDir,
+      EDGEWISE_CATALOG: catalog,
+      EDGEWISE_PORT: "0",
+      EDGEWISE_AUTH_PORT: "0",
+      EDGEWISE_ROUTER_PORT: "0",
+      EDGEWISE_RATE_LIMIT: "0",
+      EDGEWISE_METRICS_AGE_MS: "0",
+      ...options.env,
+    },
+    options.main,
+  )
   const exited = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>
   const stdout = collect(child.stdout)
   const stderr = collect(child.stderr)

@@ -9,6 +9,12 @@ const read = (path: string): string => {
   }
 }
 
+/** False for a process that has ended, even if its exit status was not read yet. */
+export const isRunning = (pid: number): boolean => {
+  const [, fields = ""] = read(`/proc/${pid}/stat`).split(/\) (?=[A-Z] )/)
+  return fields !== "" && !fields.startsWith("Z")
+}
+
 /** Process ids of living children whose command line names `program`. */
 export const childrenRunning = (program: string, parent = process.pid): ReadonlyArray<number> =>
   readdirSync("/proc")

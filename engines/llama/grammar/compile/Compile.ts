@@ -9,7 +9,13 @@ import { GrammarProblem, Networks } from "./Networks.ts"
 import { pack } from "./Pack.ts"
 import { type Shortest, shortestEnds } from "./Shortest.ts"
 
-export type Compiled = { readonly grammar: CompiledGrammar } | { readonly problem: string }
+/** `rule` is the one that the problem was found in. */
+export type Compiled =
+  | { readonly grammar: CompiledGrammar }
+  | { readonly problem: string; readonly rule: string }
+
+/** Called with the name of the rule that is worked on next. */
+export type Watch = (rule: string) => void
 
 /** Which bytes are tokens by themselves: 1 for each byte that is. Absent: all. */
 export type SingleBytes = Uint8Array
@@ -27,37 +33,70 @@ const prune = ({ starts, states }: Deterministic, { bytes }: Shortest): void => 
   }
 }
 
-const attempt = ({ rules, stages }: ReplyShape, single: SingleBytes | undefined): Compiled => {
-  const networks = new Networks(rules, (building, final) =>
-    stages.reduceRight(
-      (next, stage) => freeText(building, stage, next, final),
-      building.build(rules.root, final),
-    ),
+/** The rule whose automaton is the largest: what follows works on all of them together. */
+const largestRule = ({ networks }: Networks, { starts, states }: Deterministic): string => {
+  const sizes = starts.map((start, at) => (starts[at + 1] ?? states.length) - start)
+  const largest = sizes.reduce((found, size, at) => (size > sizes[found]! ? at : found), 0)
+  return networks[largest]!.name
+}
+
+/** The last rule that has no end. Rules come before those that they call, so it is not only one that calls another such rule. */
+const endlessRule = ({ networks }: Networks, { starts }: Deterministic, { bytes }: Shortest): string =>
+  networks[starts.findLastIndex((start) => !Number.isFinite(bytes[start]!))]!.name
+
+const attempt = (
+  { rules, stages }: ReplyShape,
+  single: SingleBytes | undefined,
+  watch: Watch,
+): CompiledGrammar => {
+  const networks = new Networks(
+    rules,
+    (building, final) =>
+      stages.reduceRight(
+        (next, stage) => freeText(building, stage, next, final),
+        building.build(rules.root, final),
+      ),
+    watch,
   )
-  const deterministic = determinize(networks)
+  const deterministic = determinize(networks, watch)
+  watch(largestRule(networks, deterministic))
   const every = shortestEnds(deterministic, () => true)
   const root = deterministic.starts[0]!
-  if (!Number.isFinite(every.bytes[root]!)) return { problem: "matches no finite text" }
+  if (!Number.isFinite(every.bytes[root]!)) {
+    watch(endlessRule(networks, deterministic, every))
+    throw new GrammarProblem("matches no finite text")
+  }
   const allEnd = every.bytes.every(Number.isFinite)
   if (!allEnd) prune(deterministic, every)
   const circle = leftRecursive(deterministic, every)
-  if (circle !== undefined)
-    return { problem: `the rule "${networks.networks[circle]!.name}" begins with itself` }
+  if (circle !== undefined) {
+    const { name } = networks.networks[circle]!
+    watch(name)
+    throw new GrammarProblem(`the rule "${name}" begins with itself`)
+  }
   const usable = (byte: number) => single === undefined || single[byte] === 1
   const shortest =
     allEnd && (single === undefined || single.every((byte) => byte === 1))
       ? every
       : shortestEnds(deterministic, usable)
-  if (!Number.isFinite(shortest.bytes[root]!)) return { problem: "the model's vocabulary cannot spell it" }
-  return { grammar: pack(deterministic, every, shortest) }
+  if (!Number.isFinite(shortest.bytes[root]!)) {
+    watch(endlessRule(networks, deterministic, shortest))
+    throw new GrammarProblem("the model's vocabulary cannot spell it")
+  }
+  return pack(deterministic, every, shortest)
 }
 
-export const compile = (shape: ReplyShape, single?: SingleBytes): Compiled => {
+export const compile = (shape: ReplyShape, single?: SingleBytes, watch: Watch = () => {}): Compiled => {
+  let rule = ""
+  const watched: Watch = (name) => {
+    rule = name
+    watch(name)
+  }
   try {
-    return attempt(shape, single)
+    return { grammar: attempt(shape, single, watched) }
   } catch (cause) {
-    if (cause instanceof GrammarProblem) return { problem: cause.message }
-    if (cause instanceof RangeError) return { problem: "is nested too deeply or is too large" }
+    if (cause instanceof GrammarProblem) return { problem: cause.message, rule }
+    if (cause instanceof RangeError) return { problem: "is nested too deeply or is too large", rule }
     throw cause
   }
 }

@@ -15,7 +15,8 @@ export interface Deterministic {
   readonly starts: ReadonlyArray<number>
 }
 
-export const determinize = (networks: Networks): Deterministic => {
+/** `watch` is called with the name of each automaton before it is made deterministic. */
+export const determinize = (networks: Networks, watch: (name: string) => void): Deterministic => {
   const states: Array<DeterministicState> = []
   const starts: Array<number> = []
   /** When each state was last added to a set. */
@@ -36,7 +37,8 @@ export const determinize = (networks: Networks): Deterministic => {
     return set
   }
 
-  for (const { start, final } of networks.networks) {
+  for (const { start, final, name } of networks.networks) {
+    watch(name)
     const sets: Array<ReadonlyArray<number>> = []
     const numbers = new Map<string, number>()
     const first = states.length

@@ -12,7 +12,7 @@ export interface GrammarCompilerOptions {
   readonly program: URL
   /** Of the model's vocabulary: 1 for each byte that is a token by itself. */
   readonly singleBytes: Uint8Array
-  /** Default 500 ms. */
+  /** Processor time of one compilation. Default 500 ms. */
   readonly limitMs?: number
 }
 
@@ -28,14 +28,45 @@ interface Job {
 /** Bytes of all grammars that are kept, and of each refusal. Guesses. */
 const keptBytes = 32 * 1024 * 1024
 const refusalBytes = 1_024
-/** Requests that wait, at most. A guess: each takes at most 500 ms. */
-const mostWaiting = 64
+/**
+ * A compilation may take this many times its processor time, which it needs where other work has the processors. A guess: a machine
+ * whose processors have 20 programs to run is hardly of use.
+ */
+const mostWaiting = 20
 /** Time in which the thread has to start. It loads a few files. */
 const startMs = 10_000
 /** Idle time after which the thread ends. A guess. */
 const idleMs = 60_000
 
-const refusedWith = (detail: string): Outcome => ({ refusal: { field: "", detail } })
+/** A thread whose processor time can be read, also while it computes: Node's Worker, whose types lack this method. */
+interface TimedThread {
+  readonly cpuUsage: (before?: NodeJS.CpuUsage) => Promise<NodeJS.CpuUsage>
+}
+
+/** A thread that has ended cannot be asked; its end is an event of its own. */
+const ended = (): void => {}
+
+const refusedWith = (detail: string, field = ""): Outcome => ({ refusal: { field, detail } })
+
+/** How long the thread has worked on each field of a request, in ms. */
+class FieldTimes {
+  readonly #spent = new Map<string, number>()
+  #field = ""
+  #sinceMs = 0
+
+  at(field: string, atMs: number): void {
+    this.#spent.set(this.#field, (this.#spent.get(this.#field) ?? 0) + atMs - this.#sinceMs)
+    this.#field = field
+    this.#sinceMs = atMs
+  }
+
+  /** The field that took the longest, if the thread was stopped at this time. */
+  longest(endMs: number): string {
+    this.at(this.#field, endMs)
+    const [longest] = [...this.#spent].toSorted(([, a], [, b]) => b - a)
+    return longest?.[0] ?? ""
+  }
+}
 
 export class GrammarCompiler<Request> {
   readonly #options: GrammarCompilerOptions
@@ -50,7 +81,7 @@ export class GrammarCompiler<Request> {
   #thread: Worker | undefined
   #ready = false
   /** Number of the job that the thread works on; undefined if it is idle. */
-  #working: { readonly id: number; readonly job: Job } | undefined
+  #working: { readonly id: number; readonly job: Job; readonly times: FieldTimes } | undefined
   #ids = 0
   #timer: NodeJS.Timeout | undefined
   #closed = false
@@ -71,8 +102,6 @@ export class GrammarCompiler<Request> {
       if (known !== undefined) return listen(known)
       const before = this.#jobs.get(key)
       if (before === undefined && this.#closed) return listen(refusedWith("the model is being unloaded"))
-      if (before === undefined && this.#jobs.size >= mostWaiting)
-        return listen(refusedWith("too many other grammars are waiting to be compiled"))
       const job = before ?? { request: text, key, listeners: new Set() }
       job.listeners.add(listen)
       this.#jobs.set(key, job)
@@ -105,10 +134,35 @@ export class GrammarCompiler<Request> {
     if (this.#thread === undefined) this.#start()
     if (!this.#ready) return
     const id = this.#ids++
-    this.#working = { id, job }
+    this.#working = { id, job, times: new FieldTimes() }
     const message: ToGrammarThread = { id, request: job.request, singleBytes: this.#options.singleBytes }
     this.#thread?.postMessage(message)
-    this.#limit(this.#limitMs, () => this.#fail(`takes longer than ${this.#limitMs} ms to compile`))
+    void this.#watch(id)
+  }
+
+  /** Ends the compilation when it has used its processor time, or far more time without having got that. */
+  async #watch(id: number): Promise<void> {
+    const thread = this.#thread as (Worker & TimedThread) | undefined
+    if (thread === undefined) return
+    const beganMs = performance.now()
+    try {
+      // Answered by a thread that computes, too.
+      const before = await thread.cpuUsage()
+      const look = async (): Promise<void> => {
+        const { system, user } = await thread.cpuUsage(before)
+        if (this.#working?.id !== id) return
+        const restMs = this.#limitMs - (system + user) / 1_000
+        const tookMs = performance.now() - beganMs
+        if (restMs > 0 && tookMs < this.#limitMs * mostWaiting) return again(restMs)
+        this.#fail(`takes longer than ${this.#limitMs} ms to compile`, tookMs)
+      }
+      const again = (ms: number): void => {
+        if (this.#working?.id === id) this.#limit(Math.max(ms, 10), () => void look().catch(ended))
+      }
+      again(this.#limitMs)
+    } catch {
+      ended()
+    }
   }
 
   #start(): void {
@@ -133,6 +187,10 @@ export class GrammarCompiler<Request> {
   }
 
   #read(message: FromGrammarThread): void {
+    if (message.kind === "at") {
+      if (message.id === this.#working?.id) this.#working.times.at(message.field, message.atMs)
+      return
+    }
     if (message.kind === "ready") this.#ready = true
     else if (message.id === this.#working?.id) {
       const { job } = this.#working
@@ -145,11 +203,12 @@ export class GrammarCompiler<Request> {
     this.#next()
   }
 
-  /** The first job has ended the thread or took too long. The next thread goes on with the others. */
-  #fail(detail: string): void {
+  /** The first job has ended the thread or took too long, `atMs` after it began. The next thread goes on with the others. */
+  #fail(detail: string, atMs = 0): void {
     const job = this.#working?.job ?? this.#jobs.values().next().value
+    const field = this.#working?.times.longest(atMs)
     this.#stop()
-    if (job !== undefined) this.#finish(job, refusedWith(detail))
+    if (job !== undefined) this.#finish(job, refusedWith(detail, field))
     this.#next()
   }
 

@@ -21,6 +21,8 @@ export interface ToGrammarThread {
 
 export type FromGrammarThread =
   | { readonly kind: "ready" }
+  /** From now on the thread works on this field of the request. `atMs` is the time since it has the request. */
+  | { readonly kind: "at"; readonly id: number; readonly field: string; readonly atMs: number }
   | { readonly kind: "made"; readonly id: number; readonly grammar: CompiledGrammar }
   | { readonly kind: "refused"; readonly id: number; readonly refusal: Refusal }
 
@@ -37,25 +39,38 @@ export class Refused extends Error {
 /** Most bytes of a grammar's tables. A guess; a schema of 256 KB takes a few. */
 const mostBytes = 32 * 1024 * 1024
 
-/** The field that is named if the shape cannot be compiled. */
 export interface Shape {
   readonly shape: ReplyShape
-  readonly field: string
+  /** The field that a rule was made of, to name it if the rule cannot be compiled. Undefined: of the request as a whole. */
+  readonly fieldOf: (rule: string) => string | undefined
 }
+
+/** A program's translation of a request to a shape. It calls `watch` with each field before it translates it. */
+export type ShapeOf<Request> = (request: Request, watch: (field: string) => void) => Shape
 
 /**
  * Serves the thread that it is called in. `shapeOf` gets the parsed JSON of a request and throws `Refused` for one that has no
  * shape; anything else that it throws ends the thread.
  */
-export const serveGrammars = <Request>(shapeOf: (request: Request) => Shape): void => {
+export const serveGrammars = <Request>(shapeOf: ShapeOf<Request>): void => {
   const port = parentPort
   if (port === null) throw new Error("serveGrammars is for worker threads")
   const send = (message: FromGrammarThread, transfer: ReadonlyArray<ArrayBuffer> = []) =>
     port.postMessage(message, [...transfer])
 
+  /** The field that is worked on; empty before the first. */
+  let field = ""
+
   const answer = ({ id, request, singleBytes }: ToGrammarThread): void => {
-    const { field, shape } = shapeOf(JSON.parse(request) as Request)
-    const compiled = compile(shape, singleBytes)
+    const beganMs = performance.now()
+    const watch = (next: string | undefined) => {
+      if (next === undefined || next === field) return
+      field = next
+      send({ kind: "at", id, field, atMs: performance.now() - beganMs })
+    }
+    field = ""
+    const { fieldOf, shape } = shapeOf(JSON.parse(request) as Request, watch)
+    const compiled = compile(shape, singleBytes, (rule) => watch(fieldOf(rule)))
     if ("problem" in compiled) throw new Refused(field, compiled.problem)
     const { grammar } = compiled
     if (grammarBytes(grammar) > mostBytes)
@@ -71,7 +86,7 @@ export const serveGrammars = <Request>(shapeOf: (request: Request) => Shape): vo
       answer(message)
     } catch (cause) {
       const refused =
-        cause instanceof RangeError ? new Refused("", "is nested too deeply or is too large") : cause
+        cause instanceof RangeError ? new Refused(field, "is nested too deeply or is too large") : cause
       if (!(refused instanceof Refused)) throw cause
       send({ kind: "refused", id: message.id, refusal: { field: refused.field, detail: refused.message } })
     }

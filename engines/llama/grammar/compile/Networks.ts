@@ -55,12 +55,20 @@ export class Networks {
   #tails = new Map<string, number>()
   #characterEnds = new Map<string, number>()
 
-  /** `first` builds the first automaton, in front of the rules' root. */
-  constructor(rules: Rules, first: (networks: Networks, final: number) => number) {
+  /**
+   * `first` builds the first automaton, in front of the rules' root. `watch` is called with the name of each automaton before it is
+   * built.
+   */
+  constructor(
+    rules: Rules,
+    first: (networks: Networks, final: number) => number,
+    watch: (name: string) => void,
+  ) {
     this.#rules = rules.rules
     this.#waiting.push({ name: "root", of: rules.root })
     for (let n = 0; n < this.#waiting.length; n++) {
       const { name, of } = this.#waiting[n]!
+      watch(name)
       this.#name = name
       this.#tails = new Map()
       this.#characterEnds = new Map()

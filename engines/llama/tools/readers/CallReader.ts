@@ -1,5 +1,6 @@
 // Reads calls whose arguments stand in one piece, as JSON or in a syntax of the family's own.
 import type { ArgumentsReader, ParsedPiece } from "./CallParser.ts"
+import type { Beginning } from "./ContentScanner.ts"
 import { OpenedReader } from "./OpenedReader.ts"
 
 export interface CallSteps {
@@ -19,12 +20,23 @@ export interface CallSteps {
 
 type State = "head" | "name" | "number" | "digits" | "middle" | "arguments" | "tail" | "next"
 
+const beginningsOf = (
+  { afterName, beforeNumber, head, openers }: CallSteps,
+  names: ReadonlyArray<string> | undefined,
+): ReadonlyArray<Beginning> =>
+  openers.flatMap((opener) => {
+    if (names === undefined) return [{ opener, text: opener }]
+    const end = beforeNumber ?? `${afterName(0)}{`
+    return names.map((name) => ({ opener, text: opener + head + name + end }))
+  })
+
 export class CallReader extends OpenedReader<State> {
   readonly #form: CallSteps
   #arguments: ArgumentsReader
 
-  constructor(form: CallSteps) {
-    super(form.openers, form.atStart, "head")
+  /** `names` are given for replies that are held to a format, see `MakeParser`. */
+  constructor(form: CallSteps, names?: ReadonlyArray<string>) {
+    super(beginningsOf(form, names), form.atStart || names !== undefined, "head")
     this.#form = form
     this.#arguments = form.argumentsReader()
   }

@@ -17,17 +17,24 @@ const spaceFrom = (text: string): number => {
   return at
 }
 
+/** How a call begins. */
+export interface Beginning {
+  readonly opener: string
+  /** Text, the opener first, that has to be there before the reply is taken for a call. */
+  readonly text: string
+}
+
 export class ContentScanner {
-  readonly #openers: ReadonlyArray<string>
+  readonly #beginnings: ReadonlyArray<Beginning>
   readonly #atStart: boolean
   #held = ""
-  /** The beginning of an opener at the end of what is held. */
+  /** Characters at the end of what is held that could begin a call. */
   #begun = 0
   #started = false
 
   /** `atStart`: a call may only be the first thing in a reply. */
-  constructor(openers: ReadonlyArray<string>, atStart: boolean) {
-    this.#openers = openers
+  constructor(beginnings: ReadonlyArray<Beginning>, atStart: boolean) {
+    this.#beginnings = beginnings
     this.#atStart = atStart
   }
 
@@ -41,7 +48,10 @@ export class ContentScanner {
       const after = text.slice(found.at + found.opener.length)
       return { content: before.slice(0, spaceFrom(before)), after: { opener: found.opener, text: after } }
     }
-    this.#begun = this.#openers.reduce((most, opener) => Math.max(most, this.#beginning(text, opener)), 0)
+    this.#begun = this.#beginnings.reduce(
+      (most, beginning) => Math.max(most, this.#beginning(text, beginning.text)),
+      0,
+    )
     const to = this.#atStart
       ? this.#begun === text.length
         ? 0
@@ -61,18 +71,18 @@ export class ContentScanner {
 
   #find(text: string): { readonly at: number; readonly opener: string } | undefined {
     let first: { readonly at: number; readonly opener: string } | undefined
-    for (const opener of this.#openers) {
-      const at = this.#atStart ? (text.startsWith(opener) ? 0 : -1) : text.indexOf(opener)
+    for (const { opener, text: begun } of this.#beginnings) {
+      const at = this.#atStart ? (text.startsWith(begun) ? 0 : -1) : text.indexOf(begun)
       if (at >= 0 && (first === undefined || at < first.at)) first = { at, opener }
     }
     return first
   }
 
-  /** Length of the longest beginning of the opener at the end of the text. */
-  #beginning(text: string, opener: string): number {
-    if (this.#atStart) return opener.startsWith(text) ? text.length : 0
-    let length = Math.min(opener.length - 1, text.length)
-    while (length > 0 && !text.endsWith(opener.slice(0, length))) length--
+  /** Length of the longest part at the end of the text with which a call's beginning begins. */
+  #beginning(text: string, begun: string): number {
+    if (this.#atStart) return begun.startsWith(text) ? text.length : 0
+    let length = Math.min(begun.length - 1, text.length)
+    while (length > 0 && !text.endsWith(begun.slice(0, length))) length--
     return length
   }
 }

@@ -1,7 +1,7 @@
 // The base of all readers: the text of the answer up to the first call, then the steps of the family's own syntax. The grammar
 // holds calls to their syntax; text that does not have it all the same ends the reading, and nothing of it is given.
 import type { CallParser, ParsedPiece } from "./CallParser.ts"
-import { ContentScanner } from "./ContentScanner.ts"
+import { type Beginning, ContentScanner } from "./ContentScanner.ts"
 
 const notName = /[^A-Za-z0-9_-]/
 
@@ -23,8 +23,8 @@ export abstract class OpenedReader<State extends string> implements CallParser {
   protected call = -1
 
   /** `first`: the state behind the opener. */
-  constructor(openers: ReadonlyArray<string>, atStart: boolean, first: State) {
-    this.#content = new ContentScanner(openers, atStart)
+  constructor(beginnings: ReadonlyArray<Beginning>, atStart: boolean, first: State) {
+    this.#content = new ContentScanner(beginnings, atStart)
     this.#state = first
   }
 

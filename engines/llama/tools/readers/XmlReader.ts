@@ -31,8 +31,16 @@ export class XmlReader extends OpenedReader<State> {
   #first = true
   #isText = false
 
-  constructor(form: XmlForm, textKeys: TextKeys) {
-    super([form.opener], false, "head")
+  /** `names` are given for replies that are held to a format, see `MakeParser`. */
+  constructor(form: XmlForm, textKeys: TextKeys, names?: ReadonlyArray<string>) {
+    const { afterName, head, opener } = form
+    super(
+      names?.map((name) => ({ opener, text: opener + head + name + afterName })) ?? [
+        { opener, text: opener },
+      ],
+      names !== undefined,
+      "head",
+    )
     this.#form = form
     this.#textKeys = textKeys
   }

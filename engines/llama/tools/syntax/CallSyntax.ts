@@ -11,6 +11,13 @@ import type { CallParser } from "../readers/CallParser.ts"
  */
 export type ArgumentsOf = (tool: Tool, prefix: string, marker?: string) => Rules
 
+/**
+ * Makes the reader of a reply. `hasFormat`: an answer is held to a response format, so the reply is either calls or JSON. Then
+ * only a reply that begins with a whole call syntax up to the arguments of one of these tools is read as calls. Call syntax inside
+ * a text of the JSON is text, and so is an answer that begins like a call (`{"name": "` in the family llama3).
+ */
+export type MakeParser = (tools: ReadonlyArray<Tool>, hasFormat?: boolean) => CallParser
+
 /** A call as it is written into a reply. */
 export interface WrittenCall {
   readonly name: string
@@ -45,8 +52,9 @@ export interface CallSyntax {
   readonly result?: (name: string, text: string) => string
   /** Parameters of a tool as the family's templates can print them. Absent: as they are. */
   readonly parameters?: (schema: JsonObject) => JsonObject
+  /** The names of a tool's own rules begin with `tool`, its index and a dot. */
   readonly replies: (use: ToolUse, argumentsOf: ArgumentsOf) => ReplyShape
-  readonly parser: (tools: ReadonlyArray<Tool>) => CallParser
+  readonly parser: MakeParser
   /** The id of a call in the template, for families that write ids into replies. */
   readonly idOf?: (call: number, name: string) => string
 }

@@ -122,7 +122,8 @@ export const jsonCalls = (form: JsonForm): CallSyntax => ({
   write: (calls) => write(form, calls),
   argument: (_tool, _key, json) => ({ kind: "json", text: json }),
   replies: (use, argumentsOf) => replies(form, use, argumentsOf),
-  parser: () => new CallReader(steps(form)),
+  parser: (tools, hasFormat = false) =>
+    new CallReader(steps(form), hasFormat ? tools.map(({ name }) => name) : undefined),
   ...(form.idOf === undefined ? {} : { idOf: form.idOf }),
   ...(form.marker === undefined ? {} : { marker: form.marker }),
   ...(form.ends === undefined ? {} : { ends: form.ends }),

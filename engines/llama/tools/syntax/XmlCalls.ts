@@ -71,7 +71,10 @@ const argumentsOfTool = (held: Held): Expression => {
 const replies = (form: XmlForm, use: ToolUse, argumentsOf: ArgumentsOf) => {
   const book = new RuleBook()
   const calls = callable(use).map(([index, tool]) =>
-    sequence(text(tool.name + form.afterName), argumentsOfTool({ tool, index, book, argumentsOf, form })),
+    sequence(
+      text(tool.name + form.afterName),
+      book.define(`tool${index}.`, argumentsOfTool({ tool, index, book, argumentsOf, form })),
+    ),
   )
   const one = book.define("call", sequence(choice(calls), text(form.tail)))
   const several = use.parallel && typeof use.choice === "string"
@@ -122,5 +125,6 @@ export const xmlCalls = (form: XmlForm, markers: ReadonlyArray<string>): CallSyn
   write: (calls, tools) => write(form, calls, tools),
   argument: (tool, key, json) => argument(form, tool, key, json),
   replies: (use, argumentsOf) => replies(form, use, argumentsOf),
-  parser: (tools) => new XmlReader(form, textKeys(form, tools)),
+  parser: (tools, hasFormat = false) =>
+    new XmlReader(form, textKeys(form, tools), hasFormat ? tools.map(({ name }) => name) : undefined),
 })

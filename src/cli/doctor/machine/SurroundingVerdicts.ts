@@ -1,4 +1,5 @@
 // Rates readings of the environment as ok, warning or failure, with advice. Pure.
+import { Result } from "effect"
 import type { Machine, Surrounding } from "../report/Document.ts"
 import { bytesShown, counted, msShown, shown } from "../report/Words.ts"
 import { disturbance } from "./MachineFacts.ts"
@@ -59,6 +60,32 @@ export const transportVerdict = (choice: "auto" | "uws" | "node", uws: Surroundi
   const slower =
     "nothing has to be done; a request takes more CPU time than with uWebSockets.js (docs/transports.md)"
   return warning(uws.name, `${uws.detail}; Node's own server serves instead`, slower)
+}
+
+/** What decodes audio files, or what to install. */
+export const decoderVerdict = (
+  found: Result.Result<{ readonly line: string }, { readonly detail: string }>,
+): Surrounding =>
+  Result.match(found, {
+    onFailure: ({ detail }) =>
+      failure(
+        "decoder",
+        detail,
+        "without a decoder, transcription of files and reference clips of voices are refused",
+      ),
+    onSuccess: ({ line }) => ok("decoder", line),
+  })
+
+/** @param installed kinds of llama.cpp's libraries for GPUs */
+export const gpuLibrariesVerdict = (installed: ReadonlyArray<string>, hasNvidia: boolean): Surrounding => {
+  const detail = installed.length === 0 ? "none installed" : `installed: ${installed.join(", ")}`
+  return hasNvidia && installed.length === 0
+    ? warning(
+        "gpu libraries",
+        `${detail}; this machine has an NVIDIA GPU`,
+        "`edgewise setup cuda`, and `gpu` in the catalog entry",
+      )
+    : ok("gpu libraries", detail)
 }
 
 export const confinementVerdict = (line: string, wanted: boolean): Surrounding =>

@@ -7,9 +7,6 @@ const describe = async (name: string): Promise<string> => {
     case "uWebSockets.js":
       await import("uWebSockets.js")
       return versionOf(name) ?? ""
-    case "node-av":
-      await import("node-av")
-      return versionOf(name) ?? ""
     case "onnxruntime-node": {
       const { listSupportedBackends } = await import("onnxruntime-node")
       const backends = listSupportedBackends().map((backend) => backend.name)

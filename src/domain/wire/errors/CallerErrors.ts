@@ -31,7 +31,7 @@ export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLar
 
 /** The prompt does not fit the model's context window. Both counts are tokens of the model's own tokenizer. */
 export class PromptTooLong extends Schema.TaggedError<PromptTooLong>()("PromptTooLong", {
-  /** `messages`, `prompt` or `input[…]`. */
+  /** `messages`, `prompt` or `input[…]`; `tools` or `functions` if their definitions are most of the prompt. */
   field: Schema.String,
   promptTokens: Schema.Int,
   contextTokens: Schema.Int,

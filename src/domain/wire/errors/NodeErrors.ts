@@ -199,6 +199,21 @@ export class SynthesisFailed extends Schema.TaggedError<SynthesisFailed>()("Synt
   }
 }
 
+/** The request needs a part of the node that its operator has not installed. */
+export class NotInstalled extends Schema.TaggedError<NotInstalled>()("NotInstalled", {
+  model: Schema.String,
+  /** The part with its article, e.g. `an audio decoder`. */
+  part: Schema.String,
+}) {
+  static readonly failure: Failure<NotInstalled> = {
+    status: 501,
+    fault: "node",
+    retry: "no",
+    when: "The node is installed without the audio decoder or the text front end that the request needs",
+    detail: ({ model, part }) => `${model} needs ${part}, which is not installed on this node`,
+  }
+}
+
 /** None of the router's regions answers its health check. */
 export class NoHealthyRegion extends Schema.TaggedError<NoHealthyRegion>()("NoHealthyRegion", {}) {
   static readonly failure: Failure<NoHealthyRegion> = {

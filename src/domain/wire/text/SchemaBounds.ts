@@ -8,6 +8,15 @@ export const schemaLimits = { bytes: 256 * 1024, levels: 64, subschemas: 5_000 }
 /** Bytes of all schemas of a request together: copying them to an engine holds the event loop for about 5 ms. */
 export const maxSchemaBytesTogether = 512 * 1024
 
+/** Lists, objects, texts, numbers and so on of all schemas of a request: counting and copying them takes 1 µs each (measured). */
+export const maxSchemaValuesTogether = 16_000
+
+export interface SchemaSize {
+  /** Of its JSON text. */
+  readonly bytes: number
+  readonly values: number
+}
+
 /** Keywords whose value is data and not a schema. */
 const dataKeywords = new Set(["const", "default", "enum", "examples"])
 /** Keywords whose value maps names to schemas. */
@@ -60,9 +69,17 @@ const ownBytes = (value: unknown): number => {
   return typeof value === "object" && value !== null ? 3 : String(value).length + 1
 }
 
-/** Bytes of the schema's JSON text, or the first limit that it exceeds. */
-export const measureSchema = (schema: unknown): number | SchemaProblem => {
+/** The size of the schema, or the first limit that it exceeds. `valuesLeft`: by the other schemas of the request. */
+export const measureSchema = (
+  schema: unknown,
+  valuesLeft = maxSchemaValuesTogether,
+): SchemaSize | SchemaProblem => {
+  const tooMany = {
+    path: "",
+    detail: `all schemas together must have at most ${maxSchemaValuesTogether} values`,
+  }
   let bytes = 0
+  let values = 1
   let subschemas = 0
   const stack: Array<Frame> = [{ value: schema, kind: "schema", level: 1, key: "", parent: undefined }]
   for (let frame = stack.pop(); frame !== undefined; frame = stack.pop()) {
@@ -78,15 +95,18 @@ export const measureSchema = (schema: unknown): number | SchemaProblem => {
     if (kind === "schema" && !Array.isArray(value) && ++subschemas > schemaLimits.subschemas) {
       return { path: "", detail: `must have at most ${schemaLimits.subschemas} subschemas` }
     }
+    const keys = Array.isArray(value) ? undefined : Object.keys(value)
+    values += keys?.length ?? (Array.isArray(value) ? value.length : 0)
+    if (values > valuesLeft) return tooMany
     if (Array.isArray(value)) {
       for (const [key, item] of value.entries()) {
         stack.push({ value: item, kind, level: level + 1, key, parent: frame })
       }
     } else if (isObject(value)) {
-      for (const key of Object.keys(value)) {
+      for (const key of keys ?? []) {
         stack.push({ value: value[key], kind: kindOf(frame, key), level: level + 1, key, parent: frame })
       }
     }
   }
-  return bytes
+  return { bytes, values }
 }

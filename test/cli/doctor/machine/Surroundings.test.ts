@@ -1,4 +1,5 @@
 // Verdicts on readings of the surroundings, and the parsers of what Linux shows.
+import { Result } from "effect"
 import { expect, it } from "vitest"
 import { cacheBytesFrom, disturbance } from "#cli/doctor/machine/MachineFacts.ts"
 import * as Verdicts from "#cli/doctor/machine/SurroundingVerdicts.ts"
@@ -11,8 +12,10 @@ it("judges readings, and says what to do about each that is not ok", () => {
   const judged = [
     [Verdicts.nodeVerdict("v22.23.3"), "ok"],
     [Verdicts.nodeVerdict("v25.0.0"), "warning"],
-    [Verdicts.moduleVerdict("node-av", "6", undefined), "ok"],
-    [Verdicts.moduleVerdict("node-av", "", "no such file"), "failure"],
+    [Verdicts.moduleVerdict("onnxruntime-node", "1", undefined), "ok"],
+    [Verdicts.moduleVerdict("onnxruntime-node", "", "no such file"), "failure"],
+    [Verdicts.decoderVerdict(Result.succeed({ line: "audio files are decoded by node-av" })), "ok"],
+    [Verdicts.decoderVerdict(Result.fail({ detail: "no ffmpeg program was found" })), "failure"],
     [Verdicts.confinementVerdict("decoders and engines are confined by landlock-7", true), "ok"],
     [Verdicts.confinementVerdict("… confined by rlimits; not in force: seccomp", true), "warning"],
     [Verdicts.confinementVerdict("…", false), "warning"],

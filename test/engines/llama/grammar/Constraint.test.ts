@@ -87,6 +87,7 @@ it("refuses a vocabulary that cannot spell the reply, and never ends in a place 
   }
   expect(compile(shape(text("abc")), spells("a", "b").singleBytes)).toEqual({
     problem: "the model's vocabulary cannot spell it",
+    rule: "root",
   })
   // `ä` is one token and has no tokens for its bytes: it is allowed whole. `ax` leads to what cannot be spelled.
   const trie = spells("a", "b", "ä", "ax", "ä"[0]!)

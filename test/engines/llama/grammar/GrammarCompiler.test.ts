@@ -2,20 +2,23 @@
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { GrammarCompiler } from "#engines/llama/grammar/compile/GrammarCompiler.ts"
+import type { Expression } from "#engines/llama/grammar/Expression.ts"
 import { Matcher } from "#engines/llama/grammar/match/Matcher.ts"
 import type { TestRequest } from "./shapesMain.ts"
 
-const opened = Effect.acquireRelease(
-  Effect.sync(
-    () =>
-      new GrammarCompiler<TestRequest>({
-        program: new URL("./shapesMain.ts", import.meta.url),
-        singleBytes: new Uint8Array(256).fill(1),
-        limitMs: 150,
-      }),
-  ),
-  (compiler) => Effect.sync(() => compiler.close()),
-)
+const openedWith = (limitMs: number) =>
+  Effect.acquireRelease(
+    Effect.sync(
+      () =>
+        new GrammarCompiler<TestRequest>({
+          program: new URL("./shapesMain.ts", import.meta.url),
+          singleBytes: new Uint8Array(256).fill(1),
+          limitMs,
+        }),
+    ),
+    (compiler) => Effect.sync(() => compiler.close()),
+  )
+const opened = openedWith(600)
 
 /** The only text of the grammar that the thread made. */
 const textOf = (compiler: GrammarCompiler<TestRequest>, request: TestRequest) =>
@@ -44,6 +47,41 @@ it.live("names the field of a request that has no grammar", () =>
   }).pipe(Effect.scoped),
 )
 
+it.live("names the field that took the longest when it ends a compilation", () =>
+  Effect.gen(function* () {
+    const compiler = yield* openedWith(1_000)
+    const late = yield* Effect.flip(compiler.compile({ misbehaves: "loops in the second field" }))
+    expect(late).toEqual({ field: "tools[1]", detail: "takes longer than 1000 ms to compile" })
+  }).pipe(Effect.scoped),
+)
+
+it.live("names the rule that has no grammar", () =>
+  Effect.gen(function* () {
+    const compiler = yield* opened
+    const rule = (name: string): Expression => ({ kind: "rule", name })
+    const text = (value: string): Expression => ({ kind: "text", text: value })
+    const refusalOf = (second: Expression) =>
+      Effect.flip(
+        compiler.compile({
+          root: { kind: "sequence", of: [rule("first"), rule("second"), text(".")] },
+          rules: { first: text("a"), second },
+        }),
+      )
+    expect(yield* refusalOf({ kind: "choice", of: [] })).toEqual({
+      field: "second",
+      detail: "matches no finite text",
+    })
+    expect((yield* refusalOf({ kind: "repeat", of: text("b"), least: 2 ** 25, most: undefined })).field).toBe(
+      "second",
+    )
+    const circle = yield* refusalOf({
+      kind: "choice",
+      of: [{ kind: "sequence", of: [rule("second"), text("c")] }, text("d")],
+    })
+    expect(circle).toEqual({ field: "second", detail: 'the rule "second" begins with itself' })
+  }).pipe(Effect.scoped),
+)
+
 it.live("ends a compilation after its time, and goes on with the others on a new thread", () =>
   Effect.gen(function* () {
     const compiler = yield* opened
@@ -55,7 +93,7 @@ it.live("ends a compilation after its time, and goes on with the others on a new
       ],
       { concurrency: "unbounded" },
     )
-    expect(looped).toEqual({ field: "", detail: "takes longer than 150 ms to compile" })
+    expect(looped).toEqual({ field: "", detail: "takes longer than 600 ms to compile" })
     expect(thrown).toEqual({ field: "", detail: "could not be compiled" })
     // Each of the two has cost a thread.
     expect(other).toBe("1")

@@ -30,7 +30,7 @@ const matcher = (root: Expression, rules: Readonly<Record<string, Expression>> =
 const utf8 = new TextEncoder()
 
 it("reports rules that begin with themselves and grammars without a finite text", () => {
-  expect(compiled(rule("a"), { a: choice(sequence(rule("a"), text("x")), text("y")) })).toEqual({
+  expect(compiled(rule("a"), { a: choice(sequence(rule("a"), text("x")), text("y")) })).toMatchObject({
     problem: 'the rule "a" begins with itself',
   })
   // Through a rule that may be empty.
@@ -41,11 +41,11 @@ it("reports rules that begin with themselves and grammars without a finite text"
       empty: repeat(text("e"), 0),
     }),
   ).toMatchObject({ problem: expect.stringMatching(/^the rule "[ab]" begins with itself$/) })
-  expect(compiled(rule("a"), { a: sequence(text("x"), rule("a")) })).toEqual({
+  expect(compiled(rule("a"), { a: sequence(text("x"), rule("a")) })).toMatchObject({
     problem: "matches no finite text",
   })
-  expect(compiled(choice())).toEqual({ problem: "matches no finite text" })
-  expect(compiled(rule("a"))).toEqual({ problem: 'refers to the rule "a", which does not exist' })
+  expect(compiled(choice())).toMatchObject({ problem: "matches no finite text" })
+  expect(compiled(rule("a"))).toMatchObject({ problem: 'refers to the rule "a", which does not exist' })
 })
 
 it("compiles a large automaton once, wherever it stands", () => {

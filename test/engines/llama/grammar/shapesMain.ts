@@ -4,21 +4,38 @@ import type { Expression } from "#engines/llama/grammar/Expression.ts"
 
 export interface TestRequest {
   readonly root?: Expression
-  readonly misbehaves?: "loops" | "throws" | "refuses"
+  readonly rules?: Readonly<Record<string, Expression>>
+  readonly misbehaves?: "loops" | "throws" | "refuses" | "loops in the second field"
   /** Tells otherwise equal requests apart. */
   readonly number?: number
 }
 
 let served = 0
 
-serveGrammars<TestRequest>(({ misbehaves, root }) => {
+const waste = (ms: number) => {
+  const untilMs = performance.now() + ms
+  while (performance.now() < untilMs) served++
+}
+
+serveGrammars<TestRequest>(({ misbehaves, root, rules = {} }, watch) => {
   served++
+  if (misbehaves === "loops in the second field") {
+    watch("tools[0]")
+    waste(20)
+    watch("tools[1]")
+    waste(700)
+    watch("tools[2]")
+    waste(60_000)
+  }
   if (misbehaves === "throws") throw new Error("a bug")
   if (misbehaves === "refuses") throw new Refused("format.type", "is no type")
   while (misbehaves === "loops") served++
   return {
-    field: "format",
+    fieldOf: (rule) => (rule === "root" ? "format" : rule),
     // Without a root, the reply is the number of requests that this thread has served.
-    shape: { stages: [], rules: { root: root ?? { kind: "text", text: String(served) }, rules: new Map() } },
+    shape: {
+      stages: [],
+      rules: { root: root ?? { kind: "text", text: String(served) }, rules: new Map(Object.entries(rules)) },
+    },
   }
 })

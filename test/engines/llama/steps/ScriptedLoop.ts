@@ -8,6 +8,7 @@ import { Guidance } from "#engines/llama/replies/Guidance.ts"
 import { CostCurve } from "#engines/llama/steps/CostCurve.ts"
 import type { Job, JobTerms, Outcome } from "#engines/llama/steps/Job.ts"
 import { StepLoop } from "#engines/llama/steps/StepLoop.ts"
+import type { StepCosts } from "#engines/llama/steps/StepPlan.ts"
 import { greedy, type TextOutlet, textOf, textOutlet } from "../../../support/engines/EngineHarness.ts"
 import { hashed, type ScriptedNative, scriptedNative } from "./ScriptedNative.ts"
 
@@ -57,20 +58,37 @@ const partsConstraint = (parts: ReadonlyArray<Part>): Constraint => {
   }
 }
 
-export const open = (native: ScriptedNative, slots: number): StepLoop => {
+/** A machine whose calls cost the same at any size, and which is not learnt anew: calls of a scripted context take no time. */
+class SteadyCost extends CostCurve {
+  override expectedMs(): number {
+    return 10
+  }
+  override observe(): void {}
+}
+
+const learntCosts = (slots: number): StepCosts => {
   const replies = new CostCurve(slots)
   const prompt = new CostCurve(64)
   replies.observe(1, 10)
   prompt.observe(16, 20)
-  return new StepLoop({
+  return { replies, prompt }
+}
+
+/** Costs under which replies always share calls. */
+export const sharingCosts = (slots: number): StepCosts => ({
+  replies: new SteadyCost(slots),
+  prompt: new SteadyCost(64),
+})
+
+export const open = (native: ScriptedNative, slots: number, costs = learntCosts(slots)): StepLoop =>
+  new StepLoop({
     native: native.native,
     slots,
     needsCheckpoints: false,
     checkpointBytes: 0,
-    costs: { replies, prompt },
+    costs,
     promptShare: 2 / 3,
   })
-}
 
 export interface Asked {
   readonly prompt?: string

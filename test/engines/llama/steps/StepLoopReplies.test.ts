@@ -12,6 +12,7 @@ import {
   outcomeOf,
   type Part,
   say,
+  sharingCosts,
   termsOf,
   tokensOf,
 } from "./ScriptedLoop.ts"
@@ -63,6 +64,34 @@ describe("a constraint", () => {
         const together = await Promise.all(asked.map((one) => say(loop, one)))
         expect(together.map(({ text }) => text)).toEqual(alone)
       }),
+      { numRuns: 50 },
+    ))
+
+  it("of several replies: their runs share calls, and each has the text that it has alone", () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 4, max: 9 }), { minLength: 3, maxLength: 6 }),
+        fc.integer({ min: 2, max: 4 }),
+        async (runs, count) => {
+          const parts = runs.flatMap(
+            (length): ReadonlyArray<Part> => [{ oneOf: "ab" }, { certain: letters.slice(0, length) }],
+          )
+          const asked = Array.from({ length: count }, (_, seed) => ({
+            parts,
+            seed,
+            prompt: `p${letters[seed]}`,
+          }))
+          const alone = []
+          for (const one of asked) alone.push((await say(open(native(), 1), one)).text)
+          const scripted = native()
+          const loop = open(scripted, count, sharingCosts(count))
+          const together = await Promise.all(asked.map((one) => say(loop, one)))
+          expect(together.map(({ text }) => text)).toEqual(alone)
+          const isShared = (call: (typeof scripted.calls)[number]) =>
+            call.length > 1 && call[0]!.tokens.length > 1
+          expect(scripted.calls.filter(isShared).length).toBeGreaterThan(0)
+        },
+      ),
       { numRuns: 50 },
     ))
 

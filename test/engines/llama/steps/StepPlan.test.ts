@@ -211,8 +211,8 @@ it("a reply that ended is left out of its group", () => {
     beganBefore: 0,
     pauseAfter: undefined,
   })
-  expect(plan.next([reply(0), reply(1), reply(2)])).toEqual({ kind: "replies", ids: [0] })
-  expect(plan.next([reply(0), reply(2)])).toEqual({ kind: "replies", ids: [2] })
+  expect(plan.next([reply(0), reply(1), reply(2)])).toEqual({ kind: "replies", ids: [0], take: 1 })
+  expect(plan.next([reply(0), reply(2)])).toEqual({ kind: "replies", ids: [2], take: 1 })
   expect(plan.next([])).toBeUndefined()
 })
 
@@ -276,32 +276,74 @@ describe("runs", () => {
     pauseAfter: undefined,
   })
 
-  it("a run gets one call with all its tokens, and every other reply a token in the same round", () => {
+  /** The pending tokens of one reply after the other, the last one for ever. */
+  const shapes = fc.array(fc.array(fc.integer({ min: 1, max: 70 }), { minLength: 1, maxLength: 8 }), {
+    minLength: 1,
+    maxLength: 12,
+  })
+  const least = 4
+
+  it("a reply alone evaluates each run in one call", () => {
     fc.assert(
-      fc.property(fc.array(fc.integer({ min: 1, max: 70 }), { minLength: 1, maxLength: 12 }), (pending) => {
-        const plan = planFor(measured)
-        const left = [...pending]
-        const evaluated: Array<number> = []
-        while (evaluated.length < pending.length) {
-          const step = plan.next(left.map((count, id) => reply(id, count)))!
-          expect(step.kind).not.toBe("prompt")
-          for (const id of step.kind === "replies" ? step.ids : [step.id]) {
-            const take = step.kind === "replies" ? 1 : step.take
-            expect(take).toBe(pending[id]! >= 4 ? pending[id] : 1)
-            left[id] = 1
-            evaluated.push(id)
-          }
-        }
-        // One round: no reply twice.
-        expect(new Set(evaluated).size).toBe(pending.length)
+      fc.property(fc.integer({ min: 1, max: 700 }), (pending) => {
+        const take = pending < least ? 1 : Math.min(pending, batchTokens)
+        expect(planFor(measured).next([reply(5, pending)])).toEqual({ kind: "replies", ids: [5], take })
       }),
     )
   })
 
+  it("every reply gets a token in each round, none more than is pending, and no call exceeds the batch", () => {
+    fc.assert(
+      fc.property(shapes, fc.constantFrom(64, batchTokens), (scripts, largest) => {
+        const costs = { prompt: new CostCurve(largest), replies: new CostCurve(slots) }
+        for (const size of costs.replies.sizes) costs.replies.observe(size, measured.replies(size))
+        const plan = new StepPlan({ share: 2 / 3, costs })
+        const jobs = scripts.map((script) => ({ script: [...script, 1], at: 0, left: script[0]! }))
+        let waiting = new Set(jobs.keys())
+        let calls = 0
+        for (let made = 0; made < 200; made++) {
+          const works = jobs.map(({ left }, id) => reply(id, left))
+          const step = plan.next(works)!
+          if (step.kind !== "replies") throw new Error("there is no prompt")
+          expect(step.ids).toEqual([...new Set(step.ids)].sort((a, b) => a - b))
+          expect(step.take * step.ids.length).toBeLessThanOrEqual(Math.max(largest, jobs.length))
+          for (const id of step.ids) {
+            const job = jobs[id]!
+            expect(step.take).toBeLessThanOrEqual(job.left)
+            job.left -= step.take
+            if (job.left === 0) job.left = job.script[Math.min(++job.at, job.script.length - 1)]!
+            waiting.delete(id)
+          }
+          // At most two calls of a round for each reply: its run, and a token in a common call.
+          expect(++calls).toBeLessThanOrEqual(2 * jobs.length)
+          if (waiting.size > 0) continue
+          waiting = new Set(jobs.keys())
+          calls = 0
+        }
+      }),
+    )
+  })
+
+  it("neighbours with runs of equal length share a call, and common calls are not divided by a run", () => {
+    const plan = planFor({ ...measured, replies: (count) => 20 + count })
+    expect(plan.next([reply(0, 1), reply(1, 9), reply(2, 8), reply(3, 1)])).toEqual({
+      kind: "replies",
+      ids: [1, 2],
+      take: 8,
+    })
+    // Reply 2 continues with another run, which gives a token.
+    expect(plan.next([reply(0, 1), reply(1, 1), reply(2, 9), reply(3, 1)])).toEqual({
+      kind: "replies",
+      ids: [0, 1, 2, 3],
+      take: 1,
+    })
+  })
+
   it("a reply that ends or is paused during a round is left out", () => {
-    const plan = planFor(measured)
-    expect(plan.next([reply(0, 9), reply(1, 5), reply(2, 1)])).toEqual({ kind: "run", id: 0, take: 9 })
-    expect(plan.next([reply(0, 1), reply(2, 1)])).toEqual({ kind: "replies", ids: [2] })
+    const plan = planFor({ ...measured, prompt: (tokens) => tokens })
+    expect(plan.next([reply(0, 9), reply(1, 5), reply(2, 1)])).toEqual({ kind: "replies", ids: [0], take: 9 })
+    expect(plan.next([reply(0, 1), reply(2, 1)])).toEqual({ kind: "replies", ids: [0], take: 1 })
+    expect(plan.next([reply(2, 1)])).toEqual({ kind: "replies", ids: [2], take: 1 })
     expect(plan.next([])).toBeUndefined()
   })
 })

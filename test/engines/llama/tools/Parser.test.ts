@@ -80,6 +80,64 @@ describe.each(syntaxes)("%s", (_name, syntax) => {
   })
 })
 
+describe.each(syntaxes)("%s beside a response format", (_name, syntax) => {
+  const parser = () => syntax.parser(tools, true)
+  const written = fc
+    .tuple(someCalls(syntax))
+    .map(([calls]) => syntax.write(syntax.several ? calls : calls.slice(0, 1), tools))
+  /** Answers whose keys and texts have openers and whole calls inside. */
+  const answer = fc
+    .tuple(fc.dictionary(written, written, { maxKeys: 3 }), fc.constantFrom(undefined, "name", "type"))
+    .map(([more, key]) => JSON.stringify(key === undefined ? more : { [key]: "function", ...more }))
+
+  it("call syntax inside the texts of an answer is text, wherever the answer is cut", () => {
+    fc.assert(
+      fc.property(answer, cuts, (text, at) => {
+        expect(read(parser(), inPieces(text, at))).toEqual({ content: text, calls: [] })
+      }),
+    )
+  })
+
+  it("an answer that ends early is given up to its end", () => {
+    fc.assert(
+      fc.property(answer, fc.double({ min: 0, max: 1, noNaN: true }), (text, part) => {
+        const begun = inPieces(text, [part])[0] ?? ""
+        const { calls, content } = read(parser(), [begun], true)
+        expect([calls, begun.startsWith(content)]).toEqual([[], true])
+        // What is still the beginning of a call as well is not given.
+        if (begun.length > '{"type": "function", "name": "get_weather"'.length) expect(content).toBe(begun)
+      }),
+    )
+  })
+
+  it("a reply of calls is read as calls", () => {
+    fc.assert(
+      fc.property(someCalls(syntax), cuts, (calls, at) => {
+        const own = syntax.several ? calls : calls.slice(0, 1)
+        expect(read(parser(), inPieces(syntax.write(own, tools), at))).toEqual({ content: "", calls: own })
+      }),
+    )
+  })
+})
+
+it("an answer of a format that begins as a call does is text until a tool and its arguments follow", () => {
+  for (const [name, syntax] of syntaxes.filter(([, { openers }]) => openers[0]?.startsWith("{"))) {
+    for (const text of [
+      '{"name": "Bob", "age": 5}',
+      '{"name": "get_weather", "age": 5}',
+      '{"name": "get_weather", "parameters": null}',
+      '{"name": "',
+    ]) {
+      expect([name, read(syntax.parser(tools, true), [...text])]).toEqual([
+        name,
+        { content: text, calls: [] },
+      ])
+    }
+    const called = '{"name": "get_weather", "parameters": {"city": "Rome"}}'
+    expect(read(syntax.parser(tools, true), [...called]).calls).toHaveLength(1)
+  }
+})
+
 it("a reply cut by its length inside an opener does not give the opener's beginning", () => {
   for (const [, syntax] of syntaxes) {
     const begun = (syntax.openers[0] ?? "").slice(0, -1)

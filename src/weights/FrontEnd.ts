@@ -1,0 +1,60 @@
+// Whether the npm packages are installed with which a speech model reads text. An operator may leave them out, because they
+// contain GPL code; the languages that need them are refused then.
+import { createRequire } from "node:module"
+import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { adapterFacts } from "#engines/AdapterFacts.ts"
+
+type Spoken = Pick<ModelEntry, "adapter" | "speech">
+
+/** Of a speech model whose catalog entry names no languages. */
+const defaultLanguages = ["en"]
+
+const { resolve } = createRequire(import.meta.url)
+
+const known = new Map<string, boolean>()
+
+const isInstalled = (name: string): boolean => {
+  const before = known.get(name)
+  if (before !== undefined) return before
+  let found = true
+  try {
+    resolve(name)
+  } catch (cause) {
+    // Another error means that the package is there, e.g. one without an entry for `require`.
+    found = !(cause instanceof Error && "code" in cause && cause.code === "MODULE_NOT_FOUND")
+  }
+  known.set(name, found)
+  return found
+}
+
+/** The package that the model needs for this language and that is not installed, if any. */
+export const missingFrontEnd = (
+  { adapter }: Pick<Spoken, "adapter">,
+  language: string,
+  has: (name: string) => boolean = isInstalled,
+): string | undefined => {
+  const { frontEnd } = adapterFacts[adapter] ?? {}
+  const name = language === "en" ? frontEnd?.english : frontEnd?.others
+  return name === undefined || has(name) ? undefined : name
+}
+
+/** What the model cannot speak for want of a package. Undefined if it lacks nothing. */
+export const frontEndLack = (
+  entry: Spoken,
+  has: (name: string) => boolean = isInstalled,
+): { readonly all: boolean; readonly problem: string } | undefined => {
+  const languages = entry.speech?.languages ?? defaultLanguages
+  const lacks = languages.flatMap((language) => {
+    const name = missingFrontEnd(entry, language, has)
+    return name === undefined ? [] : [{ language, name }]
+  })
+  const names = [...new Set(lacks.map(({ name }) => name))]
+  if (names.length === 0) return undefined
+  const spoken = lacks.map(({ language }) => language).join(", ")
+  const packages =
+    names.length === 1 ? `npm package ${names[0]} is` : `npm packages ${names.join(" and ")} are`
+  return {
+    all: lacks.length === languages.length,
+    problem: `it cannot speak ${spoken}: the ${packages} not installed`,
+  }
+}

@@ -1,0 +1,38 @@
+import { expect, it } from "vitest"
+import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { frontEndLack, missingFrontEnd } from "#weights/FrontEnd.ts"
+
+const english = "phonemizer"
+const others = "@echogarden/espeak-ng-emscripten"
+const has =
+  (...names: ReadonlyArray<string>) =>
+  (name: string): boolean =>
+    names.includes(name)
+const entry = (adapter: string, ...languages: ReadonlyArray<string>) =>
+  ({ adapter, speech: { languages } }) as unknown as ModelEntry
+
+it("names the package that a language needs, where it is not installed", () => {
+  const clone = entry("style-clone-onnx")
+  expect(missingFrontEnd(clone, "en", has(english))).toBeUndefined()
+  expect(missingFrontEnd(clone, "de", has(english))).toBe(others)
+  expect(missingFrontEnd(entry("chatterbox-onnx"), "de", has())).toBeUndefined()
+  expect(missingFrontEnd(entry("kokoro-onnx"), "en", has())).toBe(english)
+})
+
+it("tells a model that can speak nothing from one that lacks some languages", () => {
+  expect(frontEndLack(entry("kokoro-onnx", "en"), has())).toEqual({
+    all: true,
+    problem: "it cannot speak en: the npm package phonemizer is not installed",
+  })
+  expect(frontEndLack(entry("style-clone-onnx", "en", "de", "fr"), has(english))).toEqual({
+    all: false,
+    problem: `it cannot speak de, fr: the npm package ${others} is not installed`,
+  })
+  expect(frontEndLack(entry("style-clone-onnx", "en", "de"), has(english, others))).toBeUndefined()
+  expect(frontEndLack(entry("whisper-hf-onnx"), has())).toBeUndefined()
+})
+
+it("finds the packages that are installed here", () => {
+  expect(missingFrontEnd(entry("style-clone-onnx"), "en")).toBeUndefined()
+  expect(missingFrontEnd(entry("style-clone-onnx"), "de")).toBeUndefined()
+})
