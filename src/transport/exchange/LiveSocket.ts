@@ -130,15 +130,6 @@ export class LiveSocket implements Watched {
     if (this.inboundBytes > settings.inboundBytes) this.close(1009, "messages come faster than they are read")
   }
 
-  /** A ping, if the library tells of it. False if there were too many, and the socket was closed. */
-  control(): boolean {
-    const flood = this.end === undefined ? this.floodOf(0) : undefined
-    if (flood === undefined) return true
-    this.listener.counters.socketsFlooded++
-    this.close(1008, flood)
-    return false
-  }
-
   drain(): void {
     if (!this.isFull()) this.wakeWriters()
   }

@@ -155,9 +155,9 @@ class NodeSocket implements SocketChannel, Watched {
     }
   }
 
-  /** Pings count as empty messages. */
+  /** A client that reads no pongs gets no more of them, so that they do not pile up. */
   private ping(data: Buffer): void {
-    if (this.over || !this.live.control()) return
+    if (this.over) return
     if (this.ws.bufferedAmount <= this.listener.settings.outboundBytes) this.ws.pong(data)
   }
 
