@@ -575,6 +575,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/store/ledger",
       "src/store/signing",
       "src/transport",
+      "src/transport/server",
       "src/weights",
     ],
   },
@@ -671,7 +672,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/store/signing",
       "src/telemetry",
       "src/transport",
-      "src/transport/uws",
+      "src/transport/server",
       "src/weights",
     ],
   },
@@ -683,7 +684,8 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/queues",
       "src/store/accounts",
       "src/store/signing",
-      "src/transport/uws",
+      "src/transport",
+      "src/transport/server",
       "src/weights",
     ],
   },
@@ -875,9 +877,28 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "What a listener needs besides its HTTP library: limits, deadlines, queues, settings",
     imports: ["src/domain/access", "src/domain/queues", "src/http"],
   },
-  "src/transport/uws": {
-    holds: "Effect's HttpServer over uWebSockets.js: requests, bodies, replies, WebSockets",
+  "src/transport/exchange": {
+    holds: "One request over any HTTP library: dispatch, bodies, replies, WebSockets",
     imports: ["src/domain/access", "src/domain/queues", "src/http", "src/transport"],
+  },
+  "src/transport/node": {
+    holds: "Channels over Node's own HTTP server and ws",
+    imports: ["src/transport", "src/transport/exchange"],
+  },
+  "src/transport/server": {
+    holds: "Effect's HttpServer over the transport that serves: the choice, the listener, its stop",
+    imports: [
+      "src/domain/access",
+      "src/http",
+      "src/transport",
+      "src/transport/exchange",
+      "src/transport/node",
+      "src/transport/uws",
+    ],
+  },
+  "src/transport/uws": {
+    holds: "Channels over uWebSockets.js, and the check of its binary",
+    imports: ["src/transport", "src/transport/exchange"],
   },
   "src/weights": {
     holds: "The catalog file, pulled weights, and checks of weight files",

@@ -10,6 +10,7 @@ import { roles } from "#config/settings/ListenerSettings.ts"
 import { confinementLine, switchOff } from "#confine/Launch.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
 import { tryDataDirectory } from "#store/files/DataDir.ts"
+import { transportLine } from "#transport/server/TransportChoice.ts"
 import { frontEndLack } from "#weights/FrontEnd.ts"
 import { curlLine } from "../roles/CurlLine.ts"
 import { credentialLines } from "../roles/FirstCredential.ts"
@@ -36,6 +37,9 @@ const greet = Effect.fnUntraced(function* (
   for (const { base, role } of listening.toSorted((a, b) => roles.indexOf(a.role) - roles.indexOf(b.role))) {
     yield* Console.log(`${role} listening on ${base}`)
   }
+  const [first] = listening
+  if (first !== undefined)
+    yield* Console.log(yield* transportLine(config.transport, first.listener.transport))
   if (config.roles.includes("edge")) {
     yield* Console.log(confinementLine())
     yield* Console.log(yield* decoderLine(config))

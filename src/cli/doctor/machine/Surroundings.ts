@@ -48,7 +48,7 @@ const loadModule = (name: string): Effect.Effect<Surrounding> =>
     return Effect.sync(() => child.kill("SIGKILL"))
   })
 
-const modules = ["uWebSockets.js", "node-llama-cpp", "onnxruntime-node"]
+const modules = ["uWebSockets.js", "node-llama-cpp", "onnxruntime-node"] as const
 
 const nearestExisting = (path: string): string =>
   existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path))
@@ -136,9 +136,10 @@ export const surroundings = (
     const timer = yield* timerMs
     const loopback = yield* loopbackMs
     const node = yield* answering(config)
-    const native = yield* Effect.forEach(modules, loadModule, { concurrency: 2 })
+    const [uws, ...native] = yield* Effect.forEach(modules, loadModule, { concurrency: 2 })
     return [
       Verdicts.nodeVerdict(process.version),
+      Verdicts.transportVerdict(config.transport, uws),
       ...native,
       Verdicts.decoderVerdict(yield* Effect.result(nodeDecoder(config))),
       Verdicts.gpuLibrariesVerdict(gpuKinds.filter(hasGpuLibraries), existsSync(nvidiaDriver)),

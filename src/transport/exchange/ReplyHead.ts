@@ -1,5 +1,6 @@
 // Headers of every response: the listener's own, and those about the request (id, times of its steps, remaining rate,
 // receipt).
+import type { SharedHeaders } from "./Channel.ts"
 import type { Exchange } from "./Exchange.ts"
 
 /** Whole seconds, rounded up, so that the stated time is never too early. */
@@ -10,26 +11,26 @@ export const writeListenerHeaders = (
   { listener, res }: Exchange,
   headers: Readonly<Record<string, string>>,
 ): void => {
-  const { joinedHeaders, responseHeaders } = listener
-  if (joinedHeaders === undefined) return
-  for (const [name] of responseHeaders) {
+  const { responseHeaders } = listener
+  for (const [name] of responseHeaders.list) {
     if (headers[name] === undefined) continue
-    for (const [each, value] of responseHeaders) if (headers[each] === undefined) res.writeHeader(each, value)
+    for (const [each, value] of responseHeaders.list) {
+      if (headers[each] === undefined) res.writeHeader(each, value)
+    }
     return
   }
-  res.writeHeader(joinedHeaders[0], joinedHeaders[1])
+  res.writeShared(responseHeaders)
 }
 
 /**
- * Joins the headers into one, because a call costs more than its text: the others become lines of the first one's
- * value.
+ * Joins the headers into one, because a call of uWS costs more than its text: the others become lines of the first
+ * one's value.
  */
-export const joinHeaders = (
-  headers: ReadonlyArray<readonly [string, string]>,
-): readonly [string, string] | undefined => {
-  const [first, ...others] = headers
-  if (first === undefined) return undefined
-  return [first[0], [first[1], ...others.map(([name, value]) => `${name}: ${value}`)].join("\r\n")]
+export const sharedHeaders = (list: ReadonlyArray<readonly [string, string]>): SharedHeaders => {
+  const [first, ...others] = list
+  if (first === undefined) return { list, joined: undefined }
+  const lines = [first[1], ...others.map(([name, value]) => `${name}: ${value}`)]
+  return { list, joined: [first[0], lines.join("\r\n")] }
 }
 
 /** Writes the headers about the request. Inside a cork, after the status. */

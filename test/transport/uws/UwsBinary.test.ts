@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, expect, it } from "vitest"
-import { uwsBinary, uwsProblem, uwsTarget } from "#transport/UwsBinary.ts"
+import { uwsBinary, uwsProblem, uwsTarget } from "#transport/uws/UwsBinary.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "edgewise-uws-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

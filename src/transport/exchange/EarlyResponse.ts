@@ -2,7 +2,7 @@
 // connection is read no further, and it is closed a little later, when the response has had time to arrive.
 import { nowMs, type Watched } from "../Deadlines.ts"
 import type { Flaw } from "../Framing.ts"
-import { detailBody, jsonContentType, statusLine } from "../Status.ts"
+import { detailBody, jsonContentType } from "../Status.ts"
 import type { Ending, Exchange } from "./Exchange.ts"
 import { writeListenerHeaders, writeRequestHeaders } from "./ReplyHead.ts"
 
@@ -49,7 +49,7 @@ const writeRefusal = (
   status: number,
   headers: Iterable<readonly [string, string]>,
 ): void => {
-  exchange.res.writeStatus(statusLine(status))
+  exchange.res.writeStatus(status)
   writeListenerHeaders(exchange, {})
   writeRequestHeaders(exchange, status)
   for (const [name, value] of headers) exchange.res.writeHeader(name, value)
@@ -84,12 +84,7 @@ export const answerAndClose = (
       return
     }
     res.writeHeader("connection", "close")
-    // The body is written as part of the last header. uWS's own end would either continue to read the request or close
-    // at once, and closing with unread bytes resets the connection, which can lose the response.
-    res.writeHeader(
-      "content-length",
-      `${Buffer.byteLength(body)}\r\n\r\n${exchange.method === "HEAD" ? "" : body}`,
-    )
+    res.endUnread(body, exchange.method !== "HEAD")
     exchange.finish()
     exchange.linger = new Linger(exchange)
   })

@@ -1,12 +1,12 @@
 // How many messages a WebSocket takes within one tick of the event loop, without a network that may be slower than that.
 import { describe, expect, it } from "vitest"
 import { Deadlines } from "#transport/Deadlines.ts"
+import type { SocketChannel } from "#transport/exchange/Channel.ts"
+import type { Exchange } from "#transport/exchange/Exchange.ts"
+import { LiveSocket } from "#transport/exchange/LiveSocket.ts"
 import { LoopTicks } from "#transport/LoopTicks.ts"
 import { TransportCounters } from "#transport/TransportCounters.ts"
 import { defaultSettings } from "#transport/TransportSettings.ts"
-import type { Exchange } from "#transport/uws/Exchange.ts"
-import { LiveSocket, type UserData } from "#transport/uws/LiveSocket.ts"
-import type { WebSocket } from "#transport/uws/Uws.ts"
 
 const openSocket = () => {
   const closes: Array<readonly [code: number, reason: string]> = []
@@ -18,13 +18,13 @@ const openSocket = () => {
     closes.push([code, reason])
     socket.closed(code, reason)
   }
-  socket.open({ end } as unknown as WebSocket<UserData>)
+  socket.open({ end } as unknown as SocketChannel)
   return { closes, counters, socket }
 }
 
 const taken = (sizeBytes: number, most: number): readonly [number, string | undefined] => {
   const { closes, socket } = openSocket()
-  const data = new ArrayBuffer(sizeBytes)
+  const data = new Uint8Array(sizeBytes)
   let count = 0
   while (count < most && closes.length === 0) {
     socket.message(data, true)
@@ -56,7 +56,7 @@ describe("a WebSocket takes in one tick", () => {
   it("and as many again in the next", async () => {
     const { closes, socket } = openSocket()
     for (let tick = 0; tick < 3; tick++) {
-      for (let i = 0; i < 10_000; i++) socket.message(new ArrayBuffer(256), true)
+      for (let i = 0; i < 10_000; i++) socket.message(new Uint8Array(256), true)
       await new Promise((resolve) => setImmediate(resolve))
     }
     expect(closes).toEqual([])

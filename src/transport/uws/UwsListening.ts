@@ -6,53 +6,64 @@
 // connections. No connection is refused meanwhile, and the connections of the old child continue.
 import { Effect } from "effect"
 import { ServeError } from "effect/http/HttpServerError"
+import type { ConnectionGate } from "../ConnectionGate.ts"
+import type { Dispatcher } from "../exchange/Dispatcher.ts"
+import {
+  type ListenAddress,
+  type Listening,
+  refusedFiles,
+  retiredCertificates,
+  type TlsFiles,
+  warnOfRetired,
+} from "../ListenAddress.ts"
 import { listenProblem } from "../ListenProblem.ts"
-import { EXCLUSIVE_PORT, type Library, type ListenSocket, type SecureApp, type TemplatedApp } from "./Uws.ts"
-
-/** Paths of PEM files: the certificate with its chain, and its private key without a password. */
-export interface TlsFiles {
-  readonly cert: string
-  readonly key: string
-}
-
-export interface ListenAddress {
-  /** Numeric address. */
-  readonly host: string
-  /** 0 picks a free port. */
-  readonly port: number
-  /** If given, TLS is used. */
-  readonly tls?: TlsFiles | undefined
-}
-
-/** The TLS library refuses certificate files that were readable. */
-const refused = ({ cert, key }: TlsFiles) =>
-  new ServeError({ cause: new Error(`the TLS library cannot use ${cert} with ${key}`) })
-
-export interface Listening {
-  readonly port: number
-  /** Refuses new connections from now on. */
-  readonly stop: () => void
-  /** Closes every connection. */
-  readonly close: () => void
-  /**
-   * Reads the certificate files again. New connections get the new certificate, open ones keep theirs. A failure
-   * changes nothing. Does nothing without TLS.
-   */
-  readonly renew: Effect.Effect<void, ServeError>
-  /** Number of former certificates that still have open connections. */
-  readonly retired: () => number
-}
+import {
+  EXCLUSIVE_PORT,
+  type Library,
+  type ListenSocket,
+  loadUws,
+  type SecureApp,
+  type TemplatedApp,
+} from "./Uws.ts"
+import { addressOf, headOf, UwsReply } from "./UwsReply.ts"
+import { webSocketEvents } from "./UwsSocket.ts"
 
 type Routes = <App extends TemplatedApp>(app: App) => App
 
-export const listen = (
-  uws: Library,
+/** Listens with uWebSockets.js and passes every request to the dispatcher. */
+export const listenUws = Effect.fnUntraced(function* (
   address: ListenAddress,
-  routes: Routes,
-): Effect.Effect<Listening, ServeError> =>
-  address.tls === undefined
+  dispatcher: Dispatcher,
+  gate: ConnectionGate,
+) {
+  const uws = yield* Effect.promise(loadUws)
+  const routes = uwsRoutes(dispatcher, gate)
+  return yield* address.tls === undefined
     ? listenPlain(uws, address, routes)
     : listenSecure(uws, address, address.tls, routes)
+})
+
+const uwsRoutes =
+  (dispatcher: Dispatcher, gate: ConnectionGate): Routes =>
+  (app) => {
+    const { counters } = dispatcher.state
+    app.filter((res, change) => {
+      counters.connections += change
+      if (change < 0) return
+      if (gate.admits(addressOf(res), counters.connections - counters.webSockets)) return
+      counters.connectionsRefused++
+      res.close()
+    })
+    app.any("/*", (res, req) => void dispatcher.onRequest(new UwsReply(res), headOf(req)))
+    app.ws(
+      "/*",
+      webSocketEvents(
+        dispatcher.state,
+        (res, req, context) => void dispatcher.onRequest(new UwsReply(res, context), headOf(req)),
+      ),
+    )
+    return app
+  }
 
 const listenPlain = Effect.fnUntraced(function* (uws: Library, address: ListenAddress, routes: Routes) {
   const app = yield* Effect.sync(() => routes(uws.App()))
@@ -89,9 +100,6 @@ interface Generation {
   settled: boolean
 }
 
-/** A guess: certificates last weeks, so a connection older than this many certificates is months old. */
-const RETIRED_GENERATIONS = 16
-
 /**
  * How long a replaced app without connections is kept. A connection accepted just before the replacement reaches it in
  * the next tick of the event loop.
@@ -121,7 +129,7 @@ class Generations {
   /** Makes the files' certificate the current one. */
   readonly renew: Effect.Effect<void, ServeError> = Effect.suspend(() => {
     const next = this.make()
-    if (next === undefined) return Effect.fail(refused(this.files))
+    if (next === undefined) return Effect.fail(refusedFiles(this.files))
     const old = this.current
     this.acceptor.addChildAppDescriptor(next.descriptor)
     this.current = next
@@ -130,12 +138,10 @@ class Generations {
     this.retired.push(old)
     this.settle(old)
     const [oldest] = this.retired
-    if (this.retired.length <= RETIRED_GENERATIONS || oldest === undefined) return Effect.void
+    if (this.retired.length <= retiredCertificates || oldest === undefined) return Effect.void
     const { connections } = oldest
     this.end(oldest)
-    return Effect.logWarning(
-      `more than ${RETIRED_GENERATIONS} former certificates were in use: the connections of the oldest are closed`,
-    ).pipe(Effect.annotateLogs({ connections }))
+    return warnOfRetired(connections)
   })
 
   private make(): Generation | undefined {

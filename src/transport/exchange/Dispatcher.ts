@@ -6,11 +6,11 @@ import { type Listed, UnorderedSet } from "#domain/queues/UnorderedSet.ts"
 import { CurrentRequest } from "#http/RequestContext.ts"
 import { framingFlaw, proxyHeaderFlaw } from "../Framing.ts"
 import { RequestQueue } from "../RequestQueue.ts"
+import type { IncomingHead, ReplyChannel } from "./Channel.ts"
 import { refuse, refuseUnread } from "./EarlyResponse.ts"
-import { Exchange, type ListenerState, type UpgradeContext } from "./Exchange.ts"
+import { Exchange, type ListenerState } from "./Exchange.ts"
 import { RequestBody } from "./RequestBody.ts"
-import type { HttpRequest, HttpResponse } from "./Uws.ts"
-import { UwsRequest } from "./UwsRequest.ts"
+import { ServerRequest } from "./ServerRequest.ts"
 
 /** The application: writes the response of one request. */
 export type Handled = Effect.Effect<void, never, HttpServerRequest.HttpServerRequest>
@@ -20,6 +20,9 @@ export type Handled = Effect.Effect<void, never, HttpServerRequest.HttpServerReq
  * request. Its router, the api and this file add nine.
  */
 const servicesOfARequest = 16
+
+/** uWebSockets.js itself refuses more. */
+const mostHeaders = 99
 
 interface RunningRequest extends Listed {
   readonly fiber: Fiber.Fiber<void>
@@ -61,8 +64,8 @@ export class Dispatcher {
     return Effect.sync(() => this.idleWaiters.delete(wake))
   })
 
-  readonly onRequest = (res: HttpResponse, req: HttpRequest, context?: UpgradeContext): void => {
-    const exchange = new Exchange(this.state, res, req, context)
+  readonly onRequest = (res: ReplyChannel, head: IncomingHead): Exchange => {
+    const exchange = new Exchange(this.state, res, head)
     try {
       this.begin(exchange)
     } finally {
@@ -70,11 +73,12 @@ export class Dispatcher {
       if (!exchange.done) exchange.attach()
       exchange.inCallback = false
     }
+    return exchange
   }
 
   private begin(exchange: Exchange): void {
     const { headBytes, eagerBodyBytes } = this.state.settings
-    const flaw = exchange.namesProxiedPeer()
+    const flaw = exchange.res.namesProxiedPeer()
       ? proxyHeaderFlaw
       : framingFlaw(exchange, this.state.settings.chunkedBodies)
     if (flaw !== undefined) {
@@ -91,6 +95,10 @@ export class Dispatcher {
       this.state.counters.headsTooLarge++
       return refuse(exchange, 431, `headers: larger than ${headBytes} bytes`)
     }
+    if (exchange.headerCount > mostHeaders) {
+      this.state.counters.headsTooLarge++
+      return refuse(exchange, 431, `headers: more than ${mostHeaders}`)
+    }
     const lengthBytes = exchange.body?.lengthBytes
     if (lengthBytes === undefined || lengthBytes > eagerBodyBytes) this.queue.admit(exchange)
   }
@@ -102,8 +110,11 @@ export class Dispatcher {
     const lengthBytes = chunked ? undefined : Number(headers["content-length"] ?? 0)
     if (lengthBytes === 0) return
     exchange.body = new RequestBody(exchange, lengthBytes)
+    // Such a body may end elsewhere than uWS thinks, so it must still be unanswered when uWS parses what follows in the
+    // same read. Node reports a wrong chunk line of the same read after the head.
+    exchange.deferred = chunked
     // uWS accepts chunk lines that RFC 9112 forbids, so what follows such a body cannot be trusted.
-    exchange.closesConnection = chunked
+    exchange.closesConnection = chunked && !exchange.res.readsChunksExactly
     const eager = lengthBytes !== undefined && lengthBytes <= this.state.settings.eagerBodyBytes
     exchange.body.start(eager ? () => this.queue.admit(exchange) : undefined)
   }
@@ -112,7 +123,7 @@ export class Dispatcher {
     if (this.handled === undefined) return refuse(exchange, 503, "Service Unavailable")
     const { counters } = this.state
     counters.requests++
-    const request = new UwsRequest(exchange)
+    const request = new ServerRequest(exchange)
     const fiber = Effect.runForkWith(
       Context.add(this.services, HttpServerRequest.HttpServerRequest, request).pipe(
         Context.add(CurrentRequest, exchange.notes),

@@ -2,7 +2,7 @@ import { Deferred, Effect, Exit, Fiber } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { describe, expect, it } from "vitest"
 import { sinkResponse } from "#http/SinkBody.ts"
-import { make } from "#transport/uws/UwsServer.ts"
+import { make } from "#transport/server/TransportServer.ts"
 import { headerOf, jsonOf, RawConnection, rawRequest, requestBytes } from "../../support/clients/RawHttp.ts"
 import { eventually, startListener } from "../TestListener.ts"
 

@@ -6,14 +6,10 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Socket from "effect/socket/Socket"
 import { TokenBucket } from "#domain/access/TokenBucket.ts"
 import { nowMs, type Watched } from "../Deadlines.ts"
+import type { SocketChannel } from "./Channel.ts"
 import type { Exchange, ListenerState } from "./Exchange.ts"
-import type { WebSocket } from "./Uws.ts"
 
 type Frame = string | Uint8Array
-/** In an object of its own, because uWS copies the properties of what it is given. */
-export interface UserData {
-  readonly live: LiveSocket
-}
 
 const text = new TextDecoder()
 
@@ -33,7 +29,7 @@ export class LiveSocket implements Watched {
   listedAt = -1
   private readonly exchange: Exchange
   private readonly listener: ListenerState
-  private ws: WebSocket<UserData> | undefined
+  private ws: SocketChannel | undefined
   private end: Socket.SocketError | undefined
   private inbound: Array<Frame> = []
   private inboundBytes = 0
@@ -104,9 +100,9 @@ export class LiveSocket implements Watched {
     else this.ws.end(sendableCode(code), shortReason(reason))
   }
 
-  // ---------------------------------------------------------------- for uWS
+  // ---------------------------------------------------------------- for the library
 
-  open(ws: WebSocket<UserData>): void {
+  open(ws: SocketChannel): void {
     this.listener.counters.webSockets++
     // The socket was closed within this call: `ws` must not be used again.
     if (this.end !== undefined) return
@@ -116,7 +112,7 @@ export class LiveSocket implements Watched {
     if (early !== undefined) this.close(early.code, early.reason)
   }
 
-  message(data: ArrayBuffer, isBinary: boolean): void {
+  message(data: Uint8Array, isBinary: boolean): void {
     const { settings } = this.listener
     if (this.end !== undefined) return
     if (data.byteLength > settings.frameBytes) {
@@ -127,8 +123,8 @@ export class LiveSocket implements Watched {
       this.listener.counters.socketsFlooded++
       return this.close(1008, flood)
     }
-    // A copy: uWS reuses the memory when this callback returns.
-    this.inbound.push(isBinary ? new Uint8Array(data.slice(0)) : text.decode(data))
+    // A copy: the library reuses the memory when this callback returns.
+    this.inbound.push(isBinary ? new Uint8Array(data) : text.decode(data))
     this.inboundBytes += data.byteLength
     this.wakeReader()
     if (this.inboundBytes > settings.inboundBytes) this.close(1009, "messages come faster than they are read")
@@ -142,8 +138,6 @@ export class LiveSocket implements Watched {
     this.ws = undefined
     this.end = new Socket.SocketError({ reason: new Socket.SocketCloseError({ code, closeReason: reason }) })
     this.listener.counters.webSockets--
-    // uWS's connection filter is not called for upgraded connections.
-    this.listener.counters.connections--
     for (const wake of [...this.openWaiters]) wake()
     this.wakeWriters()
     this.puller?.()
@@ -198,13 +192,13 @@ export class LiveSocket implements Watched {
     return taken
   }
 
-  /** True if uWS dropped a message. */
-  private send(ws: WebSocket<UserData>, chunks: ReadonlyArray<Frame | Socket.CloseEvent>): boolean {
+  /** True if a message was dropped. */
+  private send(ws: SocketChannel, chunks: ReadonlyArray<Frame | Socket.CloseEvent>): boolean {
     let dropped = false
     ws.cork(() => {
       for (const chunk of chunks) {
         if (Socket.isCloseEvent(chunk)) return this.finish(chunk.code, chunk.reason ?? "")
-        if (ws.send(chunk, typeof chunk !== "string") === DROPPED) dropped = true
+        if (!ws.send(chunk)) dropped = true
       }
     })
     return dropped
@@ -234,9 +228,6 @@ export class LiveSocket implements Watched {
 
 /** Protocol 1.9: a generation's slot is free within 100 ms after its client has left. This is half of it. */
 const UNREPORTED_END_MS = 50
-
-/** Result of uWS's `send`: 0 buffered, 1 sent, 2 dropped. */
-const DROPPED = 2
 
 function waitOn(waiters: Set<() => void>): Effect.Effect<void> {
   return Effect.callback((resume) => {

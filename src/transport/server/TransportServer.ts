@@ -1,4 +1,4 @@
-// An Effect HttpServer over uWebSockets.js: listens, dispatches each request to the application, and stops gracefully. HttpRouter, HttpApi, multipart and sockets run over it unchanged.
+// An Effect HttpServer over uWebSockets.js or Node's own server: listens, dispatches each request to the application, and stops gracefully. HttpRouter, HttpApi, multipart and sockets run over it unchanged.
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Layer, Scope } from "effect"
 import { HttpEffect, HttpServer } from "effect/http"
@@ -12,17 +12,18 @@ import { CurrentRequest } from "#http/RequestContext.ts"
 import { AnonymousBudget } from "../AnonymousBudget.ts"
 import { ConnectionGate } from "../ConnectionGate.ts"
 import { Deadlines } from "../Deadlines.ts"
+import { Dispatcher, type Handled } from "../exchange/Dispatcher.ts"
+import type { ListenerState } from "../exchange/Exchange.ts"
+import { sharedHeaders } from "../exchange/ReplyHead.ts"
+import { handleResponse } from "../exchange/ReplyWriter.ts"
 import { FairSendQueue } from "../FairSendQueue.ts"
+import type { ListenAddress } from "../ListenAddress.ts"
 import { LoopTicks } from "../LoopTicks.ts"
+import { listenNode } from "../node/NodeListening.ts"
 import { TransportCounters, type TransportCounts } from "../TransportCounters.ts"
 import { defaultSettings, sweepIntervalMs, type TransportSettings } from "../TransportSettings.ts"
-import { Dispatcher, type Handled } from "./Dispatcher.ts"
-import { addressOf, type ListenerState } from "./Exchange.ts"
-import { webSocketEvents } from "./Handshake.ts"
-import { type ListenAddress, listen } from "./Listening.ts"
-import { joinHeaders } from "./ReplyHead.ts"
-import { handleResponse } from "./ReplyWriter.ts"
-import { loadUws, type TemplatedApp } from "./Uws.ts"
+import { listenUws } from "../uws/UwsListening.ts"
+import { chosenTransport, type TransportChoice, type TransportName } from "./TransportChoice.ts"
 
 export interface ListenOptions extends ListenAddress {
   /**
@@ -30,6 +31,8 @@ export interface ListenOptions extends ListenAddress {
    */
   readonly responseHeaders?: Readonly<Record<string, string>>
   readonly settings?: Partial<TransportSettings>
+  /** Which HTTP library serves. Absent: `auto`. */
+  readonly transport?: TransportChoice
   /** Requests a second without a valid credential from one address. Absent or 0: no limit. */
   readonly anonymousPerSecond?: number
   /** Proxies whose X-Forwarded-For is trusted. Absent: none. */
@@ -55,6 +58,8 @@ export class Listener extends Context.Service<
      * requests.
      */
     readonly drain: Effect.Effect<void>
+    /** The HTTP library that serves. */
+    readonly transport: TransportName
     /** True if clients reach it over TLS. */
     readonly secure: boolean
     /** Reads the certificate files again (see Listening). */
@@ -78,20 +83,19 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
     blocks: yield* RequestBlocks,
     sendQueue: new FairSendQueue(),
     ticks: new LoopTicks(),
-    responseHeaders,
-    joinedHeaders: joinHeaders(responseHeaders),
+    responseHeaders: sharedHeaders(responseHeaders),
     newId: yield* NewId,
     observer: options.observer,
     anonymous: perSecond === 0 ? undefined : new AnonymousBudget({ perSecond, isTrusted }),
     closing: false,
   }
   options.observer?.listening(state.counters)
+  const serves = yield* chosenTransport(options.transport ?? "auto")
   const dispatcher = new Dispatcher(state)
   const gate = new ConnectionGate(settings.maxConnections, isTrusted)
-  const uws = yield* Effect.promise(loadUws)
   yield* Effect.addFinalizer(() => Effect.sync(() => state.deadlines.stop()))
   const listening = yield* Effect.acquireRelease(
-    listen(uws, options, routes(dispatcher, gate)),
+    (serves === "node" ? listenNode : listenUws)(options, dispatcher, gate),
     ({ close }) => Effect.sync(close),
   )
   const address = yield* Effect.fromResult(
@@ -122,6 +126,7 @@ export const make = Effect.fnUntraced(function* (options: ListenOptions) {
       windDown,
       idle: dispatcher.idle,
       drain: Effect.andThen(windDown({ accept: false }), dispatcher.idle),
+      transport: serves,
       secure: options.tls !== undefined,
       renewCertificate: listening.renew,
       retiredCertificates: listening.retired,
@@ -150,19 +155,3 @@ export const layerServer = (
 /** The server and the services that HttpRouter and HttpApi need: file system, path, etag, HttpPlatform. */
 export const layer = (options: ListenOptions) =>
   Layer.mergeAll(layerServer(options), NodeHttpServer.layerHttpServices)
-
-const routes =
-  (dispatcher: Dispatcher, gate: ConnectionGate) =>
-  <App extends TemplatedApp>(app: App): App => {
-    const { counters } = dispatcher.state
-    app.filter((res, change) => {
-      counters.connections += change
-      if (change < 0) return
-      if (gate.admits(addressOf(res), counters.connections - counters.webSockets)) return
-      counters.connectionsRefused++
-      res.close()
-    })
-    app.any("/*", (res, req) => dispatcher.onRequest(res, req))
-    app.ws("/*", webSocketEvents(dispatcher.state, dispatcher.onRequest))
-    return app
-  }

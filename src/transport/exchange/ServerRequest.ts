@@ -22,7 +22,7 @@ const text = new TextDecoder()
 /** Form data keeps a leading byte order mark. */
 const formText = new TextDecoder("utf-8", { ignoreBOM: true })
 
-export class UwsRequest extends Inspectable.Class implements HttpServerRequest.HttpServerRequest {
+export class ServerRequest extends Inspectable.Class implements HttpServerRequest.HttpServerRequest {
   readonly [HttpServerRequest.TypeId]: typeof HttpServerRequest.TypeId = HttpServerRequest.TypeId
   readonly [HttpIncomingMessage.TypeId]: typeof HttpIncomingMessage.TypeId = HttpIncomingMessage.TypeId
   readonly exchange: Exchange
@@ -66,8 +66,8 @@ export class UwsRequest extends Inspectable.Class implements HttpServerRequest.H
   get peerAddress(): Option.Option<string> {
     return this.view.peerAddress ?? this.remoteAddress
   }
-  modify(changes: View): UwsRequest {
-    return new UwsRequest(this.exchange, { ...this.view, ...changes })
+  modify(changes: View): ServerRequest {
+    return new ServerRequest(this.exchange, { ...this.view, ...changes })
   }
 
   // ---------------------------------------------------------------- body
@@ -207,7 +207,7 @@ export class UwsRequest extends Inspectable.Class implements HttpServerRequest.H
   }
 
   override toString(): string {
-    return `UwsRequest(${this.method} ${UrlParams.redactUrl(this.url)})`
+    return `ServerRequest(${this.method} ${UrlParams.redactUrl(this.url)})`
   }
   toJSON(): unknown {
     return HttpIncomingMessage.inspect(this, {
@@ -231,4 +231,4 @@ const multipartReason = (error: HttpServerError): "BodyTooLarge" | "Parse" =>
 
 /** The exchange of a request of this listener, through any number of `modify`. */
 export const exchangeOf = (request: HttpServerRequest.HttpServerRequest): Exchange =>
-  (request as UwsRequest).exchange
+  (request as ServerRequest).exchange

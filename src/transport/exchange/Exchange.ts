@@ -1,5 +1,5 @@
-// One request and its response. Owns uWS's `res`, which crashes the process if it is used after its end or abort:
-// `done` is true from that moment, and the other files of this folder check it before they use `res`.
+// One request and its response. Owns the channel `res`, which must not be used after its end or abort (uWebSockets.js
+// crashes the process): `done` is true from that moment, and the other files of this folder check it before they use `res`.
 import type { Fiber } from "effect"
 import { Option } from "effect"
 import { ClientAbort } from "effect/http/HttpServerError"
@@ -13,8 +13,8 @@ import type { FairSendQueue } from "../FairSendQueue.ts"
 import type { LoopTicks } from "../LoopTicks.ts"
 import type { TransportCounters } from "../TransportCounters.ts"
 import type { TransportSettings } from "../TransportSettings.ts"
+import type { IncomingHead, ReplyChannel, SharedHeaders } from "./Channel.ts"
 import type { RequestBody } from "./RequestBody.ts"
-import type { HttpRequest, HttpResponse } from "./Uws.ts"
 
 /** State shared by the exchanges of one listener. */
 export interface ListenerState {
@@ -24,10 +24,8 @@ export interface ListenerState {
   readonly blocks: BodyBlocks
   readonly sendQueue: FairSendQueue
   readonly ticks: LoopTicks
-  /** Lower-case names and values, sent with every response. */
-  readonly responseHeaders: ReadonlyArray<readonly [string, string]>
-  /** The same joined into one header (see ReplyHead). */
-  readonly joinedHeaders: readonly [string, string] | undefined
+  /** Sent with every response. */
+  readonly responseHeaders: SharedHeaders
   /** Makes ids for requests without one. */
   readonly newId: () => string
   /** Called for every response that has ended. */
@@ -43,24 +41,19 @@ export interface Ending {
   readonly release: () => void
 }
 
-/** The third argument of uWS's upgrade handler, needed only to upgrade. */
-export type UpgradeContext = Parameters<HttpResponse["upgrade"]>[4]
-
 /**
  * uWS closes a connection that sends its body slower than 16 KB/s, or that took no write, after 10 s in steps of 4 s
  * (measured: 10 to 12 s). Calling `renewTimer` at this interval prevents that.
  */
 export const RENEW_AFTER_MS = 3_000
 
-const text = new TextDecoder()
-
 export class Exchange {
   // The first four fields, which every write reads, are adjacent in memory.
   readonly listener: ListenerState
-  readonly res: HttpResponse
+  readonly res: ReplyChannel
   /** True once the response has ended, was aborted, or became a WebSocket. */
   done = false
-  /** True inside the uWS callback that created or resumed the request: uWS has corked the socket already. */
+  /** True inside the library's callback that created or resumed the request: uWS has corked the socket already. */
   inCallback = true
   readonly method: string
   /** Path and query, as sent. */
@@ -68,9 +61,10 @@ export class Exchange {
   /** Lower-case names; values of repeated headers are joined. */
   readonly headers: Record<string, string>
   readonly headBytes: number
+  readonly headerCount: number
+  readonly version: string
   /** Facts about the request for the response head (see ReplyHead). */
   readonly notes: RequestContext
-  readonly upgradeContext: UpgradeContext | undefined
   body: RequestBody | undefined
   /** The stored form of a multipart body once requested, shared by all views of the request. */
   multipart: HttpServerRequest["multipart"] | undefined
@@ -83,62 +77,48 @@ export class Exchange {
   upgraded = false
   /** The connection closes after the response, whatever the client requested. */
   closesConnection = false
+  /** The request must not run within the callback that brought its head. */
+  deferred = false
   private attached = false
   private cutByUs = false
   private finished = false
   private fiber: Fiber.Fiber<unknown, unknown> | undefined
   private interrupted = false
-  /** A copy of uWS's text. */
-  private addressText: ArrayBuffer | undefined
   private address: Option.Option<string> | undefined
 
-  constructor(listener: ListenerState, res: HttpResponse, req: HttpRequest, context?: UpgradeContext) {
+  constructor(listener: ListenerState, res: ReplyChannel, head: IncomingHead) {
     this.listener = listener
     this.res = res
-    this.upgradeContext = context
-    this.method = req.getCaseSensitiveMethod()
-    const query: string | undefined = req.getQuery()
-    this.url = query ? `${req.getUrl()}?${query}` : req.getUrl()
-    const headers: Record<string, string> = {}
-    let bytes = this.method.length + this.url.length
-    req.forEach((name, value) => {
-      bytes += name.length + value.length
-      const before = headers[name]
-      // Checks the type, because `constructor` is a legal header name that every object has.
-      headers[name] =
-        typeof before === "string" ? `${before}${name === "cookie" ? "; " : ", "}${value}` : value
-    })
+    const { headers } = head
+    this.method = head.method
+    this.url = head.url
     this.headers = headers
-    this.headBytes = bytes
+    this.headBytes = head.headBytes
+    this.headerCount = head.headerCount
+    this.version = head.version
     this.notes = new RequestContext(headers["x-request-id"], listener.newId)
     this.notes.traceparent = headers.traceparent
   }
 
-  /** Must be called before the first uWS callback returns, unless the response has ended by then. */
+  /** Must be called before the library's first callback returns, unless the response has ended by then. */
   attach(): void {
     if (this.attached) return
     this.attached = true
-    this.addressText ??= this.res.getRemoteAddressAsText()
+    this.res.keepAddress()
     this.res.onAborted(() => this.aborted())
   }
 
   /** The client's address. After the end only if it was read before. */
   remoteAddress(): Option.Option<string> {
     // Copied while the request lives, and decoded only when needed.
-    if (this.addressText === undefined && !this.done) this.addressText = this.res.getRemoteAddressAsText()
-    this.address ??=
-      this.addressText === undefined ? Option.none() : Option.some(plainAddress(this.addressText))
+    if (!this.done) this.res.keepAddress()
+    this.address ??= Option.fromUndefinedOr(this.res.address())
     return this.address
   }
 
   /** The same, empty if it is no longer known. */
   peerAddress(): string {
     return Option.getOrElse(this.remoteAddress(), () => "")
-  }
-
-  /** True if a header of the PROXY protocol came before the request. */
-  namesProxiedPeer(): boolean {
-    return this.res.getProxiedRemoteAddress().byteLength > 0
   }
 
   /** Sends everything that `write` writes in one system call. */
@@ -183,13 +163,10 @@ export class Exchange {
     this.res.close()
   }
 
-  /** Restarts uWS's timer, so that our deadlines decide. */
+  /** Restarts the library's timer, so that our deadlines decide. */
   renewTimer(): void {
     if (this.done) return
-    const paused = this.body?.paused === true
-    if (!paused) this.res.pause()
-    this.res.resume()
-    if (paused) this.res.pause()
+    this.res.renewTimer(this.body?.paused === true)
   }
 
   /** The fiber that answers, once it has been started and did not end at once. */
@@ -214,16 +191,3 @@ export class Exchange {
     this.finish()
   }
 }
-
-const MAPPED_IPV4 = "0000:0000:0000:0000:0000:ffff:"
-
-/** uWS writes an IPv4 address on an IPv6 listener as an expanded mapped address; the program uses `1.2.3.4`. */
-const plainAddress = (written: ArrayBuffer): string => {
-  const address = text.decode(written)
-  if (!address.startsWith(MAPPED_IPV4)) return address
-  const hex = address.slice(MAPPED_IPV4.length).replace(":", "")
-  return [0, 2, 4, 6].map((at) => Number.parseInt(hex.slice(at, at + 2), 16)).join(".")
-}
-
-/** The client's address of an open connection. */
-export const addressOf = (res: HttpResponse): string => plainAddress(res.getRemoteAddressAsText())

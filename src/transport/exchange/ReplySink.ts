@@ -33,7 +33,6 @@ export class ReplySink implements Sink, Watched, Ending {
   /** Since when no write has succeeded. Undefined while they do. */
   private stuckSinceMs: number | undefined
   listedAt = -1
-  private readonly onWritable: () => boolean
   private pending: Array<Chunk> = []
   private pendingBytes = 0
   /** Upper bound of the bytes held by uWS. */
@@ -47,13 +46,11 @@ export class ReplySink implements Sink, Watched, Ending {
   constructor(exchange: Exchange) {
     this.exchange = exchange
     exchange.reply = this
-    this.onWritable = () => {
+    exchange.res.onWritable(() => {
       this.armed = false
       this.through()
       this.flush()
-      return true
-    }
-    exchange.res.onWritable(this.onWritable)
+    })
   }
 
   // A field, because handlers pass it on without its object.

@@ -1,16 +1,16 @@
-// Writes an Effect response to uWS: the head, then no body, bytes, a stream or a sink body. Runs once per request, in
+// Writes an Effect response to the channel: the head, then no body, bytes, a stream or a sink body. Runs once per request, in
 // an uninterruptible region. The content is unchanged, except that an error without a body gets the product's `detail`.
 import { Cause, Effect, Stream } from "effect"
 import { Cookies, type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { causeResponse } from "effect/http/HttpServerError"
 import { sinkBodyOf } from "#http/SinkBody.ts"
-import { areSendable, defaultDetail, detailBody, jsonContentType, statusLine } from "../Status.ts"
+import { areSendable, defaultDetail, detailBody, jsonContentType } from "../Status.ts"
 import { answerAndClose } from "./EarlyResponse.ts"
 import type { Exchange } from "./Exchange.ts"
 import { FixedLengthReply } from "./FixedLengthReply.ts"
 import { writeListenerHeaders, writeRequestHeaders } from "./ReplyHead.ts"
 import { ReplySink } from "./ReplySink.ts"
-import { exchangeOf } from "./UwsRequest.ts"
+import { exchangeOf } from "./ServerRequest.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 type Request = HttpServerRequest.HttpServerRequest
@@ -142,8 +142,7 @@ const end = (exchange: Exchange, response: Response, body: string | Uint8Array |
       exchange.res.writeHeader("content-type", jsonContentType)
     }
     exchange.finish()
-    if (close) exchange.res.end(body, true)
-    else exchange.res.end(body)
+    exchange.res.end(body, close)
   })
 
 const endWithoutBody = (exchange: Exchange, response: Response): void =>
@@ -173,7 +172,7 @@ const writeHead = (exchange: Exchange, response: Response, sayClose: boolean): b
   const { res, listener } = exchange
   const { headers } = response
   exchange.headSent = true
-  if (response.status !== 200) res.writeStatus(statusLine(response.status))
+  res.writeStatus(response.status)
   for (const name in headers) {
     if (!OWN_HEADERS.has(name)) res.writeHeader(name, headers[name] as string)
   }
@@ -189,7 +188,7 @@ const writeHead = (exchange: Exchange, response: Response, sayClose: boolean): b
 }
 
 function* replyHeaders(exchange: Exchange, response: Response): Generator<readonly [string, string]> {
-  const own = new Set(exchange.listener.responseHeaders.map(([name]) => name))
+  const own = new Set(exchange.listener.responseHeaders.list.map(([name]) => name))
   for (const [name, value] of Object.entries(response.headers)) {
     if (!OWN_HEADERS.has(name) && !own.has(name)) yield [name, value]
   }

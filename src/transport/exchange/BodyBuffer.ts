@@ -38,34 +38,33 @@ export class BodyBuffer {
   }
 
   /** Copies the bytes: uWS reuses the memory when its callback returns. */
-  add(buffer: ArrayBuffer): void {
+  add(bytes: Uint8Array): void {
     const { blocks } = this.listener
     // The first delivery is always kept in memory, because its reader waits for it.
-    const burst = this.bufferedBytes + buffer.byteLength > this.burstBytes
+    const burst = this.bufferedBytes + bytes.byteLength > this.burstBytes
     if (burst && this.bufferedBytes > 0) this.startSpill()
-    if (this.spill !== undefined) return this.spill.append(new Uint8Array(buffer))
-    if (buffer.byteLength < blockFromBytes) {
-      this.addSmall(buffer)
+    if (this.spill !== undefined) return this.spill.append(bytes)
+    if (bytes.byteLength < blockFromBytes) {
+      this.addSmall(bytes)
     } else {
-      const bytes = new Uint8Array(buffer)
       this.closeSmall()
       const last = this.chunks.at(-1)
       const longer = last === undefined ? undefined : blocks.append(last, bytes)
       if (longer === undefined) this.chunks.push(blocks.copy(bytes))
       else this.chunks[this.chunks.length - 1] = longer
     }
-    this.count(buffer.byteLength)
+    this.count(bytes.byteLength)
   }
 
   /** Most bodies are one delivery, so the first is copied alone. */
-  private addSmall(buffer: ArrayBuffer): void {
+  private addSmall(bytes: Uint8Array): void {
     if (this.small === undefined && this.chunks.length === 0) {
       this.small = new SmallPieces()
-      this.chunks.push(new Uint8Array(buffer.slice(0)))
+      this.chunks.push(new Uint8Array(bytes))
       return
     }
     this.small ??= new SmallPieces()
-    const finished = this.small.add(new Uint8Array(buffer))
+    const finished = this.small.add(bytes)
     if (finished !== undefined) this.chunks.push(finished)
   }
 

@@ -10,7 +10,7 @@ import {
   rawRequest,
   requestBytes,
 } from "../../support/clients/RawHttp.ts"
-import { eventually, startListener, type TestListener } from "../TestListener.ts"
+import { eventually, onNode, startListener, type TestListener } from "../TestListener.ts"
 
 const Request = HttpServerRequest.HttpServerRequest
 const route = HttpRouter.route
@@ -193,11 +193,17 @@ describe("connections", () => {
     connection.destroy()
   })
 
-  it("closes, and lives on, when a request arrives behind one that still waits for its answer", async () => {
+  it("closes with uWebSockets.js, and waits with Node, when a request arrives behind one without its answer yet", async () => {
     const connection = await RawConnection.open(server.port)
     await connection.send(Buffer.concat([requestBytes("GET", "/later"), requestBytes("GET", "/hello")]))
-    await connection.closed
-    expect(connection.unread.length).toBe(0)
+    if (onNode) {
+      expect((await connection.response()).body.toString()).toBe("later")
+      expect((await connection.response()).body.toString()).toBe("hello")
+      connection.destroy()
+    } else {
+      await connection.closed
+      expect(connection.unread.length).toBe(0)
+    }
     await eventually(() => server.listener.counts.inFlight === 0, "the abandoned request ends")
     expect((await rawRequest(server.port, requestBytes("GET", "/hello"))).status).toBe(200)
   })

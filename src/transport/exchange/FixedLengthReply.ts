@@ -27,10 +27,7 @@ export class FixedLengthReply implements Watched, Ending, FairSender {
       this.resume = () => resume(Effect.void)
       // Reads the client's address, which cannot be read once uWS has the whole body: perhaps within this call.
       this.exchange.attach()
-      this.exchange.res.onWritable(() => {
-        this.proceed()
-        return true
-      })
+      this.exchange.res.onWritable(this.proceed)
       this.exchange.corked(() => {
         head()
         this.step()

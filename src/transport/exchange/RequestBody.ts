@@ -11,7 +11,7 @@ import { endLinger, refuse, refuseAtOnce } from "./EarlyResponse.ts"
 import { type Exchange, RENEW_AFTER_MS } from "./Exchange.ts"
 
 /** Why the rest of the body will not come. */
-export type BodyFailure = "TooLarge" | "Stalled" | "Scattered" | "Aborted"
+export type BodyFailure = "TooLarge" | "Stalled" | "Scattered" | "Malformed" | "Aborted"
 
 /**
  * Bytes at which a reader is woken at once. Otherwise it is woken at the end of the tick, because a wake costs more
@@ -58,12 +58,14 @@ export class RequestBody implements Watched {
     this.onEnd = onEnd
     this.exchange.listener.deadlines.watch(this)
     const { exchange } = this
-    exchange.res.onData((buffer, last) => {
+    exchange.res.onData((bytes, last) => {
       // Closing the connection in here must wait: uWS continues with the other chunks of this read.
       exchange.inCallback = true
-      this.receive(buffer, last)
+      this.receive(bytes, last)
       exchange.inCallback = false
-    })
+    }, this.malformed)
+    // A small body is collected before its handler runs.
+    if (onEnd !== undefined) exchange.res.wantBody()
   }
 
   /** Sets the limit. A body that is or announces itself larger fails at once, unread. */
@@ -82,6 +84,7 @@ export class RequestBody implements Watched {
   ): Effect.Effect<NonEmptyReadonlyArray<Uint8Array>, E | Cause.Done> {
     const arrived: Effect.Effect<NonEmptyReadonlyArray<Uint8Array>, E | Cause.Done> = Effect.callback(
       (resume) => {
+        if (!this.exchange.done) this.exchange.res.wantBody()
         const step = (): void => {
           this.waiter = undefined
           if (this.failure !== undefined) resume(Effect.fail(error(this.failure)))
@@ -172,14 +175,14 @@ export class RequestBody implements Watched {
     this.exchange.renewTimer()
   }
 
-  private receive(buffer: ArrayBuffer, last: boolean): void {
+  private receive(bytes: Uint8Array, last: boolean): void {
     const { ticks } = this.exchange.listener
-    const flaw = last ? undefined : this.pieces.take(buffer.byteLength, ticks.current)
+    const flaw = last ? undefined : this.pieces.take(bytes.byteLength, ticks.current)
     if (flaw !== undefined) return this.scattered(flaw)
     if (this.exchange.done || this.failure !== undefined) return
-    this.receivedBytes += buffer.byteLength
+    this.receivedBytes += bytes.byteLength
     if (this.receivedBytes > this.limitBytes) return this.tooLarge()
-    if (buffer.byteLength > 0) this.buffer.add(buffer)
+    if (bytes.byteLength > 0) this.buffer.add(bytes)
     if (last) {
       this.ended = true
       // A pause that outlasts the body ends with a resume, which restarts uWS's timer permanently: see `sweep`.
@@ -231,6 +234,13 @@ export class RequestBody implements Watched {
     this.failure = "Scattered"
     exchange.listener.counters.bodiesScattered++
     this.end(() => refuseAtOnce(exchange, 400, `body: ${problem}`))
+  }
+
+  private readonly malformed = (problem: string): void => {
+    const { exchange } = this
+    if (exchange.done || this.failure !== undefined) return
+    this.failure = "Malformed"
+    this.end(() => refuse(exchange, 400, `body: ${problem}`))
   }
 
   private tooLarge(): void {
