@@ -220,7 +220,7 @@ layer(Demo.layer, { excludeTestServices: true })("the built-in text model", (it)
       const engine = yield* Demo
       const running = yield* startText(
         engine,
-        textRequest({ text: "1, 2, 3," }, { maxTokens: 600, sampling: { temperature: 1 } }),
+        textRequest({ text: "1, 2, 3," }, { maxTokens: 600, minTokens: 600, sampling: { temperature: 1 } }),
       )
       yield* running.reached(3)
       const before = running.outlet.units.length
