@@ -30,7 +30,7 @@ const story = (subject: string) => textRequest(`Tell me a story about a ${subjec
 const sampled = (seed: number) => ({
   maxTokens: 60,
   // Hot and with many candidates, because the model knows few stories.
-  sampling: { temperature: 1.4, topP: 0.99, topK: 400, frequencyPenalty: 0.4, presencePenalty: 0.3, seed },
+  sampling: { temperature: 2, topP: 0.999, topK: 1000, frequencyPenalty: 0.4, presencePenalty: 0.3, seed },
 })
 
 layer(Demo.layer, { excludeTestServices: true })("the built-in text model", (it) => {
