@@ -4,7 +4,7 @@ import { Cause, Effect, Inspectable, type Option, type Schema, Stream } from "ef
 import { Cookies, Headers, HttpIncomingMessage, HttpServerRequest, Multipart, UrlParams } from "effect/http"
 import { HttpServerError, RequestParseError } from "effect/http/HttpServerError"
 import type * as Socket from "effect/socket/Socket"
-import { joined } from "#http/JoinedBytes.ts"
+import { shared } from "#http/JoinedBytes.ts"
 import { BoundaryBudget, boundaryOf } from "../BoundaryBudget.ts"
 import { areSendable } from "../Status.ts"
 import type { Exchange } from "./Exchange.ts"
@@ -172,7 +172,7 @@ export class ServerRequest extends Inspectable.Class implements HttpServerReques
       Effect.flatMap((chunks) =>
         body.receivedBytes <= joinedAtOnce
           ? Effect.sync(() => body.join(chunks))
-          : Effect.tap(joined(chunks), () => Effect.sync(() => body.giveBack(chunks))),
+          : Effect.tap(shared(chunks), () => Effect.sync(() => body.giveBack(chunks))),
       ),
     )
   }

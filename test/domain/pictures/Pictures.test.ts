@@ -127,7 +127,7 @@ it("the thread for large bodies decodes pictures in their places and nothing els
     other: url,
   }
   const bytes = new Uint8Array([1, 2, 3])
-  expect(decodeInlinePictures(body)).toEqual([bytes, bytes])
+  expect(decodeInlinePictures(body)).toBe(2 * url.length)
   expect(body).toMatchObject({
     messages: [
       { content: [{ image_url: { url: bytes } }, { text: url }] },
@@ -138,6 +138,6 @@ it("the thread for large bodies decodes pictures in their places and nothing els
     other: url,
   })
   for (const odd of [null, 5, "x", [], { messages: 5 }, { messages: [null, { content: {} }] }]) {
-    expect(decodeInlinePictures(odd)).toEqual([])
+    expect(decodeInlinePictures(odd)).toBe(0)
   }
 })

@@ -54,14 +54,13 @@ export const ImagePart = Schema.Struct({
 })
 export type ImagePart = typeof ImagePart.Type
 
-/** Replaces the `data:` URLs in the messages of a parsed body by their bytes. The body is changed. */
-export const decodeInlinePictures = (body: unknown): ReadonlyArray<Uint8Array> => {
-  const taken: Array<Uint8Array> = []
+/** Replaces the `data:` URLs in the messages of a parsed body by their bytes. The body is changed. Returns the URLs' characters. */
+export const decodeInlinePictures = (body: unknown): number => {
+  let taken = 0
   const decoded = (value: unknown): unknown => {
     if (typeof value !== "string" || !isDataUrl(value)) return value
-    const bytes = bytesOfDataUrl(value)
-    if (!("flaw" in bytes)) taken.push(bytes)
-    return bytes
+    taken += value.length
+    return bytesOfDataUrl(value)
   }
   if (!isObject(body)) return taken
   for (const list of [body.messages, body.input]) {
