@@ -16,6 +16,7 @@ import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 import { clockSkewMs, keySetAgeSeconds, maxSessionMs } from "#domain/access/SigningSchedule.ts"
 import { Catalog, Runtime } from "#domain/models/ModelEntry.ts"
 import { allowance } from "#domain/pictures/Allowance.ts"
+import { maxScans } from "#domain/pictures/Jpeg.ts"
 import { maxPicturePixels } from "#domain/pictures/PictureFile.ts"
 import { requestPieces } from "#domain/queues/PieceBudget.ts"
 import { CompletionRequest } from "#domain/wire/Completion.ts"
@@ -78,6 +79,7 @@ const limits: Readonly<Record<string, string>> = {
   "bodies over 8,000,000 bytes in memory": `${n(largeBodyBytes.node)} bytes on a node, ${n(largeBodyBytes.user)} of a user`,
   "pictures of a request": `${maxPictures} pictures`,
   "pixels of a picture": `${n(maxPicturePixels)}, and what a decoder's memory holds`,
+  "scans of a JPEG": `${maxScans} scans`,
   "picture from an address": `${n(maxPictureBytes)} bytes in 10 s, 3 redirects`,
   "processor time to decode a picture": `${allowance.any} ms, ${allowance.perMegapixel} ms a million pixels, ${allowance.perMegabyte} ms a megabyte`,
   "commas in a JSON body": lastNumber(problemIn(`[${"0,".repeat(200_000)}0]`)),
