@@ -49,6 +49,7 @@ describe("models", () => {
       permission: [],
       root: "fake",
       parent: null,
+      input_modalities: ["text"],
     })
     const ids: Array<string> = []
     for await (const model of openai.models.list()) ids.push(model.id)
@@ -291,7 +292,7 @@ describe("errors", () => {
     ]
     const error = await failure(create(openai, { messages: [{ role: "user", content }] }))
     expect(error).toBeInstanceOf(OpenAI.BadRequestError)
-    expect(JSON.parse(refusal).detail).toMatch(/^messages\[0\]\.content: /)
+    expect(JSON.parse(refusal).detail).toMatch(/^messages\[0\]\.content\[1\]: /)
   })
 
   it("a stream that fails midway", async () => {
