@@ -23,9 +23,34 @@ const project = (group: Group) => ({
   },
 })
 
+/**
+ * Process tests that `npm test` runs a second time, on Node's own server, in about half a minute. All others:
+ * `npm run test:node-transport`.
+ */
+const onNodeToo = [
+  "test/transport/exchange/{HandshakeAndMessages,ReplyWriter,ReplyWriterFailures,RequestBodyLimits,ServerRequest}.process.test.ts",
+  "test/transport/server/TransportServer.process.test.ts",
+  "test/contract/requests/ReplyHead.process.test.ts",
+  "test/contract/text/ChatReplies.process.test.ts",
+  "test/contract/live/LiveCredentials.process.test.ts",
+]
+
+const nodeTransport = {
+  extends: true as const,
+  test: {
+    name: "node-transport",
+    include: onNodeToo,
+    provide: { group: "process" as const },
+    env: { EDGEWISE_TRANSPORT: "node" },
+  },
+}
+
+/** A run that is on one transport anyway needs no second one. */
+const secondTransport = process.env.EDGEWISE_TRANSPORT === undefined ? [nodeTransport] : []
+
 export default defineConfig({
   test: {
-    projects: groups.map(project),
+    projects: [...groups.map(project), ...secondTransport],
     globalSetup: "test/support/process/OneTemporaryFolder.ts",
     // Catalogs of tests name the fake adapters.
     env: { EDGEWISE_FAKE_ENGINES: "true" },

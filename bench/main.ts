@@ -5,6 +5,7 @@ import { Clock, Console, Effect, Option, type Scope } from "effect"
 import { Command, Flag } from "effect/cli"
 import { runCommandLine } from "#cli/shared/CommandLine.ts"
 import { version } from "#cli/shared/Version.ts"
+import { chosenTransport, type TransportChoice, transportLine } from "#transport/server/TransportChoice.ts"
 import { accessSuite } from "./access/Suite.ts"
 import { chaosSuite } from "./chaos/Suite.ts"
 import { hostileSuite } from "./hostile/Suite.ts"
@@ -18,6 +19,7 @@ import { whisperSizes } from "./sizes/whisper/Whisper.ts"
 import { speechSuite } from "./speech/Suite.ts"
 import type { ChildFailed } from "./support/Child.ts"
 import { asJson, asText, type Report, type Section } from "./support/Findings.ts"
+import { benchTransport } from "./support/Gateway.ts"
 import { describeMachine } from "./support/Machine.ts"
 import { textSections, textSuite } from "./text/Suite.ts"
 import { transcriptionSuite } from "./transcription/Suite.ts"
@@ -71,8 +73,12 @@ const measure = Effect.fn(function* (
   const startedMs = yield* Clock.currentTimeMillis
   const machine = describeMachine(new Date(startedMs))
   const found = yield* Effect.scoped(sections)
+  const choice = benchTransport as TransportChoice
+  const transport = yield* Effect.orDie(
+    Effect.flatMap(chosenTransport(choice), (serves) => transportLine(choice, serves)),
+  )
   const elapsedSeconds = ((yield* Clock.currentTimeMillis) - startedMs) / 1000
-  const report: Report = { suite: name, quick, machine, elapsedSeconds, sections: found }
+  const report: Report = { suite: name, quick, machine, transport, elapsedSeconds, sections: found }
   yield* Console.log(json ? asJson(report) : asText(report))
 })
 

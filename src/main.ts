@@ -4,12 +4,14 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import { runCommandLine } from "#cli/shared/CommandLine.ts"
+import { commit } from "#cli/shared/Commit.ts"
 import { version } from "#cli/shared/Version.ts"
 
 /** Each imported when it is needed: a command that only calls a node starts twice as fast without the server's modules. */
 const commands = {
   serve: async () => (await import("#cli/commands/Serve.ts")).serve,
   check: async () => (await import("#cli/commands/Check.ts")).check,
+  setup: async () => (await import("#cli/setup/Setup.ts")).setup,
   doctor: async () => (await import("#cli/commands/Doctor.ts")).doctor,
   orgs: async () => (await import("#cli/commands/Orgs.ts")).orgs,
   keys: async () => (await import("#cli/commands/Keys.ts")).keys,
@@ -25,6 +27,11 @@ const commands = {
 
 const args = process.argv.slice(2)
 
+/** Only a request for the version asks git for the commit. */
+const shownVersion = args.some((arg) => arg === "--version" || arg === "-v")
+  ? `${version} (${commit()})`
+  : version
+
 /** The command that is named first; all of them where none is, e.g. for `--help` and for a misspelled name. */
 const wanted = Object.entries(commands).filter(([name]) => name === args[0])
 const loads = wanted.length === 0 ? Object.values(commands) : wanted.map(([, load]) => load)
@@ -35,5 +42,5 @@ const edgewise = Command.make("edgewise").pipe(
 )
 
 process.exit(
-  await Effect.runPromise(Effect.provide(runCommandLine(edgewise, args, version), NodeServices.layer)),
+  await Effect.runPromise(Effect.provide(runCommandLine(edgewise, args, shownVersion), NodeServices.layer)),
 )

@@ -27,6 +27,8 @@ export interface Report {
   readonly suite: string
   readonly quick: boolean
   readonly machine: Machine
+  /** The setting EDGEWISE_TRANSPORT of the nodes that were measured; absent if there were none. */
+  readonly transport?: string
   readonly elapsedSeconds: number
   readonly sections: ReadonlyArray<Section>
 }
@@ -86,6 +88,7 @@ export const asText = (report: Report): string => {
   const lines = [
     `edgewise bench ${report.suite}${report.quick ? " --quick" : ""}, ${report.elapsedSeconds.toFixed(0)} s`,
     machineLine(report.machine),
+    ...(report.transport === undefined ? [] : [report.transport]),
   ]
   // Column widths are the same in the whole report, so that values can be compared down a column.
   const rows = aligned([heading, ...report.sections.flatMap(({ findings }) => findings.map(cells))])

@@ -38,6 +38,9 @@ export const temporaryFolder = Effect.acquireRelease(
   (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true })),
 )
 
+/** The transport of the nodes of a bench, from its own environment. */
+export const benchTransport = process.env.EDGEWISE_TRANSPORT || "auto"
+
 /** The environment without edgewise's settings: they could configure another node. */
 const cleanEnvironment = (): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("EDGEWISE_")))
@@ -65,6 +68,7 @@ export const startGateway = ({
         EDGEWISE_FAKE_ENGINES: "true",
         ...cleanEnvironment(),
         EDGEWISE_ROLES: "edge",
+        EDGEWISE_TRANSPORT: benchTransport,
         EDGEWISE_RATE_LIMIT: "0",
         EDGEWISE_DRAIN_SECONDS: "1",
         EDGEWISE_LOG: "json",

@@ -17,13 +17,13 @@ export interface CostPlan extends RoundsPlan {
   readonly windowMs: number
 }
 
-interface Subject {
+export interface Subject {
   readonly child: Child<ProbeCommands>
   readonly target: Target
   readonly engineCpuUs: Effect.Effect<number>
 }
 
-interface Reading {
+export interface Reading {
   /** CPU time of a request, milliseconds: of the server process, and of its engine processes. */
   readonly serverMs: number
   readonly engineMs: number
@@ -32,7 +32,7 @@ interface Reading {
 
 const usPerMs = 1_000
 
-const read = (
+export const readCost = (
   { client }: Stage,
   { child, engineCpuUs, target }: Subject,
   connections: number,
@@ -63,7 +63,7 @@ export const requestCost = (stage: Stage, plan: CostPlan): Effect.Effect<Section
     const { bareNode, gateway } = stage
     const subjects: ReadonlyArray<Subject> = [{ ...bareNode, engineCpuUs: Effect.succeed(0) }, gateway]
     const round = (forMs: number) =>
-      Effect.forEach(subjects, (subject) => read(stage, subject, plan.connections, forMs))
+      Effect.forEach(subjects, (subject) => readCost(stage, subject, plan.connections, forMs))
     yield* round(plan.warmUpMs)
     const rounds = yield* repeatRounds(plan, () => round(plan.windowMs))
     const of = (at: number, part: (reading: Reading) => number) =>

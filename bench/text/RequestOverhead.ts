@@ -22,7 +22,7 @@ interface Block {
   readonly p99: number
 }
 
-const block = (
+export const latencyBlock = (
   { client }: Stage,
   target: Target,
   model: string,
@@ -51,7 +51,7 @@ export const requestOverhead = (stage: Stage, plan: OverheadPlan): Effect.Effect
       { target: gateway.target, model: "fake-thread" },
     ]
     const blocks = (count: number) =>
-      Effect.forEach(subjects, ({ model, target }) => block(stage, target, model, count))
+      Effect.forEach(subjects, ({ model, target }) => latencyBlock(stage, target, model, count))
     yield* blocks(plan.warmUp)
     const rounds = yield* repeatRounds(plan, () => blocks(plan.requests))
     const of = (at: number) => rounds.flatMap((round) => round[at] ?? [])

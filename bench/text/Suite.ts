@@ -11,6 +11,7 @@ import { type CostPlan, requestCost } from "./RequestCost.ts"
 import { type OverheadPlan, requestOverhead } from "./RequestOverhead.ts"
 import { type Stage, stageDied, startStage } from "./Stage.ts"
 import { type SizedTextSection, sizedTextSections, sizedTextSuite } from "./sized/Suite.ts"
+import { transports } from "./Transports.ts"
 
 interface Plan {
   readonly cpu: CpuPlan
@@ -61,16 +62,20 @@ const sections = {
   requests: (stage: Stage, plan: Plan) => Effect.map(requestCost(stage, plan.cost), Array.of),
   decode: (stage: Stage, plan: Plan) => Effect.map(decodeRate(stage, plan.decode), Array.of),
   prompts: (stage: Stage, plan: Plan) => Effect.map(promptIntrusion(stage, plan.intrusion), Array.of),
+  transports: (stage: Stage, plan: Plan) => Effect.map(transports(stage, plan), Array.of),
 }
 
 type DemonstrationSection = keyof typeof sections
-const demonstrationSections: ReadonlyArray<DemonstrationSection> = [
+/** Without `transports`, which starts two more nodes and runs when it is named. */
+const usualSections: ReadonlyArray<DemonstrationSection> = [
   "tokens",
   "latency",
   "requests",
   "decode",
   "prompts",
 ]
+
+const demonstrationSections: ReadonlyArray<DemonstrationSection> = [...usualSections, "transports"]
 
 export type TextSection = DemonstrationSection | SizedTextSection
 /** The first ones run on the demonstration weights, the others on weights of a size. */
@@ -133,7 +138,7 @@ const demonstrationSuite = (options: {
   Effect.gen(function* () {
     const plan = options.quick ? quickPlan : fullPlan
     const stage = yield* startStage(options.profileDir)
-    const wanted = options.section === undefined ? demonstrationSections : [options.section]
+    const wanted = options.section === undefined ? usualSections : [options.section]
     const found = Effect.map(
       Effect.forEach(wanted, (name) => sections[name](stage, plan)),
       (each) => each.flat(),

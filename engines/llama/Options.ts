@@ -1,5 +1,6 @@
 // The options of the `llama-gguf` adapter in a catalog entry. Decoded once, when a model is loaded.
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { EngineError } from "../protocol/Engine.ts"
 
@@ -46,6 +47,15 @@ export const LlamaOptions = Schema.Struct({
 })
 
 export type LlamaOptions = typeof LlamaOptions.Type
+
+const mebibyte = 1024 * 1024
+
+/** Bound of the rows of pictures that are kept, by the options of a catalog entry; 0 if they cannot be decoded. */
+export const pictureCacheBytes = (options: unknown): number =>
+  Option.match(Schema.decodeUnknownOption(LlamaOptions)(options ?? {}), {
+    onNone: () => 0,
+    onSome: ({ pictureMegabytes }) => pictureMegabytes * mebibyte,
+  })
 
 /** Raises `batchTokens` so that a batch can hold one token of every sequence and as many prompt tokens. */
 const withBatchSpace = (options: LlamaOptions): LlamaOptions => ({

@@ -8,16 +8,21 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { ProcessHome } from "#domain/process/ProcessHome.ts"
 
-let temporary: string | undefined
+/** Folders in the system's temporary folder that were not removed yet. */
+const temporary = new Set<string>()
+let isRemovedAtExit = false
 
-/** The parent folder for processes of no particular node; removed when this process exits. */
-const temporaryHome = (): string => {
-  if (temporary === undefined) {
-    const made = mkdtempSync(join(tmpdir(), "edgewise-processes-"))
-    process.once("exit", () => rmSync(made, { recursive: true, force: true }))
-    temporary = made
+/** The folder for a process of no particular node, in the system's temporary folder; removed at the latest when this process exits. */
+const makeTemporary = (): string => {
+  if (!isRemovedAtExit) {
+    isRemovedAtExit = true
+    process.once("exit", () => {
+      for (const path of temporary) rmSync(path, { recursive: true, force: true })
+    })
   }
-  return temporary
+  const path = mkdtempSync(join(tmpdir(), "edgewise-process-"))
+  temporary.add(path)
+  return path
 }
 
 const codeOf = (cause: unknown): string =>
@@ -53,7 +58,7 @@ export class ConfinedFolder {
   #count = 0
 
   constructor(home: ProcessHome | undefined) {
-    this.path = join(home?.folder ?? temporaryHome(), randomUUID())
+    this.path = home === undefined ? makeTemporary() : join(home.folder, randomUUID())
     this.#links = home?.links ?? true
     mkdirSync(this.path, { recursive: true, mode: 0o700 })
   }
@@ -90,7 +95,10 @@ export class ConfinedFolder {
 
   /** What cannot be removed now is removed when a node starts. */
   async remove(): Promise<void> {
-    await rm(this.path, { recursive: true, force: true }).catch(() => {})
+    await rm(this.path, { recursive: true, force: true }).then(
+      () => temporary.delete(this.path),
+      () => {},
+    )
   }
 
   async #handOver(bring: (path: string) => Promise<void>): Promise<string> {

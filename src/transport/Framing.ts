@@ -8,6 +8,8 @@ export interface Head {
   readonly url: string
   /** Lower-case names. Values of a repeated header are joined by a comma. */
   readonly headers: Readonly<Record<string, string>>
+  /** Absent: 1.1. */
+  readonly version?: string
 }
 
 export interface Flaw {
@@ -61,10 +63,19 @@ const lengthFlaw = (headers: Head["headers"]): Flaw | undefined => {
 
 /** Why the request is refused, if it is. Its connection is then closed, because the end of the request is uncertain. */
 export const framingFlaw = (head: Head, chunkedBodies: boolean): Flaw | undefined => {
-  const { headers, url } = head
+  const { headers, url, version = "1.1" } = head
+  if (version !== "1.1" && version !== "1.0")
+    return { status: 505, detail: "version: must be HTTP/1.1 or 1.0" }
   if (!method.test(head.method)) return bad("method: must be a token")
+  if (!url.startsWith("/")) return bad("target: must be a path")
   if (url.includes("#")) return bad("target: must not hold a fragment")
-  if (!host.test(headers.host ?? "")) return bad("host: must be one name or address")
+  // HTTP/1.0 does not know Host. nginx sends it there too.
+  const named = version === "1.1" || headers.host !== undefined
+  if (named && !host.test(headers.host ?? "")) return bad("host: must be one name or address")
+  // HTTP/1.0 knows no encodings, so a server and a proxy may disagree about the end of such a body.
+  if (version === "1.0" && headers["transfer-encoding"] !== undefined) {
+    return bad("transfer-encoding: needs HTTP/1.1")
+  }
   const flaw = lengthFlaw(headers)
   if (flaw !== undefined) return flaw
   if (!chunkedBodies && headers["transfer-encoding"] !== undefined) return lengthRequired

@@ -14,7 +14,8 @@ const sliceMs = 4
 export interface QueuedRequest {
   /** True if it ended while it waited. */
   readonly done: boolean
-  readonly closesConnection: boolean
+  /** True if it must not run within the callback that brought its head. */
+  readonly deferred: boolean
 }
 
 export class RequestQueue<Request extends QueuedRequest> {
@@ -35,9 +36,7 @@ export class RequestQueue<Request extends QueuedRequest> {
       this.tick = this.ticks.current
       this.ran = 0
     }
-    // A chunked body may end elsewhere than uWS thinks. It must still be unanswered when uWS parses what follows in the
-    // same read.
-    if (this.waiting.length === 0 && this.ran < atOnce && !exchange.closesConnection) {
+    if (this.waiting.length === 0 && this.ran < atOnce && !exchange.deferred) {
       this.ran++
       return this.run(exchange)
     }

@@ -4,9 +4,9 @@ import { Effect, Schema } from "effect"
 import { expect, it } from "vitest"
 import { idleMs, limitSeconds } from "#actors/live/LiveSession.ts"
 import { sessionFailuresAMinute } from "#api/access/Sessions.ts"
-import { decodeJson, maxJsonBytes } from "#api/http/JsonBody.ts"
+import { decodeJson } from "#api/http/JsonBody.ts"
 import { maxKeys } from "#api/http/JsonPieces.ts"
-import { parseJson } from "#api/http/JsonText.ts"
+import { maxJsonBytes, parseJson } from "#api/http/JsonText.ts"
 import { maxLogprobs } from "#api/text/Logprobs.ts"
 import { largeBodyBytes, maxChatBytes } from "#api/text/request/ChatBody.ts"
 import { maxArgumentChars, maxArgumentParts } from "#api/text/request/ChatTurns.ts"
@@ -16,6 +16,7 @@ import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 import { clockSkewMs, keySetAgeSeconds, maxSessionMs } from "#domain/access/SigningSchedule.ts"
 import { Catalog, Runtime } from "#domain/models/ModelEntry.ts"
 import { allowance } from "#domain/pictures/Allowance.ts"
+import { maxScans } from "#domain/pictures/Jpeg.ts"
 import { maxPicturePixels } from "#domain/pictures/PictureFile.ts"
 import { requestPieces } from "#domain/queues/PieceBudget.ts"
 import { CompletionRequest } from "#domain/wire/Completion.ts"
@@ -74,9 +75,11 @@ const capOf = (id: string): string => `${n(entryOf(id)?.speech?.maxCharacters ??
 const limits: Readonly<Record<string, string>> = {
   "JSON body": `${n(maxJsonBytes)} bytes`,
   "body of a chat with a model that takes pictures": `${n(maxChatBytes)} bytes`,
+  "such a body without its `data:` URLs": `${n(maxJsonBytes)} bytes`,
   "bodies over 8,000,000 bytes in memory": `${n(largeBodyBytes.node)} bytes on a node, ${n(largeBodyBytes.user)} of a user`,
   "pictures of a request": `${maxPictures} pictures`,
   "pixels of a picture": `${n(maxPicturePixels)}, and what a decoder's memory holds`,
+  "scans of a JPEG": `${maxScans} scans`,
   "picture from an address": `${n(maxPictureBytes)} bytes in 10 s, 3 redirects`,
   "processor time to decode a picture": `${allowance.any} ms, ${allowance.perMegapixel} ms a million pixels, ${allowance.perMegabyte} ms a megabyte`,
   "commas in a JSON body": lastNumber(problemIn(`[${"0,".repeat(200_000)}0]`)),

@@ -341,7 +341,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   src: {
     holds: "The `edgewise` program",
-    imports: ["src/cli/commands", "src/cli/shared"],
+    imports: ["src/cli/commands", "src/cli/setup", "src/cli/shared"],
   },
   "src/api": {
     holds: "The endpoints of the three roles: which path and method is answered by which handler",
@@ -604,6 +604,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/cli/doctor",
       "src/cli/doctor/report",
       "src/cli/roles",
+      "src/cli/setup",
       "src/cli/shared",
       "src/config",
       "src/config/settings",
@@ -619,8 +620,13 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/store/ledger",
       "src/store/signing",
       "src/transport",
+      "src/transport/server",
       "src/weights",
     ],
+  },
+  "src/cli/setup": {
+    holds: "`edgewise setup`: llama.cpp's libraries for GPUs, which an installation leaves out",
+    imports: ["src/domain/models"],
   },
   "src/cli/doctor": {
     holds: "`edgewise doctor`: the order of its measurements",
@@ -648,6 +654,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/cli/doctor/measure",
       "src/cli/doctor/report",
       "src/cli/roles",
+      "src/cli/setup",
       "src/config",
       "src/confine",
       "src/transport",
@@ -711,7 +718,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/store/signing",
       "src/telemetry",
       "src/transport",
-      "src/transport/uws",
+      "src/transport/server",
       "src/weights",
     ],
   },
@@ -723,7 +730,8 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/queues",
       "src/store/accounts",
       "src/store/signing",
-      "src/transport/uws",
+      "src/transport",
+      "src/transport/server",
       "src/weights",
     ],
   },
@@ -917,9 +925,28 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "What a listener needs besides its HTTP library: limits, deadlines, queues, settings",
     imports: ["src/domain/access", "src/domain/queues", "src/http"],
   },
-  "src/transport/uws": {
-    holds: "Effect's HttpServer over uWebSockets.js: requests, bodies, replies, WebSockets",
+  "src/transport/exchange": {
+    holds: "One request over any HTTP library: dispatch, bodies, replies, WebSockets",
     imports: ["src/domain/access", "src/domain/queues", "src/http", "src/transport"],
+  },
+  "src/transport/node": {
+    holds: "Channels over Node's own HTTP server and ws",
+    imports: ["src/transport", "src/transport/exchange"],
+  },
+  "src/transport/server": {
+    holds: "Effect's HttpServer over the transport that serves: the choice, the listener, its stop",
+    imports: [
+      "src/domain/access",
+      "src/http",
+      "src/transport",
+      "src/transport/exchange",
+      "src/transport/node",
+      "src/transport/uws",
+    ],
+  },
+  "src/transport/uws": {
+    holds: "Channels over uWebSockets.js, and the check of its binary",
+    imports: ["src/transport", "src/transport/exchange"],
   },
   "src/weights": {
     holds: "The catalog file, pulled weights, and checks of weight files",

@@ -1,8 +1,15 @@
 // Starts a listener with routes for the tests of this folder, on a free port, and stops it afterwards.
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
-import { Listener, type ListenOptions, layer } from "#transport/uws/UwsServer.ts"
+import type { TransportChoice } from "#transport/server/TransportChoice.ts"
+import { Listener, type ListenOptions, layer } from "#transport/server/TransportServer.ts"
 import { overTls, ownFiles, tlsPorts } from "../support/servers/TestCertificates.ts"
+
+/** Set EDGEWISE_TRANSPORT to run these tests on another transport. */
+export const transportUnderTest = (process.env.EDGEWISE_TRANSPORT ?? "auto") as TransportChoice
+
+/** Whether Node's own server serves here, whose parser and pipelining differ. */
+export const onNode = transportUnderTest === "node"
 
 export interface TestListener {
   readonly port: number
@@ -24,7 +31,9 @@ export const startListener = async (
       disableLogger: true,
       disableListenLog: true,
     },
-  ).pipe(Layer.provideMerge(layer({ host: "127.0.0.1", port: 0, ...options, tls })))
+  ).pipe(
+    Layer.provideMerge(layer({ host: "127.0.0.1", port: 0, transport: transportUnderTest, ...options, tls })),
+  )
   const context = (await Effect.runPromise(
     Layer.buildWithScope(served as Layer.Layer<HttpServer.HttpServer | Listener>, scope),
   )) as Context.Context<HttpServer.HttpServer | Listener>

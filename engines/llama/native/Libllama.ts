@@ -55,8 +55,7 @@ const fileOf = (folder: string): string => {
   return join(folder, name)
 }
 
-/** @throws UnknownRelease if the structs were written for another release than the loaded library. */
-export const openLibllama = (folder: string) => {
+const openOnce = (folder: string) => {
   configure()
   const library = koffi.load(fileOf(folder))
   const native = <A extends ReadonlyArray<unknown>, R>(
@@ -170,7 +169,17 @@ export const openLibllama = (folder: string) => {
   }
 }
 
-export type Libllama = ReturnType<typeof openLibllama>
+export type Libllama = ReturnType<typeof openOnce>
+
+/** By folder. koffi keeps the types and functions of a library as long as the process. */
+const opened = new Map<string, Libllama>()
+
+/** @throws UnknownRelease if the structs were written for another release than the loaded library. */
+export const openLibllama = (folder: string): Libllama => {
+  const library = opened.get(folder) ?? openOnce(folder)
+  opened.set(folder, library)
+  return library
+}
 
 /** A view of `count` floats at a native address, valid as long as that memory. */
 export const floatsAt = (address: Pointer, count: number): Float32Array =>

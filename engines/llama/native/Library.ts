@@ -24,12 +24,14 @@ interface LlamaFactory {
 /** As in the library for CPUs: the bytes of the machine's memory that its estimates leave free. */
 const ramPadding = (totalBytes: number): number => Math.floor(Math.min(totalBytes * 0.25, 1024 ** 3))
 
+/** Where node-llama-cpp keeps what an operator built. */
+const ownBuilds = (): URL => new URL("../llama/localBuilds", import.meta.resolve("node-llama-cpp"))
+
 /** The folder of the prebuilt CPU binary; undefined if `getLlama` has to choose. */
 const prebuiltFolder = async (): Promise<string | undefined> => {
   const name = `linux-${process.arch}`
   // The operator's own build takes precedence. On a thread, a crash would end the node, so `getLlama` has to test the binary.
-  const ownBuilds = new URL("../llama/localBuilds", import.meta.resolve("node-llama-cpp"))
-  if (process.platform !== "linux" || !isMainThread || existsSync(ownBuilds)) return undefined
+  if (process.platform !== "linux" || !isMainThread || existsSync(ownBuilds())) return undefined
   try {
     const { getBinsDir } = (await import(`@node-llama-cpp/${name}`)) as {
       readonly getBinsDir: () => { readonly binsDir: string }
@@ -37,6 +39,20 @@ const prebuiltFolder = async (): Promise<string | undefined> => {
     return join(getBinsDir().binsDir, name)
   } catch {
     return undefined
+  }
+}
+
+/**
+ * Fails if the libraries of the GPU that the catalog names are not installed; an installation leaves them out. An
+ * operator's own build has them.
+ */
+const requireGpu = async (gpu: LibraryOptions["gpu"]): Promise<void> => {
+  if ((gpu !== "cuda" && gpu !== "vulkan") || existsSync(ownBuilds())) return
+  const system = process.platform === "win32" ? "win" : process.platform
+  try {
+    await import(`@node-llama-cpp/${system}-${process.arch}-${gpu}`)
+  } catch {
+    throw new Error(`gpu: llama.cpp's ${gpu} libraries are not installed: run edgewise setup ${gpu}`)
   }
 }
 
@@ -68,6 +84,7 @@ export const openLibrary = async (options: LibraryOptions): Promise<Llama> => {
   const folder = options.gpu === "off" ? await prebuiltFolder() : undefined
   const opened = folder === undefined ? undefined : await openPrebuilt(folder, options)
   if (opened !== undefined) return opened
+  await requireGpu(options.gpu)
   return getLlama({
     gpu: options.gpu === "off" ? false : options.gpu,
     build: "never",

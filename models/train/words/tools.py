@@ -20,6 +20,7 @@ READ_WEIGHT = 0.0       # of definitions and results, which are not to be produc
 DEVICES = 0.08          # of the tools are made from a verb and a noun
 USUAL_NAMES = 0.25      # of the tools have the first name in their list
 ANSWERED = 0.5          # of the calls have a result
+ALIKE = 0.4             # of the further tools take what another one takes, e.g. a city, so that the slots alone do not tell them apart
 NO_TOOL = "I am sorry, I have no tool for that."
 FAILED = "I am sorry, that did not work."
 DONE = ["ok", "done", '{"ok": true}', '{"status": "ok"}', '{"success": true}', '{"result": "done"}']
@@ -219,10 +220,17 @@ def _alike(a, b):
         slots & group and set(b["slots"]) & group for group in GROUPS)
 
 
+def _domain_like(r, domains):
+    """A domain that shares a slot with one of `domains`, if there is one."""
+    slots = {slot for d in domains for slot in d["slots"]}
+    alike = [d for d in T["domains"] if slots & set(d["slots"]) and not any(d is o for o in domains)]
+    return r.choice(alike) if alike else _domain(r)
+
+
 def offered(r):
     domains = []
     for _ in range(r.choice([1, 2, 2, 2, 3, 3, 4])):
-        domain = _domain(r)
+        domain = _domain_like(r, domains) if domains and r.random() < ALIKE else _domain(r)
         if not any(domain is d or set(domain["names"]) & set(d["names"]) for d in domains):
             domains.append(domain)
     return [Tool(r, domain) for domain in domains]

@@ -2,8 +2,8 @@
 // without a handler (protocol 3.2, second table). Data; names are in lower case.
 import { standardHeaders } from "../http/StandardHeaders.ts"
 
-/** Written by uWebSockets.js or by the framing of HTTP. */
-const framing = ["connection", "content-length", "date", "transfer-encoding", "uwebsockets"]
+/** Written by the HTTP library or by the framing of HTTP. */
+const framing = ["connection", "content-length", "date", "keep-alive", "transfer-encoding", "uwebsockets"]
 
 export const everyReply: ReadonlyArray<string> = [
   ...framing,

@@ -5,11 +5,8 @@ import { HttpIncomingMessage, type HttpServerRequest } from "effect/http"
 import type { HttpServerError } from "effect/http/HttpServerError"
 import { BodyTooLarge, InvalidRequest } from "#domain/wire/Errors.ts"
 import { isObject } from "#domain/wire/text/Fields.ts"
-import { isQuick, type Parsed, parseJson } from "./JsonText.ts"
+import { isQuick, maxJsonBytes, type Parsed, parseJson } from "./JsonText.ts"
 import { parseLarge } from "./LargeJson.ts"
-
-/** Most bytes of a JSON body (protocol 1.2). */
-export const maxJsonBytes = 8_000_000
 
 /**
  * Items of one list together with those of all lists inside its items: decoding costs up to 2 µs an item (measured). Prompts with

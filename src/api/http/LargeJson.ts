@@ -109,7 +109,7 @@ const copiedAtOnce = 4_000_000
 
 /** The body's value, or what is wrong with it. With `pictures`, bytes stand for the `data:` URLs in its messages. */
 export const parseLarge = (bytes: Uint8Array, pictures = false): Effect.Effect<Parsed> =>
-  bytes.length <= copiedAtOnce
+  bytes.length <= copiedAtOnce || bytes.buffer instanceof SharedArrayBuffer
     ? parseOnThread(bytes, pictures)
     : Effect.flatMap(shared([bytes]), (copy) => parseOnThread(copy, pictures))
 

@@ -2,7 +2,7 @@
 import { parentPort } from "node:worker_threads"
 import { decodeInlinePictures } from "#domain/wire/text/Pictures.ts"
 import { hasManyKeys, type JsonPiece, maxKeys, piecesOf } from "./JsonPieces.ts"
-import { parseJson } from "./JsonText.ts"
+import { maxJsonBytes, parseJson } from "./JsonText.ts"
 import type { FromLargeJson, ToLargeJson } from "./LargeJson.ts"
 
 const port = parentPort
@@ -40,7 +40,10 @@ port.on("message", (message: ToLargeJson) => {
   const parsed = parseJson(text.decode(message.bytes))
   if ("problem" in parsed) return send({ id, problem: parsed.problem })
   if (hasManyKeys(parsed.value)) return send({ id, problem: `has an object of more than ${maxKeys} keys` })
-  if (message.pictures) decodeInlinePictures(parsed.value)
+  const inline = message.pictures ? decodeInlinePictures(parsed.value) : 0
+  // The event loop would copy the rest, and no prompt is as long.
+  if (message.bytes.length - inline > maxJsonBytes)
+    return send({ id, problem: `has more than ${maxJsonBytes} bytes besides its pictures` })
   const pieces = piecesOf(parsed.value)
   sendNext(id, pieces, pieces.next().value)
 })

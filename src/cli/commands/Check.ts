@@ -17,6 +17,7 @@ import { nodeDecoder, requireNamedDecoder } from "../roles/NodeDecoder.ts"
 import { dataDirProblem } from "../roles/Probes.ts"
 import { endpointsOf } from "../roles/RouterRole.ts"
 import { clockProblem, memoryProblem } from "../roles/StartWarnings.ts"
+import { gpuProblem } from "../setup/GpuPackages.ts"
 import { AlreadyReported, exitStatusOf, linesOf } from "../shared/CommandLine.ts"
 import { nodeCertificate } from "../shared/NodeCertificate.ts"
 import { jsonFlag, printJson } from "../shared/Output.ts"
@@ -29,6 +30,7 @@ type Subject =
   | "geo database"
   | "catalog"
   | "weights"
+  | "gpu"
   | "data directory"
   | "clock"
   | "memory"
@@ -76,7 +78,11 @@ const catalogAndWeights = (config: Config): Effect.Effect<ReadonlyArray<Finding>
       const problem = `${config.catalog}: no model is deployed in the region ${config.region}`
       return [{ subject: "catalog" as const, problem, exitStatus: 2 }]
     }
-    return (yield* Effect.forEach(deployed, (entry) => weightsOf(config, entry))).flat()
+    const gpus = deployed.flatMap((entry): ReadonlyArray<Finding> => {
+      const problem = gpuProblem(entry)
+      return problem === undefined ? [] : [{ subject: "gpu", problem, exitStatus: 1 }]
+    })
+    return [...gpus, ...(yield* Effect.forEach(deployed, (entry) => weightsOf(config, entry))).flat()]
   }).pipe(Effect.catch((error) => Effect.succeed(findingsOf("catalog", error))))
 
 const listenersOf = ({ authPort, port, roles, routerPort }: Config) => {

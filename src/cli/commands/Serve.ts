@@ -10,6 +10,7 @@ import { roles } from "#config/settings/ListenerSettings.ts"
 import { confinementLine, switchOff } from "#confine/Launch.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
 import { tryDataDirectory } from "#store/files/DataDir.ts"
+import { transportLine } from "#transport/server/TransportChoice.ts"
 import { frontEndLack } from "#weights/FrontEnd.ts"
 import { curlLine } from "../roles/CurlLine.ts"
 import { credentialLines } from "../roles/FirstCredential.ts"
@@ -19,6 +20,7 @@ import { rolesLayer } from "../roles/Roles.ts"
 import { Started } from "../roles/Started.ts"
 import { startWarnings } from "../roles/StartWarnings.ts"
 import { telemetry } from "../roles/Telemetry.ts"
+import { gpuProblem } from "../setup/GpuPackages.ts"
 import { keepCertificate, type NodeCertificate, nodeCertificate } from "../shared/NodeCertificate.ts"
 import { Reload, reloadOnHangup } from "../shared/Reload.ts"
 import { settingFlags, textsOf } from "../shared/SettingFlags.ts"
@@ -35,6 +37,9 @@ const greet = Effect.fnUntraced(function* (
   for (const { base, role } of listening.toSorted((a, b) => roles.indexOf(a.role) - roles.indexOf(b.role))) {
     yield* Console.log(`${role} listening on ${base}`)
   }
+  const [first] = listening
+  if (first !== undefined)
+    yield* Console.log(yield* transportLine(config.transport, first.listener.transport))
   if (config.roles.includes("edge")) {
     yield* Console.log(confinementLine())
     yield* Console.log(yield* decoderLine(config))
@@ -55,6 +60,8 @@ const greet = Effect.fnUntraced(function* (
       yield* Console.log(`${entry.id} is not pulled: edgewise models pull ${entry.id}`)
     const lack = frontEndLack(entry)
     if (lack?.all === false) yield* Console.log(`${entry.id}: ${lack.problem}`)
+    const withoutGpu = gpuProblem(entry)
+    if (withoutGpu !== undefined) yield* Console.log(withoutGpu)
   }
   const base = listening.find(({ role }) => role === "edge")?.base
   if (credential === undefined || base === undefined) return

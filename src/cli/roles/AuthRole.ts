@@ -10,7 +10,7 @@ import { SessionSeconds, sessionFailuresAMinute } from "#api/access/Sessions.ts"
 import { standardHeaders } from "#api/http/StandardHeaders.ts"
 import type { Config } from "#config/Settings.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
-import * as UwsServer from "#transport/uws/UwsServer.ts"
+import * as TransportServer from "#transport/server/TransportServer.ts"
 import { tlsFiles } from "../shared/NodeCertificate.ts"
 import { developmentKeyAccess, type NodeStore, serveRoutes, transportSettings } from "./NodeLayer.ts"
 import { announce } from "./Started.ts"
@@ -18,10 +18,11 @@ import { announce } from "./Started.ts"
 export const authRole = (config: Config, store: NodeStore, observer: NodeMeters) =>
   Layer.mergeAll(serveRoutes(AuthRoutes), Layer.effectDiscard(announce("auth"))).pipe(
     Layer.provide(
-      UwsServer.layer({
+      TransportServer.layer({
         host: config.host,
         port: config.authPort,
         tls: tlsFiles(config),
+        transport: config.transport,
         responseHeaders: standardHeaders,
         settings: transportSettings(config),
         isTrusted: config.trustedProxies,

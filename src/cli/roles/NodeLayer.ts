@@ -53,8 +53,8 @@ import type { StoreUnavailable } from "#store/files/StoreErrors.ts"
 import { keptThreads } from "#store/files/ThreadFile.ts"
 import { type Store, storeLayer } from "#store/Store.ts"
 import { SigningKeys } from "#store/signing/SigningKeys.ts"
+import * as TransportServer from "#transport/server/TransportServer.ts"
 import type { TransportSettings } from "#transport/TransportSettings.ts"
-import * as UwsServer from "#transport/uws/UwsServer.ts"
 import { deployments, locate } from "#weights/ModelFiles.ts"
 import { weightsDir } from "#weights/Weights.ts"
 import { tlsFiles } from "../shared/NodeCertificate.ts"
@@ -79,10 +79,11 @@ export const serveRoutes = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
 const edge = (config: Config, settings: Partial<TransportSettings>, observer: NodeMeters) =>
   serveRoutes(EdgeRoutes).pipe(
     Layer.provideMerge(
-      UwsServer.layer({
+      TransportServer.layer({
         host: config.host,
         port: config.port,
         tls: tlsFiles(config),
+        transport: config.transport,
         responseHeaders: standardHeaders,
         settings: { ...transportSettings(config), spillFolder: uploadFolder(config), ...settings },
         anonymousPerSecond: config.anonymousRate,

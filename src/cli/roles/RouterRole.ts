@@ -12,7 +12,7 @@ import { builtInRegions, stagingRegion } from "#domain/regions/Regions.ts"
 import type { NodeMeters } from "#http/NodeMeters.ts"
 import { GeoDatabase } from "#store/files/GeoDatabase.ts"
 import { BadRegions, readRegions } from "#store/files/RegionsFile.ts"
-import * as UwsServer from "#transport/uws/UwsServer.ts"
+import * as TransportServer from "#transport/server/TransportServer.ts"
 import { tlsFiles } from "../shared/NodeCertificate.ts"
 import { serveRoutes, transportSettings } from "./NodeLayer.ts"
 import { announce, Started } from "./Started.ts"
@@ -101,10 +101,11 @@ const regions = (config: Config, observer: NodeMeters) =>
 export const routerRole = (config: Config, observer: NodeMeters) =>
   Layer.mergeAll(serveRoutes(RouterRoutes), Layer.effectDiscard(announce("router"))).pipe(
     Layer.provide(
-      UwsServer.layer({
+      TransportServer.layer({
         host: config.host,
         port: config.routerPort,
         tls: tlsFiles(config),
+        transport: config.transport,
         responseHeaders: standardHeaders,
         settings: transportSettings(config),
         isTrusted: config.trustedProxies,

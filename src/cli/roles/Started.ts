@@ -3,7 +3,7 @@
 import { Context, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
 import type { Role } from "#config/settings/ListenerSettings.ts"
-import { Listener } from "#transport/uws/UwsServer.ts"
+import { Listener } from "#transport/server/TransportServer.ts"
 import type { FirstCredential } from "./FirstCredential.ts"
 
 export interface Listening {

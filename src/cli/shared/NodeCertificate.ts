@@ -11,8 +11,8 @@ import {
   pairSignature,
   readPair,
 } from "#store/signing/TlsFiles.ts"
-import type { TlsFiles } from "#transport/uws/Listening.ts"
-import type { Listener } from "#transport/uws/UwsServer.ts"
+import type { TlsFiles } from "#transport/ListenAddress.ts"
+import type { Listener } from "#transport/server/TransportServer.ts"
 import { Reload } from "./Reload.ts"
 
 type TlsSettings = Pick<Config, "tls" | "tlsCert" | "tlsKey" | "dataDir">

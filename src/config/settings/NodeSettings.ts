@@ -45,10 +45,10 @@ export const nodeSettings = {
   transport: {
     variable: "EDGEWISE_TRANSPORT",
     flag: "transport",
-    help: "HTTP server library; uWebSockets.js is the only one at present",
-    allowed: "uws or auto",
+    help: "HTTP server: uws is uWebSockets.js, node is Node's own with ws; auto takes uws where its binary loads",
+    allowed: "auto, uws or node",
     fallback: "auto",
-    parse: oneOf(["uws", "auto"]),
+    parse: oneOf(["auto", "uws", "node"]),
   },
   decoder: {
     variable: "EDGEWISE_DECODER",

@@ -16,6 +16,32 @@ const isFrame = (marker: number): boolean =>
 /** Markers without a length. */
 const standsAlone = (marker: number): boolean => marker === 1 || (marker >= 0xd0 && marker <= 0xd8)
 
+/**
+ * Most scans of a picture: progressive files of cameras and programs have about ten. Every scan passes over all blocks, which
+ * took 1.5 ms for 49 million pixels (measured) and may be 75 bytes. A guess, generous.
+ */
+export const maxScans = 100
+
+/** Position of the next marker behind the coded data that begin at `from`; the file's end if there is none. */
+const afterScan = (bytes: Uint8Array, from: number): number => {
+  for (let at = bytes.indexOf(0xff, from); at >= 0; at = bytes.indexOf(0xff, at + 1)) {
+    const next = bytes[at + 1]
+    // Neither a byte of the data nor a mark inside of a scan.
+    if (next !== undefined && next !== 0 && next !== 0xff && !(next >= 0xd0 && next <= 0xd7)) return at
+  }
+  return bytes.length
+}
+
+/** Whether more scans than allowed follow the one whose data begin at `from`. */
+const hasManyScans = (bytes: Uint8Array, from: number): boolean => {
+  let scans = 1
+  for (let at = afterScan(bytes, from); at + 4 <= bytes.length && bytes[at + 1] !== endOfImage; ) {
+    if (bytes[at + 1] === startOfScan && ++scans > maxScans) return true
+    at = afterScan(bytes, at + 2)
+  }
+  return false
+}
+
 /** Whether the file has an end mark behind `from`. Cameras write more behind it. */
 const hasEnd = (bytes: Uint8Array, from: number): boolean => {
   for (let at = bytes.lastIndexOf(endOfImage); at > from; at = bytes.lastIndexOf(endOfImage, at - 1)) {
@@ -50,6 +76,7 @@ export const jpegOf = (bytes: Uint8Array): PictureHead | PictureFlaw => {
     }
     if (marker === startOfScan) {
       if (size === undefined) return { flaw: "is a damaged JPEG file" }
+      if (hasManyScans(bytes, body)) return { flaw: `has more than ${maxScans} scans` }
       return { format: "jpeg", ...size, orientation, bytes: hasEnd(bytes, body) ? bytes : undefined }
     }
     at += 2 + Math.max(2, length)

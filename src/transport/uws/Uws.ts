@@ -1,6 +1,6 @@
 // The types of uWebSockets.js and the only place that loads it.
 import type * as Uws from "uWebSockets.js"
-import { uwsProblem } from "../UwsBinary.ts"
+import { uwsProblem } from "./UwsBinary.ts"
 
 export type { HttpRequest, HttpResponse, TemplatedApp, WebSocket } from "uWebSockets.js"
 export type Library = typeof Uws

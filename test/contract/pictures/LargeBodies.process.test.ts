@@ -65,6 +65,17 @@ it.each<[name: string, target: () => TestNode, model: string, bytes: number, lim
   })
 })
 
+it("the text beside pictures has the limit of every body", async () => {
+  const text = { type: "text", text: "x".repeat(8_000_000) }
+  const messages = [
+    { role: "user", content: [text, { type: "image_url", image_url: { url: padded(1_000) } }] },
+  ]
+  const problem = "body: has more than 8000000 bytes besides its pictures"
+  const refused = { status: 400, text: JSON.stringify({ detail: problem }) }
+  expect(await send(node, JSON.stringify({ model: "seeing", messages }))).toEqual(refused)
+  expect(await send(node, bodyOf("seeing", `https://example.com/${"a".repeat(8_000_000)}`))).toEqual(refused)
+})
+
 it("a user has memory for two of the largest bodies at a time", async () => {
   const body = bodyOf("seeing", padded(23_500_000))
   const statuses = (await Promise.all(Array.from({ length: 5 }, () => send(node, body)))).map(

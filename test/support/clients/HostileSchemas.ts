@@ -103,7 +103,7 @@ export const hostileSchemas: ReadonlyArray<HostileSchema> = [
   },
   {
     name: "40 patterns with many states",
-    json: JSON.stringify({ type: "object", properties: keyed(40, (at) => text(`^(.*${at}.{7})$`)) }),
+    json: JSON.stringify({ type: "object", properties: keyed(40, (at) => text(`^(.*${at}.{10})$`)) }),
     problem: /too large|limit/,
     isLong: true,
   },

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { type WireRole, watchBase } from "../wire/WireTap.ts"
 import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
-import { temporaryDir } from "./TestNode.ts"
+import { temporaryDir, transport } from "./TestNode.ts"
 
 const main = fileURLToPath(new URL("../../../src/main.ts", import.meta.url))
 
@@ -17,7 +17,13 @@ const start = (
 ): ChildProcess =>
   spawn(process.execPath, ["--disable-warning=ExperimentalWarning", program, ...args], {
     // Settings of the machine that runs the tests must not take effect.
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, EDGEWISE_FAKE_ENGINES: "true", ...env },
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      EDGEWISE_FAKE_ENGINES: "true",
+      ...(transport === undefined ? {} : { EDGEWISE_TRANSPORT: transport }),
+      ...env,
+    },
     stdio: ["ignore", "pipe", "pipe"],
   })
 

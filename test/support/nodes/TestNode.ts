@@ -16,9 +16,9 @@ import type { SettingName } from "#config/Settings.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import type { Jobs } from "#store/ledger/Jobs.ts"
 import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
+import { Listener } from "#transport/server/TransportServer.ts"
 import type { TransportCounts } from "#transport/TransportCounters.ts"
 import type { TransportSettings } from "#transport/TransportSettings.ts"
-import { Listener } from "#transport/uws/UwsServer.ts"
 import { deployments } from "#weights/ModelFiles.ts"
 import { weightsDir } from "#weights/Weights.ts"
 import { temporaryDir } from "../process/TemporaryDir.ts"
@@ -93,6 +93,12 @@ export interface PostOptions {
   readonly signal?: AbortSignal
 }
 
+/** The transport of every test node. Set EDGEWISE_TRANSPORT to run tests on another one than the default. */
+export const transport = process.env.EDGEWISE_TRANSPORT
+
+/** Whether test nodes serve with Node's own server, whose parser differs. */
+export const onNode = transport === "node"
+
 const makeKeys = Effect.gen(function* () {
   const accounts = yield* Accounts
   // They exist already if a node starts again on the same directory, or another one on the same database.
@@ -122,6 +128,7 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
     ...(files === undefined ? {} : { tlsCert: files.cert, tlsKey: files.key }),
     // Tests read metrics that include the last event.
     metricsAgeMs: "0",
+    ...(transport === undefined ? {} : { transport }),
     ...options.settings,
   }
   const build = Effect.gen(function* () {

@@ -12,7 +12,7 @@ import { storeLayer } from "#store/Store.ts"
 import { deployments } from "#weights/ModelFiles.ts"
 import { unwatchPort, watchBase } from "../wire/WireTap.ts"
 import { fakeModel, type TestModel, writeCatalog } from "./TestCatalog.ts"
-import { temporaryDir } from "./TestNode.ts"
+import { temporaryDir, transport } from "./TestNode.ts"
 
 export interface TestRoles {
   /** Base address of a role that runs; empty for one that does not. */
@@ -38,6 +38,7 @@ export const startRoles = async (
     routerPort: "0",
     rateLimit: "0",
     metricsAgeMs: "0",
+    ...(transport === undefined ? {} : { transport }),
     ...flags,
     dataDir,
     catalog,

@@ -172,3 +172,36 @@ export const gif = (width: number, height: number, frames: ReadonlyArray<Paint>)
 
 export const dataUrl = (file: Uint8Array, type = "image/png"): string =>
   `data:${type};base64,${Buffer.from(file).toString("base64")}`
+
+/** Bits, the highest first, filled up with ones; every byte of ones is followed by a zero. */
+const entropyCoded = (bits: string): Buffer => {
+  const filled = bits.padEnd(8 * Math.ceil(bits.length / 8), "1")
+  const bytes = Array.from({ length: filled.length / 8 }, (_, at) =>
+    Number.parseInt(filled.slice(8 * at, 8 * at + 8), 2),
+  )
+  return Buffer.from(bytes.flatMap((byte) => (byte === 0xff ? [0xff, 0] : [byte])))
+}
+
+const segment = (marker: number, ...body: ReadonlyArray<number>): Buffer =>
+  Buffer.from([0xff, marker, (body.length + 2) >> 8, (body.length + 2) & 255, ...body])
+
+/** A grey progressive JPEG whose scans, all but the first, are a few bytes that say "nothing changes" for every block. */
+export const manyScans = (side: number, scans: number): Buffer => {
+  const blocks = Math.ceil(side / 8) ** 2
+  /** A table with one code of one bit. */
+  const table = (place: number, symbol: number) => segment(0xc4, place, 1, ...Array(15).fill(0), symbol)
+  const scan = (first: number, last: number, bits: string) =>
+    Buffer.concat([segment(0xda, 1, 1, 0, first, last, 0), entropyCoded(bits)])
+  // "14: so many blocks and 2^14 more end here".
+  const rest = scan(1, 63, `0${"1".repeat(14)}`.repeat(Math.ceil(blocks / 32_767)))
+  return Buffer.concat([
+    Buffer.from([0xff, 0xd8]),
+    segment(0xdb, 0, ...Array(64).fill(1)),
+    segment(0xc2, 8, side >> 8, side & 255, side >> 8, side & 255, 1, 1, 0x11, 0),
+    table(0x00, 0),
+    table(0x10, 0xe0),
+    scan(0, 0, "0".repeat(blocks)),
+    ...Array.from({ length: scans - 1 }, () => rest),
+    Buffer.from([0xff, 0xd9]),
+  ])
+}

@@ -24,6 +24,9 @@ export const printed: Readonly<Record<ProxyName, string>> = {
   caddy: blockOf("caddyfile"),
 }
 
+/** nginx as it is without settings of its own: it asks in HTTP/1.0, which Node's own server answers. */
+export const printedDefaults = blockOf("conf")
+
 /** Replaces text that must occur exactly once. */
 const replaceOnce = (text: string, from: string, to: string): string => {
   const parts = text.split(from)

@@ -13,7 +13,7 @@ import {
   type X509Certificate,
   X509CertificateGenerator,
 } from "@peculiar/x509"
-import type { TlsFiles } from "#transport/uws/Listening.ts"
+import type { TlsFiles } from "#transport/ListenAddress.ts"
 import { temporaryDir } from "../process/TemporaryDir.ts"
 
 cryptoProvider.set(webcrypto)

@@ -48,7 +48,7 @@ const ended = (): void => {}
 
 const refusedWith = (detail: string, field = ""): Outcome => ({ refusal: { field, detail } })
 
-/** How long the thread has worked on each field of a request, in ms. */
+/** Processor time of the thread for each field of a request, in ms. */
 class FieldTimes {
   readonly #spent = new Map<string, number>()
   #field = ""
@@ -151,10 +151,11 @@ export class GrammarCompiler<Request> {
       const look = async (): Promise<void> => {
         const { system, user } = await thread.cpuUsage(before)
         if (this.#working?.id !== id) return
-        const restMs = this.#limitMs - (system + user) / 1_000
+        const usedMs = (system + user) / 1_000
+        const restMs = this.#limitMs - usedMs
         const tookMs = performance.now() - beganMs
         if (restMs > 0 && tookMs < this.#limitMs * mostWaiting) return again(restMs)
-        this.#fail(`takes longer than ${this.#limitMs} ms to compile`, tookMs)
+        this.#fail(`takes longer than ${this.#limitMs} ms to compile`, usedMs)
       }
       const again = (ms: number): void => {
         if (this.#working?.id === id) this.#limit(Math.max(ms, 10), () => void look().catch(ended))
@@ -203,7 +204,7 @@ export class GrammarCompiler<Request> {
     this.#next()
   }
 
-  /** The first job has ended the thread or took too long, `atMs` after it began. The next thread goes on with the others. */
+  /** The first job has ended the thread or took too long: `atMs` of processor time. The next thread goes on with the others. */
   #fail(detail: string, atMs = 0): void {
     const job = this.#working?.job ?? this.#jobs.values().next().value
     const field = this.#working?.times.longest(atMs)

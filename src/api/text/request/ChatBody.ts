@@ -5,7 +5,8 @@ import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { seesPictures } from "#domain/models/ModelEntry.ts"
 import { BodyTooLarge, type InvalidRequest, MemoryPressure } from "#domain/wire/Errors.ts"
 import { Caller } from "#services/Caller.ts"
-import { maxJsonBytes, type ReadBody, readWithPictures } from "../../http/JsonBody.ts"
+import { type ReadBody, readWithPictures } from "../../http/JsonBody.ts"
+import { maxJsonBytes } from "../../http/JsonText.ts"
 
 /** Most bytes of the body of a chat with a model that takes pictures (protocol 17.1). */
 export const maxChatBytes = 32_000_000

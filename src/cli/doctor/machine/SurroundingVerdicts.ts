@@ -47,6 +47,21 @@ export const moduleVerdict = (name: string, detail: string, problem: string | un
         "run `npm ci` on this machine; if the problem remains, the package has no binary for this processor or system",
       )
 
+/**
+ * uWebSockets.js, which may be missing where Node's own server may serve instead.
+ * @param choice the setting EDGEWISE_TRANSPORT
+ */
+export const transportVerdict = (choice: "auto" | "uws" | "node", uws: Surrounding): Surrounding => {
+  if (choice === "node")
+    return { ...ok(uws.name, `${uws.detail}; EDGEWISE_TRANSPORT=node: Node's own server serves`) }
+  if (uws.verdict === "ok") return ok(uws.name, `${uws.detail}; serves HTTP and WebSockets`)
+  if (choice === "uws")
+    return { ...uws, advice: "set EDGEWISE_TRANSPORT=auto: Node's own server serves instead" }
+  const slower =
+    "nothing has to be done; a request takes more CPU time than with uWebSockets.js (docs/transports.md)"
+  return warning(uws.name, `${uws.detail}; Node's own server serves instead`, slower)
+}
+
 /** What decodes audio files, or what to install. */
 export const decoderVerdict = (
   found: Result.Result<{ readonly line: string }, { readonly detail: string }>,
@@ -60,6 +75,18 @@ export const decoderVerdict = (
       ),
     onSuccess: ({ line }) => ok("decoder", line),
   })
+
+/** @param installed kinds of llama.cpp's libraries for GPUs */
+export const gpuLibrariesVerdict = (installed: ReadonlyArray<string>, hasNvidia: boolean): Surrounding => {
+  const detail = installed.length === 0 ? "none installed" : `installed: ${installed.join(", ")}`
+  return hasNvidia && installed.length === 0
+    ? warning(
+        "gpu libraries",
+        `${detail}; this machine has an NVIDIA GPU`,
+        "`edgewise setup cuda`, and `gpu` in the catalog entry",
+      )
+    : ok("gpu libraries", detail)
+}
 
 export const confinementVerdict = (line: string, wanted: boolean): Surrounding =>
   !wanted

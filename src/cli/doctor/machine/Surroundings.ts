@@ -14,10 +14,14 @@ import { listenProblem } from "#transport/ListenProblem.ts"
 import { nodeDecoder } from "../../roles/NodeDecoder.ts"
 import { dataDirProblem } from "../../roles/Probes.ts"
 import { clockProblem } from "../../roles/StartWarnings.ts"
+import { gpuKinds, hasGpuLibraries } from "../../setup/GpuPackages.ts"
 import type { Machine, Surrounding } from "../report/Document.ts"
 import * as Verdicts from "./SurroundingVerdicts.ts"
 
 const moduleTimeoutMs = 20_000
+
+/** Exists where NVIDIA's kernel driver has found a GPU. */
+const nvidiaDriver = "/dev/nvidiactl"
 
 /** Loads one native module in a process of its own, which may crash. `detail` is what the module reports. */
 const loadModule = (name: string): Effect.Effect<Surrounding> =>
@@ -44,7 +48,7 @@ const loadModule = (name: string): Effect.Effect<Surrounding> =>
     return Effect.sync(() => child.kill("SIGKILL"))
   })
 
-const modules = ["uWebSockets.js", "node-llama-cpp", "onnxruntime-node"]
+const modules = ["uWebSockets.js", "node-llama-cpp", "onnxruntime-node"] as const
 
 const nearestExisting = (path: string): string =>
   existsSync(path) || dirname(path) === path ? path : nearestExisting(dirname(path))
@@ -132,11 +136,13 @@ export const surroundings = (
     const timer = yield* timerMs
     const loopback = yield* loopbackMs
     const node = yield* answering(config)
-    const native = yield* Effect.forEach(modules, loadModule, { concurrency: 2 })
+    const [uws, ...native] = yield* Effect.forEach(modules, loadModule, { concurrency: 2 })
     return [
       Verdicts.nodeVerdict(process.version),
+      Verdicts.transportVerdict(config.transport, uws),
       ...native,
       Verdicts.decoderVerdict(yield* Effect.result(nodeDecoder(config))),
+      Verdicts.gpuLibrariesVerdict(gpuKinds.filter(hasGpuLibraries), existsSync(nvidiaDriver)),
       Verdicts.confinementVerdict(confinementLine(), config.confine),
       Verdicts.coresVerdict(machine),
       Verdicts.memoryVerdict(machine.memory_available_bytes, startBytes(deployed)),

@@ -1,5 +1,5 @@
 // Pictures in the messages of chats and responses (protocol 7.15). Schemas.
-import { Schema } from "effect"
+import { Schema, SchemaGetter } from "effect"
 import { bytesOfDataUrl, isDataUrl } from "../../pictures/DataUrl.ts"
 import type { PictureFlaw } from "../../pictures/PictureHead.ts"
 import { isObject } from "./Fields.ts"
@@ -25,24 +25,33 @@ export interface RequestedPicture {
   readonly detail: PictureDetail
 }
 
+type UrlValue = string | Uint8Array | PictureFlaw
+
+const asText = {
+  decode: SchemaGetter.transform((url: string): UrlValue => url),
+  encode: SchemaGetter.transform((value: UrlValue) => (typeof value === "string" ? value : "")),
+}
+
 /**
  * An `https:` or a `data:` URL. Where a large body was parsed on another thread, the bytes of a `data:` URL are here
  * instead, or what is wrong with it.
  */
-export const PictureUrl = Schema.Unknown.check(
-  Schema.makeFilter(
-    (value: unknown) =>
-      typeof value === "string" ||
-      value instanceof Uint8Array ||
-      (isObject(value) && typeof value.flaw === "string") ||
-      "must be a text",
-  ),
+export const PictureUrl = Schema.declare(
+  (value): value is UrlValue =>
+    typeof value === "string" ||
+    value instanceof Uint8Array ||
+    (isObject(value) && typeof value.flaw === "string"),
+  {
+    message: "must be a text",
+    // For the API document.
+    toCodecJson: () => Schema.link<UrlValue>()(Schema.String, asText),
+  },
 )
 
 /** The source that a checked `PictureUrl` means. */
-export const sourceOf = (value: unknown): PictureSource | PictureFlaw => {
+export const sourceOf = (value: UrlValue): PictureSource | PictureFlaw => {
   if (value instanceof Uint8Array) return { bytes: value }
-  if (typeof value !== "string") return { flaw: isObject(value) ? String(value.flaw) : "must be a text" }
+  if (typeof value !== "string") return value
   if (!isDataUrl(value)) return { url: value }
   const bytes = bytesOfDataUrl(value)
   return "flaw" in bytes ? bytes : { bytes }
@@ -54,14 +63,13 @@ export const ImagePart = Schema.Struct({
 })
 export type ImagePart = typeof ImagePart.Type
 
-/** Replaces the `data:` URLs in the messages of a parsed body by their bytes. The body is changed. */
-export const decodeInlinePictures = (body: unknown): ReadonlyArray<Uint8Array> => {
-  const taken: Array<Uint8Array> = []
+/** Replaces the `data:` URLs in the messages of a parsed body by their bytes. The body is changed. Returns the URLs' characters. */
+export const decodeInlinePictures = (body: unknown): number => {
+  let taken = 0
   const decoded = (value: unknown): unknown => {
     if (typeof value !== "string" || !isDataUrl(value)) return value
-    const bytes = bytesOfDataUrl(value)
-    if (!("flaw" in bytes)) taken.push(bytes)
-    return bytes
+    taken += value.length
+    return bytesOfDataUrl(value)
   }
   if (!isObject(body)) return taken
   for (const list of [body.messages, body.input]) {

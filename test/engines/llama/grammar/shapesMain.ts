@@ -1,5 +1,5 @@
 // The program of a compiler thread for tests: requests say what to do.
-import { Refused, serveGrammars } from "#engines/llama/grammar/compile/GrammarThread.ts"
+import { Refused, serveGrammars, threadMs } from "#engines/llama/grammar/compile/GrammarThread.ts"
 import type { Expression } from "#engines/llama/grammar/Expression.ts"
 
 export interface TestRequest {
@@ -13,8 +13,8 @@ export interface TestRequest {
 let served = 0
 
 const waste = (ms: number) => {
-  const untilMs = performance.now() + ms
-  while (performance.now() < untilMs) served++
+  const untilMs = threadMs() + ms
+  while (threadMs() < untilMs) served++
 }
 
 serveGrammars<TestRequest>(({ misbehaves, root, rules = {} }, watch) => {

@@ -95,6 +95,15 @@ const drawn = (matcher: Matcher, random: () => number, most: number): string => 
   return new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(bytes))
 }
 
+/** The reply with its calls numbered from 0, as it is written again: Kimi's grammar takes any number. */
+const numbered = (text: string): string => {
+  let call = 0
+  return text.replaceAll(
+    /(<\|tool_call_begin\|>functions\.\w+):\d+(?=<\|tool_call_argument_begin\|>)/g,
+    (_, name: string) => `${name}:${call++}`,
+  )
+}
+
 const uses: ReadonlyArray<ToolUse> = [
   { tools: randomTools, choice: "required", parallel: true },
   { tools: randomTools, choice: "required", parallel: false },
@@ -125,7 +134,7 @@ export const checkRandomReplies = (repliesOfEach: number): number => {
           const valid = validators.get(call.name)
           if (valid === undefined || !valid(JSON.parse(call.arguments))) fail(`arguments ${call.arguments}`)
         }
-        if (syntax.write(found, randomTools) !== text) fail("written otherwise")
+        if (syntax.write(found, randomTools) !== numbered(text)) fail("written otherwise")
         calls += found.length
       })
       fc.assert(property, { numRuns: repliesOfEach })

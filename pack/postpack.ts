@@ -1,0 +1,4 @@
+// Runs after `npm pack`.
+import { removeMade } from "./Files.ts"
+
+removeMade()

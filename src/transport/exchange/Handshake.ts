@@ -1,0 +1,55 @@
+// Upgrades a request to a WebSocket.
+import { Cause, Effect, Exit, type Scope } from "effect"
+import type { Headers } from "effect/http"
+import * as Socket from "effect/socket/Socket"
+import type { Exchange } from "./Exchange.ts"
+import { LiveSocket } from "./LiveSocket.ts"
+import { writeListenerHeaders, writeRequestHeaders } from "./ReplyHead.ts"
+
+/** 1000 for a handler that finished, 1001 for one that was interrupted, 1011 for one that failed. */
+const closeCode = (exit: Exit.Exit<unknown, unknown>): number =>
+  Exit.isSuccess(exit) ? 1000 : Cause.hasInterruptsOnly(exit.cause) ? 1001 : 1011
+
+/**
+ * The exchange as a Socket, or undefined if it is no WebSocket request. The handshake is answered when the reader is
+ * acquired; until then the handler can refuse with an ordinary response.
+ */
+export const upgradeExchange = (exchange: Exchange, headers: Headers.Headers): Socket.Socket | undefined => {
+  if (!exchange.res.upgradable) return undefined
+  const live = new LiveSocket(exchange)
+  const reader: Effect.Effect<Socket.Reader, Socket.SocketError, Scope.Scope> = Effect.acquireRelease(
+    Effect.suspend(() => {
+      if (exchange.done) return Effect.fail(new Socket.SocketError({ reason: gone }))
+      handshake(exchange, live, headers)
+      return Effect.succeed({ pull: live.pull, upgrade: Socket.SocketUpgradeError.unsupported })
+    }),
+    (_, exit) => Effect.sync(() => live.finish(closeCode(exit), "")),
+  )
+  return Socket.make({
+    reader,
+    writer: Effect.succeed({ write: (chunk) => live.writeAll([chunk]), writeAll: live.writeAll }),
+  })
+}
+
+const gone = new Socket.SocketOpenError({
+  kind: "Unknown",
+  cause: new Error("the connection is closed or already upgraded"),
+})
+
+const PROTOCOL = "sec-websocket-protocol"
+
+const handshake = (exchange: Exchange, live: LiveSocket, headers: Headers.Headers): void => {
+  const sent = exchange.headers
+  const protocol = headers[PROTOCOL] ?? sent[PROTOCOL]?.split(",")[0]?.trim() ?? ""
+  exchange.corked(() => {
+    exchange.upgraded = true
+    exchange.status = 101
+    exchange.finish()
+    const { res } = exchange
+    res.writeStatus(101)
+    writeListenerHeaders(exchange, {})
+    writeRequestHeaders(exchange, 101)
+    for (const name in headers) if (name !== PROTOCOL) res.writeHeader(name, headers[name] as string)
+    res.upgrade(live, protocol, sent)
+  })
+}

@@ -1,0 +1,255 @@
+// One WebSocket as an Effect Socket: bounded in both directions, and every end reported with code and reason. `pull`
+// and the writer fail when the client ends the socket. A handler that does neither is interrupted soon after, as with
+// an ordinary request.
+import { Effect } from "effect"
+import type { NonEmptyReadonlyArray } from "effect/Array"
+import * as Socket from "effect/socket/Socket"
+import { TokenBucket } from "#domain/access/TokenBucket.ts"
+import { nowMs, type Watched } from "../Deadlines.ts"
+import type { SocketChannel } from "./Channel.ts"
+import type { Exchange, ListenerState } from "./Exchange.ts"
+
+type Frame = string | Uint8Array
+
+const text = new TextDecoder()
+
+/**
+ * Messages of this size are not limited by number, because their bytes are bounded. 10 ms of 16 kHz PCM are 320 bytes.
+ */
+const paidBytes = 256
+/**
+ * Allowance of smaller messages; an empty one counts as one. Clients send 50 to 100 frames a second, all of them
+ * larger. The burst is 20 s of the smallest frames, delayed by a stalled link.
+ */
+const smallMessages = { burst: 2_048, perSecond: 200 }
+/** Per tick. A whole live session in frames of 10 ms, sent at once, is 12,000. */
+const tickMessages = 16_384
+
+export class LiveSocket implements Watched {
+  listedAt = -1
+  private readonly exchange: Exchange
+  private readonly listener: ListenerState
+  private ws: SocketChannel | undefined
+  private end: Socket.SocketError | undefined
+  private inbound: Array<Frame> = []
+  private inboundBytes = 0
+  private readonly smallMessages = new TokenBucket(smallMessages, nowMs())
+  private puller: (() => void) | undefined
+  private wakes = false
+  private tick = -1
+  private tickMessages = 0
+  private readonly openWaiters = new Set<() => void>()
+  private readonly drainWaiters = new Set<() => void>()
+  private outboundBytes = 0
+  private movedMs = 0
+
+  /** Set if the handler ended before uWS reported the socket as open. */
+  private endAtOpen: { readonly code: number; readonly reason: string } | undefined
+
+  /** True if the handler knows that the socket has ended, because it was notified or ended it itself. */
+  private endKnown = false
+
+  constructor(exchange: Exchange) {
+    this.exchange = exchange
+    this.listener = exchange.listener
+  }
+
+  // ---------------------------------------------------------------- for handlers
+
+  readonly pull: Effect.Effect<NonEmptyReadonlyArray<Frame>, Socket.SocketError> = Effect.callback(
+    (resume) => {
+      const step = (): void => {
+        this.puller = undefined
+        if (this.inbound.length > 0) resume(Effect.succeed(this.take()))
+        else if (this.end !== undefined) resume(this.failure(this.end))
+        else this.puller = step
+      }
+      step()
+      return Effect.sync(() => {
+        this.puller = undefined
+      })
+    },
+  )
+
+  /** Sends in one system call. Waits before and after while more than the bound is unsent. */
+  readonly writeAll = (
+    chunks: ReadonlyArray<Frame | Socket.CloseEvent>,
+  ): Effect.Effect<void, Socket.SocketError> =>
+    Effect.suspend(() => {
+      if (this.end !== undefined) return this.failure(this.end)
+      if (this.ws === undefined) return Effect.andThen(this.opened, this.writeAll(chunks))
+      if (this.isFull()) return Effect.andThen(this.drained, this.writeAll(chunks))
+      if (this.send(this.ws, chunks)) {
+        // A frame is lost, so the frames after it would be wrong.
+        this.close(1013, "reader too slow")
+        return Effect.fail(
+          new Socket.SocketError({ reason: new Socket.SocketWriteError({ cause: "dropped" }) }),
+        )
+      }
+      return this.isFull() ? this.drained : Effect.void
+    })
+
+  /** Ends the socket on behalf of the handler: the next `pull` fails with this code. */
+  finish(code: number, reason: string): void {
+    this.endKnown = true
+    this.close(code, reason)
+  }
+
+  private close(code: number, reason: string): void {
+    if (this.ws === undefined) this.endAtOpen ??= { code, reason }
+    else this.ws.end(sendableCode(code), shortReason(reason))
+  }
+
+  // ---------------------------------------------------------------- for the library
+
+  open(ws: SocketChannel): void {
+    this.listener.counters.webSockets++
+    // The socket was closed within this call: `ws` must not be used again.
+    if (this.end !== undefined) return
+    this.ws = ws
+    for (const wake of [...this.openWaiters]) wake()
+    const early = this.endAtOpen
+    if (early !== undefined) this.close(early.code, early.reason)
+  }
+
+  message(data: Uint8Array, isBinary: boolean): void {
+    const { settings } = this.listener
+    if (this.end !== undefined) return
+    if (data.byteLength > settings.frameBytes) {
+      return this.close(1009, `message larger than ${settings.frameBytes} bytes`)
+    }
+    const flood = this.floodOf(data.byteLength)
+    if (flood !== undefined) {
+      this.listener.counters.socketsFlooded++
+      return this.close(1008, flood)
+    }
+    // A copy: the library reuses the memory when this callback returns.
+    this.inbound.push(isBinary ? new Uint8Array(data) : text.decode(data))
+    this.inboundBytes += data.byteLength
+    this.wakeReader()
+    if (this.inboundBytes > settings.inboundBytes) this.close(1009, "messages come faster than they are read")
+  }
+
+  drain(): void {
+    if (!this.isFull()) this.wakeWriters()
+  }
+
+  closed(code: number, reason: string): void {
+    this.ws = undefined
+    this.end = new Socket.SocketError({ reason: new Socket.SocketCloseError({ code, closeReason: reason }) })
+    this.listener.counters.webSockets--
+    for (const wake of [...this.openWaiters]) wake()
+    this.wakeWriters()
+    this.puller?.()
+    if (!this.endKnown)
+      setTimeout(() => this.endKnown || this.exchange.interrupt(), UNREPORTED_END_MS).unref()
+  }
+
+  /** While a writer waits: disconnects the reader if it takes nothing for too long. */
+  sweep(now: number): void {
+    const bytes = this.ws?.getBufferedAmount() ?? 0
+    if (bytes !== this.outboundBytes) {
+      this.outboundBytes = bytes
+      this.movedMs = now
+    } else if (now - this.movedMs >= this.listener.settings.stallTimeoutMs) {
+      this.listener.counters.slowReadersCut++
+      this.ws?.close()
+    }
+  }
+
+  // ---------------------------------------------------------------- inside
+
+  private floodOf(sizeBytes: number): string | undefined {
+    const { ticks } = this.listener
+    if (this.tick !== ticks.current) {
+      this.tick = ticks.current
+      this.tickMessages = 0
+    }
+    if (++this.tickMessages > tickMessages) return "too many messages at once"
+    const cost = 1 - sizeBytes / paidBytes
+    return cost <= 0 || this.smallMessages.spend(cost, nowMs()) ? undefined : "too many small messages"
+  }
+
+  /** At the end of the tick, because waking for each message of a read would cost more than the messages. */
+  private wakeReader(): void {
+    if (this.wakes) return
+    this.wakes = true
+    this.listener.ticks.afterwards(() => {
+      this.wakes = false
+      this.puller?.()
+    })
+  }
+
+  private failure(end: Socket.SocketError): Effect.Effect<never, Socket.SocketError> {
+    this.endKnown = true
+    return Effect.fail(end)
+  }
+
+  private take(): NonEmptyReadonlyArray<Frame> {
+    const taken = this.inbound as unknown as NonEmptyReadonlyArray<Frame>
+    this.inbound = []
+    this.inboundBytes = 0
+    return taken
+  }
+
+  /** True if a message was dropped. */
+  private send(ws: SocketChannel, chunks: ReadonlyArray<Frame | Socket.CloseEvent>): boolean {
+    let dropped = false
+    ws.cork(() => {
+      for (const chunk of chunks) {
+        if (Socket.isCloseEvent(chunk)) return this.finish(chunk.code, chunk.reason ?? "")
+        if (!ws.send(chunk)) dropped = true
+      }
+    })
+    return dropped
+  }
+
+  private isFull(): boolean {
+    return this.ws !== undefined && this.ws.getBufferedAmount() > this.listener.settings.outboundBytes
+  }
+
+  private readonly opened: Effect.Effect<void> = waitOn(this.openWaiters)
+
+  private readonly drained: Effect.Effect<void, Socket.SocketError> = Effect.suspend(() => {
+    if (this.drainWaiters.size === 0) this.movedMs = nowMs()
+    this.listener.deadlines.watch(this)
+    return Effect.andThen(
+      waitOn(this.drainWaiters),
+      Effect.suspend(() => (this.end === undefined ? Effect.void : this.failure(this.end))),
+    )
+  })
+
+  private wakeWriters(): void {
+    this.listener.deadlines.unwatch(this)
+    // Iterates over a copy: a waiter that finds the socket full again is added again.
+    for (const wake of [...this.drainWaiters]) wake()
+  }
+}
+
+/** Protocol 1.9: a generation's slot is free within 100 ms after its client has left. This is half of it. */
+const UNREPORTED_END_MS = 50
+
+function waitOn(waiters: Set<() => void>): Effect.Effect<void> {
+  return Effect.callback((resume) => {
+    const wake = (): void => {
+      waiters.delete(wake)
+      resume(Effect.void)
+    }
+    waiters.add(wake)
+    return Effect.sync(() => waiters.delete(wake))
+  })
+}
+
+/** RFC 6455 7.4: codes allowed in a close frame. */
+const sendableCode = (code: number): number =>
+  (code >= 1000 && code <= 1014 && code !== 1004 && code !== 1005 && code !== 1006) ||
+  (code >= 3000 && code <= 4999)
+    ? code
+    : 1011
+
+/** A control frame carries 125 bytes; the code takes two of them. */
+const shortReason = (reason: string): string => {
+  let short = reason.slice(0, 123)
+  while (Buffer.byteLength(short) > 123) short = short.slice(0, -1)
+  return short
+}

@@ -1,0 +1,175 @@
+// WebSockets over Node's own server, with `ws`: the handshake, and one socket as the channel that LiveSocket uses.
+import type { IncomingMessage } from "node:http"
+import type { Socket } from "node:net"
+import { type WebSocket, WebSocketServer } from "ws"
+import { nowMs, type Watched } from "../Deadlines.ts"
+import type { SocketChannel } from "../exchange/Channel.ts"
+import type { ListenerState } from "../exchange/Exchange.ts"
+import type { LiveSocket } from "../exchange/LiveSocket.ts"
+
+/**
+ * `ws` refuses a message that announces more than its limit, with 1009 and without a reason. Our own limit says how much
+ * is allowed; that of `ws` is this many times larger, as with uWebSockets.js.
+ */
+const frameFactor = 4
+
+export class NodeSockets {
+  private readonly listener: ListenerState
+  private readonly server: WebSocketServer
+
+  constructor(listener: ListenerState) {
+    const { frameBytes, lingerMs } = listener.settings
+    this.listener = listener
+    const options = {
+      noServer: true,
+      clientTracking: false,
+      perMessageDeflate: false,
+      maxPayload: frameBytes * frameFactor,
+      // Pongs are sent below, where their number is bounded.
+      autoPong: false,
+      closeTimeout: lingerMs,
+    }
+    this.server = new WebSocketServer(options)
+  }
+
+  /** Answers the handshake, which was checked before (see Framing), with these headers besides its own. */
+  open(
+    { headers, method }: IncomingMessage,
+    socket: Socket,
+    early: Buffer,
+    live: LiveSocket,
+    more: ReadonlyArray<string>,
+  ): void {
+    this.server.once("headers", (lines) => {
+      for (let at = 0; at < more.length; at += 2) lines.push(`${more[at]}: ${more[at + 1]}`)
+    })
+    // Without the offered subprotocols: `ws` would refuse a list that is no list of tokens, and chooses none.
+    const { upgrade } = headers
+    const bare = {
+      method,
+      headers: {
+        upgrade,
+        "sec-websocket-key": headers["sec-websocket-key"],
+        "sec-websocket-version": headers["sec-websocket-version"],
+      },
+    } as IncomingMessage
+    let opened = false
+    this.server.handleUpgrade(bare, socket, early, (ws) => {
+      opened = true
+      new NodeSocket(ws, socket, live, this.listener)
+    })
+    if (opened) return
+    // The client had left.
+    this.server.removeAllListeners("headers")
+    live.open(closedChannel)
+    live.closed(1006, "")
+  }
+}
+
+const closedChannel: SocketChannel = {
+  send: () => false,
+  end: () => {},
+  close: () => {},
+  getBufferedAmount: () => 0,
+  cork: (write) => write(),
+}
+
+class NodeSocket implements SocketChannel, Watched {
+  listedAt = -1
+  private readonly ws: WebSocket
+  private readonly socket: Socket
+  private readonly live: LiveSocket
+  private readonly listener: ListenerState
+  /** True once LiveSocket knows of the end. */
+  private over = false
+  private receivedBytes = 0
+  private quietSinceMs = nowMs()
+  private pinged = false
+  private closeAtMs = Number.POSITIVE_INFINITY
+
+  constructor(ws: WebSocket, socket: Socket, live: LiveSocket, listener: ListenerState) {
+    this.ws = ws
+    this.socket = socket
+    this.live = live
+    this.listener = listener
+    socket.on("drain", () => this.over || live.drain())
+    ws.on("message", (data, isBinary) => {
+      if (!this.over) live.message(data as Buffer, isBinary)
+    })
+    ws.on("ping", (data) => this.ping(data))
+    // An invalid frame. `ws` has sent a close frame, and waits for the answer of a client that does not follow the rules.
+    ws.on("error", () => this.ending(1006, ""))
+    ws.on("close", (code, reason) => {
+      listener.deadlines.unwatch(this)
+      this.tell(code, reason.toString())
+    })
+    listener.deadlines.watch(this)
+    live.open(this)
+  }
+
+  send(message: string | Uint8Array): boolean {
+    // A writer that waits stays below half of this.
+    if (this.ws.bufferedAmount > this.listener.settings.outboundBytes * 2) return false
+    this.ws.send(message)
+    return true
+  }
+
+  end(code: number, reason: string): void {
+    if (this.over) return
+    this.ws.close(code, reason)
+    this.ending(code, reason)
+  }
+
+  close(): void {
+    this.ws.terminate()
+  }
+
+  getBufferedAmount(): number {
+    return this.ws.bufferedAmount
+  }
+
+  cork(write: () => void): void {
+    this.socket.cork()
+    try {
+      write()
+    } finally {
+      this.socket.uncork()
+    }
+  }
+
+  sweep(now: number): void {
+    if (now >= this.closeAtMs) return void this.ws.terminate()
+    const idleMs = this.listener.settings.webSocketIdleSeconds * 1_000
+    if (idleMs === 0 || this.over) return
+    const { bytesRead } = this.socket
+    if (bytesRead !== this.receivedBytes) {
+      this.receivedBytes = bytesRead
+      this.quietSinceMs = now
+      this.pinged = false
+    }
+    const quietMs = now - this.quietSinceMs
+    if (quietMs >= idleMs) this.ws.terminate()
+    else if (quietMs >= idleMs / 2 && !this.pinged) {
+      this.pinged = true
+      this.ws.ping()
+    }
+  }
+
+  /** A client that reads no pongs gets no more of them, so that they do not pile up. */
+  private ping(data: Buffer): void {
+    if (this.over) return
+    if (this.ws.bufferedAmount <= this.listener.settings.outboundBytes) this.ws.pong(data)
+  }
+
+  /** The close frame was sent: the connection is closed after some time, whatever the client does. */
+  private ending(code: number, reason: string): void {
+    this.closeAtMs = nowMs() + this.listener.settings.lingerMs
+    this.tell(code, reason)
+  }
+
+  private tell(code: number, reason: string): void {
+    if (this.over) return
+    this.over = true
+    this.live.closed(code, reason)
+  }
+}

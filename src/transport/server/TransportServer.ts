@@ -1,0 +1,157 @@
+// An Effect HttpServer over uWebSockets.js or Node's own server: listens, dispatches each request to the application, and stops gracefully. HttpRouter, HttpApi, multipart and sockets run over it unchanged.
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import { Context, Effect, Layer, Scope } from "effect"
+import { HttpEffect, HttpServer } from "effect/http"
+import { ServeError } from "effect/http/HttpServerError"
+import * as NetAddress from "effect/net/NetAddress"
+import type { IsTrusted } from "#domain/access/ClientAddress.ts"
+import { RequestBlocks } from "#http/BodyBlocks.ts"
+import { NewId } from "#http/Ids.ts"
+import type { RequestObserver } from "#http/NodeMeters.ts"
+import { CurrentRequest } from "#http/RequestContext.ts"
+import { AnonymousBudget } from "../AnonymousBudget.ts"
+import { ConnectionGate } from "../ConnectionGate.ts"
+import { Deadlines } from "../Deadlines.ts"
+import { Dispatcher, type Handled } from "../exchange/Dispatcher.ts"
+import type { ListenerState } from "../exchange/Exchange.ts"
+import { sharedHeaders } from "../exchange/ReplyHead.ts"
+import { handleResponse } from "../exchange/ReplyWriter.ts"
+import { FairSendQueue } from "../FairSendQueue.ts"
+import type { ListenAddress } from "../ListenAddress.ts"
+import { LoopTicks } from "../LoopTicks.ts"
+import { listenNode } from "../node/NodeListening.ts"
+import { TransportCounters, type TransportCounts } from "../TransportCounters.ts"
+import { defaultSettings, sweepIntervalMs, type TransportSettings } from "../TransportSettings.ts"
+import { listenUws } from "../uws/UwsListening.ts"
+import { chosenTransport, type TransportChoice, type TransportName } from "./TransportChoice.ts"
+
+export interface ListenOptions extends ListenAddress {
+  /**
+   * Sent with every response of this listener, including WebSocket handshakes, unless the response sets them itself.
+   */
+  readonly responseHeaders?: Readonly<Record<string, string>>
+  readonly settings?: Partial<TransportSettings>
+  /** Which HTTP library serves. Absent: `auto`. */
+  readonly transport?: TransportChoice
+  /** Requests a second without a valid credential from one address. Absent or 0: no limit. */
+  readonly anonymousPerSecond?: number
+  /** Proxies whose X-Forwarded-For is trusted. Absent: none. */
+  readonly isTrusted?: IsTrusted
+  /** Called on the event loop for every response that has ended. */
+  readonly observer?: RequestObserver
+}
+
+/** A listener's counters, and how it is stopped. */
+export class Listener extends Context.Service<
+  Listener,
+  {
+    readonly counts: TransportCounts
+    /**
+     * Every response from now on closes its connection. With `accept: false` new connections are refused too; with
+     * `true` they are still served, so that the application can answer them with 503.
+     */
+    readonly windDown: (options: { readonly accept: boolean }) => Effect.Effect<void>
+    /** Completes when no request is in flight; at once if there is none. */
+    readonly idle: Effect.Effect<void>
+    /**
+     * `windDown` without accepting, then `idle`. Interrupting it ends the wait; closing the scope ends the remaining
+     * requests.
+     */
+    readonly drain: Effect.Effect<void>
+    /** The HTTP library that serves. */
+    readonly transport: TransportName
+    /** True if clients reach it over TLS. */
+    readonly secure: boolean
+    /** Reads the certificate files again (see Listening). */
+    readonly renewCertificate: Effect.Effect<void, ServeError>
+    /** Number of former certificates that still have open connections. */
+    readonly retiredCertificates: () => number
+  }
+>()("edgewise/transport/Listener") {}
+
+/** Listens in the current scope. Closing the scope closes every connection. */
+export const make = Effect.fnUntraced(function* (options: ListenOptions) {
+  const settings = { ...defaultSettings, ...options.settings }
+  const { anonymousPerSecond: perSecond = 0, isTrusted = () => false } = options
+  const responseHeaders = Object.entries(options.responseHeaders ?? {}).map(
+    ([name, value]) => [name.toLowerCase(), value] as const,
+  )
+  const state: ListenerState = {
+    settings,
+    counters: new TransportCounters(),
+    deadlines: new Deadlines(sweepIntervalMs(settings)),
+    blocks: yield* RequestBlocks,
+    sendQueue: new FairSendQueue(),
+    ticks: new LoopTicks(),
+    responseHeaders: sharedHeaders(responseHeaders),
+    newId: yield* NewId,
+    observer: options.observer,
+    anonymous: perSecond === 0 ? undefined : new AnonymousBudget({ perSecond, isTrusted }),
+    closing: false,
+  }
+  options.observer?.listening(state.counters)
+  const serves = yield* chosenTransport(options.transport ?? "auto")
+  const dispatcher = new Dispatcher(state)
+  const gate = new ConnectionGate(settings.maxConnections, isTrusted)
+  yield* Effect.addFinalizer(() => Effect.sync(() => state.deadlines.stop()))
+  const listening = yield* Effect.acquireRelease(
+    (serves === "node" ? listenNode : listenUws)(options, dispatcher, gate),
+    ({ close }) => Effect.sync(close),
+  )
+  const address = yield* Effect.fromResult(
+    NetAddress.inetAddressFromIpString(options.host, listening.port),
+  ).pipe(Effect.mapError((cause) => new ServeError({ cause })))
+  const windDown = (how: { readonly accept: boolean }): Effect.Effect<void> =>
+    Effect.sync(() => {
+      state.closing = true
+      if (!how.accept) listening.stop()
+    })
+  return {
+    server: HttpServer.make({
+      address,
+      serve: Effect.fnUntraced(function* (application, middleware) {
+        const serveScope = yield* Effect.scope
+        const services = yield* Effect.context<never>()
+        dispatcher.serve(
+          HttpEffect.toHandled(noted(application), handleResponse, middleware) as Handled,
+          services,
+        )
+        yield* Scope.addFinalizer(serveScope, dispatcher.interruptAll)
+        // Runs before the requests are interrupted: they are answered 503 on a connection that closes.
+        yield* Scope.addFinalizer(serveScope, windDown({ accept: false }))
+      }),
+    }),
+    listener: Listener.of({
+      counts: state.counters,
+      windDown,
+      idle: dispatcher.idle,
+      drain: Effect.andThen(windDown({ accept: false }), dispatcher.idle),
+      transport: serves,
+      secure: options.tls !== undefined,
+      renewCertificate: listening.renew,
+      retiredCertificates: listening.retired,
+    }),
+  }
+})
+
+/** Logs the cause of a failure that becomes a 500. */
+const noted = <A, E, R>(application: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.tapCause(application, (cause) =>
+    Effect.map(CurrentRequest, (notes) => {
+      notes.failure = cause
+    }),
+  )
+
+/** The server without the services below. */
+export const layerServer = (
+  options: ListenOptions,
+): Layer.Layer<HttpServer.HttpServer | Listener, ServeError> =>
+  Layer.effectContext(
+    Effect.map(make(options), ({ server, listener }) =>
+      Context.make(HttpServer.HttpServer, server).pipe(Context.add(Listener, listener)),
+    ),
+  )
+
+/** The server and the services that HttpRouter and HttpApi need: file system, path, etag, HttpPlatform. */
+export const layer = (options: ListenOptions) =>
+  Layer.mergeAll(layerServer(options), NodeHttpServer.layerHttpServices)

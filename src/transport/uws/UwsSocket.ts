@@ -1,0 +1,82 @@
+// WebSockets of uWebSockets.js: the behaviour of all of a listener, and one as the channel that LiveSocket uses.
+import type { SocketChannel } from "../exchange/Channel.ts"
+import type { ListenerState } from "../exchange/Exchange.ts"
+import type { LiveSocket } from "../exchange/LiveSocket.ts"
+import type { HttpRequest, HttpResponse, TemplatedApp, WebSocket } from "./Uws.ts"
+import type { UpgradeContext } from "./UwsReply.ts"
+
+/** In an object of its own, because uWS copies the properties of what it is given. */
+export interface UserData {
+  readonly live: LiveSocket
+}
+
+/**
+ * uWS drops a connection without a close frame as soon as a frame announces more than its limit. So our own limit
+ * answers with 1009, and uWS's is this many times larger; it is also the most that one client can make uWS hold.
+ */
+const UWS_FRAME_FACTOR = 4
+
+/** Result of uWS's `send`: 0 buffered, 1 sent, 2 dropped. */
+const DROPPED = 2
+
+const text = new TextDecoder()
+
+class UwsSocket implements SocketChannel {
+  private readonly ws: WebSocket<UserData>
+
+  constructor(ws: WebSocket<UserData>) {
+    this.ws = ws
+  }
+
+  send(message: string | Uint8Array): boolean {
+    return this.ws.send(message, typeof message !== "string") !== DROPPED
+  }
+
+  end(code: number, reason: string): void {
+    this.ws.end(code, reason)
+  }
+
+  close(): void {
+    this.ws.close()
+  }
+
+  getBufferedAmount(): number {
+    return this.ws.getBufferedAmount()
+  }
+
+  cork(write: () => void): void {
+    this.ws.cork(write)
+  }
+}
+
+/** The behaviour of every WebSocket of a listener. `onUpgrade` handles the handshake like any request. */
+export const webSocketEvents = (
+  listener: ListenerState,
+  onUpgrade: (res: HttpResponse, req: HttpRequest, context: UpgradeContext) => void,
+): Parameters<TemplatedApp["ws"]>[1] => {
+  const live = (ws: WebSocket<unknown>): LiveSocket => (ws.getUserData() as UserData).live
+  const { counters, settings } = listener
+  return {
+    maxPayloadLength: settings.frameBytes * UWS_FRAME_FACTOR,
+    // The buffered bytes are checked before a message is added, and writers wait at `outboundBytes`, so uWS drops only
+    // messages of a writer that does not wait.
+    maxBackpressure: settings.outboundBytes * 2,
+    idleTimeout: settings.webSocketIdleSeconds,
+    sendPingsAutomatically: true,
+    upgrade: onUpgrade,
+    // uWS calls this from inside `upgrade`. When the `cork` around it returns, it reads the state of the former
+    // response from memory that it has freed. An allocation in between (e.g. a function being compiled) may make it
+    // close the new socket at once: 2 of 30 first sockets of a process (measured), none with this delay.
+    open: (ws) => {
+      const socket = live(ws)
+      queueMicrotask(() => socket.open(new UwsSocket(ws as WebSocket<UserData>)))
+    },
+    message: (ws, data, isBinary) => live(ws).message(new Uint8Array(data), isBinary),
+    drain: (ws) => live(ws).drain(),
+    close: (ws, code, reason) => {
+      live(ws).closed(code, text.decode(reason))
+      // uWS's connection filter is not called for upgraded connections.
+      counters.connections--
+    },
+  }
+}
