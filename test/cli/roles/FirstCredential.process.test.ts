@@ -17,8 +17,10 @@ const startLines = async (env: Readonly<Record<string, string>>) => {
   const at = lines.indexOf("try it:")
   const said = lines.slice(lines.findIndex((line) => line.startsWith("edge listening")) + 1, at)
   return {
-    // The confinement of engines differs between machines.
-    said: said.filter((line) => !line.startsWith("decoders and engines are")),
+    // The transport, the decoder and the confinement of engines differ between machines.
+    said: said.filter(
+      (line) => !/^(HTTP and WebSockets by|audio files are|decoders and engines are)/.test(line),
+    ),
     curl: lines[at + 1]!,
     stdout: node.stdout(),
   }

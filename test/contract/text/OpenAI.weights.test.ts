@@ -17,7 +17,7 @@ const clientOf = (target: TestNode, apiKey: string) =>
     apiKey,
     baseURL: `${target.base}/v1`,
     maxRetries: 0,
-    timeout: 10_000,
+    timeout: 60_000,
     fetch: async (url, init) => {
       const response = await fetch(url, init)
       if (!response.ok) refusal = await response.clone().text()
