@@ -18,6 +18,7 @@ export const cards: Readonly<Record<string, ReadonlyArray<string>>> = {
   "whisper-demo-en": ["Transcription"],
   "kokoro-demo": ["Voices", "Clones"],
   "llama-demo": ["Chat"],
+  "vision-demo": ["Pictures"],
 }
 
 const value = ({ spread, unit }: Finding): string => {

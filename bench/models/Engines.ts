@@ -27,11 +27,12 @@ export class EvaluatedCatalog extends Context.Service<EvaluatedCatalog, { readon
 }
 
 /** Ids of the evaluated models in the catalog. */
-const evaluated = {
+export const evaluated = {
   transcriber: "stt-large-v3-turbo",
   voices: "tts-82m",
   cloner: "tts-3b-ml",
   chat: "llm-3.5-27b",
+  pictures: "llm-3.6-35b-a3b",
 }
 
 /** Source of each evaluated weight file → its SHA-256 from the catalog. The results are valid for these files only. */

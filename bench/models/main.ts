@@ -1,6 +1,6 @@
 // The entry point of `npm run models:eval`, the evaluation of the built-in models. Loads the product's own engines with the
-// weights of a catalog, measures them and prints the results; with --write it also updates models/eval/results.json and the
-// model cards.
+// weights of a catalog (for pictures it starts a node), measures them and prints the results; with --write it also updates
+// models/eval/results.json and the model cards.
 import { readFileSync, writeFileSync } from "node:fs"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
@@ -14,6 +14,7 @@ import { cards, measuredText, type Results, withMeasured } from "./Cards.ts"
 import { chatSections } from "./ChatQuality.ts"
 import { cloneSections } from "./CloneQuality.ts"
 import { EvaluatedCatalog, evaluatedWeights } from "./Engines.ts"
+import { pictureSections } from "./sight/PictureQuality.ts"
 import { transcriptionSections } from "./TranscriptionQuality.ts"
 import { voiceSections } from "./VoiceQuality.ts"
 
@@ -24,9 +25,10 @@ const parts = {
   voices: voiceSections,
   clones: cloneSections,
   chat: chatSections,
+  pictures: pictureSections,
 }
 type Part = keyof typeof parts
-const partNames: ReadonlyArray<Part> = ["transcription", "voices", "clones", "chat"]
+const partNames: ReadonlyArray<Part> = ["transcription", "voices", "clones", "chat", "pictures"]
 
 const flags = {
   json: Flag.Boolean("json").pipe(

@@ -5,7 +5,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from sight.scenes import COLOURS, PATCH, SIZE, SLOTS, THINGS
+from sight.scenes import COLOURS, PATCH, SHAPES, SIZE, SLOTS, THINGS
 
 ROWS = (SIZE // PATCH) ** 2
 
@@ -69,15 +69,18 @@ class Tower(nn.Module):
 
 
 class Heads(nn.Module):
-    """For training alone: the thing in each patch, in each slot of the scene, and the colour of writing."""
+    """For training alone: the thing in each patch, in each slot of the scene, the colour of writing, the cell of each shape and colour, and
+    the colour of each shape, if there is exactly one of it."""
 
     def __init__(self, d):
         super().__init__()
         self.patches, self.slots, self.ink = nn.Linear(d, THINGS), nn.Linear(d, SLOTS * THINGS), nn.Linear(d, len(COLOURS))
+        self.cells, self.colours = nn.Linear(d, (len(SHAPES) + len(COLOURS)) * (1 + SLOTS)), nn.Linear(d, len(SHAPES) * (1 + len(COLOURS)))
 
     def forward(self, seen):
         whole = seen.mean(1)
-        return self.patches(seen), self.slots(whole).view(-1, SLOTS, THINGS), self.ink(whole)
+        single = self.cells(whole).view(-1, 1 + SLOTS), self.colours(whole).view(-1, 1 + len(COLOURS))
+        return self.patches(seen), self.slots(whole).view(-1, SLOTS, THINGS), self.ink(whole), *single
 
 
 def read(words, ids, rows, positions=None, allowed=None, past=None):

@@ -18,6 +18,7 @@ GLYPHS = {c: np.array([[dot == "#" for dot in row] for row in rows]) for c, rows
 THINGS = 1 + len(SHAPES) * len(COLOURS) + len(GLYPHS)      # nothing, a coloured shape, a character
 SLOTS = 4                                                  # cells of the grid, or characters of the text
 SHAPES_SHARE = 0.55
+NUMBER_SHARE = 0.6          # of what is written; the others are words
 BARS_SHARE = 0.12           # of pictures that are not square: the engine adds bars of this grey
 BAR_GREY = (122, 116, 104)
 BLUR_SHARE = 0.5            # of pictures, as larger ones look after they are scaled down
@@ -114,7 +115,7 @@ class Scene:
 
     def _write(self, picture, labels):
         r = self.r
-        self.text = str(r.randint(0, 99)) if r.random() < 0.5 else r.choice(K["words"])
+        self.text = str(r.randint(0, 99)) if r.random() < NUMBER_SHARE else r.choice(K["words"])
         self.ink = r.choice(COLOURS)
         dots = 6 * len(self.text) - 1
         most = min(LARGEST_SCALE, (self.width - 3) / dots, (self.height - 3) / 7)
@@ -130,6 +131,13 @@ class Scene:
             a, b = slice(y, y + high), slice(x + own[0], x + own[-1] + 1)
             picture[a, b][filled] = colour
             labels[a, b] = self.slots[i] = glyph_thing(character)
+
+    def singles(self):
+        """-> cell, from 1, of each shape and colour, colour, from 1, of each shape; 0 for what is not there exactly once"""
+        shapes, colours = [s for _, s, _ in self.shapes], [c for _, _, c in self.shapes]
+        at = {name: cell + 1 for cell, *names in self.shapes for name in names if (shapes + colours).count(name) == 1}
+        inks = {s: COLOURS.index(c) + 1 for _, s, c in self.shapes if s in at}
+        return [at.get(name, 0) for name in SHAPES + COLOURS], [inks.get(shape, 0) for shape in SHAPES]
 
     @property
     def writing(self):

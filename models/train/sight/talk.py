@@ -8,7 +8,8 @@ from sight.scenes import questions
 from words import corpus
 
 PACKED, TURNS, TEXT_FIRST = 0.62, 0.2, 0.18     # shares of the three forms
-PACKED_QUESTIONS = 6
+PACKED_QUESTIONS, PACKED_HARD = 6, 4
+HARD = ("colour", "place", "placeColour", "number", "read")     # kinds that took the longest; they are asked more often
 SYSTEM_SHARE = 0.2          # of conversations that are not packed
 SECOND_SHARE = 0.25         # of conversations of several turns that show another picture
 CHAT_SHARE = 0.12           # of turns that are not about the picture
@@ -47,11 +48,18 @@ class Talk:
     def answered(self, answer):
         return self.tokens.encode(answer) + [self.end]
 
+    def chosen(self, scene):
+        """The hard kinds are drawn twice, mostly about another shape or in other words."""
+        first, second = questions(scene, self.r), questions(scene, self.r)
+        hard = [q for q in first + second if q[0] in HARD][:PACKED_HARD]
+        easy = [q for q in first if q[0] not in HARD]
+        return hard + easy[: PACKED_QUESTIONS - len(hard)]
+
     def packed(self, scenes, index):
         """Several questions that do not see each other, each right behind the picture."""
         out = Sequence()
         out.add(self.head + picture(index))
-        for part, (_, question, answer) in enumerate(questions(scenes[index], self.r)[:PACKED_QUESTIONS], 1):
+        for part, (_, question, answer) in enumerate(self.chosen(scenes[index]), 1):
             out.add(self.asked(question) + self.tail, part=part)
             out.add(self.answered(answer), labelled=True, part=part)
         return out

@@ -27,7 +27,7 @@ from words.train import muon
 WARM_UP_STEPS = 40
 SEE_SHAPES_SHARE = 0.25     # of the scenes of the first stage: characters are harder to see than shapes
 EMPTY_WEIGHT = 0.2          # of patches without a thing
-SEEING_WEIGHT = 0.1         # of the first stage's loss in the second stage
+SEEING_WEIGHT = 0.2         # of the first stage's loss in the second stage
 CHAT_WEIGHT, CHAT_SHARE = 0.5, 0.5      # of the loss on text alone, and the steps that have it
 CHAT_WINDOWS, CHAT_LENGTH = 4, 256
 
@@ -81,7 +81,7 @@ class Trainer:
         return scenes
 
     def seeing_loss(self, scenes, seen):
-        patches, slots, ink = self.heads(seen)
+        patches, slots, ink, cells, colours = self.heads(seen)
         thing, written = torch.tensor([list(s.patches) for s in scenes]), [s.text is not None for s in scenes]
         weight = torch.ones(THINGS)
         weight[0] = EMPTY_WEIGHT
@@ -91,6 +91,9 @@ class Trainer:
         if any(written):
             inks = torch.tensor([COLOURS.index(s.ink) if s.ink else NO_LABEL for s in scenes])
             loss = loss + 0.5 * F.cross_entropy(ink, inks, ignore_index=NO_LABEL)
+        singles = [scene.singles() for scene in scenes]
+        loss = loss + F.cross_entropy(cells, torch.tensor([single[0] for single in singles]).flatten())
+        loss = loss + F.cross_entropy(colours, torch.tensor([single[1] for single in singles]).flatten())
         with torch.no_grad():
             filled = slot > 0
             right = (slots.argmax(-1) == slot)[filled].float().mean().item()
@@ -155,8 +158,8 @@ def main():
     add("--init", help="checkpoint of the chat model to begin with")
     add("--merges", type=Path, required=True, help="of its tokenizer")
     add("--see-steps", type=int, default=1800, help="of the first stage")
-    add("--steps", type=int, default=2200, help="of the second stage")
-    add("--falling-share", type=float, default=0.7, help="of each stage, at its end, in which the rate falls")
+    add("--steps", type=int, default=2550, help="of the second stage")
+    add("--falling-share", type=float, default=0.8, help="of each stage, at its end, in which the rate falls")
     add("--stop-at", type=int, help="stop early, at this step of the second stage")
     add("--seed", type=int, default=1)
     add("--batch", type=int, default=32, help="scenes in a step; twice as many in the first stage")
