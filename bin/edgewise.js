@@ -1,14 +1,15 @@
 #!/usr/bin/env node
-// The command `edgewise` of an installed package. npm and npx start it with the machine's own Node, so it is plain
-// JavaScript for Node 20 and later. It runs the program on the Node 22 that npm installed beside it, else on this Node if
-// that is recent enough, as a child process with the same files and terminal, and ends with its exit status.
-// A service manager should start the program without this process in between (docs/install.md).
+// The command `edgewise`, of a checkout (npm's scripts) and of an installed package. npm and npx start it with the machine's
+// own Node, so it is plain JavaScript for Node 20 and later. It runs the program on the Node 22 that npm installed beside
+// it, else on this Node if that is recent enough: in this process if the Node is the right one and has the wanted options, else
+// as a child process with the same files and terminal, whose exit status it takes.
+// A service manager should start the program without a process in between (docs/install.md).
 import { spawn } from "node:child_process"
-import { existsSync } from "node:fs"
+import { existsSync, realpathSync } from "node:fs"
 import { createRequire } from "node:module"
 import { constants } from "node:os"
 import { dirname, join } from "node:path"
-import { fileURLToPath } from "node:url"
+import { fileURLToPath, pathToFileURL } from "node:url"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
 
@@ -39,12 +40,12 @@ const fail = (message) => {
   process.exit(1)
 }
 
+const options = ["--disable-warning=ExperimentalWarning"]
 const signals = ["SIGTERM", "SIGHUP", "SIGUSR2", "SIGINT"]
 
-const run = (node) => {
-  const child = spawn(node, ["--disable-warning=ExperimentalWarning", main, ...process.argv.slice(2)], {
-    stdio: "inherit",
-  })
+/** Starts the program with a Node as a child process. */
+const spawnMain = (node) => {
+  const child = spawn(node, [...options, main, ...process.argv.slice(2)], { stdio: "inherit" })
   for (const signal of signals)
     process.on(signal, () => {
       // A terminal sends Ctrl-C to both processes. The child would take a second one as a command to end at once.
@@ -58,6 +59,12 @@ const run = (node) => {
   child.once("exit", (code, signal) => {
     process.exit(code ?? 128 + (constants.signals[signal] ?? 0))
   })
+}
+
+const run = (node) => {
+  const isThis = realpathSync(node) === realpathSync(process.execPath)
+  if (isThis && options.every((option) => process.execArgv.includes(option))) import(pathToFileURL(main).href)
+  else spawnMain(node)
 }
 
 const node = installedNode()

@@ -16,6 +16,7 @@ import type {
   Step,
   WireError,
 } from "./protocol/EngineProtocol.ts"
+import { missingLibrary } from "./protocol/MissingLibrary.ts"
 import { onOpening } from "./protocol/Opening.ts"
 import { isOutOfMemory } from "./protocol/OutOfMemory.ts"
 import { StepBatch } from "./protocol/StepBatch.ts"
@@ -82,7 +83,11 @@ export const serveEngine = (
         own?.onChoice((threads) => port.send({ type: "threads", threads }))
         onOpening((on) => port.send({ type: "opening", on }))
       } else {
-        port.send({ type: "load-failed", error: toWireError(exit.cause) })
+        const error = toWireError(exit.cause)
+        port.send({
+          type: "load-failed",
+          error: { ...error, detail: missingLibrary(error.detail) ?? error.detail },
+        })
       }
     })
   }

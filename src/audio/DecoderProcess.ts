@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs"
 import { getPriority, setPriority } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { codeRangeBytes } from "#confine/CodeRange.ts"
 import { ConfinedFolder, HandOverFailed } from "#confine/ConfinedFolder.ts"
 import { launch } from "#confine/Launch.ts"
 import type { PictureRequest } from "#domain/pictures/PictureRequest.ts"
@@ -25,7 +26,7 @@ const MAX_DECODES = 200
  * Limits and rights of a decoder. It starts with 85 MB of private memory and needs up to 150 MB (measured). The rest is
  * for the index of a long M4A file, 24 bytes per frame; a forged header cannot make it take more. The CPU limit here is
  * for the whole life of the process; each decode has its own. An `ffmpeg` program is a child of the process, for which all
- * of this holds again.
+ * of this holds again. V8's reservation for compiled code is added, because the kernel counts it.
  */
 export const decoderConfinement = (
   folder: string,
@@ -33,7 +34,7 @@ export const decoderConfinement = (
   program: DecoderProgram = binding,
 ): Confinement => ({
   limits: {
-    data: 320 * 1024 * 1024,
+    data: 320 * 1024 * 1024 + codeRangeBytes(),
     cpuSeconds: MAX_DECODES * 120,
     openFiles: 64,
     // A ring has 16 MiB.

@@ -1,6 +1,6 @@
 // Whether the npm packages are installed with which a speech model reads text. An operator may leave them out, because they
 // contain GPL code; the languages that need them are refused then.
-import { createRequire } from "node:module"
+import { findPackageJSON } from "node:module"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { adapterFacts } from "#engines/AdapterFacts.ts"
 
@@ -9,20 +9,22 @@ type Spoken = Pick<ModelEntry, "adapter" | "speech">
 /** Of a speech model whose catalog entry names no languages. */
 const defaultLanguages = ["en"]
 
-const { resolve } = createRequire(import.meta.url)
-
 const known = new Map<string, boolean>()
 
-const isInstalled = (name: string): boolean => {
-  const before = known.get(name)
-  if (before !== undefined) return before
-  let found = true
+/**
+ * Looks for the package and not for its entries, because bin/trim.js deletes the one for CommonJS, which nothing loads.
+ * @param from a file: where modules of its imports are sought
+ */
+export const isInstalled = (name: string, from: string = import.meta.url): boolean => {
   try {
-    resolve(name)
-  } catch (cause) {
-    // Another error means that the package is there, e.g. one without an entry for `require`.
-    found = !(cause instanceof Error && "code" in cause && cause.code === "MODULE_NOT_FOUND")
+    return findPackageJSON(name, from) !== undefined
+  } catch {
+    return false
   }
+}
+
+const isInstalledHere = (name: string): boolean => {
+  const found = known.get(name) ?? isInstalled(name)
   known.set(name, found)
   return found
 }
@@ -31,7 +33,7 @@ const isInstalled = (name: string): boolean => {
 export const missingFrontEnd = (
   { adapter }: Pick<Spoken, "adapter">,
   language: string,
-  has: (name: string) => boolean = isInstalled,
+  has: (name: string) => boolean = isInstalledHere,
 ): string | undefined => {
   const { frontEnd } = adapterFacts[adapter] ?? {}
   const name = language === "en" ? frontEnd?.english : frontEnd?.others
@@ -41,7 +43,7 @@ export const missingFrontEnd = (
 /** What the model cannot speak for want of a package. Undefined if it lacks nothing. */
 export const frontEndLack = (
   entry: Spoken,
-  has: (name: string) => boolean = isInstalled,
+  has: (name: string) => boolean = isInstalledHere,
 ): { readonly all: boolean; readonly problem: string } | undefined => {
   const languages = entry.speech?.languages ?? defaultLanguages
   const lacks = languages.flatMap((language) => {

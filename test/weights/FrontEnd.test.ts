@@ -1,6 +1,10 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
 import { expect, it } from "vitest"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
-import { frontEndLack, missingFrontEnd } from "#weights/FrontEnd.ts"
+import { frontEndLack, isInstalled, missingFrontEnd } from "#weights/FrontEnd.ts"
 
 const english = "phonemizer"
 const others = "@echogarden/espeak-ng-emscripten"
@@ -35,4 +39,19 @@ it("tells a model that can speak nothing from one that lacks some languages", ()
 it("finds the packages that are installed here", () => {
   expect(missingFrontEnd(entry("style-clone-onnx"), "en")).toBeUndefined()
   expect(missingFrontEnd(entry("style-clone-onnx"), "de")).toBeUndefined()
+})
+
+it("finds a package whose file for CommonJS was deleted, as bin/trim.js does, and no package that is not there", () => {
+  const dir = mkdtempSync(join(tmpdir(), "edgewise-front-end-"))
+  try {
+    const folder = join(dir, "node_modules", english)
+    mkdirSync(folder, { recursive: true })
+    const exports = { import: "./a.js", require: "./a.cjs" }
+    writeFileSync(join(folder, "package.json"), JSON.stringify({ name: english, exports }))
+    const from = pathToFileURL(join(dir, "program.ts")).href
+    expect(isInstalled(english, from)).toBe(true)
+    expect(isInstalled(others, from)).toBe(false)
+  } finally {
+    rmSync(dir, { recursive: true })
+  }
 })

@@ -42,6 +42,7 @@ const needsTable = {
   },
   caddy: program("caddy", "caddy", "version"),
   curl: program("curl", "curl", "--version"),
+  debootstrap: program("debootstrap", "debootstrap", "--version"),
   ffmpeg: program("ffmpeg", "ffmpeg", "-version"),
   ffprobe: program("ffprobe", "ffmpeg", "-version"),
   git: program("git", "git", "--version"),
@@ -49,6 +50,7 @@ const needsTable = {
   nginx: program("nginx", "nginx", "-v"),
   "oggz-validate": program("oggz-validate", "oggz-tools", "--version"),
   opusinfo: program("opusinfo", "opus-tools", "--version"),
+  podman: program("podman", "podman, with runc", "--version"),
   prlimit: program("prlimit", "util-linux", "--version"),
   confinement: {
     found: () => {
@@ -62,6 +64,12 @@ const needsTable = {
     found: () => inForce().mechanisms.includes("rlimits"),
     missing: "limits of processes cannot be set; a Linux system",
   },
+  registry: {
+    found: () =>
+      spawnSync("npm", ["view", "npm", "version"], { stdio: "ignore", timeout: 20_000 }).status === 0,
+    missing: "the npm registry is not reachable; set npm's registry and network",
+  },
+  root: { found: () => process.getuid?.() === 0, missing: "not root; run the tests as root" },
   linux: { found: () => process.platform === "linux", missing: "not a Linux system" },
 }
 

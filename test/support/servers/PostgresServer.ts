@@ -24,7 +24,8 @@ const serverUser = (): { readonly uid: number; readonly gid: number } | undefine
   return { uid: Number(uid), gid: Number(gid) }
 }
 
-const freePort = async (): Promise<number> => {
+/** A port of 127.0.0.1 that was free a moment ago. */
+export const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, "127.0.0.1")
   await once(server, "listening")
   const address = server.address()
