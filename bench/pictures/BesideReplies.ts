@@ -5,7 +5,7 @@ import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
 import { chatPath } from "../text/Models.ts"
 import { ask } from "./FirstToken.ts"
-import { longReply, pictureQuestion, pictureUrl, runningStreams } from "./Models.ts"
+import { longReply, pictureQuestion, pictureUrl, runningStreams, textQuestion } from "./Models.ts"
 import type { Stage } from "./Stage.ts"
 
 export interface BesidePlan extends RoundsPlan {
@@ -13,6 +13,9 @@ export interface BesidePlan extends RoundsPlan {
 }
 
 const model = "smol-256m"
+
+/** About as many as the picture has rows and markers. */
+const promptWords = 70
 
 /** Pictures of the other sections have smaller seeds. */
 const firstSeed = 1_000
@@ -26,6 +29,14 @@ const takeRound = ({ client, gateway, ...stage }: Stage, { quietMs }: BesidePlan
     yield* client.ask("window")
     yield* Effect.sleep(quietMs)
     const quiet = yield* client.ask("window")
+    yield* ask(
+      { client, gateway, ...stage },
+      textQuestion(model, `${nth} beside${" what".repeat(promptWords)}`),
+    )
+    yield* Effect.sleep(200)
+    const text = yield* client.ask("window")
+    yield* Effect.sleep(500)
+    yield* client.ask("window")
     yield* gateway.child.ask("watchLoop")
     const url = pictureUrl(firstSeed + nth, 512, 512)
     const reply = yield* ask({ client, gateway, ...stage }, pictureQuestion(model, url, `what is it ${nth}`))
@@ -38,6 +49,7 @@ const takeRound = ({ client, gateway, ...stage }: Stage, { quietMs }: BesidePlan
     return {
       quietP99Ms: quiet.gaps.p99,
       quietLongestMs: quiet.gaps.max,
+      textLongestMs: text.gaps.max,
       longestMs: during.gaps.max,
       firstMs: reply.firstEventMs,
       workMs: loop?.longestWork ?? Number.NaN,
@@ -49,7 +61,7 @@ export const besideReplies = (stage: Stage, plan: BesidePlan): Effect.Effect<Sec
     repeatRounds(plan, (nth) => takeRound(stage, plan, nth)),
     (rounds) => ({
       title: `A picture of one tile beside ${runningStreams} running replies of the same model, one thread`,
-      method: `gaps between arrivals on the running streams, ${plan.quietMs} ms without and then with the picture, until its first token`,
+      method: `gaps between arrivals on the running streams, ${plan.quietMs} ms without, with a text prompt and with the picture, until its first token`,
       findings: [
         finding(
           "quiet gap p99",
@@ -60,6 +72,11 @@ export const besideReplies = (stage: Stage, plan: BesidePlan): Effect.Effect<Sec
           "quiet gap, longest",
           "ms",
           rounds.map(({ quietLongestMs }) => quietLongestMs),
+        ),
+        finding(
+          "gap beside a text prompt of this length, longest",
+          "ms",
+          rounds.map(({ textLongestMs }) => textLongestMs),
         ),
         finding(
           "gap beside the picture, longest",

@@ -217,7 +217,15 @@ export class StepLoop {
     for (const job of this.#running) {
       const { slot, order, pending, replying, beganBefore, pauseAfter } = job
       if (slot !== undefined && !job.waitsForRows)
-        works.push({ id: slot.id, order, pending: pending.length, replying, beganBefore, pauseAfter })
+        works.push({
+          id: slot.id,
+          order,
+          pending: pending.length,
+          replying,
+          beganBefore,
+          pauseAfter,
+          pictured: job.terms.spans.length > 0,
+        })
     }
     return works
   }

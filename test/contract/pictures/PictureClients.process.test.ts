@@ -65,7 +65,7 @@ it.each(["chat", "responses"] as const)("the ai SDK's %s", async (kind) => {
         role: "user",
         content: [
           { type: "text", text: "What? " },
-          { type: "image", image: file, mediaType: "image/png" },
+          { type: "file", data: file, mediaType: "image/png" },
         ],
       },
     ],
