@@ -14,7 +14,7 @@ import {
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { fetched } from "../../pack/Carried.ts"
+import { fetched, platforms } from "../../pack/Carried.ts"
 import { root } from "../map/ReadImports.ts"
 import { serveWith } from "./Serving.ts"
 
@@ -79,6 +79,10 @@ describe("the package", () => {
   it("takes less than 450 MB when it is installed", () => {
     const bytes = files(modules).reduce((sum, path) => sum + statSync(path).blocks * 512, 0)
     expect(bytes / 1024 ** 2).toBeLessThan(mostMegabytes)
+  })
+
+  it("says for npm which systems it serves, so that npm refuses it elsewhere", () => {
+    expect(JSON.parse(readFileSync(join(own, "package.json"), "utf8"))).toMatchObject(platforms)
   })
 
   it("knows its commit", () => {
