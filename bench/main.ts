@@ -12,6 +12,7 @@ import { hostileSuite } from "./hostile/Suite.ts"
 import { liveSizes } from "./live/Sized.ts"
 import { liveSuite } from "./live/Suite.ts"
 import { controlSuite, cyclesSuite, slowClientsSuite } from "./operations/Suite.ts"
+import { picturesSuite } from "./pictures/Suite.ts"
 import { sizesCommand } from "./sizes/Command.ts"
 import { kokoroSizes } from "./sizes/kokoro/Kokoro.ts"
 import { textSizes } from "./sizes/text/TextWeights.ts"
@@ -197,6 +198,7 @@ const bench = Command.make("bench").pipe(
       cyclesSuite,
     ),
     hostile,
+    command("pictures", "Chats with pictures: first tokens, replies beside them, memory", picturesSuite),
     sizedCommand(
       "live",
       "Live transcription: exactness, cost of a session, lag, capacity, memory",

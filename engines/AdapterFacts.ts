@@ -12,12 +12,18 @@ import {
 } from "./fake/Options.ts"
 import { SpeechOptions } from "./kokoro/Options.ts"
 import { EmbeddingOptions } from "./llama/embedding/Options.ts"
-import { LlamaOptions } from "./llama/Options.ts"
+import { LlamaOptions, pictureCacheBytes } from "./llama/Options.ts"
 import type { EngineKind } from "./protocol/Engine.ts"
 import { WhisperOptions } from "./whisper/Options.ts"
 
 /** A role of `files`: `file` and `folder` must be named, `optional` is a file that may be absent. */
 export type FileRole = "file" | "folder" | "optional"
+
+/** What of a catalog entry decides about caches. */
+export interface CachingEntry {
+  readonly files: Readonly<Record<string, unknown>>
+  readonly options: unknown
+}
 
 export interface AdapterFacts {
   readonly kind: EngineKind
@@ -28,6 +34,8 @@ export interface AdapterFacts {
    * models of the library. Absent: it computes nothing.
    */
   readonly threads?: { readonly measured: "weights" | "machine"; readonly library: EngineLibrary }
+  /** What its caches of requests may take of memory, by the catalog entry. Absent: it has none, or none of its own. */
+  readonly cacheBytes?: (entry: CachingEntry) => number
   /**
    * npm packages of its text front end, which an operator may leave out: that for English, and that for its other
    * languages. Absent: it needs none.
@@ -102,7 +110,8 @@ const table = {
     kind: "text",
     threads: { measured: "weights", library: "node-llama-cpp" },
     options: LlamaOptions,
-    files: { weights: "file" },
+    files: { weights: "file", mmproj: "optional" },
+    cacheBytes: ({ files, options }) => (files.mmproj === undefined ? 0 : pictureCacheBytes(options)),
   },
   "style-clone-onnx": {
     kind: "speech",

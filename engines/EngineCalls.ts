@@ -5,12 +5,15 @@ import {
   type Engine,
   EngineError,
   type EngineThreads,
+  type GenerateCall,
+  type GenerateRequest,
   type Outlet,
   type TranscribeCall,
   type TranscribeRequest,
 } from "./protocol/Engine.ts"
 import type { WireError } from "./protocol/EngineProtocol.ts"
 import type { End, EngineKind, Request } from "./protocol/Verbs.ts"
+import { readPixels } from "./shared/files/Pixels.ts"
 import { readSpan } from "./shared/listening/Span.ts"
 
 export const failed = (detail: string): WireError => ({ reason: "Failed", field: "", detail })
@@ -39,6 +42,20 @@ const withSamples = ({ samples, ...rest }: TranscribeCall): Effect.Effect<Transc
         catch: () => new EngineError({ reason: "Failed", field: "", detail: "the audio could not be read" }),
       })
 
+const noPicture = new EngineError({ reason: "Failed", field: "", detail: "a picture could not be read" })
+
+const hasNoPictures = (request: GenerateCall): request is GenerateRequest => request.pictures === undefined
+
+const withPixels = (request: GenerateCall): Effect.Effect<GenerateRequest, EngineError> => {
+  // Most requests.
+  if (hasNoPictures(request)) return Effect.succeed(request)
+  const { pictures = [], ...rest } = request
+  return Effect.tryPromise({
+    try: async () => ({ ...rest, pictures: await Promise.all(pictures.map(readPixels)) }),
+    catch: () => noPicture,
+  })
+}
+
 /** The kind of an engine with the facts of that kind; of the engine itself nothing can be sent. */
 export const kindAndFacts = (engine: Engine) => {
   switch (engine.kind) {
@@ -65,7 +82,7 @@ export type Call<K extends EngineKind> = (
 
 /** The verb of each kind. */
 export const calls: { readonly [K in EngineKind]: Call<K> } = {
-  text: (engine, request, out) => engine.generate(request, out),
+  text: (engine, request, out) => Effect.flatMap(withPixels(request), (input) => engine.generate(input, out)),
   speech: (engine, request, out) => engine.synthesize(request, out),
   transcription: (engine, request, out) =>
     Effect.flatMap(withSamples(request), (input) => engine.transcribe(input, out)),

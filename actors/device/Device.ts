@@ -31,7 +31,13 @@ export interface Claim {
   readonly weightBytes: number
   /** What a process costs the host beside its weights. */
   readonly processBytes: number
+  /** What its caches may take of the host's memory after it has loaded. Absent: nothing. */
+  readonly cacheBytes?: number
 }
+
+/** What a claim is expected to take of the host. */
+const hostBytesOf = ({ cacheBytes = 0, processBytes, weightBytes }: Claim, onGpu: boolean): number =>
+  processBytes + cacheBytes + (onGpu ? 0 : weightBytes)
 
 export interface Grant {
   /** Variables that its process needs to find its device. */
@@ -136,7 +142,7 @@ const make = Effect.fnUntraced(function* (smi: NvidiaSmi["Service"], options: De
 
   const tooLarge = Effect.fnUntraced(function* (claim: Claim) {
     const [gpu] = yield* gpusFor(claim)
-    const hostBytes = claim.processBytes + (gpu === undefined ? claim.weightBytes : 0)
+    const hostBytes = hostBytesOf(claim, gpu !== undefined)
     const wholes = [
       {
         id: hostId,
@@ -189,16 +195,17 @@ const make = Effect.fnUntraced(function* (smi: NvidiaSmi["Service"], options: De
   const open = Effect.fnUntraced(function* (wanted: Claim, candidates: ReadonlyArray<NvidiaGpu>) {
     const holder = {}
     const gpu = yield* claimGpu(holder, wanted.weightBytes, candidates)
-    const bytes = wanted.processBytes + (gpu === undefined ? wanted.weightBytes : 0)
+    const bytes = hostBytesOf(wanted, gpu !== undefined)
     yield* host
       .claim(new ClaimShare(holder, bytes, (shares) => modelBytes - promisedOf(shares)))
       .pipe(Effect.onError(() => release(holder, gpu)))
     return { holder, gpu }
   })
 
-  const settle = (holder: object, gpu: DeviceLedger | undefined) =>
+  const settle = (holder: object, gpu: DeviceLedger | undefined, cacheBytes: number) =>
     Effect.fnUntraced(function* (pid: number | undefined, residentBytes: number) {
-      yield* host.tell(new SettleShare(holder, residentBytes))
+      // The caches are still empty.
+      yield* host.tell(new SettleShare(holder, residentBytes + cacheBytes))
       if (gpu === undefined) return
       const { processes } = yield* smi.fresh
       const used = processes.find((each) => each.pid === pid && each.gpuUuid === gpu.id)?.usedBytes ?? 0
@@ -221,7 +228,7 @@ const make = Effect.fnUntraced(function* (smi: NvidiaSmi["Service"], options: De
               shares().get(holder)?.bytes ?? 0,
             ]),
           ),
-        settle: settle(holder, gpu),
+        settle: settle(holder, gpu, wanted.cacheBytes ?? 0),
       }
       return grant
     })

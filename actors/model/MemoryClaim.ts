@@ -3,6 +3,7 @@
 import { Effect, type Scope } from "effect"
 import { placementOf } from "#domain/models/Placement.ts"
 import { InsufficientMemory } from "#domain/wire/Errors.ts"
+import { adapterFacts } from "#engines/AdapterFacts.ts"
 import type { Claim, Device, Grant } from "../device/Device.ts"
 import type { DeviceExhausted } from "../device/DeviceLedger.ts"
 import * as Limits from "../Limits.ts"
@@ -15,6 +16,7 @@ const claimOf = ({ entry, sizeBytes }: Deployment, processBytes: number): Claim 
   placement: placementOf(entry),
   weightBytes: sizeBytes,
   processBytes,
+  cacheBytes: adapterFacts[entry.adapter]?.cacheBytes?.(entry) ?? 0,
 })
 
 /** Claims memory for the second sessions of an ONNX engine (see OnnxSession). Evicts nothing: false if it is not free. */

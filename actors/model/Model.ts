@@ -8,6 +8,7 @@ import type { End, EngineKind, Facts, Request } from "#engines/protocol/Verbs.ts
 import { type ActorRef, type FailureOf, isNoReply, type ReplyOf, spawn } from "../Actor.ts"
 import { startChild } from "../Child.ts"
 import { Device, hostId } from "../device/Device.ts"
+import type { EngineHost } from "../engine/EngineHost.ts"
 import type { Listener, RunError, RunOptions } from "../engine/EngineRequest.ts"
 import * as Limits from "../Limits.ts"
 import * as Specifications from "../Specifications.ts"
@@ -194,21 +195,37 @@ export class Model<K extends EngineKind> {
       // While an engine restarts, its host keeps the queue: the request waits there.
       if (host !== undefined && this.engine.standing.status !== "failed")
         return host.requests.run(request, listener, options)
-      if (this.held) return Effect.fail(new ModelNotLoaded({ model: this.engine.entry.id }))
-      if (this.engine.standing.reviveInMs() > 0) return Effect.fail(this.engine.standing.unavailable())
-      return this.ask(new Load(false)).pipe(
-        Effect.mapError((error) => (this.held ? new ModelNotLoaded({ model: this.engine.entry.id }) : error)),
-        Effect.flatMap((): Effect.Effect<End<K>, RunError | ModelNotLoaded> => {
-          if (this.engine.host !== undefined) return this.engine.host.requests.run(request, listener, options)
-          return Effect.fail(
-            this.held
-              ? new ModelNotLoaded({ model: this.engine.entry.id })
-              : this.engine.standing.unavailable(),
-          )
-        }),
-        (work) => this.use.whileWaiting(work),
+      return this.afterLoad((host) => host.requests.run(request, listener, options))
+    })
+  }
+
+  /** The facts of its engine. Loads it first, unless an operator has unloaded it. */
+  get loaded(): Effect.Effect<Facts<K>, LoadError | ModelNotLoaded> {
+    return Effect.suspend((): Effect.Effect<Facts<K>, LoadError | ModelNotLoaded> => {
+      const facts = this.engine.standing.status === "failed" ? undefined : this.facts()
+      if (facts !== undefined) return Effect.succeed(facts)
+      return this.afterLoad((host) =>
+        host.facts === undefined
+          ? Effect.fail(this.engine.standing.unavailable())
+          : Effect.succeed(host.facts),
       )
     })
+  }
+
+  private afterLoad<A, E>(
+    use: (host: EngineHost<K>) => Effect.Effect<A, E>,
+  ): Effect.Effect<A, E | LoadError | ModelNotLoaded> {
+    const notLoaded = () => new ModelNotLoaded({ model: this.engine.entry.id })
+    if (this.held) return Effect.fail(notLoaded())
+    if (this.engine.standing.reviveInMs() > 0) return Effect.fail(this.engine.standing.unavailable())
+    return this.ask(new Load(false)).pipe(
+      Effect.mapError((error) => (this.held ? notLoaded() : error)),
+      Effect.flatMap((): Effect.Effect<A, E | LoadError | ModelNotLoaded> => {
+        if (this.engine.host !== undefined) return use(this.engine.host)
+        return Effect.fail(this.held ? notLoaded() : this.engine.standing.unavailable())
+      }),
+      (work) => this.use.whileWaiting(work),
+    )
   }
 
   private ask<M extends ModelMessage>(

@@ -1,9 +1,11 @@
 // A deployed model of one kind, as services use it: typed requests and facts, without the engine behind them.
+import type { Effect } from "effect"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { InvalidRequest, type ModelNotLoaded } from "#domain/wire/Errors.ts"
 import type { EngineKind, Facts } from "#engines/protocol/Verbs.ts"
 import type { Run, RunError, RunOptions } from "../engine/EngineRequest.ts"
 import type { AnyModel, Model } from "./Model.ts"
+import type { LoadError } from "./ModelMessages.ts"
 
 /** Options of a request besides those of the engine. */
 export interface ModelRunOptions<K extends EngineKind> extends RunOptions {
@@ -18,6 +20,8 @@ export interface ModelHandle<K extends EngineKind> {
   readonly current: () => Model<K> | undefined
   /** Facts of the engine of that model, once it has loaded. */
   readonly facts: () => Facts<K> | undefined
+  /** The same, of a model that is loaded first if it is not. */
+  readonly loaded: Effect.Effect<Facts<K>, LoadError | ModelNotLoaded>
   /** Whether other requests need the engine: then a long request should be short and repeated. */
   readonly isContended: (user: string) => boolean
   /** Runs on the model that has the id when the request starts; a reload may have replaced it since it was found. */

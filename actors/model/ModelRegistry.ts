@@ -11,6 +11,7 @@ import type { Listener, RunError } from "../engine/EngineRequest.ts"
 import * as Limits from "../Limits.ts"
 import type { AnyModel, Model } from "./Model.ts"
 import { type ModelHandle, type ModelRunOptions, ofKind, wrongKind } from "./ModelHandle.ts"
+import type { LoadError } from "./ModelMessages.ts"
 import type { ModelSnapshot, StatusChange } from "./ModelState.ts"
 import { makeRedeployment, Redeployment } from "./Redeployment.ts"
 
@@ -101,6 +102,12 @@ const make = Effect.fnUntraced(function* (deployments: ReadonlyArray<Deployment>
 
     facts(): Facts<K> | undefined {
       return this.current()?.facts()
+    }
+
+    get loaded(): Effect.Effect<Facts<K>, LoadError | ModelNotLoaded> {
+      return Effect.suspend(
+        () => this.current()?.loaded ?? Effect.fail(new ModelNotLoaded({ model: this.entry.id })),
+      )
     }
 
     isContended(user: string): boolean {

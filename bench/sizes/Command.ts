@@ -5,6 +5,7 @@ import { Argument, Command } from "effect/cli"
 import { embeddingSizes, embeddingWeights } from "./embedding/EmbeddingWeights.ts"
 import { kokoroSizes, kokoroWeights } from "./kokoro/Kokoro.ts"
 import { textSizes, textWeights } from "./text/TextWeights.ts"
+import { visionSizes, visionWeights } from "./vision/VisionWeights.ts"
 import { whisperSizes, whisperWeights } from "./whisper/Whisper.ts"
 
 /** The weights could not be written, for example because the temporary folder is full. */
@@ -44,7 +45,17 @@ const embedding = Command.make(
   ({ size }) => printed(() => embeddingWeights(size)),
 ).pipe(Command.withDescription("A GGUF file of BERT's shape"))
 
+const vision = Command.make(
+  "vision",
+  { size: Argument.Literals("SIZE", visionSizes).pipe(Argument.withDescription("Family, or parameters")) },
+  ({ size }) =>
+    printed(async () => {
+      const { mmproj, weights } = await visionWeights(size)
+      return `${weights}\n${mmproj}`
+    }),
+).pipe(Command.withDescription("GGUF files of a model that takes pictures: text model and mmproj"))
+
 export const sizesCommand = Command.make("sizes").pipe(
   Command.withDescription("Weights of real shape with random values, generated into the temporary folder"),
-  Command.withSubcommands([text, whisper, kokoro, embedding]),
+  Command.withSubcommands([text, vision, whisper, kokoro, embedding]),
 )

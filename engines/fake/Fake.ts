@@ -3,6 +3,7 @@
 // (adapter `fake`) to load-test a network path. It counts one token for each unit and for each word of the prompt.
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { textOf } from "../protocol/Contents.ts"
 import {
   type EngineDescriptor,
   EngineError,
@@ -12,6 +13,7 @@ import {
   type TextEngine,
 } from "../protocol/Engine.ts"
 import { whileOpening } from "../protocol/Opening.ts"
+import { pictureTokens } from "./FakePictures.ts"
 import { FakeProgress } from "./FakeProgress.ts"
 import { scriptOf } from "./FakeScript.ts"
 import { FakeOptions } from "./Options.ts"
@@ -22,7 +24,8 @@ const countWords = ({ prompt, tools }: GenerateRequest): number => {
   const words = (text: string) => text.split(/\s+/u).filter((word) => word !== "").length
   if ("text" in prompt) return words(prompt.text)
   return prompt.turns.reduce(
-    (sum, turn) => sum + words(turn.content) + (turn.role === "assistant" ? (turn.calls?.length ?? 0) : 0),
+    (sum, turn) =>
+      sum + words(textOf(turn.content)) + (turn.role === "assistant" ? (turn.calls?.length ?? 0) : 0),
     tools?.tools.length ?? 0,
   )
 }
@@ -57,7 +60,8 @@ const generate =
   (ticker: Ticker, contextTokens: number, slots: number) =>
   (request: GenerateRequest, out: Outlet<"text">): Effect.Effect<GenerateEnd, EngineError> =>
     Effect.gen(function* () {
-      const promptTokens = countWords(request)
+      const imageTokens = pictureTokens(request)
+      const promptTokens = countWords(request) + imageTokens
       if (promptTokens >= contextTokens) {
         return yield* new EngineError({
           reason: "PromptTooLong",
@@ -71,7 +75,11 @@ const generate =
       const script = scriptOf(request)
       const { cachedTokens, computeMs, openingMs, refuses } = script
       if (refuses !== undefined) return yield* new EngineError({ reason: "InvalidInput", ...refuses })
-      out.started({ promptTokens, cachedTokens: Math.min(cachedTokens, promptTokens) })
+      out.started({
+        promptTokens,
+        cachedTokens: Math.min(cachedTokens, promptTokens),
+        ...(imageTokens === 0 ? {} : { imageTokens }),
+      })
       if (script.prefillMs > 0) yield* Effect.sleep(script.prefillMs)
       if (openingMs > 0) yield* Effect.promise(() => whileOpening(async () => block(openingMs)))
       if (computeMs > 0) yield* Effect.sync(() => compute(computeMs))
@@ -110,7 +118,8 @@ const generate =
           return Effect.sync(leave)
         })
       }
-      return progress.end(out, promptTokens)
+      const end = progress.end(out, promptTokens)
+      return imageTokens === 0 ? end : { ...end, imageTokens }
     })
 
 export const fake: EngineDescriptor<"text"> = {
@@ -136,6 +145,9 @@ export const fake: EngineDescriptor<"text"> = {
         contextTokens: options.contextTokens,
         slots: options.slots,
         summary: "scripted answers, no weights",
+        ...(options.pictures === undefined
+          ? {}
+          : { pictures: { ...options.pictures, summary: "described by size and colours" } }),
       },
       generate: generate(new Ticker(), options.contextTokens, options.slots),
     }

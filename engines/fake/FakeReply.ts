@@ -1,6 +1,7 @@
 // The pieces of one reply of the fake engine: reasoning, text, calls and their log probabilities, one token each. Pure.
 import type { GenerateRequest, SampledLogprob, TextPart, ToolUse } from "../protocol/Engine.ts"
 import { smallValue } from "./FakeJson.ts"
+import { seenIn } from "./FakePictures.ts"
 import { type FakeScript, unitText, wholeCharacters } from "./FakeScript.ts"
 
 export interface FakePiece {
@@ -58,11 +59,12 @@ const reasoningOf = (
 
 /** The text of a reply that is not scripted unit by unit; undefined for one that is. */
 const wholeText = (request: GenerateRequest, script: FakeScript, reply: number): string | undefined => {
-  const { prompt: _, ...terms } = request
+  const { pictures: _pictures, prompt: _prompt, ...terms } = request
   const { format } = terms
   if (script.request === true) return JSON.stringify(terms)
   if (script.replies !== undefined) return script.replies[reply % script.replies.length]
-  if (script.isScript || format === undefined) return undefined
+  if (script.isScript) return undefined
+  if (format === undefined) return seenIn(request)
   const schema = format.kind === "schema" && typeof format.schema === "object" ? format.schema : {}
   return JSON.stringify(smallValue(schema, schema))
 }

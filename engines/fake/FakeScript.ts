@@ -4,6 +4,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { textOf } from "../protocol/Contents.ts"
 import type { ChatTurn, GenerateRequest } from "../protocol/Engine.ts"
 import { withoutReplacement } from "../shared/text/Utf8Holdback.ts"
 
@@ -78,7 +79,7 @@ export const scriptOf = ({ prompt }: GenerateRequest): FakeScript => {
   // A conversation without a user's message may hold its script in the only message that there is.
   const turn = at < 0 ? prompt.turns.at(-1) : prompt.turns[at]
   const answers = prompt.turns.slice(at + 1).filter(({ role }) => role === "assistant").length
-  return scriptIn(turn?.content ?? "", answers)
+  return scriptIn(textOf(turn?.content ?? ""), answers)
 }
 
 /** Whole characters only, as from every engine: lone surrogates and U+FFFD are removed. */

@@ -12,6 +12,8 @@ const slots = (fallback: number) =>
 export const FakeOptions = Schema.Struct({
   slots: slots(16),
   contextTokens: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(8192))),
+  /** Takes pictures of at most this many pixels, and describes them where the prompt is no script. */
+  pictures: Schema.optionalKey(Schema.Struct({ maxPixels: Schema.Int.check(Schema.isGreaterThan(0)) })),
   /** Duration of a load in milliseconds. */
   loadMs: count.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0))),
   /** The error text of a load that fails. */

@@ -1,5 +1,6 @@
 // The options of the `llama-gguf` adapter in a catalog entry. Decoded once, when a model is loaded.
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { EngineError } from "../protocol/Engine.ts"
 
@@ -41,9 +42,20 @@ export const LlamaOptions = Schema.Struct({
   ),
   /** Bound of the checkpoints of all sequences, for models that need them. A guess: a few states of a 9B hybrid model. */
   checkpointMegabytes: between(0, 65_536).pipe(Schema.withDecodingDefaultKey(Effect.succeed(512))),
+  /** Bound of the rows of pictures that are kept for later requests. A guess: 2 to 50 pictures, by the model. */
+  pictureMegabytes: between(0, 65_536).pipe(Schema.withDecodingDefaultKey(Effect.succeed(128))),
 })
 
 export type LlamaOptions = typeof LlamaOptions.Type
+
+const mebibyte = 1024 * 1024
+
+/** Bound of the rows of pictures that are kept, by the options of a catalog entry; 0 if they cannot be decoded. */
+export const pictureCacheBytes = (options: unknown): number =>
+  Option.match(Schema.decodeUnknownOption(LlamaOptions)(options ?? {}), {
+    onNone: () => 0,
+    onSome: ({ pictureMegabytes }) => pictureMegabytes * mebibyte,
+  })
 
 /** Raises `batchTokens` so that a batch can hold one token of every sequence and as many prompt tokens. */
 const withBatchSpace = (options: LlamaOptions): LlamaOptions => ({

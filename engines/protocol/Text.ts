@@ -10,9 +10,36 @@ export interface ToolCall {
   readonly arguments: string
 }
 
+/** A decoded picture. */
+export interface Picture {
+  readonly width: number
+  readonly height: number
+  /** Red, green and blue of every pixel, 8 bits each, sRGB, row by row from the top: width * height * 3 bytes. */
+  readonly rgb: Uint8Array
+  /** SHA-256 of width, height and rgb, hexadecimal. Equal hashes stand for equal pictures. */
+  readonly hash: string
+  /** As the request asks. `low`: the model may see a small version of the picture, which costs fewer tokens. */
+  readonly detail: "low" | "high" | "auto"
+}
+
+/** A picture as it is sent to an engine process: its pixels lie in a file of the node, which has nothing else in it. */
+export interface PictureFile extends Omit<Picture, "rgb"> {
+  /** Absolute. */
+  readonly path: string
+}
+
+export type ContentPart =
+  | { readonly kind: "text"; readonly text: string }
+  /** `picture`: its index in the request's `pictures`. */
+  | { readonly kind: "picture"; readonly picture: number }
+
+/** The content of a user message: text, or text and pictures in the order in which the model reads them. */
+export type Content = string | ReadonlyArray<ContentPart>
+
 /** One message of a conversation. */
 export type ChatTurn =
-  | { readonly role: "system" | "user"; readonly content: string }
+  | { readonly role: "system"; readonly content: string }
+  | { readonly role: "user"; readonly content: Content }
   | {
       readonly role: "assistant"
       readonly content: string
@@ -62,6 +89,8 @@ export interface Sampling {
 
 export interface GenerateRequest {
   readonly prompt: { readonly turns: ReadonlyArray<ChatTurn> } | { readonly text: string }
+  /** Chat only, at most 16; user messages refer to them. Only for a model with `TextFacts.pictures`. */
+  readonly pictures?: ReadonlyArray<Picture>
   /** Upper bound; the engine lowers it to what the context has left. */
   readonly maxTokens: number
   readonly sampling: Sampling
@@ -88,10 +117,17 @@ export interface GenerateRequest {
   readonly suffix?: string
 }
 
+/** A request as it is sent to an engine process. */
+export interface GenerateCall extends Omit<GenerateRequest, "pictures"> {
+  readonly pictures?: ReadonlyArray<Picture | PictureFile>
+}
+
 export interface GenerateStarted {
   readonly promptTokens: number
   /** Prompt tokens whose state was kept from an earlier request, so that they are not evaluated again. */
   readonly cachedTokens: number
+  /** Of `promptTokens`: the rows of embeddings that the pictures became, one for each cell of their grids. */
+  readonly imageTokens?: number
 }
 
 /** One token and its natural logarithm of probability, before temperature, top_k and top_p. */
@@ -140,6 +176,8 @@ export interface GenerateEnd {
   /** Of all replies, those of thinking and of call syntax included. */
   readonly completionTokens: number
   readonly reasoningTokens?: number
+  /** As in `GenerateStarted`. */
+  readonly imageTokens?: number
   /** One for each reply if there are several. */
   readonly finishReasons?: ReadonlyArray<GenerateFinish>
 }
@@ -150,4 +188,11 @@ export interface TextFacts {
   readonly slots: number
   /** For the start log and `/docs`, for example "llama, 1.0 M parameters". */
   readonly summary: string
+  /** Absent if the model takes no pictures. */
+  readonly pictures?: {
+    /** Width times height. Larger pictures are scaled down to fit before they reach the engine, keeping their shape. */
+    readonly maxPixels: number
+    /** For operators, for example "idefics3, 512 px tiles". */
+    readonly summary: string
+  }
 }

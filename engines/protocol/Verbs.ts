@@ -3,7 +3,14 @@
 // model is one more row here; the compiler then names every place that has to know it.
 import type { EmbeddingFacts, EmbedEnd, EmbedRequest, EmbedStarted, Vectors } from "./Embedding.ts"
 import type { PcmChunk, SpeechFacts, SynthesizeEnd, SynthesizeRequest, SynthesizeStarted } from "./Speech.ts"
-import type { GenerateEnd, GenerateRequest, GenerateStarted, TextDelta, TextFacts } from "./Text.ts"
+import type {
+  GenerateCall,
+  GenerateEnd,
+  GenerateRequest,
+  GenerateStarted,
+  TextDelta,
+  TextFacts,
+} from "./Text.ts"
 import type {
   Segment,
   TranscribeCall,
@@ -33,7 +40,7 @@ type Row<R extends VerbShape> = R
 export interface Verbs {
   readonly text: Row<{
     readonly verb: "generate"
-    readonly request: GenerateRequest
+    readonly request: GenerateCall
     readonly input: GenerateRequest
     readonly started: GenerateStarted
     readonly unit: TextDelta

@@ -2,6 +2,8 @@
 import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import type { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import type { BodyTooLarge, InvalidRequest } from "#domain/wire/Errors.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
 import { errorResponse } from "#http/ErrorBody.ts"
 import { idOfModelPath, pathOf, unmatched } from "#http/NotFound.ts"
@@ -40,6 +42,7 @@ import { speech, voices } from "./speech/Speech.ts"
 import { chatCompletions } from "./text/ChatCompletions.ts"
 import { completions } from "./text/Completions.ts"
 import { completionsSocket } from "./text/CompletionsSocket.ts"
+import { admitLargeBody, chatLimitBytes } from "./text/request/ChatBody.ts"
 import { cancelTranscription, pollTranscription, transcribe } from "./transcription/Transcriptions.ts"
 
 /** Paths and their methods, for 405, preflights and metrics. */
@@ -64,11 +67,26 @@ const answered = <A, E extends EdgeError, R>(
 type Handler<E, R> = (self: Request) => Effect.Effect<Response, E, R>
 
 /** A priced request with a JSON body: with an Idempotency-Key it is answered once. */
-const once = <E extends EdgeError, R>(self: Request, handler: Effect.Effect<Response, E, R>) =>
+const once = <E extends EdgeError, R>(
+  self: Request,
+  handler: Effect.Effect<Response, E, R>,
+  bytes: Effect.Effect<Uint8Array, BodyTooLarge | InvalidRequest, ModelRegistry> = bodyBytes(self),
+) =>
   idempotent(
     self,
-    Effect.flatMap(bodyBytes(self), (bytes) => digestOfBytes(self, bytes)),
+    Effect.flatMap(bytes, (read) => digestOfBytes(self, read)),
     handler,
+  )
+
+/** The same for a chat, whose body may be larger. */
+const chatOnce = <E extends EdgeError, R>(self: Request, handler: Effect.Effect<Response, E, R>) =>
+  Effect.andThen(
+    admitLargeBody(self),
+    once(
+      self,
+      handler,
+      Effect.flatMap(chatLimitBytes(self), (limitBytes) => bodyBytes(self, limitBytes)),
+    ),
   )
 
 const Speech = HttpApiBuilder.group(BuiltApi, "Speech", (handlers) =>
@@ -141,10 +159,12 @@ const Text = HttpRouter.addAll(
     } = TextGroup.endpoints
     const serve = <E extends EdgeError, R>(handler: Handler<E, R>) =>
       authenticate(Effect.flatMap(request, (self) => caught(once(self, handler(self)))))
+    const serveChat = <E extends EdgeError, R>(handler: Handler<E, R>) =>
+      authenticate(Effect.flatMap(request, (self) => caught(chatOnce(self, handler(self)))))
     return [
-      HttpRouter.route(chat.method, chat.path, serve(chatCompletions)),
+      HttpRouter.route(chat.method, chat.path, serveChat(chatCompletions)),
       HttpRouter.route(plain.method, plain.path, serve(completions)),
-      HttpRouter.route(response.method, response.path, serve(responses)),
+      HttpRouter.route(response.method, response.path, serveChat(responses)),
       HttpRouter.route(vectors.method, vectors.path, serve(embeddings)),
     ]
   }),

@@ -2,7 +2,7 @@
 // paths; status and body are decided elsewhere.
 import { Schema } from "effect"
 
-/** The sent bytes cannot be used as audio. A retry fails as well. */
+/** The sent bytes cannot be used as audio, or as a picture. A retry fails as well. */
 export class AudioRejected extends Schema.TaggedError<AudioRejected>()("AudioRejected", {
   reason: Schema.Literals([
     /** Empty, text, a picture, or a container that is not supported. */
@@ -18,6 +18,8 @@ export class AudioRejected extends Schema.TaggedError<AudioRejected>()("AudioRej
     "TooCostly",
     /** A valid container and codec without a single sample. */
     "Empty",
+    /** A picture file that is damaged, too large, or none. */
+    "BadPicture",
   ]),
   detail: Schema.String,
 }) {}
@@ -35,24 +37,5 @@ export class DecoderFailed extends Schema.TaggedError<DecoderFailed>()("DecoderF
 /** An encoder failed. `Overrun`: samples were pushed far past `ready`. */
 export class CodecFailed extends Schema.TaggedError<CodecFailed>()("CodecFailed", {
   reason: Schema.Literals(["Busy", "WorkerDied", "EncodeFailed", "Overrun", "TooLong", "Closed"]),
-  detail: Schema.String,
-}) {}
-
-/** A reference clip could not be fetched from the client's address. */
-export class VoiceUrlRefused extends Schema.TaggedError<VoiceUrlRefused>()("VoiceUrlRefused", {
-  reason: Schema.Literals([
-    "BadUrl",
-    "NotPublic",
-    "NotResolved",
-    "Redirects",
-    "Status",
-    "Encoding",
-    "TooLarge",
-    /** The reply came in far too many small pieces. */
-    "Scattered",
-    "TimedOut",
-    "Failed",
-    "Busy",
-  ]),
   detail: Schema.String,
 }) {}

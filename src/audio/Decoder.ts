@@ -1,11 +1,13 @@
-// Decodes uploads and reference clips to mono samples. Each decode has a process of its own, so a file that crashes its
-// decoder harms only its own request.
+// Decodes uploads and reference clips to mono samples, and pictures to pixels. Each decode has a process of its own, so a
+// file that crashes its decoder harms only its own request.
 
 import { Context, Effect, Layer, Queue, type Scope, Stream } from "effect"
 import { LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
+import type { DecodedPicture, PictureRequest } from "#domain/pictures/PictureRequest.ts"
 import { report } from "#domain/process/OperatorLog.ts"
 import type { Place } from "#domain/queues/FairQueue.ts"
 import { AudioRejected, DecoderFailed } from "./AudioErrors.ts"
+import { makePictureDecoder, picturesWith } from "./DecodePicture.ts"
 import { makePool, type PoolOptions } from "./DecoderPool.ts"
 import type { DecoderEvent, DecoderProcess } from "./DecoderProcess.ts"
 import {
@@ -79,8 +81,15 @@ export class Decoder extends Context.Service<
       ring: RingRequest,
       options?: DecodeOptions,
     ) => Effect.Effect<DecodedRing, DecodeError, Scope.Scope>
+    /** Decodes a picture file to pixels in another file. Only where `readyForPictures` succeeds. */
+    readonly decodePicture: (
+      request: PictureRequest,
+      place?: Partial<Place>,
+    ) => Effect.Effect<DecodedPicture, DecodeError>
     /** Fails with `Absent` if this machine has no decoder. Waits until that is known. */
     readonly ready: Effect.Effect<void, DecoderFailed>
+    /** The same for pictures, which only the package node-av decodes. */
+    readonly readyForPictures: Effect.Effect<void, DecoderFailed>
     /** Starts a process in the background if none is idle, e.g. while an upload is still arriving. */
     readonly warm: Effect.Effect<void>
     /** Ids of the running processes; their memory counts as the node's. */
@@ -90,7 +99,7 @@ export class Decoder extends Context.Service<
   static readonly layer = (options: DecoderOptions = {}) => Layer.effect(Decoder, makeDecoder(options))
 }
 
-const reportDecoder = ({ detail, reason }: DecoderFailed): Effect.Effect<void> =>
+export const reportDecoder = ({ detail, reason }: DecoderFailed): Effect.Effect<void> =>
   report({
     event: "decoder failed",
     reason: detail,
@@ -259,5 +268,15 @@ export const makeDecoder = Effect.fnUntraced(function* (options: DecoderOptions 
     return { info, pull, allowUntil, totals }
   })
 
-  return Decoder.of({ decode, decodeInto, pids, ready, warm })
+  const decodePicture = makePictureDecoder(borrow, hangMs)
+  const readyForPictures = Effect.flatMap(ready, picturesWith)
+  return Decoder.of({
+    decode,
+    decodeInto,
+    decodePicture,
+    pids,
+    ready: Effect.asVoid(ready),
+    readyForPictures,
+    warm,
+  })
 })

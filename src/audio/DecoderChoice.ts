@@ -48,7 +48,7 @@ const loadBinding: Effect.Effect<void, string> = Effect.acquireUseRelease(
 
 const withBinding: Effect.Effect<ChosenDecoder, string> = Effect.matchEffect(loadBinding, {
   onSuccess: () =>
-    Effect.succeed({ program: binding, line: "audio files are decoded by the package node-av" }),
+    Effect.succeed({ program: binding, line: "audio files and pictures are decoded by the package node-av" }),
   onFailure: (why) =>
     Effect.fail(
       /cannot find (package|module)/i.test(why)
@@ -61,7 +61,7 @@ const withProgram = ({ decoders, missing, path, version }: FfmpegProgram): Chose
   const lacks = missing.length === 0 ? "" : `; it has no decoder for ${missing.join(", ")}`
   return {
     program: { kind: "ffmpeg", path, decoders },
-    line: `audio files are decoded by ${path} ${version}${lacks}`,
+    line: `audio files are decoded by ${path} ${version}${lacks}; pictures in chats are refused: they need the package node-av`,
   }
 }
 

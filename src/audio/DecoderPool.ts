@@ -93,9 +93,11 @@ export const makePool = Effect.fnUntraced(function* (options: PoolOptions) {
     options.startProcess ??
     ((onDeath, chosen) => new DecoderProcess(onDeath, (folder) => startDecoder(folder, home, chosen), home))
   let program = binding
-  const chosen = Effect.map(options.program ?? Effect.succeed(binding), (found) => {
-    program = found
-  })
+  const chosen = Effect.tap(options.program ?? Effect.succeed(binding), (found) =>
+    Effect.sync(() => {
+      program = found
+    }),
+  )
   const scope = yield* Effect.scope
   /** Keyed by number: FiberMap takes two objects without visible fields for the same key. */
   const living = new Map<DecoderProcess, number>()

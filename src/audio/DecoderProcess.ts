@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url"
 import { codeRangeBytes } from "#confine/CodeRange.ts"
 import { ConfinedFolder, HandOverFailed } from "#confine/ConfinedFolder.ts"
 import { launch } from "#confine/Launch.ts"
+import type { PictureRequest } from "#domain/pictures/PictureRequest.ts"
 import type { Confinement } from "#domain/process/Confinement.ts"
 import type { ProcessHome } from "#domain/process/ProcessHome.ts"
 import type { DecodeRequest, DecoderProgram, FromDecoder, ToDecoder } from "./decoder/DecoderWire.ts"
@@ -137,6 +138,7 @@ export class DecoderProcess {
       // After these messages the process waits for its next file. A process that had to be stopped is not reused.
       if (
         message.t === "end" ||
+        message.t === "picture" ||
         message.t === "unwritable" ||
         (message.t === "rejected" && message.reason !== "TooCostly")
       ) {
@@ -167,20 +169,35 @@ export class DecoderProcess {
 
   /** Starts a decode. `listener` gets all its events; the last one is "died" if the process ends. */
   decode(request: DecodeRequest, listener: (event: DecoderEvent) => void): void {
+    this.#begin(listener, async () => {
+      const path = await this.#folder.give(request.path)
+      const ring = request.ring && { ...request.ring, path: await this.#folder.share(request.ring.path) }
+      return { t: "decode", request: { ...request, path, ...(ring && { ring }) } }
+    })
+  }
+
+  /** The same for a picture, which has one event. */
+  decodePicture(request: PictureRequest, listener: (event: DecoderEvent) => void): void {
+    this.#begin(listener, async () => {
+      const path = await this.#folder.give(request.path)
+      const into = await this.#folder.share(request.into)
+      return { t: "decode-picture", request: { ...request, path, into } }
+    })
+  }
+
+  #begin(listener: (event: DecoderEvent) => void, handOver: () => Promise<ToDecoder>): void {
     this.#decodes++
     this.#busy = true
     this.#listener = listener
     if (this.#dead) listener({ t: "died", detail: "it had ended before" })
-    else void this.#begin(request)
+    else void this.#ask(handOver)
   }
 
   /** Hands over the files first, because the process can open no others. */
-  async #begin(request: DecodeRequest): Promise<void> {
+  async #ask(handOver: () => Promise<ToDecoder>): Promise<void> {
     try {
       await this.#folder.takeBack()
-      const path = await this.#folder.give(request.path)
-      const ring = request.ring && { ...request.ring, path: await this.#folder.share(request.ring.path) }
-      this.#send({ t: "decode", request: { ...request, path, ...(ring && { ring }) } })
+      this.#send(await handOver())
     } catch (cause) {
       const code = cause instanceof HandOverFailed ? cause.code : "unknown"
       this.#busy = false

@@ -3,11 +3,13 @@
 import { Effect, Exit, Option, Random, type Scope } from "effect"
 import type { Flow } from "#actors/engine/EngineRequest.ts"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
-import { textUsage } from "#domain/models/Usage.ts"
+import { textUsage, type Usage } from "#domain/models/Usage.ts"
 import { type EdgeError, isNodeFault } from "#domain/wire/Failures.ts"
 import { biasesOf } from "#domain/wire/Sampling.ts"
+import { textOf } from "#engines/protocol/Contents.ts"
 import type {
   ChatTurn,
+  GenerateCall,
   GenerateEnd,
   GenerateRequest,
   GenerateStarted,
@@ -15,6 +17,7 @@ import type {
   TextDelta,
 } from "#engines/protocol/Text.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
+import type { Reservation } from "#store/ledger/UsageLedger.ts"
 import { beginRun, type ModelRunError, type ModelRunServices, type RunReader } from "./ModelRun.ts"
 
 /** The fields of both text endpoints' bodies that an engine gets, after validation. */
@@ -101,7 +104,7 @@ const tokensPerTurn = 16
 
 /** Bytes of one message in the prompt, with its calls and thoughts. */
 const bytesOfTurn = (turn: ChatTurn): number => {
-  const bytes = Buffer.byteLength(turn.content) + tokensPerTurn
+  const bytes = Buffer.byteLength(textOf(turn.content)) + tokensPerTurn
   if (turn.role !== "assistant") return bytes
   const { calls = [], reasoning = "" } = turn
   return calls.reduce(
@@ -113,27 +116,43 @@ const bytesOfTurn = (turn: ChatTurn): number => {
 /** Templates print definitions of tools with spaces or indented: at most this many times the bytes of compact JSON. A guess. */
 const printedOverCompact = 2
 
-const bytesOfDefinitions = ({ format, tools }: GenerateRequest): number =>
+const bytesOfDefinitions = ({ format, tools }: GenerateCall): number =>
   format === undefined && tools === undefined
     ? 0
     : printedOverCompact * Buffer.byteLength(JSON.stringify([format, tools]))
 
 /** No tokenizer makes more tokens of a text than it has UTF-8 bytes; the context bounds it as well. */
-const promptTokensAtMost = (request: GenerateRequest, contextTokens: number): number => {
+const promptTokensAtMost = (request: GenerateCall, contextTokens: number, pictureTokens: number): number => {
   const { prompt, suffix = "" } = request
   const bytes =
     "text" in prompt
       ? Buffer.byteLength(prompt.text) + Buffer.byteLength(suffix)
       : prompt.turns.reduce((sum, turn) => sum + bytesOfTurn(turn), tokensPerTurn)
-  return Math.min(bytes + bytesOfDefinitions(request) + tokensPerTurn, contextTokens)
+  return Math.min(bytes + bytesOfDefinitions(request) + tokensPerTurn + pictureTokens, contextTokens)
 }
 
 /** Tokens that a request generates at most: those of all replies, also of the ones that are not returned. */
-const completionTokensAtMost = (request: GenerateRequest, contextTokens: number): number =>
+const completionTokensAtMost = (request: GenerateCall, contextTokens: number): number =>
   Math.min(request.maxTokens, contextTokens) * Math.max(request.replies ?? 1, request.bestOf ?? 1)
+
+/**
+ * Pixels that become a token at least: models cut pictures into squares of 14 pixels or more, and some give a picture of
+ * any size the tokens of the largest one. A guess on the safe side.
+ */
+const pixelsOfToken = 64
 
 /** For the money reservation before the engine has loaded and the model's own number is known. */
 const assumedContextTokens = 8_192
+
+/** The most that a request with this number of pictures can use. */
+export const generationAtMost = (model: ModelHandle<"text">, request: GenerateCall, pictures = 0): Usage => {
+  const { contextTokens = assumedContextTokens, pictures: sight } = model.facts() ?? {}
+  const pictureTokens = pictures * Math.ceil((sight?.maxPixels ?? 0) / pixelsOfToken)
+  return textUsage(
+    promptTokensAtMost(request, contextTokens, pictureTokens),
+    completionTokensAtMost(request, contextTokens),
+  )
+}
 
 /** Reads a reply as it comes. */
 export interface DeltaReader {
@@ -185,25 +204,24 @@ const failedHere = (exit: Exit.Exit<GenerateEnd, ModelRunError> | undefined): bo
 
 /**
  * Starts a generation and waits until the engine has accepted its prompt. Charged for what was generated; if the node failed,
- * only for what the caller has received.
+ * only for what the caller has received. `reservation`: money that is reserved already, because preparing the request costs
+ * something.
  */
 export const begin = (
   principal: Principal,
   model: ModelHandle<"text">,
-  request: GenerateRequest,
+  request: GenerateCall,
   delivery: Delivery,
+  reservation?: Reservation,
 ): Effect.Effect<Generation, EdgeError, Scope.Scope | ModelRunServices> =>
   Effect.suspend(() => {
-    const contextTokens = model.facts()?.contextTokens ?? assumedContextTokens
     const progress = new Progress()
     const run = beginRun<"text">({
       principal,
       model,
       request,
-      atMost: textUsage(
-        promptTokensAtMost(request, contextTokens),
-        completionTokensAtMost(request, contextTokens),
-      ),
+      atMost: generationAtMost(model, request),
+      ...(reservation === undefined ? {} : { reservation }),
       used: (exit) => {
         const { completionTokens, promptTokens } = progress
         if (promptTokens === undefined) return undefined

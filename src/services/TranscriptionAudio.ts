@@ -38,9 +38,9 @@ const preempted = (error: DecodeError): boolean =>
 /** Holds the id of the process, because another node may use the same folder. */
 const ringName = (): string => `${randomUUID()}.${process.pid}.f32`
 
-/** True for the ring of another live node on this machine. */
+/** True for the ring or the pixels of another live node on this machine. */
 export const isAnothersRing = (name: string): boolean => {
-  const pid = Number(/\.(\d+)\.f32$/.exec(name)?.[1] ?? Number.NaN)
+  const pid = Number(/\.(\d+)\.(?:f32|rgb)$/.exec(name)?.[1] ?? Number.NaN)
   if (Number.isNaN(pid) || pid === process.pid) return false
   try {
     return process.kill(pid, 0)

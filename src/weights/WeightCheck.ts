@@ -51,7 +51,8 @@ type Format = "gguf" | "onnx"
 /** The format in which the adapter reads the file. Undefined for small files that the adapter parses itself. */
 const formatOf = ({ entry, path, role }: WeightToCheck): Format | undefined => {
   const isGraphs = entry.adapter.endsWith("-onnx")
-  if (["llama-gguf", "llama-embedding"].includes(entry.adapter) && role === "weights") return "gguf"
+  if (["llama-gguf", "llama-embedding"].includes(entry.adapter) && ["mmproj", "weights"].includes(role))
+    return "gguf"
   if (path.endsWith(".onnx")) return "onnx"
   return path.endsWith(".gguf") ? (isGraphs ? "onnx" : "gguf") : undefined
 }
@@ -98,6 +99,8 @@ const ggufProblem = async ({ entry, path, role }: WeightToCheck): Promise<string
   if ("problem" in found) return found.problem
   const other = role === "weights" && entry.kind === "text" ? otherKind(found) : undefined
   if (other !== undefined) return `is a GGUF of architecture ${other}, but the entry's kind is ${entry.kind}`
+  if (role === "mmproj" && found.architecture !== "clip")
+    return `is a GGUF of architecture ${found.architecture ?? "unnamed"}, but an mmproj file has clip`
   if (found.tensors === 0) return "has no tensors"
   return missingParts(path, found.parts)
 }

@@ -16,7 +16,7 @@ const harms: ReadonlyArray<Harm> = [
 
 it(
   "its own clients get what was promised, no other client is affected, and it answers again",
-  { ...needs("linux"), timeout: 120_000 },
+  { ...needs("linux"), timeout: 300_000 },
   async () => {
     uses("weights", "models of each kind")
     const sections = await Effect.runPromise(

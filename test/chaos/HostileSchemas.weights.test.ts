@@ -9,6 +9,7 @@ import { hostileSchemas, schemaForms } from "../support/clients/HostileSchemas.t
 import { type StreamReader, startStreamReader } from "../support/clients/StreamReader.ts"
 import { uses } from "../support/groups/Uses.ts"
 import { llamaModel } from "../support/nodes/TestCatalog.ts"
+import { stepMs } from "../support/process/StepTime.ts"
 
 const attackers = 4
 const seconds = 8
@@ -47,20 +48,6 @@ const attack = async (
     answers.set(status, (answers.get(status) ?? 0) + 1)
   }
   agent.destroy()
-}
-
-/** CPU time of parsing an object of as many keys as the event loop parses itself: the longest work that is meant to be one step. */
-const stepMs = (): number => {
-  const json = JSON.stringify(
-    Object.fromEntries(Array.from({ length: 8_000 }, (_, at) => [`key${at}`, { at }])),
-  )
-  const times = Array.from({ length: 9 }, () => {
-    const before = process.cpuUsage()
-    JSON.parse(json)
-    const { system, user } = process.cpuUsage(before)
-    return (system + user) / 1_000
-  })
-  return times.sort((a, b) => a - b)[4]!
 }
 
 it.live(

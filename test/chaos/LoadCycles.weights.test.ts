@@ -1,22 +1,37 @@
-// Built-in models loaded and unloaded again and again on one node: every process ends, what a load costs does not grow,
-// and the node's own memory does not grow. `npm run bench -- cycles` does a hundred of them.
+// Built-in models, and one that takes pictures, loaded and unloaded again and again on one node: every process ends, what a load
+// costs does not grow, and the node's own memory does not grow. `npm run bench -- cycles` does a hundred of them.
 import { Effect } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { residentBytesOf } from "#actors/device/ResidentMemory.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import { toyFiles } from "../engines/llama/vision/Toys.ts"
 import { builtInModel } from "../support/nodes/BuiltInModels.ts"
 import { startNode, type TestNode } from "../support/nodes/TestNode.ts"
+import { temporaryDir } from "../support/process/TemporaryDir.ts"
 
 const demand = { runtime: { load: "demand" } }
-/** Cycles by model: the text model is the quickest to load. */
-const cycles = { "llm-3.5-27b": 12, "tts-82m": 4, "stt-large-v3-turbo": 4 }
-const ids = Object.keys(cycles)
+/** Cycles by model: the text models are the quickest to load. */
+const builtIn = { "llm-3.5-27b": 12, "tts-82m": 4, "stt-large-v3-turbo": 4 }
+const cycles = { ...builtIn, seeing: 12 }
+
+const folder = temporaryDir()
 
 let node: TestNode
 beforeAll(async () => {
-  node = await startNode({ models: ids.map((id) => builtInModel(id, demand)) })
+  const { mmproj, weights } = await toyFiles(folder.path, "toy-qwen")
+  const seeing = {
+    id: "seeing",
+    adapter: "llama-gguf",
+    files: { weights: { source: weights }, mmproj: { source: mmproj } },
+    options: { contextTokens: 1_024, slots: 4 },
+    ...demand,
+  }
+  node = await startNode({ models: [...Object.keys(builtIn).map((id) => builtInModel(id, demand)), seeing] })
 })
-afterAll(() => node.stop())
+afterAll(async () => {
+  await node.stop()
+  folder.remove()
+})
 
 interface Cycle {
   readonly residentBytes: number

@@ -89,7 +89,7 @@ describe("the engine's process is killed", () => {
     await untilLoaded()
   })
 
-  it("under a job: the job goes on, and is charged once", { timeout: 30_000 }, async () => {
+  it("under a job: the job goes on, and is charged once", async () => {
     const before = await metered(node, "dev")
     const target = targetOf(node)
     const id = await submit(target, long)
@@ -108,7 +108,7 @@ describe("the engine's process is killed", () => {
 describe("a decoder's process is killed", () => {
   const decoders = () => childrenRunning("decoderMain")
 
-  it("once: no effect on a stream, a job or an interactive request", { timeout: 30_000 }, async () => {
+  it("once: no effect on a stream, a job or an interactive request", async () => {
     const opened = await stream()
     for (const pid of decoders()) kill(pid)
     await opened.toEnd()
@@ -124,7 +124,7 @@ describe("a decoder's process is killed", () => {
     expect((await untilDone(targetOf(node), id)).body.text).toBe(text)
   })
 
-  it("again and again: an error of that request alone", { timeout: 30_000 }, async () => {
+  it("again and again: an error of that request alone", async () => {
     const other = hear(short)
     const before = await metered(node, "dev")
     const opened = await stream()

@@ -121,6 +121,14 @@ describe("fields", () => {
     for (const name of namesOf("9.2")) expect(form).toContain(`"${name}":{`)
   })
 
+  it("of a picture say in the API document that its URL is a text", () => {
+    const { paths } = OpenApi.fromApi(EdgeApi)
+    expect(JSON.stringify(paths["/v1/chat/completions"])).toContain(
+      '"image_url":{"type":"object","properties":{"url":{"type":"string"}',
+    )
+    expect(JSON.stringify(paths["/v1/responses"])).toContain('"image_url":{"anyOf":[{"type":"string"}')
+  })
+
   it.each([
     ["chat", ["7.1", "7.2"], ChatRequest],
     ["completions", ["7.1", "7.4"], CompletionRequest],

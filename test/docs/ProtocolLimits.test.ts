@@ -4,16 +4,20 @@ import { Effect, Schema } from "effect"
 import { expect, it } from "vitest"
 import { idleMs, limitSeconds } from "#actors/live/LiveSession.ts"
 import { sessionFailuresAMinute } from "#api/access/Sessions.ts"
-import { decodeJson, maxJsonBytes } from "#api/http/JsonBody.ts"
+import { decodeJson } from "#api/http/JsonBody.ts"
 import { maxKeys } from "#api/http/JsonPieces.ts"
-import { parseJson } from "#api/http/JsonText.ts"
-import { maxArgumentChars, maxArgumentParts } from "#api/text/ChatTurns.ts"
+import { maxJsonBytes, parseJson } from "#api/http/JsonText.ts"
 import { maxLogprobs } from "#api/text/Logprobs.ts"
+import { largeBodyBytes, maxChatBytes } from "#api/text/request/ChatBody.ts"
+import { maxArgumentChars, maxArgumentParts } from "#api/text/request/ChatTurns.ts"
 import { DEFAULT_LIMITS } from "#audio/Decoder.ts"
 import { settings } from "#config/Settings.ts"
 import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 import { clockSkewMs, keySetAgeSeconds, maxSessionMs } from "#domain/access/SigningSchedule.ts"
 import { Catalog, Runtime } from "#domain/models/ModelEntry.ts"
+import { allowance } from "#domain/pictures/Allowance.ts"
+import { maxScans } from "#domain/pictures/Jpeg.ts"
+import { maxPicturePixels } from "#domain/pictures/PictureFile.ts"
 import { requestPieces } from "#domain/queues/PieceBudget.ts"
 import { CompletionRequest } from "#domain/wire/Completion.ts"
 import type { InvalidRequest } from "#domain/wire/Errors.ts"
@@ -23,12 +27,14 @@ import { metadataLimits } from "#domain/wire/responses/Request.ts"
 import { maxBiases, maxReplies, maxTopLogprobs } from "#domain/wire/Sampling.ts"
 import { SpeechRequest } from "#domain/wire/Speech.ts"
 import { TranscriptionParameters } from "#domain/wire/Transcription.ts"
+import { maxPictures } from "#domain/wire/text/Pictures.ts"
 import {
   maxSchemaBytesTogether,
   maxSchemaValuesTogether,
   schemaLimits,
 } from "#domain/wire/text/SchemaBounds.ts"
 import { maxTools } from "#domain/wire/text/Tools.ts"
+import { maxPictureBytes } from "#pictures/PictureUrl.ts"
 import { maxFileBytes } from "#services/TranscriptionUpload.ts"
 import { AnswerBounds, answerLifeMs } from "#store/idempotency/IdempotencyStore.ts"
 import { maxUnfinished, maxUnfinishedOfOrg } from "#store/ledger/Jobs.ts"
@@ -68,6 +74,14 @@ const capOf = (id: string): string => `${n(entryOf(id)?.speech?.maxCharacters ??
 /** Each limit that the code exports, or shows in an error: the row's name and its value as the page has it. */
 const limits: Readonly<Record<string, string>> = {
   "JSON body": `${n(maxJsonBytes)} bytes`,
+  "body of a chat with a model that takes pictures": `${n(maxChatBytes)} bytes`,
+  "such a body without its `data:` URLs": `${n(maxJsonBytes)} bytes`,
+  "bodies over 8,000,000 bytes in memory": `${n(largeBodyBytes.node)} bytes on a node, ${n(largeBodyBytes.user)} of a user`,
+  "pictures of a request": `${maxPictures} pictures`,
+  "pixels of a picture": `${n(maxPicturePixels)}, and what a decoder's memory holds`,
+  "scans of a JPEG": `${maxScans} scans`,
+  "picture from an address": `${n(maxPictureBytes)} bytes in 10 s, 3 redirects`,
+  "processor time to decode a picture": `${allowance.any} ms, ${allowance.perMegapixel} ms a million pixels, ${allowance.perMegabyte} ms a megabyte`,
   "commas in a JSON body": lastNumber(problemIn(`[${"0,".repeat(200_000)}0]`)),
   "nesting of a JSON body": `${lastNumber(problemIn("[".repeat(1_000)))} levels`,
   "keys of an object in a large body": n(maxKeys),

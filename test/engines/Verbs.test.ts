@@ -6,7 +6,13 @@ import type { ModelHandle, ofKind } from "#actors/model/ModelHandle.ts"
 import type { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { EngineDescriptor, Outlet, SpeechEngine, TextEngine } from "#engines/protocol/Engine.ts"
 import type { AnyOpen, Open, Step } from "#engines/protocol/EngineProtocol.ts"
-import type { GenerateEnd, GenerateRequest, TextDelta, TextFacts } from "#engines/protocol/Text.ts"
+import type {
+  GenerateCall,
+  GenerateEnd,
+  GenerateRequest,
+  TextDelta,
+  TextFacts,
+} from "#engines/protocol/Text.ts"
 import type { EngineKind, Verbs } from "#engines/protocol/Verbs.ts"
 import { verbs } from "#engines/protocol/Verbs.ts"
 
@@ -66,7 +72,7 @@ it("a descriptor of one kind does not give an engine of another", () => {
 })
 
 it("a message carries the request that its verb takes", () => {
-  expectTypeOf<Open<"text">["request"]>().toEqualTypeOf<GenerateRequest>()
+  expectTypeOf<Open<"text">["request"]>().toEqualTypeOf<GenerateCall>()
   expectTypeOf<Extract<AnyOpen, { type: "synthesize" }>["request"]>().toEqualTypeOf<
     Verbs["speech"]["request"]
   >()
@@ -85,7 +91,7 @@ it("the registry gives a handle whose requests, events and facts are those of th
   const getText = (registry: ModelRegistry["Service"]) => registry.get("a", "text")
   expectTypeOf<Got>().toEqualTypeOf<ModelHandle<"text">>()
   expectTypeOf<ReturnType<Got["facts"]>>().toEqualTypeOf<TextFacts | undefined>()
-  expectTypeOf<Parameters<Got["run"]>[0]>().toEqualTypeOf<GenerateRequest>()
+  expectTypeOf<Parameters<Got["run"]>[0]>().toEqualTypeOf<GenerateCall>()
   expectTypeOf<Parameters<Parameters<Got["run"]>[1]["unit"]>[0]>().toEqualTypeOf<TextDelta>()
   expectTypeOf<Effect.Success<ReturnType<Got["run"]>>>().toEqualTypeOf<GenerateEnd>()
   expectTypeOf<ReturnType<(typeof ofKind)["speech"]>>().not.toEqualTypeOf<

@@ -100,6 +100,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/llama/embedding",
       "engines/llama/model",
       "engines/protocol",
+      "engines/shared/files",
       "engines/shared/listening",
       "engines/whisper",
       "src/domain/queues",
@@ -204,6 +205,8 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/llama/steps",
       "engines/llama/tools",
       "engines/llama/tools/syntax",
+      "engines/llama/tower",
+      "engines/llama/vision",
       "engines/protocol",
       "src/domain/wire",
     ],
@@ -222,6 +225,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/llama/output",
       "engines/llama/tools",
       "engines/llama/tools/places",
+      "engines/llama/vision",
       "engines/protocol",
     ],
   },
@@ -256,6 +260,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/llama/native",
       "engines/llama/replies",
       "engines/llama/sampling",
+      "engines/llama/vision",
       "engines/protocol",
       "src/domain/threads",
     ],
@@ -282,6 +287,14 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds:
       "The rules of replies with calls, and calls as text: arguments as JSON, between markers, between tags",
     imports: ["engines/llama/grammar", "engines/llama/tools/readers", "engines/protocol", "src/domain/wire"],
+  },
+  "engines/llama/tower": {
+    holds: "Towers of pictures: mmproj files, and their networks as ggml graphs",
+    imports: ["engines/llama/native"],
+  },
+  "engines/llama/vision": {
+    holds: "Pictures in prompts: resizing and tiling by family, markers, rows and their cache",
+    imports: ["engines/llama/tower", "engines/protocol"],
   },
   "engines/protocol": {
     holds: "The interface of an engine and the messages of its channel",
@@ -334,6 +347,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "The endpoints of the three roles: which path and method is answered by which handler",
     imports: [
       "actors",
+      "actors/model",
       "src/api/access",
       "src/api/declared",
       "src/api/embeddings",
@@ -346,6 +360,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/responses",
       "src/api/speech",
       "src/api/text",
+      "src/api/text/request",
       "src/api/transcription",
       "src/domain/access",
       "src/domain/regions",
@@ -383,7 +398,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/api/embeddings": {
     holds: "Embeddings over HTTP",
-    imports: ["engines/protocol", "src/api/http", "src/domain/wire", "src/services"],
+    imports: ["engines/protocol", "src/api/http", "src/domain/wire", "src/http", "src/services"],
   },
   "src/api/http": {
     holds: "Bodies and headers of the API: JSON, assets, an unreachable store",
@@ -462,8 +477,8 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "OpenAI's Responses API as another form of a chat",
     imports: [
       "engines/protocol",
-      "src/api/http",
       "src/api/text",
+      "src/api/text/request",
       "src/domain/wire",
       "src/domain/wire/responses",
       "src/domain/wire/text",
@@ -496,6 +511,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines/protocol",
       "src/api/access",
       "src/api/http",
+      "src/api/text/request",
       "src/api/tracing",
       "src/domain/access",
       "src/domain/models",
@@ -506,6 +522,18 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/services",
       "src/store/accounts",
       "src/store/ledger",
+    ],
+  },
+  "src/api/text/request": {
+    holds: "Messages, pictures, tools and formats of a chat request as an engine takes them",
+    imports: [
+      "actors/model",
+      "engines/protocol",
+      "src/api/http",
+      "src/domain/models",
+      "src/domain/wire",
+      "src/domain/wire/text",
+      "src/services",
     ],
   },
   "src/api/tracing": {
@@ -536,19 +564,36 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: [
       "src/audio/decoder",
       "src/confine",
-      "src/domain/access",
       "src/domain/audio",
+      "src/domain/pictures",
       "src/domain/process",
       "src/domain/queues",
+      "src/fetch",
     ],
   },
   "src/audio/codecs": {
     holds: "Encoders of speech (Opus, MP3, WAV) and their threads",
     imports: ["src/audio", "src/domain/audio"],
   },
+  "src/fetch": {
+    holds: "Fetches files from clients' addresses without giving access to internal networks",
+    imports: ["src/domain/access", "src/domain/process", "src/domain/queues"],
+  },
+  "src/pictures": {
+    holds: "Where the pictures of requests are fetched from",
+    imports: ["src/fetch"],
+  },
+  "src/pictures/native": {
+    holds: "Pictures to pixels in a decoder process: FFmpeg through node-av",
+    imports: ["src/domain/pictures"],
+  },
+  "src/domain/pictures": {
+    holds: "Pure: headers of picture files, orientation, sizes, data: URLs",
+    imports: [],
+  },
   "src/audio/decoder": {
     holds: "The program of a decoder process: FFmpeg of the package node-av or of the machine",
-    imports: ["src/domain/audio"],
+    imports: ["src/domain/audio", "src/domain/pictures", "src/pictures/native"],
   },
   "src/cli/commands": {
     holds: "One file a command",
@@ -664,6 +709,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/regions",
       "src/domain/threads",
       "src/http",
+      "src/pictures",
       "src/services",
       "src/services/jobs",
       "src/store",
@@ -758,7 +804,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/domain/wire/text": {
     holds:
       "Parts of text requests and replies: tools, formats, messages, log probabilities, the bounds of a schema",
-    imports: [],
+    imports: ["src/domain/pictures"],
   },
   "src/http": {
     holds: "What transport and API share: request context, body kinds, error bodies, meters",
@@ -787,7 +833,9 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/domain/process",
       "src/domain/queues",
       "src/domain/wire",
+      "src/domain/wire/text",
       "src/http",
+      "src/pictures",
       "src/store/accounts",
       "src/store/ledger",
     ],

@@ -140,7 +140,7 @@ const run = Effect.fnUntraced(function* (steps: ReadonlyArray<Step>) {
 })
 
 describe("UsageLedger", () => {
-  it("agrees with the arithmetic, step by step and at the end", { timeout: 60_000 }, () =>
+  it("agrees with the arithmetic, step by step and at the end", () =>
     fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 80, size: "max" }), (steps) =>
         Effect.runPromise(
@@ -152,10 +152,9 @@ describe("UsageLedger", () => {
         ),
       ),
       { numRuns: 120 },
-    ),
-  )
+    ))
 
-  it("admits no more than the budget when everything happens at once", { timeout: 60_000 }, () =>
+  it("admits no more than the budget when everything happens at once", () =>
     fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 500 }),
@@ -194,6 +193,5 @@ describe("UsageLedger", () => {
           ),
       ),
       { numRuns: 60 },
-    ),
-  )
+    ))
 })

@@ -29,7 +29,9 @@ const scripted = (
   const limits: Array<number> = []
   const service = Decoder.of({
     decode: () => Effect.die("not asked for"),
+    decodePicture: () => Effect.die("not asked for"),
     ready: Effect.void,
+    readyForPictures: Effect.void,
     warm: Effect.void,
     pids: () => [],
     decodeInto: (_path, ring) =>

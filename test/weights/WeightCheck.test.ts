@@ -172,6 +172,15 @@ describe("another file than it should be", () => {
     )
   })
 
+  it("is no mmproj file: a text model", async () => {
+    const problem = async (path: string) =>
+      (await checkWeight({ entry: textEntry, role: "mmproj", path })).problem
+    expect(await problem(demoGguf)).toBe("is a GGUF of architecture llama, but an mmproj file has clip")
+    expect(await problem(demoGraphs[0]!)).toBe(
+      "is an ONNX model, but the adapter llama-gguf reads a GGUF file here",
+    )
+  })
+
   it("is a text model where the architecture is one, known here or not", async () => {
     for (const architecture of ["llama", "qwen35", "an-architecture-of-tomorrow"])
       expect(

@@ -13,7 +13,7 @@ export type GgufValue =
   | { readonly type: "bool"; readonly value: boolean }
   | { readonly type: "string"; readonly value: string }
   | { readonly type: "strings"; readonly value: ReadonlyArray<string> }
-  | { readonly type: "int32s"; readonly value: ReadonlyArray<number> }
+  | { readonly type: "float32s" | "int32s"; readonly value: ReadonlyArray<number> }
 
 export type GgufMetadata = Readonly<Record<string, GgufValue>>
 
@@ -80,6 +80,8 @@ const writeValue = (header: Header, of: GgufValue): void => {
   switch (of.type) {
     case "strings":
       return writeArray(header, typeNumbers.string, of.value, (value) => header.text(value))
+    case "float32s":
+      return writeArray(header, typeNumbers.float32, of.value, (value) => header.float32(value))
     case "int32s":
       return writeArray(header, typeNumbers.int32, of.value, (value) => header.int32(value))
     case "bool":
@@ -112,7 +114,7 @@ const headerOf = (metadata: GgufMetadata, tensors: ReadonlyArray<Tensor>): Buffe
     const { name, shape, type } = tensor
     header.text(name)
     header.int32(shape.length)
-    for (const size of shape) header.uint64(size ?? 1)
+    for (const size of shape) header.uint64(size)
     header.int32(blockTypes[type].id)
     header.uint64(offset)
     offset = aligned(offset + tensorSizeBytes(tensor))

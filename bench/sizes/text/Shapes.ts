@@ -3,7 +3,7 @@
 export type Quantisation = "q8_0" | "q4_0"
 
 export interface TextShape {
-  readonly architecture: "llama" | "qwen3"
+  readonly architecture: "llama" | "qwen3" | "qwen3vl"
   /** Values that represent a token between two layers. */
   readonly width: number
   readonly layers: number
@@ -51,8 +51,8 @@ export type TextScale = keyof typeof textShapes
 
 export interface Tensor {
   readonly name: string
-  /** Values of a row, then rows. */
-  readonly shape: readonly [width: number, rows?: number]
+  /** Values of a row, then rows, then further dimensions. */
+  readonly shape: readonly [width: number, ...rest: ReadonlyArray<number>]
   readonly type: "f32" | Quantisation
   /** Standard deviation of the random values; 0 for a tensor of ones. */
   readonly deviation: number
@@ -85,7 +85,7 @@ const layerTensors = (shape: TextShape, layer: number, type: Quantisation): Read
     matrix("attn_k", width, keyValueHeads * headWidth),
     matrix("attn_v", width, keyValueHeads * headWidth),
     matrix("attn_output", heads * headWidth, width),
-    ...(architecture === "qwen3" ? headNorms : []),
+    ...(architecture === "llama" ? [] : headNorms),
     ones(`${prefix}ffn_norm.weight`, width),
     matrix("ffn_gate", width, feedForward),
     matrix("ffn_up", width, feedForward),
@@ -118,4 +118,4 @@ export const textTensors = (
   ...Array.from({ length: shape.layers }, (_, layer) => layerTensors(shape, layer, type)).flat(),
 ]
 
-export const valuesOf = ({ shape: [width, rows = 1] }: Tensor): number => width * rows
+export const valuesOf = ({ shape }: Tensor): number => shape.reduce((product, size) => product * size, 1)

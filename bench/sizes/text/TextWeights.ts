@@ -4,7 +4,7 @@ import { cachedFile } from "../Cache.ts"
 import { RandomWords } from "../RandomWords.ts"
 import { type GgufMetadata, writeGguf } from "./Gguf.ts"
 import { type Quantisation, type TextScale, type TextShape, textShapes, textTensors } from "./Shapes.ts"
-import { endOfMessage, endOfText, readWordList, type TextVocabulary, textVocabulary } from "./Vocabulary.ts"
+import { readWordList, type TextVocabulary, textVocabulary } from "./Vocabulary.ts"
 
 interface Parts {
   readonly scale: TextScale
@@ -76,9 +76,9 @@ const metadataOf = (
     "tokenizer.ggml.tokens": { type: "strings", value: vocabulary.tokens },
     "tokenizer.ggml.token_type": { type: "int32s", value: vocabulary.kinds },
     "tokenizer.ggml.merges": { type: "strings", value: vocabulary.merges },
-    "tokenizer.ggml.bos_token_id": uint32(endOfText),
-    "tokenizer.ggml.eos_token_id": uint32(endOfMessage),
-    "tokenizer.ggml.padding_token_id": uint32(endOfText),
+    "tokenizer.ggml.bos_token_id": uint32(vocabulary.endOfText),
+    "tokenizer.ggml.eos_token_id": uint32(vocabulary.endOfMessage),
+    "tokenizer.ggml.padding_token_id": uint32(vocabulary.endOfText),
     "tokenizer.ggml.add_bos_token": { type: "bool", value: false },
     "tokenizer.chat_template": text(chatTemplate),
   }
@@ -88,16 +88,18 @@ export interface TextModel {
   readonly name: string
   readonly shape: TextShape
   readonly quantisation: Quantisation
+  /** Further keys of the file. */
+  readonly metadata?: GgufMetadata
 }
 
 /** Writes the model to a path that does not exist yet. */
 export const writeTextModel = (
   path: string,
-  { name, quantisation, shape }: TextModel,
+  { metadata = {}, name, quantisation, shape }: TextModel,
   vocabulary: TextVocabulary,
 ): Promise<void> =>
   writeGguf(path, {
-    metadata: metadataOf(name, shape, quantisation, vocabulary),
+    metadata: { ...metadataOf(name, shape, quantisation, vocabulary), ...metadata },
     tensors: textTensors(shape, quantisation, {
       size: vocabulary.tokens.length,
       neverDrawn: vocabulary.neverDrawn,

@@ -12,6 +12,8 @@ export interface TextVocabulary {
   readonly merges: ReadonlyArray<string>
   /** Ids that a reply must not contain: control tokens, unused ones, and bytes that are not text by themselves. */
   readonly neverDrawn: ReadonlySet<number>
+  readonly endOfText: number
+  readonly endOfMessage: number
 }
 
 const kind = { normal: 1, control: 3, unused: 5 } as const
@@ -21,8 +23,6 @@ const vocabularySize = 151_936
 /** Ids as in Qwen's vocabulary: the control tokens follow 151,643 ordinary ones. */
 const firstControl = 151_643
 const controls = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-export const endOfText = firstControl
-export const endOfMessage = firstControl + 2
 
 /** Spelling of each byte (GPT-2's table): a printable byte is its own character, the others are U+0100 and following. */
 const byteSpellings: ReadonlyArray<string> = (() => {
@@ -31,6 +31,10 @@ const byteSpellings: ReadonlyArray<string> = (() => {
   let next = 0x100
   return Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(printable(byte) ? byte : next++))
 })()
+
+/** The bytes of an ordinary token. */
+export const bytesOf = (token: string): Uint8Array =>
+  Uint8Array.from([...token], (character) => byteSpellings.indexOf(character))
 
 /** A space as byte-level vocabularies spell it. */
 const space = "Ġ"
@@ -66,5 +70,32 @@ export const textVocabulary = (wordList: string, seed: number): TextVocabulary =
     return id < firstControl + controls.length ? kind.control : kind.unused
   })
   const neverDrawn = [...tokens.keys()].filter((id) => (id < 256 ? !isTextByte(id) : id >= firstControl))
-  return { tokens, kinds, merges: merges.map(spelled), neverDrawn: new Set(neverDrawn) }
+  return {
+    tokens,
+    kinds,
+    merges: merges.map(spelled),
+    neverDrawn: new Set(neverDrawn),
+    endOfText: firstControl,
+    endOfMessage: firstControl + 2,
+  }
+}
+
+/** A small vocabulary: bytes, two line breaks, some words, and these control tokens, the first two of which end texts and messages. */
+export const smallVocabulary = (
+  words: ReadonlyArray<string>,
+  controlTokens: readonly [endOfText: string, endOfMessage: string, ...ReadonlyArray<string>],
+): TextVocabulary => {
+  const breaks = { left: byteSpellings[10]!, right: byteSpellings[10]! }
+  const merges = [breaks, ...learnedMerges(words.map((word) => space + word))]
+  const ordinary = [...byteSpellings, ...new Set(merges.map(({ left, right }) => left + right))]
+  const tokens = [...ordinary, ...controlTokens]
+  const neverDrawn = [...tokens.keys()].filter((id) => (id < 256 ? !isTextByte(id) : id >= ordinary.length))
+  return {
+    tokens,
+    kinds: tokens.map((_, id) => (id < ordinary.length ? kind.normal : kind.control)),
+    merges: merges.map(spelled),
+    neverDrawn: new Set(neverDrawn),
+    endOfText: ordinary.length,
+    endOfMessage: ordinary.length + 1,
+  }
 }

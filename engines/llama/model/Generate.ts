@@ -8,7 +8,7 @@ import type * as Exit from "effect/Exit"
 import type * as Semaphore from "effect/Semaphore"
 import type { EngineError, GenerateEnd, GenerateRequest, Outlet, TextEngine } from "../../protocol/Engine.ts"
 import type { ReplyEnd } from "../replies/Reply.ts"
-import type { Job, Outcome } from "../steps/Job.ts"
+import type { Job, JobTerms, Outcome } from "../steps/Job.ts"
 import type { StepLoop } from "../steps/StepLoop.ts"
 import { BestReplies } from "./BestReplies.ts"
 import { Entrance } from "./Entrance.ts"
@@ -71,12 +71,13 @@ const sumOf = (numbers: ReadonlyArray<number>): number => numbers.reduce((sum, n
 
 /** `all`: of all replies that were generated. `returned`: of those that the caller gets, in their order. */
 const endOf = (
-  promptTokens: number,
+  { prompt, spans }: JobTerms,
   all: ReadonlyArray<ReplyEnd>,
   returned: ReadonlyArray<ReplyEnd>,
 ): GenerateEnd => ({
   finishReason: returned[0]!.finishReason,
-  promptTokens,
+  promptTokens: prompt.length,
+  ...(spans.length === 0 ? {} : { imageTokens: sumOf(spans.map(({ count }) => count)) }),
   completionTokens: sumOf(all.map(({ completionTokens }) => completionTokens)),
   ...(returned[0]!.reasoningTokens === undefined
     ? {}
@@ -109,6 +110,6 @@ export const generator = ({
       .enter(plan.jobs.length, Effect.andThen(arrived, runAll(loop, plan, out)))
       .pipe(Effect.ensuring(arrived))
     const chosen = best === undefined ? ends : best.choose(ends, returned)
-    return endOf(plan.jobs[0].prompt.length, ends, chosen)
+    return endOf(plan.jobs[0], ends, chosen)
   })
 }

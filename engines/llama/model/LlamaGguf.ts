@@ -66,13 +66,17 @@ export const llamaGguf: EngineDescriptor<"text"> = {
         arrivals.closed = true
       }),
     )
-    const { contextTokens, summary } = model
+    const { contextTokens, pictures, summary } = model
+    const taken = pictures && {
+      pictures: { maxPixels: pictures.reader.maxPixels, summary: pictures.reader.summary },
+    }
     return {
       kind: "text",
-      facts: { contextTokens, slots: options.slots, summary },
+      facts: { contextTokens, slots: options.slots, summary, ...taken },
       generate: generator({ model, loop, slots: options.slots, permits, arrivals }),
       lean: (on) => {
         loop.lean(on)
+        pictures?.rows.lean(on)
         if (on) model.constraints.clear()
       },
       threads: model.stepped.threads,

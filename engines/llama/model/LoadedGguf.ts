@@ -20,6 +20,7 @@ import { measureCosts } from "../steps/MeasureCosts.ts"
 import type { StepCosts } from "../steps/StepPlan.ts"
 import { type SteppedContext, stepThreads } from "../steps/StepThreads.ts"
 import { Constraints } from "./Constraints.ts"
+import { loadPictures, type Pictures } from "./LoadPictures.ts"
 
 export interface Model {
   /** Sets the CPU threads of each step. */
@@ -33,6 +34,8 @@ export interface Model {
   /** True for hybrid, recurrent and sliding-window models: their memory cannot be cut at an arbitrary token. */
   readonly needsCheckpoints: boolean
   readonly summary: string
+  /** Absent if the model takes no pictures. */
+  readonly pictures: Pictures | undefined
 }
 
 export const openLlama = (spec: EngineSpec, options: Pick<LlamaOptions, "gpu">, log: NativeLog) =>
@@ -97,23 +100,47 @@ export const loadModel = (
     const llama = yield* openLlama(spec, options, log)
     const openNative = options.native === "addon" ? openAddonContext : openLibllamaContext
     const opened = yield* openNative({ llama, path, options, threads: spec.threads, log })
-    return yield* log.attempt(`cannot run ${name}`, () => assemble(llama, opened, options, spec))
+    const stepped = yield* log.attempt(`cannot run ${name}`, async () => {
+      await warmUp(opened.native)
+      return stepThreads(opened.native, spec, options.slots)
+    })
+    const { mmproj } = spec.files
+    const pictures =
+      mmproj === undefined
+        ? undefined
+        : yield* loadPictures({
+            path: mmproj,
+            opened,
+            native: opened.native,
+            cacheBytes: options.pictureMegabytes * mebibyte,
+            threads: () => stepped.threadsOf(manyRows),
+            log,
+          })
+    return yield* log.attempt(`cannot run ${name}`, () =>
+      assemble({ llama, opened, stepped, pictures, options }),
+    )
   })
 
-const assemble = async (
-  llama: Llama,
-  opened: OpenedNative,
-  options: LlamaOptions,
-  spec: EngineSpec,
-): Promise<Model> => {
+const mebibyte = 1024 * 1024
+
+/** A tower computes as many rows at once as the largest of the measured steps has tokens, or more. */
+const manyRows = 32
+
+interface Loaded {
+  readonly llama: Llama
+  readonly opened: OpenedNative
+  readonly stepped: SteppedContext
+  readonly pictures: Pictures | undefined
+  readonly options: LlamaOptions
+}
+
+const assemble = async ({ llama, opened, options, pictures, stepped }: Loaded): Promise<Model> => {
   const { native, model, contextTokens } = opened
-  await warmUp(native)
-  const stepped = await stepThreads(native, spec, options.slots)
   const { isHybrid, isRecurrent, swaSize } = model.fileInsights
   const needsCheckpoints = isHybrid || isRecurrent || swaSize !== undefined
   const template = templateOf(model, nativeJinja(llama))
   const vocabulary = vocabularyOf(model, template)
-  const prompts = new ChatPrompt(model, template, { contextTokens, needsCheckpoints })
+  const prompts = new ChatPrompt(model, template, { contextTokens, needsCheckpoints }, pictures?.reader)
   const constraints = new Constraints(vocabulary, prompts)
   // Other contexts refuse constrained replies.
   if (native.direct !== undefined) constraints.prepare()
@@ -128,5 +155,6 @@ const assemble = async (
     contextTokens,
     needsCheckpoints,
     summary: summaryOf(opened),
+    pictures,
   }
 }

@@ -1,5 +1,6 @@
 // The prompt of a request, or why it cannot be one.
 import * as Effect from "effect/Effect"
+import { textOf } from "../../protocol/Contents.ts"
 import { EngineError, type GenerateRequest } from "../../protocol/Engine.ts"
 import type { Prompt } from "../prompt/ChatPrompt.ts"
 import { TemplateRefused } from "../prompt/ChatTemplate.ts"
@@ -8,7 +9,7 @@ import type { Model } from "./LoadedGguf.ts"
 /** The larger part of a prompt that is too long: the definitions of its tools, or the conversation. */
 const longPart = ({ prompt, tools }: GenerateRequest): string => {
   if (!("turns" in prompt)) return "prompt"
-  const said = prompt.turns.reduce((sum, { content }) => sum + content.length, 0)
+  const said = prompt.turns.reduce((sum, { content }) => sum + textOf(content).length, 0)
   return tools !== undefined && JSON.stringify(tools.tools).length > said ? "tools" : "messages"
 }
 
@@ -35,6 +36,8 @@ export const readPrompt = (model: Model, request: GenerateRequest): Effect.Effec
           detail: "this model has no tokens for filling in text before a suffix",
         }),
       )
+    if ("noPictures" in read)
+      return Effect.fail(new EngineError({ reason: "InvalidInput", field, detail: read.noPictures }))
     if ("empty" in read)
       return Effect.fail(new EngineError({ reason: "InvalidInput", field, detail: "is empty" }))
     const { contextTokens } = model

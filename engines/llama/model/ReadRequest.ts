@@ -121,9 +121,9 @@ const plainPlan = (
   request: GenerateRequest,
   out: Outlet<"text">,
 ): ReplyPlan => {
-  const { marks, tokens } = prompt
+  const { marks, spans, tokens } = prompt
   const reply = plainReply(commonTerms(model, prompt, request, out), model.vocabulary)
-  return { jobs: [{ prompt: tokens, marks, sampling: request.sampling, reply, out }] }
+  return { jobs: [{ prompt: tokens, spans, marks, sampling: request.sampling, reply, out }] }
 }
 
 const planOf = (
@@ -133,7 +133,7 @@ const planOf = (
   out: Outlet<"text">,
   constrain: (() => Constraint) | undefined,
 ): ReplyPlan => {
-  const { marks, tokens } = prompt
+  const { marks, spans, tokens } = prompt
   const { format, sampling, tools } = request
   const terms = commonTerms(model, prompt, request, out)
   const tally = { tokens: 0 }
@@ -152,6 +152,7 @@ const planOf = (
     }
     return {
       prompt: tokens,
+      spans,
       marks,
       sampling: reply === 0 ? sampling : { ...sampling, seed: (sampling.seed + reply) >>> 0 },
       reply: new DetailedReply(detailed, model.vocabulary),

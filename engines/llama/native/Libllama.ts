@@ -55,8 +55,7 @@ const fileOf = (folder: string): string => {
   return join(folder, name)
 }
 
-/** @throws UnknownRelease if the structs were written for another release than the loaded library. */
-export const openLibllama = (folder: string) => {
+const openOnce = (folder: string) => {
   configure()
   const library = koffi.load(fileOf(folder))
   const native = <A extends ReadonlyArray<unknown>, R>(
@@ -90,6 +89,10 @@ export const openLibllama = (folder: string) => {
     trainedContext: native<[model: Pointer], number>("llama_model_n_ctx_train", "int32", ["void *"]),
     vocabulary: native<[model: Pointer], Pointer>("llama_model_get_vocab", "void *", ["void *"]),
     vocabularySize: native<[vocabulary: Pointer], number>("llama_vocab_n_tokens", "int32", ["void *"]),
+    /** Values of a row of embeddings that the model reads instead of a token, those of deepstack included. */
+    inputWidth: native<[model: Pointer], number>("llama_model_n_embd_inp", "int32", ["void *"]),
+    /** `LLAMA_ROPE_TYPE_*`: 8 and 40 have four positions for a row of a picture (M-RoPE). */
+    ropeType: native<[model: Pointer], number>("llama_model_rope_type", "int32", ["void *"]),
     /** Values of an embedding. */
     embeddingWidth: native<[model: Pointer], number>("llama_model_n_embd_out", "int32", ["void *"]),
     /** 0 none, 1 mean, 2 cls, 3 last, 4 rank. */
@@ -166,7 +169,17 @@ export const openLibllama = (folder: string) => {
   }
 }
 
-export type Libllama = ReturnType<typeof openLibllama>
+export type Libllama = ReturnType<typeof openOnce>
+
+/** By folder. koffi keeps the types and functions of a library as long as the process. */
+const opened = new Map<string, Libllama>()
+
+/** @throws UnknownRelease if the structs were written for another release than the loaded library. */
+export const openLibllama = (folder: string): Libllama => {
+  const library = opened.get(folder) ?? openOnce(folder)
+  opened.set(folder, library)
+  return library
+}
 
 /** A view of `count` floats at a native address, valid as long as that memory. */
 export const floatsAt = (address: Pointer, count: number): Float32Array =>

@@ -7,7 +7,14 @@ import type { Biases, LogitSampler } from "../sampling/LogitSampler.ts"
 import type { Score } from "../sampling/Scores.ts"
 import type { Interrupt } from "./Interrupt.ts"
 import { addressOf, floatsAt, type Libllama, onThread, type Pointer } from "./Libllama.ts"
-import { type BatchItem, Interrupted, type NativeContext, type SavedState } from "./Native.ts"
+import {
+  type BatchItem,
+  Interrupted,
+  type NativeContext,
+  type RowAccess,
+  type RowItem,
+  type SavedState,
+} from "./Native.ts"
 
 /** Flag: save recurrent and sliding-window state only. The rest of the memory stays in place and is cut. */
 const partialOnly = 1
@@ -17,10 +24,10 @@ interface SavedBytes extends SavedState {
   bytes: Uint8Array | undefined
 }
 
-/** The arrays of a `llama_batch`. Each token has one position and one sequence. */
-export const batchBuffers = (capacity: number) => {
+/** The arrays of a `llama_batch`. Each token has one sequence and one position, each row `coordinates` positions. */
+export const batchBuffers = (capacity: number, coordinates = 1) => {
   const tokens = new Int32Array(new ArrayBuffer(4 * capacity))
-  const positions = new Int32Array(new ArrayBuffer(4 * capacity))
+  const positions = new Int32Array(new ArrayBuffer(4 * capacity * coordinates))
   const sequences = new Int32Array(new ArrayBuffer(4 * capacity))
   const wanted = new Int8Array(new ArrayBuffer(capacity))
   const counts = new Int32Array(new ArrayBuffer(4 * capacity)).fill(1)
@@ -45,6 +52,8 @@ export interface LibllamaContextOptions {
   readonly vocabularySize: number
   readonly slots: number
   readonly batchTokens: number
+  /** Values and positions of a row of embeddings. */
+  readonly rows: Pick<RowAccess, "coordinates" | "width">
   /** True if a GPU computes: then `decode` returns before its logits are ready. */
   readonly offloaded: boolean
   readonly interrupt: Interrupt
@@ -66,7 +75,7 @@ export const libllamaContext = (options: LibllamaContextOptions): NativeContext 
   const { library, context, vocabularySize, slots, batchTokens } = options
   const memory = library.memory(context)
   if (memory === null) throw new Error("this model generates no text")
-  const buffers = batchBuffers(batchTokens)
+  const buffers = batchBuffers(batchTokens, options.rows.coordinates)
   const { tokens, positions, sequences, wanted } = buffers
   /** View of the rows of the last decode; kept while their address stays the same. */
   let rows: Float32Array | undefined
@@ -103,7 +112,27 @@ export const libllamaContext = (options: LibllamaContextOptions): NativeContext 
     return rows.subarray(row * vocabularySize, (row + 1) * vocabularySize)
   }
 
+  const { coordinates, width } = options.rows
+  const evaluateRows = async (item: RowItem): Promise<void> => {
+    const size = item.rows.length / width
+    if (!Number.isInteger(size) || size === 0 || size > batchTokens)
+      throw new RangeError(`${item.rows.length} values in a batch of ${batchTokens} rows of ${width}`)
+    if (item.positions.length !== size * coordinates)
+      throw new RangeError(`${item.positions.length} positions for ${size} rows`)
+    positions.set(item.positions)
+    sequences.fill(item.sequenceId, 0, size)
+    wanted.fill(0, 0, size)
+    const embd = addressOf(item.rows.buffer) + BigInt(item.rows.byteOffset)
+    options.interrupt.set(false)
+    const batch = { n_tokens: size, ...buffers.addresses, token: null, embd }
+    evaluationEnds(await onThread(library.decode, context, batch))
+    if (options.offloaded) await onThread(library.synchronize, context)
+    // The last use of `item` comes after the library has read its memory, which the address alone would not keep.
+    if (item.rows.length === 0) throw new Error("no rows")
+  }
+
   return {
+    rows: { coordinates, width, evaluate: evaluateRows },
     decode: async (items) => {
       let size = 0
       for (const item of items) size += item.tokens.length

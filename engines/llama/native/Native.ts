@@ -8,6 +8,7 @@ import type { EngineError, Sampling } from "../../protocol/Engine.ts"
 import type { LlamaOptions } from "../Options.ts"
 import type { Biases, TokenChoice } from "../sampling/LogitSampler.ts"
 import type { Score } from "../sampling/Scores.ts"
+import type { Interrupt } from "./Interrupt.ts"
 import type { NativeLog } from "./NativeLog.ts"
 
 /** One sequence's part of a step. */
@@ -17,6 +18,25 @@ export interface BatchItem {
   readonly tokens: ReadonlyArray<number>
   /** True if the logits of the last token are needed. */
   readonly logits: boolean
+}
+
+/** Rows of embeddings of one sequence, which stand in the place of tokens. */
+export interface RowItem {
+  readonly sequenceId: number
+  /** `width` values for each row. */
+  readonly rows: Float32Array<ArrayBuffer>
+  /** Of each row, then, with M-RoPE, the second coordinate of each row, the third and the fourth. */
+  readonly positions: Int32Array
+}
+
+/** Evaluates what is not a token. Not while a `decode` runs, and with the same failures. */
+export interface RowAccess {
+  /** Values of a row. */
+  readonly width: number
+  /** Positions of a row: 4 with M-RoPE, else 1. */
+  readonly coordinates: 1 | 4
+  /** Returns no logits. */
+  readonly evaluate: (item: RowItem) => Promise<void>
 }
 
 export interface Sampler {
@@ -61,6 +81,8 @@ export interface NativeContext {
   readonly sampler: (sampling: Sampling, biases?: Biases) => Sampler
   /** Absent on node-llama-cpp's binding, which returns no logits. */
   readonly direct?: DirectAccess
+  /** Absent on node-llama-cpp's binding. */
+  readonly rows?: RowAccess
   /** Removes the tokens from position `length` on; false if this memory cannot be cut. */
   readonly cut: (sequenceId: number, length: number, heldLength: number) => boolean
   readonly clear: (sequenceId: number) => void
@@ -80,11 +102,21 @@ export interface NativeSpec {
   readonly log: NativeLog
 }
 
+/** Where the weights of a model are, and how a tower beside it is interrupted. */
+export interface TowerDevice {
+  readonly offloaded: boolean
+  /** Paths of the native libraries of this process. */
+  readonly objects: ReadonlyArray<string>
+  readonly makeInterrupt: () => Interrupt
+}
+
 export interface OpenedNative {
   readonly native: NativeContext
   /** node-llama-cpp's view of the file: vocabulary, chat template, metadata. */
   readonly model: LlamaModel
   readonly parameters: number
+  /** What a tower needs to compute rows for this model. Absent on node-llama-cpp's binding. */
+  readonly device?: TowerDevice
   /** Of one sequence: what the catalog asks for, at most what the model was trained for. */
   readonly contextTokens: number
 }

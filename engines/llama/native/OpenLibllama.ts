@@ -17,6 +17,9 @@ const loadMode = { copied: 0, mapped: 1 }
 const lazyOff = 0
 const flashAttentionOf = { auto: -1, off: 0, on: 1 }
 
+/** `LLAMA_ROPE_TYPE_MROPE` and `LLAMA_ROPE_TYPE_IMROPE`. */
+const mropeTypes: ReadonlySet<number> = new Set([8, 40])
+
 /** llama.cpp rounds context sizes to a multiple of this. */
 const contextStep = 256
 export const roundedUp = (tokens: number): number => Math.ceil(tokens / contextStep) * contextStep
@@ -145,6 +148,10 @@ export const openLibllamaContext: OpenNative = (spec) =>
         vocabularySize,
         slots: options.slots,
         batchTokens: options.batchTokens,
+        rows: {
+          width: library.inputWidth(weights),
+          coordinates: mropeTypes.has(library.ropeType(weights)) ? 4 : 1,
+        },
         offloaded: model.gpuLayers > 0,
         interrupt,
         sampler: (sampling, biases) => new LogitSampler(sampling, rows, biases),
@@ -152,6 +159,11 @@ export const openLibllamaContext: OpenNative = (spec) =>
       }),
       model,
       parameters: library.parameters(weights),
+      device: {
+        offloaded: model.gpuLayers > 0,
+        objects: loadedObjects(),
+        makeInterrupt: () => makeInterrupt(library),
+      },
       contextTokens,
     }
   })

@@ -10,17 +10,24 @@ import {
   SpecialTokensText,
   type Tokenizer,
 } from "node-llama-cpp"
+import { textOf } from "../../protocol/Contents.ts"
 import type { ChatTurn, GenerateRequest } from "../../protocol/Engine.ts"
-import type { Tool } from "../../protocol/Text.ts"
+import type { Picture, Tool } from "../../protocol/Text.ts"
 import type { ThoughtMarkers } from "../output/ThoughtFilter.ts"
 import { generalFamily } from "../tools/Families.ts"
+import type { PromptPart } from "../tools/places/Places.ts"
 import type { ToolFamily } from "../tools/ToolFamily.ts"
+import type { PictureReader } from "../vision/PictureReader.ts"
+import type { PictureSpan } from "../vision/Spans.ts"
 import { ChatTemplate, type Render } from "./ChatTemplate.ts"
 import { safeTokenizer } from "./SafeTokenizer.ts"
 import { specialTexts } from "./SpecialTexts.ts"
 
 export interface Prompt {
+  /** Tokens; rows of pictures are negative numbers, see vision/Spans. */
   readonly tokens: ReadonlyArray<number>
+  /** The rows of pictures, in order. */
+  readonly spans: ReadonlyArray<PictureSpan>
   /** Lengths in tokens at which a checkpoint would serve later prompts, ascending; empty if none are needed. */
   readonly marks: ReadonlyArray<number>
   readonly thought: ThoughtMarkers | undefined
@@ -28,15 +35,19 @@ export interface Prompt {
 
 /**
  * Why a request is no prompt of this model. For texts too long to tokenize, `promptTokens` is an estimate. `noInfill`: the
- * model cannot continue towards a suffix.
+ * model cannot continue towards a suffix. `noPictures`: why it cannot read the pictures of the request.
  */
 export type PromptProblem =
   | { readonly promptTokens: number }
   | { readonly empty: true }
   | { readonly noInfill: true }
+  | { readonly noPictures: string }
 
 /** What of a request decides about its prompt. */
-export type PromptRequest = Pick<GenerateRequest, "prompt" | "suffix" | "thinkingTokens" | "tools">
+export type PromptRequest = Pick<
+  GenerateRequest,
+  "pictures" | "prompt" | "suffix" | "thinkingTokens" | "tools"
+>
 
 /** For models without a template: the format that the library guesses. Its console messages are suppressed. */
 const formatByGuess = (model: LlamaModel, turns: ReadonlyArray<ChatTurn>): LlamaText => {
@@ -44,8 +55,8 @@ const formatByGuess = (model: LlamaModel, turns: ReadonlyArray<ChatTurn>): Llama
   const spoken = turns.map(
     ({ role, content }): ChatHistoryItem =>
       role === "assistant"
-        ? { type: "model", response: [content] }
-        : { type: role === "tool" ? "user" : role, text: content },
+        ? { type: "model", response: [textOf(content)] }
+        : { type: role === "tool" ? "user" : role, text: textOf(content) },
   )
   return wrapper.generateContextState({ chatHistory: [...spoken, { type: "model", response: [] }] })
     .contextText
@@ -68,7 +79,7 @@ const textsOf = (turns: ReadonlyArray<ChatTurn>, tools: ReadonlyArray<Tool>): Re
   ...turns.flatMap((turn) =>
     turn.role === "assistant"
       ? [turn.content, turn.reasoning ?? "", ...(turn.calls ?? []).map((call) => call.arguments)]
-      : [turn.content],
+      : [textOf(turn.content)],
   ),
   ...tools.map((tool) => JSON.stringify(tool)),
 ]
@@ -82,6 +93,7 @@ export class ChatPrompt {
   readonly #template: ChatTemplate | undefined
   readonly #contextTokens: number
   readonly #needsCheckpoints: boolean
+  readonly #pictures: PictureReader | undefined
   /** UTF-16 units. Any longer text has more tokens than the context. */
   readonly #longestText: number
 
@@ -89,7 +101,9 @@ export class ChatPrompt {
     model: LlamaModel,
     template: ChatTemplate | undefined,
     limits: { readonly contextTokens: number; readonly needsCheckpoints: boolean },
+    pictures?: PictureReader,
   ) {
+    this.#pictures = pictures
     this.#model = model
     this.#tokenizer = safeTokenizer(model)
     this.#template = template
@@ -106,10 +120,10 @@ export class ChatPrompt {
   }
 
   /** @throws TemplateRefused if the template does not allow the conversation. */
-  read({ prompt, suffix, thinkingTokens, tools }: PromptRequest): Prompt | PromptProblem {
+  read({ pictures = [], prompt, suffix, thinkingTokens, tools }: PromptRequest): Prompt | PromptProblem {
     const read =
       "turns" in prompt
-        ? this.#readTurns(prompt.turns, tools?.tools ?? [], thinkingTokens !== undefined)
+        ? this.#readTurns(prompt.turns, tools?.tools ?? [], thinkingTokens !== undefined, pictures)
         : suffix === undefined
           ? this.#readText(prompt.text)
           : this.#readInfill(prompt.text, suffix)
@@ -125,7 +139,8 @@ export class ChatPrompt {
     const { bos } = this.#model.tokens
     if (tokens.length === 0 && bos !== null) tokens.push(bos)
     const mark = tokens.length - looseEnd
-    return { tokens, marks: this.#needsCheckpoints && mark > 0 ? [mark] : [], thought: undefined }
+    const marks = this.#needsCheckpoints && mark > 0 ? [mark] : []
+    return { tokens, spans: [], marks, thought: undefined }
   }
 
   /** The order prefix, suffix, middle, which llama.cpp's server uses too. */
@@ -140,7 +155,7 @@ export class ChatPrompt {
       ...this.#tokenizer(after),
       middle,
     ])
-    return { tokens, marks: [], thought: undefined }
+    return { tokens, spans: [], marks: [], thought: undefined }
   }
 
   /** The tokens of text that a reply is made to continue with, such as a marker of the template. */
@@ -152,20 +167,70 @@ export class ChatPrompt {
     turns: ReadonlyArray<ChatTurn>,
     tools: ReadonlyArray<Tool>,
     thinking: boolean,
+    pictures: ReadonlyArray<Picture>,
   ): Prompt | PromptProblem {
     const texts = textsOf(turns, tools)
     const length = texts.reduce((sum, text) => sum + text.length, 0)
     if (length > this.#longestText) return this.#estimate(texts.join("\n"))
     const parts = this.#template?.parts(turns, tools, thinking)
+    if (turns.some(({ content }) => typeof content !== "string")) {
+      if (this.#pictures === undefined || parts === undefined)
+        return { noPictures: "this model takes no pictures" }
+      return this.#readPictures(parts, this.#pictures, pictures, turns[0]?.role === "system")
+    }
     const text =
       parts === undefined
         ? formatByGuess(this.#model, generalFamily.prepared(turns, tools))
         : LlamaText(parts.map((part) => (part.byTemplate ? new SpecialTokensText(part.text) : part.text)))
     return {
       tokens: this.#tokenize(text),
+      spans: [],
       marks: this.#needsCheckpoints ? this.#marksOf(text, turns[0]?.role === "system") : [],
       thought: parts && this.#template?.thought(parts),
     }
+  }
+
+  /** The parts of a prompt with pictures. As in other prompts, each part is tokenized on its own. */
+  #readPictures(
+    parts: ReadonlyArray<PromptPart>,
+    reader: PictureReader,
+    pictures: ReadonlyArray<Picture>,
+    startsWithSystem: boolean,
+  ): Prompt | PromptProblem {
+    const tokens: Array<number> = []
+    const spans: Array<PictureSpan> = []
+    /** Lengths after each part that callers wrote. */
+    const written: Array<number> = []
+    const add = (value: string | SpecialTokensText) => {
+      const own = LlamaText([value]).tokenize(
+        this.#tokenizer,
+        tokens.length > 0 ? "trimLeadingSpace" : undefined,
+      )
+      for (const token of tokens.length > 0 ? own : this.#begun(own)) tokens.push(token)
+    }
+    for (const { byTemplate, picture, text } of parts) {
+      if (picture === undefined) {
+        add(byTemplate ? new SpecialTokensText(text) : text)
+        if (!byTemplate) written.push(tokens.length)
+        continue
+      }
+      const shown = pictures[picture]
+      if (shown === undefined) return { noPictures: `there is no picture ${picture}` }
+      for (const piece of reader.read(shown)) {
+        if ("marker" in piece) {
+          add(new SpecialTokensText(piece.marker))
+          continue
+        }
+        spans.push({ ...piece.span, at: tokens.length })
+        for (const number of piece.numbers) tokens.push(number)
+      }
+      written.push(tokens.length)
+    }
+    if ((tokens.at(-1) ?? 0) < 0) return { noPictures: "the chat template ends with the picture" }
+    const [first] = startsWithSystem ? written : []
+    const last = written.at(-1)
+    const marks = this.#needsCheckpoints ? [first, last].filter((mark) => mark !== undefined) : []
+    return { tokens, spans, marks: [...new Set(marks)], thought: this.#template?.thought(parts) }
   }
 
   #tokenize(text: LlamaText): Array<number> {

@@ -2,6 +2,7 @@
 //
 // Where a model has a template, the library's chat wrappers are not used: they render a finished conversation and cut
 // it, so the template never writes the beginning of a reply, where thinking is switched off.
+import { joined } from "../../protocol/Contents.ts"
 import type { ChatTurn, Tool } from "../../protocol/Text.ts"
 import type { ThoughtMarkers } from "../output/ThoughtFilter.ts"
 import { familyOf, generalFamily } from "../tools/Families.ts"
@@ -48,12 +49,15 @@ const strictTurns = (turns: ReadonlyArray<ChatTurn>): ReadonlyArray<ChatTurn> =>
       strict.push(turn)
       continue
     }
-    const { content } = turn
-    const role = turn.role === "assistant" ? turn.role : "user"
     const last = strict.at(-1)
-    if (last?.role === role && !hasCalls(last))
-      strict.splice(-1, 1, { role, content: `${last.content}\n\n${content}` })
-    else strict.push({ role, content })
+    if (turn.role === "assistant") {
+      const { content } = turn
+      if (last?.role === "assistant" && !hasCalls(last))
+        strict.splice(-1, 1, { role: "assistant", content: `${last.content}\n\n${content}` })
+      else strict.push({ role: "assistant", content })
+    } else if (last?.role === "user") {
+      strict.splice(-1, 1, { role: "user", content: joined(last.content, "\n\n", turn.content) })
+    } else strict.push({ role: "user", content: turn.content })
   }
   return strict
 }
@@ -67,6 +71,28 @@ export interface TemplateFacts {
 
 const noSpellings = new Spellings([])
 
+type Message = Readonly<Record<string, unknown>>
+
+/** The same message, its text as a list of one part. */
+const inParts = (message: Message): Message =>
+  typeof message.content === "string"
+    ? { ...message, content: [{ type: "text", text: message.content }] }
+    : message
+
+/** Tries a template with a text and with a list of parts, and sees which of them it prints. */
+const readsParts = (render: (messages: ReadonlyArray<Message>) => string): boolean => {
+  const content = "Do you print this?"
+  const message = { role: "user", content }
+  const prints = (messages: ReadonlyArray<Message>): boolean => {
+    try {
+      return render(messages).includes(content)
+    } catch {
+      return false
+    }
+  }
+  return !prints([message]) && prints([inParts(message)])
+}
+
 export class ChatTemplate {
   readonly #render: Render
   readonly #variables: Record<string, unknown>
@@ -75,6 +101,8 @@ export class ChatTemplate {
   readonly tools: ToolFamily
   readonly #special: Spellings
   readonly #everywhere: Spellings
+  /** Whether the template reads a list of parts instead of text, as some templates of models that take pictures do. */
+  readonly #readsParts: boolean
 
   constructor(source: string, render: Render, { bos, eos, special }: TemplateFacts) {
     this.#render = render
@@ -85,6 +113,7 @@ export class ChatTemplate {
       add_generation_prompt: true,
     }
     this.#thought = knownThoughts.find(([open, close]) => source.includes(open) || source.includes(close))
+    this.#readsParts = readsParts((messages) => render({ ...this.#variables, messages }))
     const draw = (variables: ToolVariables) => render({ ...this.#variables, ...variables })
     this.tools = familyOf(source, draw, () => new Places(noSpellings, noSpellings))
     // Without a family of its own the call syntax is ordinary text of messages.
@@ -145,6 +174,9 @@ export class ChatTemplate {
   ): ReadonlyArray<PromptPart> {
     const places = new Places(this.#special, this.#everywhere)
     const variables = this.tools.variables(turns, tools, places)
-    return places.parts(this.#render({ ...this.#variables, ...thinkingVariables(thinking), ...variables }))
+    const messages = this.#readsParts ? variables.messages.map(inParts) : variables.messages
+    return places.parts(
+      this.#render({ ...this.#variables, ...thinkingVariables(thinking), ...variables, messages }),
+    )
   }
 }

@@ -28,7 +28,8 @@ export const startFollowers = (
     if (job.slot === undefined) throw new Error("more replies than sequences")
     openSampler(native, job)
     const { length } = job.terms.prompt
-    job.terms.reply.begin({ promptTokens: length, cachedTokens: length })
+    const imageTokens = job.pictures.count === 0 ? {} : { imageTokens: job.pictures.count }
+    job.terms.reply.begin({ promptTokens: length, cachedTokens: length, ...imageTokens })
     return true
   })
 }

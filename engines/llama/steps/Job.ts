@@ -5,13 +5,18 @@ import type { BatchItem, Sampler, SavedState } from "../native/Native.ts"
 import type { Reply, ReplyEnd } from "../replies/Reply.ts"
 import type { Biases } from "../sampling/LogitSampler.ts"
 import type { Score } from "../sampling/Scores.ts"
-import type { Slot } from "./Slots.ts"
+import type { PictureSpan } from "../vision/Spans.ts"
+import { JobPictures } from "./JobPictures.ts"
+import { positionAt, type Slot } from "./Slots.ts"
 
 /** How a run of the loop ended for a job. `paused`: the reader is behind; the job is run again once it has caught up. */
 export type Outcome = ReplyEnd | "paused"
 
 export interface JobTerms {
+  /** Tokens, and rows of pictures as negative numbers. */
   readonly prompt: ReadonlyArray<number>
+  /** The rows of pictures in the prompt, in order. */
+  readonly spans: ReadonlyArray<PictureSpan>
   readonly marks: ReadonlyArray<number>
   readonly sampling: Sampling
   readonly biases?: Biases
@@ -21,6 +26,7 @@ export interface JobTerms {
 
 export class Job {
   readonly terms: JobTerms
+  readonly pictures: JobPictures
   /** Admission order. */
   readonly order: number
   slot: Slot<SavedState> | undefined
@@ -42,6 +48,7 @@ export class Job {
   constructor(order: number, terms: JobTerms) {
     this.order = order
     this.terms = terms
+    this.pictures = new JobPictures(terms.spans)
     this.pending = terms.prompt
   }
 
@@ -66,19 +73,27 @@ export class Job {
     report?.(exit)
   }
 
-  /** Tokens of the prompt until the next checkpoint is due. */
+  /** Tokens of the prompt until the next checkpoint is due, or until a picture begins or ends. */
   get pauseAfter(): number | undefined {
+    if (this.replying) return undefined
     const at = this.slot?.tokens.length ?? 0
-    const mark = this.replying ? undefined : this.terms.marks.find((length) => length > at)
-    return mark === undefined ? undefined : mark - at
+    const mark = this.terms.marks.find((length) => length > at)
+    const span = this.pictures.nextSpan(at)
+    const edge = span === undefined ? undefined : span.at > at ? span.at : span.at + span.count
+    return mark === undefined && edge === undefined ? undefined : Math.min(mark ?? edge!, edge ?? mark!) - at
+  }
+
+  /** True if the next rows are not computed yet. */
+  get waitsForRows(): boolean {
+    return !this.replying && this.slot !== undefined && this.pictures.isMissing(this.slot.tokens.length)
   }
 }
 
-/** The job's next `take` tokens as a part of a native call. */
+/** The job's next `take` tokens as a part of a native call. Not rows of a picture. */
 export const itemOf = ({ pending, slot }: Job, take: number): BatchItem => {
   const whole = take === pending.length
   const tokens = whole ? pending : pending.slice(0, take)
-  return { sequenceId: slot!.id, position: slot!.tokens.length, tokens, logits: whole }
+  return { sequenceId: slot!.id, position: positionAt(slot!, slot!.tokens.length), tokens, logits: whole }
 }
 
 export const failed = (cause: unknown): EngineError =>

@@ -3,7 +3,7 @@
 
 import type { NativeContext, SavedState } from "../native/Native.ts"
 import { Checkpoints } from "./Checkpoints.ts"
-import { chooseSlot, makeSlots, type Slot } from "./Slots.ts"
+import { chooseSlot, makeSlots, positionAt, type Slot } from "./Slots.ts"
 
 export interface SequenceMemoryOptions {
   readonly native: NativeContext
@@ -48,6 +48,7 @@ export class SequenceMemory {
     this.forget(slot)
     this.#options.native.direct?.copy(from.id, slot.id)
     slot.tokens = [...from.tokens]
+    slot.jumps = [...from.jumps]
     return slot
   }
 
@@ -57,6 +58,7 @@ export class SequenceMemory {
     const kept = length > 0 && (await this.#shorten(slot, length))
     if (!kept) this.#options.native.clear(slot.id)
     slot.tokens.length = kept ? length : 0
+    slot.jumps = slot.jumps.filter(({ to }) => to <= slot.tokens.length)
     this.#checkpoints.dropAfter(slot, slot.tokens.length)
     return slot.tokens.length
   }
@@ -70,14 +72,18 @@ export class SequenceMemory {
   takeBack(slot: Slot<SavedState>, most: number): void {
     const { native, needsCheckpoints } = this.#options
     const { length } = slot.tokens
-    // A recurrent state cannot be rolled back.
-    if (length === 0 || needsCheckpoints || !native.cut(slot.id, length, length + most)) this.forget(slot)
+    const inJump = slot.jumps.some(({ from, to }) => length >= from && length < to)
+    // A recurrent state cannot be rolled back, and neither can the rows of a picture that have one time.
+    if (length === 0 || needsCheckpoints || inJump) return this.forget(slot)
+    const position = positionAt(slot, length)
+    if (!native.cut(slot.id, position, position + most)) this.forget(slot)
   }
 
   /** Empties a sequence whose content is uncertain. */
   forget(slot: Slot<SavedState>): void {
     this.#options.native.clear(slot.id)
     slot.tokens.length = 0
+    slot.jumps = []
     this.#checkpoints.dropAfter(slot, 0)
   }
 
@@ -93,8 +99,10 @@ export class SequenceMemory {
 
   async #shorten(slot: Slot<SavedState>, length: number): Promise<boolean> {
     const { native, needsCheckpoints } = this.#options
-    if (!needsCheckpoints) return native.cut(slot.id, length, slot.tokens.length)
+    const position = positionAt(slot, length)
+    // No position of the sequence is higher than its length.
+    if (!needsCheckpoints) return native.cut(slot.id, position, Math.max(position, slot.tokens.length))
     const checkpoint = slot.checkpoints.findLast((candidate) => candidate.length === length)
-    return checkpoint !== undefined && native.restore(checkpoint.saved, length)
+    return checkpoint !== undefined && native.restore(checkpoint.saved, position)
   }
 }

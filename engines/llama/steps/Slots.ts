@@ -10,10 +10,20 @@ export interface Checkpoint<Saved> {
   readonly saved: Saved
 }
 
+/** A picture in a sequence that takes fewer positions than it has rows (M-RoPE). */
+export interface Jump {
+  /** Index of its first row, and of what follows it. */
+  readonly from: number
+  readonly to: number
+  readonly positions: number
+}
+
 export interface Slot<Saved> {
   readonly id: number
-  /** Tokens whose state is in the sequence, in order. */
+  /** Tokens and rows of pictures whose state is in the sequence, in order. */
   tokens: Array<number>
+  /** Ascending. */
+  jumps: Array<Jump>
   /** Ascending by length. Empty if the memory can be cut at any token. */
   checkpoints: Array<Checkpoint<Saved>>
   busy: boolean
@@ -22,7 +32,22 @@ export interface Slot<Saved> {
 }
 
 export const makeSlots = <Saved>(count: number): ReadonlyArray<Slot<Saved>> =>
-  Array.from({ length: count }, (_, id) => ({ id, tokens: [], checkpoints: [], busy: false, lastUsed: 0 }))
+  Array.from({ length: count }, (_, id) => ({
+    id,
+    tokens: [],
+    jumps: [],
+    checkpoints: [],
+    busy: false,
+    lastUsed: 0,
+  }))
+
+/** The position of what has this index. Not inside a jump. */
+export const positionAt = ({ jumps }: Pick<Slot<unknown>, "jumps">, index: number): number =>
+  jumps.reduce((at, { from, positions, to }) => (to <= index ? at - (to - from) + positions : at), index)
+
+/** All rows of a jump have one time, so the memory can only be cut before and after it. */
+const outsideJumps = ({ jumps }: Pick<Slot<unknown>, "jumps">, length: number): number =>
+  jumps.find(({ from, to }) => length > from && length < to)?.from ?? length
 
 const commonPrefix = (a: ReadonlyArray<number>, b: ReadonlyArray<number>): number => {
   const end = Math.min(a.length, b.length)
@@ -44,7 +69,8 @@ export const reusable = (
   prompt: ReadonlyArray<number>,
   needsCheckpoints: boolean,
 ): number => {
-  const common = Math.min(commonPrefix(slot.tokens, prompt), Math.max(0, prompt.length - alwaysEvaluated))
+  const shared = Math.min(commonPrefix(slot.tokens, prompt), Math.max(0, prompt.length - alwaysEvaluated))
+  const common = outsideJumps(slot, shared)
   if (!needsCheckpoints || common === slot.tokens.length) return common
   return slot.checkpoints.findLast(({ length }) => length <= common)?.length ?? 0
 }

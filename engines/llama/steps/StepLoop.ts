@@ -6,11 +6,11 @@
 // new jobs take effect between steps.
 import * as Exit from "effect/Exit"
 import type { EngineError } from "../../protocol/Engine.ts"
-import { type BatchItem, Interrupted, type NativeContext } from "../native/Native.ts"
+import { Interrupted, type NativeContext } from "../native/Native.ts"
 import { openSampler, startFollowers } from "./Followers.ts"
 import { failed, itemOf, Job, type JobTerms, type Outcome } from "./Job.ts"
 import { SequenceMemory, type SequenceMemoryOptions } from "./SequenceMemory.ts"
-import { isCommon, type StepCosts, StepPlan, type Work } from "./StepPlan.ts"
+import { isCommon, type Step, type StepCosts, StepPlan, type Work } from "./StepPlan.ts"
 
 export interface StepLoopOptions extends SequenceMemoryOptions {
   readonly costs: StepCosts
@@ -28,6 +28,10 @@ export class StepLoop {
   /** Jobs of the running native call. */
   #evaluating: ReadonlyArray<Job> = []
   #stepEnded: PromiseWithResolvers<void> | undefined
+  /** Set while every job waits for rows of pictures. */
+  #idle: PromiseWithResolvers<void> | undefined
+  /** True if something has changed since the works of the last step were listed. */
+  #changed = false
   #order = 0
   #closed = false
 
@@ -68,14 +72,23 @@ export class StepLoop {
     }
     job.listen(report)
     this.#running.add(job)
+    this.#wake()
     this.#driver ??= this.#drive()
+  }
+
+  #wake(): void {
+    this.#changed = true
+    this.#idle?.resolve()
+    this.#idle = undefined
   }
 
   /** Resolves when the job's sequence is free: at once, or at the end of the running step. */
   async release(job: Job): Promise<void> {
     job.abandon()
     this.#running.delete(job)
+    job.pictures.close()
     for (const follower of job.followers) this.#running.delete(follower)
+    this.#wake()
     if (this.#evaluating.length === 1 && this.#evaluating[0] === job) this.#native.interrupt()
     if (this.#stepEnded !== undefined) await this.#stepEnded.promise
     job.sampler?.dispose()
@@ -89,7 +102,9 @@ export class StepLoop {
   async close(): Promise<void> {
     this.#closed = true
     for (const job of this.#running) job.report(Exit.interrupt())
+    for (const job of this.#running) job.pictures.close()
     this.#running.clear()
+    this.#wake()
     this.#native.interrupt()
     await this.#driver
     this.#memory.close()
@@ -98,8 +113,9 @@ export class StepLoop {
   async #drive(): Promise<void> {
     while (this.#running.size > 0) {
       this.#stepEnded = Promise.withResolvers()
+      let worked = true
       try {
-        await this.#step()
+        worked = await this.#step()
       } catch (defect) {
         // E.g. an outlet threw, or a sequence cannot be cleared: every job has to end.
         for (const job of this.#running) this.#leave(job, Exit.die(defect))
@@ -108,15 +124,20 @@ export class StepLoop {
       this.#stepEnded = undefined
       // Let continuations of this step run first: a job that they release must not be in the next step.
       await Promise.resolve()
+      if (worked || this.#changed) continue
+      this.#idle = Promise.withResolvers()
+      await this.#idle.promise
     }
     this.#driver = undefined
   }
 
-  /** One native call and the sampling and delivery that follow it. */
-  async #step(): Promise<void> {
+  /** One native call and the sampling and delivery that follow it; false if there was nothing to do. */
+  async #step(): Promise<boolean> {
     for (const job of this.#running) if (job.slot === undefined && !job.waits) await this.#admit(job)
+    this.#changed = false
     const step = this.#plan.next(this.#works())
-    if (step === undefined) return
+    if (step === undefined) return false
+    if (step.kind === "prompt" && (await this.#readRows(this.#jobOf(step.id), step))) return true
     const jobs = (step.kind === "replies" ? step.ids : [step.id]).map((id) => this.#jobOf(id))
     const items = jobs.map((job) => itemOf(job, step.take))
     const started = performance.now()
@@ -129,14 +150,47 @@ export class StepLoop {
         if (cause instanceof Interrupted) this.#memory.takeBack(job.slot!, items[at]!.tokens.length)
         else this.#fail(job, cause)
       }
-      return
+      return true
     } finally {
       this.#evaluating = []
     }
     if (!isCommon(step)) this.#plan.observe(step, performance.now() - started)
-    for (const [at, job] of jobs.entries()) await this.#evaluated(job, items[at]!)
+    for (const [at, job] of jobs.entries()) await this.#evaluated(job, items[at]!.tokens)
     await this.#draw(jobs, rows)
     if (isCommon(step)) this.#plan.observe(step, performance.now() - started)
+    return true
+  }
+
+  /** A step of a prompt whose next part is a picture; false if it is text. */
+  async #readRows(job: Job, step: Extract<Step, { kind: "prompt" }>): Promise<boolean> {
+    const { rows } = this.#native
+    const slot = job.slot!
+    const read = rows && job.pictures.item(slot, step.take, rows)
+    if (read === undefined) return false
+    if (read.jump !== undefined && slot.jumps.at(-1)?.from !== read.jump.from) slot.jumps.push(read.jump)
+    const started = performance.now()
+    try {
+      this.#evaluating = [job]
+      await rows!.evaluate(read.item)
+    } catch (cause) {
+      if (cause instanceof Interrupted) this.#memory.takeBack(slot, step.take)
+      else this.#fail(job, cause)
+      return true
+    } finally {
+      this.#evaluating = []
+    }
+    this.#plan.observe(step, performance.now() - started)
+    await this.#evaluated(job, job.pending.slice(0, step.take))
+    return true
+  }
+
+  /** Asks for the rows that the job's prompt needs next. */
+  #wantRows(job: Job): void {
+    if (!job.wanted) return
+    job.pictures.want(job.slot!.tokens.length, (failure) => {
+      if (failure !== undefined) this.#fail(job, failure)
+      this.#wake()
+    })
   }
 
   /** Finds a sequence for the job, cuts it to the part shared with the prompt, and calls `started`. */
@@ -149,7 +203,10 @@ export class StepLoop {
       const kept = await this.#memory.keep(chosen.slot, chosen.keep)
       job.pending = [...prompt.slice(kept), ...reply.lead]
       openSampler(this.#native, job)
-      if (job.wanted) reply.begin({ promptTokens: prompt.length, cachedTokens: kept })
+      const { count } = job.pictures
+      const imageTokens = count === 0 ? {} : { imageTokens: count }
+      if (job.wanted) reply.begin({ promptTokens: prompt.length, cachedTokens: kept, ...imageTokens })
+      if (count > 0) this.#wantRows(job)
     } catch (cause) {
       this.#fail(job, cause)
     }
@@ -157,9 +214,19 @@ export class StepLoop {
 
   #works(): ReadonlyArray<Work> {
     const works: Array<Work> = []
-    for (const { slot, order, pending, replying, beganBefore, pauseAfter } of this.#running)
-      if (slot !== undefined)
-        works.push({ id: slot.id, order, pending: pending.length, replying, beganBefore, pauseAfter })
+    for (const job of this.#running) {
+      const { slot, order, pending, replying, beganBefore, pauseAfter } = job
+      if (slot !== undefined && !job.waitsForRows)
+        works.push({
+          id: slot.id,
+          order,
+          pending: pending.length,
+          replying,
+          beganBefore,
+          pauseAfter,
+          pictured: job.terms.spans.length > 0,
+        })
+    }
     return works
   }
 
@@ -168,10 +235,11 @@ export class StepLoop {
     throw new Error(`no job on sequence ${id}`)
   }
 
-  async #evaluated(job: Job, { tokens }: BatchItem): Promise<void> {
+  async #evaluated(job: Job, tokens: ReadonlyArray<number>): Promise<void> {
     const slot = job.slot!
     for (const token of tokens) slot.tokens.push(token)
     job.pending = tokens === job.pending ? [] : job.pending.slice(tokens.length)
+    if (!job.replying && job.terms.spans.length > 0) this.#wantRows(job)
     if (!job.replying && job.terms.marks.includes(slot.tokens.length)) {
       try {
         await this.#memory.save(slot)
@@ -241,6 +309,7 @@ export class StepLoop {
   /** Fails the job. The content of its sequence is uncertain, so it is not reused. */
   #fail(job: Job, cause: unknown): void {
     if (job.slot !== undefined) this.#memory.forget(job.slot)
+    job.pictures.close()
     const exit = Exit.fail(failed(cause))
     this.#leave(job, exit)
     for (const follower of job.followers) this.#leave(follower, exit)

@@ -22,6 +22,12 @@ const oldestFirstEvery = 4
 /** Tokens of a run that is not evaluated token by token. A guess: 4 tokens in a call cost about as much as 2 calls with one. */
 const leastRun = 4
 
+/**
+ * Most share of the time for prompts with pictures: their towers take most of the time until the first token, so slower reading
+ * hardly delays it, and gaps of the replies beside them stay at twice the usual ones. A guess.
+ */
+const mostForPictures = 1 / 2
+
 export interface Work {
   /** Sequence id. */
   readonly id: number
@@ -33,6 +39,8 @@ export interface Work {
   readonly replying: boolean
   /** For a reply: prompts of a lower admission order were already waiting when it began. */
   readonly beganBefore: number
+  /** For a prompt: it has pictures. */
+  readonly pictured?: boolean
   /** Most tokens of a prompt to evaluate now, so that a checkpoint can be taken there. */
   readonly pauseAfter: number | undefined
 }
@@ -51,6 +59,7 @@ export interface StepCosts {
 export class StepPlan {
   readonly #costs: StepCosts
   readonly #pace: PromptPace
+  readonly #picturePace: PromptPace
   /** Runs of the present round that still wait for their call. */
   #runs: Array<RunGroup> = []
   /** The same for common calls; undefined until the runs are evaluated. */
@@ -62,7 +71,9 @@ export class StepPlan {
   /** `share`: see PromptPace. */
   constructor(options: { readonly share: number; readonly costs: StepCosts }) {
     this.#costs = options.costs
-    this.#pace = new PromptPace({ share: options.share, costs: options.costs.prompt })
+    const { costs, share } = options
+    this.#pace = new PromptPace({ share, costs: costs.prompt })
+    this.#picturePace = new PromptPace({ share: Math.min(share, mostForPictures), costs: costs.prompt })
   }
 
   /** The next call; undefined if there is no work. */
@@ -154,7 +165,8 @@ export class StepPlan {
     const { replies: costs } = this.#costs
     const repliesMs = groupsMs(replyGroups(idsOf(replies), costs), costs)
     if (isBurst(prompts, replies)) return this.#pace.inBurst(repliesMs)
-    const size = this.#pace.nextBeside({ prompts: prompts.length, replies: replies.length, repliesMs })
+    const pace = prompts.every(({ pictured }) => pictured === true) ? this.#picturePace : this.#pace
+    const size = pace.nextBeside({ prompts: prompts.length, replies: replies.length, repliesMs })
     return { size, leftMs: this.#costs.prompt.expectedMs(size) }
   }
 }

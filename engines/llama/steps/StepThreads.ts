@@ -14,7 +14,7 @@ import type { EngineSpec, EngineThreads } from "../../protocol/Engine.ts"
 import type { BatchItem, NativeContext } from "../native/Native.ts"
 
 /** What evaluates the steps. */
-type Evaluator = Pick<NativeContext, "clear" | "decode" | "setThreads">
+type Evaluator = Pick<NativeContext, "clear" | "decode" | "rows" | "setThreads">
 
 /** Tokens of the measured steps: one reply, several replies, a prompt. */
 const stepTokens: ReadonlyArray<number> = [1, 8, 32]
@@ -60,6 +60,8 @@ const measure = (
 export interface SteppedContext<N extends Evaluator = NativeContext> {
   readonly native: N
   readonly threads: EngineThreads
+  /** CPU threads for an evaluation of this many tokens or rows now. */
+  readonly threadsOf: (tokens: number) => number
   /** True if the machine was too busy for a measurement. */
   readonly isUnsure: () => boolean
   /**
@@ -83,16 +85,28 @@ export const stepThreads = async <N extends Evaluator>(
   let most = Number.POSITIVE_INFINITY
   let listener: (choice: ThreadChoice) => void = () => {}
   const isUnsure = () => choice.source === "size" && trial !== undefined && trial.counts.length > 1
+  const threadsOf = (tokens: number) => Math.max(1, Math.min(most, threadsFor(choice, tokens)))
+  const { rows } = native
   return {
     native: {
       ...native,
+      ...(rows && {
+        rows: {
+          ...rows,
+          evaluate: (item) => {
+            native.setThreads(threadsOf(item.rows.length / rows.width))
+            return rows.evaluate(item)
+          },
+        },
+      }),
       decode: (items) => {
         let tokens = 0
         for (const item of items) tokens += item.tokens.length
-        native.setThreads(Math.max(1, Math.min(most, threadsFor(choice, tokens))))
+        native.setThreads(threadsOf(tokens))
         return native.decode(items)
       },
     },
+    threadsOf,
     threads: {
       choice: () => choice,
       onChoice: (told) => {

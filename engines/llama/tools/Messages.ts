@@ -1,4 +1,5 @@
 // Turns and tools as the variables of a chat template.
+import { partsOf } from "../../protocol/Contents.ts"
 import type { ChatTurn, Tool, ToolCall } from "../../protocol/Text.ts"
 import { definitionOf, withDefinitions } from "./GeneralForm.ts"
 import type { Places } from "./places/Places.ts"
@@ -55,7 +56,9 @@ export const plainMessage = (turn: ChatTurn, places: Places): Record<string, unk
   const reasoning = turn.role === "assistant" ? (turn.reasoning ?? "") : ""
   return {
     role: turn.role,
-    content: places.content(turn.content),
+    content: partsOf(turn.content)
+      .map((part) => (part.kind === "text" ? places.content(part.text) : places.picture(part.picture)))
+      .join(""),
     ...(reasoning === "" ? {} : { reasoning_content: places.text(reasoning) }),
   }
 }

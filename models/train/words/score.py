@@ -6,12 +6,13 @@ the exported file, is `npm run models:eval`.
 import argparse
 import collections
 import json
+import random
 import re
 from pathlib import Path
 
 from common import torchsetup  # noqa: F401
 
-from words import bpe, tools
+from words import bpe, corpus, tools
 from words.network import from_checkpoint
 
 EVALUATION = Path(__file__).parents[2] / "eval"
@@ -69,6 +70,27 @@ def score_prompts(chat, show):
     print(f"old prompts {good}/{len(prompts)}")
 
 
+def score_exact(chat, show):
+    """Answers like those of the training text, to questions made with another seed."""
+    r, found = random.Random(7), {}
+    for topic, count in [(corpus.sums, 60), (corpus.capitals, 30), (corpus.spelling, 20), (corpus.opposites, 20)]:
+        good = 0
+        for _ in range(count):
+            question, answer, _ = topic(r, {})
+            reply = chat.reply([("user", question)])
+            good += reply == answer
+            if show and reply != answer:
+                print("BAD ", question, "->", reply)
+        found[topic.__name__] = f"{good}/{count}"
+    good = 0
+    for _ in range(30):
+        memory = {}
+        messages = [("user", corpus.telling_name(r, memory)[0])]
+        messages += [("assistant", chat.reply(messages)), ("user", corpus.asking_name(r, memory)[0])]
+        good += memory["name"] in chat.reply(messages)
+    print("exact answers", found | {"remembered names": f"{good}/30"})
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkpoint")
@@ -78,6 +100,7 @@ def main():
     chat = Chat(options.checkpoint, options.merges)
     score_prompts(chat, options.show)
     score_tools(chat, options.show)
+    score_exact(chat, options.show)
 
 
 if __name__ == "__main__":

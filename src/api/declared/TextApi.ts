@@ -12,6 +12,8 @@ import { Authentication } from "../access/Authentication.ts"
 import { ofJson, ofModels, ofRuns, onceErrors, onceHeaders, streamHeaders } from "./SharedReplies.ts"
 
 const error = errors(...ofJson, ...onceErrors, ...ofModels, ...ofRuns)
+/** A chat may hold pictures. */
+const chatError = errors("NotInstalled", ...ofJson, ...onceErrors, ...ofModels, ...ofRuns)
 const headers = [...streamHeaders, ...onceHeaders]
 
 export class TextGroup extends HttpApiGroup.make("Text")
@@ -19,7 +21,7 @@ export class TextGroup extends HttpApiGroup.make("Text")
     HttpApiEndpoint.post("chatCompletions", "/v1/chat/completions", {
       payload: ChatRequest,
       success: [ChatCompletion, eventStream],
-      error,
+      error: chatError,
     })
       .annotate(StreamEvents, ChatEvent)
       .annotate(OwnHeaders, headers),
@@ -33,7 +35,7 @@ export class TextGroup extends HttpApiGroup.make("Text")
     HttpApiEndpoint.post("responses", "/v1/responses", {
       payload: ResponsesRequest,
       success: [ResponsesReply, eventStream],
-      error,
+      error: chatError,
     })
       .annotate(StreamEvents, ResponseEvent)
       .annotate(OwnHeaders, headers),

@@ -8,10 +8,10 @@ import {
 } from "#domain/wire/Embeddings.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import type { EmbedRequest } from "#engines/protocol/Embedding.ts"
+import { joined } from "#http/JoinedBytes.ts"
 import { Caller } from "#services/Caller.ts"
 import { type Embedded, embed } from "#services/Embedding.ts"
 import { findModel } from "#services/ModelLookup.ts"
-import { joined } from "../http/JoinedBytes.ts"
 import { readJson } from "../http/JsonBody.ts"
 
 const readRequest = readJson(EmbeddingBodySchema)

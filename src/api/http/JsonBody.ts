@@ -5,11 +5,8 @@ import { HttpIncomingMessage, type HttpServerRequest } from "effect/http"
 import type { HttpServerError } from "effect/http/HttpServerError"
 import { BodyTooLarge, InvalidRequest } from "#domain/wire/Errors.ts"
 import { isObject } from "#domain/wire/text/Fields.ts"
-import { isQuick, type Parsed, parseJson } from "./JsonText.ts"
+import { isQuick, maxJsonBytes, type Parsed, parseJson } from "./JsonText.ts"
 import { parseLarge } from "./LargeJson.ts"
-
-/** Most bytes of a JSON body (protocol 1.2). */
-export const maxJsonBytes = 8_000_000
 
 /**
  * Items of one list together with those of all lists inside its items: decoding costs up to 2 µs an item (measured). Prompts with
@@ -67,7 +64,8 @@ export const invalidRequestOf = (error: Schema.SchemaError): InvalidRequest => {
   return new InvalidRequest({ field: field === "" ? "body" : field, problem })
 }
 
-const decodeParsed = <A>(schema: Schema.Codec<A, unknown>) => {
+/** The value of a schema in a parsed text. */
+export const decodeParsed = <A>(schema: Schema.Codec<A, unknown>) => {
   const decode = Schema.decodeUnknownEffect(schema)
   return (parsed: Parsed): Effect.Effect<A, InvalidRequest> => {
     if ("problem" in parsed) {
@@ -92,20 +90,21 @@ export const decodeJson = <A>(schema: Schema.Codec<A, unknown>) => {
   return (text: string): Effect.Effect<A, InvalidRequest> => Effect.suspend(() => decode(parseJson(text)))
 }
 
-const withCap = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.provideService(effect, HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxJsonBytes))
-
-const bodyError = (error: HttpServerError): InvalidRequest | BodyTooLarge =>
-  error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge"
-    ? new BodyTooLarge({ limitBytes: maxJsonBytes })
-    : new InvalidRequest({ field: "body", problem: "could not be read" })
+const bodyError =
+  (limitBytes: number) =>
+  (error: HttpServerError): InvalidRequest | BodyTooLarge =>
+    error.reason._tag === "RequestParseError" && error.reason.reason === "BodyTooLarge"
+      ? new BodyTooLarge({ limitBytes })
+      : new InvalidRequest({ field: "body", problem: "could not be read" })
 
 /** The body as received, under the same limit; reading it twice costs nothing. */
 export const bodyBytes = (
   request: HttpServerRequest.HttpServerRequest,
+  limitBytes = maxJsonBytes,
 ): Effect.Effect<Uint8Array, InvalidRequest | BodyTooLarge> =>
-  withCap(request.arrayBuffer).pipe(
-    Effect.mapError(bodyError),
+  request.arrayBuffer.pipe(
+    Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(limitBytes)),
+    Effect.mapError(bodyError(limitBytes)),
     Effect.map((buffer) => new Uint8Array(buffer)),
   )
 
@@ -116,22 +115,23 @@ const text = new TextDecoder()
 const utf8 = new TextEncoder()
 
 /** A value that has come in pieces is decoded in a tick of its own. */
-const parseAside = (bytes: Uint8Array): Effect.Effect<Parsed> =>
-  Effect.tap(parseLarge(bytes), () => Effect.sleep(0))
+const parseAside = (bytes: Uint8Array, pictures: boolean): Effect.Effect<Parsed> =>
+  Effect.tap(parseLarge(bytes, pictures), () => Effect.sleep(0))
 
-const parseBytes = (bytes: Uint8Array): Effect.Effect<Parsed> =>
+/** With `pictures`, bytes may stand for the `data:` URLs of its messages, see PictureUrl of the schemas. */
+const parseBytes = (bytes: Uint8Array, pictures: boolean): Effect.Effect<Parsed> =>
   Effect.suspend(() => {
-    if (bytes.length > largestInPlace) return parseAside(bytes)
+    if (bytes.length > largestInPlace) return parseAside(bytes, pictures)
     const json = text.decode(bytes)
-    return isQuick(json) ? Effect.succeed(parseJson(json)) : parseAside(bytes)
+    return isQuick(json) ? Effect.succeed(parseJson(json)) : parseAside(bytes, pictures)
   })
 
-/** The value of a frame of a WebSocket, which may be as large as a body. */
+/** The value of a frame of a WebSocket, which may be as large as a body and may hold pictures. */
 export const parseFrame = (frame: string): Effect.Effect<unknown, InvalidRequest> =>
   Effect.suspend(() =>
     frame.length <= largestInPlace && isQuick(frame)
       ? Effect.succeed(parseJson(frame))
-      : parseAside(utf8.encode(frame)),
+      : parseAside(utf8.encode(frame), true),
   ).pipe(
     Effect.flatMap((parsed) =>
       "problem" in parsed
@@ -140,10 +140,34 @@ export const parseFrame = (frame: string): Effect.Effect<unknown, InvalidRequest
     ),
   )
 
+/** The body of a request that may have pictures, and its size. */
+export interface ReadBody<A> {
+  readonly body: A
+  readonly sizeBytes: number
+}
+
+/** The body of a request that may have pictures in its messages. */
+export const readWithPictures = <A>(
+  schema: Schema.Codec<A, unknown>,
+): ((
+  request: HttpServerRequest.HttpServerRequest,
+  limitBytes: number,
+) => Effect.Effect<ReadBody<A>, InvalidRequest | BodyTooLarge>) => {
+  const decode = decodeParsed(schema)
+  return (request, limitBytes) =>
+    Effect.flatMap(bodyBytes(request, limitBytes), (bytes) =>
+      Effect.map(Effect.flatMap(parseBytes(bytes, true), decode), (body) => ({
+        body,
+        sizeBytes: bytes.length,
+      })),
+    )
+}
+
 /** The request's body as a value of `schema`. */
 export const readJson = <A>(
   schema: Schema.Codec<A, unknown>,
 ): ((request: HttpServerRequest.HttpServerRequest) => Effect.Effect<A, InvalidRequest | BodyTooLarge>) => {
   const decode = decodeParsed(schema)
-  return (request) => bodyBytes(request).pipe(Effect.flatMap(parseBytes), Effect.flatMap(decode))
+  return (request) =>
+    Effect.flatMap(bodyBytes(request), (bytes) => Effect.flatMap(parseBytes(bytes, false), decode))
 }

@@ -25,7 +25,9 @@ export interface JsonPiece {
 
 type Container = ReadonlyArray<unknown> | Readonly<Record<string, unknown>>
 
-const isContainer = (value: unknown): value is Container => typeof value === "object" && value !== null
+/** Bytes stand for pictures, and pass as one value. */
+const isContainer = (value: unknown): value is Container =>
+  typeof value === "object" && value !== null && !(value instanceof Uint8Array)
 
 /** True if an object has too many keys. Recursive, like all that follows: JSON texts nest 128 levels deep at most. */
 export const hasManyKeys = (value: unknown): boolean => {

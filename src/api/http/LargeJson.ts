@@ -1,13 +1,21 @@
 // Parses JSON bodies that are too large for the event loop, on one thread for the process, started with the first of
 // them. Decoding and parsing 8 MB held the loop for up to 40 ms. The value comes back in pieces, each in a tick of its own: the
-// next is sent when this thread has asked for it.
+// next is sent when this thread has asked for it. Pictures in a body come back as bytes in memory of their own, which costs the
+// loop nothing, whatever their size.
 import { Worker } from "node:worker_threads"
 import { Effect } from "effect"
+import { shared } from "#http/JoinedBytes.ts"
 import { JsonAssembly, type JsonPiece } from "./JsonPieces.ts"
 import type { Parsed } from "./JsonText.ts"
 
+interface LargeBody {
+  readonly bytes: Uint8Array
+  /** Whether `data:` URLs of pictures in messages are decoded. */
+  readonly pictures: boolean
+}
+
 export type ToLargeJson =
-  | { readonly id: number; readonly bytes: Uint8Array }
+  | (LargeBody & { readonly id: number })
   /** `wanted`: the next piece; otherwise no more of them. */
   | { readonly id: number; readonly wanted: boolean }
 
@@ -18,8 +26,7 @@ export type FromLargeJson =
 /** Idle time after which the thread ends; its next start takes about 30 ms. A guess. */
 const idleMs = 60_000
 
-interface Waiting {
-  readonly bytes: Uint8Array
+interface Waiting extends LargeBody {
   readonly resume: (outcome: Effect.Effect<Parsed>) => void
   readonly assembly: JsonAssembly
   /** False if the client has disconnected. */
@@ -46,7 +53,7 @@ const end = (ended: Worker): void => {
   }
   if (others.length === 0) return
   thread = start()
-  for (const [id, { bytes }] of others) send(thread, { id, bytes })
+  for (const [id, { bytes, pictures }] of others) send(thread, { id, bytes, pictures })
 }
 
 const finish = (id: number, parsed: Parsed): void => {
@@ -73,7 +80,7 @@ const start = (): Worker => {
     name: "large-json",
     execArgv: ["--disable-warning=ExperimentalWarning"],
     env: {},
-    // A body is at most 8 MB and 100,000 values, so this limit should never be reached. A guess.
+    // A body is at most 32 MB and 100,000 values, so this limit should never be reached. A guess.
     resourceLimits: { maxOldGenerationSizeMb: 256 },
   })
   started.unref()
@@ -97,13 +104,22 @@ const rest = (resting: Worker): void => {
   }, idleMs).unref()
 }
 
-/** The body's value, or what is wrong with it. */
-export const parseLarge = (bytes: Uint8Array): Effect.Effect<Parsed> =>
+/** Largest body that is copied to the thread at once: 2 ms. A guess from the time of 4 MB in JoinedBytes. */
+const copiedAtOnce = 4_000_000
+
+/** The body's value, or what is wrong with it. With `pictures`, bytes stand for the `data:` URLs in its messages. */
+export const parseLarge = (bytes: Uint8Array, pictures = false): Effect.Effect<Parsed> =>
+  bytes.length <= copiedAtOnce || bytes.buffer instanceof SharedArrayBuffer
+    ? parseOnThread(bytes, pictures)
+    : Effect.flatMap(shared([bytes]), (copy) => parseOnThread(copy, pictures))
+
+const parseOnThread = (bytes: Uint8Array, pictures: boolean): Effect.Effect<Parsed> =>
   Effect.callback<Parsed>((resume) => {
     const id = nextId++
-    waiting.set(id, { bytes, resume, assembly: new JsonAssembly(), isWanted: true, isParsed: false })
+    const assembly = new JsonAssembly()
+    waiting.set(id, { bytes, pictures, resume, assembly, isWanted: true, isParsed: false })
     thread ??= start()
-    send(thread, { id, bytes })
+    send(thread, { id, bytes, pictures })
     // The entry keeps its position: the thread may be parsing it.
     return Effect.sync(() => {
       const entry = waiting.get(id)

@@ -1,7 +1,8 @@
 // Entry point of the thread that parses large JSON bodies: bytes from LargeJson in, values or errors out.
 import { parentPort } from "node:worker_threads"
+import { decodeInlinePictures } from "#domain/wire/text/Pictures.ts"
 import { hasManyKeys, type JsonPiece, maxKeys, piecesOf } from "./JsonPieces.ts"
-import { parseJson } from "./JsonText.ts"
+import { maxJsonBytes, parseJson } from "./JsonText.ts"
 import type { FromLargeJson, ToLargeJson } from "./LargeJson.ts"
 
 const port = parentPort
@@ -12,7 +13,14 @@ const text = new TextDecoder()
 /** Values of which pieces are still to be sent, with the next piece. */
 const sending = new Map<number, { readonly rest: Generator<JsonPiece>; readonly next: JsonPiece }>()
 
-const send = (message: FromLargeJson): void => port.postMessage(message)
+/** The memory of all pictures in a piece, which passes to the event loop without a copy. */
+const picturesIn = (value: unknown): ReadonlyArray<ArrayBuffer> => {
+  if (value instanceof Uint8Array) return [value.buffer as ArrayBuffer]
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(picturesIn) : []
+}
+
+const send = (message: FromLargeJson): void =>
+  port.postMessage(message, "piece" in message ? picturesIn(message.piece.values) : [])
 
 const sendNext = (id: number, rest: Generator<JsonPiece>, piece: JsonPiece): void => {
   const { done, value: next } = rest.next()
@@ -32,6 +40,10 @@ port.on("message", (message: ToLargeJson) => {
   const parsed = parseJson(text.decode(message.bytes))
   if ("problem" in parsed) return send({ id, problem: parsed.problem })
   if (hasManyKeys(parsed.value)) return send({ id, problem: `has an object of more than ${maxKeys} keys` })
+  const inline = message.pictures ? decodeInlinePictures(parsed.value) : 0
+  // The event loop would copy the rest, and no prompt is as long.
+  if (message.bytes.length - inline > maxJsonBytes)
+    return send({ id, problem: `has more than ${maxJsonBytes} bytes besides its pictures` })
   const pieces = piecesOf(parsed.value)
   sendNext(id, pieces, pieces.next().value)
 })

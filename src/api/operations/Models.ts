@@ -4,7 +4,7 @@ import { Context, Effect, Schema } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { ModelSnapshot } from "#actors/model/ModelState.ts"
-import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { seesPictures } from "#domain/models/ModelEntry.ts"
 import { ThreadChoice, ThreadWork } from "#domain/threads/ThreadChoice.ts"
 import { ModelNotLoaded } from "#domain/wire/Errors.ts"
 import { idOfModelPath, pathOf } from "#http/NotFound.ts"
@@ -18,6 +18,8 @@ export const ModelListEntry = Schema.Struct({
   permission: Schema.Tuple([]),
   root: Schema.String,
   parent: Schema.Null,
+  /** Text models: what messages may hold. */
+  input_modalities: Schema.optionalKey(Schema.Array(Schema.Literals(["text", "image"]))),
 })
 
 export const ModelList = Schema.Struct({ object: Schema.Literal("list"), data: Schema.Array(ModelListEntry) })
@@ -47,18 +49,28 @@ export const Repository = Context.Reference<string>("edgewise/api/Repository", {
   defaultValue: () => "models",
 })
 
-const recordOf = ({ created, id, ownedBy }: ModelEntry): typeof ModelListEntry.Type => ({
-  id,
-  object: "model",
-  created,
-  owned_by: ownedBy,
-  permission: [],
-  root: id,
-  parent: null,
-})
+const recordOf = ({ entry, host }: Pick<ModelSnapshot, "entry" | "host">): typeof ModelListEntry.Type => {
+  const { created, id, kind, ownedBy } = entry
+  return {
+    id,
+    object: "model",
+    created,
+    owned_by: ownedBy,
+    permission: [],
+    root: id,
+    parent: null,
+    ...(kind === "text"
+      ? {
+          input_modalities: seesPictures(entry, host?.facts)
+            ? (["text", "image"] as const)
+            : (["text"] as const),
+        }
+      : {}),
+  }
+}
 
 export const listModels = Effect.gen(function* () {
-  const data = (yield* ModelRegistry).all().map(({ entry }) => recordOf(entry))
+  const data = (yield* ModelRegistry).all().map(recordOf)
   const list: typeof ModelList.Type = { object: "list", data }
   return list
 })
@@ -85,7 +97,7 @@ export const oneModel = Effect.fn("Models.one")(function* (request: HttpServerRe
   const id = idOfModelPath(pathOf(request.url)) ?? ""
   const model = (yield* ModelRegistry).find(id)
   if (model === undefined) return yield* new ModelNotLoaded({ model: id })
-  return recordOf(model.entry)
+  return recordOf(model)
 })
 
 export const modelStatus = Effect.gen(function* () {

@@ -3,7 +3,7 @@ import { Schema } from "effect"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import type { InputItem, Part, ResponsesRequest } from "#domain/wire/responses/Request.ts"
 import { name as functionName } from "#domain/wire/text/Fields.ts"
-import type { ChatMessage } from "#domain/wire/text/Messages.ts"
+import type { ChatMessage, MessagePart } from "#domain/wire/text/Messages.ts"
 
 type Content = NonNullable<ChatMessage["content"]>
 type Call = NonNullable<ChatMessage["tool_calls"]>[number]
@@ -29,11 +29,25 @@ const isName = Schema.is(functionName)
 
 const textTypes = new Set(["input_text", "output_text", "text", "summary_text", "reasoning_text"])
 
+const pictureOf = ({ detail, file_id, image_url }: Part, path: string): MessagePart | InvalidRequest => {
+  if ((file_id ?? null) !== null)
+    return refusal(`${path}.file_id`, "must be absent: nothing is stored, send image_url")
+  if (image_url === undefined || image_url === null) return required(`${path}.image_url`)
+  return { type: "image_url", image_url: { url: image_url, ...(detail === undefined ? {} : { detail }) } }
+}
+
 /** Parts that are not text keep their type, so that the model's refusal of them is that of chat. */
 const contentOf = (content: string | ReadonlyArray<Part>, path: string): Content | InvalidRequest => {
   if (typeof content === "string") return content
-  const parts: Array<{ type: "text"; text: string } | { type: string }> = []
-  for (const [index, { refusal: refused, text, type }] of content.entries()) {
+  const parts: Array<MessagePart> = []
+  for (const [index, part] of content.entries()) {
+    const { refusal: refused, text, type } = part
+    if (type === "input_image") {
+      const picture = pictureOf(part, `${path}[${index}]`)
+      if (picture instanceof InvalidRequest) return picture
+      parts.push(picture)
+      continue
+    }
     const isText = textTypes.has(type)
     const said = type === "refusal" ? refused : isText ? text : undefined
     if (isText && typeof said !== "string") return required(`${path}[${index}].text`)
@@ -137,7 +151,8 @@ const names = (placed: ReadonlyArray<Placed>) => (field: string) => {
   const [, index, rest = ""] = /^messages\[(\d+)\]\.(.*)$/s.exec(field) ?? []
   const places = index === undefined ? undefined : placed[Number(index)]?.places
   if (places === undefined) return "input"
-  if (rest === "content") return places.content
+  const [, parts] = /^content(.*)$/.exec(rest) ?? []
+  if (parts !== undefined) return places.content + parts.replace(".image_url.detail", ".detail")
   if (rest === "tool_call_id") return places.callId
   const [, call] = /^tool_calls\[(\d+)\]/.exec(rest) ?? []
   return call === undefined ? places.content : `${places.calls[Number(call)] ?? "input"}.arguments`

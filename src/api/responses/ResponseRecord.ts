@@ -11,11 +11,14 @@ export interface ResponseHead {
 }
 
 export const usageOf = (
-  { completionTokens, promptTokens, reasoningTokens = 0 }: GenerateEnd,
+  { completionTokens, imageTokens = 0, promptTokens, reasoningTokens = 0 }: GenerateEnd,
   { cachedTokens }: GenerateStarted,
 ): ResponsesUsage => ({
   input_tokens: promptTokens,
-  input_tokens_details: { cached_tokens: cachedTokens },
+  input_tokens_details: {
+    cached_tokens: cachedTokens,
+    ...(imageTokens === 0 ? {} : { image_tokens: imageTokens }),
+  },
   output_tokens: completionTokens,
   output_tokens_details: { reasoning_tokens: reasoningTokens },
   total_tokens: promptTokens + completionTokens,

@@ -5,8 +5,8 @@ import { ResponsesRequest } from "#domain/wire/responses/Request.ts"
 import { NewId } from "#http/Ids.ts"
 import { Caller } from "#services/Caller.ts"
 import type { TextDefaults } from "#services/Generation.ts"
-import { readJson } from "../http/JsonBody.ts"
 import { accepted, beginChat } from "../text/ChatCompletions.ts"
+import { readChat } from "../text/request/ChatBody.ts"
 import { extrasOf, streamReply } from "../text/TextStream.ts"
 import { asChat, echoOf } from "./AsChat.ts"
 import { OutputItems } from "./OutputItems.ts"
@@ -16,15 +16,16 @@ import { ResponseStream } from "./ResponseStream.ts"
 /** OpenAI's default is no bound, so here it is the largest one. */
 const defaults: TextDefaults = { maxTokens: 4096, topK: 0 }
 
-const readRequest = readJson(ResponsesRequest)
+const readRequest = readChat(ResponsesRequest)
 
 export const responses = Effect.fnUntraced(function* (httpRequest: HttpServerRequest.HttpServerRequest) {
-  const body = yield* readRequest(httpRequest)
+  const { body, sizeBytes } = yield* readRequest(httpRequest)
   const { chat, renamed } = yield* accepted(asChat(body))
   const delivery = body.stream === true ? "stream" : "whole"
-  const { generation, head, request, terms } = yield* beginChat(yield* Caller, chat, delivery, defaults).pipe(
-    Effect.mapError(renamed),
-  )
+  const { generation, head, request, terms } = yield* beginChat(yield* Caller, chat, delivery, {
+    sizeBytes,
+    unless: defaults,
+  }).pipe(Effect.mapError(renamed))
   const { started } = generation
   const newId = yield* NewId
   const clock = yield* Clock.Clock

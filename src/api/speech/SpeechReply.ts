@@ -8,9 +8,9 @@ import type { Encoder } from "#audio/codecs/Encoder.ts"
 import { type AudioFormat, SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 import { AtCapacity, SynthesisFailed } from "#domain/wire/Errors.ts"
 import { contentTypes } from "#domain/wire/Speech.ts"
+import { joined } from "#http/JoinedBytes.ts"
 import { sinkResponse } from "#http/SinkBody.ts"
 import type { Synthesis } from "#services/Synthesis.ts"
-import { joined } from "../http/JoinedBytes.ts"
 import { ByteFeeder } from "./ByteFeeder.ts"
 
 /**

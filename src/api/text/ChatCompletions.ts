@@ -15,20 +15,21 @@ import {
   toGenerateRequest,
 } from "#services/Generation.ts"
 import { findModel } from "#services/ModelLookup.ts"
+import { beginWithPictures, takesPictures } from "#services/PictureChat.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
-import { readJson } from "../http/JsonBody.ts"
 import { ChatReply, type ChatReplyTerms } from "./ChatReply.ts"
 import { ChatStream } from "./ChatStream.ts"
-import { type ChatShape, renamed, shapeOf } from "./ChatTools.ts"
-import { turnsOf } from "./ChatTurns.ts"
 import { tooManyLogprobs } from "./Logprobs.ts"
 import { replyProblem } from "./Replies.ts"
+import { readChat, tooLargeForText } from "./request/ChatBody.ts"
+import { type ChatShape, renamed, shapeOf } from "./request/ChatTools.ts"
+import { turnsOf } from "./request/ChatTurns.ts"
 import { finishesOf, headIn, usageOf } from "./TextHead.ts"
 import { extrasOf, streamReply } from "./TextStream.ts"
 
 const defaults: TextDefaults = { maxTokens: 150, topK: 0 }
 
-const readRequest = readJson(ChatRequestSchema)
+const readRequest = readChat(ChatRequestSchema)
 
 /** The value, or the refusal as a failure. */
 export const accepted = <A>(value: A | InvalidRequest): Effect.Effect<A, InvalidRequest> =>
@@ -75,19 +76,23 @@ const inPieces = <A, E, R>(sinceMs: number, next: () => Effect.Effect<A, E, R>):
   nowMs() - sinceMs > tickMs ? Effect.flatMap(Effect.sleep(0), next) : next()
 
 /**
- * A decoded body on behalf of a caller, accepted by the engine. `unless`: what counts where the body says nothing. No
- * generator, because every chat request runs this, and each step of a generator allocates several objects.
+ * A decoded body on behalf of a caller, accepted by the engine. `unless`: what counts where the body says nothing.
+ * `sizeBytes` of the body's text, where it may be larger than a text model's. No generator, because every chat request runs this, and each step of a generator allocates several objects.
  */
 export const beginChat = (
   caller: Principal,
   body: ChatRequest,
   delivery: Delivery,
-  unless: TextDefaults = defaults,
+  { sizeBytes = 0, unless = defaults }: { readonly sizeBytes?: number; readonly unless?: TextDefaults } = {},
 ) =>
   Effect.flatMap(findModel(body.model, "text"), (model) => {
     const beganMs = nowMs()
-    const turns = turnsOf(body.messages, body.model)
-    if (turns instanceof InvalidRequest) return Effect.fail(turns)
+    const sees = takesPictures(model)
+    const tooLarge = tooLargeForText(sizeBytes, sees)
+    if (tooLarge !== undefined) return Effect.fail(tooLarge)
+    const read = turnsOf(body.messages, { model: body.model, pictures: sees })
+    if (read instanceof InvalidRequest) return Effect.fail(read)
+    const { pictures, turns } = read
     return inPieces(beganMs, () => {
       const shape = shapeOf(body)
       if (shape instanceof InvalidRequest) return Effect.fail(shape)
@@ -97,7 +102,11 @@ export const beginChat = (
           const problem =
             replyProblem(body, request, model.facts()?.slots) ?? tooManyLogprobs(request, "top_logprobs")
           if (problem !== undefined) return Effect.fail(problem)
-          const begun = Effect.mapError(begin(caller, model, request, delivery), (error) => {
+          const starting =
+            pictures.length === 0
+              ? begin(caller, model, request, delivery)
+              : beginWithPictures(caller, model, request, pictures, delivery)
+          const begun = Effect.mapError(starting, (error) => {
             if (error._tag === "InvalidRequest") return renamed(error, shape)
             if (error._tag === "PromptTooLong" && error.field === "tools" && shape.usesFunctions)
               return new PromptTooLong({ ...error, field: "functions" })
@@ -128,9 +137,9 @@ export const beginChat = (
 export const chatCompletions = Effect.fnUntraced(function* (
   httpRequest: HttpServerRequest.HttpServerRequest,
 ) {
-  const body = yield* readRequest(httpRequest)
+  const { body, sizeBytes } = yield* readRequest(httpRequest)
   const delivery = body.stream === true ? "stream" : "whole"
-  const { generation, head, terms } = yield* beginChat(yield* Caller, body, delivery)
+  const { generation, head, terms } = yield* beginChat(yield* Caller, body, delivery, { sizeBytes })
   const { started } = generation
   if (delivery === "stream") {
     const extras = yield* extrasOf(body.stream_options)

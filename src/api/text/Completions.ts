@@ -18,10 +18,10 @@ import {
 import { findModel } from "#services/ModelLookup.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { readJson } from "../http/JsonBody.ts"
-import { renamed } from "./ChatTools.ts"
 import { CompletionChunks, CompletionReply } from "./CompletionReply.ts"
 import { tooManyLogprobs } from "./Logprobs.ts"
 import { replyProblem } from "./Replies.ts"
+import { renamed } from "./request/ChatTools.ts"
 import { finishesOf, type Head, headIn, usageOf } from "./TextHead.ts"
 import { type Extras, event, extrasOf, type StreamFrames, streamReply, TextFrame } from "./TextStream.ts"
 

@@ -27,13 +27,16 @@ export const headIn = (
 })
 
 export const usageOf = (
-  { completionTokens, promptTokens, reasoningTokens = 0 }: GenerateEnd,
+  { completionTokens, imageTokens = 0, promptTokens, reasoningTokens = 0 }: GenerateEnd,
   { cachedTokens }: GenerateStarted,
 ): TokenUsage => ({
   prompt_tokens: promptTokens,
   completion_tokens: completionTokens,
   total_tokens: promptTokens + completionTokens,
-  prompt_tokens_details: { cached_tokens: cachedTokens },
+  prompt_tokens_details: {
+    cached_tokens: cachedTokens,
+    ...(imageTokens === 0 ? {} : { image_tokens: imageTokens }),
+  },
   completion_tokens_details: { reasoning_tokens: reasoningTokens },
 })
 

@@ -1,6 +1,7 @@
 // The messages between Decoder (gateway) and decoderMain (decoder process), over child-process IPC with advanced
-// serialization, in order. A process decodes one file at a time, so a crash harms no other file.
+// serialization, in order. A process decodes one sound or picture at a time, so a crash harms no other file.
 import type { SampleRing } from "#domain/audio/SampleRing.ts"
+import type { DecodedPicture, PictureRequest } from "#domain/pictures/PictureRequest.ts"
 
 export interface DecodeLimits {
   /** Seconds of decoded audio; one sample more is `TooLong`. */
@@ -52,6 +53,7 @@ export type RejectReason =
   | "TooLong"
   | "TooCostly"
   | "Empty"
+  | "BadPicture"
 
 /** What decodes in a decoder process. */
 export type DecoderProgram =
@@ -62,6 +64,7 @@ export type DecoderProgram =
 
 export type ToDecoder =
   | { readonly t: "decode"; readonly request: DecodeRequest }
+  | { readonly t: "decode-picture"; readonly request: PictureRequest }
   /** The reader has taken one chunk; the process may send one more. */
   | { readonly t: "ack" }
   /** Samples before this one may be written to the ring. */
@@ -81,6 +84,7 @@ export type FromDecoder =
   | { readonly t: "unwritable"; readonly code: string }
   | { readonly t: "end"; readonly totals: DecodedTotals }
   | { readonly t: "rejected"; readonly reason: RejectReason; readonly detail: string }
+  | { readonly t: "picture"; readonly picture: DecodedPicture }
 
 /** Chunks that may be sent without an acknowledgement. */
 export const WINDOW_CHUNKS = 4

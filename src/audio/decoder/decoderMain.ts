@@ -2,6 +2,7 @@
 // decodes (a `DecoderProgram` as JSON). It starts with an empty environment, is killed to cancel a decode, and ends when
 // its parent ends.
 
+import type { PictureRequest } from "#domain/pictures/PictureRequest.ts"
 import type { DecodeFile } from "./DecodeInput.ts"
 import type { DecodeRequest, DecoderProgram, FromDecoder, ToDecoder } from "./DecoderWire.ts"
 import { WINDOW_CHUNKS } from "./DecoderWire.ts"
@@ -54,9 +55,18 @@ const decode = async (decodeFile: DecodeFile, request: DecodeRequest) => {
   }
 }
 
+const decodePicture = async (request: PictureRequest) => {
+  // Loaded with the first picture: most processes only decode sound.
+  const { writePicture } = await import("#pictures/native/WritePicture.ts")
+  send(await writePicture(request, (detail) => send({ t: "rejected", reason: "TooCostly", detail })))
+}
+
 const serve = (decodeFile: DecodeFile) => {
   process.on("message", (message: ToDecoder) => {
     switch (message.t) {
+      case "decode-picture":
+        void decodePicture(message.request)
+        return
       case "decode":
         void decode(decodeFile, message.request)
         return

@@ -40,6 +40,7 @@ export const requireNamedDecoder = (config: Config): Effect.Effect<void, Decoder
 export const decoderLine = (config: Config): Effect.Effect<string> =>
   Effect.match(nodeDecoder(config), {
     onFailure: ({ detail }) =>
-      `audio files cannot be decoded, so transcription of files and reference clips of voices are refused: ${detail}`,
+      "audio files and pictures cannot be decoded, so transcription of files, reference clips of voices and pictures in chats " +
+      `are refused: ${detail}`,
     onSuccess: ({ line }) => line,
   })

@@ -39,6 +39,7 @@ import { LogRate } from "#domain/process/LogRate.ts"
 import { CurrentLogRate } from "#domain/process/OperatorLog.ts"
 import { NodeIdentity } from "#http/NodeIdentity.ts"
 import { CurrentNodeMeters, NodeMeters } from "#http/NodeMeters.ts"
+import { PictureUrl } from "#pictures/PictureUrl.ts"
 import { answerFailures } from "#services/AnswerFailures.ts"
 import { TranscriptionJobs } from "#services/jobs/TranscriptionJobs.ts"
 import { OpenAiNames } from "#services/ModelLookup.ts"
@@ -187,6 +188,7 @@ export const nodeLayer = (
         CodecPool.layer(),
         Decoder.layer({ program: Effect.map(nodeDecoder(config), ({ program }) => program) }),
         VoiceUrl.layer(),
+        PictureUrl.layer({ plainHttp: config.httpPictures }),
         Drain.layer,
         EventLoopDelay.layer,
         Layer.succeed(CurrentNodeMeters, meters),

@@ -36,6 +36,15 @@ export const limitSettings = {
     fallback: 8_192,
     parse: integer(16, 1_000_000),
   },
+  httpPictures: {
+    variable: "EDGEWISE_HTTP_PICTURES",
+    flag: "http-pictures",
+    help: "fetch pictures of http: addresses too; https: addresses are always fetched",
+    allowed: "true or false",
+    // Anyone on the way could replace the picture.
+    fallback: false,
+    parse: parseBoolean,
+  },
   chunkedBodies: {
     variable: "EDGEWISE_CHUNKED_BODIES",
     flag: "chunked-bodies",

@@ -141,3 +141,9 @@ export type Catalog = typeof Catalog.Type
 /** True if a node of the region deploys the entry. */
 export const isDeployedIn = (entry: ModelEntry, region: string): boolean =>
   region === "local" || entry.regions.includes("*") || entry.regions.includes(region)
+
+/** Whether a model takes pictures: what its engine says once it has loaded, and before that the entry. */
+export const seesPictures = ({ files, kind, options }: ModelEntry, facts: object | undefined): boolean => {
+  if (facts !== undefined) return "pictures" in facts && facts.pictures !== undefined
+  return kind === "text" && (files.mmproj !== undefined || options.pictures !== undefined)
+}

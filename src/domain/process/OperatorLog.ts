@@ -29,7 +29,7 @@ export const logEvents = {
   "transcription job failed": "error",
   "transcription job postponed": "warn",
   "decoder failed": "warn",
-  "voice address not fetched": "warn",
+  "address not fetched": "warn",
   "store unavailable": "error",
 } as const satisfies Readonly<Record<string, LogLevel>>
 

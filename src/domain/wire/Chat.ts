@@ -46,7 +46,11 @@ export const TokenUsage = Schema.Struct({
   prompt_tokens: Schema.Int,
   completion_tokens: Schema.Int,
   total_tokens: Schema.Int,
-  prompt_tokens_details: Schema.Struct({ cached_tokens: Schema.Int }),
+  prompt_tokens_details: Schema.Struct({
+    cached_tokens: Schema.Int,
+    /** Present if the request has pictures. */
+    image_tokens: Schema.optionalKey(Schema.Int),
+  }),
   completion_tokens_details: Schema.Struct({ reasoning_tokens: Schema.Int }),
 })
 export type TokenUsage = typeof TokenUsage.Type

@@ -107,8 +107,12 @@ export class BodyBuffer {
     const [first] = chunks
     if (first !== undefined && first.length < blockFromBytes && chunks.length === 1) return first
     const whole = Buffer.concat(chunks)
-    for (const chunk of chunks) this.listener.blocks.giveBack(chunk)
+    this.giveBack(chunks)
     return whole
+  }
+
+  giveBack(chunks: ReadonlyArray<Uint8Array>): void {
+    for (const chunk of chunks) this.listener.blocks.giveBack(chunk)
   }
 
   drop(): void {

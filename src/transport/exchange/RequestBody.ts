@@ -121,6 +121,11 @@ export class RequestBody implements Watched {
     return this.buffer.join(chunks)
   }
 
+  /** The chunks have been copied: their blocks may be reused. */
+  giveBack(chunks: ReadonlyArray<Uint8Array>): void {
+    this.buffer.giveBack(chunks)
+  }
+
   /** The response is being sent: the rest of the body may be discarded. */
   release(): void {
     this.exchange.listener.deadlines.unwatch(this)

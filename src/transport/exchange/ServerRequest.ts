@@ -4,6 +4,7 @@ import { Cause, Effect, Inspectable, type Option, type Schema, Stream } from "ef
 import { Cookies, Headers, HttpIncomingMessage, HttpServerRequest, Multipart, UrlParams } from "effect/http"
 import { HttpServerError, RequestParseError } from "effect/http/HttpServerError"
 import type * as Socket from "effect/socket/Socket"
+import { shared } from "#http/JoinedBytes.ts"
 import { BoundaryBudget, boundaryOf } from "../BoundaryBudget.ts"
 import { areSendable } from "../Status.ts"
 import type { Exchange } from "./Exchange.ts"
@@ -167,7 +168,13 @@ export class ServerRequest extends Inspectable.Class implements HttpServerReques
         chunks.push(chunk)
         return chunks
       },
-    ).pipe(Effect.map((chunks) => body.join(chunks)))
+    ).pipe(
+      Effect.flatMap((chunks) =>
+        body.receivedBytes <= joinedAtOnce
+          ? Effect.sync(() => body.join(chunks))
+          : Effect.tap(shared(chunks), () => Effect.sync(() => body.giveBack(chunks))),
+      ),
+    )
   }
 
   private limitBytes(limit: bigint | undefined): number {
@@ -221,6 +228,9 @@ export class ServerRequest extends Inspectable.Class implements HttpServerReques
 /** Parts of a multipart body if the handler sets no limit. A guess: more fields than any form has. */
 const defaultMaxParts = 1_000
 const tooManyParts = Effect.fail(Multipart.MultipartError.fromReason("TooManyParts"))
+
+/** Largest body that is joined in one tick: 4 ms. A guess from the time of 4 MB in JoinedBytes. */
+const joinedAtOnce = 8_000_000
 
 const noBytes = new Uint8Array(0)
 

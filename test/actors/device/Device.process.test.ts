@@ -70,6 +70,18 @@ describe("the host's ledger", () => {
     }).pipe(Effect.scoped, Effect.provide(onHost({ budgetBytes: 1_200 * mebibyte }))),
   )
 
+  it.effect("counts caches, which are empty when the memory is measured", () =>
+    Effect.gen(function* () {
+      const device = yield* Device
+      const caches = { cacheBytes: 50 * mebibyte }
+      const grant = yield* device.claim(want(100, caches))
+      expect(device.host().claimedBytes).toBe(150 * mebibyte)
+      yield* grant.settle(undefined, 300 * mebibyte)
+      expect(device.host().claimedBytes).toBe(350 * mebibyte)
+      expect(yield* device.tooLarge(want(1_000, caches))).toMatchObject({ wantedBytes: 1_050 * mebibyte })
+    }).pipe(Effect.scoped, Effect.provide(onHost({ budgetBytes: 1_200 * mebibyte }))),
+  )
+
   it.effect("counts the CPU threads that working models use", () =>
     Effect.gen(function* () {
       const device = yield* Device

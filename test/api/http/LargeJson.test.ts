@@ -111,6 +111,30 @@ it("reads what is no UTF-8, and a byte order mark, as the event loop does", asyn
   expect(await Effect.runPromise(parseLarge(bytes))).toEqual(parseJson(new TextDecoder().decode(bytes)))
 })
 
+const picture = (seed: number) => Buffer.alloc(400_000, `picture ${seed}`)
+
+it("gives the pictures of a value of many pieces as bytes, and only where they are asked for", async () => {
+  const messages = Array.from({ length: 3_000 }, (_, at) => ({
+    role: "user",
+    content: [
+      { type: "text", text: `${at}` },
+      at % 1_000 === 999
+        ? {
+            type: "image_url",
+            image_url: { url: `data:image/png;base64,${picture(at).toString("base64")}` },
+          }
+        : { type: "image_url", image_url: { url: "https://example.org/a.png" } },
+    ],
+  }))
+  const body = { messages, after: Array.from({ length: 5_000 }, (_, at) => `${at}`) }
+  const text = JSON.stringify(body)
+  const parsed = await Effect.runPromise(parseLarge(bytesOf(text), true))
+  for (const at of [999, 1_999, 2_999])
+    Object.assign(body.messages[at]!.content[1]!, { image_url: { url: new Uint8Array(picture(at)) } })
+  expect(parsed).toEqual({ value: body })
+  expect(await large(text)).toEqual({ value: JSON.parse(text) })
+})
+
 it("drops a value of many pieces when its client has disconnected", async () => {
   const text = JSON.stringify(Array.from({ length: 30_000 }, (_, at) => ({ [`k${at}`]: at })))
   const left = Array.from({ length: 3 }, () => Effect.runFork(parseLarge(bytesOf(text))))

@@ -2,13 +2,14 @@
 // chat would have had.
 import { expect, it } from "vitest"
 import { inputMessages } from "#api/responses/InputMessages.ts"
-import { turnsOf } from "#api/text/ChatTurns.ts"
+import { turnsOf } from "#api/text/request/ChatTurns.ts"
 import type { InputItem } from "#domain/wire/responses/Request.ts"
 
 const read = (input: string | ReadonlyArray<InputItem>, instructions?: string) => {
   const read = inputMessages({ input, ...(instructions === undefined ? {} : { instructions }) })
   if (!("messages" in read)) throw new Error(`${read.field}: ${read.problem}`)
-  return turnsOf(read.messages, "m")
+  const turns = turnsOf(read.messages, { model: "m", pictures: false })
+  return "turns" in turns ? turns.turns : turns
 }
 const call = (call_id: string, name = "f") => ({ type: "function_call", call_id, name, arguments: "{}" })
 const result = (call_id: string, output: string) => ({ type: "function_call_output", call_id, output })

@@ -29,7 +29,7 @@ beforeAll(async () => {
   }
   const made = await edgewise(["keys", "create", "--org", "ops", "--scope", "superadmin", "--json"], env)
   key = (JSON.parse(made.stdout) as { api_key: string }).api_key
-}, 60_000)
+})
 afterAll(async () => {
   await node.dispose()
   rmSync(folder, { recursive: true })
@@ -104,4 +104,4 @@ it("models list has the reason; logs prints the lines, or one JSON document", as
     ]),
   })
   expect([unknown!.status, unknown!.stderr]).toEqual([1, "Model not loaded (404)\n"])
-}, 60_000)
+})

@@ -311,7 +311,7 @@ describe("while a node runs on the store", () => {
     expect(printed.stdout).toMatch(/\ntotal 0\.004575 USD\n$/)
   })
 
-  it("makes a revocation and new credits take effect on a running node", { timeout: 40_000 }, async () => {
+  it("makes a revocation and new credits take effect on a running node", async () => {
     const key = (await json(dir, "keys", "create", "--org", "beta")) as Record<string, string>
     const principal = await run(Effect.flatMap(Accounts, (accounts) => accounts.authenticate(key.api_key!)))
     const reserve = Effect.scoped(

@@ -106,7 +106,7 @@ it("a node says what is not pulled, and after a pull it serves it without a rest
       ?.message.content
   expect(await content(answer)).toBe(await content(same))
   await node.stop()
-}, 60_000)
+})
 
 it("two processes at once fetch it once; one that is killed leaves no lock, and what it had is used", async () => {
   hub.reset()
@@ -136,7 +136,7 @@ it("two processes at once fetch it once; one that is killed leaves no lock, and 
   const storage = hub.seen.filter(({ at }) => at === "storage")
   expect(storage).toHaveLength(1)
   expect(Number(/^bytes=(\d+)-$/.exec(storage[0]?.headers.range ?? "")?.[1])).toBeGreaterThanOrEqual(300_000)
-}, 60_000)
+})
 
 it("fails in one line that names what is wrong, with status 1; wrong settings and wrong usage are 2", async () => {
   hub.reset()

@@ -9,16 +9,16 @@ import { temporaryDir } from "../../support/nodes/TestNode.ts"
 const dir = temporaryDir()
 afterAll(dir.remove)
 
-/** The lines of a start between the listeners and the curl line, and that line. */
+/** The lines of a start from the first about the development key to the curl line, and that line. */
 const startLines = async (env: Readonly<Record<string, string>>) => {
   const node = await startProcess({ env: { EDGEWISE_ROLES: "edge", ...env } })
   await node.dispose()
   const lines = node.stdout().trimEnd().split("\n")
   const at = lines.indexOf("try it:")
-  const said = lines.slice(lines.findIndex((line) => line.startsWith("edge listening")) + 1, at)
+  // Lines about the transport, the decoder and the confinement of processes come before; they differ between machines.
+  const from = lines.findIndex((line) => /\bdevelopment (API )?key\b/.test(line))
   return {
-    // The confinement of engines differs between machines.
-    said: said.filter((line) => !line.startsWith("decoders and engines are")),
+    said: lines.slice(from === -1 ? at : from, at),
     curl: lines[at + 1]!,
     stdout: node.stdout(),
   }

@@ -10,6 +10,7 @@ import { needs } from "../../support/groups/Needs.ts"
 import { builtInModel } from "../../support/nodes/BuiltInModels.ts"
 import { type NodeProcess, startProcess } from "../../support/nodes/NodeProcess.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
+import { dataUrl, plain, png } from "../../support/pictures/PictureFiles.ts"
 
 const root = fileURLToPath(new URL("../../..", import.meta.url))
 const copy = mkdtempSync(join(tmpdir(), "edgewise-left-out-"))
@@ -34,12 +35,13 @@ beforeAll(() => {
 
 const kokoro = builtInModel("tts-82m")
 const clone = builtInModel("tts-3b-ml")
+const seeing = { ...fakeModel, id: "seeing", options: { pictures: { maxPixels: 10_000 } } }
 const listens = { id: "listens", kind: "transcription", adapter: "fake-transcription" }
 
 const start = (env: Readonly<Record<string, string>>) =>
   startProcess({
     main: join(copy, "src", "main.ts"),
-    models: [fakeModel, kokoro, clone, listens],
+    models: [fakeModel, kokoro, clone, listens, seeing],
     // The packages of the copy are links, and a confined process may not follow them.
     env: { EDGEWISE_CONFINE: "false", EDGEWISE_LOG_LEVEL: "none", ...env },
   })
@@ -60,6 +62,18 @@ const post = (node: NodeProcess, path: string, body: object) =>
     headers: { authorization: `Bearer ${node.devKey}`, "content-type": "application/json" },
     body: JSON.stringify(body),
   })
+/** The reply to a chat with a picture. */
+const show = async (node: NodeProcess) => {
+  const url = dataUrl(png(8, 8, plain(255, 0, 0)))
+  const content = [{ type: "image_url", image_url: { url } }]
+  return answer(
+    await post(node, "/v1/chat/completions", { model: seeing.id, messages: [{ role: "user", content }] }),
+  )
+}
+const noPictures = [
+  501,
+  { detail: `${seeing.id} needs a picture decoder, which is not installed on this node` },
+]
 const answer = async (response: Response) => [response.status, await response.json()]
 
 describe("without decoder and text front end", () => {
@@ -72,7 +86,7 @@ describe("without decoder and text front end", () => {
   it("the node says at its start what does not work, and what to install", () => {
     const lines = node.stdout().split("\n")
     expect(lines).toContain(
-      "audio files cannot be decoded, so transcription of files and reference clips of voices are refused: " +
+      "audio files and pictures cannot be decoded, so transcription of files, reference clips of voices and pictures in chats are refused: " +
         "the package node-av is not installed; npm ci installs it; or: no ffmpeg program was found; install it, e.g. apt-get install ffmpeg",
     )
     expect(lines).toContain(
@@ -88,6 +102,7 @@ describe("without decoder and text front end", () => {
       501,
       { detail: "Transcription of a file needs an audio decoder, which is not installed on this node" },
     ])
+    expect(await show(node)).toEqual(noPictures)
     for (const model of [kokoro.id, clone.id])
       expect(
         await answer(await post(node, "/v1/audio/speech", { model, input: "Hello.", voice: "default" })),
@@ -104,8 +119,11 @@ describe("without node-av", needs("ffmpeg"), () => {
   it("the machine's ffmpeg decodes", async () => {
     const node = await start({})
     try {
-      expect(node.stdout()).toMatch(/^audio files are decoded by \/\S+ffmpeg \S+$/m)
+      expect(node.stdout()).toMatch(
+        /^audio files are decoded by \/\S+ffmpeg \S+; pictures in chats are refused: they need the package node-av$/m,
+      )
       expect((await transcribe(node)).status).toBe(200)
+      expect(await show(node)).toEqual(noPictures)
     } finally {
       await node.dispose()
     }

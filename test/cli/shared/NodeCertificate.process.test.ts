@@ -116,34 +116,30 @@ describe("a mistake in the settings of TLS", () => {
 })
 
 describe("the command line and a node over TLS", () => {
-  it(
-    "reaches it by its own certificate, whatever name that is for, and says what is missing",
-    { timeout: 60_000 },
-    async () => {
-      const tls = { EDGEWISE_TLS_CERT: good.cert, EDGEWISE_TLS_KEY: good.key }
-      const node = await startProcess({ env: tls })
-      try {
-        const list = (url: string, env: Readonly<Record<string, string>> = {}) =>
-          edgewise(["models", "list", "--json", "--url", url, "--key", node.devKey], env)
-        const found = await list(node.base, { EDGEWISE_DATA_DIR: node.dataDir, EDGEWISE_TLS_CERT: good.cert })
-        expect([found.status, found.stderr]).toEqual([0, ""])
-        // The node's answer about models that are in this catalog and not in its own.
-        expect(found.stdout).toContain('"status": "not deployed"')
-        const speak = (url: string) =>
-          edgewise(["speak", "Hello.", "--out", path("a.wav"), "--url", url, "--key", node.devKey], {
-            EDGEWISE_DATA_DIR: path("nowhere"),
-          })
-        const untrusted = await speak(node.base)
-        expect([untrusted.status, untrusted.stdout]).toEqual([1, ""])
-        expect(untrusted.stderr).toMatch(
-          /^https:\S+: .*; name its certificate with EDGEWISE_TLS_CERT or NODE_EXTRA_CA_CERTS\n$/,
-        )
-        const plain = await speak(node.base.replace("https", "http"))
-        expect([plain.status, plain.stdout]).toEqual([1, ""])
-        expect(plain.stderr).toMatch(/^http:\S+: .*; if it speaks TLS, use --url https:\/\/…\n$/)
-      } finally {
-        await node.dispose()
-      }
-    },
-  )
+  it("reaches it by its own certificate, whatever name that is for, and says what is missing", async () => {
+    const tls = { EDGEWISE_TLS_CERT: good.cert, EDGEWISE_TLS_KEY: good.key }
+    const node = await startProcess({ env: tls })
+    try {
+      const list = (url: string, env: Readonly<Record<string, string>> = {}) =>
+        edgewise(["models", "list", "--json", "--url", url, "--key", node.devKey], env)
+      const found = await list(node.base, { EDGEWISE_DATA_DIR: node.dataDir, EDGEWISE_TLS_CERT: good.cert })
+      expect([found.status, found.stderr]).toEqual([0, ""])
+      // The node's answer about models that are in this catalog and not in its own.
+      expect(found.stdout).toContain('"status": "not deployed"')
+      const speak = (url: string) =>
+        edgewise(["speak", "Hello.", "--out", path("a.wav"), "--url", url, "--key", node.devKey], {
+          EDGEWISE_DATA_DIR: path("nowhere"),
+        })
+      const untrusted = await speak(node.base)
+      expect([untrusted.status, untrusted.stdout]).toEqual([1, ""])
+      expect(untrusted.stderr).toMatch(
+        /^https:\S+: .*; name its certificate with EDGEWISE_TLS_CERT or NODE_EXTRA_CA_CERTS\n$/,
+      )
+      const plain = await speak(node.base.replace("https", "http"))
+      expect([plain.status, plain.stdout]).toEqual([1, ""])
+      expect(plain.stderr).toMatch(/^http:\S+: .*; if it speaks TLS, use --url https:\/\/…\n$/)
+    } finally {
+      await node.dispose()
+    }
+  })
 })

@@ -70,80 +70,76 @@ const openSocket = async (node: NodeProcess): Promise<SocketClient> => {
   return client
 }
 
-it(
-  "renews under 50 open streams, on SIGHUP and when the files change, and loses none",
-  { timeout: 90_000 },
-  async () => {
-    const files = filesIn(join(dir.path, "renewal"))
-    const newPair = () => makePair({ issuer: authority })
-    const first = await newPair()
-    writePair(files, first)
-    const node = await startProcess({
-      models: [{ ...fakeModel, options: { slots: 64 } }],
-      env: { EDGEWISE_TLS_CERT: files.cert, EDGEWISE_TLS_KEY: files.key },
+it("renews under 50 open streams, on SIGHUP and when the files change, and loses none", async () => {
+  const files = filesIn(join(dir.path, "renewal"))
+  const newPair = () => makePair({ issuer: authority })
+  const first = await newPair()
+  writePair(files, first)
+  const node = await startProcess({
+    models: [{ ...fakeModel, options: { slots: 64 } }],
+    env: { EDGEWISE_TLS_CERT: files.cert, EDGEWISE_TLS_KEY: files.key },
+  })
+  let ended = false
+  try {
+    await eventually(() => loaded(node), "the model is loaded", 45_000)
+    const chats = await Promise.all(Array.from({ length: 25 }, () => openChat(node)))
+    const sockets = await Promise.all(Array.from({ length: 25 }, () => openSocket(node)))
+    let connected = 0
+    const connecting = Array.from({ length: 4 }, async () => {
+      while (!ended) {
+        await shown(node)
+        connected++
+      }
     })
-    let ended = false
-    try {
-      await eventually(() => loaded(node), "the model is loaded", 45_000)
-      const chats = await Promise.all(Array.from({ length: 25 }, () => openChat(node)))
-      const sockets = await Promise.all(Array.from({ length: 25 }, () => openSocket(node)))
-      let connected = 0
-      const connecting = Array.from({ length: 4 }, async () => {
-        while (!ended) {
-          await shown(node)
-          connected++
-        }
-      })
-      expect(await shown(node)).toBe(fingerprintOf(first.cert))
+    expect(await shown(node)).toBe(fingerprintOf(first.cert))
 
-      const second = await newPair()
-      writePair(files, second)
-      node.signal("SIGHUP")
-      await eventually(async () => (await shown(node)) === fingerprintOf(second.cert), "SIGHUP loads it")
+    const second = await newPair()
+    writePair(files, second)
+    node.signal("SIGHUP")
+    await eventually(async () => (await shown(node)) === fingerprintOf(second.cert), "SIGHUP loads it")
 
-      // The certificate is replaced before its key: at most one warning, then both are right.
-      const third = await newPair()
-      writePair(files, { cert: third.cert, key: second.key })
-      node.signal("SIGHUP")
-      await eventually(
-        () => node.stderr().includes("the current certificate stays in use"),
-        "the mismatch is logged",
-      )
-      expect(await shown(node)).toBe(fingerprintOf(second.cert))
-      writePair(files, third)
-      await eventually(
-        async () => (await shown(node)) === fingerprintOf(third.cert),
-        "the change of the files is seen",
-      )
+    // The certificate is replaced before its key: at most one warning, then both are right.
+    const third = await newPair()
+    writePair(files, { cert: third.cert, key: second.key })
+    node.signal("SIGHUP")
+    await eventually(
+      () => node.stderr().includes("the current certificate stays in use"),
+      "the mismatch is logged",
+    )
+    expect(await shown(node)).toBe(fingerprintOf(second.cert))
+    writePair(files, third)
+    await eventually(
+      async () => (await shown(node)) === fingerprintOf(third.cert),
+      "the change of the files is seen",
+    )
 
-      for (const stream of chats) {
-        expect(await stream.toEnd()).toBe("complete")
-        expect(textOf(stream.events)).toBe("w".repeat(steps.tokens))
-        expect(stream.events.at(-1)).toBe("[DONE]")
-      }
-      for (const client of sockets) {
-        expect(await client.end("a")).toMatchObject({
-          type: "done",
-          usage: { completion_tokens: steps.tokens },
-        })
-        client.socket.close()
-      }
-      ended = true
-      await Promise.all(connecting)
-      expect(connected).toBeGreaterThan(10)
-      const lines = node.stderr().split("\n")
-      expect(lines.filter((line) => line.includes("certificate renewed"))).toHaveLength(2)
-      expect(lines.filter((line) => line.includes("the current certificate stays in use"))).toHaveLength(1)
-      node.signal("SIGTERM")
-      expect(await node.exited).toEqual([0, null])
-    } finally {
-      ended = true
-      await node.dispose()
+    for (const stream of chats) {
+      expect(await stream.toEnd()).toBe("complete")
+      expect(textOf(stream.events)).toBe("w".repeat(steps.tokens))
+      expect(stream.events.at(-1)).toBe("[DONE]")
     }
-  },
-)
+    for (const client of sockets) {
+      expect(await client.end("a")).toMatchObject({
+        type: "done",
+        usage: { completion_tokens: steps.tokens },
+      })
+      client.socket.close()
+    }
+    ended = true
+    await Promise.all(connecting)
+    expect(connected).toBeGreaterThan(10)
+    const lines = node.stderr().split("\n")
+    expect(lines.filter((line) => line.includes("certificate renewed"))).toHaveLength(2)
+    expect(lines.filter((line) => line.includes("the current certificate stays in use"))).toHaveLength(1)
+    node.signal("SIGTERM")
+    expect(await node.exited).toEqual([0, null])
+  } finally {
+    ended = true
+    await node.dispose()
+  }
+})
 
-it("makes a certificate for itself, keeps it, and says how to trust it", { timeout: 60_000 }, async () => {
+it("makes a certificate for itself, keeps it, and says how to trust it", async () => {
   const node = await startProcess({ env: { EDGEWISE_TLS: "self-signed" } })
   try {
     const path = join(node.dataDir, "tls", "self-signed-cert.pem")

@@ -27,6 +27,7 @@ const record = (id: string) => ({
   permission: [],
   root: id,
   parent: null,
+  input_modalities: ["text"],
 })
 
 describe("a model by its id", () => {

@@ -124,7 +124,7 @@ it("reports its progress, resumes what was cut, and the next request is served",
     files: [{ fetched: false }],
   })
   expect(eventsOf(await (await pull("near")).text())).toEqual([{ type: "done", model: "near", files: [] }])
-}, 60_000)
+})
 
 it("`models pull --node` follows it, from anywhere", async () => {
   const command = (...args: ReadonlyArray<string>) =>
@@ -137,7 +137,7 @@ it("`models pull --node` follows it, from anywhere", async () => {
   expect(done.stderr).toContain(`${file}: 100 % of `)
   const unknown = await command("nothing")
   expect([unknown.status, unknown.stdout, unknown.stderr]).toEqual([1, "", "Model not loaded (404)\n"])
-}, 60_000)
+})
 
 it("several callers share one pull; it goes on while one of them is there, and ends with the last", async () => {
   hub.behaviour.pieceBytes = 50_000
@@ -149,7 +149,7 @@ it("several callers share one pull; it goes on while one of them is there, and e
   await first.text().catch(() => "")
   expect(eventsOf(await second.text()).at(-1)).toMatchObject({ type: "done", files: [{ fetched: true }] })
   expect(hub.seen.filter(({ at }) => at === "storage")).toHaveLength(1)
-}, 60_000)
+})
 
 it("ends when its only caller leaves, keeps what came, and goes on from there", async () => {
   hub.behaviour.pieceBytes = 50_000
@@ -175,7 +175,7 @@ it("ends when its only caller leaves, keeps what came, and goes on from there", 
   expect(hub.seen.filter(({ at }) => at === "storage").map(({ headers }) => headers.range)).toEqual([
     `bytes=${size}-`,
   ])
-}, 60_000)
+})
 
 it("a wrong sum, a hub that refuses and a node that stops are events; nothing is kept of a wrong file", async () => {
   hub.behaviour.content = Buffer.from(weights).fill(7, 0, 100)
@@ -194,7 +194,7 @@ it("a wrong sum, a hub that refuses and a node that stops are events; nothing is
   const answer = await pull()
   await node.run(Effect.flatMap(Drain, (drain) => Effect.forkDetach(drain.close)))
   expect(eventsOf(await answer.text()).at(-1)).toEqual({ type: "error", error: "Server is shutting down" })
-}, 60_000)
+})
 
 it("refuses callers who are no operators, models that are not there, and wrong bodies", async () => {
   const refused = await node.post("/v1/models/pull", { model_name: "remote" })

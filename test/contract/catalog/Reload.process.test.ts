@@ -121,7 +121,7 @@ it("what has begun on a removed model ends there; then its process, its memory a
   expect(await at.run(claimedBytes)).toBeLessThan(claimed)
   const names = [...(await at.metrics()).keys()]
   expect(names.filter((name) => name.includes('"goes"'))).toEqual([])
-}, 60_000)
+})
 
 it("an operator's unload ends what a reload has left running", async () => {
   node = await startNode({ models: [model("goes"), model("stays")] })
@@ -137,7 +137,7 @@ it("an operator's unload ends what a reload has left running", async () => {
   // A stream that fails is cut, so that it cannot be taken for a whole one.
   await expect(begun.text()).rejects.toThrow()
   expect((await at.post("/v1/models/unload", { model_name: "goes" }, { key })).status).toBe(404)
-}, 60_000)
+})
 
 it("a wrong catalog changes nothing and says what is wrong; callers may not reload", async () => {
   node = await startNode({ models: [model("a")] })
@@ -159,7 +159,7 @@ it("a wrong catalog changes nothing and says what is wrong; callers may not relo
   expect(await reload(at, [model("a")])).toMatchObject({ unchanged: 1, changed: [] })
   const refused = await at.post("/v1/models/reload", "", { key: at.keys.credit })
   expect([refused.status, await refused.json()]).toEqual([403, { detail: "Requires the superadmin scope" }])
-}, 60_000)
+})
 
 it("reloads at once and side by side are done one after the other", async () => {
   node = await startNode({ models: [model("a", { runtime: { load: "demand" } })] })
@@ -201,7 +201,7 @@ it("weights that changed under the same entry are a change; a file that was only
   expect((await reload(at, [plain])).changed).toEqual(["a"])
   touch()
   expect((await reload(at, [plain])).changed).toEqual(["a"])
-}, 30_000)
+})
 
 it("SIGHUP under load, on a node of its own: nothing fails, the engine stays, a mistake is one line", async () => {
   const at = await startProcess({ models: [model("a")] })
@@ -247,7 +247,7 @@ it("SIGHUP under load, on a node of its own: nothing fails, the engine stays, a 
   } finally {
     await at.dispose()
   }
-}, 90_000)
+})
 
 it("`edgewise reload` says what changed, or what is wrong", async () => {
   node = await startNode({ models: [model("a"), model("b")] })
@@ -266,7 +266,7 @@ it("`edgewise reload` says what changed, or what is wrong", async () => {
   expect([good.status, good.stdout, good.stderr]).toEqual([0, "removed a; 1 unchanged\n", ""])
   const json = await edgewise(["reload", "--json", "--url", at.base], env)
   expect(JSON.parse(json.stdout)).toMatchObject({ status: "success", unchanged: 1 })
-}, 90_000)
+})
 
 it("a price that changed is charged from then on, on the same engine", async () => {
   const free = { inputPerMillionTokens: 0, outputPerMillionTokens: 0 }
@@ -287,7 +287,7 @@ it("a price that changed is charged from then on, on the same engine", async () 
   const charged = (await receiptsOf(at, "probe")).map(({ microDollars }) => microDollars)
   expect(charged.toSorted((one, other) => one - other)).toEqual([0, 100])
   expect(at.gauges("a").pid).toBe(pid)
-}, 60_000)
+})
 
 it("files that vanish under a loaded model leave it its engine; without one, it is failed until they are back", async () => {
   node = await startNode({ models: [model("runs")] })
@@ -316,7 +316,7 @@ it("files that vanish under a loaded model leave it its engine; without one, it 
   expect([mended.status, mended.changed.includes("waits")]).toEqual(["success", true])
   expect([await ask("runs"), await ask("waits")]).toEqual([200, 200])
   expect(at.gauges("runs").pid).not.toBe(pid)
-}, 60_000)
+})
 
 it("an alias works from the reload on that adds it until the one that takes it away, on the same engine", async () => {
   node = await startNode({ models: [model("a")] })
@@ -329,4 +329,4 @@ it("an alias works from the reload on that adds it until the one that takes it a
   expect(await ask()).toBe(200)
   expect((await reload(at, [model("a")])).changed).toEqual(["a"])
   expect([await ask(), at.gauges("a").pid]).toEqual([404, pid])
-}, 60_000)
+})

@@ -55,7 +55,7 @@ it("a live session ends on the engine that it began on; the next one has the new
   speak(again, pcm)
   again.send({ type: "stop" })
   expect((await lastWord(again)).text).toBe((await syncAnswer(at, pcm, { model: "listener" })).text)
-}, 60_000)
+})
 
 it("a live session of a removed model goes on; a new one is refused", async () => {
   const at = await start(listener())
@@ -70,7 +70,7 @@ it("a live session of a removed model goes on; a new one is refused", async () =
   client.send({ type: "stop" })
   expect((await lastWord(client)).type).toBe("transcript.text.done")
   await gone(at)
-}, 60_000)
+})
 
 it("an open realtime connection does not keep a replaced engine, and takes its next item to the new one", async () => {
   const at = await start(listener())
@@ -105,7 +105,7 @@ it("an open realtime connection does not keep a replaced engine, and takes its n
   })
   await reload(at, [fakeModel, listener()])
   expect(await say(noise(6))).toEqual(words)
-}, 60_000)
+})
 
 it("a file that is answered at once is transcribed to its end on a removed model", async () => {
   const at = await start(listener({ callMs: 60 }))
@@ -120,7 +120,7 @@ it("a file that is answered at once is transcribed to its end on a removed model
   expect([reply.status, await reply.json()]).toEqual([200, whole])
   expect((await post(at, file, { query: { model: "listener", sync: "true" } })).status).toBe(404)
   await gone(at)
-}, 60_000)
+})
 
 it("a job goes on with the new engine, and waits for a model that comes back", async () => {
   const at = await start(listener({ callMs: 200 }))
@@ -145,4 +145,4 @@ it("a job goes on with the new engine, and waits for a model that comes back", a
   await reload(at, [fakeModel, listener()])
   expect((await untilDone(target, waits)).status).toBe(200)
   expect((await poll(target, waits)).body).toMatchObject({ status: "completed" })
-}, 90_000)
+})

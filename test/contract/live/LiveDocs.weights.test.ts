@@ -39,7 +39,7 @@ it("the client of the docs shows captions and ends in the file's text", async ()
       NODE_URL: `${node.socketBase}`,
       KEY: node.keys.dev,
     }
-    const { stdout } = await promisify(execFile)(process.execPath, [script, wav], { env, timeout: 15_000 })
+    const { stdout } = await promisify(execFile)(process.execPath, [script, wav], { env, timeout: 60_000 })
     const { text } = await syncAnswer(node, pcm, { model })
     const lines = stdout.trim().split("\n")
     expect(lines.slice(-2)).toEqual([`transcript.text.done ${text}`, "closed 1000"])

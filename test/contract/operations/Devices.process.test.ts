@@ -178,7 +178,7 @@ describe("a node without much memory", () => {
   })
 
   // Each command is a process, and takes a second or two on a busy machine.
-  it("loads and unloads from the command line", { timeout: 90_000 }, async () => {
+  it("loads and unloads from the command line", async () => {
     const env = { EDGEWISE_DATA_DIR: `${node.dataDir}-elsewhere` }
     const as = (credential: string, ...args: ReadonlyArray<string>) =>
       edgewise(["models", ...args, "--url", node.base, "--key", credential], env)

@@ -55,7 +55,7 @@ beforeAll(async () => {
   })
   const made = Effect.flatMap(Accounts, (accounts) => accounts.createKey({ org: "ops", scope: "superadmin" }))
   operator = (await node.run(made)).apiKey
-}, 60_000)
+})
 afterAll(async () => {
   await node.stop()
   rmSync(folder, { recursive: true })
@@ -151,7 +151,7 @@ describe("models that cannot be loaded", () => {
         expect.stringMatching(/^node model load failed: /),
       ]),
     )
-  }, 30_000)
+  })
 
   it("load once the file is mended, by an operator's load", async () => {
     cpSync(weights, join(folder, "cut.gguf"))
@@ -160,7 +160,7 @@ describe("models that cannot be loaded", () => {
     expect((await chat("cut")).status).toBe(200)
     expect((await get("/v1/models/status", operator)).failures).not.toHaveProperty("cut")
     await node.post("/v1/models/unload", { model_name: "cut" }, { key: operator })
-  }, 30_000)
+  })
 })
 
 describe("GET /v1/models/logs", () => {
@@ -203,7 +203,7 @@ describe("a 502 of speech", () => {
       expect.stringMatching(/^unknown voice; the model has af_bella, .*bm_lewis$/),
       "input: has nothing that can be pronounced",
     ])
-  }, 60_000)
+  })
 })
 
 describe("what fails after its answer has begun", () => {
@@ -250,7 +250,7 @@ describe("what fails after its answer has begun", () => {
       annotations: { model: "ears", job: garbage, error: "InvalidRequest" },
     })
     await poll(target, failing, "DELETE")
-  }, 60_000)
+  })
 })
 
 describe("bursts", () => {
@@ -289,7 +289,7 @@ describe("bursts", () => {
     const givenUp = said.find(({ message }) => message === "engine given up")
     expect(givenUp?.annotations.reason).toBe("it ended 4 times within 30 s; the last time: signal SIGSEGV")
     expect(said.length).toBeLessThan(40)
-  }, 60_000)
+  })
 
   it("10,000 bad requests make a few lines a second, and their number is logged", async () => {
     await pause(1_100)
@@ -315,7 +315,10 @@ describe("bursts", () => {
     await Promise.all(Array.from({ length: 32 }, client))
     const seconds = (performance.now() - startedMs) / 1_000
     expect([...counts.values()].reduce((sum, one) => sum + one, 0)).toBe(10_000)
-    expect(counts.get(503)).toBeGreaterThan(3_000)
+    // "gone" always refuses. "crasher" does between its starts; a request that comes during one fails with it.
+    const failed = [...counts].filter(([status]) => status >= 500).reduce((sum, [, one]) => sum + one, 0)
+    expect(failed).toBeGreaterThanOrEqual(2 * Math.floor(10_000 / bad.length))
+    expect(counts.get(503)).toBeGreaterThanOrEqual(Math.floor(10_000 / bad.length))
     const said = lines.slice(from)
     // Two models that cannot answer: one line a second each for their answers, and one for a load that is tried again.
     expect(said.length).toBeLessThan(6 * (seconds + 1))

@@ -19,7 +19,7 @@ beforeAll(async () => {
       OTEL_SERVICE_NAME: "edge-1",
     },
   })
-}, 30_000)
+})
 afterAll(async () => {
   await node.dispose()
   await collector.stop()

@@ -28,7 +28,7 @@ const start = (dataDir?: string, callMs = 0) =>
 beforeAll(async () => {
   collector = await startCollector()
   node = await start()
-}, 30_000)
+})
 afterAll(async () => {
   await node.dispose()
   await collector.stop()

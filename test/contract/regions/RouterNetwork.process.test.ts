@@ -79,51 +79,44 @@ it("a router that does not probe goes by distance", async () => {
   }
 })
 
-it(
-  "one that probes goes by what it measures, across borders only, and follows changes",
-  { timeout: 60_000 },
-  async () => {
-    const node = await startRoles({ ...flags(), roles: "edge,router", regionHealthSeconds: "1" })
-    try {
-      await eventually(
-        async () => (await routeOf(node, inGreenland)) === "nyc-01",
-        "New York is the quickest",
-      )
-      // Borders first, and worldwide is by distance (protocol 15.2).
-      expect(await routeOf(node, inCanada)).toBe("yto-01")
-      expect(await routeOf(node, inGreenland, "?scope=global")).toBe("yto-01")
+it("one that probes goes by what it measures, across borders only, and follows changes", async () => {
+  const node = await startRoles({ ...flags(), roles: "edge,router", regionHealthSeconds: "1" })
+  try {
+    await eventually(async () => (await routeOf(node, inGreenland)) === "nyc-01", "New York is the quickest")
+    // Borders first, and worldwide is by distance (protocol 15.2).
+    expect(await routeOf(node, inCanada)).toBe("yto-01")
+    expect(await routeOf(node, inGreenland, "?scope=global")).toBe("yto-01")
 
-      let metrics: ReadonlyMap<string, number> = new Map()
-      const ms = (region: string) =>
-        metrics.get(`edgewise_region_round_trip_ms{region="${region}"}`) ?? Number.NaN
-      await eventually(async () => {
-        metrics = parseMetrics(await (await fetch(`${node.base.edge}/metrics`)).text())
-        return ["yto-01", "nyc-01", "sao-01"].every((region) => ms(region) >= 0)
-      }, "every region is measured")
-      expect(ms("yto-01")).toBeGreaterThan(290)
-      expect(ms("sao-01")).toBeGreaterThan(145)
-      expect(ms("nyc-01")).toBeLessThan(ms("sao-01"))
-      expect(metrics.get('edgewise_region_healthy{region="yto-01"}')).toBe(1)
+    let metrics: ReadonlyMap<string, number> = new Map()
+    const ms = (region: string) =>
+      metrics.get(`edgewise_region_round_trip_ms{region="${region}"}`) ?? Number.NaN
+    await eventually(async () => {
+      metrics = parseMetrics(await (await fetch(`${node.base.edge}/metrics`)).text())
+      return ["yto-01", "nyc-01", "sao-01"].every((region) => ms(region) >= 0)
+    }, "every region is measured")
+    expect(ms("yto-01")).toBeGreaterThan(290)
+    expect(ms("sao-01")).toBeGreaterThan(145)
+    expect(ms("nyc-01")).toBeLessThan(ms("sao-01"))
+    expect(metrics.get('edgewise_region_healthy{region="yto-01"}')).toBe(1)
 
-      newYork.status = 503
-      await eventually(async () => (await routeOf(node, inGreenland)) === "sao-01", "New York is unhealthy")
-      expect(await routeOf(node, inCanada)).toBe("yto-01")
-      newYork.status = 200
-      await eventually(async () => (await routeOf(node, inGreenland)) === "nyc-01", "New York is back")
+    newYork.status = 503
+    await eventually(async () => (await routeOf(node, inGreenland)) === "sao-01", "New York is unhealthy")
+    expect(await routeOf(node, inCanada)).toBe("yto-01")
+    newYork.status = 200
+    await eventually(async () => (await routeOf(node, inGreenland)) === "nyc-01", "New York is back")
 
-      // Toronto is quick from now on, and New York slow: visible at the next round, complete after five.
-      toronto.delayMs = 0
-      newYork.delayMs = 300
-      await eventually(
-        async () => (await routeOf(node, inGreenland)) === "yto-01",
-        "Toronto is the quickest",
-        40_000,
-      )
-    } finally {
-      await node.stop()
-    }
-  },
-)
+    // Toronto is quick from now on, and New York slow: visible at the next round, complete after five.
+    toronto.delayMs = 0
+    newYork.delayMs = 300
+    await eventually(
+      async () => (await routeOf(node, inGreenland)) === "yto-01",
+      "Toronto is the quickest",
+      40_000,
+    )
+  } finally {
+    await node.stop()
+  }
+})
 
 it("a router of unknown place measures for callers of unknown place alone", async () => {
   ;[toronto.delayMs, newYork.delayMs, saoPaulo.delayMs] = [300, 150, 0]

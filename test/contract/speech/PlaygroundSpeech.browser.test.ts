@@ -35,7 +35,7 @@ afterAll(async () => {
 })
 
 const shows = (selector: string, pattern: RegExp | string) =>
-  expect.poll(() => page.locator(selector).first().textContent(), { timeout: 10_000 }).toMatch(pattern)
+  expect.poll(() => page.locator(selector).first().textContent(), { timeout: 60_000 }).toMatch(pattern)
 
 it("offers the models that speak and their voices", withBrowser, async () => {
   expect(await page.locator("#tts option").allTextContents()).toEqual(["tts-82m", "tts-fake"])

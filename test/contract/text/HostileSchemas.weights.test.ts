@@ -222,6 +222,8 @@ it("a format beside tools: call syntax in a text of the answer is text", async (
       ...format,
       tools: [fn("a")],
       parallel_tool_calls: false,
+      // The model answers the one, and calls for the other.
+      messages: [userSays(seed % 2 === 0 ? "What is the capital of Spain?" : "Call a.")],
       seed,
     })
     if (calls > 0) expect([calls, content]).toEqual([1, null])
@@ -230,4 +232,5 @@ it("a format beside tools: call syntax in a text of the answer is text", async (
   }
   console.info(`${seen.calls} calls and ${seen.answers} answers`)
   expect(seen.answers).toBeGreaterThan(0)
+  expect(seen.calls).toBeGreaterThan(0)
 })

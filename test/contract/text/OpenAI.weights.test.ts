@@ -17,7 +17,7 @@ const clientOf = (target: TestNode, apiKey: string) =>
     apiKey,
     baseURL: `${target.base}/v1`,
     maxRetries: 0,
-    timeout: 10_000,
+    timeout: 60_000,
     fetch: async (url, init) => {
       const response = await fetch(url, init)
       if (!response.ok) refusal = await response.clone().text()
@@ -49,6 +49,7 @@ describe("models", () => {
       permission: [],
       root: "fake",
       parent: null,
+      input_modalities: ["text"],
     })
     const ids: Array<string> = []
     for await (const model of openai.models.list()) ids.push(model.id)
@@ -291,7 +292,7 @@ describe("errors", () => {
     ]
     const error = await failure(create(openai, { messages: [{ role: "user", content }] }))
     expect(error).toBeInstanceOf(OpenAI.BadRequestError)
-    expect(JSON.parse(refusal).detail).toMatch(/^messages\[0\]\.content: /)
+    expect(JSON.parse(refusal).detail).toMatch(/^messages\[0\]\.content\[1\]: /)
   })
 
   it("a stream that fails midway", async () => {

@@ -125,40 +125,36 @@ describe("what a job costs", () => {
 })
 
 describe("a job without credit", () => {
-  it(
-    "pauses with that status, goes on after credit, and is charged once for all of it",
-    { timeout: 40_000 },
-    async () => {
-      const long = sparseWav(90) as Bytes
-      // Enough for a little more than a minute: the first windows are transcribed, then the money is spent.
-      const { key, org } = await orgWith(node, 4_500)
-      const target = targetOf(node, key)
-      const id = await submit(target, long)
-      await eventually(async () => "detail" in (await poll(target, id)).body, "the job pauses")
-      expect(await poll(target, id)).toEqual({
-        status: 202,
-        body: {
-          job_id: id,
-          status: "accepted",
-          poll_interval_ms: 500,
-          detail: "paused: the organization has no credit left",
-        },
-      })
-      // Nothing is charged for half a transcript, and the file is still there.
-      expect(await metered(node, org)).toEqual({ requests: 0, audioMs: 0 })
-      expect(uploads(node.dataDir)).toHaveLength(1)
-      // Meanwhile the node accepts no further files of this organization.
-      const another = await post(node, long, { key, query: { model } })
-      expect([another.status, await another.json()]).toEqual([402, { detail: "Billing access denied" }])
-      await credit(node, org, 1_500)
-      const done = await untilDone(target, id)
-      expect(done.status).toBe(200)
-      expect(await metered(node, org)).toEqual({ requests: 1, audioMs: 90_000 })
-      const whole = await post(node, long, { query: { model, sync: "true" } })
-      expect(done.body.text).toBe(((await whole.json()) as { text: string }).text)
-      await untilNoUploads(node.dataDir)
-    },
-  )
+  it("pauses with that status, goes on after credit, and is charged once for all of it", async () => {
+    const long = sparseWav(90) as Bytes
+    // Enough for a little more than a minute: the first windows are transcribed, then the money is spent.
+    const { key, org } = await orgWith(node, 4_500)
+    const target = targetOf(node, key)
+    const id = await submit(target, long)
+    await eventually(async () => "detail" in (await poll(target, id)).body, "the job pauses")
+    expect(await poll(target, id)).toEqual({
+      status: 202,
+      body: {
+        job_id: id,
+        status: "accepted",
+        poll_interval_ms: 500,
+        detail: "paused: the organization has no credit left",
+      },
+    })
+    // Nothing is charged for half a transcript, and the file is still there.
+    expect(await metered(node, org)).toEqual({ requests: 0, audioMs: 0 })
+    expect(uploads(node.dataDir)).toHaveLength(1)
+    // Meanwhile the node accepts no further files of this organization.
+    const another = await post(node, long, { key, query: { model } })
+    expect([another.status, await another.json()]).toEqual([402, { detail: "Billing access denied" }])
+    await credit(node, org, 1_500)
+    const done = await untilDone(target, id)
+    expect(done.status).toBe(200)
+    expect(await metered(node, org)).toEqual({ requests: 1, audioMs: 90_000 })
+    const whole = await post(node, long, { query: { model, sync: "true" } })
+    expect(done.body.text).toBe(((await whole.json()) as { text: string }).text)
+    await untilNoUploads(node.dataDir)
+  })
 })
 
 describe("DELETE", () => {
@@ -208,21 +204,17 @@ describe("DELETE", () => {
     expect(await poll(targetOf(node), id)).toEqual(done)
   })
 
-  it(
-    "charges a job that is cancelled between two slices for what was transcribed of it",
-    { timeout: 30_000 },
-    async () => {
-      const { key, org } = await orgWith(node, 4_500)
-      const target = targetOf(node, key)
-      const id = await submit(target, sparseWav(90) as Bytes)
-      await eventually(async () => "detail" in (await poll(target, id)).body, "the job pauses")
-      await poll(target, id, "DELETE")
-      const { audioMs, requests } = await metered(node, org)
-      expect(requests).toBe(1)
-      expect(audioMs).toBeGreaterThan(10_000)
-      expect(audioMs).toBeLessThan(90_000)
-    },
-  )
+  it("charges a job that is cancelled between two slices for what was transcribed of it", async () => {
+    const { key, org } = await orgWith(node, 4_500)
+    const target = targetOf(node, key)
+    const id = await submit(target, sparseWav(90) as Bytes)
+    await eventually(async () => "detail" in (await poll(target, id)).body, "the job pauses")
+    await poll(target, id, "DELETE")
+    const { audioMs, requests } = await metered(node, org)
+    expect(requests).toBe(1)
+    expect(audioMs).toBeGreaterThan(10_000)
+    expect(audioMs).toBeLessThan(90_000)
+  })
 })
 
 describe("a key that is revoked", () => {
@@ -291,25 +283,21 @@ describe("a queue", () => {
     expect((await post(node, short, { key, query: { model } })).status).toBe(202)
   })
 
-  it(
-    "alternates between organizations, so that a short job is not behind another's long ones",
-    { timeout: 60_000 },
-    async () => {
-      const busy = targetOf(node, (await orgWith(node, 100_000_000)).key)
-      const quick = targetOf(node, (await orgWith(node, 1_000_000)).key)
-      const long = sparseWav(200) as Bytes
-      const longs = [await submit(busy, long), await submit(busy, long), await submit(busy, long)]
-      await untilStatus(busy, longs[1]!, "processing")
-      const id = await submit(quick, short)
-      expect((await untilDone(quick, id)).status).toBe(200)
-      const states = await Promise.all(longs.map((each) => statusOf(busy, each)))
-      // It came last and is done first: two long ones had a slice each, none has ended.
-      expect(states.filter((status) => status === "completed").length).toBeLessThanOrEqual(1)
-      const texts = await Promise.all(longs.map((each) => untilDone(busy, each)))
-      // A job that was suspended goes on where it was: the same text as those that were not.
-      expect(new Set(texts.map(({ body }) => body.text)).size).toBe(1)
-    },
-  )
+  it("alternates between organizations, so that a short job is not behind another's long ones", async () => {
+    const busy = targetOf(node, (await orgWith(node, 100_000_000)).key)
+    const quick = targetOf(node, (await orgWith(node, 1_000_000)).key)
+    const long = sparseWav(200) as Bytes
+    const longs = [await submit(busy, long), await submit(busy, long), await submit(busy, long)]
+    await untilStatus(busy, longs[1]!, "processing")
+    const id = await submit(quick, short)
+    expect((await untilDone(quick, id)).status).toBe(200)
+    const states = await Promise.all(longs.map((each) => statusOf(busy, each)))
+    // It came last and is done first: two long ones had a slice each, none has ended.
+    expect(states.filter((status) => status === "completed").length).toBeLessThanOrEqual(1)
+    const texts = await Promise.all(longs.map((each) => untilDone(busy, each)))
+    // A job that was suspended goes on where it was: the same text as those that were not.
+    expect(new Set(texts.map(({ body }) => body.text)).size).toBe(1)
+  })
 })
 
 describe("a restart", () => {
@@ -322,7 +310,7 @@ describe("a restart", () => {
     return current
   }
 
-  it("keeps results, goes on with what was accepted, and charges it once", { timeout: 60_000 }, async () => {
+  it("keeps results, goes on with what was accepted, and charges it once", async () => {
     const first = await start()
     const key = first.keys.dev
     const done = await submit(targetOf(first), short)

@@ -38,7 +38,7 @@ beforeAll(async () => {
 })
 afterAll(() => node.stop())
 
-it("spoken sentences are recognised within the model card's figure", { timeout: 60_000 }, async () => {
+it("spoken sentences are recognised within the model card's figure", async () => {
   const { voices } = (await (
     await node.fetch("/v1/audio/voices?model=tts-82m", {
       headers: { authorization: `Bearer ${node.keys.dev}` },

@@ -175,7 +175,7 @@ eachDialect(({ fresh, name }) => {
       return held
     }
 
-    it("stay within their bounds, and the newest stay", { timeout: 30_000 }, () =>
+    it("stay within their bounds, and the newest stay", () =>
       fc.assert(
         fc.asyncProperty(kept, async (all) => {
           const limits = {
@@ -205,7 +205,6 @@ eachDialect(({ fresh, name }) => {
           )
         }),
         { numRuns: name === "SQLite" ? 40 : 8 },
-      ),
-    )
+      ))
   })
 })

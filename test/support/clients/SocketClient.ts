@@ -14,7 +14,7 @@ export interface Closed {
 }
 
 /** Longest wait for a frame or a close, so that a broken server fails one test and not the run. */
-const patienceMs = 10_000
+const patienceMs = 60_000
 
 export class SocketClient {
   readonly socket: WebSocket

@@ -1,5 +1,5 @@
 // A model without a registry: a handle that runs each request with a function of the test.
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { ModelEntry } from "#domain/models/ModelEntry.ts"
 import type { EngineKind, Facts } from "#engines/protocol/Verbs.ts"
@@ -15,6 +15,7 @@ export const stubModel = <K extends EngineKind>(
     entry ?? decode({ id: "stub", kind, adapter: "fake", ownedBy: "test", created: 1, files: {}, price: {} }),
   current: () => undefined,
   facts: () => facts,
+  loaded: facts === undefined ? Effect.never : Effect.succeed(facts),
   isContended: () => false,
   run,
 })

@@ -11,10 +11,12 @@ import type { Spellings } from "./Spellings.ts"
 export interface PromptPart {
   readonly text: string
   readonly byTemplate: boolean
+  /** A picture stands here, of which the request has this index; the text is empty. */
+  readonly picture?: number
 }
 
 /** `content` is tokenized on its own; `text` and `json` together with the template's text around them. */
-type Kind = "content" | "text" | "json"
+type Kind = "content" | "text" | "json" | "picture"
 
 /** Marks are sorted in the order in which they were made, also by a template that sorts keys. Enough for any prompt. */
 const indexDigits = 7
@@ -49,6 +51,8 @@ export class Places {
   readonly content = (text: string): string => this.#place("content", text)
   /** For text that the model wrote: it is tokenized as it was, with the template's text around it. */
   readonly text = (text: string): string => (text === "" ? "" : this.#place("text", text))
+  /** For a picture, of which the request has this index. */
+  readonly picture = (index: number): string => this.#place("picture", String(index))
   /**
    * For JSON text. If the template prints it as a JSON string, the JSON replaces the whole string. So it does if the template
    * prints `around`, where it is given, before and after a string.
@@ -82,7 +86,8 @@ export class Places {
     const add = (text: string, byTemplate: boolean) => {
       const last = parts.at(-1)
       if (text === "") return
-      if (last?.byTemplate === byTemplate) parts.splice(-1, 1, { text: last.text + text, byTemplate })
+      if (last?.byTemplate === byTemplate && last.picture === undefined)
+        parts.splice(-1, 1, { text: last.text + text, byTemplate })
       else parts.push({ text, byTemplate })
     }
     const addAround = (text: string) => {
@@ -131,6 +136,12 @@ export class Places {
       }
       const place = this.#texts[Number(index)]
       if (place === undefined) continue
+      if (place.kind === "picture") {
+        add(before, true)
+        parts.push({ text: "", byTemplate: true, picture: Number(place.text) })
+        add(after, true)
+        continue
+      }
       const asString = backslashes !== ""
       const alone = asString && place.kind === "json" && before !== "" && after !== ""
       const text = asString && !alone ? escaped(place.text) : place.text

@@ -24,7 +24,7 @@ export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLar
     status: 413,
     fault: "caller",
     retry: "no",
-    when: "The body is larger than 8,000,000 bytes",
+    when: "The body is larger than 8,000,000 bytes, or than 32,000,000 for a model that takes pictures",
     detail: ({ limitBytes }) => `body: larger than ${limitBytes} bytes`,
   }
 }

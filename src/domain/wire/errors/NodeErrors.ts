@@ -209,7 +209,7 @@ export class NotInstalled extends Schema.TaggedError<NotInstalled>()("NotInstall
     status: 501,
     fault: "node",
     retry: "no",
-    when: "The node is installed without the audio decoder or the text front end that the request needs",
+    when: "The node is installed without the audio decoder, the picture decoder or the text front end that the request needs",
     detail: ({ model, part }) => `${model} needs ${part}, which is not installed on this node`,
   }
 }

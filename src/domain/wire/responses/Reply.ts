@@ -51,7 +51,11 @@ export const OutputItem = Schema.Union([
 
 export const ResponsesUsage = Schema.Struct({
   input_tokens: Schema.Int,
-  input_tokens_details: Schema.Struct({ cached_tokens: Schema.Int }),
+  input_tokens_details: Schema.Struct({
+    cached_tokens: Schema.Int,
+    /** Present if the request has pictures. */
+    image_tokens: Schema.optionalKey(Schema.Int),
+  }),
   output_tokens: Schema.Int,
   output_tokens_details: Schema.Struct({ reasoning_tokens: Schema.Int }),
   total_tokens: Schema.Int,

@@ -4,10 +4,19 @@ import { reasoningEffort } from "../Chat.ts"
 import { maxTopLogprobs, samplingFields } from "../Sampling.ts"
 import { anyObject, flag, int, isObject, name, optional, range, text } from "../text/Fields.ts"
 import { anySchema } from "../text/Formats.ts"
+import { PictureUrl } from "../text/Pictures.ts"
 import { maxTools } from "../text/Tools.ts"
 
 /** A part of a message, of a reasoning item or of a call's result. What parts of other types hold is not read. */
-const Part = Schema.Struct({ type: text, text: optional(text), refusal: optional(text) })
+const Part = Schema.Struct({
+  type: text,
+  text: optional(text),
+  refusal: optional(text),
+  /** Pictures. */
+  image_url: optional(PictureUrl),
+  detail: Schema.optionalKey(Schema.Unknown),
+  file_id: Schema.optionalKey(Schema.Unknown),
+})
 export type Part = typeof Part.Type
 
 const parts = Schema.Array(Part)

@@ -1,10 +1,11 @@
 // The messages of a chat request (protocol 7.2, 7.7). Schemas.
 import { Schema } from "effect"
 import { optional, text } from "./Fields.ts"
+import { ImagePart } from "./Pictures.ts"
 import { FunctionCall, RequestedCall } from "./Tools.ts"
 
 const TextPart = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
-/** A part of any other type: images, audio, files. The model decides whether it accepts it. */
+/** A part of any other type: audio, files. No model accepts one. */
 const OtherPart = Schema.Struct({ type: Schema.String })
 
 export const ChatMessage = Schema.Struct({
@@ -14,7 +15,9 @@ export const ChatMessage = Schema.Struct({
   content: Schema.optionalKey(
     Schema.Union([
       Schema.String,
-      Schema.Array(Schema.Union([TextPart, OtherPart]).annotate({ message: "must be a part with a type" })),
+      Schema.Array(
+        Schema.Union([TextPart, ImagePart, OtherPart]).annotate({ message: "must be a part with a type" }),
+      ),
       Schema.Null,
     ]).annotate({ message: "must be a text or a list of parts" }),
   ),
@@ -29,13 +32,5 @@ export const ChatMessage = Schema.Struct({
 })
 export type ChatMessage = typeof ChatMessage.Type
 
-/** The text of a message. Undefined if a part is not text. */
-export const textOf = (content: NonNullable<ChatMessage["content"]>): string | undefined => {
-  if (typeof content === "string") return content
-  let joined = ""
-  for (const part of content) {
-    if (!("text" in part)) return undefined
-    joined += part.text
-  }
-  return joined
-}
+/** The parts of a message; a text is one part. */
+export type MessagePart = Exclude<NonNullable<ChatMessage["content"]>, string>[number]

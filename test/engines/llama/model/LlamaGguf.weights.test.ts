@@ -29,7 +29,8 @@ const system = (content: string): ChatTurn => ({ role: "system", content })
 const story = (subject: string) => textRequest(`Tell me a story about a ${subject}.`, { maxTokens: 80 })
 const sampled = (seed: number) => ({
   maxTokens: 60,
-  sampling: { temperature: 0.9, topP: 0.95, topK: 40, frequencyPenalty: 0.4, presencePenalty: 0.3, seed },
+  // Hot and with many candidates, because the model knows few stories.
+  sampling: { temperature: 2, topP: 0.999, topK: 1000, frequencyPenalty: 0.4, presencePenalty: 0.3, seed },
 })
 
 layer(Demo.layer, { excludeTestServices: true })("the built-in text model", (it) => {
@@ -220,7 +221,7 @@ layer(Demo.layer, { excludeTestServices: true })("the built-in text model", (it)
       const engine = yield* Demo
       const running = yield* startText(
         engine,
-        textRequest({ text: "1, 2, 3," }, { maxTokens: 600, sampling: { temperature: 1 } }),
+        textRequest({ text: "1, 2, 3," }, { maxTokens: 600, minTokens: 600, sampling: { temperature: 1 } }),
       )
       yield* running.reached(3)
       const before = running.outlet.units.length

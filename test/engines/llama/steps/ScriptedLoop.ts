@@ -131,6 +131,7 @@ export const termsOf = (asked: Asked, out: TextOutlet, tally = { tokens: 0 }): J
   }
   return {
     prompt: tokensOf(asked.prompt ?? "prompt"),
+    spans: [],
     marks: [],
     sampling: { ...greedy, temperature, seed },
     reply: new DetailedReply(detailed, vocabulary),

@@ -50,6 +50,20 @@ export const scriptedNative = (options: {
         return rowsOfCall.push(predict(held)) - 1
       })
     },
+    rows: {
+      width: 1,
+      coordinates: 1,
+      evaluate: async ({ positions, rows, sequenceId }) => {
+        await Promise.resolve()
+        const held = of(sequenceId)
+        const values = [...rows]
+        calls.push([{ sequence: sequenceId, tokens: values }])
+        for (const [at, value] of values.entries()) {
+          if (positions[at] !== held.length) throw new Error(`a row at ${positions[at]}, not ${held.length}`)
+          held.push(value)
+        }
+      },
+    },
     interrupt: () => {},
     sampler: (sampling, biases) => {
       const sampler = new LogitSampler(sampling, rows, biases)

@@ -6,6 +6,7 @@ import { chooseSlot, makeSlots, reusable, type Slot } from "#engines/llama/steps
 const slot = (id: number, tokens: Array<number>, changes: Partial<Slot<null>> = {}): Slot<null> => ({
   id,
   tokens,
+  jumps: [],
   checkpoints: [],
   busy: false,
   lastUsed: tokens.length === 0 ? 0 : id + 1,

@@ -33,11 +33,12 @@ const planFor = (machine: Machine, share = 2 / 3, measuredTo = batchTokens): Ste
 const run = (
   plan: StepPlan,
   machine: Machine,
-  begun: ReadonlyArray<{ readonly prompt: number }>,
+  begun: ReadonlyArray<{ readonly prompt: number; readonly pictured?: boolean }>,
   options: { readonly most?: number; readonly drift?: (step: number) => number } = {},
 ): ReadonlyArray<Done> => {
-  const jobs = begun.map(({ prompt }, id) => ({
+  const jobs = begun.map(({ pictured = false, prompt }, id) => ({
     id,
+    pictured,
     pending: Math.max(1, prompt),
     replying: prompt === 0,
     beganBefore: 0,
@@ -264,6 +265,15 @@ it("replies that ran before a burst keep the stated compromise", () => {
   const late = [...replies(4), ...Array.from({ length: 4 }, () => ({ prompt: 400 }))]
   const gaps = gapsOf(run(planFor(measured), measured, late), 0)
   expect(Math.max(...gaps)).toBeLessThan(1.35 * 3 * measured.replies(8))
+})
+
+it("replies wait less for a prompt with pictures, unless a text waits as well", () => {
+  const longest = (...prompts: ReadonlyArray<{ readonly prompt: number; readonly pictured?: boolean }>) =>
+    Math.max(...gapsOf(run(planFor(measured), measured, [...replies(4), ...prompts]), 0))
+  const pictured = longest({ prompt: 400, pictured: true })
+  expect(pictured).toBeLessThan(1.35 * 2 * measured.replies(4))
+  expect(longest({ prompt: 400 })).toBeGreaterThan(1.1 * pictured)
+  expect(longest({ prompt: 400, pictured: true }, { prompt: 400 })).toBeGreaterThan(1.1 * pictured)
 })
 
 describe("runs", () => {

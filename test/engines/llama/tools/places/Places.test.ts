@@ -42,6 +42,19 @@ it("tokenizes what would become a special token as ordinary text", () => {
   ])
 })
 
+it("keeps a picture a part of its own, between the texts around it", () => {
+  const places = new Places(none, none)
+  const content = `${places.content("Before")}${places.picture(3)}${places.picture(0)}${places.content("after")}`
+  expect(places.parts(`<a>${content}</a>`)).toEqual([
+    { text: "<a>", byTemplate: true },
+    { text: "Before", byTemplate: false },
+    { text: "", byTemplate: true, picture: 3 },
+    { text: "", byTemplate: true, picture: 0 },
+    { text: "after", byTemplate: false },
+    { text: "</a>", byTemplate: true },
+  ])
+})
+
 it("takes away what the template prints around a value that is no text", () => {
   const places = new Places(none, none)
   const [number, text] = [places.json("1.50", "<q>"), places.text("x")]

@@ -8,9 +8,9 @@ import {
 } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { VoiceUrlRefused } from "#audio/AudioErrors.ts"
-import { makeVoiceUrl, type VoiceUrlOptions } from "#audio/VoiceUrl.ts"
 import { isPublicAddress } from "#domain/access/PublicAddress.ts"
+import { FetchRefused } from "#fetch/FetchRefused.ts"
+import { type FetchOptions, makePublicFetch } from "#fetch/PublicFetch.ts"
 import { reason } from "../support/process/Reason.ts"
 
 const CLIP = Buffer.alloc(50_000, "RIFF")
@@ -43,14 +43,16 @@ const tcpListening = (handler: (socket: Socket) => void) =>
 const portOf = (server: { address: () => unknown }) => (server.address() as AddressInfo).port
 
 /** Names resolve to loopback, which this test allows; the product never allows it. */
-const onLoopback = (options: VoiceUrlOptions = {}) =>
-  makeVoiceUrl({
+const terms = { maxBytes: 25 * 1024 * 1024, plainHttp: true }
+const fetcherOf = (options: Partial<FetchOptions>) => ({ fetch: makePublicFetch({ ...terms, ...options }) })
+const onLoopback = (options: Partial<FetchOptions> = {}) =>
+  fetcherOf({
     resolve: () => Effect.succeed(["127.0.0.1"]),
     allowed: (address) => address === "127.0.0.1" || isPublicAddress(address),
     ...options,
   })
 
-describe("VoiceUrl", () => {
+describe("a public address", () => {
   it.live("returns the bytes, asking for nothing that identifies the node", () =>
     Effect.gen(function* () {
       const seen: Array<unknown> = []
@@ -102,7 +104,7 @@ describe("VoiceUrl", () => {
       let location = ""
       const server = yield* listening((_, response) => response.writeHead(302, { location }).end())
       const asked: Array<string> = []
-      const fetcher = makeVoiceUrl({
+      const fetcher = fetcherOf({
         resolve: (host) => {
           asked.push(host)
           return Effect.succeed([host === "public.example" ? "127.0.0.1" : "127.0.0.2"])
@@ -136,7 +138,7 @@ describe("VoiceUrl", () => {
     Effect.gen(function* () {
       const server = yield* listening((_, response) => response.end(CLIP))
       let asked = 0
-      const fetcher = makeVoiceUrl({
+      const fetcher = fetcherOf({
         resolve: () => Effect.succeed([++asked === 1 ? "127.0.0.1" : "127.0.0.9"]),
         allowed: (address) => address === "127.0.0.1",
       })
@@ -150,9 +152,7 @@ describe("VoiceUrl", () => {
   it.live("refuses a name if any of its addresses is inside, or if it has none", () =>
     Effect.gen(function* () {
       const answers = (...addresses: ReadonlyArray<string>) =>
-        reason(
-          makeVoiceUrl({ resolve: () => Effect.succeed(addresses) }).fetch("http://mixed.example/", "user"),
-        )
+        reason(fetcherOf({ resolve: () => Effect.succeed(addresses) }).fetch("http://mixed.example/", "user"))
       expect(yield* answers("8.8.8.8", "10.0.0.1")).toBe("NotPublic")
       expect(yield* answers("8.8.8.8", "::1")).toBe("NotPublic")
       expect(yield* answers("::ffff:127.0.0.1")).toBe("NotPublic")
@@ -180,7 +180,7 @@ describe("VoiceUrl", () => {
       expect(yield* reason(fetcher.fetch(`${base}/told`, "user"))).toBe("TooLarge")
       expect(yield* reason(fetcher.fetch(`${base}/endless`, "user"))).toBe("TooLarge")
       expect(yield* reason(onLoopback({ timeoutMs: 100 }).fetch(`${base}/silent`, "user"))).toBe("TimedOut")
-      const never = makeVoiceUrl({ timeoutMs: 50, resolve: () => Effect.never })
+      const never = fetcherOf({ timeoutMs: 50, resolve: () => Effect.never })
       expect(yield* reason(never.fetch("http://slow.example/", "user"))).toBe("TimedOut")
       const fiber = yield* Effect.forkChild(fetcher.fetch(`${base}/silent`, "user"), {
         startImmediately: true,
@@ -231,14 +231,14 @@ describe("VoiceUrl", () => {
 
   it.live("bounds the fetches at a time", () =>
     Effect.gen(function* () {
-      const fetcher = makeVoiceUrl({ resolve: () => Effect.never, maxConcurrent: 2 })
+      const fetcher = fetcherOf({ resolve: () => Effect.never, maxConcurrent: 2 })
       const two = yield* Effect.forEach([1, 2], () =>
         Effect.forkChild(fetcher.fetch("http://slow.example/", "user"), { startImmediately: true }),
       )
       expect(yield* reason(fetcher.fetch("http://slow.example/", "other"))).toBe("Busy")
       for (const fiber of two) yield* Fiber.interrupt(fiber)
-      const refused = Effect.fail(new VoiceUrlRefused({ reason: "NotResolved", detail: "none" }))
-      const after = makeVoiceUrl({ resolve: () => refused, maxConcurrent: 1 })
+      const refused = Effect.fail(new FetchRefused({ reason: "NotResolved", detail: "none" }))
+      const after = fetcherOf({ resolve: () => refused, maxConcurrent: 1 })
       for (let i = 0; i < 3; i++)
         expect(yield* reason(after.fetch("http://none.example/", "user"))).toBe("NotResolved")
     }),
@@ -346,7 +346,7 @@ describe("VoiceUrl", () => {
       // No name server is queried: names resolve to addresses that an attacker's server would return.
       const resolve = (host: string) =>
         Effect.succeed(host.includes("rebind") ? ["8.8.8.8", "127.0.0.1"] : ["127.0.0.1"])
-      const fetcher = makeVoiceUrl({ resolve })
+      const fetcher = fetcherOf({ resolve })
       const reasons = new Set<string>()
       for (const url of urls) reasons.add(yield* reason(fetcher.fetch(url, "user")))
       expect(reached).toBe(0)

@@ -2,9 +2,11 @@
 // result names its call, and every call has an id and arguments that are an object.
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import { isObject } from "#domain/wire/text/Fields.ts"
-import { type ChatMessage, textOf } from "#domain/wire/text/Messages.ts"
+import type { ChatMessage } from "#domain/wire/text/Messages.ts"
+import type { RequestedPicture } from "#domain/wire/text/Pictures.ts"
 import type { ChatTurn, ToolCall } from "#engines/protocol/Text.ts"
-import { countParts, parseJson } from "../http/JsonText.ts"
+import { countParts, parseJson } from "../../http/JsonText.ts"
+import { Contents, type ContentTerms } from "./MessageContent.ts"
 
 /** Characters of all calls' arguments in a request, which are parsed. A guess: 500 calls of a thousand characters. */
 export const maxArgumentChars = 512 * 1024
@@ -20,14 +22,15 @@ class Turns {
   private names: Map<string, string> | undefined
   private argumentChars = 0
   private argumentParts = 0
-  private readonly model: string
+  readonly contents: Contents
 
-  constructor(model: string) {
-    this.model = model
+  constructor(terms: ContentTerms) {
+    this.contents = new Contents(terms)
   }
 
   add(message: ChatMessage, path: string): InvalidRequest | undefined {
     const { role } = message
+    if (role === "user") return this.addUser(message, path)
     const content = this.contentOf(message, path)
     if (content instanceof InvalidRequest) return content
     switch (role) {
@@ -38,8 +41,15 @@ class Turns {
       case "function":
         return this.addFunctionResult(message, content, path)
       default:
-        this.turns.push({ role: role === "developer" ? "system" : role, content })
+        this.turns.push({ role: "system", content })
     }
+  }
+
+  private addUser({ content }: ChatMessage, path: string): InvalidRequest | undefined {
+    if (content === undefined || content === null) return refusal(`${path}.content`, "is required")
+    const read = this.contents.read(content, `${path}.content`)
+    if (read instanceof InvalidRequest) return read
+    this.turns.push({ role: "user", content: read })
   }
 
   private contentOf({ content, function_call, role, tool_calls }: ChatMessage, path: string) {
@@ -48,8 +58,7 @@ class Turns {
         role === "assistant" && ((tool_calls ?? []).length > 0 || (function_call ?? null) !== null)
       return calls || role === "function" ? "" : refusal(`${path}.content`, "is required")
     }
-    const text = textOf(content)
-    return text ?? refusal(`${path}.content`, `only text is supported by ${this.model}`)
+    return this.contents.readText(content, `${path}.content`, role)
   }
 
   private addAssistant(message: ChatMessage, content: string, path: string): InvalidRequest | undefined {
@@ -112,15 +121,21 @@ class Turns {
   }
 }
 
+export interface ReadMessages {
+  readonly turns: ReadonlyArray<ChatTurn>
+  /** The turns refer to them by their index. */
+  readonly pictures: ReadonlyArray<RequestedPicture>
+}
+
 /** The turns, or what is wrong with the first message that cannot be used. */
 export const turnsOf = (
   messages: ReadonlyArray<ChatMessage>,
-  model: string,
-): ReadonlyArray<ChatTurn> | InvalidRequest => {
-  const turns = new Turns(model)
+  terms: ContentTerms,
+): ReadMessages | InvalidRequest => {
+  const turns = new Turns(terms)
   for (const [index, message] of messages.entries()) {
     const problem = turns.add(message, `messages[${index}]`)
     if (problem !== undefined) return problem
   }
-  return turns.turns
+  return { turns: turns.turns, pictures: turns.contents.pictures }
 }

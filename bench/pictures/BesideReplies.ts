@@ -1,0 +1,105 @@
+// How long running replies wait while a picture is encoded and read beside them.
+import { Effect } from "effect"
+import type { ChildFailed } from "../support/Child.ts"
+import { finding, type Section } from "../support/Findings.ts"
+import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
+import { chatPath } from "../text/Models.ts"
+import { ask } from "./FirstToken.ts"
+import { longReply, pictureQuestion, pictureUrl, runningStreams, textQuestion } from "./Models.ts"
+import type { Stage } from "./Stage.ts"
+
+export interface BesidePlan extends RoundsPlan {
+  readonly quietMs: number
+}
+
+const model = "smol-256m"
+
+/** About as many as the picture has rows and markers. */
+const promptWords = 70
+
+/** Pictures of the other sections have smaller seeds. */
+const firstSeed = 1_000
+
+const takeRound = ({ client, gateway, ...stage }: Stage, { quietMs }: BesidePlan, nth: number) =>
+  Effect.gen(function* () {
+    const bodies = Array.from({ length: runningStreams }, (_, seed) => [longReply(model, nth * 10 + seed)])
+    yield* client.ask("start", { target: gateway.target, path: chatPath, bodies })
+    yield* client.ask("begun")
+    yield* Effect.sleep(500)
+    yield* client.ask("window")
+    yield* Effect.sleep(quietMs)
+    const quiet = yield* client.ask("window")
+    yield* ask(
+      { client, gateway, ...stage },
+      textQuestion(model, `${nth} beside${" what".repeat(promptWords)}`),
+    )
+    yield* Effect.sleep(200)
+    const text = yield* client.ask("window")
+    yield* Effect.sleep(500)
+    yield* client.ask("window")
+    yield* gateway.child.ask("watchLoop")
+    const url = pictureUrl(firstSeed + nth, 512, 512)
+    const reply = yield* ask({ client, gateway, ...stage }, pictureQuestion(model, url, `what is it ${nth}`))
+    // The gap that the first token interrupted has ended too.
+    yield* Effect.sleep(200)
+    const during = yield* client.ask("window")
+    const loop = yield* gateway.child.ask("loopDelay")
+    yield* client.ask("stop")
+    yield* Effect.sleep(300)
+    return {
+      quietP99Ms: quiet.gaps.p99,
+      quietLongestMs: quiet.gaps.max,
+      textLongestMs: text.gaps.max,
+      longestMs: during.gaps.max,
+      firstMs: reply.firstEventMs,
+      workMs: loop?.longestWork ?? Number.NaN,
+    }
+  })
+
+export const besideReplies = (stage: Stage, plan: BesidePlan): Effect.Effect<Section, ChildFailed> =>
+  Effect.map(
+    repeatRounds(plan, (nth) => takeRound(stage, plan, nth)),
+    (rounds) => ({
+      title: `A picture of one tile beside ${runningStreams} running replies of the same model, one thread`,
+      method: `gaps between arrivals on the running streams, ${plan.quietMs} ms without, with a text prompt and with the picture, until its first token`,
+      findings: [
+        finding(
+          "quiet gap p99",
+          "ms",
+          rounds.map(({ quietP99Ms }) => quietP99Ms),
+        ),
+        finding(
+          "quiet gap, longest",
+          "ms",
+          rounds.map(({ quietLongestMs }) => quietLongestMs),
+        ),
+        finding(
+          "gap beside a text prompt of this length, longest",
+          "ms",
+          rounds.map(({ textLongestMs }) => textLongestMs),
+        ),
+        finding(
+          "gap beside the picture, longest",
+          "ms",
+          rounds.map(({ longestMs }) => longestMs),
+        ),
+        finding(
+          "  over quiet p99",
+          "x",
+          rounds.map(({ longestMs, quietP99Ms }) => longestMs / quietP99Ms),
+          { is: "at most", value: 3 },
+        ),
+        finding(
+          "first token about the picture",
+          "ms",
+          rounds.map(({ firstMs }) => firstMs),
+        ),
+        finding(
+          "gateway's event loop, longest by its own work (CPU)",
+          "ms",
+          rounds.map(({ workMs }) => workMs),
+          { is: "at most", value: 10 },
+        ),
+      ],
+    }),
+  )

@@ -1,0 +1,50 @@
+// Memory after a thousand requests with pictures, each with another one, against that after the first two hundred.
+import { Effect } from "effect"
+import { operatorOf, superadminKey } from "../operations/Operator.ts"
+import type { ChildFailed } from "../support/Child.ts"
+import { finding, type Section } from "../support/Findings.ts"
+import { ask } from "./FirstToken.ts"
+import { pictureQuestion, pictureUrl } from "./Models.ts"
+import type { Stage } from "./Stage.ts"
+
+const model = "toy-idefics3"
+
+/** Requests at a time. */
+const atOnce = 4
+
+export const memoryAfter = (stage: Stage, requests: number): Effect.Effect<Section, ChildFailed> =>
+  Effect.gen(function* () {
+    const { gateway } = stage
+    const operator = operatorOf(gateway, yield* Effect.promise(() => superadminKey(gateway)))
+    const reading = Effect.gen(function* () {
+      const engine = yield* Effect.promise(() => operator.engine(model))
+      const node = yield* gateway.child.ask("memory")
+      const mb = (bytes: number) => bytes / 1024 ** 2
+      return { engineMb: engine?.residentMb ?? 0, nodeMb: mb(node.residentBytes), heapMb: mb(node.heapBytes) }
+    })
+    const send = (from: number, to: number) =>
+      Effect.forEach(
+        Array.from({ length: to - from }, (_, at) => from + at),
+        (seed) => ask(stage, pictureQuestion(model, pictureUrl(seed, 120, 90), `what is it ${seed}`)),
+        { concurrency: atOnce, discard: true },
+      )
+    const early = Math.ceil(requests / 5)
+    yield* send(0, early)
+    const before = yield* reading
+    yield* send(early, requests)
+    const after = yield* reading
+    const goal = { is: "at most", value: 1.1 } as const
+    return {
+      title: `Memory after ${requests} requests with pictures`,
+      method: `a new picture in each, ${atOnce} at a time, toy weights, rows of at most 1 MB kept; against ${early} requests; the node's after a garbage collection`,
+      findings: [
+        finding(`engine after ${early}`, "MB", [before.engineMb]),
+        finding(`engine after ${requests}`, "MB", [after.engineMb]),
+        finding("  last over first", "x", [after.engineMb / before.engineMb], goal),
+        finding(`node after ${early}`, "MB", [before.nodeMb]),
+        finding(`node after ${requests}`, "MB", [after.nodeMb]),
+        finding("  last over first", "x", [after.nodeMb / before.nodeMb], goal),
+        finding("node's heap, last over first", "x", [after.heapMb / before.heapMb], goal),
+      ],
+    }
+  })

@@ -1,0 +1,91 @@
+// Reads the body of a chat, which may be larger than other bodies where the node has a model that takes pictures.
+import { Context, Effect, type Schema, type Scope } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import { seesPictures } from "#domain/models/ModelEntry.ts"
+import { BodyTooLarge, type InvalidRequest, MemoryPressure } from "#domain/wire/Errors.ts"
+import { Caller } from "#services/Caller.ts"
+import { type ReadBody, readWithPictures } from "../../http/JsonBody.ts"
+import { maxJsonBytes } from "../../http/JsonText.ts"
+
+/** Most bytes of the body of a chat with a model that takes pictures (protocol 17.1). */
+export const maxChatBytes = 32_000_000
+
+/** Bytes of bodies over 8 MB that are in memory at once, on the node and of one user (protocol 17.1). Guesses. */
+export const largeBodyBytes = { node: 256_000_000, user: 64_000_000 } as const
+
+/** Retry-After where these are used up. A guess: most such requests have had their pictures decoded by then. */
+const retryAfterMs = 2_000
+
+/** Counts the bytes of large bodies. */
+class LargeBodies {
+  private total = 0
+  private readonly byUser = new Map<string, number>()
+
+  /** False if there is no place for them. */
+  take(user: string, bytes: number): boolean {
+    const own = this.byUser.get(user) ?? 0
+    if (this.total + bytes > largeBodyBytes.node || own + bytes > largeBodyBytes.user) return false
+    this.total += bytes
+    this.byUser.set(user, own + bytes)
+    return true
+  }
+
+  giveBack(user: string, bytes: number): void {
+    this.total -= bytes
+    const left = (this.byUser.get(user) ?? 0) - bytes
+    if (left > 0) this.byUser.set(user, left)
+    else this.byUser.delete(user)
+  }
+}
+
+/** One for the process, whose memory it is. */
+export const CurrentLargeBodies = Context.Reference<LargeBodies>("edgewise/api/LargeBodies", {
+  defaultValue: () => new LargeBodies(),
+})
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** What the request announces; undefined for a chunked body. */
+const announcedBytes = ({ headers }: Request): number | undefined => {
+  const length = Number(headers["content-length"])
+  return Number.isSafeInteger(length) ? length : undefined
+}
+
+/**
+ * Most bytes of a chat's body on this node, before its model is known. A body that does not announce its size may have as many
+ * as any other: else each of them would have to be given the memory of the largest one.
+ */
+export const chatLimitBytes = (request: Request): Effect.Effect<number, never, ModelRegistry> =>
+  Effect.map(ModelRegistry, (registry) =>
+    announcedBytes(request) !== undefined &&
+    registry.all().some(({ entry, host }) => seesPictures(entry, host?.facts))
+      ? maxChatBytes
+      : maxJsonBytes,
+  )
+
+/** Takes the memory of a large body, before it is read, until the scope closes. */
+export const admitLargeBody = (
+  request: Request,
+): Effect.Effect<void, MemoryPressure, Caller | ModelRegistry | Scope.Scope> =>
+  Effect.flatMap(chatLimitBytes(request), (limitBytes) => {
+    const bytes = Math.min(announcedBytes(request) ?? 0, limitBytes)
+    if (bytes <= maxJsonBytes) return Effect.void
+    return Effect.gen(function* () {
+      const { userId } = yield* Caller
+      const bodies = yield* CurrentLargeBodies
+      if (!bodies.take(userId, bytes)) return yield* new MemoryPressure({ retryAfterMs })
+      yield* Effect.addFinalizer(() => Effect.sync(() => bodies.giveBack(userId, bytes)))
+    })
+  })
+
+/** Reads bodies of a schema. */
+export const readChat = <A>(schema: Schema.Codec<A, unknown>) => {
+  const read = readWithPictures(schema)
+  return (request: Request): Effect.Effect<ReadBody<A>, BodyTooLarge | InvalidRequest, ModelRegistry> =>
+    Effect.flatMap(chatLimitBytes(request), (limitBytes) => read(request, limitBytes))
+}
+
+/** The refusal of a body that is too large for a model that takes no pictures. */
+export const tooLargeForText = (sizeBytes: number, pictures: boolean): BodyTooLarge | undefined =>
+  pictures || sizeBytes <= maxJsonBytes ? undefined : new BodyTooLarge({ limitBytes: maxJsonBytes })

@@ -1,0 +1,15 @@
+// llama.cpp's library as koffi opens it: what it keeps of a library stays as long as the process.
+import { dirname } from "node:path"
+import { expect, it } from "vitest"
+import { openLibllama } from "#engines/llama/native/Libllama.ts"
+import { openLibrary } from "#engines/llama/native/Library.ts"
+import { loadedObjects } from "#engines/llama/native/OpenLibllama.ts"
+import { uses } from "../../../support/groups/Uses.ts"
+
+uses("weights", "a native engine")
+
+it("is opened once, however many models are loaded", async () => {
+  await openLibrary({ gpu: "off", threads: 1, logger: () => {} })
+  const folder = dirname(loadedObjects().find((path) => /libllama\.[^/]*(so|dylib)$/.test(path)) ?? "")
+  expect(openLibllama(folder)).toBe(openLibllama(folder))
+})
