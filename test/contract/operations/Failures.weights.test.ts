@@ -315,10 +315,9 @@ describe("bursts", () => {
     await Promise.all(Array.from({ length: 32 }, client))
     const seconds = (performance.now() - startedMs) / 1_000
     expect([...counts.values()].reduce((sum, one) => sum + one, 0)).toBe(10_000)
-    // "gone" always refuses. "crasher" does between its starts; a request that comes during one fails with it.
-    const failed = [...counts].filter(([status]) => status >= 500).reduce((sum, [, one]) => sum + one, 0)
-    expect(failed).toBeGreaterThanOrEqual(2 * Math.floor(10_000 / bad.length))
+    // "crasher" refuses too until it has waited for its next start, which on a slow machine is during this.
     expect(counts.get(503)).toBeGreaterThanOrEqual(Math.floor(10_000 / bad.length))
+    expect([400, 401, 404].map((status) => counts.get(status))).toEqual([1_667, 1_666, 3_333])
     const said = lines.slice(from)
     // Two models that cannot answer: one line a second each for their answers, and one for a load that is tried again.
     expect(said.length).toBeLessThan(6 * (seconds + 1))
