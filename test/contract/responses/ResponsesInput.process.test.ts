@@ -42,7 +42,7 @@ describe("a refusal names", () => {
         instructions: "i",
         input: [user, { role: "user", content: [{ type: "input_image", image_url: "u" }] }],
       },
-      "input[1].content: only text is supported by fake",
+      "input[1].content[0]: only text is supported by fake",
     ],
     [
       item({ type: "item_reference", id: "msg_1" }),
@@ -64,7 +64,7 @@ describe("a refusal names", () => {
     [{ input: [user, call, { type: "function_call_output", call_id: "c" }] }, "input[2].output: is required"],
     [
       { input: [call, { type: "function_call_output", call_id: "c", output: [{ type: "input_file" }] }] },
-      "input[1].output: only text is supported by fake",
+      "input[1].output[0]: only text is supported by fake",
     ],
     [{ tools: [{ type: "function", name: "f" }, { type: "web_search" }] }, "tools[1].type: must be function"],
     [
