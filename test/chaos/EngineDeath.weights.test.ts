@@ -108,8 +108,8 @@ for (const [model, body] of [
     chat("llama", "Tell me a long story about a cat.", {
       stream: true,
       max_tokens: 1500,
+      min_tokens: 1500,
       temperature: 2,
-      stop: [],
     }),
   ],
 ] as const) {
