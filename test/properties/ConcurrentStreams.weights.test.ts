@@ -16,6 +16,7 @@ const say = async (seed: number, content: string): Promise<string> => {
     messages: [{ role: "user", content }],
     temperature: 1,
     max_tokens: 80,
+    min_tokens: 40,
     stream: true,
     seed,
   })
