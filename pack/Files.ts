@@ -24,6 +24,7 @@ export const modelPaths = [
   "models/kokoro-demo",
   "models/llama-demo",
   "models/whisper-demo-en",
+  "models/vision-demo",
 ]
 
 export const packageFile = join(root, "package.json")

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "vitest"
 import { settings } from "#config/Settings.ts"
+import { modelPaths } from "../../pack/Files.ts"
 import { root } from "../map/ReadImports.ts"
 
 const text = (path: string): string => readFileSync(join(root, path), "utf8")
@@ -39,6 +40,15 @@ it("copies what exists, and the ignore file lets through exactly what is copied"
   const tops = [...new Set(allowed.map((path) => path.split("/")[0]))]
   expect(tops.toSorted()).toEqual(copied.toSorted())
   expect(text(".dockerignore")).toMatch(/^\*$/m)
+})
+
+it("has the files of every built-in model, as the package has", () => {
+  const named = [...text("models/catalog.json").matchAll(/"([\w-]+)\/[^"]+\.(?:gguf|onnx|bin|json)"/g)]
+  const folders = [...new Set(named.map(([, folder]) => `models/${folder}`))].toSorted()
+  expect(folders.length).toBeGreaterThan(3)
+  expect([...modelPaths].toSorted()).toEqual(expect.arrayContaining(folders))
+  const allowed = [...text(".dockerignore").matchAll(/^!(models.+)$/gm)].map(([, path = ""]) => path)
+  expect(allowed.toSorted()).toEqual([...modelPaths].toSorted())
 })
 
 it("removes the packages that may not be passed on", () => {

@@ -32,7 +32,7 @@ describe("with Node", onlyWhere(isLinux, "the versions of Node are fetched for L
     const node: Serving = await serveWith(nodeOf(version), [join(root, "src", "main.ts")], folder)
     try {
       expect(node.printed()).toMatch(transport)
-      expect(node.printed()).toMatch(/^audio files are decoded by the package node-av$/m)
+      expect(node.printed()).toMatch(/^audio files and pictures are decoded by the package node-av$/m)
       await node.speakAndTranscribe()
       expect(await node.answerInJson()).toHaveProperty("ok")
       expect(await node.end()).toBe(0)

@@ -78,7 +78,9 @@ describe("the image", needs("root", "debootstrap", "podman", "registry"), () => 
 
   it("speaks, transcribes and writes as a user with no rights on a root that cannot be written", async () => {
     await using node = await startIn(podman, {})
-    expect(node.log()).toMatch(/^audio files are decoded by \/usr\/bin\/ffmpeg \S+$/m)
+    expect(node.log()).toMatch(
+      /^audio files are decoded by \/usr\/bin\/ffmpeg \S+; pictures in chats are refused: they need the package node-av$/m,
+    )
     expect(node.log()).toMatch(/^HTTP and WebSockets by uWebSockets.js$/m)
     expect(node.exec("id", "-u").text.trim()).toBe("10001")
     expect(node.exec("sh", "-c", "echo a > /edgewise/a").text).toContain("Read-only file system")

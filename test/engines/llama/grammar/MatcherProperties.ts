@@ -4,7 +4,7 @@ import { expect, it } from "vitest"
 import type { CompiledGrammar } from "#engines/llama/grammar/CompiledGrammar.ts"
 import { compile } from "#engines/llama/grammar/compile/Compile.ts"
 import type { Rules } from "#engines/llama/grammar/Expression.ts"
-import { Machine } from "#engines/llama/grammar/match/Machine.ts"
+import { Machine, mostPlaces } from "#engines/llama/grammar/match/Machine.ts"
 import { Matcher } from "#engines/llama/grammar/match/Matcher.ts"
 import { seededRandom } from "#engines/shared/listening/Sampling.ts"
 import { letters, recognises, rules, sentence } from "./RandomRules.ts"
@@ -31,11 +31,18 @@ const mutated = (text: string, random: () => number): string => {
   return of.join("")
 }
 
-/** True if every byte was accepted and the text may end there. */
-const reads = (grammar: CompiledGrammar, text: string): boolean => {
+/**
+ * Whether every byte was accepted and the text may end there; undefined if it was not, and could be read in so many ways that the
+ * matcher gave some up.
+ */
+const reads = (grammar: CompiledGrammar, text: string): boolean | undefined => {
   const matcher = new Matcher(grammar)
-  for (const byte of utf8.encode(text)) if (!matcher.accept(Uint8Array.of(byte))) return false
-  return matcher.complete
+  let gaveUp = false
+  for (const byte of utf8.encode(text)) {
+    if (!matcher.accept(Uint8Array.of(byte))) return gaveUp ? undefined : false
+    gaveUp ||= matcher.ways >= mostPlaces
+  }
+  return matcher.complete || (gaveUp ? undefined : false)
 }
 
 /**
@@ -57,11 +64,11 @@ export const matcherProperties = (numRuns: number): void => {
           const said = sentence(of, random)
           if (said === undefined) continue
           sentences++
-          expect(reads(grammar, said)).toBe(true)
+          expect(reads(grammar, said) ?? true).toBe(true)
           const other = mutated(said, random)
           const right = recognises(of, other)
           if (!right) others++
-          expect(reads(grammar, other)).toBe(right)
+          expect(reads(grammar, other) ?? right).toBe(right)
         }
       }),
       { numRuns },
