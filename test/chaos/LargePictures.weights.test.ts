@@ -122,19 +122,25 @@ it.live(
       yield* crowd
       answers.clear()
       const quiet = yield* watched(Effect.sleep("3 seconds"))
-      const crowded = yield* watched(crowd)
+      const crowds = [yield* watched(crowd), yield* watched(crowd), yield* watched(crowd)]
 
       const step = stepMs()
-      console.info(JSON.stringify({ quiet, crowded, step, answers: [...answers] }))
+      console.info(JSON.stringify({ quiet, crowds, step, answers: [...answers] }))
       // 503: the two connections' bodies together are over what a user may have in memory.
       expect([...answers.keys()].filter((status) => status !== 503).sort()).toEqual([200, 400])
       expect(answers.get(200)).toBeGreaterThanOrEqual(2)
-      expect(crowded.seen.failures).toBe(0)
-      expect(crowded.seen.median).toBeLessThan(quiet.seen.median * mostSlower)
-      expect(crowded.seen.p95).toBeLessThan(quiet.seen.p95 * mostSlower)
-      // On a busy machine a step takes several times its own work also in the quiet run.
+      const works: Array<number> = []
+      for (const { loop, seen } of crowds) {
+        expect(seen.failures).toBe(0)
+        expect(seen.median).toBeLessThan(quiet.seen.median * mostSlower)
+        expect(seen.p95).toBeLessThan(quiet.seen.p95 * mostSlower)
+        works.push(loop?.longestWork ?? Number.POSITIVE_INFINITY)
+      }
+      // The median of three, because V8 collects the whole heap now and then, which took up to 32 ms (docs/pictures.md). On a
+      // busy machine a step takes several times its own work also in the quiet run.
+      const [, longestWork] = works.sort((a, b) => a - b)
       const disturbed = 3 * (quiet.loop?.longestWork ?? 0)
-      expect(crowded.loop?.longestWork).toBeLessThan(Math.max(mostSlower * step, disturbed))
+      expect(longestWork).toBeLessThan(Math.max(mostSlower * step, disturbed))
     }).pipe(Effect.scoped),
   180_000,
 )
