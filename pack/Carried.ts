@@ -2,8 +2,8 @@
 //
 // The tarball carries every package that a node uses, at the version of package-lock.json, without the files that no
 // node opens. So npm resolves nothing anew, and runs no package's script: onnxruntime-node's and node-av's would download
-// from other places than the registry. It does not carry packages under the GPL or LGPL, whose licences would bind
-// whoever passes the tarball on, nor packages for one platform, of which npm fetches the machine's.
+// from other places than the registry. It does not carry packages under the GPL or LGPL, whose licences set
+// terms for passing the tarball on, nor packages for one platform, of which npm fetches the machine's.
 
 /** An entry of package-lock.json. */
 export interface LockEntry {

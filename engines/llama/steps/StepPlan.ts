@@ -69,9 +69,8 @@ export class StepPlan {
   #promptCalls = 0
 
   /** `share`: see PromptPace. */
-  constructor(options: { readonly share: number; readonly costs: StepCosts }) {
-    this.#costs = options.costs
-    const { costs, share } = options
+  constructor({ costs, share }: { readonly share: number; readonly costs: StepCosts }) {
+    this.#costs = costs
     this.#pace = new PromptPace({ share, costs: costs.prompt })
     this.#picturePace = new PromptPace({ share: Math.min(share, mostForPictures), costs: costs.prompt })
   }

@@ -2,7 +2,7 @@
 // question, one that was removed does not, and a model of text takes none.
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { startBrowser } from "../../support/clients/Browser.ts"
+import { openPlayground, startBrowser } from "../../support/clients/Browser.ts"
 import { has, needs } from "../../support/groups/Needs.ts"
 import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode } from "../../support/nodes/TestNode.ts"
@@ -13,20 +13,13 @@ const withBrowser = needs("browser")
 let node: TestNode
 let browser: Browser | undefined
 let page: Page
-const complaints: Array<string> = []
+let complaints: ReadonlyArray<string> = []
 beforeAll(async () => {
   if (!has("browser")) return
   const seeing = { ...fakeModel, id: "llm-seeing", options: { pictures: { maxPixels: 10_000 } } }
   node = await startNode({ models: [{ ...fakeModel, id: "llm-text" }, seeing] })
   browser = await startBrowser()
-  page = await browser.newPage()
-  page.on("console", (message) => {
-    if (message.type() === "error") complaints.push(message.text())
-  })
-  page.on("pageerror", (error) => complaints.push(error.message))
-  await page.goto(node.base)
-  await page.fill("#key", node.keys.dev)
-  await page.dispatchEvent("#key", "change")
+  ;({ complaints, page } = await openPlayground(browser, node))
   await page.waitForSelector("#model option[value=llm-seeing]", { state: "attached" })
 })
 afterAll(async () => {

@@ -2,7 +2,7 @@
 // and follows the page's own content security policy.
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { startBrowser } from "../../support/clients/Browser.ts"
+import { openPlayground, startBrowser } from "../../support/clients/Browser.ts"
 import { has, needs } from "../../support/groups/Needs.ts"
 import { fakeVoice, presetModel, speak, spokenScript } from "../../support/nodes/SpeechNode.ts"
 import { eventually, startNode, type TestNode, untilIdle } from "../../support/nodes/TestNode.ts"
@@ -12,20 +12,13 @@ const withBrowser = needs("browser")
 let node: TestNode
 let browser: Browser | undefined
 let page: Page
-const complaints: Array<string> = []
+let complaints: ReadonlyArray<string> = []
 beforeAll(async () => {
   if (!has("browser")) return
   node = await startNode({ models: [presetModel, { ...fakeVoice, id: "tts-fake" }] })
   await speak(node, { model: "tts-82m", voice: "af_bella", input: "Hi." })
   browser = await startBrowser("--autoplay-policy=no-user-gesture-required", "--mute-audio")
-  page = await browser.newPage()
-  page.on("console", (message) => {
-    if (message.type() === "error") complaints.push(message.text())
-  })
-  page.on("pageerror", (error) => complaints.push(error.message))
-  await page.goto(node.base)
-  await page.fill("#key", node.keys.dev)
-  await page.dispatchEvent("#key", "change")
+  ;({ complaints, page } = await openPlayground(browser, node))
   await page.click("#speech summary")
   await page.waitForSelector("#voice option", { state: "attached" })
 })

@@ -46,6 +46,7 @@ export const podmanIn = (folder: string): Podman => {
       npmrc,
       `registry=${npmSetting("registry")}\n${hasCertificates ? "cafile=/run/certificates.pem\n" : ""}`,
     )
+    // The build runs as root of the container, whose home this is.
     return run(
       ...["build", "--isolation", "chroot", "--network", "host", "--format", "docker", "--tag", tag],
       ...Object.entries(args).flatMap(([name, value]) => ["--build-arg", `${name}=${value}`]),

@@ -53,8 +53,8 @@ const announcedBytes = ({ headers }: Request): number | undefined => {
 }
 
 /**
- * Most bytes of a chat's body on this node, before its model is known. A body that does not announce its size may have as many
- * as any other: else each of them would have to be given the memory of the largest one.
+ * Most bytes of a chat's body on this node, before its model is known. A body that does not announce its size has the limit
+ * of every other body: memory is reserved before it arrives, and each would reserve as much as the largest chat.
  */
 export const chatLimitBytes = (request: Request): Effect.Effect<number, never, ModelRegistry> =>
   Effect.map(ModelRegistry, (registry) =>
