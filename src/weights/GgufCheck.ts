@@ -1,16 +1,11 @@
 // Checks that a GGUF file is complete and reads what kind of model it is, from its header: magic, version, metadata,
 // tensor table, and that the file is as long as its tensors need. Reads some megabytes at most, in pieces, and no
 // tensor data.
-import { EndOfFile, FileReader } from "#store/files/FileReader.ts"
+import { type ByteSource, EndOfFile, FileReader } from "#store/files/FileReader.ts"
+import { Damaged, damaged, type GgufMetadata, maxKeys, readMetadata, shortString } from "./GgufMetadata.ts"
 
 /** Facts from the header. */
-export interface GgufFacts {
-  /** `general.architecture`. Undefined if the file has none. */
-  readonly architecture: string | undefined
-  /** `general.type`, e.g. `model`, `adapter`, `mmproj`. */
-  readonly type: string | undefined
-  /** Number of files that the model is split into. */
-  readonly parts: number
+export interface GgufFacts extends GgufMetadata {
   readonly tensors: number
 }
 
@@ -52,90 +47,9 @@ const blockOf: Readonly<Record<number, readonly [values: number, bytes: number]>
   39: [32, 17],
 }
 
-/** Bytes of a metadata value by type. Strings (8) and arrays (9) have variable lengths. */
-const valueBytes: Readonly<Record<number, number>> = {
-  0: 1,
-  1: 1,
-  2: 2,
-  3: 2,
-  4: 4,
-  5: 4,
-  6: 4,
-  7: 1,
-  10: 8,
-  11: 8,
-  12: 8,
-}
-const stringType = 8
-const arrayType = 9
-
 /** Far above any real file; beyond them the header counts as damaged. */
-const maxKeys = 100_000
 const maxTensors = 1_000_000
 const maxDimensions = 8
-const maxNesting = 4
-/** Bytes of a key, an architecture or a tensor name. */
-const maxNameBytes = 1_024
-
-class Damaged extends Error {}
-
-const damaged = (what: string): Damaged => new Damaged(`its ${what} is damaged`)
-
-const shortString = async (reader: FileReader, what: string): Promise<string> => {
-  const length = await reader.uint64()
-  if (length > maxNameBytes) throw damaged(what)
-  return (await reader.bytes(length)).toString("utf8")
-}
-
-const skipString = async (reader: FileReader): Promise<void> => {
-  const length = await reader.uint64()
-  if (length > reader.sizeBytes) throw new EndOfFile(reader.position + length)
-  reader.skip(length)
-}
-
-const skipValue = async (reader: FileReader, type: number, depth = 0): Promise<void> => {
-  if (type === stringType) return skipString(reader)
-  if (type === arrayType) {
-    const of = await reader.uint32()
-    const length = await reader.uint64()
-    const fixed = valueBytes[of]
-    if (fixed !== undefined) {
-      if (length * fixed > reader.sizeBytes) throw new EndOfFile(reader.position + length * fixed)
-      return reader.skip(length * fixed)
-    }
-    if (depth === maxNesting) throw damaged("metadata")
-    // Each value takes at least one byte.
-    if (length > reader.sizeBytes) throw new EndOfFile(reader.position + length)
-    for (let n = 0; n < length; n++) await skipValue(reader, of, depth + 1)
-    return
-  }
-  const fixed = valueBytes[type]
-  if (fixed === undefined) throw damaged("metadata")
-  reader.skip(fixed)
-}
-
-/** Reads the metadata used here and skips the rest. */
-const readMetadata = async (reader: FileReader, keys: number) => {
-  const texts = new Map<string, string>()
-  let alignment = 32
-  let parts = 1
-  for (let n = 0; n < keys; n++) {
-    const key = await shortString(reader, "metadata")
-    const type = await reader.uint32()
-    if (type === stringType && (key === "general.architecture" || key === "general.type"))
-      texts.set(key, await shortString(reader, "metadata"))
-    else if (type === 4 && key === "general.alignment") alignment = await reader.uint32()
-    else if (type === 2 && key === "split.count") parts = (await reader.bytes(2)).readUInt16LE()
-    else await skipValue(reader, type)
-  }
-  if (alignment === 0 || alignment > 1 << 20) throw damaged("metadata")
-  return {
-    architecture: texts.get("general.architecture"),
-    type: texts.get("general.type"),
-    alignment,
-    parts,
-  }
-}
 
 /** The end of the last tensor, counted from where tensors begin. */
 const readTensors = async (reader: FileReader, tensors: number): Promise<number> => {
@@ -168,23 +82,27 @@ const read = async (reader: FileReader): Promise<GgufFinding> => {
   const tensors = await reader.uint64()
   const keys = await reader.uint64()
   if (keys > maxKeys || tensors > maxTensors) throw damaged("header")
-  const { alignment, ...facts } = await readMetadata(reader, keys)
+  const facts = await readMetadata(reader, keys)
   const tensorBytes = await readTensors(reader, tensors)
-  const begin = Math.ceil(reader.position / alignment) * alignment
+  const begin = Math.ceil(reader.position / facts.alignment) * facts.alignment
   const neededBytes = tensors === 0 ? reader.position : begin + tensorBytes
   if (neededBytes > reader.sizeBytes) return { problem: cutShort(reader.sizeBytes, neededBytes) }
   return { ...facts, tensors }
 }
 
+const finding = async (reader: FileReader): Promise<GgufFinding> => {
+  try {
+    return await read(reader)
+  } catch (cause) {
+    if (cause instanceof EndOfFile)
+      return { problem: `is cut short: it ends inside its header, at ${reader.sizeBytes} bytes` }
+    if (cause instanceof Damaged) return { problem: cause.message }
+    throw cause
+  }
+}
+
 /** The file's facts, or a problem in words that follow the file's name. Fails with the file system's error. */
-export const checkGguf = (path: string): Promise<GgufFinding> =>
-  FileReader.over(path, async (reader) => {
-    try {
-      return await read(reader)
-    } catch (cause) {
-      if (cause instanceof EndOfFile)
-        return { problem: `is cut short: it ends inside its header, at ${reader.sizeBytes} bytes` }
-      if (cause instanceof Damaged) return { problem: cause.message }
-      throw cause
-    }
-  })
+export const checkGguf = (path: string): Promise<GgufFinding> => FileReader.over(path, finding)
+
+/** The same for a file elsewhere. Fails with the error of its source. */
+export const checkGgufAt = (source: ByteSource): Promise<GgufFinding> => finding(new FileReader(source))

@@ -53,6 +53,18 @@ export class HubUnreachable extends Schema.TaggedError<HubUnreachable>()("HubUnr
   }
 }
 
+/** The hub cannot be asked what it has. */
+export class HubSilent extends Schema.TaggedError<HubSilent>()("HubSilent", {
+  source: Schema.String,
+  host: Schema.String,
+  problem: Schema.String,
+  attempts: Schema.Int,
+}) {
+  override get message() {
+    return `${this.source}: ${this.host}: ${this.problem}, after ${this.attempts} attempts; run the command again when the hub answers, or set HF_ENDPOINT to another one`
+  }
+}
+
 /** The file cannot be stored: no disk space, or no permission. */
 export class CannotKeep extends Schema.TaggedError<CannotKeep>()("CannotKeep", {
   source: Schema.String,

@@ -4,11 +4,13 @@ import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { load } from "#config/Config.ts"
 import { deployments } from "#weights/ModelFiles.ts"
-import { weightsDir } from "#weights/Weights.ts"
 import { nodeFlags } from "../shared/NodeClient.ts"
 import { jsonFlag, printJson, table } from "../shared/Output.ts"
+import { addModel } from "./AddModel.ts"
 import { loadModel, loadStates, statusOfModels, unloadModel } from "./ModelControl.ts"
 import { pull } from "./Pull.ts"
+import { removeModel } from "./RemoveModel.ts"
+import { showPresets } from "./ShowPresets.ts"
 
 const list = Command.make(
   "list",
@@ -16,19 +18,17 @@ const list = Command.make(
   Effect.fn(function* ({ json, key, url }) {
     const config = yield* load({})
     const states = yield* loadStates({ url, key })
-    const rows = (yield* deployments(config.catalog, config.region, weightsDir(config.dataDir))).map(
-      ({ entry, missing = [], problem, sizeBytes }) => ({
-        id: entry.id,
-        kind: entry.kind,
-        adapter: entry.adapter,
-        size_bytes: sizeBytes,
-        owned_by: entry.ownedBy,
-        weights: problem !== undefined ? "unusable" : missing.length === 0 ? "here" : "not pulled",
-        status: states?.loading_status[entry.id] ?? (states === undefined ? "no node" : "not deployed"),
-        /** Why it failed on the node, else what is wrong with its files here. */
-        reason: states?.failures?.[entry.id] ?? problem ?? null,
-      }),
-    )
+    const rows = (yield* deployments(config)).map(({ entry, missing = [], problem, sizeBytes }) => ({
+      id: entry.id,
+      kind: entry.kind,
+      adapter: entry.adapter,
+      size_bytes: sizeBytes,
+      owned_by: entry.ownedBy,
+      weights: problem !== undefined ? "unusable" : missing.length === 0 ? "here" : "not pulled",
+      status: states?.loading_status[entry.id] ?? (states === undefined ? "no node" : "not deployed"),
+      /** Why it failed on the node, else what is wrong with its files here. */
+      reason: states?.failures?.[entry.id] ?? problem ?? null,
+    }))
     if (json) return yield* printJson({ region: config.region, models: rows })
     const heading = ["id", "kind", "adapter", "size_bytes", "owned_by", "weights", "status"]
     yield* Console.log(
@@ -43,5 +43,14 @@ const list = Command.make(
 
 export const models = Command.make("models").pipe(
   Command.withDescription("Models of the catalog"),
-  Command.withSubcommands([list, statusOfModels, pull, loadModel, unloadModel]),
+  Command.withSubcommands([
+    list,
+    showPresets,
+    addModel,
+    removeModel,
+    pull,
+    statusOfModels,
+    loadModel,
+    unloadModel,
+  ]),
 )

@@ -1,0 +1,277 @@
+// `edgewise models add`: finds out what a model's files are, pulls them, writes the catalog entry with comments, and has a
+// running node serve it. A step that fails leaves the catalog as it was; received bytes are kept for the next try.
+import { Clock, Console, Effect, Layer, Option, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
+import { Device } from "#actors/device/Device.ts"
+import { NvidiaSmi } from "#actors/device/NvidiaSmi.ts"
+import { processBytes, tooLargeProblem } from "#actors/model/MemoryClaim.ts"
+import { load } from "#config/Config.ts"
+import { visibleGpus } from "#config/OtherVariables.ts"
+import type { Config } from "#config/Settings.ts"
+import { ModelEntry, type WeightFile } from "#domain/models/ModelEntry.ts"
+import { indexOfEntry, withEntry } from "#weights/edit/CatalogText.ts"
+import { CatalogUnchanged, editCatalog } from "#weights/edit/CatalogWrite.ts"
+import { type Comments, entryLines } from "#weights/edit/EntryText.ts"
+import { findModel } from "#weights/found/FindModel.ts"
+import { bytesOf, type FoundModel } from "#weights/found/FoundModel.ts"
+import { NotUsable } from "#weights/found/Repository.ts"
+import { locate } from "#weights/ModelFiles.ts"
+import { readModels, writtenCatalog } from "#weights/NodeCatalog.ts"
+import type { PulledFile } from "#weights/PullModel.ts"
+import { weightsDir } from "#weights/Weights.ts"
+import { nodeFlags } from "../shared/NodeClient.ts"
+import { jsonFlag, printJson } from "../shared/Output.ts"
+import { textsOf } from "../shared/SettingFlags.ts"
+import { catalogFlags } from "./CatalogFlags.ts"
+import { noticeOfNode } from "./NodeNotice.ts"
+import { lineOf, megabytes, pullEntry, pullSettingsOf, recordOf } from "./PullHere.ts"
+import { type WeightsSource, weightsSource } from "./WeightsSource.ts"
+
+const decodeEntry = Schema.decodeUnknownEffect(ModelEntry)
+
+/** An entry as it is written: what the schema would add is left out. */
+interface Written {
+  readonly id: string
+  readonly aliases?: ReadonlyArray<string>
+  readonly kind: string
+  readonly adapter: string
+  readonly ownedBy: string
+  readonly created: number
+  readonly files: Readonly<Record<string, WeightFile>>
+  readonly options?: Readonly<Record<string, unknown>>
+  readonly price: object
+  readonly speech?: Readonly<Record<string, unknown>>
+  readonly transcription?: Readonly<Record<string, unknown>>
+}
+
+interface Names {
+  readonly id: string
+  readonly aliases: ReadonlyArray<string>
+}
+
+const writtenEntry = (
+  { adapter, files, kind, options, speech, transcription }: FoundModel,
+  { aliases, id }: Names,
+  ownedBy: string,
+  created: number,
+): Written => ({
+  id,
+  ...(aliases.length === 0 ? {} : { aliases }),
+  kind,
+  adapter,
+  ownedBy,
+  created,
+  files,
+  ...(Object.keys(options).length === 0 ? {} : { options }),
+  price: {},
+  ...(speech === undefined ? {} : { speech }),
+  ...(transcription === undefined ? {} : { transcription }),
+})
+
+const commentsOf = (found: FoundModel, source: WeightsSource, notes: ReadonlyArray<string>): Comments => {
+  const { repository } = source
+  const licence = repository.licence ?? source.preset?.licence
+  const from = `${found.summary}. From ${repository.source}${licence === undefined ? "" : `, licence ${licence}`}.`
+  return {
+    "": [from, ...notes.map((note) => `${note[0]?.toUpperCase() ?? ""}${note.slice(1)}.`)].join(" "),
+    aliases: "Further names in requests. A built-in model with one of them steps aside.",
+    price: "Micro-dollars; empty: free. See docs/bring-your-weights.md.",
+    ...found.comments,
+  }
+}
+
+/** The sums and sizes that the files had when they arrived, so that later pulls are held to them. */
+const withSums = (
+  files: Readonly<Record<string, WeightFile>>,
+  pulled: ReadonlyArray<PulledFile>,
+): Readonly<Record<string, WeightFile>> => {
+  const known = new Map(pulled.map(({ sha256, sizeBytes, source }) => [source, { sha256, sizeBytes }]))
+  return Object.fromEntries(
+    Object.entries(files).map(([role, file]) => [
+      role,
+      file.files === undefined
+        ? { ...file, ...known.get(file.source) }
+        : {
+            ...file,
+            files: Object.fromEntries(
+              Object.entries(file.files).map(([name, one]) => [
+                name,
+                { ...one, ...known.get(`${file.source}/${name}`) },
+              ]),
+            ),
+          },
+    ]),
+  )
+}
+
+/** Memory of this machine as a node with these settings would give it to models. */
+const withDevice = <A, E, R>({ memoryMb }: Config, use: Effect.Effect<A, E, R | Device>) =>
+  Effect.provide(
+    use,
+    Device.layer({
+      budgetBytes: memoryMb === 0 ? undefined : memoryMb * 1024 * 1024,
+      visible: visibleGpus(),
+    }).pipe(Layer.provide(NvidiaSmi.layer())),
+  )
+
+const fits = (entry: ModelEntry, sizeBytes: number) =>
+  Effect.gen(function* () {
+    const problem = yield* tooLargeProblem(yield* Device, { entry, sizeBytes }, processBytes)
+    if (problem === undefined) return
+    const advice =
+      "choose a smaller model (edgewise models presets) or quantisation (--file), or raise EDGEWISE_MEMORY_MB where there is more"
+    return yield* new NotUsable({ source: entry.id, problem: `${problem}; ${advice}` })
+  })
+
+/** What of the preset's record does not agree with the hub. */
+const changesSince = ({ preset, repository }: WeightsSource): ReadonlyArray<string> =>
+  Object.entries(preset?.sums ?? {}).flatMap(([path, sum]) => {
+    const listed = repository.files.find((file) => file.path === path)
+    return listed?.sha256 === undefined || listed.sha256 === sum
+      ? []
+      : [`the publisher has replaced ${path} since the preset was written (its SHA-256 was ${sum})`]
+  })
+
+const sourcesOf = (files: Readonly<Record<string, { readonly source: string }>>): string =>
+  // Without the commit: the same file of a branch that has moved on.
+  JSON.stringify(Object.entries(files).map(([role, { source }]) => [role, source.replace(/@[^/]*/, "")]))
+
+const insert =
+  (path: string, entry: Written, comments: Comments) =>
+  (text: string): Effect.Effect<string, CatalogUnchanged> => {
+    if (indexOfEntry(text, entry.id) !== undefined) {
+      const problem = `already has a model ${entry.id}; remove it first (edgewise models remove ${entry.id}), or give --id another name`
+      return Effect.fail(new CatalogUnchanged({ path, problem }))
+    }
+    const after = withEntry(text, entryLines(entry, comments))
+    return after === undefined
+      ? Effect.fail(new CatalogUnchanged({ path, problem: "has no list of models" }))
+      : Effect.succeed(after)
+  }
+
+interface Asked {
+  readonly id: string | undefined
+  readonly aliases: ReadonlyArray<string>
+  readonly file: string | undefined
+  readonly source: string
+}
+
+/** What would be written, with everything checked that can be without the files. */
+const planned = Effect.fnUntraced(function* (config: Config, asked: Asked) {
+  const source: WeightsSource = yield* weightsSource(asked.source, asked.file)
+  const memoryBytes = yield* withDevice(
+    config,
+    Effect.map(Device, (device) => Math.floor(device.host().budgetBytes * 0.85)),
+  )
+  const found = yield* findModel(source.repository, { ...source.choice, memoryBytes })
+  const created = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+  const names = { id: asked.id ?? source.name, aliases: asked.aliases }
+  const entry = writtenEntry(found, names, source.repository.owner, created)
+  const notes = [...found.notes, ...changesSince(source)]
+  const comments = commentsOf(found, source, found.notes)
+  return { source, found, entry, notes, comments }
+})
+
+const add = Command.make(
+  "add",
+  {
+    source: Argument.String("SOURCE").pipe(
+      Argument.withDescription(
+        "A preset's name, hf:owner/repo[@revision][/file], a .gguf file, or the folder of an ONNX export",
+      ),
+    ),
+    id: Flag.String("id").pipe(
+      Flag.withMetavar("ID"),
+      Flag.withDescription("The model's id; default: the preset's or the file's name"),
+      Flag.optional,
+    ),
+    as: Flag.String("as").pipe(
+      Flag.withMetavar("ID"),
+      Flag.withDescription("A further name that it answers to; a built-in model of this id steps aside"),
+      Flag.optional,
+    ),
+    file: Flag.String("file").pipe(
+      Flag.withMetavar("FILE"),
+      Flag.withDescription("File or quantisation of a repository with several, e.g. Q4_K_M"),
+      Flag.optional,
+    ),
+    dryRun: Flag.Boolean("dry-run").pipe(
+      Flag.withDescription("Print the entry; pull and write nothing"),
+      Flag.withDefault(false),
+    ),
+    noPull: Flag.Boolean("no-pull").pipe(
+      Flag.withDescription("Write the entry without its files; `models pull` gets them"),
+      Flag.withDefault(false),
+    ),
+    json: jsonFlag,
+    ...catalogFlags,
+    ...nodeFlags,
+  },
+  Effect.fn(function* ({ as, catalog, dataDir, dryRun, file, id, json, key, noPull, source, url }) {
+    const config = yield* load(textsOf({ catalog, dataDir }))
+    const path = writtenCatalog(config)
+    const aliases = Option.isSome(as) ? [as.value] : []
+    const plan = yield* planned(config, {
+      id: Option.getOrUndefined(id),
+      aliases,
+      file: Option.getOrUndefined(file),
+      source,
+    })
+    const { comments, entry, notes } = plan
+    const sizeBytes = bytesOf(entry.files)
+    const decoded = yield* Effect.mapError(
+      decodeEntry(entry),
+      (error) => new NotUsable({ source: entry.id, problem: error.message.replace(/\s+/g, " ") }),
+    )
+    yield* withDevice(config, fits(decoded, sizeBytes))
+    const before = (yield* readModels(config)).find((one) => one.entry.id === entry.id && one.file === path)
+    const isThere = before !== undefined && sourcesOf(before.entry.files) === sourcesOf(entry.files)
+    if (!isThere) yield* editCatalog(config, { edit: insert(path, entry, comments), keep: false })
+    if (dryRun) {
+      if (json) return yield* printJson({ id: entry.id, catalog: path, size_bytes: sizeBytes, entry, notes })
+      for (const line of entryLines(entry, comments)) yield* Console.log(line)
+      for (const note of notes) yield* Console.log(`note: ${note}`)
+      return yield* Console.log(`${megabytes(sizeBytes)}; nothing was pulled, ${path} was not changed`)
+    }
+    const wanted = isThere ? before.entry : decoded
+    const isRemote = JSON.stringify(entry.files).includes('"hf:')
+    const pulled =
+      noPull || !isRemote ? [] : yield* pullEntry(path, wanted, yield* pullSettingsOf(config.dataDir))
+    if (!noPull) {
+      const { problem } = yield* locate(path, wanted, weightsDir(config.dataDir))
+      if (problem !== undefined) return yield* new NotUsable({ source: entry.id, problem })
+    }
+    const final = { ...entry, files: withSums(entry.files, pulled) }
+    if (!isThere) yield* editCatalog(config, { edit: insert(path, final, comments), keep: true })
+    const notice = yield* noticeOfNode(
+      { url, key },
+      { id: entry.id, present: true, watched: path !== config.catalog },
+    )
+    const files = pulled.map(recordOf)
+    if (json) {
+      const { line, node } = notice
+      return yield* printJson({
+        id: entry.id,
+        catalog: path,
+        size_bytes: sizeBytes,
+        entry: final,
+        files,
+        notes,
+        node,
+        note: line,
+      })
+    }
+    for (const record of files) yield* Console.log(lineOf(record))
+    yield* Console.log(`${entry.id}: ${plan.found.summary}`)
+    for (const note of notes) yield* Console.log(`note: ${note}`)
+    yield* Console.log(isThere ? `${path} has it already` : `written to ${path}`)
+    if (noPull) yield* Console.log(`it is not pulled: edgewise models pull ${entry.id}`)
+    yield* Console.log(notice.line)
+  }),
+).pipe(
+  Command.withDescription(
+    "Add a model: pull its files, write its catalog entry, have a running node serve it",
+  ),
+)
+
+export { add as addModel }
