@@ -31,6 +31,9 @@ export interface CatalogModel {
   readonly file: string
 }
 
+/** Where an entry stands, in words: the file's path, or `built-in`. */
+export const originOf = (file: string): string => (file === builtInCatalog ? "built-in" : file)
+
 /** The entry with absolute paths, so that it means the same beside the entries of another file. */
 const withPaths = (entry: ModelEntry, folder: string): ModelEntry => ({
   ...entry,

@@ -636,6 +636,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/store/files",
       "src/weights",
       "src/weights/edit",
+      "src/weights/formats",
       "src/weights/found",
       "src/weights/presets",
     ],
@@ -973,15 +974,28 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/config/settings",
       "src/domain/models",
       "src/store/files",
+      "src/weights/formats",
     ],
   },
   "src/weights/edit": {
     holds: "Adds and removes entries of a catalog file, whose other bytes stay as they are",
     imports: ["src/store/files", "src/weights"],
   },
+  "src/weights/formats": {
+    holds:
+      "GGUF and ONNX files without loading them: whether they are complete, what they say about their model",
+    imports: ["src/store/files"],
+  },
   "src/weights/found": {
     holds: "What the files of a repository or folder are: adapter, roles, options of a catalog entry",
-    imports: ["engines", "src/domain/models", "src/store/files", "src/weights", "src/weights/edit"],
+    imports: [
+      "engines",
+      "src/domain/models",
+      "src/store/files",
+      "src/weights",
+      "src/weights/edit",
+      "src/weights/formats",
+    ],
   },
   "src/weights/presets": {
     holds: "Models of a hub under short names, with what is known of them. Data only",

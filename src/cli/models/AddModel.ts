@@ -1,12 +1,10 @@
 // `edgewise models add`: finds out what a model's files are, pulls them, writes the catalog entry with comments, and has a
 // running node serve it. A step that fails leaves the catalog as it was; received bytes are kept for the next try.
-import { Clock, Console, Effect, Layer, Option, Schema } from "effect"
+import { Clock, Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { Device } from "#actors/device/Device.ts"
-import { NvidiaSmi } from "#actors/device/NvidiaSmi.ts"
 import { processBytes, tooLargeProblem } from "#actors/model/MemoryClaim.ts"
 import { load } from "#config/Config.ts"
-import { visibleGpus } from "#config/OtherVariables.ts"
 import type { Config } from "#config/Settings.ts"
 import { ModelEntry, type WeightFile } from "#domain/models/ModelEntry.ts"
 import { indexOfEntry, withEntry } from "#weights/edit/CatalogText.ts"
@@ -23,6 +21,7 @@ import { nodeFlags } from "../shared/NodeClient.ts"
 import { jsonFlag, printJson } from "../shared/Output.ts"
 import { textsOf } from "../shared/SettingFlags.ts"
 import { catalogFlags } from "./CatalogFlags.ts"
+import { withDevice } from "./MachineMemory.ts"
 import { noticeOfNode } from "./NodeNotice.ts"
 import { lineOf, megabytes, pullEntry, pullSettingsOf, recordOf } from "./PullHere.ts"
 import { type WeightsSource, weightsSource } from "./WeightsSource.ts"
@@ -104,16 +103,6 @@ const withSums = (
   )
 }
 
-/** Memory of this machine as a node with these settings would give it to models. */
-const withDevice = <A, E, R>({ memoryMb }: Config, use: Effect.Effect<A, E, R | Device>) =>
-  Effect.provide(
-    use,
-    Device.layer({
-      budgetBytes: memoryMb === 0 ? undefined : memoryMb * 1024 * 1024,
-      visible: visibleGpus(),
-    }).pipe(Layer.provide(NvidiaSmi.layer())),
-  )
-
 const fits = (entry: ModelEntry, sizeBytes: number) =>
   Effect.gen(function* () {
     const problem = yield* tooLargeProblem(yield* Device, { entry, sizeBytes }, processBytes)
@@ -161,7 +150,7 @@ const planned = Effect.fnUntraced(function* (config: Config, asked: Asked) {
   const source: WeightsSource = yield* weightsSource(asked.source, asked.file)
   const memoryBytes = yield* withDevice(
     config,
-    Effect.map(Device, (device) => Math.floor(device.host().budgetBytes * 0.85)),
+    Effect.map(Device, (device) => device.modelBytes()),
   )
   const found = yield* findModel(source.repository, { ...source.choice, memoryBytes })
   const created = Math.floor((yield* Clock.currentTimeMillis) / 1000)

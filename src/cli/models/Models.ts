@@ -4,9 +4,13 @@ import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import { load } from "#config/Config.ts"
 import { deployments } from "#weights/ModelFiles.ts"
+import { originOf, readModels } from "#weights/NodeCatalog.ts"
 import { nodeFlags } from "../shared/NodeClient.ts"
 import { jsonFlag, printJson, table } from "../shared/Output.ts"
+import { textsOf } from "../shared/SettingFlags.ts"
 import { addModel } from "./AddModel.ts"
+import { catalogFlags } from "./CatalogFlags.ts"
+import { checkModels } from "./CheckModels.ts"
 import { loadModel, loadStates, statusOfModels, unloadModel } from "./ModelControl.ts"
 import { pull } from "./Pull.ts"
 import { removeModel } from "./RemoveModel.ts"
@@ -14,9 +18,10 @@ import { showPresets } from "./ShowPresets.ts"
 
 const list = Command.make(
   "list",
-  { json: jsonFlag, ...nodeFlags },
-  Effect.fn(function* ({ json, key, url }) {
-    const config = yield* load({})
+  { json: jsonFlag, ...catalogFlags, ...nodeFlags },
+  Effect.fn(function* ({ catalog, dataDir, json, key, url }) {
+    const config = yield* load(textsOf({ catalog, dataDir }))
+    const from = new Map((yield* readModels(config)).map(({ entry, file }) => [entry.id, originOf(file)]))
     const states = yield* loadStates({ url, key })
     const rows = (yield* deployments(config)).map(({ entry, missing = [], problem, sizeBytes }) => ({
       id: entry.id,
@@ -24,13 +29,14 @@ const list = Command.make(
       adapter: entry.adapter,
       size_bytes: sizeBytes,
       owned_by: entry.ownedBy,
+      from: from.get(entry.id) ?? "",
       weights: problem !== undefined ? "unusable" : missing.length === 0 ? "here" : "not pulled",
       status: states?.loading_status[entry.id] ?? (states === undefined ? "no node" : "not deployed"),
       /** Why it failed on the node, else what is wrong with its files here. */
       reason: states?.failures?.[entry.id] ?? problem ?? null,
     }))
     if (json) return yield* printJson({ region: config.region, models: rows })
-    const heading = ["id", "kind", "adapter", "size_bytes", "owned_by", "weights", "status"]
+    const heading = ["id", "kind", "adapter", "size_bytes", "owned_by", "from", "weights", "status"]
     yield* Console.log(
       table(
         heading,
@@ -48,6 +54,7 @@ export const models = Command.make("models").pipe(
     showPresets,
     addModel,
     removeModel,
+    checkModels,
     pull,
     statusOfModels,
     loadModel,

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { WeightFile } from "#domain/models/ModelEntry.ts"
 import { adapterFacts } from "#engines/AdapterFacts.ts"
-import type { GgufFacts } from "../GgufCheck.ts"
+import type { GgufFacts } from "../formats/GgufCheck.ts"
 import {
   embeddingArchitectures,
   otherArchitectures,
