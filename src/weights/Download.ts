@@ -147,13 +147,16 @@ export class Download {
     const length = headers["content-length"]
     const own = status === 206 ? rangeTotal : length === undefined ? undefined : Number(length)
     const size = own ?? linkedSize
-    if (size === undefined) throw this.corrupt("the hub does not declare the size of the file")
+    if (size === undefined)
+      throw this.corrupt("the hub does not declare the size of the file; set HF_ENDPOINT to another hub")
     if (linkedSize !== undefined && linkedSize !== size) {
-      throw this.corrupt(`the hub says ${linkedSize} bytes, its storage ${size}`)
+      throw this.corrupt(
+        `the hub says ${linkedSize} bytes, its storage ${size}; nothing was pulled, try later or set HF_ENDPOINT to another hub`,
+      )
     }
     if (this.expectedBytes !== undefined && this.expectedBytes !== size) {
       throw this.corrupt(
-        `the hub has ${size} bytes, the catalog says ${this.expectedBytes}; remove the model and add it again if the publisher has replaced the file`,
+        `the hub has ${size} bytes, ${this.expectedBytes} were expected: the file was replaced, or the hub is wrong; remove the model and add it again, or set HF_ENDPOINT to another hub`,
       )
     }
     return size
@@ -183,7 +186,9 @@ export class Download {
       this.watcher.progress(at, sizeBytes)
       for await (const chunk of connected(answer)) {
         if (at + chunk.length > sizeBytes) {
-          throw this.corrupt(`received more than the declared ${sizeBytes} bytes`)
+          throw this.corrupt(
+            `received more than the declared ${sizeBytes} bytes; pull again, or set HF_ENDPOINT to another hub`,
+          )
         }
         hash.update(chunk)
         for (let done = 0; done < chunk.length; ) {

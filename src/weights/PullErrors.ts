@@ -24,7 +24,7 @@ export class HubRefused extends Schema.TaggedError<HubRefused>()("HubRefused", {
           ? "the token in HF_TOKEN may not read this repository; its terms may have to be accepted first"
           : "the repository is not public; set HF_TOKEN"
       case 404:
-        return "no such repository, revision or file"
+        return "no such repository, revision or file; check the name on the hub's page"
       default:
         return "an unexpected status for a file"
     }

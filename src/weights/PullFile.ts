@@ -118,7 +118,7 @@ export const pullFile = (
       yield* onDisk(() => pull.discard())
       const who = sha256 === undefined ? "the hub" : "the catalog"
       return yield* pull.corrupt(
-        `has SHA-256 ${came.sha256}, ${who} says ${expected}; the received file is deleted`,
+        `has SHA-256 ${came.sha256}, ${who} says ${expected}; the received file is deleted, pull again or set HF_ENDPOINT to another hub`,
       )
     }
     yield* onDisk(() => pull.keep(came))

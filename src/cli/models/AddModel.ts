@@ -1,21 +1,15 @@
 // `edgewise models add`: finds out what a model's files are, pulls them, writes the catalog entry with comments, and has a
 // running node serve it. A step that fails leaves the catalog as it was; received bytes are kept for the next try.
-import { Clock, Console, Effect, Option, Schema } from "effect"
+import { Console, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { Device } from "#actors/device/Device.ts"
-import { processBytes, tooLargeProblem } from "#actors/model/MemoryClaim.ts"
 import { load } from "#config/Config.ts"
-import type { Config } from "#config/Settings.ts"
-import { ModelEntry, type WeightFile } from "#domain/models/ModelEntry.ts"
 import { indexOfEntry, withEntry } from "#weights/edit/CatalogText.ts"
 import { CatalogUnchanged, editCatalog } from "#weights/edit/CatalogWrite.ts"
 import { type Comments, entryLines } from "#weights/edit/EntryText.ts"
-import { findModel } from "#weights/found/FindModel.ts"
-import { bytesOf, type FoundModel } from "#weights/found/FoundModel.ts"
+import { bytesOf } from "#weights/found/FoundModel.ts"
 import { NotUsable } from "#weights/found/Repository.ts"
 import { locate } from "#weights/ModelFiles.ts"
 import { readModels, writtenCatalog } from "#weights/NodeCatalog.ts"
-import type { PulledFile } from "#weights/PullModel.ts"
 import { weightsDir } from "#weights/Weights.ts"
 import { nodeFlags } from "../shared/NodeClient.ts"
 import { jsonFlag, printJson } from "../shared/Output.ts"
@@ -23,103 +17,8 @@ import { textsOf } from "../shared/SettingFlags.ts"
 import { catalogFlags } from "./CatalogFlags.ts"
 import { withDevice } from "./MachineMemory.ts"
 import { noticeOfNode } from "./NodeNotice.ts"
+import { decodedEntry, fits, planned, type Written, withSums } from "./PlannedModel.ts"
 import { lineOf, megabytes, pullEntry, pullSettingsOf, recordOf } from "./PullHere.ts"
-import { type WeightsSource, weightsSource } from "./WeightsSource.ts"
-
-const decodeEntry = Schema.decodeUnknownEffect(ModelEntry)
-
-/** An entry as it is written: what the schema would add is left out. */
-interface Written {
-  readonly id: string
-  readonly aliases?: ReadonlyArray<string>
-  readonly kind: string
-  readonly adapter: string
-  readonly ownedBy: string
-  readonly created: number
-  readonly files: Readonly<Record<string, WeightFile>>
-  readonly options?: Readonly<Record<string, unknown>>
-  readonly price: object
-  readonly speech?: Readonly<Record<string, unknown>>
-  readonly transcription?: Readonly<Record<string, unknown>>
-}
-
-interface Names {
-  readonly id: string
-  readonly aliases: ReadonlyArray<string>
-}
-
-const writtenEntry = (
-  { adapter, files, kind, options, speech, transcription }: FoundModel,
-  { aliases, id }: Names,
-  ownedBy: string,
-  created: number,
-): Written => ({
-  id,
-  ...(aliases.length === 0 ? {} : { aliases }),
-  kind,
-  adapter,
-  ownedBy,
-  created,
-  files,
-  ...(Object.keys(options).length === 0 ? {} : { options }),
-  price: {},
-  ...(speech === undefined ? {} : { speech }),
-  ...(transcription === undefined ? {} : { transcription }),
-})
-
-const commentsOf = (found: FoundModel, source: WeightsSource, notes: ReadonlyArray<string>): Comments => {
-  const { repository } = source
-  const licence = repository.licence ?? source.preset?.licence
-  const from = `${found.summary}. From ${repository.source}${licence === undefined ? "" : `, licence ${licence}`}.`
-  return {
-    "": [from, ...notes.map((note) => `${note[0]?.toUpperCase() ?? ""}${note.slice(1)}.`)].join(" "),
-    aliases: "Further names in requests. A built-in model with one of them steps aside.",
-    price: "Micro-dollars; empty: free. See docs/bring-your-weights.md.",
-    ...found.comments,
-  }
-}
-
-/** The sums and sizes that the files had when they arrived, so that later pulls are held to them. */
-const withSums = (
-  files: Readonly<Record<string, WeightFile>>,
-  pulled: ReadonlyArray<PulledFile>,
-): Readonly<Record<string, WeightFile>> => {
-  const known = new Map(pulled.map(({ sha256, sizeBytes, source }) => [source, { sha256, sizeBytes }]))
-  return Object.fromEntries(
-    Object.entries(files).map(([role, file]) => [
-      role,
-      file.files === undefined
-        ? { ...file, ...known.get(file.source) }
-        : {
-            ...file,
-            files: Object.fromEntries(
-              Object.entries(file.files).map(([name, one]) => [
-                name,
-                { ...one, ...known.get(`${file.source}/${name}`) },
-              ]),
-            ),
-          },
-    ]),
-  )
-}
-
-const fits = (entry: ModelEntry, sizeBytes: number) =>
-  Effect.gen(function* () {
-    const problem = yield* tooLargeProblem(yield* Device, { entry, sizeBytes }, processBytes)
-    if (problem === undefined) return
-    const advice =
-      "choose a smaller model (edgewise models presets) or quantisation (--file), or raise EDGEWISE_MEMORY_MB where there is more"
-    return yield* new NotUsable({ source: entry.id, problem: `${problem}; ${advice}` })
-  })
-
-/** What of the preset's record does not agree with the hub. */
-const changesSince = ({ preset, repository }: WeightsSource): ReadonlyArray<string> =>
-  Object.entries(preset?.sums ?? {}).flatMap(([path, sum]) => {
-    const listed = repository.files.find((file) => file.path === path)
-    return listed?.sha256 === undefined || listed.sha256 === sum
-      ? []
-      : [`the publisher has replaced ${path} since the preset was written (its SHA-256 was ${sum})`]
-  })
 
 const sourcesOf = (files: Readonly<Record<string, { readonly source: string }>>): string =>
   // Without the commit: the same file of a branch that has moved on.
@@ -138,30 +37,7 @@ const insert =
       : Effect.succeed(after)
   }
 
-interface Asked {
-  readonly id: string | undefined
-  readonly aliases: ReadonlyArray<string>
-  readonly file: string | undefined
-  readonly source: string
-}
-
-/** What would be written, with everything checked that can be without the files. */
-const planned = Effect.fnUntraced(function* (config: Config, asked: Asked) {
-  const source: WeightsSource = yield* weightsSource(asked.source, asked.file)
-  const memoryBytes = yield* withDevice(
-    config,
-    Effect.map(Device, (device) => device.modelBytes()),
-  )
-  const found = yield* findModel(source.repository, { ...source.choice, memoryBytes })
-  const created = Math.floor((yield* Clock.currentTimeMillis) / 1000)
-  const names = { id: asked.id ?? source.name, aliases: asked.aliases }
-  const entry = writtenEntry(found, names, source.repository.owner, created)
-  const notes = [...found.notes, ...changesSince(source)]
-  const comments = commentsOf(found, source, found.notes)
-  return { source, found, entry, notes, comments }
-})
-
-const add = Command.make(
+export const addModel = Command.make(
   "add",
   {
     source: Argument.String("SOURCE").pipe(
@@ -208,10 +84,7 @@ const add = Command.make(
     })
     const { comments, entry, notes } = plan
     const sizeBytes = bytesOf(entry.files)
-    const decoded = yield* Effect.mapError(
-      decodeEntry(entry),
-      (error) => new NotUsable({ source: entry.id, problem: error.message.replace(/\s+/g, " ") }),
-    )
+    const decoded = yield* decodedEntry(entry)
     yield* withDevice(config, fits(decoded, sizeBytes))
     const before = (yield* readModels(config)).find((one) => one.entry.id === entry.id && one.file === path)
     const isThere = before !== undefined && sourcesOf(before.entry.files) === sourcesOf(entry.files)
@@ -262,5 +135,3 @@ const add = Command.make(
     "Add a model: pull its files, write its catalog entry, have a running node serve it",
   ),
 )
-
-export { add as addModel }

@@ -11,7 +11,7 @@ import {
 } from "./Architectures.ts"
 import { type Choice, type FoundModel, megabytes } from "./FoundModel.ts"
 import type { ListedFile } from "./HubFolder.ts"
-import { type FoundError, NotUsable, type Repository } from "./Repository.ts"
+import { expectedFile, type FoundError, NotUsable, type Repository } from "./Repository.ts"
 
 const isGguf = ({ path }: ListedFile): boolean => path.toLowerCase().endsWith(".gguf")
 const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1)
@@ -69,12 +69,6 @@ export const roomFor = (
   return { slots, contextTokens, contextBytes: slots * contextTokens * tokenBytes }
 }
 
-const expected = (repository: Repository, { path, sha256, sizeBytes }: ListedFile): WeightFile => ({
-  source: repository.sourceOf(path),
-  ...(sha256 === undefined ? {} : { sha256 }),
-  ...(sizeBytes === undefined ? {} : { sizeBytes }),
-})
-
 /** Letters and digits of a model's name, without its quantisation. */
 const stem = (path: string): string =>
   nameOf(path)
@@ -115,7 +109,7 @@ const towerFiles = (repository: Repository, model: ListedFile): Effect.Effect<To
       const problem = `${nameOf(file.path)} has the type ${projector ?? "unnamed"}, which is not served (${known.join(", ")} are): the model is added without pictures`
       return { files: {}, notes: [problem] }
     }
-    return { files: { mmproj: expected(repository, file) }, notes: [], projector }
+    return { files: { mmproj: expectedFile(repository, file) }, notes: [], projector }
   })
 
 const refusal = (source: string, architecture: string | undefined): NotUsable | undefined => {
@@ -141,7 +135,7 @@ const embeddingModel = (repository: Repository, file: ListedFile, facts: GgufFac
   return {
     kind: "embedding",
     adapter: "llama-embedding",
-    files: { weights: expected(repository, file) },
+    files: { weights: expectedFile(repository, file) },
     options: { contextTokens },
     summary: `${facts.architecture}, ${quantisationOf(facts.fileType) ?? "an unnamed quantisation"}${withTokens(facts.contextTokens)}`,
     comments: { "options.contextTokens": "Longest input in tokens. Longer ones are refused." },
@@ -187,7 +181,7 @@ export const ggufModel = (
     return {
       kind: "text",
       adapter: "llama-gguf",
-      files: { weights: expected(repository, file), ...tower.files },
+      files: { weights: expectedFile(repository, file), ...tower.files },
       options: { contextTokens: room.contextTokens, slots: room.slots },
       summary:
         `${facts.architecture}, ${quantisation ?? "an unnamed quantisation"}${withTokens(facts.contextTokens)}` +

@@ -4,6 +4,7 @@ import { readdir, readFile, stat } from "node:fs/promises"
 import { basename, join } from "node:path"
 import { Effect, Schema } from "effect"
 import { sourceOf } from "#domain/models/HubFile.ts"
+import type { WeightFile } from "#domain/models/ModelEntry.ts"
 import { checkGguf, checkGgufAt, type GgufFacts } from "../formats/GgufCheck.ts"
 import type { Hub } from "../HubClient.ts"
 import { HubRefused, HubSilent, PullCorrupt } from "../PullErrors.ts"
@@ -131,3 +132,13 @@ export const localRepository = (
     })),
   )
 }
+
+/** A file of a repository in a catalog entry. */
+export const expectedFile = (
+  repository: Repository,
+  { path, sha256, sizeBytes }: ListedFile,
+): WeightFile => ({
+  source: repository.sourceOf(path),
+  ...(sha256 === undefined ? {} : { sha256 }),
+  ...(sizeBytes === undefined ? {} : { sizeBytes }),
+})
