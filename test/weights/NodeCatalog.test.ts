@@ -62,7 +62,7 @@ it("may name a built-in model as the draft of captions, and nothing else", async
     entry("ears", { kind: "transcription", adapter: "fake-transcription", transcription: { draft } })
   write(ears("stt-large-v3-turbo"))
   expect((await ids())[0]?.[0]).toBe("ears")
-  write(ears("nobody"))
+  write(ears("other"))
   await expect(ids()).rejects.toThrow("is not a model of this catalog")
 })
 

@@ -6,10 +6,14 @@ export type Comments = Readonly<Record<string, string>>
 /** Characters of a line of a comment, without its indentation. */
 const commentWidth = 100
 
+/** Lines of words. Nothing in a text can end its comment. */
 const wrapped = (text: string): ReadonlyArray<string> => {
   const lines: Array<string> = []
   let line = ""
-  for (const word of text.split(/\s+/).filter((one) => one !== "")) {
+  for (const word of text
+    .replace(/\p{C}/gu, " ")
+    .split(/\s+/)
+    .filter((one) => one !== "")) {
     if (line !== "" && line.length + 1 + word.length > commentWidth) {
       lines.push(line)
       line = ""

@@ -1,7 +1,7 @@
 // What a model hub has in a repository: the commit of a revision, its files with sizes and sums, and small files and
 // beginnings of large ones, read without a pull. Requests that fail are repeated a few times.
 import { Effect, Schedule, Schema } from "effect"
-import { type HubFile, hubScheme, resolveUrl, sourceOf } from "#domain/models/HubFile.ts"
+import { type HubFile, hubScheme, parseHubFile, resolveUrl, sourceOf } from "#domain/models/HubFile.ts"
 import type { ByteSource } from "#store/files/FileReader.ts"
 import { type Ask, ask, type Hub, Refusal, silenceMs, Transient } from "../HubClient.ts"
 import { HubRefused, HubSilent, PullCorrupt } from "../PullErrors.ts"
@@ -129,14 +129,14 @@ export const listFolder = (hub: Hub, repo: string, revision: string): Effect.Eff
     return {
       repo,
       commit: sha,
-      licence: typeof name === "string" ? name : undefined,
-      files: siblings.map(({ lfs, rfilename, size }) => {
+      licence: typeof name === "string" && /^[\w .+-]{1,60}$/.test(name) ? name : undefined,
+      files: siblings.flatMap(({ lfs, rfilename: path, size }) => {
         const sum = lfs?.sha256
-        return {
-          path: rfilename,
-          sizeBytes: size ?? lfs?.size ?? undefined,
-          sha256: sum !== undefined && /^[0-9a-f]{64}$/.test(sum) ? sum : undefined,
-        }
+        const sizeBytes = size ?? lfs?.size ?? undefined
+        const sha256 = sum !== undefined && /^[0-9a-f]{64}$/.test(sum) ? sum : undefined
+        // A name that no catalog entry may have, e.g. one that leads out of the folder, is not there.
+        const isName = parseHubFile(sourceOf({ repo, revision: sha, path })) !== undefined
+        return isName ? [{ path, sizeBytes, sha256 }] : []
       }),
     }
   })
@@ -156,11 +156,18 @@ export const readSmall = (hub: Hub, file: HubFile): Effect.Effect<string, ListEr
 /** Bytes of one request for a part of a file. A guess: a header of ten megabytes takes ten requests. */
 const pieceBytes = 1024 * 1024
 
+/** Far above real headers, of which a vocabulary takes some ten megabytes. */
+const maxHeaderBytes = 128 * 1024 * 1024
+
 /** A file on the hub, read in pieces. Its `read` fails with an error of `ListError`. */
 export const remoteFile = (hub: Hub, file: HubFile, sizeBytes: number): ByteSource => ({
   sizeBytes,
   pieceBytes,
   read: (at, count) => {
+    if (at + count > maxHeaderBytes) {
+      const problem = `its header is larger than ${maxHeaderBytes} bytes: it is damaged, choose another file`
+      return Promise.reject(new PullCorrupt({ source: sourceOf(file), problem }))
+    }
     const url = resolveUrl(hub.endpoint, file)
     const range = { from: at, to: at + count - 1 }
     return Effect.runPromise(

@@ -10,13 +10,16 @@ import type { Hub } from "../HubClient.ts"
 import { HubRefused, HubSilent, PullCorrupt } from "../PullErrors.ts"
 import { type HubFolder, type ListError, type ListedFile, readSmall, remoteFile } from "./HubFolder.ts"
 
+/** Without what a terminal would obey: texts of files from elsewhere are shown. */
+const printable = (text: string): string => text.replace(/\p{C}|\p{Zl}|\p{Zp}/gu, "?")
+
 /** The weights cannot be used. `message` says why and what to do. */
 export class NotUsable extends Schema.TaggedError<NotUsable>()("NotUsable", {
   source: Schema.String,
   problem: Schema.String,
 }) {
   override get message() {
-    return `${this.source}: ${this.problem}`
+    return printable(`${this.source}: ${this.problem}`)
   }
 }
 

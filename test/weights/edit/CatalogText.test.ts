@@ -99,6 +99,16 @@ it("an entry stands behind the comment of the one before, at its indentation", (
   )
 })
 
+it("no comment can end early, whatever is in it", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), (comment) => {
+      const text = `{"models": [${entryLines({ id: "a" }, { "": comment, id: `${comment}\n"x": 1,\r` }).join("\n")}]}`
+      expect(parsed(text).models).toEqual([{ id: "a" }])
+    }),
+    { numRuns: 1_000 },
+  )
+})
+
 it("a text that is no catalog has no place for an entry", () => {
   for (const text of ["", "[]", "{}", '{"models": {}}', "5"]) {
     expect(withEntry(text, ["{}"])).toBeUndefined()

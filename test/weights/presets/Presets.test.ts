@@ -24,7 +24,7 @@ it.each(presets.map((preset) => [preset.name, preset] as const))(
     for (const sum of Object.values(preset.sums ?? {})) expect(sum).toMatch(/^[0-9a-f]{64}$/)
     if (preset.file !== undefined && isVerified(preset))
       expect(Object.keys(preset.sums ?? {})).toContain(preset.file)
-    // A size that was not verified is rounded, so that nobody takes it for exact.
+    // A size that was not verified is rounded, so that it does not look exact.
     if (!isVerified(preset) && preset.file === undefined) expect(preset.sizeBytes % 1e6).toBe(0)
     expect(preset.file === undefined).toBe(["speech", "transcription"].includes(preset.kind))
   },
