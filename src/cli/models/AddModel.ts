@@ -106,10 +106,15 @@ export const addModel = Command.make(
     const final = { ...entry, files: withSums(entry.files, pulled) }
     if (!isThere) yield* editCatalog(config, { edit: insert(path, final, comments), keep: true })
     const notice = yield* noticeOfNode(
-      { url, key },
+      { url, key, dataDir },
       { id: entry.id, present: true, watched: path !== config.catalog },
     )
-    const files = pulled.map(recordOf)
+    // Sums of a new entry are those of the hub's listing.
+    const files = pulled
+      .map(recordOf)
+      .map((record) =>
+        isThere || record.checked_by === null ? record : { ...record, checked_by: "hub" as const },
+      )
     if (json) {
       const { line, node } = notice
       return yield* printJson({

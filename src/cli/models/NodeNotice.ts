@@ -1,14 +1,9 @@
 // Makes a running node use a changed catalog, and finds out whether it does. A node on the same data directory notices the file
 // of added models by itself; a catalog of the operator's own is read again on request, which needs a superadmin key.
-import { Effect, type Option } from "effect"
-import { nodeAccess } from "../shared/NodeClient.ts"
+import { Effect } from "effect"
+import { type GivenNode, nodeAccess } from "../shared/NodeClient.ts"
 import { postForText } from "../shared/NodeReplies.ts"
 import { loadStates } from "./ModelControl.ts"
-
-interface Given {
-  readonly url: Option.Option<string>
-  readonly key: Option.Option<string>
-}
 
 /** Longest wait for a node that notices the change by itself: it looks every second, and checks sums of new files. */
 const patienceMs = 30_000
@@ -27,7 +22,7 @@ export interface Notice {
  * @param watched whether a node notices the change by itself
  */
 export const noticeOfNode = Effect.fnUntraced(function* (
-  given: Given,
+  given: GivenNode,
   { id, present, watched }: { readonly id: string; readonly present: boolean; readonly watched: boolean },
 ) {
   const states = yield* loadStates(given)

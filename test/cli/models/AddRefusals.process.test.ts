@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { writeToyLlama } from "../../support/engines/ToyGguf.ts"
 import { edgewise, type Finished, startCommand } from "../../support/nodes/NodeProcess.ts"
-import { fakeModel, writeCatalog } from "../../support/nodes/TestCatalog.ts"
+import { fakeModel, llamaModel, writeCatalog } from "../../support/nodes/TestCatalog.ts"
 import { eventually, temporaryDir } from "../../support/nodes/TestNode.ts"
 import { type FakeHub, type Seen, sha256, startHub } from "../../support/servers/FakeHub.ts"
 
@@ -291,6 +291,23 @@ it("--dry-run and --no-pull: nothing is pulled; the built-in models cannot be re
   expect([builtIn.status, builtIn.stderr]).toEqual([
     1,
     expect.stringContaining("tts-82m is built in and cannot be removed"),
+  ])
+})
+
+it("contexts that would not fit once they are full are found before they are", async () => {
+  const path = join(dir.path, "long.json")
+  const long = join(dir.path, "long.gguf")
+  writeToyLlama(long, { contextTokens: 8_192 })
+  const model = { ...llamaModel, id: "long", files: { weights: { source: long } } }
+  const check = async (slots: number) => {
+    writeCatalog(path, [{ ...model, options: { contextTokens: 8_192, slots } }])
+    return models(["check", "--memory-mb", "200"], { EDGEWISE_CATALOG: path })
+  }
+  expect((await check(4)).status).toBe(0)
+  const full = await check(256)
+  expect([full.status, full.stdout]).toEqual([
+    1,
+    expect.stringContaining("long: with full contexts it takes"),
   ])
 })
 
