@@ -349,6 +349,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "actors",
       "actors/model",
       "src/api/access",
+      "src/api/conversation",
       "src/api/declared",
       "src/api/embeddings",
       "src/api/http",
@@ -390,6 +391,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/http",
       "src/api/metrics",
       "src/api/operations",
+      "src/domain/conversation",
       "src/domain/wire",
       "src/domain/wire/events",
       "src/domain/wire/responses",
@@ -399,6 +401,32 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/api/embeddings": {
     holds: "Embeddings over HTTP",
     imports: ["engines/protocol", "src/api/http", "src/domain/wire", "src/http", "src/services"],
+  },
+  "src/api/conversation": {
+    holds: "Conversations on the realtime socket: events, turns, answers, speech",
+    imports: [
+      "actors",
+      "actors/live",
+      "actors/model",
+      "engines/protocol",
+      "src/api/access",
+      "src/api/http",
+      "src/api/live",
+      "src/api/text",
+      "src/domain/access",
+      "src/domain/audio",
+      "src/domain/conversation",
+      "src/domain/language",
+      "src/domain/models",
+      "src/domain/queues",
+      "src/domain/wire",
+      "src/domain/wire/events",
+      "src/domain/wire/text",
+      "src/http",
+      "src/services",
+      "src/store/accounts",
+      "src/store/ledger",
+    ],
   },
   "src/api/http": {
     holds: "Bodies and headers of the API: JSON, assets, an unreachable store",
@@ -754,6 +782,11 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/domain/audio": {
     holds: "Pure: PCM, resampling, voice activity, transcripts",
     imports: ["src/domain/language"],
+  },
+  "src/domain/conversation": {
+    holds:
+      "Pure: session, items, history and events of a conversation, its play clock, which words were heard",
+    imports: ["src/domain/wire", "src/domain/wire/text"],
   },
   "src/domain/language": {
     holds: "Pure: punctuation, sentences, text to speak",

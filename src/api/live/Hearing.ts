@@ -17,6 +17,9 @@ import type { RealtimeItems, Tell } from "./RealtimeItems.ts"
 /** Most items without a transcript. A guess: more of them arrive only from a client that sends faster than speech. */
 const maxWaiting = 16
 
+/** Samples that are processed in one tick: 1 s, which takes 1 ms. */
+const tickSamples = 24_000
+
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 
 /** Samples of an audio event. */
@@ -36,7 +39,8 @@ export interface Seat {
   readonly leave: Effect.Effect<void>
 }
 
-export interface HearingTerms {
+/** `R`: what the reactions need. */
+export interface HearingTerms<R = never> {
   readonly tell: Tell
   readonly items: RealtimeItems
   readonly seat: Seat
@@ -45,22 +49,22 @@ export interface HearingTerms {
   /** Counts an item as a request of the caller. */
   readonly admit: Effect.Effect<void, RateLimited>
   /** Runs when speech has begun, after its event. */
-  readonly onSpeech?: Effect.Effect<void, SocketError>
+  readonly onSpeech?: Effect.Effect<void, SocketError, R>
   /** Runs when a silence has ended a turn, after the events of its item. */
-  readonly onTurn?: (itemId: string) => Effect.Effect<void, SocketError>
+  readonly onTurn?: (itemId: string) => Effect.Effect<void, SocketError, R>
 }
 
 /** How silence divides the audio; null: the client does. */
 export type TurnTerms = { readonly silenceMs: number; readonly prefixMs: number } | null
 
-export class Hearing {
-  private readonly terms: HearingTerms
+export class Hearing<R = never> {
+  private readonly terms: HearingTerms<R>
   private seat: Seat
   private turnTerms: TurnTerms
   private turns: TurnDetector | undefined
   private downsampler = new Downsampler()
 
-  constructor(terms: HearingTerms, turns: TurnTerms) {
+  constructor(terms: HearingTerms<R>, turns: TurnTerms) {
     this.terms = terms
     this.seat = terms.seat
     this.turnTerms = turns
@@ -93,7 +97,7 @@ export class Hearing {
   /** Takes a lease of another model or with other settings for the items to come; items that have begun end on the old one. */
   readonly move: Effect.Effect<void, EdgeError, LiveServices> = Effect.gen(
     { self: this },
-    function* (this: Hearing) {
+    function* (this: Hearing<R>) {
       const { items, reseat } = this.terms
       const seat = yield* reseat(this.seat.place)
       // Not awaited: an item that is still open ends with an event that comes after this one.
@@ -102,7 +106,7 @@ export class Hearing {
     },
   )
 
-  private readonly begin = Effect.gen({ self: this }, function* (this: Hearing) {
+  private readonly begin = Effect.gen({ self: this }, function* (this: Hearing<R>) {
     const { admit, items } = this.terms
     if (items.waiting >= maxWaiting) {
       return yield* new InvalidRequest({ field: "audio", problem: "comes faster than it is transcribed" })
@@ -113,36 +117,46 @@ export class Hearing {
     return yield* items.begin(this.seat.place, this.seat.entry)
   })
 
-  /** Takes audio of 24 kHz. */
-  readonly hear = Effect.fnUntraced({ self: this }, function* (this: Hearing, samples: Int16Array) {
-    const { items, onSpeech, onTurn, tell } = this.terms
-    const downsampled = this.downsampler.push(samples)
-    const nowMs = yield* monotonicMs
-    if (this.turns === undefined) {
-      if (downsampled.length === 0) return
-      if (!items.isOpen) yield* this.begin
-      return items.push(downsampled, nowMs)
-    }
-    for (const turn of this.turns.push(downsampled)) {
-      if (turn.step === "ended") {
-        const { openId } = items
-        yield* tell("input_audio_buffer.speech_stopped", {
-          audio_end_ms: turn.audioMs,
-          item_id: openId ?? null,
-        })
-        yield* items.commit
-        if (openId !== undefined && onTurn !== undefined) yield* onTurn(openId)
-        continue
-      }
-      // An item that reached its limit is complete; further speech begins another.
-      if (!items.isOpen) {
-        const item_id = yield* this.begin
-        if (turn.step === "started") {
-          yield* tell("input_audio_buffer.speech_started", { audio_start_ms: turn.audioMs, item_id })
-          if (onSpeech !== undefined) yield* onSpeech
-        }
-      }
-      items.push(turn.samples, nowMs)
+  /** Takes audio of 24 kHz; of a long event, one second in a tick. */
+  readonly hear = Effect.fnUntraced({ self: this }, function* (this: Hearing<R>, samples: Int16Array) {
+    for (let at = 0; at < samples.length; at += tickSamples) {
+      if (at > 0) yield* Effect.yieldNow
+      yield* this.hearSome(samples.subarray(at, at + tickSamples))
     }
   })
+
+  private readonly hearSome = Effect.fnUntraced(
+    { self: this },
+    function* (this: Hearing<R>, samples: Int16Array) {
+      const { items, onSpeech, onTurn, tell } = this.terms
+      const downsampled = this.downsampler.push(samples)
+      const nowMs = yield* monotonicMs
+      if (this.turns === undefined) {
+        if (downsampled.length === 0) return
+        if (!items.isOpen) yield* this.begin
+        return items.push(downsampled, nowMs)
+      }
+      for (const turn of this.turns.push(downsampled)) {
+        if (turn.step === "ended") {
+          const { openId } = items
+          yield* tell("input_audio_buffer.speech_stopped", {
+            audio_end_ms: turn.audioMs,
+            item_id: openId ?? null,
+          })
+          yield* items.commit
+          if (openId !== undefined && onTurn !== undefined) yield* onTurn(openId)
+          continue
+        }
+        // An item that reached its limit is complete; further speech begins another.
+        if (!items.isOpen) {
+          const item_id = yield* this.begin
+          if (turn.step === "started") {
+            yield* tell("input_audio_buffer.speech_started", { audio_start_ms: turn.audioMs, item_id })
+            if (onSpeech !== undefined) yield* onSpeech
+          }
+        }
+        items.push(turn.samples, nowMs)
+      }
+    },
+  )
 }

@@ -81,6 +81,11 @@ export class RealtimeItems {
     return this.current?.id
   }
 
+  /** Audio of the open item. */
+  get openSeconds(): number {
+    return this.current?.session.seconds ?? 0
+  }
+
   /** An item begins; the one before has been committed. */
   readonly begin = Effect.fnUntraced(
     { self: this },

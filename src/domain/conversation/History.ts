@@ -42,6 +42,12 @@ export class History {
     return this.entry(id)?.item
   }
 
+  /** The id of the item before this one; null for none. */
+  before(id: string): string | null {
+    const at = this.entries.findIndex(({ item }) => item.id === id)
+    return this.entries[at - 1]?.item.id ?? null
+  }
+
   /** The words and the audio of an answer that was spoken. */
   spoken(id: string): SpokenText | undefined {
     return this.entry(id)?.spoken

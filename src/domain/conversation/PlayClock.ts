@@ -14,6 +14,7 @@ export class PlayClock {
     this.rateHz = rateHz
   }
 
+  /** Without those that are never played. */
   get sentSamples(): number {
     return this.total
   }
@@ -40,6 +41,7 @@ export class PlayClock {
 
   /** The client has stopped playing: what it has not played yet, it never plays. */
   stopped(nowMs: number): void {
+    this.total = this.playedSamples(nowMs)
     this.endMs = Math.min(this.endMs, nowMs)
   }
 }

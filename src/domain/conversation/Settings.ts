@@ -64,7 +64,7 @@ const TurnDetection = Schema.Union([
   Schema.Struct({ type: Schema.Literal("semantic_vad"), eagerness: optional(eagerness), ...answering }),
 ]).annotate({ message: "must be server_vad, semantic_vad or null" })
 
-const Transcription = Schema.Struct({
+export const Transcription = Schema.Struct({
   model: optional(text),
   language: optional(LanguageCode),
   languages: optional(Schema.Array(LanguageCode)),
@@ -105,7 +105,7 @@ export const Truncation = Schema.Union([
   Schema.Struct({
     type: Schema.Literal("retention_ratio"),
     retention_ratio: finite.check(range(0, 1)),
-    token_limits: optional(anyObject),
+    token_limits: optional(Schema.Struct({ post_instructions: optional(int) })),
   }),
 ]).annotate({ message: "must be auto, disabled or a retention_ratio" })
 export type Truncation = typeof Truncation.Type
