@@ -22,6 +22,7 @@ import type { ChatRequest } from "#domain/wire/Chat.ts"
 import { type EdgeError, errorType } from "#domain/wire/Failures.ts"
 import type { TextDelta } from "#engines/protocol/Text.ts"
 import { detailOf } from "#http/ErrorBody.ts"
+import { CurrentRequest, RequestContext } from "#http/RequestContext.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import type { Tell } from "../live/RealtimeItems.ts"
@@ -163,6 +164,11 @@ export class Answer {
       const told = this.finish("failed", { type: "failed", error })
       return Effect.andThen(reportFailure(cause, "/v1/realtime"), told)
     }),
+    // Its times count from its own beginning, not from the socket's.
+    Effect.provideServiceEffect(
+      CurrentRequest,
+      Effect.sync(() => new RequestContext(undefined, this.terms.newId)),
+    ),
   )
 
   // ------------------------------------------------------------ writing

@@ -27,14 +27,7 @@ import { isObject } from "#domain/wire/text/Fields.ts"
 import { detailOf } from "#http/ErrorBody.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
 import { decodeValue, parseFrame } from "../http/JsonBody.ts"
-import {
-  Hearing,
-  type HearingTerms,
-  type LiveServices,
-  pcmOf,
-  type Seat,
-  type TurnTerms,
-} from "../live/Hearing.ts"
+import { Hearing, type LiveServices, pcmOf, type Seat, type TurnTerms } from "../live/Hearing.ts"
 import type { RealtimeItems } from "../live/RealtimeItems.ts"
 import type { AnswerServices } from "./Answer.ts"
 import { presetOf } from "./ConversationModels.ts"
@@ -63,7 +56,6 @@ export interface ConversationTerms extends Omit<FloorTerms, "settings"> {
     settings: ConversationSettings,
     replaced: SessionLease,
   ) => Effect.Effect<Seat, EdgeError, LiveServices>
-  readonly admit: HearingTerms["admit"]
 }
 
 const turnTerms = (turns: Turns | null): TurnTerms => turns

@@ -9,7 +9,7 @@ import { answerItem, type Item, itemOf, spokenItem } from "#domain/conversation/
 import type { PlayClock } from "#domain/conversation/PlayClock.ts"
 import { type ConversationSettings, type Truncation, voiceNameOf } from "#domain/conversation/Settings.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
-import { InvalidRequest } from "#domain/wire/Errors.ts"
+import { InvalidRequest, type RateLimited } from "#domain/wire/Errors.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import type { Tell } from "../live/RealtimeItems.ts"
@@ -37,6 +37,8 @@ export interface FloorTerms {
   readonly conversationId: string
   readonly history: History
   readonly settings: () => ConversationSettings
+  /** Counts an answer as a request of the caller. */
+  readonly admit: Effect.Effect<void, RateLimited>
 }
 
 /** The newest items: a share of all. An output without its call is left out. */
@@ -153,7 +155,7 @@ export class Floor {
 
   private readonly start = (given: ResponseCreate): Effect.Effect<void, EdgeError, AnswerServices> =>
     Effect.gen({ self: this }, function* (this: Floor) {
-      const { caller, conversationId, history, models, newId, scope, tell } = this.terms
+      const { admit, caller, conversationId, history, models, newId, scope, tell } = this.terms
       const isBeside = given.conversation === "none"
       const session = this.terms.settings()
       const asked = given.audio?.output?.voice
@@ -164,6 +166,7 @@ export class Floor {
         voice: asked ? voiceNameOf(asked) : session.voice,
       }
       const items = yield* this.inputOf(given)
+      yield* admit
       const promptOf = (share: number) =>
         chatRequestOf({
           model: models.writes.entry.id,

@@ -102,7 +102,9 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       writer.write(JSON.stringify({ type, event_id: `event_${newId()}`, ...event }))
     const history = new History()
     const clock = new PlayClock(SPEECH_RATE_HZ)
-    const shared = { tell, newId, caller, scope, models, conversationId: `conv_${newId()}`, history }
+    const admit = (yield* RateLimit).admit(caller.userId)
+    const conversationId = `conv_${newId()}`
+    const shared = { tell, newId, caller, scope, models, conversationId, history, admit }
     const floor: Floor = new Floor({ ...shared, settings: () => socket.current }, clock)
     const items = new RealtimeItems(tell, caller, scope, false, {
       add: floor.heardTurn,
@@ -116,7 +118,6 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
         items,
         seat,
         reseat: (next, replaced) => takeSeat(next, outer, replaced),
-        admit: (yield* RateLimit).admit(caller.userId),
       },
       settings,
       floor,
