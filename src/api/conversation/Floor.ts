@@ -20,7 +20,7 @@ import { answerIsActive, noActiveAnswer, noItem, type ProtocolError } from "./Pr
 import { Voice } from "./Voice.ts"
 
 /** Answers outside of the conversation at a time. A guess. */
-const mostBeside = 4
+export const mostBeside = 4
 
 /** Tokens of an answer of which the session says `inf`. */
 const unboundedTokens = 4_096

@@ -26,10 +26,10 @@ import { type ConversationServices, ConversationSocket } from "./ConversationSoc
 import { Floor } from "./Floor.ts"
 
 /** Longest conversation. OpenAI's limit. */
-const longestMinutes = 60
+export const longestMinutes = 60
 
-/** A client that sends nothing for so long has gone. Audio comes all the time, and texts between thoughts. A guess. */
-const idle = "15 minutes"
+/** Minutes after which a client that sends nothing has gone. Audio comes all the time, and texts between thoughts. A guess. */
+export const idleMinutes = 15
 
 /** Most events of one socket without audio. Audio comes 50 to 100 times a second and is bounded by its bytes. A guess. */
 const smallEvents = { burst: 500, perSecond: 50 }
@@ -70,7 +70,7 @@ const readUntilIdle = (
   Effect.gen(function* () {
     const allowance = new TokenBucket(smallEvents, nowMs())
     for (;;) {
-      const frames = yield* Effect.timeoutOption(reader.pull, idle)
+      const frames = yield* Effect.timeoutOption(reader.pull, `${idleMinutes} minutes`)
       if (Option.isNone(frames)) return new CloseEvent(1000, "idle")
       for (const frame of frames.value) {
         const understood = yield* socket.take(frame)
