@@ -341,7 +341,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   src: {
     holds: "The `edgewise` program",
-    imports: ["src/cli/commands", "src/cli/setup", "src/cli/shared"],
+    imports: ["src/cli/chat", "src/cli/commands", "src/cli/setup", "src/cli/shared"],
   },
   "src/api": {
     holds: "The endpoints of the three roles: which path and method is answered by which handler",
@@ -623,6 +623,10 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/transport/server",
       "src/weights",
     ],
+  },
+  "src/cli/chat": {
+    holds: "`edgewise chat`: the conversation, its commands, one streamed answer",
+    imports: ["src/cli/shared", "src/config", "src/domain/pictures", "src/domain/wire/events"],
   },
   "src/cli/setup": {
     holds: "`edgewise setup`: llama.cpp's libraries for GPUs, which an installation leaves out",

@@ -19,7 +19,7 @@ import {
   send,
   textOf,
 } from "../shared/NodeClient.ts"
-import { wrongUsage } from "../shared/Output.ts"
+import { visible, wrongUsage } from "../shared/Output.ts"
 import { type ProgressLine, progressLine } from "../shared/ProgressLine.ts"
 
 const endpoint = "/v1/audio/transcriptions"
@@ -141,7 +141,7 @@ const asStream = Effect.fnUntraced(function* (access: NodeAccess, file: string, 
   yield* expectStatus(incoming, 200)
   let failure: string | undefined
   const onEvent = ({ delta, error }: StreamEvent) => {
-    if (delta !== undefined) process.stdout.write(delta)
+    if (delta !== undefined) process.stdout.write(visible(delta))
     failure ??= error
   }
   yield* eachChunk(

@@ -3,9 +3,11 @@
 import { Cause, Console, Data, Effect, Exit, Logger } from "effect"
 import { CliError, CliOutput, Command } from "effect/cli"
 import { environmentMistakes } from "#config/Config.ts"
+import { visible } from "./Output.ts"
 
+/** A message may quote what a node has answered. */
 const oneLine = (text: string): string =>
-  text
+  visible(text)
     .trim()
     .replace(
       /\s*Did you mean this\?\s*(.*)/s,
