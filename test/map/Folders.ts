@@ -628,6 +628,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "`edgewise chat`: the conversation, its commands, one streamed answer",
     imports: ["src/cli/shared", "src/config", "src/domain/pictures", "src/domain/wire/events"],
   },
+  "src/cli/help": { holds: "The text of `--help`", imports: ["src/config"] },
   "src/cli/setup": {
     holds: "`edgewise setup`: llama.cpp's libraries for GPUs, which an installation leaves out",
     imports: ["src/domain/models"],
@@ -729,7 +730,9 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/cli/shared": {
     holds: "What commands share: output, node client, certificates, reload",
     imports: [
+      "src/cli/help",
       "src/config",
+      "src/config/settings",
       "src/domain/access",
       "src/domain/queues",
       "src/store/accounts",

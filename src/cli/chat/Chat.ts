@@ -84,12 +84,14 @@ export const chat = Command.make(
     ),
     image: Flag.String("image").pipe(
       Flag.withMetavar("FILE"),
-      Flag.withDescription("Picture for the first message, if the model sees: PNG, JPEG, WebP, GIF or BMP"),
+      Flag.withDescription(
+        "Picture for the first message, if the model sees: PNG, JPEG, WebP, GIF or BMP; default: none",
+      ),
       Flag.optional,
     ),
     maxTokens: Flag.Int("max-tokens").pipe(
       Flag.withMetavar("TOKENS"),
-      Flag.withDescription("Longest answer, 1 to 4096 tokens"),
+      Flag.withDescription("Longest answer, 1 to 4096 tokens; default: 1024"),
       Flag.withDefault(1_024),
     ),
     temperature: Flag.Finite("temperature").pipe(

@@ -159,7 +159,7 @@ export const transcribe = Command.make(
     model: modelFlag("Model that transcribes", "stt-large-v3-turbo"),
     language: languageFlag("Spoken language, e.g. en; default: detected, if the model can"),
     format: Flag.Literals("format", transcriptFormats).pipe(
-      Flag.withDescription("Output format"),
+      Flag.withDescription("Output format; default: text"),
       Flag.withDefault("text"),
     ),
     stream: Flag.Boolean("stream").pipe(
