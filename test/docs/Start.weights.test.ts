@@ -22,7 +22,7 @@ afterAll(async () => {
 const outputs: ReadonlyArray<readonly [inBlock: string, output: ReadonlyArray<string | RegExp>]> = [
   ["npm start", []],
   ["edgewise -- speak", [/^hello\.wav: \d+ bytes of wav$/m, /^please open the window\.?$/im]],
-  ["edgewise -- chat", [/\w+ \w+/]],
+  ["edgewise -- chat", [/^Once upon a time .*fox/]],
   ["/v1/audio/speech", ["data: [DONE]", /"text": ?"please open the window/i]],
   ["shapes.png", ["A yellow square, a red circle and a blue triangle."]],
   ["tool_choice", ['"name":"get_time"', "Rome"]],
