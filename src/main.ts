@@ -21,6 +21,7 @@ const commands = {
   logs: async () => (await import("#cli/commands/Logs.ts")).logs,
   tree: async () => (await import("#cli/commands/Tree.ts")).tree,
   usage: async () => (await import("#cli/commands/Usage.ts")).usage,
+  chat: async () => (await import("#cli/chat/Chat.ts")).chat,
   transcribe: async () => (await import("#cli/commands/Transcribe.ts")).transcribe,
   speak: async () => (await import("#cli/commands/Speak.ts")).speak,
 }

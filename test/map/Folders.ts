@@ -341,7 +341,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   src: {
     holds: "The `edgewise` program",
-    imports: ["src/cli/commands", "src/cli/setup", "src/cli/shared"],
+    imports: ["src/cli/chat", "src/cli/commands", "src/cli/setup", "src/cli/shared"],
   },
   "src/api": {
     holds: "The endpoints of the three roles: which path and method is answered by which handler",
@@ -652,6 +652,11 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/weights",
     ],
   },
+  "src/cli/chat": {
+    holds: "`edgewise chat`: the conversation, its commands, one streamed answer",
+    imports: ["src/cli/shared", "src/config", "src/domain/pictures", "src/domain/wire/events"],
+  },
+  "src/cli/help": { holds: "The text of `--help`", imports: ["src/config"] },
   "src/cli/setup": {
     holds: "`edgewise setup`: llama.cpp's libraries for GPUs, which an installation leaves out",
     imports: ["src/domain/models"],
@@ -753,7 +758,9 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/cli/shared": {
     holds: "What commands share: output, node client, certificates, reload",
     imports: [
+      "src/cli/help",
       "src/config",
+      "src/config/settings",
       "src/domain/access",
       "src/domain/queues",
       "src/store/accounts",
