@@ -5,6 +5,7 @@ import { sentenceOf } from "./api/Problems.js"
 import { byId } from "./page/Elements.js"
 import { makeTabs } from "./page/Tabs.js"
 import { makeChat } from "./panels/chat/Chat.js"
+import { makeListen } from "./panels/listen/Listen.js"
 import { makeSpeak } from "./panels/speak/Speak.js"
 import { Saved } from "./state/Saved.js"
 
@@ -58,7 +59,9 @@ for (const details of document.querySelectorAll("details.settings"))
   if (details instanceof HTMLDetailsElement) details.open = !isNarrow
 
 /** @type {Map<string, { shown?: (now: boolean) => void }>} */
-const panels = new Map(Object.entries({ chat: makeChat(page), speak: makeSpeak(page) }))
+const panels = new Map(
+  Object.entries({ chat: makeChat(page), speak: makeSpeak(page), listen: makeListen(page) }),
+)
 const tabs = document.querySelector(".tabs")
 if (tabs instanceof HTMLElement)
   makeTabs(

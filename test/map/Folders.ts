@@ -960,6 +960,10 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Sound in a browser, for reuse: playback with a jitter buffer, the microphone, PCM and WAV",
     imports: [],
   },
+  "src/web/captions": {
+    holds: "Live captions in a browser, for reuse: their reducer, the socket, subtitles",
+    imports: [],
+  },
   "src/web/page": {
     holds: "Parts that all panels of the playground share: elements, tabs, receipts, code",
     imports: ["src/web/api", "src/web/state"],
@@ -967,6 +971,10 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/web/panels/chat": {
     holds: "The playground's panel Chat",
     imports: ["src/web/api", "src/web/page", "src/web/state"],
+  },
+  "src/web/panels/listen": {
+    holds: "The playground's panel Listen",
+    imports: ["src/web/api", "src/web/audio", "src/web/captions", "src/web/page", "src/web/state"],
   },
   "src/web/panels/speak": {
     holds: "The playground's panel Speak",

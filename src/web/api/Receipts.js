@@ -72,21 +72,30 @@ export class Stopwatch {
 /** A receipt is written a moment after the last byte of its answer. */
 const priceTries = [50, 200, 800]
 
+/** @typedef {import("./NodeInfo.js").UsageInfo["receipts"][number]} LedgerReceipt */
+
+/**
+ * Which receipts of the ledger belong to an answer: the id that the answer named, or, for live sessions (a browser does not
+ * see the head of a WebSocket's answer), how many there are and what is known of them.
+ * @typedef {string | { count: number, matches: (receipt: LedgerReceipt) => boolean }} WhichReceipt
+ */
+
 /**
  * The price of an answer; undefined where the node has no receipt for it, or does not answer.
  * @param {import("./Client.js").Client} client
- * @param {string | undefined} receiptId
+ * @param {WhichReceipt} which
  * @returns {Promise<number | undefined>} micro-dollars
  */
-export const priceOf = async (client, receiptId) => {
-  if (receiptId === undefined) return undefined
+export const priceOf = async (client, which) => {
+  const query = typeof which === "string" ? `?receipt_id=${encodeURIComponent(which)}` : ""
   for (const waitMs of priceTries) {
     await new Promise((resolve) => setTimeout(resolve, waitMs))
-    const usage = await client
-      .json(`/v1/usage?receipt_id=${encodeURIComponent(receiptId)}`)
-      .catch(() => undefined)
-    const price = usage?.receipts?.[0]?.micro_dollars
-    if (typeof price === "number") return price
+    const usage = await client.json(`/v1/usage${query}`).catch(() => undefined)
+    /** @type {ReadonlyArray<LedgerReceipt>} */
+    const receipts = usage?.receipts ?? []
+    const found = typeof which === "string" ? receipts : receipts.filter(which.matches)
+    if (found.length === (typeof which === "string" ? 1 : which.count))
+      return found.reduce((sum, { micro_dollars }) => sum + micro_dollars, 0)
   }
   return undefined
 }

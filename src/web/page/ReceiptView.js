@@ -6,11 +6,11 @@ import { h } from "./Elements.js"
  * Shows a receipt at once, and its price as soon as the node has it.
  * @param {import("../api/Client.js").Client} client
  * @param {import("../api/Receipts.js").Receipt} receipt
- * @param {string | undefined} receiptId
+ * @param {import("../api/Receipts.js").WhichReceipt | undefined} which undefined where the node charges nothing
  * @returns {HTMLElement}
  */
-export const receiptView = (client, receipt, receiptId) => {
-  const price = h("dd", { class: "price" }, receiptId === undefined ? "–" : "…")
+export const receiptView = (client, receipt, which) => {
+  const price = h("dd", { class: "price" }, which === undefined ? "–" : "…")
   const entry = (/** @type {string} */ name, /** @type {HTMLElement} */ value) =>
     h("div", {}, h("dt", {}, name), value)
   const view = h(
@@ -23,9 +23,9 @@ export const receiptView = (client, receipt, receiptId) => {
   )
   if (receipt.note !== undefined)
     view.append(h("div", { class: "note" }, h("dt", {}, "made"), h("dd", {}, receipt.note)))
-  if (receiptId !== undefined) {
-    view.title = receiptId
-    priceOf(client, receiptId).then((paid) => {
+  if (which !== undefined) {
+    if (typeof which === "string") view.title = which
+    priceOf(client, which).then((paid) => {
       price.textContent = paid === undefined ? "unknown" : dollars(paid)
     })
   }
