@@ -6,6 +6,7 @@ import { byId } from "./page/Elements.js"
 import { makeTabs } from "./page/Tabs.js"
 import { makeChat } from "./panels/chat/Chat.js"
 import { makeListen } from "./panels/listen/Listen.js"
+import { makeNode } from "./panels/node/NodePanel.js"
 import { makeSpeak } from "./panels/speak/Speak.js"
 import { Saved } from "./state/Saved.js"
 
@@ -30,7 +31,7 @@ const readHealth = async () => {
     // An unhealthy node answers 503 with the same record.
     const record = await (await fetch(client.url("/health"))).json()
     health.dataset.state = record.status
-    health.textContent = `${record.node} · ${record.status}`
+    health.textContent = record.status
   } catch {
     health.dataset.state = "gone"
     health.textContent = "not reachable"
@@ -60,7 +61,12 @@ for (const details of document.querySelectorAll("details.settings"))
 
 /** @type {Map<string, { shown?: (now: boolean) => void }>} */
 const panels = new Map(
-  Object.entries({ chat: makeChat(page), speak: makeSpeak(page), listen: makeListen(page) }),
+  Object.entries({
+    chat: makeChat(page),
+    speak: makeSpeak(page),
+    listen: makeListen(page),
+    node: makeNode(page),
+  }),
 )
 const tabs = document.querySelector(".tabs")
 if (tabs instanceof HTMLElement)

@@ -950,7 +950,15 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/web": {
     holds: "The playground's page, and its start",
-    imports: ["src/web/api", "src/web/page", "src/web/panels/chat", "src/web/panels/speak", "src/web/state"],
+    imports: [
+      "src/web/api",
+      "src/web/page",
+      "src/web/panels/chat",
+      "src/web/panels/listen",
+      "src/web/panels/node",
+      "src/web/panels/speak",
+      "src/web/state",
+    ],
   },
   "src/web/api": {
     holds: "The playground's requests to the node: event streams, failures as sentences, receipts, code",
@@ -975,6 +983,10 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/web/panels/listen": {
     holds: "The playground's panel Listen",
     imports: ["src/web/api", "src/web/audio", "src/web/captions", "src/web/page", "src/web/state"],
+  },
+  "src/web/panels/node": {
+    holds: "The playground's panel Node",
+    imports: ["src/web/api", "src/web/page"],
   },
   "src/web/panels/speak": {
     holds: "The playground's panel Speak",

@@ -1,4 +1,5 @@
 // The body of a chat request, and an answer that grows from the chunks of its stream.
+import { Problem } from "../../api/Problems.js"
 
 /**
  * @typedef {object} ToolCall
@@ -77,7 +78,10 @@ export const chatBody = (settings, messages) => {
  * @returns {{ grew: boolean, tokens: number | undefined, finish: string | undefined }}
  */
 export const addChunk = (answer, chunk) => {
-  if (chunk.error !== undefined) throw new Error(String(chunk.error.message))
+  if (chunk.error !== undefined)
+    throw new Problem(
+      `The node ended the answer (${chunk.error.message}): what came so far is shown; try again.`,
+    )
   const choice = chunk.choices?.[0]
   const delta = choice?.delta ?? {}
   const before = answer.text.length + (answer.reasoning?.length ?? 0)
