@@ -66,7 +66,7 @@ const downloaded = async (id: string): Promise<string> => {
   return Buffer.concat(chunks).toString()
 }
 
-it("captions what the microphone hears, and says for whom these ears are", withBrowser, async () => {
+it("captions what the microphone hears, and says which voices these ears know", withBrowser, async () => {
   expect(await page.textContent("#listen-ears")).toMatch(
     /synthetic voices only.*edgewise models add whisper-base/,
   )
@@ -185,7 +185,7 @@ it("says on an insecure page why there is no microphone, and still takes files",
   }
 })
 
-it("breaks no rule of the page, and asks nobody else", withBrowser, () => {
+it("breaks no rule of the page, and loads nothing from elsewhere", withBrowser, () => {
   // The wrong key above is an error to the browser, which logs it.
   expect(complaints.filter((complaint) => !/status of 401/.test(complaint))).toEqual([])
   const own = (url: string) =>

@@ -121,7 +121,7 @@ it("speaks with the voice of a file", withBrowser, async () => {
   await expect.poll(async () => (await heardSamples(page)).length > 12_000, { timeout: 10_000 }).toBe(true)
 })
 
-it("breaks no rule of the page, and asks nobody else", withBrowser, () => {
+it("breaks no rule of the page, and loads nothing from elsewhere", withBrowser, () => {
   // The refusal above is an error to the browser, which logs it.
   expect(complaints.filter((text) => !/status of 413/.test(text))).toEqual([])
   expect(
