@@ -129,7 +129,7 @@ const typescriptOf = (request) => {
       '  const lines = (rest + piece).split("\\n")',
       '  rest = lines.pop() ?? ""',
       "  for (const line of lines)",
-      '    if (line.startsWith("data: ") && line !== "data: [DONE]") console.log(JSON.parse(line.slice(6)))',
+      '    if (line.startsWith("data: ") && line !== "data: [DONE]") console.log(line.slice(6))',
       "}",
     ],
   }
@@ -168,8 +168,9 @@ import os
 import websockets
 
 async def main():
-    headers = {"Authorization": f"Bearer {os.environ['EDGEWISE_API_KEY']}"}
-    async with websockets.connect(${JSON.stringify(address)}, additional_headers=headers) as socket:
+    key = os.environ['EDGEWISE_API_KEY']
+    protocols = ["openai-insecure-api-key." + key]
+    async with websockets.connect(${JSON.stringify(address)}, subprotocols=protocols) as socket:
         async def speak():
             with open("speech.pcm", "rb") as audio:
                 while piece := audio.read(640):  # 20 ms
