@@ -495,7 +495,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/api/reference": {
     holds: "The OpenAPI document, its page and the playground",
-    imports: ["src/api/declared", "src/api/http"],
+    imports: ["src/api/declared", "src/api/http", "src/http"],
   },
   "src/api/regions": {
     holds: "Region discovery: probes, health, the caller's place",
@@ -1004,6 +1004,54 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/transport/uws": {
     holds: "Channels over uWebSockets.js, and the check of its binary",
     imports: ["src/transport", "src/transport/exchange"],
+  },
+  "src/web": {
+    holds: "The playground's page, and its start",
+    imports: [
+      "src/web/api",
+      "src/web/page",
+      "src/web/panels/chat",
+      "src/web/panels/listen",
+      "src/web/panels/node",
+      "src/web/panels/speak",
+      "src/web/state",
+    ],
+  },
+  "src/web/api": {
+    holds: "The playground's requests to the node: event streams, failures as sentences, receipts, code",
+    imports: [],
+  },
+  "src/web/audio": {
+    holds: "Sound in a browser, for reuse: playback with a jitter buffer, the microphone, PCM and WAV",
+    imports: [],
+  },
+  "src/web/captions": {
+    holds: "Live captions in a browser, for reuse: their reducer, the socket, subtitles",
+    imports: [],
+  },
+  "src/web/page": {
+    holds: "Parts that all panels of the playground share: elements, tabs, receipts, code",
+    imports: ["src/web/api", "src/web/state"],
+  },
+  "src/web/panels/chat": {
+    holds: "The playground's panel Chat",
+    imports: ["src/web/api", "src/web/page", "src/web/state"],
+  },
+  "src/web/panels/listen": {
+    holds: "The playground's panel Listen",
+    imports: ["src/web/api", "src/web/audio", "src/web/captions", "src/web/page", "src/web/state"],
+  },
+  "src/web/panels/node": {
+    holds: "The playground's panel Node",
+    imports: ["src/web/api", "src/web/page"],
+  },
+  "src/web/panels/speak": {
+    holds: "The playground's panel Speak",
+    imports: ["src/web/api", "src/web/audio", "src/web/page", "src/web/state"],
+  },
+  "src/web/state": {
+    holds: "Values of the playground that survive a reload",
+    imports: [],
   },
   "src/weights": {
     holds: "The catalog file, pulled weights, and checks of weight files",
