@@ -23,6 +23,7 @@ const commands = {
   usage: async () => (await import("#cli/commands/Usage.ts")).usage,
   transcribe: async () => (await import("#cli/commands/Transcribe.ts")).transcribe,
   speak: async () => (await import("#cli/commands/Speak.ts")).speak,
+  bench: async () => (await import("#cli/bench/Bench.ts")).benchCommand,
 }
 
 const args = process.argv.slice(2)
