@@ -44,11 +44,16 @@ const factors: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   ratio: { "": 1 },
 }
 
-const form = /^(?:([a-z]+)\.)?([a-z_]+?)(?:_(p50|p90|p95|p99|mean|max))?\s*<=?\s*(\d+(?:\.\d+)?)\s*(ms|s|%)?$/
+const form =
+  /^(?:([a-z]+)\.)?([a-z][a-z0-9_]*?)(?:_(p50|p90|p95|p99|mean|max))?\s*<=?\s*(\d+(?:\.\d+)?)\s*(ms|s|%)?$/
+
+/** Characters of a condition that are read. */
+const longest = 200
 
 const names = (): string => [...Object.keys(figures), "errors"].join(", ")
 
-const conditionOf = (text: string): Condition => {
+const conditionOf = (written: string): Condition => {
+  const text = written.length > longest ? `${written.slice(0, longest)}…` : written
   const match = form.exec(text)
   if (match === null) {
     throw new WrongObjective(
