@@ -126,10 +126,15 @@ const bench = Effect.fnUntraced(function* <R, E>(
   if (Option.isSome(options.html)) yield* writeOut(options.html.value, pageOf(result))
   if (options.json) yield* printJson(result)
   else for (const line of linesOf(result)) yield* Console.log(line)
-  if (result.points.every((point) => point.failed === point.requests)) {
-    if (!options.json) yield* Console.error("no request succeeded")
-    return yield* new AlreadyReported({ exitStatus: 1 })
-  }
+  const counted = result.points.reduce((sum, point) => sum + point.requests, 0)
+  const failed = result.points.reduce((sum, point) => sum + point.failed, 0)
+  if (counted > failed) return
+  yield* Console.error(
+    counted === 0
+      ? "no request began after the warm-up: requests take longer than --warmup and --duration"
+      : "no request succeeded",
+  )
+  return yield* new AlreadyReported({ exitStatus: 1 })
 })
 
 /** What a reader needs to repeat the run. Keys and headers are left out: they may be secrets. */

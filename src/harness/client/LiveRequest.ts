@@ -26,8 +26,12 @@ const mostMessageBytes = 2 ** 20
 /** Characters of captions and final text, at most. */
 const mostText = 2 ** 20
 
-/** Opens the socket. Fails with RequestFailed. */
-const open = (url: string, target: Target): Promise<WebSocket> =>
+/** Opens the socket. Fails with RequestFailed. Frames may come with the answer to the handshake. */
+const open = (
+  url: string,
+  target: Target,
+  onMessage: (data: WebSocket.RawData, isBinary: boolean) => void,
+): Promise<WebSocket> =>
   new Promise((resolve, reject) => {
     const socket = new WebSocket(url, {
       headers: target.headers,
@@ -35,6 +39,7 @@ const open = (url: string, target: Target): Promise<WebSocket> =>
       maxPayload: mostMessageBytes,
       handshakeTimeout: target.timeoutMs,
     })
+    socket.on("message", onMessage)
     socket.once("open", () => resolve(socket))
     socket.once("unexpected-response", (_request, response) => {
       socket.terminate()
@@ -86,11 +91,6 @@ export const runLive = async (
   let socket: WebSocket | undefined
   try {
     if (signal.aborted) onAbort()
-    socket = await Promise.race([
-      open(socketUrl(target, protocol.path), target),
-      // Ends the wait for a handshake that takes too long.
-      over.promise.then(() => Promise.reject(new RequestFailed("wrong reply", "a result without a session"))),
-    ])
     const onEvent = (event: LiveEvent, atMs: number): void => {
       if ((event.caption?.length ?? 0) > mostText)
         fail(new RequestFailed("too large", "captions without an end"))
@@ -101,17 +101,28 @@ export const runLive = async (
         over.resolve(event.final)
       }
     }
-    socket.on("message", (data, isBinary) => {
+    const opening = open(socketUrl(target, protocol.path), target, (data, isBinary) => {
       const atMs = performance.now()
       const event = isBinary ? undefined : objectOf(String(data))
       if (event === undefined) return fail(new RequestFailed("wrong reply", "a frame that is not JSON"))
       onEvent(protocol.read(event), atMs)
     })
-    socket.on("close", (code, reason) =>
-      fail(
-        new RequestFailed("closed early", oneLine(`the session was closed with ${code} ${String(reason)}`)),
-      ),
+    // The run may end during the handshake; the socket that opens after that is not left open.
+    opening.then(
+      (opened) => {
+        if (isOver) opened.terminate()
+      },
+      () => {},
     )
+    socket = await Promise.race([
+      opening,
+      over.promise.then(() => Promise.reject(new RequestFailed("wrong reply", "a result without a session"))),
+    ])
+    const onClose = (why: string) =>
+      fail(new RequestFailed("closed early", oneLine(`the session was closed${why}`)))
+    socket.on("close", (code, reason) => onClose(` with ${code} ${String(reason)}`))
+    // A close frame may have come with the answer to the handshake.
+    if (socket.readyState !== WebSocket.OPEN) onClose("")
     for (const frame of protocol.begin) socket.send(frame)
     const startMs = performance.now()
     for (let at = 0; at < clip.samples.length && !isOver; at += frameSamples) {
