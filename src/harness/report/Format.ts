@@ -7,14 +7,10 @@ type Unit = FigureFacts["unit"]
 /** Three digits, without an exponent. */
 export const digits = (value: number): string => {
   if (!Number.isFinite(value)) return "–"
-  if (value === 0) return "0"
   const size = Math.abs(value)
-  return size >= 100
-    ? String(Math.round(value))
-    : value
-        .toPrecision(3)
-        .replace(/\.?0+$/, "")
-        .replace(/e.*/, "")
+  // toPrecision would write an exponent.
+  if (size < 1e-6) return "0"
+  return size >= 100 ? String(Math.round(value)) : value.toPrecision(3).replace(/\.?0+$/, "")
 }
 
 export const shown = (value: number, unit: Unit): string => {

@@ -53,14 +53,19 @@ const linearTicks = (from: number, to: number): ReadonlyArray<number> => {
   )
 }
 
+/** Digits that have a tick in each decade, from few to many. */
+const tickDigits = [[1], [1, 3], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 6, 8]]
+const leastTicks = 4
+
 const logTicks = (from: number, to: number): ReadonlyArray<number> => {
-  const decades = Math.log10(to) - Math.log10(from)
-  const digits = decades > 4 ? [1] : decades > 2 ? [1, 3] : [1, 2, 5]
   const first = Math.floor(Math.log10(from))
   const last = Math.ceil(Math.log10(to))
-  return Array.from({ length: last - first + 1 }, (_, i) => first + i)
-    .flatMap((power) => digits.map((digit) => digit * 10 ** power))
-    .filter((value) => value >= from * 0.999 && value <= to * 1.001)
+  const withDigits = (digits: ReadonlyArray<number>) =>
+    Array.from({ length: last - first + 1 }, (_, i) => first + i)
+      .flatMap((power) => digits.map((digit) => digit * 10 ** power))
+      .filter((value) => value >= from * 0.999 && value <= to * 1.001)
+  const all = tickDigits.map(withDigits)
+  return all.find((ticks) => ticks.length >= leastTicks) ?? linearTicks(from, to)
 }
 
 /** Fewer decades than a tenth would be a flat line without ticks. */
