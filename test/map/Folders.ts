@@ -341,7 +341,14 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   src: {
     holds: "The `edgewise` program",
-    imports: ["src/cli/chat", "src/cli/commands", "src/cli/models", "src/cli/setup", "src/cli/shared"],
+    imports: [
+      "src/cli/bench",
+      "src/cli/chat",
+      "src/cli/commands",
+      "src/cli/models",
+      "src/cli/setup",
+      "src/cli/shared",
+    ],
   },
   "src/api": {
     holds: "The endpoints of the three roles: which path and method is answered by which handler",
@@ -622,6 +629,55 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/audio/decoder": {
     holds: "The program of a decoder process: FFmpeg of the package node-av or of the machine",
     imports: ["src/domain/audio", "src/domain/pictures", "src/pictures/native"],
+  },
+  "src/cli/bench": {
+    holds: "`edgewise bench`: its options, the plan that they make, `compare`",
+    imports: [
+      "src/audio",
+      "src/cli/roles",
+      "src/cli/shared",
+      "src/config",
+      "src/harness",
+      "src/harness/client",
+      "src/harness/data",
+      "src/harness/load",
+      "src/harness/report",
+    ],
+  },
+  "src/harness": {
+    holds: "The benchmark harness for any OpenAI-style server: a run, its plan, its requests",
+    imports: [
+      "src/harness/client",
+      "src/harness/data",
+      "src/harness/load",
+      "src/harness/random",
+      "src/harness/report",
+    ],
+  },
+  "src/harness/client": {
+    holds:
+      "Requests of the harness: HTTP, server-sent events, audio, live sessions, and what their replies say",
+    imports: ["src/domain/audio", "src/harness/data", "src/harness/figures"],
+  },
+  "src/harness/data": {
+    holds: "Prompts, sentences and recordings: the project's own, ShareGPT's and LibriSpeech's forms",
+    imports: ["src/audio", "src/domain/audio", "src/harness/figures", "src/harness/random"],
+  },
+  "src/harness/figures": {
+    holds: "What is measured, pure: histograms, intervals, the virtual player, captions, word errors",
+    imports: ["src/harness/random"],
+  },
+  "src/harness/load": {
+    holds: "Loads: Poisson arrivals, open and closed loops, objectives, the search for the knee",
+    imports: ["src/harness/figures", "src/harness/random"],
+  },
+  "src/harness/random": {
+    holds: "Pseudo-random numbers by seed and index",
+    imports: [],
+  },
+  "src/harness/report": {
+    holds: "Results: their form, summary, comparison, tables and HTML with plots",
+    imports: ["src/harness/client", "src/harness/figures", "src/harness/load"],
   },
   "src/cli/commands": {
     holds: "One file a command",
