@@ -21,8 +21,10 @@ const commands = {
   logs: async () => (await import("#cli/commands/Logs.ts")).logs,
   tree: async () => (await import("#cli/commands/Tree.ts")).tree,
   usage: async () => (await import("#cli/commands/Usage.ts")).usage,
+  chat: async () => (await import("#cli/chat/Chat.ts")).chat,
   transcribe: async () => (await import("#cli/commands/Transcribe.ts")).transcribe,
   speak: async () => (await import("#cli/commands/Speak.ts")).speak,
+  bench: async () => (await import("#cli/bench/Bench.ts")).benchCommand,
 }
 
 const args = process.argv.slice(2)

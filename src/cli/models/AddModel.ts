@@ -52,12 +52,16 @@ export const addModel = Command.make(
     ),
     as: Flag.String("as").pipe(
       Flag.withMetavar("ID"),
-      Flag.withDescription("A further name that it answers to; a built-in model of this id steps aside"),
+      Flag.withDescription(
+        "A further name that it answers to; a built-in model of this id steps aside; default: none",
+      ),
       Flag.optional,
     ),
     file: Flag.String("file").pipe(
       Flag.withMetavar("FILE"),
-      Flag.withDescription("File or quantisation of a repository with several, e.g. Q4_K_M"),
+      Flag.withDescription(
+        "File or quantisation of a repository with several, e.g. Q4_K_M; default: what fits in memory",
+      ),
       Flag.optional,
     ),
     dryRun: Flag.Boolean("dry-run").pipe(

@@ -137,7 +137,7 @@ export const checkModels = Command.make(
     ...catalogFlags,
     memoryMb: Flag.String("memory-mb").pipe(
       Flag.withMetavar("MB"),
-      Flag.withDescription("Check against this much memory instead of this machine's (EDGEWISE_MEMORY_MB)"),
+      Flag.withDescription("Check against this much memory; default: this machine's, or EDGEWISE_MEMORY_MB"),
       Flag.optional,
     ),
   },
