@@ -91,6 +91,7 @@ describe("before anything is pulled", () => {
     [["hf:acme/seq2seq"], "is an ONNX export of marian, which no adapter reads", "Whisper"],
     [["hf:acme/whisper"], "looks like Whisper and has no decoder_model_merged.onnx"],
     [["hf:acme/toy-GGUF/none.gguf"], "has no none.gguf; it has toy-Q8_0.gguf"],
+    [["hf:acme/toy-GGUF", "--file", "Q4_K_M"], "has no Q4_K_M; it has toy-Q8_0.gguf"],
     [["hf:acme/toy-GGUF", "--id", "a b"], "is not allowed"],
   ])("%j", async (args, ...words) => {
     refused(await models(["add", ...args]), ...words)
@@ -166,6 +167,15 @@ describe("while it is pulled", () => {
     hub.reset()
     const { status } = await models(["add", `hf:${repo}`])
     expect(status).toBe(0)
+    expect(readFileSync(join(dataDir, `weights/hf/${repo}/${commit}/toy-Q8_0.gguf`)).equals(toy)).toBe(true)
+  })
+
+  it("a connection that breaks in the middle is continued within the same command", async () => {
+    hub.behaviour.cutAfter = [100_000]
+    // The header is read first; only whole files are cut.
+    hub.behaviour.cutWhole = true
+    const { status, stderr } = await models(["add", `hf:${repo}`])
+    expect([status, stderr]).toEqual([0, expect.stringContaining("attempt 2")])
     expect(readFileSync(join(dataDir, `weights/hf/${repo}/${commit}/toy-Q8_0.gguf`)).equals(toy)).toBe(true)
   })
 
