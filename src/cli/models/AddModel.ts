@@ -60,7 +60,7 @@ export const addModel = Command.make(
     file: Flag.String("file").pipe(
       Flag.withMetavar("FILE"),
       Flag.withDescription(
-        "File or quantisation of a repository with several, e.g. Q4_K_M; default: what fits in memory",
+        "File or precision of a repository with several, e.g. Q4_K_M, or int8 of ONNX; default: what fits in memory",
       ),
       Flag.optional,
     ),

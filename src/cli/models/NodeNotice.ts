@@ -1,6 +1,6 @@
 // Makes a running node use a changed catalog, and finds out whether it does. A node on the same data directory notices the file
 // of added models by itself; a catalog of the operator's own is read again on request, which needs a superadmin key.
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import { type GivenNode, nodeAccess } from "../shared/NodeClient.ts"
 import { postForText } from "../shared/NodeReplies.ts"
 import { loadStates } from "./ModelControl.ts"
@@ -25,14 +25,18 @@ export const noticeOfNode = Effect.fnUntraced(function* (
   given: GivenNode,
   { id, present, watched }: { readonly id: string; readonly present: boolean; readonly watched: boolean },
 ) {
-  const states = yield* loadStates(given)
-  if (states === undefined) {
-    const line = "no running node answers: the next start of `edgewise serve` uses the catalog"
+  const access = yield* Effect.result(nodeAccess(given))
+  if (Result.isFailure(access)) {
+    const line = `no node was asked (${access.failure.message}); a running one uses the catalog after \`edgewise reload\``
     return { node: "none", line } satisfies Notice
   }
-  const { base } = yield* nodeAccess(given)
-  const asked = yield* nodeAccess(given).pipe(
-    Effect.flatMap((access) => postForText(access, "/v1/models/reload", undefined)),
+  const { base } = access.success
+  const states = yield* loadStates(given)
+  if (states === undefined) {
+    const line = `no node answers at ${base.origin}: the next start of \`edgewise serve\` uses the catalog`
+    return { node: "none", line } satisfies Notice
+  }
+  const asked = yield* postForText(access.success, "/v1/models/reload", undefined).pipe(
     Effect.scoped,
     Effect.match({ onFailure: ({ message }) => message, onSuccess: () => undefined }),
   )

@@ -321,6 +321,18 @@ it("contexts that would not fit once they are full are found before they are", a
   ])
 })
 
+it("presets says what of it fits on this machine", async () => {
+  const presets = async (memory: string) => {
+    const { stdout } = await models(["presets", "--json"], { EDGEWISE_MEMORY_MB: memory })
+    return (JSON.parse(stdout) as { presets: ReadonlyArray<{ name: string; fits_here: boolean }> }).presets
+  }
+  const small = (await presets("1000")).filter(({ fits_here }) => fits_here).map(({ name }) => name)
+  expect(small).toContain("whisper-base")
+  expect(small).not.toContain("qwen3-8b")
+  expect((await presets("8000")).find(({ name }) => name === "qwen3-8b")?.fits_here).toBe(true)
+  expect((await models(["presets"])).stdout).toContain("whisper-base")
+})
+
 it("the machine's memory decides the check of all models", async () => {
   const { status, stdout } = await models(["check", "--memory-mb", "300"])
   expect(status).toBe(1)
