@@ -50,6 +50,9 @@ beforeAll(async () => {
   node = await startProcess({ env: { EDGEWISE_CATALOG: builtInCatalog } })
 })
 afterAll(async () => {
+  // Not killed: its engines would still write into the data directory while that is removed.
+  node?.signal("SIGTERM")
+  await node?.exited
   await Promise.all([node?.dispose(), byHand?.stop()])
   await families?.stop()
 })

@@ -24,6 +24,9 @@ beforeAll(async () => {
   })
 })
 afterEach(async () => {
+  // Not killed: its engines would still write into the data directory while that is removed.
+  node?.signal("SIGTERM")
+  await node?.exited
   await node?.dispose()
   node = undefined
 })
