@@ -16,13 +16,15 @@ const commands = {
   orgs: async () => (await import("#cli/commands/Orgs.ts")).orgs,
   keys: async () => (await import("#cli/commands/Keys.ts")).keys,
   sessions: async () => (await import("#cli/commands/Sessions.ts")).sessions,
-  models: async () => (await import("#cli/commands/Models.ts")).models,
+  models: async () => (await import("#cli/models/Models.ts")).models,
   reload: async () => (await import("#cli/commands/ReloadCatalog.ts")).reload,
   logs: async () => (await import("#cli/commands/Logs.ts")).logs,
   tree: async () => (await import("#cli/commands/Tree.ts")).tree,
   usage: async () => (await import("#cli/commands/Usage.ts")).usage,
+  chat: async () => (await import("#cli/chat/Chat.ts")).chat,
   transcribe: async () => (await import("#cli/commands/Transcribe.ts")).transcribe,
   speak: async () => (await import("#cli/commands/Speak.ts")).speak,
+  bench: async () => (await import("#cli/bench/Bench.ts")).benchCommand,
 }
 
 const args = process.argv.slice(2)

@@ -64,6 +64,10 @@ const endpointsOf = (api: typeof EdgeApi | typeof AuthApi | typeof RouterApi): R
         ] as ReadonlyArray<Schema.Top>,
         errors: errors.size,
         lacks: [
+          // The OpenAPI document shows only the errors of such a status.
+          ...[...errors.keys()]
+            .filter((status) => successes.has(status))
+            .map((status) => `a single declaration of ${status}: it is a reply and an error`),
           ...(endpoint.success.size === 0 ? ["a success schema"] : []),
           ...(isEventStream && events === undefined ? ["StreamEvents"] : []),
           ...(successes.has(101) && frames === undefined ? ["SocketFrames"] : []),

@@ -290,7 +290,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "engines/llama/tower": {
     holds: "Towers of pictures: mmproj files, and their networks as ggml graphs",
-    imports: ["engines/llama/native"],
+    imports: ["engines/llama", "engines/llama/native"],
   },
   "engines/llama/vision": {
     holds: "Pictures in prompts: resizing and tiling by family, markers, rows and their cache",
@@ -341,7 +341,14 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   src: {
     holds: "The `edgewise` program",
-    imports: ["src/cli/commands", "src/cli/setup", "src/cli/shared"],
+    imports: [
+      "src/cli/bench",
+      "src/cli/chat",
+      "src/cli/commands",
+      "src/cli/models",
+      "src/cli/setup",
+      "src/cli/shared",
+    ],
   },
   "src/api": {
     holds: "The endpoints of the three roles: which path and method is answered by which handler",
@@ -349,6 +356,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "actors",
       "actors/model",
       "src/api/access",
+      "src/api/conversation",
       "src/api/declared",
       "src/api/embeddings",
       "src/api/http",
@@ -390,6 +398,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/http",
       "src/api/metrics",
       "src/api/operations",
+      "src/domain/conversation",
       "src/domain/wire",
       "src/domain/wire/events",
       "src/domain/wire/responses",
@@ -399,6 +408,32 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/api/embeddings": {
     holds: "Embeddings over HTTP",
     imports: ["engines/protocol", "src/api/http", "src/domain/wire", "src/http", "src/services"],
+  },
+  "src/api/conversation": {
+    holds: "Conversations on the realtime socket: events, turns, answers, speech",
+    imports: [
+      "actors",
+      "actors/live",
+      "actors/model",
+      "engines/protocol",
+      "src/api/access",
+      "src/api/http",
+      "src/api/live",
+      "src/api/text",
+      "src/domain/access",
+      "src/domain/audio",
+      "src/domain/conversation",
+      "src/domain/language",
+      "src/domain/models",
+      "src/domain/queues",
+      "src/domain/wire",
+      "src/domain/wire/events",
+      "src/domain/wire/text",
+      "src/http",
+      "src/services",
+      "src/store/accounts",
+      "src/store/ledger",
+    ],
   },
   "src/api/http": {
     holds: "Bodies and headers of the API: JSON, assets, an unreachable store",
@@ -595,6 +630,55 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "The program of a decoder process: FFmpeg of the package node-av or of the machine",
     imports: ["src/domain/audio", "src/domain/pictures", "src/pictures/native"],
   },
+  "src/cli/bench": {
+    holds: "`edgewise bench`: its options, the plan that they make, `compare`",
+    imports: [
+      "src/audio",
+      "src/cli/roles",
+      "src/cli/shared",
+      "src/config",
+      "src/harness",
+      "src/harness/client",
+      "src/harness/data",
+      "src/harness/load",
+      "src/harness/report",
+    ],
+  },
+  "src/harness": {
+    holds: "The benchmark harness for any OpenAI-style server: a run, its plan, its requests",
+    imports: [
+      "src/harness/client",
+      "src/harness/data",
+      "src/harness/load",
+      "src/harness/random",
+      "src/harness/report",
+    ],
+  },
+  "src/harness/client": {
+    holds:
+      "Requests of the harness: HTTP, server-sent events, audio, live sessions, and what their replies say",
+    imports: ["src/domain/audio", "src/harness/data", "src/harness/figures"],
+  },
+  "src/harness/data": {
+    holds: "Prompts, sentences and recordings: the project's own, ShareGPT's and LibriSpeech's forms",
+    imports: ["src/audio", "src/domain/audio", "src/harness/figures", "src/harness/random"],
+  },
+  "src/harness/figures": {
+    holds: "What is measured, pure: histograms, intervals, the virtual player, captions, word errors",
+    imports: ["src/harness/random"],
+  },
+  "src/harness/load": {
+    holds: "Loads: Poisson arrivals, open and closed loops, objectives, the search for the knee",
+    imports: ["src/harness/figures", "src/harness/random"],
+  },
+  "src/harness/random": {
+    holds: "Pseudo-random numbers by seed and index",
+    imports: [],
+  },
+  "src/harness/report": {
+    holds: "Results: their form, summary, comparison, tables and HTML with plots",
+    imports: ["src/harness/client", "src/harness/figures", "src/harness/load"],
+  },
   "src/cli/commands": {
     holds: "One file a command",
     imports: [
@@ -611,8 +695,6 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/confine",
       "src/domain/audio",
       "src/domain/models",
-      "src/domain/queues",
-      "src/domain/threads",
       "src/http",
       "src/store",
       "src/store/accounts",
@@ -622,6 +704,30 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/transport",
       "src/transport/server",
       "src/weights",
+    ],
+  },
+  "src/cli/chat": {
+    holds: "`edgewise chat`: the conversation, its commands, one streamed answer",
+    imports: ["src/cli/shared", "src/config", "src/domain/pictures", "src/domain/wire/events"],
+  },
+  "src/cli/help": { holds: "The text of `--help`", imports: ["src/config"] },
+  "src/cli/models": {
+    holds: "`edgewise models` and its commands",
+    imports: [
+      "actors/device",
+      "actors/model",
+      "engines",
+      "src/cli/shared",
+      "src/config",
+      "src/domain/models",
+      "src/domain/queues",
+      "src/domain/threads",
+      "src/store/files",
+      "src/weights",
+      "src/weights/edit",
+      "src/weights/formats",
+      "src/weights/found",
+      "src/weights/presets",
     ],
   },
   "src/cli/setup": {
@@ -725,7 +831,9 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/cli/shared": {
     holds: "What commands share: output, node client, certificates, reload",
     imports: [
+      "src/cli/help",
       "src/config",
+      "src/config/settings",
       "src/domain/access",
       "src/domain/queues",
       "src/store/accounts",
@@ -754,6 +862,11 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/domain/audio": {
     holds: "Pure: PCM, resampling, voice activity, transcripts",
     imports: ["src/domain/language"],
+  },
+  "src/domain/conversation": {
+    holds:
+      "Pure: session, items, history and events of a conversation, its play clock, which words were heard",
+    imports: ["src/domain/wire", "src/domain/wire/text"],
   },
   "src/domain/language": {
     holds: "Pure: punctuation, sentences, text to speak",
@@ -998,6 +1111,38 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/weights": {
     holds: "The catalog file, pulled weights, and checks of weight files",
-    imports: ["actors/model", "engines", "src/config", "src/domain/models", "src/store/files"],
+    imports: [
+      "actors/model",
+      "engines",
+      "src/config",
+      "src/config/settings",
+      "src/domain/models",
+      "src/store/files",
+      "src/weights/formats",
+    ],
+  },
+  "src/weights/edit": {
+    holds: "Adds and removes entries of a catalog file, whose other bytes stay as they are",
+    imports: ["src/store/files", "src/weights"],
+  },
+  "src/weights/formats": {
+    holds:
+      "GGUF and ONNX files without loading them: whether they are complete, what they say about their model",
+    imports: ["src/store/files"],
+  },
+  "src/weights/found": {
+    holds: "What the files of a repository or folder are: adapter, roles, options of a catalog entry",
+    imports: [
+      "engines",
+      "src/domain/models",
+      "src/store/files",
+      "src/weights",
+      "src/weights/edit",
+      "src/weights/formats",
+    ],
+  },
+  "src/weights/presets": {
+    holds: "Models of a hub under short names, with what is known of them. Data only",
+    imports: ["src/domain/models"],
   },
 }

@@ -54,6 +54,8 @@ const needsTable = {
   "oggz-validate": program("oggz-validate", "oggz-tools", "--version"),
   opusinfo: program("opusinfo", "opus-tools", "--version"),
   podman: program("podman", "podman, with runc", "--version"),
+  python3: program("python3", "python3", "--version"),
+  script: program("script", "bsdutils", "--version"),
   prlimit: program("prlimit", "util-linux", "--version"),
   confinement: {
     found: () => {
