@@ -290,7 +290,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "engines/llama/tower": {
     holds: "Towers of pictures: mmproj files, and their networks as ggml graphs",
-    imports: ["engines/llama/native"],
+    imports: ["engines/llama", "engines/llama/native"],
   },
   "engines/llama/vision": {
     holds: "Pictures in prompts: resizing and tiling by family, markers, rows and their cache",
@@ -341,7 +341,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   src: {
     holds: "The `edgewise` program",
-    imports: ["src/cli/chat", "src/cli/commands", "src/cli/setup", "src/cli/shared"],
+    imports: ["src/cli/chat", "src/cli/commands", "src/cli/models", "src/cli/setup", "src/cli/shared"],
   },
   "src/api": {
     holds: "The endpoints of the three roles: which path and method is answered by which handler",
@@ -349,6 +349,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "actors",
       "actors/model",
       "src/api/access",
+      "src/api/conversation",
       "src/api/declared",
       "src/api/embeddings",
       "src/api/http",
@@ -390,6 +391,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/http",
       "src/api/metrics",
       "src/api/operations",
+      "src/domain/conversation",
       "src/domain/wire",
       "src/domain/wire/events",
       "src/domain/wire/responses",
@@ -399,6 +401,32 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/api/embeddings": {
     holds: "Embeddings over HTTP",
     imports: ["engines/protocol", "src/api/http", "src/domain/wire", "src/http", "src/services"],
+  },
+  "src/api/conversation": {
+    holds: "Conversations on the realtime socket: events, turns, answers, speech",
+    imports: [
+      "actors",
+      "actors/live",
+      "actors/model",
+      "engines/protocol",
+      "src/api/access",
+      "src/api/http",
+      "src/api/live",
+      "src/api/text",
+      "src/domain/access",
+      "src/domain/audio",
+      "src/domain/conversation",
+      "src/domain/language",
+      "src/domain/models",
+      "src/domain/queues",
+      "src/domain/wire",
+      "src/domain/wire/events",
+      "src/domain/wire/text",
+      "src/http",
+      "src/services",
+      "src/store/accounts",
+      "src/store/ledger",
+    ],
   },
   "src/api/http": {
     holds: "Bodies and headers of the API: JSON, assets, an unreachable store",
@@ -611,8 +639,6 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/confine",
       "src/domain/audio",
       "src/domain/models",
-      "src/domain/queues",
-      "src/domain/threads",
       "src/http",
       "src/store",
       "src/store/accounts",
@@ -629,6 +655,25 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: ["src/cli/shared", "src/config", "src/domain/pictures", "src/domain/wire/events"],
   },
   "src/cli/help": { holds: "The text of `--help`", imports: ["src/config"] },
+  "src/cli/models": {
+    holds: "`edgewise models` and its commands",
+    imports: [
+      "actors/device",
+      "actors/model",
+      "engines",
+      "src/cli/shared",
+      "src/config",
+      "src/domain/models",
+      "src/domain/queues",
+      "src/domain/threads",
+      "src/store/files",
+      "src/weights",
+      "src/weights/edit",
+      "src/weights/formats",
+      "src/weights/found",
+      "src/weights/presets",
+    ],
+  },
   "src/cli/setup": {
     holds: "`edgewise setup`: llama.cpp's libraries for GPUs, which an installation leaves out",
     imports: ["src/domain/models"],
@@ -761,6 +806,11 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/domain/audio": {
     holds: "Pure: PCM, resampling, voice activity, transcripts",
     imports: ["src/domain/language"],
+  },
+  "src/domain/conversation": {
+    holds:
+      "Pure: session, items, history and events of a conversation, its play clock, which words were heard",
+    imports: ["src/domain/wire", "src/domain/wire/text"],
   },
   "src/domain/language": {
     holds: "Pure: punctuation, sentences, text to speak",
@@ -957,6 +1007,38 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/weights": {
     holds: "The catalog file, pulled weights, and checks of weight files",
-    imports: ["actors/model", "engines", "src/config", "src/domain/models", "src/store/files"],
+    imports: [
+      "actors/model",
+      "engines",
+      "src/config",
+      "src/config/settings",
+      "src/domain/models",
+      "src/store/files",
+      "src/weights/formats",
+    ],
+  },
+  "src/weights/edit": {
+    holds: "Adds and removes entries of a catalog file, whose other bytes stay as they are",
+    imports: ["src/store/files", "src/weights"],
+  },
+  "src/weights/formats": {
+    holds:
+      "GGUF and ONNX files without loading them: whether they are complete, what they say about their model",
+    imports: ["src/store/files"],
+  },
+  "src/weights/found": {
+    holds: "What the files of a repository or folder are: adapter, roles, options of a catalog entry",
+    imports: [
+      "engines",
+      "src/domain/models",
+      "src/store/files",
+      "src/weights",
+      "src/weights/edit",
+      "src/weights/formats",
+    ],
+  },
+  "src/weights/presets": {
+    holds: "Models of a hub under short names, with what is known of them. Data only",
+    imports: ["src/domain/models"],
   },
 }

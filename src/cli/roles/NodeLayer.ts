@@ -129,9 +129,7 @@ export const nodeMeters = (): NodeMeters =>
 
 /** What the catalog deploys here now. */
 export const deployedNow = (config: Config) =>
-  Effect.flatMap(catalogRegions(config), (regions) =>
-    deployments(config.catalog, config.region, weightsDir(config.dataDir), regions),
-  )
+  Effect.flatMap(catalogRegions(config), (regions) => deployments(config, regions))
 
 /** The present location of an entry's weights. A wrong file is a problem of its model only. */
 const relocate =
