@@ -57,6 +57,12 @@ const rules = [
     unneeded: (path) => /^dist\/(?:umd\/|esnext\/|index\.cjs$)|^wasm\/ogg\.wasm$/.test(path),
   },
   {
+    name: "hdr-histogram-js",
+    needs: "dist/index.js",
+    unneeded: (path) => /^dist\/(?:bench\/|hdrhistogram\.umd\.js$)|\.spec\.js$/.test(path),
+  },
+  { name: "pako", needs: "lib/inflate.js", unneeded: (path) => path.startsWith("dist/") },
+  {
     name: "opusscript",
     needs: "build/opusscript_native_wasm.wasm",
     unneeded: (path) => path === "build/opusscript_native_nasm.js",

@@ -33,6 +33,7 @@ const permissive = [
   "BlueOak-1.0.0",
   "Unlicense",
   "(MIT OR WTFPL)",
+  "(MIT AND Zlib)",
   "(BSD-2-Clause OR MIT OR Apache-2.0)",
   "(MIT OR Apache-2.0)",
   "(MIT OR CC0-1.0)",

@@ -24,6 +24,7 @@ const commands = {
   chat: async () => (await import("#cli/chat/Chat.ts")).chat,
   transcribe: async () => (await import("#cli/commands/Transcribe.ts")).transcribe,
   speak: async () => (await import("#cli/commands/Speak.ts")).speak,
+  bench: async () => (await import("#cli/bench/Bench.ts")).benchCommand,
 }
 
 const args = process.argv.slice(2)

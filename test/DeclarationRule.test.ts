@@ -81,7 +81,14 @@ const endpointsOf = (api: typeof EdgeApi | typeof AuthApi | typeof RouterApi): R
 const all = [EdgeApi, AuthApi, RouterApi].flatMap(endpointsOf)
 
 /** Their handlers cannot be refused or fail: pages, and health, whose 503 is a reply. */
-const withoutErrors = ["GET /", "GET /docs", "GET /docs/scalar.js", "GET /openapi.json", "GET /health"]
+const withoutErrors = [
+  "GET /",
+  "GET /playground/*",
+  "GET /docs",
+  "GET /docs/scalar.js",
+  "GET /openapi.json",
+  "GET /health",
+]
 
 const problemsOf = (endpoints: ReadonlyArray<Declared>): ReadonlyArray<string> =>
   endpoints.flatMap(({ errors, lacks, name, schemas }) => [

@@ -1,9 +1,9 @@
 // Clients of the router in a process of their own: a number of requests a second over a few connections. Each is timed
 // from the write to the kernel to the answer's last byte.
 
+import { Latencies } from "#harness/figures/Latencies.ts"
 import { serveCommands } from "../support/CommandChannel.ts"
 import { Connection } from "../support/Connection.ts"
-import { Latencies } from "../support/Latencies.ts"
 
 export interface Call {
   readonly port: number

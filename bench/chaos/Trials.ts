@@ -1,10 +1,10 @@
 // Harms one engine process after the other while clients of every kind are served, and measures: what its own clients
 // received and how soon, when it answered again, and the effect on other clients.
 import { Clock, Effect, Fiber } from "effect"
+import { percentile } from "#harness/figures/Statistics.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type Finding, finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
-import { percentile } from "../support/Statistics.ts"
 import type { Answer } from "./crowdMain.ts"
 import { commit, type Fault, faults, isDead } from "./Faults.ts"
 import { isPermittedFailure, type Kind, kinds } from "./Models.ts"

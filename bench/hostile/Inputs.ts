@@ -1,7 +1,7 @@
 // The input of an index: which kind it is, its bytes and how they are cut. The same seed and index give the same input.
 // Pure.
 
-import { Random } from "../support/Random.ts"
+import { Random } from "#harness/random/Random.ts"
 import { audioFiles } from "./Files.ts"
 import { audioTokens, httpTokens, jsonTokens, multipartTokens, mutated } from "./Mutations.ts"
 import { chunked, jsonCalls, multipartType, post, upload, uploadFields, wholeRequests } from "./Requests.ts"

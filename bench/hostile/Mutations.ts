@@ -1,6 +1,6 @@
 // Changes a valid input: bits flipped, pieces repeated, removed or cut off, tokens of the format inserted, numbers replaced by
 // values at the limits of their type, and halves of two inputs joined. Pure.
-import type { Random } from "../support/Random.ts"
+import type { Random } from "#harness/random/Random.ts"
 
 type Tokens = readonly [string, ...ReadonlyArray<string>]
 

@@ -2,11 +2,11 @@
 // speech request, a transcription and a live session. Counts failures and times the chat.
 import { Agent, request } from "node:http"
 import { setTimeout as sleep } from "node:timers/promises"
+import { Latencies, type Percentiles } from "#harness/figures/Latencies.ts"
 import { NoSession, Speaker } from "../live/Speaker.ts"
 import { speech, wavOf } from "../live/Speech.ts"
 import { serveCommands } from "../support/CommandChannel.ts"
 import type { Target } from "../support/Connection.ts"
-import { Latencies, type Percentiles } from "../support/Latencies.ts"
 import { multipartType, upload } from "./Requests.ts"
 
 /** Whether an answer has come yet or not, the next chat is sent: a node that answers nothing for a while is seen as often. */

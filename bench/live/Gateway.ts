@@ -1,11 +1,11 @@
 // The cost of live sessions in the gateway process itself: memory of silent sessions, and CPU time of a
 // frame against a bare uWebSockets.js echo.
 import { Effect } from "effect"
+import { pairedRatios } from "#harness/figures/Statistics.ts"
 import type { Child, ChildFailed } from "../support/Child.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
-import { pairedRatios } from "../support/Statistics.ts"
 import type { EchoCommands } from "./echoMain.ts"
 import { attempt } from "./Sessions.ts"
 import { Speaker } from "./Speaker.ts"

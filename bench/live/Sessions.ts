@@ -1,11 +1,11 @@
 // Live sessions of a whole node: the time from `stop` to the final result, the lag of captions behind the audio,
 // whether the final result equals a file's transcript, and how many sessions are served before one is refused.
 import { Effect } from "effect"
+import { pairedRatios, percentile } from "#harness/figures/Statistics.ts"
 import { type Child, ChildFailed } from "../support/Child.ts"
 import { type Finding, finding, type Goal, type Section } from "../support/Findings.ts"
 import type { Gateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
-import { pairedRatios, percentile } from "../support/Statistics.ts"
 import type { HearingCommands } from "./hearingMain.ts"
 import { NoSession, Speaker } from "./Speaker.ts"
 import { madeUp, rateHz, speech, wavOf } from "./Speech.ts"

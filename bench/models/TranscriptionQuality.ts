@@ -3,11 +3,11 @@
 import { Effect } from "effect"
 import { LISTEN_RATE_HZ, s16ToF32 } from "#domain/audio/Audio.ts"
 import type { TranscriptionEngine } from "#engines/protocol/Engine.ts"
+import { type TranscribedText, wordErrorPercent } from "#harness/figures/WordErrors.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import { clipsWithoutSpeech, withNoise, withReverberation } from "./Conditions.ts"
 import { loadTranscriber, type Transcript, transcribe } from "./Engines.ts"
 import { evaluationSet, type Recording, recordingSamples } from "./EvaluationSet.ts"
-import { type TranscribedText, wordErrorPercent } from "./WordErrors.ts"
 
 /** Seconds of silence on either side of a sentence that is cut out of its recording. */
 const MARGIN_SECONDS = 0.2

@@ -3,11 +3,11 @@
 import { Effect } from "effect"
 import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 import type { SpeechEngine } from "#engines/protocol/Engine.ts"
+import { wordErrorPercent } from "#harness/figures/WordErrors.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import { loadTranscriber, loadVoices, type Speech, speak, toTranscriberInput, transcribe } from "./Engines.ts"
 import { evaluationSet } from "./EvaluationSet.ts"
 import { cleannessOf } from "./VoiceProfile.ts"
-import { wordErrorPercent } from "./WordErrors.ts"
 
 const SPEEDS = [0.25, 0.5, 2, 4]
 

@@ -2,10 +2,10 @@
 // of the node, and of each engine just after its load, compared with the second cycle.
 import { Effect, type Scope } from "effect"
 import { residentBytesOf } from "#actors/device/ResidentMemory.ts"
+import { median } from "#harness/figures/Statistics.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type Finding, finding, number, type Section } from "../support/Findings.ts"
 import { startGateway } from "../support/Gateway.ts"
-import { median } from "../support/Statistics.ts"
 import { builtInModels } from "./Models.ts"
 import { operatorOf, superadminKey } from "./Operator.ts"
 

@@ -4,10 +4,10 @@
 import { spawn } from "node:child_process"
 import { connect } from "node:net"
 import { Effect, type Scope } from "effect"
+import { Latencies } from "#harness/figures/Latencies.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type Finding, finding, type Goal, type Section } from "../support/Findings.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
-import { Latencies } from "../support/Latencies.ts"
 import { fakeModel } from "./Models.ts"
 
 const connections = 1_000

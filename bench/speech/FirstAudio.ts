@@ -1,10 +1,10 @@
 // Time to first audio and to the first audible sound of a stream, against the first piece of the bare
 // engine; and whether it depends on the length of the text.
 import { Effect } from "effect"
+import { median, pairedRatios } from "#harness/figures/Statistics.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
-import { median, pairedRatios } from "../support/Statistics.ts"
 import { type StreamFormat, sentence, spoken, textOf } from "./Models.ts"
 import type { Stage } from "./Stage.ts"
 

@@ -2,12 +2,12 @@
 // alone, and the node's default threads beside numbers that a catalog names.
 import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
+import { median, pairedRatios } from "#harness/figures/Statistics.ts"
 import { type KokoroSize, kokoroFiles } from "../sizes/kokoro/Kokoro.ts"
 import { type Child, type ChildFailed, startChild } from "../support/Child.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import { type Gateway, startGateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
-import { median, pairedRatios } from "../support/Statistics.ts"
 import { generated } from "../transcription/Sized.ts"
 import type { BareEngineCommands } from "./bareEngineMain.ts"
 import { kokoroEntry, sentence, speechPath, textOf, voice } from "./Models.ts"

@@ -1,6 +1,7 @@
 // The playback of a streamed reply: when the first audio and the first audible sound arrived, and whether a player that
 // starts at once would have run out of audio. Computed from bytes and their arrival times. Pure.
 import { createRequire } from "node:module"
+import { type Playback, play } from "#harness/figures/VirtualPlayer.ts"
 import type { StreamFormat } from "./Models.ts"
 
 export interface Arrival {
@@ -14,16 +15,10 @@ interface Step {
   readonly samples: number
 }
 
-export interface Listening {
+export interface Listening extends Playback {
   readonly firstAudioMs: number
   /** The first sample above −40 dBFS. */
   readonly firstSoundMs: number
-  readonly audioMs: number
-  /** How often the player ran out of audio, and how long it waited in total. */
-  readonly underruns: number
-  readonly starvedMs: number
-  /** Least lead of the stream over playback, milliseconds; negative if it ran out of audio. */
-  readonly leastAheadMs: number
 }
 
 const soundLevel = 32_768 / 100
@@ -115,33 +110,10 @@ const opusTrack = (arrivals: ReadonlyArray<Arrival>): Track => {
   return { steps, firstSoundMs }
 }
 
-/** A player without a buffer: it starts with the first audio and waits whenever it has none. */
-const play = (steps: ReadonlyArray<Step>) => {
-  const first = steps.find(({ samples }) => samples > 0)
-  let clockMs = first?.atMs ?? Number.NaN
-  let have = first?.samples ?? 0
-  let underruns = 0
-  let starvedMs = 0
-  let leastAheadMs = Number.POSITIVE_INFINITY
-  for (const { atMs, samples } of steps) {
-    if (samples <= have) continue
-    // When all audio received before this step has been played.
-    const dryAtMs = clockMs + have / samplesPerMs
-    leastAheadMs = Math.min(leastAheadMs, dryAtMs - atMs)
-    if (atMs > dryAtMs) {
-      underruns++
-      starvedMs += atMs - dryAtMs
-      // Everything after it is played that much later.
-      clockMs += atMs - dryAtMs
-    }
-    have = samples
-  }
-  return { underruns, starvedMs, leastAheadMs, audioMs: have / samplesPerMs }
-}
-
 /** `sentMs` and the arrivals on one clock. */
 export const listen = (format: StreamFormat, sentMs: number, arrivals: ReadonlyArray<Arrival>): Listening => {
   const { firstSoundMs, steps } = format === "pcm" ? pcmTrack(arrivals) : opusTrack(arrivals)
   const firstAudioMs = (steps.find(({ samples }) => samples > 0)?.atMs ?? Number.NaN) - sentMs
-  return { firstAudioMs, firstSoundMs: firstSoundMs - sentMs, ...play(steps) }
+  const delivered = steps.map(({ atMs, samples }) => ({ atMs, audioMs: samples / samplesPerMs }))
+  return { firstAudioMs, firstSoundMs: firstSoundMs - sentMs, ...play(delivered) }
 }

@@ -1,7 +1,8 @@
 // The results of a suite and how they are printed: a section for each question, a row for each quantity, as a table or
 // as JSON. Pure.
-import { type Machine, machineLine } from "./Machine.ts"
-import { type Spread, spreadOf } from "./Statistics.ts"
+
+import { type Spread, spreadOf } from "#harness/figures/Statistics.ts"
+import { type Machine, machineLine } from "#harness/report/Machine.ts"
 
 export interface Goal {
   readonly is: "at most" | "at least"

@@ -1,9 +1,10 @@
 // The load client, in a process of its own so that its CPU time does not count for the server. Commands: a group
 // of concurrent streams, sequential requests, and single requests. Knows no engine.
+
+import { Latencies, type Percentiles } from "#harness/figures/Latencies.ts"
 import { closedLoop, type Loop, type LoopCount } from "./ClosedLoop.ts"
 import { serveCommands } from "./CommandChannel.ts"
 import { Connection, postBytes, type Target } from "./Connection.ts"
-import { Latencies, type Percentiles } from "./Latencies.ts"
 import { completionTokensIn } from "./ReplyScanner.ts"
 
 export interface Load {

@@ -1,11 +1,11 @@
 // CPU time of a streamed token, against raw uWS writing the same bytes at the same pace.
 import { Effect } from "effect"
+import { pairedRatios } from "#harness/figures/Statistics.ts"
 import type { Child, ChildFailed } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import type { ProbeCommands } from "../support/Probe.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
-import { pairedRatios } from "../support/Statistics.ts"
 import { chatPath, manyTokens, scriptedChat } from "./Models.ts"
 import { closeWindow, loopFindings, type Stage, teachFloors, watchingLoop } from "./Stage.ts"
 

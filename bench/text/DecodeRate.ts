@@ -1,11 +1,11 @@
 // Tokens a second through HTTP against the loops without a gateway, on the same weights and threads; and from the
 // same runs the time to first token, the evenness of the other tokens, and the delay of the gateway's event loop.
 import { Effect } from "effect"
+import { pairedRatios, percentile } from "#harness/figures/Statistics.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { type Finding, finding, type Section } from "../support/Findings.ts"
 import type { Window } from "../support/loadClientMain.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
-import { pairedRatios, percentile } from "../support/Statistics.ts"
 import { type DecodeRate, seedOf } from "./bareLoop.ts"
 import { completionsPath, demoWeights, story, storyCompletion } from "./Models.ts"
 import { loopFindings, type Stage, type Watched, watchingLoop, whole } from "./Stage.ts"

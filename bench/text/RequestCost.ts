@@ -1,12 +1,12 @@
 // CPU time of a request in the gateway, and requests a second on one core, against bare `node:http` that parses
 // the same body and sends the same reply.
 import { Effect } from "effect"
+import { pairedRatios } from "#harness/figures/Statistics.ts"
 import type { Child, ChildFailed } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import type { ProbeCommands } from "../support/Probe.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
-import { pairedRatios } from "../support/Statistics.ts"
 import { chatPath, scriptedChat } from "./Models.ts"
 import { type Stage, teachFloors } from "./Stage.ts"
 

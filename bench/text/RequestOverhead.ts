@@ -1,11 +1,11 @@
 // Time that the gateway adds to a small request that is answered at once, against bare `node:http` and raw uWS, which
 // collect and parse the same body and send the same JSON.
 import { Effect } from "effect"
+import { percentile } from "#harness/figures/Statistics.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import type { Target } from "../support/Connection.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
-import { percentile } from "../support/Statistics.ts"
 import { chatPath, scriptedChat } from "./Models.ts"
 import { type Stage, teachFloors } from "./Stage.ts"
 

@@ -1,10 +1,10 @@
 // The two transports against each other: the same node with uWebSockets.js and with Node's own server, alternately.
 import { Effect, type Scope } from "effect"
+import { pairedRatios } from "#harness/figures/Statistics.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import { startGateway } from "../support/Gateway.ts"
 import { repeatRounds } from "../support/Rounds.ts"
-import { pairedRatios } from "../support/Statistics.ts"
 import { chatPath, models, scriptedChat } from "./Models.ts"
 import { type CostPlan, readCost } from "./RequestCost.ts"
 import { latencyBlock, type OverheadPlan } from "./RequestOverhead.ts"

@@ -1,9 +1,9 @@
 // The weights' speed through the node: a file, beside the engine's native calls alone.
 import { Effect } from "effect"
+import { pairedRatios } from "#harness/figures/Statistics.ts"
 import type { ChildFailed } from "../support/Child.ts"
 import { finding, type Section } from "../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
-import { pairedRatios } from "../support/Statistics.ts"
 import type { Stage } from "./Stage.ts"
 
 export interface RealTimePlan extends RoundsPlan {

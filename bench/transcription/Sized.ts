@@ -2,12 +2,12 @@
 // the engine's native calls alone, and the node's default threads beside numbers that a catalog names.
 import { availableParallelism } from "node:os"
 import { Effect, type Scope } from "effect"
+import { median, pairedRatios } from "#harness/figures/Statistics.ts"
 import { type WhisperSize, whisperFiles } from "../sizes/whisper/Whisper.ts"
 import { ChildFailed } from "../support/Child.ts"
 import { type Finding, finding, type Goal, type Section } from "../support/Findings.ts"
 import { startGateway } from "../support/Gateway.ts"
 import { type RoundsPlan, repeatRounds } from "../support/Rounds.ts"
-import { median, pairedRatios } from "../support/Statistics.ts"
 import { entryOf, type Recogniser } from "./Models.ts"
 import { type Stage, startStage } from "./Stage.ts"
 

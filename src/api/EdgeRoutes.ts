@@ -35,6 +35,7 @@ import {
   unloadModel,
 } from "./operations/Operations.ts"
 import { pullModelOnNode } from "./operations/PullRequest.ts"
+import { usage } from "./operations/Usage.ts"
 import { Docs } from "./reference/Docs.ts"
 import { Playground } from "./reference/Playground.ts"
 import { responses } from "./responses/Responses.ts"
@@ -134,12 +135,16 @@ const Operations = HttpApiBuilder.group(BuiltApi, "Operations", (handlers) =>
     .handle("nodeTree", () => answered(nodeTree())),
 )
 
+const Usage = HttpApiBuilder.group(BuiltApi, "Usage", (handlers) =>
+  handlers.handle("usage", ({ query }) => usage(query)),
+)
+
 const System = HttpApiBuilder.group(BuiltApi, "System", (handlers) =>
   handlers.handle("health", ({ request }) => health(request)),
 )
 
 const Api = HttpApiBuilder.layer(BuiltApi).pipe(
-  Layer.provide([Speech, Transcription, Models, Operations, System]),
+  Layer.provide([Speech, Transcription, Models, Operations, Usage, System]),
   Layer.provide([AuthenticationLive, QueryCheckLive]),
 )
 

@@ -1,7 +1,7 @@
 // The output format of the benches.
 import { expect, it } from "vitest"
+import { describeMachine, machineLine } from "#harness/report/Machine.ts"
 import { asJson, asText, finding, isMet, number, type Report } from "../../bench/support/Findings.ts"
-import { describeMachine, machineLine } from "../../bench/support/Machine.ts"
 
 const machine = describeMachine(new Date("2026-01-02T03:04:05Z"))
 

@@ -341,7 +341,14 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   src: {
     holds: "The `edgewise` program",
-    imports: ["src/cli/chat", "src/cli/commands", "src/cli/models", "src/cli/setup", "src/cli/shared"],
+    imports: [
+      "src/cli/bench",
+      "src/cli/chat",
+      "src/cli/commands",
+      "src/cli/models",
+      "src/cli/setup",
+      "src/cli/shared",
+    ],
   },
   "src/api": {
     holds: "The endpoints of the three roles: which path and method is answered by which handler",
@@ -495,7 +502,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/api/reference": {
     holds: "The OpenAPI document, its page and the playground",
-    imports: ["src/api/declared", "src/api/http"],
+    imports: ["src/api/declared", "src/api/http", "src/http"],
   },
   "src/api/regions": {
     holds: "Region discovery: probes, health, the caller's place",
@@ -622,6 +629,55 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/audio/decoder": {
     holds: "The program of a decoder process: FFmpeg of the package node-av or of the machine",
     imports: ["src/domain/audio", "src/domain/pictures", "src/pictures/native"],
+  },
+  "src/cli/bench": {
+    holds: "`edgewise bench`: its options, the plan that they make, `compare`",
+    imports: [
+      "src/audio",
+      "src/cli/roles",
+      "src/cli/shared",
+      "src/config",
+      "src/harness",
+      "src/harness/client",
+      "src/harness/data",
+      "src/harness/load",
+      "src/harness/report",
+    ],
+  },
+  "src/harness": {
+    holds: "The benchmark harness for any OpenAI-style server: a run, its plan, its requests",
+    imports: [
+      "src/harness/client",
+      "src/harness/data",
+      "src/harness/load",
+      "src/harness/random",
+      "src/harness/report",
+    ],
+  },
+  "src/harness/client": {
+    holds:
+      "Requests of the harness: HTTP, server-sent events, audio, live sessions, and what their replies say",
+    imports: ["src/domain/audio", "src/harness/data", "src/harness/figures"],
+  },
+  "src/harness/data": {
+    holds: "Prompts, sentences and recordings: the project's own, ShareGPT's and LibriSpeech's forms",
+    imports: ["src/audio", "src/domain/audio", "src/harness/figures", "src/harness/random"],
+  },
+  "src/harness/figures": {
+    holds: "What is measured, pure: histograms, intervals, the virtual player, captions, word errors",
+    imports: ["src/harness/random"],
+  },
+  "src/harness/load": {
+    holds: "Loads: Poisson arrivals, open and closed loops, objectives, the search for the knee",
+    imports: ["src/harness/figures", "src/harness/random"],
+  },
+  "src/harness/random": {
+    holds: "Pseudo-random numbers by seed and index",
+    imports: [],
+  },
+  "src/harness/report": {
+    holds: "Results: their form, summary, comparison, tables and HTML with plots",
+    imports: ["src/harness/client", "src/harness/figures", "src/harness/load"],
   },
   "src/cli/commands": {
     holds: "One file a command",
@@ -1004,6 +1060,54 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/transport/uws": {
     holds: "Channels over uWebSockets.js, and the check of its binary",
     imports: ["src/transport", "src/transport/exchange"],
+  },
+  "src/web": {
+    holds: "The playground's page, and its start",
+    imports: [
+      "src/web/api",
+      "src/web/page",
+      "src/web/panels/chat",
+      "src/web/panels/listen",
+      "src/web/panels/node",
+      "src/web/panels/speak",
+      "src/web/state",
+    ],
+  },
+  "src/web/api": {
+    holds: "The playground's requests to the node: event streams, failures as sentences, receipts, code",
+    imports: [],
+  },
+  "src/web/audio": {
+    holds: "Sound in a browser, for reuse: playback with a jitter buffer, the microphone, PCM and WAV",
+    imports: [],
+  },
+  "src/web/captions": {
+    holds: "Live captions in a browser, for reuse: their reducer, the socket, subtitles",
+    imports: [],
+  },
+  "src/web/page": {
+    holds: "Parts that all panels of the playground share: elements, tabs, receipts, code",
+    imports: ["src/web/api", "src/web/state"],
+  },
+  "src/web/panels/chat": {
+    holds: "The playground's panel Chat",
+    imports: ["src/web/api", "src/web/page", "src/web/state"],
+  },
+  "src/web/panels/listen": {
+    holds: "The playground's panel Listen",
+    imports: ["src/web/api", "src/web/audio", "src/web/captions", "src/web/page", "src/web/state"],
+  },
+  "src/web/panels/node": {
+    holds: "The playground's panel Node",
+    imports: ["src/web/api", "src/web/page"],
+  },
+  "src/web/panels/speak": {
+    holds: "The playground's panel Speak",
+    imports: ["src/web/api", "src/web/audio", "src/web/page", "src/web/state"],
+  },
+  "src/web/state": {
+    holds: "Values of the playground that survive a reload",
+    imports: [],
   },
   "src/weights": {
     holds: "The catalog file, pulled weights, and checks of weight files",

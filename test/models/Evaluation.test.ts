@@ -1,6 +1,7 @@
 // The pure parts of the evaluation: word errors, degraded audio, clips without speech, rules of answers, voice profiles.
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { wordErrorPercent } from "#harness/figures/WordErrors.ts"
 import { follows } from "../../bench/models/ChatQuality.ts"
 import {
   clipsWithoutSpeech,
@@ -16,7 +17,6 @@ import {
   profileOf,
   timbreDistance,
 } from "../../bench/models/VoiceProfile.ts"
-import { wordErrorPercent } from "../../bench/models/WordErrors.ts"
 
 const power = (samples: Float32Array): number =>
   samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length

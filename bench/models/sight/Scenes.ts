@@ -1,7 +1,7 @@
 // Scenes for the evaluation of the built-in model that takes pictures: the kinds of scenes that it was trained on, drawn by other
 // code and from other random numbers. Words, colours and letters are those of models/train/sight/scenes.json. Pure.
 import { readFileSync } from "node:fs"
-import { Random } from "../../support/Random.ts"
+import { Random } from "#harness/random/Random.ts"
 
 type Colour = readonly [red: number, green: number, blue: number]
 

@@ -5,12 +5,12 @@
 //
 // Every answer that was not cut by its bound is parsed.
 import { Effect } from "effect"
+import { median } from "#harness/figures/Statistics.ts"
+import { describeMachine, machineLine } from "#harness/report/Machine.ts"
 import { textWeights } from "../../sizes/text/TextWeights.ts"
 import type { Target } from "../../support/Connection.ts"
 import { number } from "../../support/Findings.ts"
 import { startGateway } from "../../support/Gateway.ts"
-import { describeMachine, machineLine } from "../../support/Machine.ts"
-import { median } from "../../support/Statistics.ts"
 import { sizedEntry, sizedModel } from "../sized/Models.ts"
 import { readFlags } from "./Flags.ts"
 import { serverFlags, startLlamaServer, versionOf } from "./LlamaServer.ts"

@@ -1,10 +1,10 @@
 // A node whose catalog names no number of threads, against nodes whose catalog names 1, 2, …. Each number has its own
 // node, because the models of one node share its threads; one node works at a time.
 import { Effect, type Scope } from "effect"
+import { median, pairedRatios } from "#harness/figures/Statistics.ts"
 import type { ChildFailed } from "../../support/Child.ts"
 import { type Finding, finding, type Section } from "../../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
-import { median, pairedRatios } from "../../support/Statistics.ts"
 import { promptOnce, replyRate, type Served, type SizedStage, startServed } from "./Stage.ts"
 
 export interface DefaultsPlan extends RoundsPlan {

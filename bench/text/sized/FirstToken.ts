@@ -1,9 +1,9 @@
 // Time to first token when prompts that share no prefix arrive together, through the node and through the bare loop.
 import { Effect } from "effect"
+import { median, pairedRatios } from "#harness/figures/Statistics.ts"
 import type { ChildFailed } from "../../support/Child.ts"
 import { type Finding, finding, type Section } from "../../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
-import { median, pairedRatios } from "../../support/Statistics.ts"
 import { runToEnd, type SizedStage } from "./Stage.ts"
 
 export interface FirstTokenPlan extends RoundsPlan {

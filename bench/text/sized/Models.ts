@@ -1,7 +1,7 @@
 // The generated weights as a catalog entry, and the requests that the sized sections send.
 
+import { Random } from "#harness/random/Random.ts"
 import { readWordList, wordsIn } from "../../sizes/text/Vocabulary.ts"
-import { Random } from "../../support/Random.ts"
 import { entry } from "../Models.ts"
 
 export const sizedModel = "sized"

@@ -1,9 +1,9 @@
 // A prompt alone: its tokens a second until its first token, through the node and through the bare loop.
 import { Effect } from "effect"
+import { pairedRatios } from "#harness/figures/Statistics.ts"
 import type { ChildFailed } from "../../support/Child.ts"
 import { finding, type Section } from "../../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
-import { pairedRatios } from "../../support/Statistics.ts"
 import { promptOnce, type SizedStage } from "./Stage.ts"
 
 export interface PromptRatePlan extends RoundsPlan {

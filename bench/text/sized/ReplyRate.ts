@@ -1,9 +1,9 @@
 // Concurrent replies: their tokens a second once each has begun, through the node and through the bare loop.
 import { Effect } from "effect"
+import { pairedRatios } from "#harness/figures/Statistics.ts"
 import type { ChildFailed } from "../../support/Child.ts"
 import { type Finding, finding, type Section } from "../../support/Findings.ts"
 import { type RoundsPlan, repeatRounds } from "../../support/Rounds.ts"
-import { pairedRatios } from "../../support/Statistics.ts"
 import { replyRate, type SizedStage } from "./Stage.ts"
 
 export interface ReplyRatePlan extends RoundsPlan {

@@ -30,6 +30,7 @@ const record = (id: string) => ({
   permission: [],
   root: id,
   parent: null,
+  kind: "text",
   input_modalities: ["text"],
 })
 

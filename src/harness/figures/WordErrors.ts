@@ -8,7 +8,7 @@ export interface TranscribedText {
 }
 
 /** Lower-case words of letters and apostrophes; everything else is removed. */
-const wordsOf = (text: string): ReadonlyArray<string> =>
+export const wordsOf = (text: string): ReadonlyArray<string> =>
   text
     .toLowerCase()
     .replaceAll(/[^a-z' ]/g, "")
@@ -28,11 +28,21 @@ const edits = (from: ReadonlyArray<string>, to: ReadonlyArray<string>): number =
   return row.at(-1) ?? 0
 }
 
+export interface WordErrors {
+  /** Inserted, removed and replaced words. */
+  readonly wrong: number
+  /** Words of the reference. */
+  readonly words: number
+}
+
+export const wordErrorsOf = ({ spoken, transcribed }: TranscribedText): WordErrors => {
+  const reference = wordsOf(spoken)
+  return { wrong: edits(reference, wordsOf(transcribed)), words: reference.length }
+}
+
 /** Percent, over all pairs together, so that long sentences have more weight. NaN for no pairs. */
 export const wordErrorPercent = (pairs: ReadonlyArray<TranscribedText>): number => {
-  const wrong = pairs.reduce(
-    (sum, { spoken, transcribed }) => sum + edits(wordsOf(spoken), wordsOf(transcribed)),
-    0,
-  )
-  return (100 * wrong) / pairs.reduce((sum, { spoken }) => sum + wordsOf(spoken).length, 0)
+  const all = pairs.map(wordErrorsOf)
+  const sum = (part: (one: WordErrors) => number) => all.reduce((total, one) => total + part(one), 0)
+  return (100 * sum(({ wrong }) => wrong)) / sum(({ words }) => words)
 }

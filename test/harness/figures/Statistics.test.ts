@@ -1,7 +1,7 @@
 // The statistics of repeated readings.
 import fc from "fast-check"
 import { expect, it } from "vitest"
-import { median, pairedRatios, percentile, spreadOf } from "../../bench/support/Statistics.ts"
+import { median, pairedRatios, percentile, spreadOf } from "#harness/figures/Statistics.ts"
 
 const readings = fc.array(fc.double({ min: 0, max: 1e9, noNaN: true }), { minLength: 1, maxLength: 50 })
 

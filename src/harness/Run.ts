@@ -1,0 +1,106 @@
+// A whole run: one request of each kind to see that the server answers, then one point of a load, or a search for the
+// knee.
+import { RequestFailed } from "./client/Failures.ts"
+import type { Outcome } from "./client/Outcome.ts"
+import { type DrivePlan, drive, type Load } from "./load/Drive.ts"
+import { findKnee } from "./load/Knee.ts"
+import { type Kind, kinds, type Plan } from "./Plan.ts"
+import { kindOf, type Manners, type Requests, request } from "./Requests.ts"
+import type { PointResult, Result } from "./report/Result.ts"
+import { PointCollector } from "./report/Summarize.ts"
+
+export interface Running {
+  readonly plan: Plan
+  readonly signal: AbortSignal
+  /** Called about ten times a second. */
+  readonly onProgress: (what: string, share: number | undefined) => void
+}
+
+export type RunResult = Pick<Result, "points" | "knee">
+
+/** Indices of the requests before the run: none of the run's prompts. */
+const preflightIndex = 1_000_000_000
+
+/** The statuses with which servers refuse a field that they do not know. */
+const refusals = ["400", "422", "500"]
+
+/** Fails with RequestFailed if a kind's first request does. */
+const preflight = async (
+  requests: Requests,
+  wanted: ReadonlyArray<Kind>,
+  running: Running,
+): Promise<Manners> => {
+  const first = async (kind: Kind, manners: Manners): Promise<Outcome> => {
+    running.onProgress(`first ${kind}`, undefined)
+    return request(requests, kind, manners, {
+      index: preflightIndex,
+      scheduledAtMs: performance.now(),
+      signal: running.signal,
+    })
+  }
+  let manners: Manners = { usage: true }
+  for (const kind of wanted) {
+    let { failure } = await first(kind, manners)
+    if (kind === "text" && failure !== undefined && refusals.includes(failure.key)) {
+      const without = await first(kind, { usage: false })
+      if (without.failure === undefined) {
+        manners = { usage: false }
+        failure = undefined
+      }
+    }
+    if (failure !== undefined)
+      throw new RequestFailed(failure.key, `the first ${kind} request failed: ${failure.detail}`)
+  }
+  return manners
+}
+
+const nameOf = (load: Load): string =>
+  load.loop === "open" ? `${Number(load.ratePerSecond.toPrecision(3))}/s` : `${load.clients} at once`
+
+/** Fails with RequestFailed if the server does not answer a first request of each kind. */
+export const run = async (running: Running): Promise<RunResult> => {
+  const { onProgress, plan, signal } = running
+  const requests: Requests = {
+    target: plan.target,
+    plans: plan.plans,
+    shares: plan.shares,
+    seed: plan.drive.seed,
+  }
+  const wanted = kinds.filter((kind) => (plan.shares[kind] ?? 0) > 0)
+  const manners = await preflight(requests, wanted, running)
+
+  const point = async (drivePlan: DrivePlan): Promise<PointResult> => {
+    const collector = new PointCollector()
+    const driven = await drive<Outcome>({
+      plan: drivePlan,
+      issue: (issue) => request(requests, kindOf(requests, issue.index), manners, issue),
+      failed: (outcome) => outcome.failure !== undefined,
+      onOutcome: (sent) => {
+        if (sent.counted) collector.add(sent)
+      },
+      onProgress: (share) => onProgress(nameOf(drivePlan.load), share),
+      signal,
+    })
+    return collector.result(drivePlan.load, driven, plan.objective)
+  }
+
+  if (plan.ramp === undefined) return { points: [await point(plan.drive)] }
+  const { load } = plan.drive
+  const points: Array<PointResult> = []
+  const first = load.loop === "open" ? load.ratePerSecond : load.clients
+  const knee = await findKnee({ ...plan.ramp, first, whole: load.loop === "closed" }, async (value) => {
+    const at: Load =
+      load.loop === "open" ? { loop: "open", ratePerSecond: value } : { loop: "closed", clients: value }
+    const result = await point({ ...plan.drive, load: at, seed: plan.drive.seed + points.length })
+    points.push(result)
+    return !signal.aborted && result.broken?.length === 0
+  })
+  return {
+    points,
+    knee: {
+      unit: load.loop === "open" ? "requests per second" : "clients",
+      held: knee.held ?? null,
+      broke: knee.broke ?? null,
+    },
+  }
+}

@@ -1,0 +1,79 @@
+// A recording with its text, as 16 kHz WAV, which every server reads.
+import { BYTES_PER_SAMPLE, LISTEN_RATE_HZ, s16ToBytes } from "#domain/audio/Audio.ts"
+import { wordsOf } from "../figures/WordErrors.ts"
+
+/** A part of the text and its time, seconds. */
+export interface TimedText {
+  readonly text: string
+  readonly start: number
+  readonly end: number
+}
+
+export interface Clip {
+  readonly name: string
+  /** The file as it is uploaded. */
+  readonly bytes: Uint8Array
+  readonly fileName: string
+  /** Content type of the upload. */
+  readonly type: string
+  readonly seconds: number
+  /** What is said. */
+  readonly text: string
+  /** s16, mono, 16 kHz: for live sessions. */
+  readonly samples: Int16Array
+  /** Where each word of `text` ends, seconds; estimated inside segments whose times are known. */
+  readonly wordEnds: ReadonlyArray<number>
+}
+
+/** A word's share of its segment is that of its letters. */
+export const wordEndsOf = (segments: ReadonlyArray<TimedText>): ReadonlyArray<number> =>
+  segments.flatMap(({ end, start, text }) => {
+    const words = wordsOf(text)
+    const letters = words.reduce((sum, word) => sum + word.length, 0)
+    let passed = 0
+    return words.map((word) => {
+      passed += word.length
+      return start + ((end - start) * passed) / letters
+    })
+  })
+
+const headerBytes = 44
+
+/** The header of a WAV file with 16-bit mono samples. */
+const wavHeader = (sampleBytes: number, rateHz: number): Buffer => {
+  const header = Buffer.alloc(headerBytes)
+  header.write("RIFF", 0)
+  header.writeUInt32LE(headerBytes - 8 + sampleBytes, 4)
+  header.write("WAVEfmt ", 8)
+  header.writeUInt32LE(16, 16)
+  header.writeUInt16LE(1, 20)
+  header.writeUInt16LE(1, 22)
+  header.writeUInt32LE(rateHz, 24)
+  header.writeUInt32LE(rateHz * BYTES_PER_SAMPLE, 28)
+  header.writeUInt16LE(BYTES_PER_SAMPLE, 32)
+  header.writeUInt16LE(8 * BYTES_PER_SAMPLE, 34)
+  header.write("data", 36)
+  header.writeUInt32LE(sampleBytes, 40)
+  return header
+}
+
+/** @param segments the times of its parts; where they are unknown, the text is taken to fill the recording */
+export const makeClip = (
+  name: string,
+  samples: Int16Array,
+  text: string,
+  segments?: ReadonlyArray<TimedText>,
+): Clip => {
+  const seconds = samples.length / LISTEN_RATE_HZ
+  const pcm = s16ToBytes(samples)
+  return {
+    name,
+    bytes: Buffer.concat([wavHeader(pcm.length, LISTEN_RATE_HZ), pcm]),
+    fileName: `${name}.wav`,
+    type: "audio/wav",
+    seconds,
+    text,
+    samples,
+    wordEnds: wordEndsOf(segments ?? [{ text, start: 0, end: seconds }]),
+  }
+}

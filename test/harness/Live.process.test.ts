@@ -1,0 +1,159 @@
+// Live sessions against sockets whose captions come at known times.
+import { setTimeout as sleep } from "node:timers/promises"
+import { afterEach, describe, expect, it } from "vitest"
+import { type WebSocket, WebSocketServer } from "ws"
+import type { Target } from "#harness/client/Exchange.ts"
+import type { LiveProtocolName } from "#harness/client/LiveProtocols.ts"
+import { makeClip } from "#harness/data/Clip.ts"
+import { request } from "#harness/Requests.ts"
+
+/** A second and a half of audio; its words end at 0.5, 1 and 1.5 s. */
+const clip = makeClip("a", new Int16Array(24_000).fill(100), "one two six")
+
+let server: WebSocketServer | undefined
+afterEach(() => {
+  for (const socket of server?.clients ?? []) socket.terminate()
+  server?.close()
+})
+
+const serve = async (
+  onSession: (socket: WebSocket, path: string) => void,
+  refuse?: number,
+): Promise<Target> => {
+  server = new WebSocketServer({
+    port: 0,
+    host: "127.0.0.1",
+    ...(refuse === undefined ? {} : { verifyClient: (_, done) => done(false, refuse) }),
+  })
+  server.on("connection", (socket, asked) => {
+    socket.on("error", () => {})
+    onSession(socket, asked.url ?? "")
+  })
+  await new Promise((resolve) => server!.once("listening", resolve))
+  const address = server.address()
+  const port = typeof address === "object" && address !== null ? address.port : 0
+  return { base: `http://127.0.0.1:${port}`, headers: { authorization: "Bearer k" }, timeoutMs: 3_000 }
+}
+
+const talk = (target: Target, protocol: LiveProtocolName, signal = new AbortController().signal) =>
+  request(
+    {
+      target,
+      plans: { live: { model: "m", clips: [clip], dataset: "one", language: "en", fields: {}, protocol } },
+      shares: { live: 1 },
+      seed: 1,
+    },
+    "live",
+    { usage: true },
+    { index: 0, scheduledAtMs: performance.now(), signal },
+  )
+
+const say = (socket: WebSocket, event: object) => socket.send(JSON.stringify(event))
+
+it("edgewise's socket: lag of captions and words, flicker, final text", async () => {
+  const lateMs = 300
+  const target = await serve((socket, path) => {
+    expect(path).toBe("/v1/audio/transcriptions/ws?model=m&language=en")
+    let bytes = 0
+    let captions = 0
+    socket.on("message", async (data: Buffer, isBinary) => {
+      if (!isBinary) {
+        await sleep(200)
+        return say(socket, { type: "transcript.text.done", text: "One two six." })
+      }
+      bytes += data.length
+      const halves = Math.floor(bytes / 16_000)
+      if (halves <= captions) return
+      captions = halves
+      const text = ["one", "one to", "one two sick"][halves - 1]
+      await sleep(lateMs)
+      say(socket, { type: "transcript.text.delta", op: "replace", delta: text, audio_ms: 500 * halves })
+    })
+  })
+  const { failure, measured } = await talk(target, "edgewise")
+  expect(failure).toBeUndefined()
+  const { figures, pooled, words } = measured!
+  // The frame that completes half a second is sent with it; the last caption may come after the end.
+  expect(pooled!.caption_lag!.length).toBeGreaterThanOrEqual(2)
+  for (const lag of [...pooled!.caption_lag!, ...pooled!.word_lag!]) {
+    expect(lag / lateMs).toBeGreaterThan(0.8)
+    expect(lag / lateMs).toBeLessThan(2)
+  }
+  // "to" was changed, and "sick" in the final text if its caption was shown.
+  expect([1 / 3, 2 / 3]).toContain(figures.flicker)
+  expect(words).toEqual({ wrong: 0, words: 3 })
+  expect(figures.final! / 200).toBeGreaterThan(0.9)
+  // Sent in real time.
+  expect(figures.e2e! / 1_500).toBeGreaterThan(1)
+})
+
+it("OpenAI's realtime events: the whole clip is one item", async () => {
+  const types: Array<string> = []
+  let samples = 0
+  const target = await serve((socket, path) => {
+    expect(path).toBe("/v1/realtime?intent=transcription&model=m")
+    say(socket, { type: "session.created", session: {} })
+    socket.on("message", (data: Buffer) => {
+      const event = JSON.parse(String(data))
+      if (types.at(-1) !== event.type) types.push(event.type)
+      if (event.type === "session.update") expect(event.session.audio.input.turn_detection).toBeNull()
+      if (event.type === "input_audio_buffer.append") samples += Buffer.from(event.audio, "base64").length / 2
+      if (event.type !== "input_audio_buffer.commit") return
+      const part = "conversation.item.input_audio_transcription."
+      say(socket, { type: "input_audio_buffer.committed", item_id: "i" })
+      say(socket, { type: `${part}delta`, item_id: "i", delta: "one " })
+      say(socket, { type: `${part}delta`, item_id: "i", delta: "two" })
+      say(socket, { type: `${part}completed`, item_id: "i", transcript: "one two" })
+    })
+  })
+  const { measured } = await talk(target, "realtime")
+  expect(types).toEqual(["session.update", "input_audio_buffer.append", "input_audio_buffer.commit"])
+  // 24 kHz instead of 16.
+  expect(samples).toBe(36_000)
+  expect(measured!.words).toEqual({ wrong: 1, words: 3 })
+  expect(measured!.figures.flicker).toBe(0)
+})
+
+describe("a session that", () => {
+  const key = async (target: Target, protocol: LiveProtocolName = "edgewise") =>
+    (await talk(target, protocol)).failure?.key
+
+  it("is refused fails with the status", async () => {
+    expect(await key(await serve(() => {}, 503))).toBe("503")
+  })
+
+  it("is closed in the middle fails at once", async () => {
+    const target = await serve((socket) => socket.once("message", () => socket.close(1011, "no engine")))
+    const startedMs = performance.now()
+    expect(await key(target)).toBe("closed early")
+    expect(performance.now() - startedMs).toBeLessThan(1_400)
+  })
+
+  it("reports an error fails with it", async () => {
+    const target = await serve((socket) =>
+      say(socket, { type: "error", error: { message: "no such model" } }),
+    )
+    const { failure } = await talk(target, "realtime")
+    expect(failure).toEqual({ key: "error event", detail: "no such model" })
+  })
+
+  it("sends garbage fails", async () => {
+    expect(await key(await serve((socket) => socket.send("hello")))).toBe("wrong reply")
+  })
+
+  it("never ends is a timeout", async () => {
+    expect(await key(await serve(() => {}))).toBe("timeout")
+  })
+
+  it("does not exist is unreachable", async () => {
+    const target = await serve(() => {})
+    await new Promise((resolve) => server!.close(resolve))
+    expect(await key(target)).toBe("unreachable")
+  })
+
+  it("is interrupted ends", async () => {
+    const ending = new AbortController()
+    const target = await serve((socket) => socket.once("message", () => ending.abort()))
+    expect((await talk(target, "edgewise", ending.signal)).failure?.key).toBe("unfinished")
+  })
+})
