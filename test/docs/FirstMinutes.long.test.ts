@@ -20,7 +20,7 @@ const letters = (text: string): string =>
 
 it(
   "README's lines lead from a clone to speech, its transcription and a chat",
-  needs("git"),
+  { ...needs("git"), timeout: 1_800_000 },
   async () => {
     const seconds: Array<readonly [string, number]> = []
     const timed = async <A>(what: string, step: () => A | Promise<A>): Promise<A> => {
@@ -62,5 +62,4 @@ it(
     expect(letters(outputOf("-- transcribe"))).toBe(letters(sentence))
     expect(outputOf("-- chat")).toContain("fox")
   },
-  1_800_000,
 )
