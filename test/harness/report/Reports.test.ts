@@ -223,6 +223,14 @@ it.each([
 })
 
 it("numbers have three digits and their unit", () => {
-  expect([1e-9, 0.00123456, 1.5, 123.4, 99_999].map(digits)).toEqual(["0", "0.00123", "1.5", "123", "99999"])
+  expect([1e-9, 0.00123456, 1.5, 20, 99.96, 123.4, 99_999].map(digits)).toEqual([
+    "0",
+    "0.00123",
+    "1.5",
+    "20",
+    "100",
+    "123",
+    "99999",
+  ])
   expect([shown(12_345, "ms"), shown(0.05, "share"), shown(Number.NaN, "ms")]).toEqual(["12.3 s", "5 %", "–"])
 })
