@@ -12,7 +12,7 @@ import {
 } from "./fake/Options.ts"
 import { SpeechOptions } from "./kokoro/Options.ts"
 import { EmbeddingOptions } from "./llama/embedding/Options.ts"
-import { LlamaOptions, pictureCacheBytes } from "./llama/Options.ts"
+import { LlamaOptions, pictureCacheBytes, projectors } from "./llama/Options.ts"
 import type { EngineKind } from "./protocol/Engine.ts"
 import { WhisperOptions } from "./whisper/Options.ts"
 
@@ -36,6 +36,8 @@ export interface AdapterFacts {
   readonly threads?: { readonly measured: "weights" | "machine"; readonly library: EngineLibrary }
   /** What its caches of requests may take of memory, by the catalog entry. Absent: it has none, or none of its own. */
   readonly cacheBytes?: (entry: CachingEntry) => number
+  /** Types of towers that it computes (`clip.projector_type` of its `mmproj` file). Absent: it takes no tower. */
+  readonly projectors?: ReadonlyArray<string>
   /**
    * npm packages of its text front end, which an operator may leave out: that for English, and that for its other
    * languages. Absent: it needs none.
@@ -111,6 +113,7 @@ const table = {
     threads: { measured: "weights", library: "node-llama-cpp" },
     options: LlamaOptions,
     files: { weights: "file", mmproj: "optional" },
+    projectors,
     cacheBytes: ({ files, options }) => (files.mmproj === undefined ? 0 : pictureCacheBytes(options)),
   },
   "style-clone-onnx": {

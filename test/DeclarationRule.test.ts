@@ -64,6 +64,10 @@ const endpointsOf = (api: typeof EdgeApi | typeof AuthApi | typeof RouterApi): R
         ] as ReadonlyArray<Schema.Top>,
         errors: errors.size,
         lacks: [
+          // The OpenAPI document shows only the errors of such a status.
+          ...[...errors.keys()]
+            .filter((status) => successes.has(status))
+            .map((status) => `a single declaration of ${status}: it is a reply and an error`),
           ...(endpoint.success.size === 0 ? ["a success schema"] : []),
           ...(isEventStream && events === undefined ? ["StreamEvents"] : []),
           ...(successes.has(101) && frames === undefined ? ["SocketFrames"] : []),
@@ -77,7 +81,14 @@ const endpointsOf = (api: typeof EdgeApi | typeof AuthApi | typeof RouterApi): R
 const all = [EdgeApi, AuthApi, RouterApi].flatMap(endpointsOf)
 
 /** Their handlers cannot be refused or fail: pages, and health, whose 503 is a reply. */
-const withoutErrors = ["GET /", "GET /docs", "GET /docs/scalar.js", "GET /openapi.json", "GET /health"]
+const withoutErrors = [
+  "GET /",
+  "GET /playground/*",
+  "GET /docs",
+  "GET /docs/scalar.js",
+  "GET /openapi.json",
+  "GET /health",
+]
 
 const problemsOf = (endpoints: ReadonlyArray<Declared>): ReadonlyArray<string> =>
   endpoints.flatMap(({ errors, lacks, name, schemas }) => [

@@ -36,7 +36,7 @@ export interface Claim {
 }
 
 /** What a claim is expected to take of the host. */
-const hostBytesOf = ({ cacheBytes = 0, processBytes, weightBytes }: Claim, onGpu: boolean): number =>
+export const hostBytesOf = ({ cacheBytes = 0, processBytes, weightBytes }: Claim, onGpu: boolean): number =>
   processBytes + cacheBytes + (onGpu ? 0 : weightBytes)
 
 export interface Grant {
@@ -83,6 +83,8 @@ export class Device extends Context.Service<
     /** What would be refused of a claim if nothing else had any memory; undefined if it would fit. */
     readonly tooLarge: (claim: Claim) => Effect.Effect<DeviceExhausted | undefined>
     readonly host: () => HostReading
+    /** The host's memory that all models together may claim. */
+    readonly modelBytes: () => number
     /** The CPU threads, shared by the models that work. */
     readonly threads: ThreadLedger
     /** Share of all processors' time in use since it was last asked, percent, rounded. */
@@ -243,6 +245,7 @@ const make = Effect.fnUntraced(function* (smi: NvidiaSmi["Service"], options: De
       threads: threads.threads,
       claimedThreads: threads.inUse(),
     }),
+    modelBytes: () => modelBytes,
     threads,
     utilization: Effect.sync(utilization),
     temperature: Effect.promise(readTemperature),

@@ -11,11 +11,18 @@ import { lackOf } from "./DeploymentChange.ts"
 import type { Deployment } from "./ModelRegistry.ts"
 import type { ModelOptions } from "./ModelState.ts"
 
-const claimOf = ({ entry, sizeBytes }: Deployment, processBytes: number): Claim => ({
+/** What a process costs beside its weights: Node, the native library, buffers. A guess from one reading (110 MB). */
+export const processBytes = 150 * 1024 * 1024
+
+/** What a model will claim, by its entry and the size of its files. */
+export const claimOf = (
+  { entry, sizeBytes }: Pick<Deployment, "entry" | "sizeBytes">,
+  ofProcess: number,
+): Claim => ({
   modelId: entry.id,
   placement: placementOf(entry),
   weightBytes: sizeBytes,
-  processBytes,
+  processBytes: ofProcess,
   cacheBytes: adapterFacts[entry.adapter]?.cacheBytes?.(entry) ?? 0,
 })
 
@@ -31,30 +38,37 @@ export const claimSecond = (
 
 const megabytes = (bytes: number): number => Math.ceil(bytes / 1024 ** 2)
 
-/** Why a model cannot be loaded, as far as that is known without loading it: its files, or its empty device's size. */
-export const problemAtStart = (
+/** Why a model cannot be loaded even with nothing beside it. Undefined if it fits. */
+export const tooLargeProblem = (
   device: Device["Service"],
-  deployment: Deployment,
-  processBytes: number,
-): Effect.Effect<string | undefined> => {
-  const lack = lackOf(deployment)
-  if (lack !== undefined) return Effect.succeed(lack)
-  return Effect.map(device.tooLarge(claimOf(deployment, processBytes)), (exhausted) =>
+  deployment: Pick<Deployment, "entry" | "sizeBytes">,
+  ofProcess: number,
+): Effect.Effect<string | undefined> =>
+  Effect.map(device.tooLarge(claimOf(deployment, ofProcess)), (exhausted) =>
     exhausted === undefined
       ? undefined
       : `is too large: it needs ${megabytes(exhausted.wantedBytes)} MB, models may have ` +
         `${megabytes(exhausted.freeBytes)} MB of ${exhausted.deviceName}`,
   )
+
+/** Why a model cannot be loaded, as far as that is known without loading it: its files, or its empty device's size. */
+export const problemAtStart = (
+  device: Device["Service"],
+  deployment: Deployment,
+  ofProcess: number,
+): Effect.Effect<string | undefined> => {
+  const lack = lackOf(deployment)
+  return lack === undefined ? tooLargeProblem(device, deployment, ofProcess) : Effect.succeed(lack)
 }
 
 /** Claims the memory; evicts other models if that is allowed. Fails before anything is allocated. */
 export const claimMemory = (
   device: Device["Service"],
   deployment: Deployment,
-  { evictUntilFits, processBytes }: ModelOptions,
+  { evictUntilFits, processBytes: ofProcess }: ModelOptions,
 ): Effect.Effect<Grant, InsufficientMemory, Scope.Scope> => {
   const { entry } = deployment
-  const claimed = device.claim(claimOf(deployment, processBytes))
+  const claimed = device.claim(claimOf(deployment, ofProcess))
   // Repeated, because another load that waited for the same memory may have claimed it first.
   const claiming = (rounds: number): Effect.Effect<Grant, DeviceExhausted, Scope.Scope> =>
     Effect.catchTag(claimed, "DeviceExhausted", (exhausted) =>

@@ -7,13 +7,10 @@ import { Device } from "../device/Device.ts"
 import type { DeviceExhausted } from "../device/DeviceLedger.ts"
 import * as Limits from "../Limits.ts"
 import { changeOf } from "./DeploymentChange.ts"
-import { problemAtStart } from "./MemoryClaim.ts"
+import { problemAtStart, processBytes } from "./MemoryClaim.ts"
 import { type AnyModel, Model } from "./Model.ts"
 import type { Deployment, RegistryOptions } from "./ModelRegistry.ts"
 import type { EvictUntilFits, ModelOptions, ModelSnapshot } from "./ModelState.ts"
-
-/** What a process costs beside its weights: Node, the native library, buffers. A guess from one reading (110 MB). */
-const processBytes = 150 * 1024 * 1024
 
 /** What one application of a catalog did, by model id. */
 export interface Redeployed {

@@ -48,6 +48,9 @@ export const LlamaOptions = Schema.Struct({
 
 export type LlamaOptions = typeof LlamaOptions.Type
 
+/** Types of towers (`clip.projector_type` of an mmproj file) that are computed. */
+export const projectors = ["idefics3", "mlp", "qwen3vl_merger"] as const
+
 const mebibyte = 1024 * 1024
 
 /** Bound of the rows of pictures that are kept, by the options of a catalog entry; 0 if they cannot be decoded. */

@@ -9,6 +9,7 @@ import { errorResponse } from "#http/ErrorBody.ts"
 import { idOfModelPath, pathOf, unmatched } from "#http/NotFound.ts"
 import { AuthenticationLive, makeAuthenticate } from "./access/Authentication.ts"
 import { digestOfBytes, idempotent } from "./access/Idempotency.ts"
+import { realtime } from "./conversation/RealtimeConversation.ts"
 import { BuiltApi, EdgeApi } from "./declared/EdgeApi.ts"
 import { knownPathsOf } from "./declared/KnownPaths.ts"
 import { PagesGroup } from "./declared/PagesApi.ts"
@@ -19,7 +20,6 @@ import { embeddings } from "./embeddings/Embeddings.ts"
 import { bodyBytes } from "./http/JsonBody.ts"
 import { otherPaths } from "./http/OtherPaths.ts"
 import { liveTranscription } from "./live/LiveTranscription.ts"
-import { realtimeTranscription } from "./live/RealtimeTranscription.ts"
 import { metrics } from "./metrics/Metrics.ts"
 import { health } from "./operations/Health.ts"
 import { modelLogs } from "./operations/ModelLogs.ts"
@@ -35,6 +35,7 @@ import {
   unloadModel,
 } from "./operations/Operations.ts"
 import { pullModelOnNode } from "./operations/PullRequest.ts"
+import { usage } from "./operations/Usage.ts"
 import { Docs } from "./reference/Docs.ts"
 import { Playground } from "./reference/Playground.ts"
 import { responses } from "./responses/Responses.ts"
@@ -134,12 +135,16 @@ const Operations = HttpApiBuilder.group(BuiltApi, "Operations", (handlers) =>
     .handle("nodeTree", () => answered(nodeTree())),
 )
 
+const Usage = HttpApiBuilder.group(BuiltApi, "Usage", (handlers) =>
+  handlers.handle("usage", ({ query }) => usage(query)),
+)
+
 const System = HttpApiBuilder.group(BuiltApi, "System", (handlers) =>
   handlers.handle("health", ({ request }) => health(request)),
 )
 
 const Api = HttpApiBuilder.layer(BuiltApi).pipe(
-  Layer.provide([Speech, Transcription, Models, Operations, System]),
+  Layer.provide([Speech, Transcription, Models, Operations, Usage, System]),
   Layer.provide([AuthenticationLive, QueryCheckLive]),
 )
 
@@ -178,7 +183,7 @@ const onSocket = <E extends EdgeError, R>(handler: Handler<E, R>) =>
 const Plain = HttpRouter.addAll([
   HttpRouter.route("GET", PagesGroup.endpoints.metrics.path, caught(metrics)),
   HttpRouter.route("GET", sockets.liveTranscription.path, onSocket(liveTranscription)),
-  HttpRouter.route("GET", sockets.realtimeTranscription.path, onSocket(realtimeTranscription)),
+  HttpRouter.route("GET", sockets.realtime.path, onSocket(realtime)),
   HttpRouter.route("GET", sockets.completionsSocket.path, onSocket(completionsSocket)),
 ])
 

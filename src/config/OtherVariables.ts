@@ -34,6 +34,10 @@ export const visibleGpus = (env: NodeJS.ProcessEnv = process.env): string | unde
 export const hasFakeEngines = (env: NodeJS.ProcessEnv = process.env): boolean =>
   env[fakeEnginesVariable] === "true"
 
+/** Whether output may have colours, by the rule of no-color.org and the terminal's own variable. */
+export const hasColours = (env: NodeJS.ProcessEnv = process.env): boolean =>
+  (env.NO_COLOR ?? "") === "" && env.TERM !== "dumb"
+
 /** HF_HUB_OFFLINE, with the values that the hub's own tools accept: nothing is pulled. */
 export const isHubOffline = (env: NodeJS.ProcessEnv = process.env): boolean =>
   ["1", "on", "yes", "true"].includes((env.HF_HUB_OFFLINE ?? "").toLowerCase())

@@ -1,5 +1,5 @@
 // The table of all settings: name, default, unit, range and reason. Each is an environment variable and a flag of `serve`;
-// the flag wins. `--help` prints them in this order.
+// the flag wins. `--help` prints them in this order, by group.
 
 import { accessSettings } from "./settings/AccessSettings.ts"
 import { limitSettings } from "./settings/LimitSettings.ts"
@@ -20,6 +20,21 @@ export const settings = {
   ...routerSettings,
   ...logSettings,
 } as const satisfies Record<string, Setting<unknown>>
+
+/** The groups of `--help`, in their order. */
+export const settingGroups: ReadonlyArray<{
+  readonly title: string
+  readonly settings: Readonly<Record<string, Setting<unknown>>>
+}> = [
+  { title: "Listeners", settings: listenerSettings },
+  { title: "Node", settings: nodeSettings },
+  { title: "Limits", settings: limitSettings },
+  { title: "Metrics", settings: metricsSettings },
+  { title: "Models", settings: modelSettings },
+  { title: "Credentials and trusted addresses", settings: accessSettings },
+  { title: "Router", settings: routerSettings },
+  { title: "Logs", settings: logSettings },
+]
 
 type Settings = typeof settings
 export type SettingName = keyof Settings

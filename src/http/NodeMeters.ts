@@ -4,7 +4,7 @@
 import { Context } from "effect"
 import { Histogram } from "#domain/queues/Histogram.ts"
 import type { RegionReading } from "#domain/regions/RegionReading.ts"
-import { idOfModelPath, modelPath } from "./NotFound.ts"
+import { idOfModelPath, modelPath, playgroundFiles } from "./NotFound.ts"
 import { nowMs, type RequestContext } from "./RequestContext.ts"
 import type { WorkTracer } from "./TracedWork.ts"
 
@@ -84,6 +84,7 @@ export class NodeMeters implements RequestObserver {
   private readonly routes: ReadonlyMap<string, RouteMeters>
   private readonly rest = routeMeters(unknownRoute)
   private readonly modelRoute: RouteMeters
+  private readonly playgroundRoute: RouteMeters
   private readonly watchers = new Set<RequestWatcher>()
   readonly listeners: Array<ListenerCounts> = []
   logLines = 0
@@ -99,6 +100,7 @@ export class NodeMeters implements RequestObserver {
   constructor(paths: Iterable<string>) {
     this.routes = new Map([...paths].map((path) => [path, routeMeters(path)]))
     this.modelRoute = this.routes.get(modelPath) ?? this.rest
+    this.playgroundRoute = this.routes.get(playgroundFiles) ?? this.rest
   }
 
   listening(counts: ListenerCounts): void {
@@ -109,13 +111,18 @@ export class NodeMeters implements RequestObserver {
     const { method, notes, url } = request
     const query = url.indexOf("?")
     const path = query < 0 ? url : url.slice(0, query)
-    // One label for all models: callers can send any id in a path.
-    const meters = this.routes.get(path) ?? (idOfModelPath(path) === undefined ? this.rest : this.modelRoute)
+    const meters = this.routes.get(path) ?? this.sharedRoute(path)
     const at = methods.indexOf(method)
     meters.counts[at < 0 ? methods.length : at]!.byStatus[request.status || clientLeft]!++
     const endedMs = nowMs()
     meters.durationMs.record(endedMs - notes.startedMs)
     for (const watch of this.watchers) watch(request, meters.route, endedMs)
+  }
+
+  /** One label for all models and one for the playground's files: callers can send anything in such a path. */
+  private sharedRoute(path: string): RouteMeters {
+    if (path.startsWith("/playground/")) return this.playgroundRoute
+    return idOfModelPath(path) === undefined ? this.rest : this.modelRoute
   }
 
   /** Calls `watch` for every answer that ends, until the returned function is called. Must be quick and must not throw. */

@@ -18,6 +18,9 @@ export const pathOf = (url: string): string => {
 /** The only path with a parameter: a model's id, with its slash encoded or plain. */
 export const modelPath = "/v1/models/:id"
 
+/** The only path that stands for all paths below it: the playground's files. */
+export const playgroundFiles = "/playground/*"
+
 /** The id in a path of that form; undefined for any other path. */
 export const idOfModelPath = (path: string): string | undefined => {
   const [, text] = /^\/v1\/models\/([^/]+(?:\/[^/]+)?)$/.exec(path) ?? []
@@ -33,6 +36,7 @@ export const idOfModelPath = (path: string): string | undefined => {
 /** The entry of the table that a path belongs to. */
 export const knownPathOf = (paths: KnownPaths, path: string): string | undefined => {
   if (Object.hasOwn(paths, path)) return path
+  if (path.startsWith("/playground/") && Object.hasOwn(paths, playgroundFiles)) return playgroundFiles
   return Object.hasOwn(paths, modelPath) && idOfModelPath(path) !== undefined ? modelPath : undefined
 }
 

@@ -1,8 +1,8 @@
-// Reads the model catalog, a JSON file. A catalog with mistakes is refused with the line of each. ModelFiles finds and
-// checks the weights of its entries.
+// Reads the model catalog, a JSON file that may have comments. A catalog with mistakes is refused with the line of each.
+// ModelFiles finds and checks the weights of its entries.
 import { Effect, Result, Schema } from "effect"
 import { draftMistakes } from "#domain/models/ModelDrafts.ts"
-import { Catalog } from "#domain/models/ModelEntry.ts"
+import { Catalog, type ModelEntry } from "#domain/models/ModelEntry.ts"
 import { aliasMistakes } from "#domain/models/ModelNames.ts"
 import type { JsonPlaces } from "#store/files/JsonPlaces.ts"
 import { firstOf, type Owner, readOperatorFile } from "#store/files/OperatorFile.ts"
@@ -58,34 +58,41 @@ const idsTwice = (json: JsonPlaces, entries: ReadonlyArray<unknown>): ReadonlyAr
 const inEntry = (index: number, mistakes: ReadonlyArray<Mistake>): ReadonlyArray<Mistake> =>
   mistakes.map((mistake) => ({ ...mistake, path: ["models", index, ...mistake.path] }))
 
-const check = (path: string, regions: ReadonlyArray<string> | undefined) => (json: JsonPlaces) =>
-  Effect.promise(async (): Promise<Result.Result<Catalog, ReadonlyArray<Mistake>>> => {
-    const entries = entriesOf(json.value)
-    const folders = await folderMistakes(path, entries)
-    const decoded = decodeStrictly(Catalog, json.value)
-    const isEmpty = Result.isSuccess(decoded) && entries.length === 0
-    const mistakes = [
-      ...(Result.isFailure(decoded) ? decoded.failure : []),
-      ...(isEmpty ? [{ path: ["models"], problem: "the catalog has no model" }] : []),
-      ...idsTwice(json, entries),
-      ...(Result.isSuccess(decoded) ? aliasMistakes(decoded.success.models) : []),
-      ...(Result.isSuccess(decoded) ? draftMistakes(decoded.success.models) : []),
-      ...entries.flatMap((entry, index) =>
-        inEntry(index, [...entryMistakes(entry, regions), ...(folders[index] ?? [])]),
-      ),
-    ]
-    return mistakes.length === 0 ? decoded : Result.fail(mistakes)
-  })
+/** Mistakes in drafts; `beside` are models of another file, which a draft may name too. */
+const draftsOf = (models: ReadonlyArray<ModelEntry>, beside: ReadonlyArray<ModelEntry>) =>
+  draftMistakes([...models, ...beside]).filter(({ path: [, index] }) => Number(index) < models.length)
 
-/**
- * The catalog, or all its mistakes. `regions` are the region codes that entries may name; without it they are not
- * checked.
- */
-export const readCatalog = (
-  path: string,
-  regions?: ReadonlyArray<string>,
-): Effect.Effect<Catalog, BadCatalog> =>
+const check =
+  (path: string, { beside, regions }: CatalogTerms) =>
+  (json: JsonPlaces) =>
+    Effect.promise(async (): Promise<Result.Result<Catalog, ReadonlyArray<Mistake>>> => {
+      const entries = entriesOf(json.value)
+      const folders = await folderMistakes(path, entries)
+      const decoded = decodeStrictly(Catalog, json.value)
+      const isEmpty = Result.isSuccess(decoded) && entries.length === 0 && beside === undefined
+      const mistakes = [
+        ...(Result.isFailure(decoded) ? decoded.failure : []),
+        ...(isEmpty ? [{ path: ["models"], problem: "the catalog has no model" }] : []),
+        ...idsTwice(json, entries),
+        ...(Result.isSuccess(decoded) ? aliasMistakes(decoded.success.models) : []),
+        ...(Result.isSuccess(decoded) ? draftsOf(decoded.success.models, beside ?? []) : []),
+        ...entries.flatMap((entry, index) =>
+          inEntry(index, [...entryMistakes(entry, regions), ...(folders[index] ?? [])]),
+        ),
+      ]
+      return mistakes.length === 0 ? decoded : Result.fail(mistakes)
+    })
+
+export interface CatalogTerms {
+  /** Region codes that entries may name; without it they are not checked. */
+  readonly regions?: ReadonlyArray<string> | undefined
+  /** Models of another file that are deployed with those of this one, which may then be empty. */
+  readonly beside?: ReadonlyArray<ModelEntry>
+}
+
+/** The catalog, or all its mistakes. */
+export const readCatalog = (path: string, terms: CatalogTerms = {}): Effect.Effect<Catalog, BadCatalog> =>
   Effect.mapError(
-    readOperatorFile(path, "catalog file", modelOf, check(path, regions)),
+    readOperatorFile(path, "catalog file", modelOf, check(path, terms)),
     (lines) => new BadCatalog({ path, problem: "is refused", lines }),
   )

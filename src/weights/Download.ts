@@ -5,7 +5,7 @@ import { createReadStream } from "node:fs"
 import { type FileHandle, mkdir, open, readFile, rename, rm, stat, statfs, writeFile } from "node:fs/promises"
 import { dirname } from "node:path"
 import { Schema } from "effect"
-import { type HubFile, hubScheme, resolveUrl } from "#domain/models/HubFile.ts"
+import { type HubFile, resolveUrl, sourceOf } from "#domain/models/HubFile.ts"
 import { type Answer, ask, bareTag, type Hub, Transient } from "./HubClient.ts"
 import { CannotKeep, PullCorrupt } from "./PullErrors.ts"
 import { besidePath, keptPath, writeRecord } from "./Weights.ts"
@@ -53,13 +53,16 @@ export class Download {
   private readonly file: HubFile
   private readonly settings: PullSettings
   private readonly watcher: PullWatcher
+  private readonly expectedBytes: number | undefined
   receivedBytes = 0
 
-  constructor(file: HubFile, settings: PullSettings, watcher: PullWatcher) {
+  /** @param expectedBytes the size in the catalog, if it has one */
+  constructor(file: HubFile, settings: PullSettings, watcher: PullWatcher, expectedBytes?: number) {
+    this.expectedBytes = expectedBytes
     this.file = file
     this.settings = settings
     this.watcher = watcher
-    this.source = `${hubScheme}${file.repo}@${file.revision}/${file.path}`
+    this.source = sourceOf(file)
     this.path = keptPath(settings.dir, file)
   }
 
@@ -144,9 +147,17 @@ export class Download {
     const length = headers["content-length"]
     const own = status === 206 ? rangeTotal : length === undefined ? undefined : Number(length)
     const size = own ?? linkedSize
-    if (size === undefined) throw this.corrupt("the hub does not declare the size of the file")
+    if (size === undefined)
+      throw this.corrupt("the hub does not declare the size of the file; set HF_ENDPOINT to another hub")
     if (linkedSize !== undefined && linkedSize !== size) {
-      throw this.corrupt(`the hub says ${linkedSize} bytes, its storage ${size}`)
+      throw this.corrupt(
+        `the hub says ${linkedSize} bytes, its storage ${size}; nothing was pulled, try later or set HF_ENDPOINT to another hub`,
+      )
+    }
+    if (this.expectedBytes !== undefined && this.expectedBytes !== size) {
+      throw this.corrupt(
+        `the hub has ${size} bytes, ${this.expectedBytes} were expected: the file was replaced, or the hub is wrong; remove the model and add it again, or set HF_ENDPOINT to another hub`,
+      )
     }
     return size
   }
@@ -175,7 +186,9 @@ export class Download {
       this.watcher.progress(at, sizeBytes)
       for await (const chunk of connected(answer)) {
         if (at + chunk.length > sizeBytes) {
-          throw this.corrupt(`received more than the declared ${sizeBytes} bytes`)
+          throw this.corrupt(
+            `received more than the declared ${sizeBytes} bytes; pull again, or set HF_ENDPOINT to another hub`,
+          )
         }
         hash.update(chunk)
         for (let done = 0; done < chunk.length; ) {

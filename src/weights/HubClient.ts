@@ -86,6 +86,8 @@ export interface Ask {
   readonly url: string
   /** Bytes that are on disk already, and the tag under which the host sent them. */
   readonly from: { readonly offset: number; readonly etag: string } | undefined
+  /** Only these bytes are wanted; `to` is the last. A host without range requests sends the whole file. */
+  readonly range?: { readonly from: number; readonly to: number }
   readonly signal: AbortSignal
   readonly silenceMs: number
 }
@@ -93,7 +95,7 @@ export interface Ask {
 const isRedirect = (status: number): boolean => [301, 302, 303, 307, 308].includes(status)
 
 /** Requests the file, or the rest of it. Throws Transient or Refusal. */
-export const ask = async ({ from, hub, silenceMs: silentMs, signal, url }: Ask): Promise<Answer> => {
+export const ask = async ({ from, hub, range, silenceMs: silentMs, signal, url }: Ask): Promise<Answer> => {
   const home = new URL(hub.endpoint).origin
   let at = new URL(url)
   let linkedSize: number | undefined
@@ -106,6 +108,7 @@ export const ask = async ({ from, hub, silenceMs: silentMs, signal, url }: Ask):
       headers.range = `bytes=${from.offset}-`
       headers["if-range"] = from.etag
     }
+    if (range !== undefined) headers.range = `bytes=${range.from}-${range.to}`
     const response = await one(at, headers, signal, silentMs)
     const status = response.statusCode ?? 0
     // Only the hub's own declarations count, not those of a storage host.

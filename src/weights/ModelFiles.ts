@@ -3,22 +3,30 @@
 import { dirname, isAbsolute, join } from "node:path"
 import { Effect } from "effect"
 import type { Deployment, FileVersion } from "#actors/model/ModelRegistry.ts"
-import { hubScheme, parseHubFile } from "#domain/models/HubFile.ts"
+import {
+  type FolderMember,
+  type HubFile,
+  hubScheme,
+  membersOf,
+  parseHubFile,
+} from "#domain/models/HubFile.ts"
 import { isDeployedIn, type ModelEntry } from "#domain/models/ModelEntry.ts"
-import { BadCatalog, readCatalog } from "./CatalogFile.ts"
+import { BadCatalog } from "./CatalogFile.ts"
 import { frontEndLack } from "./FrontEnd.ts"
+import { type CatalogSettings, readModels } from "./NodeCatalog.ts"
+import type { ExpectedFile } from "./PullFile.ts"
 import { checkWeight } from "./WeightCheck.ts"
-import { keptPath, pulled } from "./Weights.ts"
+import { keptPath, pulled, weightsDir } from "./Weights.ts"
 
 /**
  * The paths of an entry's files and what is wrong with them (`problem`). The SHA-256 of a local file is computed if the
  * catalog names one; that of a pulled file was checked when it arrived.
- * @param weightsDir the folder of pulled files; files that are not there yet are listed in `missing`
+ * @param dir the folder of pulled files; files that are not there yet are listed in `missing`
  */
 export const locate = (
   catalogPath: string,
   entry: ModelEntry,
-  weightsDir?: string,
+  dir?: string,
 ): Effect.Effect<Deployment, BadCatalog> =>
   Effect.gen(function* () {
     const files: Record<string, string> = {}
@@ -26,16 +34,51 @@ export const locate = (
     const missing: Array<string> = []
     const problems: Array<string> = []
     let sizeBytes = 0
-    const check = Effect.fnUntraced(function* (role: string, source: string, path: string, sha256?: string) {
+    const check = Effect.fnUntraced(function* (
+      role: string,
+      source: string,
+      path: string,
+      { sha256, sizeBytes: expectedBytes }: ExpectedFile = {},
+    ) {
       const checked = yield* Effect.promise(() => checkWeight({ entry, role, path, sha256 }))
       files[role] = path
       if (checked.version !== undefined) versions[role] = checked.version
       sizeBytes += checked.version?.sizeBytes ?? 0
-      if (checked.problem !== undefined) problems.push(`${role}: ${source} ${checked.problem}`)
+      const has = checked.version?.sizeBytes
+      const differs = expectedBytes !== undefined && has !== undefined && has !== expectedBytes
+      const problem =
+        checked.problem ?? (differs ? `has ${has} bytes, the catalog says ${expectedBytes}` : undefined)
+      if (problem !== undefined) problems.push(`${role}: ${source} ${problem}`)
     })
-    for (const [role, { sha256, source }] of Object.entries(entry.files)) {
+    /** The record of a pulled file that has the expected sum. */
+    const recordOf = (file: HubFile, sha256: string | undefined) =>
+      Effect.promise(async () => {
+        const record = dir === undefined ? undefined : await pulled(dir, file)
+        return record === undefined || record.sha256 !== (sha256 ?? record.sha256) ? undefined : record
+      })
+    const checkMember = Effect.fnUntraced(function* (role: string, { file, sha256, source }: FolderMember) {
+      const record = yield* recordOf(file, sha256)
+      if (record === undefined) {
+        missing.push(source)
+        return
+      }
+      sizeBytes += record.sizeBytes
+      const before = versions[role]
+      // Of the folder: the sizes together, and the sums of its files one behind the other.
+      versions[role] = {
+        sizeBytes: (before?.sizeBytes ?? 0) + record.sizeBytes,
+        modifiedMs: Math.max(before?.modifiedMs ?? 0, record.modifiedMs),
+        sha256: `${before?.sha256 ?? ""}${record.sha256}`,
+      }
+    })
+    for (const [role, { files: members, sha256, sizeBytes: expectedBytes, source }] of Object.entries(
+      entry.files,
+    )) {
       if (!source.startsWith(hubScheme)) {
-        yield* check(role, source, isAbsolute(source) ? source : join(dirname(catalogPath), source), sha256)
+        yield* check(role, source, isAbsolute(source) ? source : join(dirname(catalogPath), source), {
+          sha256,
+          sizeBytes: expectedBytes,
+        })
         continue
       }
       const file = parseHubFile(source)
@@ -43,13 +86,15 @@ export const locate = (
         const problem = `${entry.id}: ${role}: ${source} is not hf:owner/repo@commit/file`
         return yield* new BadCatalog({ path: catalogPath, problem })
       }
-      const record = yield* Effect.promise(async () =>
-        weightsDir === undefined ? undefined : await pulled(weightsDir, file),
-      )
-      if (weightsDir === undefined || record === undefined || record.sha256 !== (sha256 ?? record.sha256))
-        missing.push(source)
+      if (members !== undefined) {
+        if (dir !== undefined) files[role] = keptPath(dir, file)
+        yield* Effect.forEach(membersOf(file, members), (one) => checkMember(role, one))
+        continue
+      }
+      const record = yield* recordOf(file, sha256)
+      if (dir === undefined || record === undefined) missing.push(source)
       else {
-        yield* check(role, source, keptPath(weightsDir, file))
+        yield* check(role, source, keptPath(dir, file))
         versions[role] = record
       }
     }
@@ -60,19 +105,17 @@ export const locate = (
   })
 
 /**
- * The deployments of a node in this region. `regions` are the codes that entries may name; without it they are not
+ * The deployments of a node in its region. `regions` are the codes that entries may name; without it they are not
  * checked.
  */
 export const deployments = (
-  catalogPath: string,
-  region: string,
-  weightsDir?: string,
+  settings: CatalogSettings & { readonly region: string },
   regions?: ReadonlyArray<string>,
 ): Effect.Effect<ReadonlyArray<Deployment>, BadCatalog> =>
   Effect.gen(function* () {
-    const { models } = yield* readCatalog(catalogPath, regions)
+    const models = yield* readModels(settings, regions)
     return yield* Effect.forEach(
-      models.filter((entry) => isDeployedIn(entry, region)),
-      (entry) => locate(catalogPath, entry, weightsDir),
+      models.filter(({ entry }) => isDeployedIn(entry, settings.region)),
+      ({ entry }) => locate(settings.catalog, entry, weightsDir(settings.dataDir)),
     )
   })

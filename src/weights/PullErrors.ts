@@ -24,7 +24,7 @@ export class HubRefused extends Schema.TaggedError<HubRefused>()("HubRefused", {
           ? "the token in HF_TOKEN may not read this repository; its terms may have to be accepted first"
           : "the repository is not public; set HF_TOKEN"
       case 404:
-        return "no such repository, revision or file"
+        return "no such repository, revision or file; check the name on the hub's page"
       default:
         return "an unexpected status for a file"
     }
@@ -50,6 +50,18 @@ export class HubUnreachable extends Schema.TaggedError<HubUnreachable>()("HubUnr
 }) {
   override get message() {
     return `${this.source}: ${this.host}: ${this.problem}, after ${this.attempts} attempts; the received part is kept, pull again to continue`
+  }
+}
+
+/** The hub cannot be asked what it has. */
+export class HubSilent extends Schema.TaggedError<HubSilent>()("HubSilent", {
+  source: Schema.String,
+  host: Schema.String,
+  problem: Schema.String,
+  attempts: Schema.Int,
+}) {
+  override get message() {
+    return `${this.source}: ${this.host}: ${this.problem}, after ${this.attempts} attempts; run the command again when the hub answers, or set HF_ENDPOINT to another one`
   }
 }
 

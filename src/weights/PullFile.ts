@@ -78,15 +78,21 @@ const attempts = Effect.fnUntraced(function* (pull: Download, settings: PullSett
   }
 })
 
-/** Pulls one file; safe while other processes pull it too. `sha256` is the catalog's, if it has one. */
+/** What the catalog says about a file. */
+export interface ExpectedFile {
+  readonly sha256?: string | undefined
+  readonly sizeBytes?: number | undefined
+}
+
+/** Pulls one file; safe while other processes pull it too. */
 export const pullFile = (
   file: HubFile,
-  sha256: string | undefined,
+  { sha256, sizeBytes: expectedBytes }: ExpectedFile,
   settings: PullSettings,
   watcher: PullWatcher,
 ): Effect.Effect<Pulled, PullError> =>
   Effect.gen(function* () {
-    const pull = new Download(file, settings, watcher)
+    const pull = new Download(file, settings, watcher, expectedBytes)
     const { path, source } = pull
     const onDisk = <A>(work: () => Promise<A>) =>
       Effect.tryPromise({
@@ -112,7 +118,7 @@ export const pullFile = (
       yield* onDisk(() => pull.discard())
       const who = sha256 === undefined ? "the hub" : "the catalog"
       return yield* pull.corrupt(
-        `has SHA-256 ${came.sha256}, ${who} says ${expected}; the received file is deleted`,
+        `has SHA-256 ${came.sha256}, ${who} says ${expected}; the received file is deleted, pull again or set HF_ENDPOINT to another hub`,
       )
     }
     yield* onDisk(() => pull.keep(came))

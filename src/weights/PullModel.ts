@@ -1,6 +1,6 @@
 // Pulls all hub files of one catalog entry, one after the other.
 import { Effect, type Scope } from "effect"
-import { hubScheme, parseHubFile } from "#domain/models/HubFile.ts"
+import { type FolderMember, hubScheme, membersOf, parseHubFile } from "#domain/models/HubFile.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { BadCatalog } from "./CatalogFile.ts"
 import type { PullSettings, PullWatcher } from "./Download.ts"
@@ -25,14 +25,15 @@ export interface ModelPull {
 const filesOf = (catalog: string, entry: ModelEntry) =>
   Effect.forEach(
     Object.entries(entry.files).filter(([, { source }]) => source.startsWith(hubScheme)),
-    ([role, { sha256, source }]) => {
+    ([role, { files, sha256, sizeBytes, source }]) => {
       const file = parseHubFile(source)
       const problem = `${entry.id}: ${role}: ${source} is not hf:owner/repo@commit/file`
-      return file === undefined
-        ? Effect.fail(new BadCatalog({ path: catalog, problem }))
-        : Effect.succeed({ role, source, sha256, file })
+      if (file === undefined) return Effect.fail(new BadCatalog({ path: catalog, problem }))
+      const members: ReadonlyArray<FolderMember> =
+        files === undefined ? [{ file, source, sha256, sizeBytes }] : membersOf(file, files)
+      return Effect.succeed(members.map((member) => ({ role, ...member })))
     },
-  )
+  ).pipe(Effect.map((all) => all.flat()))
 
 /** The files that were pulled or already there. Empty for an entry whose files are all local. */
 export const pullModel = ({
@@ -42,9 +43,9 @@ export const pullModel = ({
   watch,
 }: ModelPull): Effect.Effect<ReadonlyArray<PulledFile>, BadCatalog | PullError> =>
   Effect.flatMap(filesOf(catalog, entry), (files) =>
-    Effect.forEach(files, ({ file, role, sha256, source }) =>
+    Effect.forEach(files, ({ file, role, sha256, sizeBytes, source }) =>
       watch(file.path.slice(file.path.lastIndexOf("/") + 1)).pipe(
-        Effect.flatMap((watcher) => pullFile(file, sha256, settings, watcher)),
+        Effect.flatMap((watcher) => pullFile(file, { sha256, sizeBytes }, settings, watcher)),
         Effect.scoped,
         Effect.map((pulled): PulledFile => ({ role, source, ...pulled })),
       ),

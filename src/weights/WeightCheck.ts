@@ -5,8 +5,8 @@ import { basename, dirname, join } from "node:path"
 import type { FileVersion } from "#actors/model/ModelRegistry.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { sumOf } from "#store/files/FileSums.ts"
-import { checkGguf, type GgufFacts } from "./GgufCheck.ts"
-import { checkOnnx, type ExternalData } from "./OnnxCheck.ts"
+import { checkGguf, type GgufFacts } from "./formats/GgufCheck.ts"
+import { checkOnnx, type ExternalData } from "./formats/OnnxCheck.ts"
 
 export interface WeightToCheck {
   readonly entry: Pick<ModelEntry, "adapter" | "kind">

@@ -4,6 +4,8 @@ import { Effect, Schema } from "effect"
 import { expect, it } from "vitest"
 import { idleMs, limitSeconds } from "#actors/live/LiveSession.ts"
 import { sessionFailuresAMinute } from "#api/access/Sessions.ts"
+import { mostBeside } from "#api/conversation/Floor.ts"
+import { idleMinutes, longestMinutes } from "#api/conversation/RealtimeConversation.ts"
 import { decodeJson } from "#api/http/JsonBody.ts"
 import { maxKeys } from "#api/http/JsonPieces.ts"
 import { maxJsonBytes, parseJson } from "#api/http/JsonText.ts"
@@ -14,6 +16,7 @@ import { DEFAULT_LIMITS } from "#audio/Decoder.ts"
 import { settings } from "#config/Settings.ts"
 import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 import { clockSkewMs, keySetAgeSeconds, maxSessionMs } from "#domain/access/SigningSchedule.ts"
+import { maxCharacters, maxItems } from "#domain/conversation/History.ts"
 import { Catalog, Runtime } from "#domain/models/ModelEntry.ts"
 import { allowance } from "#domain/pictures/Allowance.ts"
 import { maxScans } from "#domain/pictures/Jpeg.ts"
@@ -132,6 +135,10 @@ const limits: Readonly<Record<string, string>> = {
   "silence of an engine that does not compute": s(runtime.hangDeadlineMs),
   "audio of a live session": `${limitSeconds} s`,
   "silence of a live client": s(idleMs),
+  "duration of a conversation": `${longestMinutes} minutes`,
+  "silence of a conversation's client": `${idleMinutes} minutes`,
+  "items of a conversation": `${n(maxItems)}, with ${n(maxCharacters)} characters`,
+  "answers outside of a conversation at a time": n(mostBeside),
   "`window_s`": `${windowSeconds.minimum} to ${windowSeconds.maximum}`,
   message: `${n(defaultSettings.frameBytes)} bytes`,
   "messages that wait to be read": `${n(defaultSettings.inboundBytes)} bytes`,

@@ -290,7 +290,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "engines/llama/tower": {
     holds: "Towers of pictures: mmproj files, and their networks as ggml graphs",
-    imports: ["engines/llama/native"],
+    imports: ["engines/llama", "engines/llama/native"],
   },
   "engines/llama/vision": {
     holds: "Pictures in prompts: resizing and tiling by family, markers, rows and their cache",
@@ -341,7 +341,14 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   src: {
     holds: "The `edgewise` program",
-    imports: ["src/cli/bench", "src/cli/commands", "src/cli/setup", "src/cli/shared"],
+    imports: [
+      "src/cli/bench",
+      "src/cli/chat",
+      "src/cli/commands",
+      "src/cli/models",
+      "src/cli/setup",
+      "src/cli/shared",
+    ],
   },
   "src/api": {
     holds: "The endpoints of the three roles: which path and method is answered by which handler",
@@ -349,6 +356,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "actors",
       "actors/model",
       "src/api/access",
+      "src/api/conversation",
       "src/api/declared",
       "src/api/embeddings",
       "src/api/http",
@@ -390,6 +398,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/http",
       "src/api/metrics",
       "src/api/operations",
+      "src/domain/conversation",
       "src/domain/wire",
       "src/domain/wire/events",
       "src/domain/wire/responses",
@@ -399,6 +408,32 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/api/embeddings": {
     holds: "Embeddings over HTTP",
     imports: ["engines/protocol", "src/api/http", "src/domain/wire", "src/http", "src/services"],
+  },
+  "src/api/conversation": {
+    holds: "Conversations on the realtime socket: events, turns, answers, speech",
+    imports: [
+      "actors",
+      "actors/live",
+      "actors/model",
+      "engines/protocol",
+      "src/api/access",
+      "src/api/http",
+      "src/api/live",
+      "src/api/text",
+      "src/domain/access",
+      "src/domain/audio",
+      "src/domain/conversation",
+      "src/domain/language",
+      "src/domain/models",
+      "src/domain/queues",
+      "src/domain/wire",
+      "src/domain/wire/events",
+      "src/domain/wire/text",
+      "src/http",
+      "src/services",
+      "src/store/accounts",
+      "src/store/ledger",
+    ],
   },
   "src/api/http": {
     holds: "Bodies and headers of the API: JSON, assets, an unreachable store",
@@ -467,7 +502,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/api/reference": {
     holds: "The OpenAPI document, its page and the playground",
-    imports: ["src/api/declared", "src/api/http"],
+    imports: ["src/api/declared", "src/api/http", "src/http"],
   },
   "src/api/regions": {
     holds: "Region discovery: probes, health, the caller's place",
@@ -660,8 +695,6 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/confine",
       "src/domain/audio",
       "src/domain/models",
-      "src/domain/queues",
-      "src/domain/threads",
       "src/http",
       "src/store",
       "src/store/accounts",
@@ -671,6 +704,30 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/transport",
       "src/transport/server",
       "src/weights",
+    ],
+  },
+  "src/cli/chat": {
+    holds: "`edgewise chat`: the conversation, its commands, one streamed answer",
+    imports: ["src/cli/shared", "src/config", "src/domain/pictures", "src/domain/wire/events"],
+  },
+  "src/cli/help": { holds: "The text of `--help`", imports: ["src/config"] },
+  "src/cli/models": {
+    holds: "`edgewise models` and its commands",
+    imports: [
+      "actors/device",
+      "actors/model",
+      "engines",
+      "src/cli/shared",
+      "src/config",
+      "src/domain/models",
+      "src/domain/queues",
+      "src/domain/threads",
+      "src/store/files",
+      "src/weights",
+      "src/weights/edit",
+      "src/weights/formats",
+      "src/weights/found",
+      "src/weights/presets",
     ],
   },
   "src/cli/setup": {
@@ -774,7 +831,9 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/cli/shared": {
     holds: "What commands share: output, node client, certificates, reload",
     imports: [
+      "src/cli/help",
       "src/config",
+      "src/config/settings",
       "src/domain/access",
       "src/domain/queues",
       "src/store/accounts",
@@ -803,6 +862,11 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/domain/audio": {
     holds: "Pure: PCM, resampling, voice activity, transcripts",
     imports: ["src/domain/language"],
+  },
+  "src/domain/conversation": {
+    holds:
+      "Pure: session, items, history and events of a conversation, its play clock, which words were heard",
+    imports: ["src/domain/wire", "src/domain/wire/text"],
   },
   "src/domain/language": {
     holds: "Pure: punctuation, sentences, text to speak",
@@ -997,8 +1061,88 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Channels over uWebSockets.js, and the check of its binary",
     imports: ["src/transport", "src/transport/exchange"],
   },
+  "src/web": {
+    holds: "The playground's page, and its start",
+    imports: [
+      "src/web/api",
+      "src/web/page",
+      "src/web/panels/chat",
+      "src/web/panels/listen",
+      "src/web/panels/node",
+      "src/web/panels/speak",
+      "src/web/state",
+    ],
+  },
+  "src/web/api": {
+    holds: "The playground's requests to the node: event streams, failures as sentences, receipts, code",
+    imports: [],
+  },
+  "src/web/audio": {
+    holds: "Sound in a browser, for reuse: playback with a jitter buffer, the microphone, PCM and WAV",
+    imports: [],
+  },
+  "src/web/captions": {
+    holds: "Live captions in a browser, for reuse: their reducer, the socket, subtitles",
+    imports: [],
+  },
+  "src/web/page": {
+    holds: "Parts that all panels of the playground share: elements, tabs, receipts, code",
+    imports: ["src/web/api", "src/web/state"],
+  },
+  "src/web/panels/chat": {
+    holds: "The playground's panel Chat",
+    imports: ["src/web/api", "src/web/page", "src/web/state"],
+  },
+  "src/web/panels/listen": {
+    holds: "The playground's panel Listen",
+    imports: ["src/web/api", "src/web/audio", "src/web/captions", "src/web/page", "src/web/state"],
+  },
+  "src/web/panels/node": {
+    holds: "The playground's panel Node",
+    imports: ["src/web/api", "src/web/page"],
+  },
+  "src/web/panels/speak": {
+    holds: "The playground's panel Speak",
+    imports: ["src/web/api", "src/web/audio", "src/web/page", "src/web/state"],
+  },
+  "src/web/state": {
+    holds: "Values of the playground that survive a reload",
+    imports: [],
+  },
   "src/weights": {
     holds: "The catalog file, pulled weights, and checks of weight files",
-    imports: ["actors/model", "engines", "src/config", "src/domain/models", "src/store/files"],
+    imports: [
+      "actors/model",
+      "engines",
+      "src/config",
+      "src/config/settings",
+      "src/domain/models",
+      "src/store/files",
+      "src/weights/formats",
+    ],
+  },
+  "src/weights/edit": {
+    holds: "Adds and removes entries of a catalog file, whose other bytes stay as they are",
+    imports: ["src/store/files", "src/weights"],
+  },
+  "src/weights/formats": {
+    holds:
+      "GGUF and ONNX files without loading them: whether they are complete, what they say about their model",
+    imports: ["src/store/files"],
+  },
+  "src/weights/found": {
+    holds: "What the files of a repository or folder are: adapter, roles, options of a catalog entry",
+    imports: [
+      "engines",
+      "src/domain/models",
+      "src/store/files",
+      "src/weights",
+      "src/weights/edit",
+      "src/weights/formats",
+    ],
+  },
+  "src/weights/presets": {
+    holds: "Models of a hub under short names, with what is known of them. Data only",
+    imports: ["src/domain/models"],
   },
 }

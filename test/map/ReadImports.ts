@@ -8,10 +8,10 @@ export const root = fileURLToPath(new URL("../..", import.meta.url))
 
 const sourcesIn = (folder: string): ReadonlyArray<string> =>
   readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts"))
+    .filter((name) => name.endsWith(".ts") || name.endsWith(".js"))
     .map((name) => join(folder, name))
 
-/** Paths of all TypeScript files of the product, from the repository's root. */
+/** Paths of all source files of the product, from the repository's root: TypeScript, and the playground's JavaScript. */
 export const sourceFiles = (): ReadonlyArray<string> => ["src", "actors", "engines"].flatMap(sourcesIn)
 
 export const textOf = (path: string): string => readFileSync(join(root, path), "utf8")
@@ -42,7 +42,7 @@ export const arrowsOf = (paths: ReadonlyArray<string>): ReadonlyArray<Arrow> =>
   paths.flatMap((path) =>
     specifiersOf(path).flatMap((specifier) => {
       const target = targetOf(path, specifier)
-      if (target === undefined || !target.endsWith(".ts") || dirname(target) === dirname(path)) return []
+      if (target === undefined || !/\.[jt]s$/.test(target) || dirname(target) === dirname(path)) return []
       return [{ path, target }]
     }),
   )

@@ -1,4 +1,4 @@
-// Speech, transcription and chat on the versions of Node that README's table names, with the packages of Node that the
+// Speech, transcription and chat on the versions of Node that docs/platforms.md names, with the packages of Node that the
 // registry has. Transport and decoder are `auto`, as after an installation.
 import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs"

@@ -19,7 +19,7 @@ writeFileSync(join(dir, "weights.gguf"), "GGUF")
 const refusal = async (text: string, regions?: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
   writeFileSync(file, text)
   const lines = await Effect.runPromise(
-    readCatalog(file, regions).pipe(
+    readCatalog(file, { regions }).pipe(
       Effect.as([]),
       Effect.catch(({ lines = [] }) => Effect.succeed(lines)),
     ),
@@ -53,7 +53,7 @@ it("names a fake adapter only where the environment allows it", async () => {
 
 it("takes the catalog of the product, and its regions", async () => {
   const codes = await Effect.runPromise(regionCodesInForce(""))
-  const { models } = await Effect.runPromise(readCatalog(builtInCatalog, codes))
+  const { models } = await Effect.runPromise(readCatalog(builtInCatalog, { regions: codes }))
   expect(models.length).toBe(
     (JSON.parse(readFileSync(builtInCatalog, "utf8")) as { models: unknown[] }).models.length,
   )

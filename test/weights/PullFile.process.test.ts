@@ -43,9 +43,9 @@ const settings = (more: Partial<PullSettings> = {}): PullSettings => ({
 })
 const quiet: PullWatcher = { waiting: () => {}, progress: () => {}, retrying: () => {} }
 const pull = (sum: string | undefined, more: Partial<PullSettings> = {}, watcher = quiet) =>
-  Effect.runPromise(pullFile(file, sum, settings(more), watcher))
+  Effect.runPromise(pullFile(file, { sha256: sum }, settings(more), watcher))
 const failure = async (sum: string | undefined, more: Partial<PullSettings> = {}) => {
-  const error = await Effect.runPromise(Effect.flip(pullFile(file, sum, settings(more), quiet)))
+  const error = await Effect.runPromise(Effect.flip(pullFile(file, { sha256: sum }, settings(more), quiet)))
   expect(error.message).not.toMatch(/\n|secret|hf_token/)
   return error
 }
@@ -112,7 +112,9 @@ describe("a pull", () => {
     expect(await pull(undefined)).toMatchObject({ sizeBytes: big.length })
     expect(storageRequests()).toEqual([])
     const empty = parseHubFile("hf:acme/model@c0ffee/empty")!
-    const came = await Effect.runPromise(pullFile(empty, sha256(Buffer.alloc(0)), settings(), quiet))
+    const came = await Effect.runPromise(
+      pullFile(empty, { sha256: sha256(Buffer.alloc(0)) }, settings(), quiet),
+    )
     expect(came.sizeBytes).toBe(0)
   })
 
@@ -184,7 +186,7 @@ describe("a pull", () => {
     const stop = new AbortController()
     const begun = new Promise<void>((resolve) => {
       const watcher = { ...quiet, progress: (done: number) => (done > 0 ? resolve() : undefined) }
-      void Effect.runPromiseExit(pullFile(file, undefined, settings(), watcher), {
+      void Effect.runPromiseExit(pullFile(file, {}, settings(), watcher), {
         signal: stop.signal,
       }).then((exit) => expect(Exit.isFailure(exit)).toBe(true))
     })

@@ -1,10 +1,10 @@
 // What an mmproj GGUF file says about its tower: the projector's type, sizes, normalisation, and the shapes of its tensors.
 // Keys and names of tensors are those that llama.cpp's converters write.
 import { readGgufFileInfo } from "node-llama-cpp"
+import { projectors } from "../Options.ts"
 import { type Activation, type Shape, shapeOf, UnfitTensors } from "./Graph.ts"
 
 /** How towers of a family become rows of the text model, by `clip.projector_type`. */
-export const projectors = ["idefics3", "mlp", "qwen3vl_merger"] as const
 export type Projector = (typeof projectors)[number]
 
 export interface TowerFile {

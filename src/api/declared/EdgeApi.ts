@@ -8,6 +8,7 @@ import { SocketsGroup } from "./SocketsApi.ts"
 import { SpeechGroup } from "./SpeechApi.ts"
 import { TextGroup } from "./TextApi.ts"
 import { TranscriptionGroup } from "./TranscriptionApi.ts"
+import { UsageGroup } from "./UsageApi.ts"
 
 /** The endpoints that EdgeRoutes serves with HttpApiBuilder. The others are plain routes. */
 export class BuiltApi extends HttpApi.make("edgewise")
@@ -15,6 +16,7 @@ export class BuiltApi extends HttpApi.make("edgewise")
   .add(TranscriptionGroup)
   .add(ModelsGroup)
   .add(OperationsGroup)
+  .add(UsageGroup)
   .add(SystemGroup) {}
 
 export class EdgeApi extends HttpApi.make("edgewise")

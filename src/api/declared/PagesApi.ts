@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
 import { errors, OwnHeaders } from "#http/Declared.ts"
+import { playgroundFiles } from "#http/NotFound.ts"
 import { contentType } from "../metrics/PrometheusText.ts"
 
 const asset = (contentType: string) =>
@@ -15,6 +16,13 @@ export class PagesGroup extends HttpApiGroup.make("Pages")
       OwnHeaders,
       assetHeaders,
     ),
+    HttpApiEndpoint.get("playgroundFile", playgroundFiles, {
+      success: [
+        ...asset("text/javascript; charset=utf-8"),
+        Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/css; charset=utf-8" })),
+        Schema.String.pipe(HttpApiSchema.asText({ contentType: "image/svg+xml" })),
+      ],
+    }).annotate(OwnHeaders, assetHeaders),
     HttpApiEndpoint.get("docs", "/docs", { success: asset("text/html; charset=utf-8") }).annotate(
       OwnHeaders,
       assetHeaders,

@@ -1,5 +1,7 @@
 // The three WebSockets (protocol 7.6, 10, 11). The OpenAPI document leaves them out: it has no word for frames.
+import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { ConversationEvent } from "#domain/conversation/ServerEvents.ts"
 import { RealtimeClientEvent, RealtimeEvent } from "#domain/wire/events/RealtimeEvents.ts"
 import { completionsCloses, liveCloses, realtimeCloses } from "#domain/wire/events/SocketCloses.ts"
 import { CompletionClientFrame, CompletionServerFrame } from "#domain/wire/events/TextEvents.ts"
@@ -41,12 +43,12 @@ export class SocketsGroup extends HttpApiGroup.make("Sockets")
       takesBinary: true,
       closes: liveCloses,
     }),
-    HttpApiEndpoint.get("realtimeTranscription", "/v1/realtime", {
+    HttpApiEndpoint.get("realtime", "/v1/realtime", {
       query: { token: text, intent: text, model: text, punctuation: text },
       success: switchingProtocols,
       error: errors(...ofSessions),
     }).annotate(SocketFrames, {
-      server: RealtimeEvent,
+      server: Schema.Union([RealtimeEvent, ConversationEvent]),
       client: RealtimeClientEvent,
       takesBinary: false,
       closes: realtimeCloses,

@@ -48,6 +48,14 @@ const TranscriptionForm = Schema.Struct({
 }).pipe(HttpApiSchema.asMultipart())
 
 const plain = (contentType: string) => Schema.String.pipe(HttpApiSchema.asText({ contentType }))
+/**
+ * Declared as an error although no handler fails with it: in the OpenAPI document the errors of a status replace a success schema of
+ * the same status.
+ */
+const ended = JobEnded.annotate({ description: "The job failed or was cancelled" }).pipe(
+  HttpApiSchema.status(400),
+)
+
 const jobQuery = { job_id: text }
 const ofJobs = ["InvalidRequest", "JobNotFound"] as const
 
@@ -71,13 +79,8 @@ export class TranscriptionGroup extends HttpApiGroup.make("Transcription")
       .middleware(QueryCheck),
     HttpApiEndpoint.get("pollTranscription", "/v1/audio/transcriptions", {
       query: jobQuery,
-      success: [
-        JobCompletedVerbose,
-        JobCompleted,
-        JobWaits.pipe(HttpApiSchema.status(202)),
-        JobEnded.pipe(HttpApiSchema.status(400)),
-      ],
-      error: errors(...ofJobs),
+      success: [JobCompletedVerbose, JobCompleted, JobWaits.pipe(HttpApiSchema.status(202))],
+      error: [...errors(...ofJobs), ended],
     }).middleware(QueryCheck),
     HttpApiEndpoint.delete("cancelTranscription", "/v1/audio/transcriptions", {
       query: jobQuery,

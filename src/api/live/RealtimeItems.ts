@@ -31,18 +31,43 @@ const stableText = ({ stableChars, text }: LiveHypothesis): string => [...text].
 
 const transcription = "conversation.item.input_audio_transcription"
 
+/** Where the items of a socket stand, for sockets that have more than items of speech. */
+export interface ItemPlaces {
+  /** An item is complete and gets its place; the id of the item before it. */
+  readonly add: (id: string) => string | null
+  /** Whether the client gets transcripts. */
+  readonly tellsTranscripts: () => boolean
+  /** Its transcript; undefined if there is none, because it failed. */
+  readonly transcribed: (id: string, transcript: string | undefined) => void
+}
+
+/** The items of speech are all that there is. */
+const onlySpeech = (): ItemPlaces => {
+  let previous: string | null = null
+  return {
+    add: (id) => {
+      const before = previous
+      previous = id
+      return before
+    },
+    tellsTranscripts: () => true,
+    transcribed: () => {},
+  }
+}
+
 export class RealtimeItems {
   private readonly tell: Tell
+  private readonly places: ItemPlaces
   private readonly caller: Principal
   private readonly scope: Scope.Scope
   /** The client uses the protocol's first event names. */
   private readonly older: boolean
   private current: Item | undefined
-  private previousId: string | null = null
   private readonly unfinished = new Set<Item>()
 
-  constructor(tell: Tell, caller: Principal, scope: Scope.Scope, older: boolean) {
+  constructor(tell: Tell, caller: Principal, scope: Scope.Scope, older: boolean, places = onlySpeech()) {
     this.older = older
+    this.places = places
     this.tell = tell
     this.caller = caller
     this.scope = scope
@@ -54,6 +79,11 @@ export class RealtimeItems {
 
   get openId(): string | undefined {
     return this.current?.id
+  }
+
+  /** Audio of the open item. */
+  get openSeconds(): number {
+    return this.current?.session.seconds ?? 0
   }
 
   /** An item begins; the one before has been committed. */
@@ -123,8 +153,7 @@ export class RealtimeItems {
       if (item.committed) return Effect.void
       item.committed = true
       if (this.current === item) this.current = undefined
-      const previous_item_id = this.previousId
-      this.previousId = item.id
+      const previous_item_id = this.places.add(item.id)
       const about = { previous_item_id, item: itemObject(item.id, null) }
       const committed = this.tell("input_audio_buffer.committed", { previous_item_id, item_id: item.id })
       const told = this.older
@@ -136,6 +165,10 @@ export class RealtimeItems {
       )
     })
 
+  private tellTranscript(type: string, event: object): Effect.Effect<void, SocketError> {
+    return this.places.tellsTranscripts() ? this.tell(type, event) : Effect.void
+  }
+
   private life(item: Item, entry: ModelEntry): Effect.Effect<void, SocketError, UsageLedger> {
     const { id, session } = item
     let failed = false
@@ -145,7 +178,7 @@ export class RealtimeItems {
       said = text
       return fresh === ""
         ? Effect.void
-        : this.tell(`${transcription}.delta`, { item_id: id, content_index: 0, delta: fresh })
+        : this.tellTranscript(`${transcription}.delta`, { item_id: id, content_index: 0, delta: fresh })
     }
     const captions = Effect.forever(
       Effect.flatMap(session.nextHypothesis, (hypothesis) => delta(stableText(hypothesis))),
@@ -155,7 +188,8 @@ export class RealtimeItems {
         // The session may have ended by itself: at its limit, or because the node stops.
         yield* this.announce(item)
         yield* delta(hypothesis.text)
-        yield* this.tell(`${transcription}.completed`, {
+        this.places.transcribed(id, hypothesis.text)
+        yield* this.tellTranscript(`${transcription}.completed`, {
           item_id: id,
           content_index: 0,
           transcript: hypothesis.text,
@@ -166,10 +200,11 @@ export class RealtimeItems {
       failed = true
       session.stop("stop")
       const error = { type, code: "transcription_failed", message, param: null }
-      return Effect.andThen(
-        this.announce(item),
-        this.tell(`${transcription}.failed`, { item_id: id, content_index: 0, error }),
-      )
+      return Effect.gen({ self: this }, function* (this: RealtimeItems) {
+        yield* this.announce(item)
+        this.places.transcribed(id, undefined)
+        yield* this.tellTranscript(`${transcription}.failed`, { item_id: id, content_index: 0, error })
+      })
     }
     return Effect.gen({ self: this }, function* (this: RealtimeItems) {
       yield* payFor(this.caller, entry, () => chargedSamples(session, failed))

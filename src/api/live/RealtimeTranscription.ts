@@ -24,9 +24,10 @@ import { credentialEnds } from "../access/CredentialEnd.ts"
 import { RateLimit } from "../access/RateLimit.ts"
 import { invalidRequestOf } from "../http/JsonBody.ts"
 import { type SessionTrace, traceSession } from "../tracing/SessionTrace.ts"
+import type { LiveServices, Seat } from "./Hearing.ts"
 import { identifyLive, liveModel, upgradeLive } from "./LiveAdmission.ts"
 import { RealtimeItems, type Tell } from "./RealtimeItems.ts"
-import { type LiveServices, RealtimeSocket, type Seat } from "./RealtimeSocket.ts"
+import { RealtimeSocket } from "./RealtimeSocket.ts"
 
 const decodeFlags = Schema.decodeUnknownEffect(
   Schema.Struct({ punctuation: TranscriptionParameters.fields.punctuation }),
@@ -158,16 +159,8 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     const reseat = (next: RealtimeSettings, replaced: SessionLease) =>
       Effect.map(takeSeat(next.model, next, scope, replaced), follow)
     const admit = (yield* RateLimit).admit(caller.userId)
-    const socket = new RealtimeSocket(
-      `sess_${newId()}`,
-      tell,
-      items,
-      settings,
-      follow(seat),
-      reseat,
-      admit,
-      older,
-    )
+    const hears = { tell, items, seat: follow(seat), reseat, admit }
+    const socket = new RealtimeSocket(`sess_${newId()}`, settings, hears, older)
     yield* socket.created
     const gone = new CloseEvent(1001, "server is shutting down")
     const drained = Effect.andThen(drain.closing, Effect.as(items.finished, gone))

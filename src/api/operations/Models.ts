@@ -4,7 +4,7 @@ import { Context, Effect, Schema } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import type { ModelSnapshot } from "#actors/model/ModelState.ts"
-import { seesPictures } from "#domain/models/ModelEntry.ts"
+import { ModelKind, seesPictures } from "#domain/models/ModelEntry.ts"
 import { ThreadChoice, ThreadWork } from "#domain/threads/ThreadChoice.ts"
 import { ModelNotLoaded } from "#domain/wire/Errors.ts"
 import { idOfModelPath, pathOf } from "#http/NotFound.ts"
@@ -18,6 +18,8 @@ export const ModelListEntry = Schema.Struct({
   permission: Schema.Tuple([]),
   root: Schema.String,
   parent: Schema.Null,
+  /** What it makes; with it a client knows which endpoint takes the model. */
+  kind: ModelKind,
   /** Text models: what messages may hold. */
   input_modalities: Schema.optionalKey(Schema.Array(Schema.Literals(["text", "image"]))),
 })
@@ -59,6 +61,7 @@ const recordOf = ({ entry, host }: Pick<ModelSnapshot, "entry" | "host">): typeo
     permission: [],
     root: id,
     parent: null,
+    kind,
     ...(kind === "text"
       ? {
           input_modalities: seesPictures(entry, host?.facts)

@@ -1,30 +1,72 @@
-// GET /: the playground, one static page without a build step; it talks to this node like any other client.
-import { readFileSync } from "node:fs"
+// The playground: GET /, one page, and GET /playground/*, its scripts and styles. All are static files of src/web without a
+// build step; the page talks to this node like any other client.
+import { readdirSync, readFileSync } from "node:fs"
+import { extname, join, relative } from "node:path"
+import { fileURLToPath } from "node:url"
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
+import { problemResponse } from "#http/ErrorBody.ts"
+import { pathOf, playgroundFiles } from "#http/NotFound.ts"
 import { PagesGroup } from "../declared/PagesApi.ts"
-import { asksAgain, assetResponse, onceAsked, packed } from "../http/Asset.ts"
+import { type Asset, asksAgain, assetResponse, onceAsked, packed } from "../http/Asset.ts"
 
-const page = readFileSync(new URL("../../web/playground.html", import.meta.url), "utf8")
+const folder = fileURLToPath(new URL("../../web", import.meta.url))
 
-const headers = {
-  // The page loads nothing from other origins and connects to its own origin only.
+/** Content types of the files that are served. Other files of the folder, such as tsconfig.json, are not. */
+const contentTypes: Readonly<Record<string, string>> = {
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+  ".svg": "image/svg+xml",
+}
+
+const pageHeaders = {
+  // The page loads nothing from other origins and connects to its own origin only. Nothing in it is inline. `blob:` is for
+  // recordings that it plays, `data:` for pictures of a message.
   "content-security-policy":
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; media-src blob:; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; media-src blob:; img-src 'self' data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
 }
 
+const request = HttpServerRequest.HttpServerRequest
+
+/** Paths of the served files from the folder, with `/` between their parts. */
+const servedFiles: ReadonlyArray<string> = readdirSync(folder, { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile() && Object.hasOwn(contentTypes, extname(entry.name)))
+  .map((entry) => relative(folder, join(entry.parentPath, entry.name)).replaceAll("\\", "/"))
+
+/** Reads a file at its first request. */
+const assetOf = (path: string) => onceAsked(Effect.suspend(() => packed(readFileSync(join(folder, path)))))
+
 export const Playground = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
-    const asset = yield* onceAsked(packed(page))
-    const answer = Effect.zipWith(HttpServerRequest.HttpServerRequest, asset, (self, asked) =>
-      assetResponse(self, asked, {
-        contentType: "text/html; charset=utf-8",
-        cacheControl: asksAgain,
-        headers,
+    const page = yield* assetOf("index.html")
+    const files = new Map<string, Effect.Effect<Asset>>()
+    for (const path of servedFiles) files.set(`/playground/${path}`, yield* assetOf(path))
+
+    yield* router.add(
+      "GET",
+      PagesGroup.endpoints.playground.path,
+      Effect.zipWith(request, page, (self, asset) =>
+        assetResponse(self, asset, {
+          contentType: "text/html; charset=utf-8",
+          cacheControl: asksAgain,
+          headers: pageHeaders,
+        }),
+      ),
+    )
+    yield* router.add(
+      "GET",
+      playgroundFiles,
+      Effect.flatMap(request, (self) => {
+        const path = pathOf(self.url)
+        const file = files.get(path)
+        if (file === undefined) return Effect.succeed(problemResponse({ status: 404, detail: "Not Found" }))
+        const contentType = contentTypes[extname(path)] ?? ""
+        return Effect.map(file, (asset) =>
+          assetResponse(self, asset, { contentType, cacheControl: asksAgain }),
+        )
       }),
     )
-    yield* router.add("GET", PagesGroup.endpoints.playground.path, answer)
   }),
 )

@@ -221,7 +221,10 @@ export const pollTranscription = Effect.fn("Transcriptions.poll")(function* (que
       return HttpServerResponse.jsonUnsafe({ ...completed(job.transcript!, job.options), job_id, status })
     case "failed":
     case "cancelled":
-      return { detail: job.note ?? `The job was ${status}`, job_id, status }
+      return HttpServerResponse.jsonUnsafe(
+        { detail: job.note ?? `The job was ${status}`, job_id, status },
+        { status: 400 },
+      )
   }
 })
 

@@ -40,7 +40,7 @@ export const compare = Command.make(
     b: Argument.String("B").pipe(Argument.withDescription("Another; ratios are B divided by A")),
     html: Flag.String("html").pipe(
       Flag.withMetavar("FILE"),
-      Flag.withDescription("Write a report with plots"),
+      Flag.withDescription("Write a report with plots; default: none"),
       Flag.optional,
     ),
     json: jsonFlag,

@@ -53,7 +53,7 @@ export const loadFlags = {
       "rate",
       0.001,
       100_000,
-      "Open loop: requests a second, at random moments (Poisson); also first of a ramp",
+      "Open loop: requests a second, at random moments (Poisson); also first of a ramp; default: closed loop",
     ),
   ),
   concurrency: Flag.optional(
@@ -61,26 +61,26 @@ export const loadFlags = {
       "concurrency",
       1,
       10_000,
-      "Closed loop: clients that each send when answered. Default without --rate: 1",
+      "Closed loop: clients that each send when answered; default: 1 without --rate",
     ),
   ),
   ramp: Flag.Boolean("ramp").pipe(
     Flag.withDescription("Search the highest rate, or number of clients, that holds --objective"),
     Flag.withDefault(false),
   ),
-  rampMost: withDefault(number("ramp-most", 0.001, 100_000, "Highest load of a ramp. Default: 1000"), 1_000),
+  rampMost: withDefault(number("ramp-most", 0.001, 100_000, "Highest load of a ramp; default: 1000"), 1_000),
   objective: text(
     "objective",
     "TEXT",
-    'Conditions like "ttft_p95<300ms,errors<1%" (docs/benchmarks.md); decides goodput and the ramp',
+    'Conditions like "ttft_p95<300ms,errors<1%" (docs/benchmarks.md); decides goodput and the ramp; default: none',
   ),
   duration: withDefault(
-    number("duration", 0.1, 86_400, "Seconds in which requests begin, for each point of a ramp. Default: 30"),
+    number("duration", 0.1, 86_400, "Seconds in which requests begin, for each point of a ramp; default: 30"),
     30,
   ),
-  warmup: withDefault(number("warmup", 0, 3_600, "Seconds before that, not counted. Default: 3"), 3),
+  warmup: withDefault(number("warmup", 0, 3_600, "Seconds before that, not counted; default: 3"), 3),
   requests: withDefault(
-    integer("requests", 1, mostRequests, "Requests that are counted, at most. Default: 100000"),
+    integer("requests", 1, mostRequests, "Requests that are counted, at most; default: 100000"),
     100_000,
   ),
   maxInFlight: withDefault(
@@ -88,24 +88,24 @@ export const loadFlags = {
       "max-in-flight",
       1,
       20_000,
-      "Open loop: requests at a time; others wait, and their latency counts from when they were due. Default: 1000",
+      "Open loop: requests at a time; others wait, and their latency counts from when they were due; default: 1000",
     ),
     1_000,
   ),
   timeout: withDefault(
-    number("timeout", 0.1, 3_600, "Seconds for a request (a live session: after its audio). Default: 60"),
+    number("timeout", 0.1, 3_600, "Seconds for a request (a live session: after its audio); default: 60"),
     60,
   ),
   seed: withDefault(
-    integer("seed", 0, 2 ** 31 - 1, "Of arrivals, prompts and the choice of clips. Default: 1"),
+    integer("seed", 0, 2 ** 31 - 1, "Of arrivals, prompts and the choice of clips; default: 1"),
     1,
   ),
 }
 
 export const outputFlags = {
   json: jsonFlag,
-  out: text("out", "FILE", "Write the result as JSON"),
-  html: text("html", "FILE", "Write a report with plots"),
+  out: text("out", "FILE", "Write the result as JSON; default: none"),
+  html: text("html", "FILE", "Write a report with plots; default: none"),
 }
 
 const model = (kind: string) =>
@@ -126,33 +126,38 @@ const textOwn = {
     Flag.withDescription(
       `Size of generated prompts, words: ${Object.entries(promptSizes)
         .map(([name, words]) => `${name} ${words}`)
-        .join(", ")}. Default: short`,
+        .join(", ")}; default: short`,
     ),
     Flag.withDefault("short" as const),
   ),
   promptWords: Flag.optional(
-    integer("prompt-words", 1, 100_000, "Size of generated prompts instead of --prompts"),
+    integer(
+      "prompt-words",
+      1,
+      100_000,
+      "Size of generated prompts instead of --prompts; default: that of --prompts",
+    ),
   ),
-  maxTokens: withDefault(integer("max-tokens", 1, 100_000, "Tokens of a reply, at most. Default: 64"), 64),
-  temperature: withDefault(number("temperature", 0, 2, "Default: 0"), 0),
+  maxTokens: withDefault(integer("max-tokens", 1, 100_000, "Tokens of a reply, at most; default: 64"), 64),
+  temperature: withDefault(number("temperature", 0, 2, "default: 0"), 0),
 }
 
 const speechOwn = {
   voice: withDefault(
-    Flag.String("voice").pipe(Flag.withMetavar("ID"), Flag.withDescription("Default: alloy")),
+    Flag.String("voice").pipe(Flag.withMetavar("ID"), Flag.withDescription("default: alloy")),
     "alloy",
   ),
   format: Flag.Literals("format", speechFormats).pipe(
-    Flag.withDescription("Format of speech. Default: pcm (16 bit, little-endian)"),
+    Flag.withDescription("Format of speech; default: pcm (16 bit, little-endian)"),
     Flag.withDefault("pcm" as const),
   ),
-  sampleRate: withDefault(integer("sample-rate", 8_000, 192_000, "Of raw PCM, Hz. Default: 24000"), 24_000),
+  sampleRate: withDefault(integer("sample-rate", 8_000, 192_000, "Of raw PCM, Hz; default: 24000"), 24_000),
   playerBuffer: withDefault(
     number(
       "player-buffer",
       0,
       60_000,
-      "Milliseconds of audio that the virtual player collects first. Default: 0",
+      "Milliseconds of audio that the virtual player collects first; default: 0",
     ),
     0,
   ),
@@ -164,7 +169,7 @@ const listenOwn = {
     "FOLDER",
     "Recordings in the form of LibriSpeech; default: 12 clips of synthetic voices that come with edgewise",
   ),
-  clips: withDefault(integer("clips", 1, 1_000, "Recordings of --data, drawn by the seed. Default: 50"), 50),
+  clips: withDefault(integer("clips", 1, 1_000, "Recordings of --data, drawn by the seed; default: 50"), 50),
   language: text("language", "CODE", "Spoken language, e.g. en; default: not sent"),
 }
 
@@ -178,7 +183,7 @@ const transcriptionOwn = {
 const liveOwn = {
   protocol: Flag.Literals("protocol", liveProtocols).pipe(
     Flag.withDescription(
-      "realtime: OpenAI's events on /v1/realtime; edgewise: its own socket. Default: realtime",
+      "realtime: OpenAI's events on /v1/realtime; edgewise: its own socket; default: realtime",
     ),
     Flag.withDefault("realtime" as const),
   ),
@@ -203,7 +208,7 @@ export const suiteFlags = {
       Flag.String("mix").pipe(
         Flag.withMetavar("KIND=N,…"),
         Flag.withDescription(
-          "How often each kind of request occurs. Default: text=4,speech=1,transcription=1",
+          "How often each kind of request occurs; default: text=4,speech=1,transcription=1",
         ),
       ),
       "text=4,speech=1,transcription=1",

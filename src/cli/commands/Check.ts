@@ -10,8 +10,8 @@ import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { isDeployedIn } from "#domain/models/ModelEntry.ts"
 import { GeoDatabase } from "#store/files/GeoDatabase.ts"
 import { listenProblem } from "#transport/ListenProblem.ts"
-import { readCatalog } from "#weights/CatalogFile.ts"
 import { locate } from "#weights/ModelFiles.ts"
+import { readModels } from "#weights/NodeCatalog.ts"
 import { weightsDir } from "#weights/Weights.ts"
 import { nodeDecoder, requireNamedDecoder } from "../roles/NodeDecoder.ts"
 import { dataDirProblem } from "../roles/Probes.ts"
@@ -72,7 +72,7 @@ const catalogAndWeights = (config: Config): Effect.Effect<ReadonlyArray<Finding>
   Effect.gen(function* () {
     // A wrong regions file is reported separately.
     const regions = yield* Effect.orElseSucceed(catalogRegions(config), () => undefined)
-    const { models } = yield* readCatalog(config.catalog, regions)
+    const models = (yield* readModels(config, regions)).map(({ entry }) => entry)
     const deployed = models.filter((entry) => isDeployedIn(entry, config.region))
     if (deployed.length === 0) {
       const problem = `${config.catalog}: no model is deployed in the region ${config.region}`

@@ -38,7 +38,7 @@ export const doctor = Command.make(
   {
     model: Flag.String("model").pipe(
       Flag.withMetavar("ID"),
-      Flag.withDescription("Measure this model only; may be given several times"),
+      Flag.withDescription("Measure this model only; may be given several times; default: all models"),
       Flag.between(0, 256),
     ),
     seconds: Flag.Int("seconds").pipe(
@@ -46,9 +46,9 @@ export const doctor = Command.make(
         (value) => value >= leastSeconds && value <= mostSeconds,
         () => `an integer from ${leastSeconds} to ${mostSeconds}`,
       ),
-      Flag.withMetavar("N"),
+      Flag.withMetavar("SECONDS"),
       Flag.withDescription(
-        `Time for loading and measuring models; models that do not fit are marked. Default: ${defaultSeconds}`,
+        `Time for loading and measuring models, ${leastSeconds} to ${mostSeconds}; models that do not fit are marked; default: ${defaultSeconds}`,
       ),
       Flag.withDefault(defaultSeconds),
     ),

@@ -11,13 +11,15 @@ const create = Command.make(
   {
     org: orgFlag,
     scope: Flag.Literals("scope", ["read-write", "superadmin"]).pipe(
-      Flag.withDescription("What the key may do; superadmin may also load and unload models"),
+      Flag.withDescription(
+        "What the key may do; superadmin may also load and unload models; default: read-write",
+      ),
       Flag.withDefault("read-write"),
     ),
     user: Flag.String("user").pipe(
       Flag.filter(isAccountName, () => accountNameRule),
       Flag.withMetavar("NAME"),
-      Flag.withDescription('User the key belongs to, with a rate limit of its own; "default" if absent'),
+      Flag.withDescription("User the key belongs to, with a rate limit of its own; default: default"),
       Flag.optional,
     ),
     json: jsonFlag,

@@ -38,7 +38,7 @@ const create = Command.make(
     credits: Flag.String("credits").pipe(
       Flag.filterMap(usd, () => usdRule),
       Flag.withMetavar("USD"),
-      Flag.withDescription("Initial credits"),
+      Flag.withDescription("Initial credits in US dollars; default: 0"),
       Flag.withDefault(0),
     ),
     paymentMethod: Flag.Boolean("payment-method").pipe(

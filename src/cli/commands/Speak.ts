@@ -88,7 +88,7 @@ export const speak = Command.make(
     text: Argument.String("TEXT").pipe(Argument.withDescription("Text to speak")),
     voice: Flag.String("voice").pipe(
       Flag.withMetavar("ID"),
-      Flag.withDescription("Voice of the model"),
+      Flag.withDescription("Voice of the model; default: af_bella"),
       Flag.withDefault("af_bella"),
     ),
     out: Flag.String("out").pipe(Flag.withMetavar("FILE"), Flag.withDescription("File that is written")),
@@ -98,7 +98,11 @@ export const speak = Command.make(
     ),
     model: modelFlag("Model that speaks", "tts-82m"),
     language: languageFlag("Language of the text, for models with several"),
-    speed: Flag.Finite("speed").pipe(Flag.withDescription("0.25 to 4"), Flag.optional),
+    speed: Flag.Finite("speed").pipe(
+      Flag.withMetavar("TIMES"),
+      Flag.withDescription("How many times as fast as usual, 0.25 to 4; default: 1"),
+      Flag.optional,
+    ),
     ...nodeFlags,
   },
   Effect.fn(function* ({ format, key, language, model, out, speed, text, url, voice }) {

@@ -19,7 +19,7 @@ import {
   send,
   textOf,
 } from "../shared/NodeClient.ts"
-import { wrongUsage } from "../shared/Output.ts"
+import { visible, wrongUsage } from "../shared/Output.ts"
 import { type ProgressLine, progressLine } from "../shared/ProgressLine.ts"
 
 const endpoint = "/v1/audio/transcriptions"
@@ -141,7 +141,7 @@ const asStream = Effect.fnUntraced(function* (access: NodeAccess, file: string, 
   yield* expectStatus(incoming, 200)
   let failure: string | undefined
   const onEvent = ({ delta, error }: StreamEvent) => {
-    if (delta !== undefined) process.stdout.write(delta)
+    if (delta !== undefined) process.stdout.write(visible(delta))
     failure ??= error
   }
   yield* eachChunk(
@@ -159,7 +159,7 @@ export const transcribe = Command.make(
     model: modelFlag("Model that transcribes", "stt-large-v3-turbo"),
     language: languageFlag("Spoken language, e.g. en; default: detected, if the model can"),
     format: Flag.Literals("format", transcriptFormats).pipe(
-      Flag.withDescription("Output format"),
+      Flag.withDescription("Output format; default: text"),
       Flag.withDefault("text"),
     ),
     stream: Flag.Boolean("stream").pipe(

@@ -102,7 +102,7 @@ export const usage = Command.make(
     since: Flag.String("since").pipe(
       Flag.filterMap(parseSince, () => "a date like 2026-01-31 or a time like 2026-01-31T12:00:00Z"),
       Flag.withMetavar("DATE"),
-      Flag.withDescription("Only usage from this day (UTC) or time on"),
+      Flag.withDescription("Only usage from this day (UTC) or time on; default: all"),
       Flag.optional,
     ),
     json: jsonFlag,
@@ -119,7 +119,7 @@ export const usage = Command.make(
         (value) => value >= 1 && value <= maxReceipts,
         () => `an integer from 1 to ${maxReceipts}`,
       ),
-      Flag.withMetavar("N"),
+      Flag.withMetavar("RECEIPTS"),
       Flag.withDescription(`Number of receipts at most, newest first; default: ${defaultReceipts}`),
       Flag.withDefault(defaultReceipts),
     ),

@@ -61,8 +61,16 @@ import { tlsFiles } from "../shared/NodeCertificate.ts"
 import { version } from "../shared/Version.ts"
 import { nodeDecoder } from "./NodeDecoder.ts"
 
-/** A path has one spelling: what KnownPaths does not hold must not be served either. */
-const routerConfig = { caseSensitive: true, ignoreTrailingSlash: false, ignoreDuplicateSlashes: false }
+/**
+ * A path has one spelling: what KnownPaths does not hold must not be served either. The router's own limit for a parameter is 100
+ * characters, which a model's id may exceed; the head of a request is limited anyway.
+ */
+const routerConfig = {
+  caseSensitive: true,
+  ignoreTrailingSlash: false,
+  ignoreDuplicateSlashes: false,
+  maxParamLength: Number.POSITIVE_INFINITY,
+}
 
 const uploadFolder = (config: Config): string => join(config.dataDir, "uploads")
 
@@ -121,9 +129,7 @@ export const nodeMeters = (): NodeMeters =>
 
 /** What the catalog deploys here now. */
 export const deployedNow = (config: Config) =>
-  Effect.flatMap(catalogRegions(config), (regions) =>
-    deployments(config.catalog, config.region, weightsDir(config.dataDir), regions),
-  )
+  Effect.flatMap(catalogRegions(config), (regions) => deployments(config, regions))
 
 /** The present location of an entry's weights. A wrong file is a problem of its model only. */
 const relocate =

@@ -12,11 +12,12 @@ import { firstCredential } from "./FirstCredential.ts"
 import { type NodeStore, nodeLayer, nodeMeters, nodeStore } from "./NodeLayer.ts"
 import { routerRole } from "./RouterRole.ts"
 import { announce, Started } from "./Started.ts"
+import { watchAddedModels } from "./WatchAddedModels.ts"
 
-/** Reloads the catalog on SIGHUP. A wrong catalog is logged in one line and changes nothing. */
-const reloadAtSignal = ({ reload }: CatalogReload["Service"]): Effect.Effect<void> =>
+/** Reloads the catalog. A wrong catalog is logged in one line and changes nothing. */
+const reloadLogged = ({ reload }: CatalogReload["Service"], cause: string): Effect.Effect<void> =>
   Effect.catch(reload, (error) =>
-    Effect.logWarning("SIGHUP: the catalog was not applied").pipe(
+    Effect.logWarning(`${cause}: the catalog was not applied`).pipe(
       Effect.annotateLogs({ why: error._tag === "Draining" ? "the node is draining" : error.message }),
     ),
   )
@@ -33,7 +34,9 @@ const edgeRole = (
       const started = yield* Started
       started.credential = yield* firstCredential(config)
       const { onReload } = yield* Reload
-      yield* onReload("the catalog", reloadAtSignal(yield* CatalogReload))
+      const catalog = yield* CatalogReload
+      yield* onReload("the catalog", reloadLogged(catalog, "SIGHUP"))
+      yield* watchAddedModels(config, reloadLogged(catalog, "models were added or removed"))
     }),
   ).pipe(Layer.provide(nodeLayer(config, deployed, {}, store, meters)))
 

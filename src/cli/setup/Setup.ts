@@ -47,7 +47,10 @@ export const setup = Command.make(
       Argument.optional,
     ),
     from: Flag.String("from").pipe(
-      Flag.withDescription("folder with the packages as `npm pack` writes them, instead of the registry"),
+      Flag.withMetavar("FOLDER"),
+      Flag.withDescription(
+        "folder with the packages as `npm pack` writes them; default: the registry's packages are fetched",
+      ),
       Flag.optional,
     ),
   },

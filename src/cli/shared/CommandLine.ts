@@ -3,9 +3,12 @@
 import { Cause, Console, Data, Effect, Exit, Logger } from "effect"
 import { CliError, CliOutput, Command } from "effect/cli"
 import { environmentMistakes } from "#config/Config.ts"
+import { helpText } from "../help/HelpText.ts"
+import { visible } from "./Output.ts"
 
+/** A message may quote what a node has answered. */
 const oneLine = (text: string): string =>
-  text
+  visible(text)
     .trim()
     .replace(
       /\s*Did you mean this\?\s*(.*)/s,
@@ -16,11 +19,13 @@ const oneLine = (text: string): string =>
 /** Wrong usage prints its first mistake only; `--help` prints the help. */
 const presenter = CliOutput.layerPresenter({
   present: (event) =>
-    event._tag === "InvalidInvocation"
-      ? Console.error(
-          `${oneLine(event.errors[0]?.message ?? "wrong usage")} (see ${event.commandPath.join(" ")} --help)`,
-        )
-      : CliOutput.defaultPresenter.present(event),
+    event._tag === "Help"
+      ? Console.log(helpText(event.helpDoc))
+      : event._tag === "InvalidInvocation"
+        ? Console.error(
+            `${oneLine(event.errors[0]?.message ?? "wrong usage")} (see ${event.commandPath.join(" ")} --help)`,
+          )
+        : CliOutput.defaultPresenter.present(event),
 })
 
 /** The message of an error, or of its cause if it has none. */

@@ -8,9 +8,15 @@ export const modelArgument = (name: string) =>
 export const modelFlag = (description: string, fallback: string) =>
   Flag.String("model").pipe(
     Flag.withMetavar("ID"),
-    Flag.withDescription(description),
+    Flag.withDescription(`${description}; default: ${fallback}`),
     Flag.withDefault(fallback),
   )
 
 export const languageFlag = (description: string) =>
-  Flag.String("language").pipe(Flag.withMetavar("CODE"), Flag.withDescription(description), Flag.optional)
+  Flag.String("language").pipe(
+    Flag.withMetavar("CODE"),
+    Flag.withDescription(
+      description.includes("default: ") ? description : `${description}; default: the model's`,
+    ),
+    Flag.optional,
+  )

@@ -2,14 +2,24 @@
 import { Option } from "effect"
 import { Flag } from "effect/cli"
 import { type SettingName, settings } from "#config/Settings.ts"
+import type { Setting } from "#config/settings/Setting.ts"
 
 type SettingFlag = Flag.Flag<Option.Option<string>>
 
-const flagOf = (name: SettingName): SettingFlag =>
-  Flag.String(settings[name].flag).pipe(
-    Flag.withDescription(`${settings[name].help} (${settings[name].variable})`),
+const defaultOf = ({ fallback, fallbackText }: Setting<unknown>): string =>
+  fallbackText ?? (Array.isArray(fallback) ? fallback.join(",") : String(fallback))
+
+const flagOf = (name: SettingName): SettingFlag => {
+  const setting: Setting<unknown> = settings[name]
+  return Flag.String(setting.flag).pipe(
+    Flag.withMetavar(setting.value),
+    // The second line is that of every option: what is allowed, and the default.
+    Flag.withDescription(
+      `${setting.help}\n${setting.allowed}; default: ${defaultOf(setting)}; ${setting.variable}`,
+    ),
     Flag.optional,
   )
+}
 
 /** `Object.keys` types keys as strings; the table has no other keys. */
 const names = Object.keys(settings) as ReadonlyArray<SettingName>

@@ -9,6 +9,7 @@ export const accessSettings = {
   devKey: {
     variable: "EDGEWISE_DEV_KEY",
     flag: "dev-key",
+    value: "loopback|anywhere|off",
     help: "from where the development key is accepted; `loopback` makes none on a shared database or beyond loopback",
     allowed: `one of ${devKeySettings.join(", ")}`,
     fallback: "loopback",
@@ -17,6 +18,7 @@ export const accessSettings = {
   sessionSeconds: {
     variable: "EDGEWISE_SESSION_SECONDS",
     flag: "session-seconds",
+    value: "SECONDS",
     help: "lifetime of a session token",
     allowed: "an integer from 60 to 86400",
     // Protocol 17.4.
@@ -26,6 +28,7 @@ export const accessSettings = {
   signingKeyDays: {
     variable: "EDGEWISE_SIGNING_KEY_DAYS",
     flag: "signing-key-days",
+    value: "DAYS",
     help: "age at which the key that signs session tokens is replaced",
     allowed: "an integer from 1 to 3650",
     // A guess: frequent enough that rotation is routine.
@@ -35,17 +38,21 @@ export const accessSettings = {
   authJwksUrl: {
     variable: "EDGEWISE_AUTH_JWKS_URL",
     flag: "auth-jwks-url",
-    help: "where an edge fetches the public keys of session tokens; default: from the data directory",
+    value: "URL",
+    help: "where an edge fetches the public keys of session tokens",
     allowed: "an http or https address, e.g. http://127.0.0.1:8081/.well-known/jwks.json",
     fallback: "",
+    fallbackText: "from the data directory",
     parse: parseUrl,
   },
   trustedProxies: {
     variable: "EDGEWISE_TRUSTED_PROXIES",
     flag: "trusted-proxies",
-    help: "proxies whose X-Forwarded-For and CF-IPCountry headers are trusted; default: none",
+    value: "ADDRESSES",
+    help: "proxies whose X-Forwarded-For and CF-IPCountry headers are trusted",
     allowed: "addresses and CIDR blocks, separated by commas, e.g. 10.0.0.0/8,::1",
     fallback: trustNone,
+    fallbackText: "none",
     parse: parseProxies,
   },
 } as const satisfies Record<string, Setting<unknown>>

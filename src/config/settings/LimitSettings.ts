@@ -5,6 +5,7 @@ export const limitSettings = {
   rateLimit: {
     variable: "EDGEWISE_RATE_LIMIT",
     flag: "rate-limit",
+    value: "REQUESTS",
     help: "requests per user and minute on this node; 0 turns the limit off",
     allowed: "an integer from 0 to 1000000",
     fallback: 100,
@@ -13,6 +14,7 @@ export const limitSettings = {
   authFailureLimit: {
     variable: "EDGEWISE_AUTH_FAILURE_LIMIT",
     flag: "auth-failure-limit",
+    value: "REQUESTS",
     help: "wrong credentials per address and minute at this edge; 0 turns the limit off",
     allowed: "an integer from 0 to 1000000",
     // A guess: a refusal costs 0.2 ms, so this many take 0.1 % of a core; an office behind one address stays below.
@@ -22,6 +24,7 @@ export const limitSettings = {
   anonymousRate: {
     variable: "EDGEWISE_ANONYMOUS_RATE",
     flag: "anonymous-rate",
+    value: "REQUESTS",
     help: "requests per address and second without a valid credential at this edge; 0 turns the limit off",
     allowed: "an integer from 0 to 1000000",
     // A guess: at 50 µs each they take 5 % of a core. All clients of a proxy that is not listed count as one address.
@@ -31,6 +34,7 @@ export const limitSettings = {
   maxConnections: {
     variable: "EDGEWISE_MAX_CONNECTIONS",
     flag: "max-connections",
+    value: "CONNECTIONS",
     help: "open connections of each listener, WebSockets not counted; further ones are closed at once",
     allowed: "an integer from 16 to 1000000",
     fallback: 8_192,
@@ -39,6 +43,7 @@ export const limitSettings = {
   httpPictures: {
     variable: "EDGEWISE_HTTP_PICTURES",
     flag: "http-pictures",
+    value: "true|false",
     help: "fetch pictures of http: addresses too; https: addresses are always fetched",
     allowed: "true or false",
     // Anyone on the way could replace the picture.
@@ -48,6 +53,7 @@ export const limitSettings = {
   chunkedBodies: {
     variable: "EDGEWISE_CHUNKED_BODIES",
     flag: "chunked-bodies",
+    value: "true|false",
     help: "accept chunked request bodies; false answers 411 to a body without Content-Length",
     allowed: "true or false",
     // The parser of chunk lines is more lenient than the standard (docs/security.md), but many clients send uploads in

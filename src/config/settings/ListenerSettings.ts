@@ -4,6 +4,7 @@ import { integer, nonEmpty, oneOf, type Setting } from "./Setting.ts"
 const port = (variable: string, flag: string, fallback: number, role: string): Setting<number> => ({
   variable,
   flag,
+  value: "PORT",
   help: `port of the ${role} listener; 0 picks a free one`,
   allowed: "an integer from 0 to 65535",
   fallback,
@@ -22,6 +23,7 @@ export const listenerSettings = {
   host: {
     variable: "EDGEWISE_HOST",
     flag: "host",
+    value: "ADDRESS",
     help: "address to bind",
     allowed: "an IPv4 or IPv6 address, e.g. 127.0.0.1 or 0.0.0.0",
     fallback: "127.0.0.1",
@@ -30,6 +32,7 @@ export const listenerSettings = {
   roles: {
     variable: "EDGEWISE_ROLES",
     flag: "roles",
+    value: "ROLES",
     help: "what this process serves",
     allowed: "a list of edge, auth and router, separated by commas",
     fallback: roles,
@@ -41,6 +44,7 @@ export const listenerSettings = {
   tls: {
     variable: "EDGEWISE_TLS",
     flag: "tls",
+    value: "auto|self-signed|off",
     help: "self-signed makes a certificate; auto uses EDGEWISE_TLS_CERT where it is set; off is plain HTTP",
     allowed: "auto, self-signed or off",
     fallback: "auto",
@@ -49,17 +53,21 @@ export const listenerSettings = {
   tlsCert: {
     variable: "EDGEWISE_TLS_CERT",
     flag: "tls-cert",
+    value: "FILE",
     help: "certificate with its chain, for TLS on every listener; read again when it changes and on SIGHUP",
     allowed: "the path of a PEM file",
     fallback: "",
+    fallbackText: "none",
     parse: nonEmpty,
   },
   tlsKey: {
     variable: "EDGEWISE_TLS_KEY",
     flag: "tls-key",
+    value: "FILE",
     help: "private key of the certificate, without a password",
     allowed: "the path of a PEM file",
     fallback: "",
+    fallbackText: "none",
     parse: nonEmpty,
   },
 } as const satisfies Record<string, Setting<unknown>>

@@ -5,6 +5,7 @@ export const modelSettings = {
   idleUnloadSeconds: {
     variable: "EDGEWISE_IDLE_UNLOAD_SECONDS",
     flag: "idle-unload-seconds",
+    value: "SECONDS",
     help: "a model without a request for this long is unloaded until the next one; 0 keeps it",
     allowed: "an integer from 0 to 31536000",
     fallback: 0,
@@ -13,6 +14,7 @@ export const modelSettings = {
   confine: {
     variable: "EDGEWISE_CONFINE",
     flag: "confine",
+    value: "true|false",
     help: "confine engines and decoders as far as this machine can; false only to find out why an engine does not load",
     allowed: "true or false",
     fallback: true,
@@ -21,6 +23,7 @@ export const modelSettings = {
   evictIdle: {
     variable: "EDGEWISE_EVICT_IDLE",
     flag: "evict-idle",
+    value: "true|false",
     help: "unload idle models when another one needs their memory",
     allowed: "true or false",
     fallback: false,
@@ -29,6 +32,7 @@ export const modelSettings = {
   memoryMb: {
     variable: "EDGEWISE_MEMORY_MB",
     flag: "memory-mb",
+    value: "MB",
     help: "memory that the node and its models may use; 0 means nine tenths of the machine's or container's",
     allowed: "an integer from 0 to 100000000",
     fallback: 0,
@@ -37,6 +41,7 @@ export const modelSettings = {
   drainSeconds: {
     variable: "EDGEWISE_DRAIN_SECONDS",
     flag: "drain-seconds",
+    value: "SECONDS",
     help: "how long requests in flight may take to finish after SIGTERM",
     allowed: "an integer from 0 to 3600",
     fallback: 10,

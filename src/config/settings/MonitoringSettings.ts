@@ -7,6 +7,7 @@ export const metricsSettings = {
   metricsAgeMs: {
     variable: "EDGEWISE_METRICS_AGE_MS",
     flag: "metrics-age-ms",
+    value: "MS",
     help: "the figures of /metrics are at most this old, in milliseconds; 0 reads them for every request",
     allowed: "an integer from 0 to 60000",
     // Reading the figures takes 1.5 ms: at most 0.15 % of a core, at any rate of requests.
@@ -16,6 +17,7 @@ export const metricsSettings = {
   metricsAuth: {
     variable: "EDGEWISE_METRICS_AUTH",
     flag: "metrics-auth",
+    value: "true|false",
     help: "/metrics needs a superadmin key as its bearer credential",
     allowed: "true or false",
     fallback: false,
@@ -27,14 +29,17 @@ export const logSettings = {
   log: {
     variable: "EDGEWISE_LOG",
     flag: "log",
-    help: "log format; default: pretty on a terminal, else json",
+    value: "pretty|json",
+    help: "log format",
     allowed: "pretty or json",
     fallback: process.stdout.isTTY ? "pretty" : "json",
+    fallbackText: "pretty on a terminal, else json",
     parse: oneOf(["pretty", "json"]),
   },
   accessLog: {
     variable: "EDGEWISE_ACCESS_LOG",
     flag: "access-log",
+    value: "true|false",
     help: "write a log line for every response",
     allowed: "true or false",
     // /metrics already counts all responses; lines are for operators who store them.
@@ -44,6 +49,7 @@ export const logSettings = {
   logLevel: {
     variable: "EDGEWISE_LOG_LEVEL",
     flag: "log-level",
+    value: "LEVEL",
     help: "least severe level that is logged",
     allowed: `one of ${logLevels.join(", ")}`,
     fallback: "info",

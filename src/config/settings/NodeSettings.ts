@@ -11,6 +11,7 @@ export const nodeSettings = {
   dataDir: {
     variable: "EDGEWISE_DATA_DIR",
     flag: "data-dir",
+    value: "FOLDER",
     help: "store, keys, uploads, pulled weights",
     allowed: "a path",
     fallback: ".edgewise",
@@ -19,15 +20,18 @@ export const nodeSettings = {
   databaseUrl: {
     variable: "EDGEWISE_DATABASE_URL",
     flag: "database-url",
+    value: "URL",
     help: "Postgres database that several nodes share; without it, SQLite in the data directory",
     allowed: databaseUrlRule,
     fallback: "",
+    fallbackText: "none",
     parse: parseDatabaseUrl,
     shown: hidePassword,
   },
   region: {
     variable: "EDGEWISE_REGION",
     flag: "region",
+    value: "CODE",
     help: "region code of this node: local, a built-in one, or one of the regions file if that is set; `local` deploys every model of the catalog",
     allowed: `a region code; built in are ${nodeRegions.join(", ")}`,
     fallback: "local",
@@ -37,14 +41,17 @@ export const nodeSettings = {
   catalog: {
     variable: "EDGEWISE_CATALOG",
     flag: "catalog",
+    value: "FILE",
     help: "model catalog file",
     allowed: "the path of a catalog file (JSON)",
     fallback: builtInCatalog,
+    fallbackText: "the built-in catalog",
     parse: nonEmpty,
   },
   transport: {
     variable: "EDGEWISE_TRANSPORT",
     flag: "transport",
+    value: "auto|uws|node",
     help: "HTTP server: uws is uWebSockets.js, node is Node's own with ws; auto takes uws where its binary loads",
     allowed: "auto, uws or node",
     fallback: "auto",
@@ -53,6 +60,7 @@ export const nodeSettings = {
   decoder: {
     variable: "EDGEWISE_DECODER",
     flag: "decoder",
+    value: "auto|node-av|ffmpeg",
     help: "what decodes audio files: the FFmpeg of the package node-av, or this machine's ffmpeg program; auto takes node-av where it loads",
     allowed: "auto, node-av or ffmpeg",
     fallback: "auto",
@@ -61,6 +69,7 @@ export const nodeSettings = {
   openaiAliases: {
     variable: "EDGEWISE_OPENAI_ALIASES",
     flag: "openai-aliases",
+    value: "true|false",
     help: "accept OpenAI's names of speech and transcription models and of voices, such as tts-1 and alloy",
     allowed: "true or false",
     fallback: true,

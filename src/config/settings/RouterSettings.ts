@@ -5,22 +5,27 @@ export const routerSettings = {
   edgeDomain: {
     variable: "EDGEWISE_EDGE_DOMAIN",
     flag: "edge-domain",
+    value: "DOMAIN",
     help: "domain of the edges' addresses, https://api.<region>.edge.<domain>; without it the router names only this node",
     allowed: "a domain name, e.g. example.com",
     fallback: "",
+    fallbackText: "none",
     parse: (text: string) => (/^[a-z0-9](?:[a-z0-9.-]{0,200}[a-z0-9])?$/.test(text) ? text : undefined),
   },
   regions: {
     variable: "EDGEWISE_REGIONS",
     flag: "regions",
-    help: "regions file of the router; default: the built-in regions",
+    value: "FILE",
+    help: "regions file of the router",
     allowed: "the path of a regions file (JSON)",
     fallback: "",
+    fallbackText: "the built-in regions",
     parse: nonEmpty,
   },
   routeTtlSeconds: {
     variable: "EDGEWISE_ROUTE_TTL_SECONDS",
     flag: "route-ttl-seconds",
+    value: "SECONDS",
     help: "how long a client may keep the router's answer",
     allowed: "an integer from 0 to 86400",
     // A guess: clients leave an unhealthy region within a minute.
@@ -30,6 +35,7 @@ export const routerSettings = {
   regionHealthSeconds: {
     variable: "EDGEWISE_REGION_HEALTH_SECONDS",
     flag: "region-health-seconds",
+    value: "SECONDS",
     help: "how often the router probes each region's health and round trip; 0 turns the probes off",
     allowed: "an integer from 0 to 3600",
     fallback: 0,
@@ -38,9 +44,11 @@ export const routerSettings = {
   geoipDb: {
     variable: "EDGEWISE_GEOIP_DB",
     flag: "geoip-db",
+    value: "FILE",
     help: "MaxMind-format file with the places of IP addresses, for the router",
     allowed: "the path of a .mmdb file",
     fallback: "",
+    fallbackText: "none",
     parse: nonEmpty,
   },
 } as const satisfies Record<string, Setting<unknown>>

@@ -4,9 +4,13 @@ export interface Setting<A> {
   readonly variable: string
   /** The flag's name without `--`. */
   readonly flag: string
+  /** What stands for the value in `--help`: its unit where it has one (`SECONDS`), else its kind, or the words it may be. */
+  readonly value: string
   readonly help: string
   readonly allowed: string
   readonly fallback: A
+  /** How `--help` names the default. Absent: as it would be written. */
+  readonly fallbackText?: string
   /** Hides parts of a value that must not be shown. Absent: all of it may be shown. */
   readonly shown?: (text: string) => string
   /** Undefined if the text is not allowed. */

@@ -28,3 +28,25 @@ export const resolveUrl = (endpoint: string, { path, repo, revision }: HubFile):
 
 /** Path of the file, relative to the directory of pulled weights. */
 export const keptAt = ({ path, repo, revision }: HubFile): string => `hf/${repo}/${revision}/${path}`
+
+/** One file of a folder, and what is expected of it. */
+export interface FolderMember {
+  readonly file: HubFile
+  readonly source: string
+  readonly sha256?: string | undefined
+  readonly sizeBytes?: number | undefined
+}
+
+/** The files of a folder on a hub, by the names in a catalog entry. */
+export const membersOf = (
+  folder: HubFile,
+  members: Readonly<Record<string, { readonly sha256?: string; readonly sizeBytes?: number }>>,
+): ReadonlyArray<FolderMember> =>
+  Object.entries(members).map(([name, expected]) => {
+    const file = { ...folder, path: `${folder.path}/${name}` }
+    return { ...expected, file, source: sourceOf(file) }
+  })
+
+/** How a catalog entry names the file. */
+export const sourceOf = ({ path, repo, revision }: HubFile): string =>
+  `${hubScheme}${repo}@${revision}/${path}`

@@ -26,14 +26,33 @@ export const reservedModelIds: ReadonlyArray<string> = [
   "unload-all",
 ]
 
-/** One weight file: a path relative to the catalog's folder, or `hf:owner/repo@commit/file`. */
-export const WeightFile = Schema.Struct({
-  source: Schema.NonEmptyString,
+/** What is known of a file before it is read. */
+const Expected = {
   /** Lower-case hex. Absent for folders of small files, which contain their own list of sums. */
   sha256: Schema.optionalKey(
     Schema.String.check(Schema.isPattern(/^[0-9a-f]{64}$/, { expected: "64 lower-case hex digits" })),
   ),
+  /** A file of another size is refused. */
+  sizeBytes: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
+}
+
+/** One weight file: a path relative to the catalog's folder, or `hf:owner/repo@commit/file`. */
+export const WeightFile = Schema.Struct({
+  source: Schema.NonEmptyString,
+  ...Expected,
+  /** Of a folder on a hub: its files by their names. */
+  files: Schema.optionalKey(
+    Schema.Record(
+      Schema.String.check(
+        Schema.isPattern(/^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/, {
+          expected: "a file name of letters, digits, dots, hyphens and underscores",
+        }),
+      ),
+      Schema.Struct(Expected),
+    ),
+  ),
 })
+export type WeightFile = typeof WeightFile.Type
 
 const MicroDollars = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))
 

@@ -18,6 +18,17 @@ const openAiModels: ReadonlyMap<string, ModelKind> = new Map([
   ["gpt-realtime-whisper", "transcription"],
 ])
 
+/** OpenAI's models that converse. Each means the first deployed text model, with the first that hears and the first that speaks. */
+const openAiConversations: ReadonlySet<string> = new Set([
+  "gpt-realtime",
+  "gpt-realtime-mini",
+  "gpt-realtime-2",
+  "gpt-realtime-2.1",
+])
+
+/** True if OpenAI's model of this name converses. */
+export const isConversationName = (name: string): boolean => openAiConversations.has(name)
+
 /** OpenAI's models without turn detection: their clients mark the end of each utterance themselves. */
 const withoutTurns: ReadonlySet<string> = new Set(["gpt-live-transcribe", "gpt-realtime-whisper"])
 

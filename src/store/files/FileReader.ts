@@ -1,8 +1,17 @@
 // Reads parts of a large file in small pieces: weight checks read headers and skip what lies between them. Each piece
-// is read asynchronously, so a check never blocks the event loop.
-import { type FileHandle, open } from "node:fs/promises"
+// is read asynchronously, so a check never blocks the event loop. The file may be on another machine.
+import { open } from "node:fs/promises"
 
 const pieceBytes = 32 * 1024
+
+/** Where the bytes come from. */
+export interface ByteSource {
+  readonly sizeBytes: number
+  /** Bytes that are read at once, at least 32 KiB. */
+  readonly pieceBytes: number
+  /** The bytes from `at`; fewer than `count` if the file ends there. */
+  readonly read: (at: number, count: number) => Promise<Buffer>
+}
 
 /** The file is shorter than its header says. */
 export class EndOfFile extends Error {
@@ -15,23 +24,33 @@ export class EndOfFile extends Error {
 
 export class FileReader {
   readonly sizeBytes: number
-  private readonly file: FileHandle
+  private readonly source: ByteSource
   private piece: Buffer = Buffer.alloc(0)
   /** File offset of `piece`. */
   private pieceAt = 0
   /** File offset of the next read. */
   position = 0
 
-  private constructor(file: FileHandle, sizeBytes: number) {
-    this.file = file
-    this.sizeBytes = sizeBytes
+  constructor(source: ByteSource) {
+    this.source = source
+    this.sizeBytes = source.sizeBytes
   }
 
   /** Runs `read` over the file and closes it. Fails with the file system's error or with `EndOfFile`. */
   static async over<A>(path: string, read: (reader: FileReader) => Promise<A>): Promise<A> {
     const file = await open(path, "r")
     try {
-      return await read(new FileReader(file, (await file.stat()).size))
+      const readAt = async (at: number, count: number): Promise<Buffer> => {
+        const into = Buffer.allocUnsafe(count)
+        let filled = 0
+        while (filled < count) {
+          const { bytesRead } = await file.read(into, filled, count - filled, at + filled)
+          if (bytesRead === 0) break
+          filled += bytesRead
+        }
+        return into.subarray(0, filled)
+      }
+      return await read(new FileReader({ sizeBytes: (await file.stat()).size, pieceBytes, read: readAt }))
     } finally {
       await file.close()
     }
@@ -64,14 +83,8 @@ export class FileReader {
   }
 
   private async fill(): Promise<void> {
-    const into = Buffer.allocUnsafe(Math.min(pieceBytes, this.sizeBytes - this.position))
-    let filled = 0
-    while (filled < into.length) {
-      const { bytesRead } = await this.file.read(into, filled, into.length - filled, this.position + filled)
-      if (bytesRead === 0) break
-      filled += bytesRead
-    }
-    this.piece = into.subarray(0, filled)
+    const count = Math.min(this.source.pieceBytes, this.sizeBytes - this.position)
+    this.piece = await this.source.read(this.position, count)
     this.pieceAt = this.position
   }
 }

@@ -1,6 +1,13 @@
-// Parses a hand-written JSON file and keeps the position of each key and value, so that mistakes are reported with line
-// and column. Pure.
-import { findNodeAtLocation, type Node, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser"
+// Parses a hand-written JSON file, which may have comments, and keeps the position of each key and value, so that mistakes
+// are reported with line and column. Pure.
+import {
+  findNodeAtLocation,
+  type Node,
+  type ParseError,
+  parseTree,
+  printParseErrorCode,
+  stripComments,
+} from "jsonc-parser"
 
 export type JsonPath = ReadonlyArray<string | number>
 
@@ -36,7 +43,7 @@ const problems: Readonly<Record<string, string>> = {
   CloseBraceExpected: "a closing brace is expected here",
   CloseBracketExpected: "a closing bracket is expected here",
   EndOfFileExpected: "the file should end here",
-  InvalidCommentToken: "comments are not allowed in JSON",
+  UnexpectedEndOfComment: "the end */ of this comment is missing",
   UnexpectedEndOfString: "the closing quote of this text is missing",
   InvalidCharacter: "this character must be escaped in a text",
 }
@@ -49,7 +56,7 @@ const placeAt = (text: string, offset: number): Place => {
 /** The syntax tree. Undefined if the nesting is too deep for the stack. */
 const treeOf = (text: string, errors: Array<ParseError>): Node | undefined => {
   try {
-    return parseTree(text, errors, { disallowComments: true, allowTrailingComma: false })
+    return parseTree(text, errors, { disallowComments: false, allowTrailingComma: false })
   } catch (error) {
     if (error instanceof RangeError) return undefined
     throw error
@@ -59,7 +66,7 @@ const treeOf = (text: string, errors: Array<ParseError>): Node | undefined => {
 /** Undefined for the rare text that the tree parser accepts and JSON does not, e.g. with other white space. */
 const valueOf = (text: string): unknown => {
   try {
-    return JSON.parse(text)
+    return JSON.parse(stripComments(text, " "))
   } catch {
     return undefined
   }

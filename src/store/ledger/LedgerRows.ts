@@ -35,6 +35,32 @@ const balanceOf = (row: BalanceRow): OrgBalance => ({
   paymentMethod: row.payment_method === 1,
 })
 
+interface ReceiptRow {
+  readonly receipt_id: string
+  readonly at_ms: number
+  readonly user_name: string | null
+  readonly key_id: string
+  readonly model: string
+  readonly kind: ModelKind
+  readonly input_tokens: number
+  readonly output_tokens: number
+  readonly audio_ms: number
+  readonly micro_dollars: number
+}
+
+const receiptOf = (row: ReceiptRow): UsageReceipt => ({
+  receiptId: row.receipt_id,
+  atMs: row.at_ms,
+  user: row.user_name ?? "",
+  keyId: row.key_id,
+  model: row.model,
+  kind: row.kind,
+  inputTokens: row.input_tokens,
+  outputTokens: row.output_tokens,
+  audioMs: row.audio_ms,
+  microDollars: row.micro_dollars,
+})
+
 /** Rows per INSERT: 11 parameters each, far below SQLite's limit of 32,766. */
 const rowsPerInsert = 64
 
@@ -143,41 +169,27 @@ export const makeLedgerRows = Effect.gen(function* () {
         ([row]) => row && balanceOf(row),
       ),
 
+    /** The receipt of an id, if it is the organization's. */
+    receipt: (orgId: string, receiptId: string) =>
+      Effect.map(
+        sql<ReceiptRow>`
+          SELECT l.receipt_id, l.at_ms, u.name AS user_name, l.key_id, l.model, l.kind, l.input_tokens,
+                 l.output_tokens, l.audio_ms, l.micro_dollars
+          FROM usage_ledger l LEFT JOIN users u ON u.id = l.user_id
+          WHERE l.receipt_id = ${receiptId} AND l.org_id = ${orgId}`,
+        (rows) => rows.map(receiptOf),
+      ),
+
     /** Single receipts, newest first. */
     receipts: (orgId: string, sinceMs: number, atMost: number) =>
       Effect.map(
-        sql<{
-          readonly receipt_id: string
-          readonly at_ms: number
-          readonly user_name: string | null
-          readonly key_id: string
-          readonly model: string
-          readonly kind: ModelKind
-          readonly input_tokens: number
-          readonly output_tokens: number
-          readonly audio_ms: number
-          readonly micro_dollars: number
-        }>`
+        sql<ReceiptRow>`
           SELECT l.receipt_id, l.at_ms, u.name AS user_name, l.key_id, l.model, l.kind, l.input_tokens,
                  l.output_tokens, l.audio_ms, l.micro_dollars
           FROM usage_ledger l LEFT JOIN users u ON u.id = l.user_id
           WHERE l.org_id = ${orgId} AND l.at_ms >= ${sinceMs}
           ORDER BY l.at_ms DESC, l.receipt_id LIMIT ${atMost}`,
-        (rows) =>
-          rows.map(
-            (row): UsageReceipt => ({
-              receiptId: row.receipt_id,
-              atMs: row.at_ms,
-              user: row.user_name ?? "",
-              keyId: row.key_id,
-              model: row.model,
-              kind: row.kind,
-              inputTokens: row.input_tokens,
-              outputTokens: row.output_tokens,
-              audioMs: row.audio_ms,
-              microDollars: row.micro_dollars,
-            }),
-          ),
+        (rows) => rows.map(receiptOf),
       ),
 
     /** Sums by model, highest cost first. */

@@ -10,7 +10,7 @@ import { PaymentRequired } from "#domain/wire/Errors.ts"
 import type { Principal } from "../accounts/AccountRows.ts"
 import { notWorking, type StoreUnavailable } from "../files/StoreErrors.ts"
 import { type Balance, isIdle, newBalance, readBack, release, tryReserve } from "./Balance.ts"
-import { chargesByOrg, makeLedgerRows, type Receipt } from "./LedgerRows.ts"
+import { chargesByOrg, makeLedgerRows, type OrgBalance, type Receipt } from "./LedgerRows.ts"
 import { newReceiptId } from "./ReceiptId.ts"
 
 /** Longest time that a settled request waits for others to share its transaction. */
@@ -82,6 +82,13 @@ export class UsageLedger extends Context.Service<
       orgId: string,
       sinceMs: number,
     ) => Effect.Effect<ReadonlyArray<ModelUsage>, StoreUnavailable>
+    /** An organization's balance in the database, after all receipts so far were written. */
+    readonly balance: (orgId: string) => Effect.Effect<Omit<OrgBalance, "orgId">, StoreUnavailable>
+    /** The receipt of that id, if it is the organization's: none or one. */
+    readonly receipt: (
+      orgId: string,
+      receiptId: string,
+    ) => Effect.Effect<ReadonlyArray<UsageReceipt>, StoreUnavailable>
     /** Its single receipts since then, newest first. */
     readonly receipts: (
       orgId: string,
@@ -260,6 +267,18 @@ const make = Effect.gen(function* () {
 
     usage: (orgId, sinceMs) =>
       Effect.mapError(Effect.andThen(flushOnce, rows.usage(orgId, sinceMs)), notWorking),
+
+    balance: (orgId) =>
+      Effect.mapError(
+        Effect.map(
+          Effect.andThen(flushOnce, rows.balance(orgId)),
+          (row) => row ?? { credits: 0, paymentMethod: false },
+        ),
+        notWorking,
+      ),
+
+    receipt: (orgId, receiptId) =>
+      Effect.mapError(Effect.andThen(flushOnce, rows.receipt(orgId, receiptId)), notWorking),
 
     receipts: (orgId, sinceMs, atMost) =>
       Effect.mapError(Effect.andThen(flushOnce, rows.receipts(orgId, sinceMs, atMost)), notWorking),

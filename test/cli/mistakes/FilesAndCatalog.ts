@@ -49,10 +49,10 @@ export const files: ReadonlyArray<Omit<OperatorMistake, "category">> = [
     line: "DIR/catalog.json:15:3: not valid JSON: a value is expected here; is there an extra comma?",
   },
   {
-    mistake: "a comment in the catalog",
-    make: withText(`// my models\n${catalogText({})}`),
+    mistake: "a comment in the catalog that does not end",
+    make: withText(`/* my models\n${catalogText({})}`),
     status: 2,
-    line: "DIR/catalog.json:1:1: not valid JSON: comments are not allowed in JSON",
+    line: "DIR/catalog.json:1:1: not valid JSON: the end */ of this comment is missing",
   },
   {
     mistake: "a regions file that is not there",

@@ -7,9 +7,12 @@ import { fakeModel } from "../../support/nodes/TestCatalog.ts"
 import { startNode, type TestNode } from "../../support/nodes/TestNode.ts"
 
 const hubId = "Qwen/Qwen3-0.6B"
+const longId = `owner/${"long-".repeat(23)}id`
 let node: TestNode
 beforeAll(async () => {
-  node = await startNode({ models: [fakeModel, { ...fakeModel, id: hubId, options: { slots: 2 } }] })
+  node = await startNode({
+    models: [fakeModel, { ...fakeModel, id: hubId, options: { slots: 2 } }, { ...fakeModel, id: longId }],
+  })
 })
 afterAll(() => node.stop())
 
@@ -27,13 +30,14 @@ const record = (id: string) => ({
   permission: [],
   root: id,
   parent: null,
+  kind: "text",
   input_modalities: ["text"],
 })
 
 describe("a model by its id", () => {
   it("is its entry of the list, with a slash encoded or plain", async () => {
     const list = bodyOf(await ask("/v1/models")) as { readonly data: ReadonlyArray<unknown> }
-    expect(list.data).toEqual([record("fake"), record(hubId)])
+    expect(list.data).toEqual([record("fake"), record(hubId), record(longId)])
     for (const path of [
       "Qwen/Qwen3-0.6B",
       "Qwen%2FQwen3-0.6B",
@@ -42,6 +46,9 @@ describe("a model by its id", () => {
     ]) {
       const response = await ask(`/v1/models/${path}`)
       expect([path, response.status, bodyOf(response)]).toEqual([path, 200, record(hubId)])
+    }
+    for (const path of [longId, encodeURIComponent(longId)]) {
+      expect(bodyOf(await ask(`/v1/models/${path}`))).toEqual(record(longId))
     }
     expect(bodyOf(await ask("/v1/models/fake"))).toEqual(record("fake"))
     expect((await ask("/v1/models/fake", "HEAD")).status).toBe(200)
@@ -58,6 +65,8 @@ describe("a model by its id", () => {
       "%66ak",
       "..",
       "Qwen%252FQwen3-0.6B",
+      "x".repeat(3_000),
+      `x/${"y".repeat(3_000)}`,
     ]) {
       const response = await ask(`/v1/models/${path}`)
       expect([path, response.status, bodyOf(response)]).toEqual([path, 404, { detail: "Model not loaded" }])

@@ -118,7 +118,9 @@ describe("a catalog", () => {
   ])("%s", async (_, text, problem) => {
     const file = join(dir.path, "bad.json")
     writeFileSync(file, text)
-    const error = await Effect.runPromise(Effect.flip(deployments(file, "local")))
+    const error = await Effect.runPromise(
+      Effect.flip(deployments({ catalog: file, dataDir: dir.path, region: "local" })),
+    )
     expect(error.message).toContain(`${file}:`)
     expect(error.message).toContain(problem)
   })

@@ -1,4 +1,4 @@
-// The built-in model that takes pictures, over HTTP: right answers about generated pictures, as its card and the README say.
+// The built-in model that takes pictures, over HTTP: right answers about generated pictures, as its card and docs/start.md say.
 import { execFile } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
@@ -15,13 +15,13 @@ import { startNode, type TestNode, untilLoaded } from "../../support/nodes/TestN
 import { dataUrl, png } from "../../support/pictures/PictureFiles.ts"
 
 const root = fileURLToPath(new URL("../../../", import.meta.url))
-const readme = readFileSync(`${root}README.md`, "utf8")
+const guide = readFileSync(`${root}docs/start.md`, "utf8")
 const shapes = readFileSync(`${root}models/vision-demo/shapes.png`)
 
 const model = "llm-3.6-35b-a3b"
 let node: TestNode
 beforeAll(async () => {
-  // In the region that deploys it. Without TLS, because the README's command is for a node without.
+  // In the region that deploys it. Without TLS, because the page's command is for a node without.
   node = await startNode({
     models: [builtInModel(model, { runtime: { load: "start" } })],
     tls: false,
@@ -47,7 +47,7 @@ const answerTo = async (messages: ReadonlyArray<object>): Promise<string> => {
 const user = (...content: ReadonlyArray<object>) => ({ role: "user", content })
 const description = "A yellow square, a red circle and a blue triangle."
 
-describe("the README's picture", () => {
+describe("the picture of the five-minute start", () => {
   const ask = (question: string) => answerTo([user(text(question), image(dataUrl(shapes)))])
 
   it.each([
@@ -65,12 +65,12 @@ describe("the README's picture", () => {
     expect(await ask(question)).toBe(answer)
   })
 
-  it("is described to the README's command as pasted", needs("curl"), async () => {
-    const command = /^curl [^\n]+<<END\n.*?shapes\.png.*?\nEND\n/ms.exec(readme)?.[0] ?? ""
+  it("is described to the page's command as pasted", needs("curl"), async () => {
+    const command = /^curl [^\n]+<<END\n.*?shapes\.png.*?\nEND\n/ms.exec(guide)?.[0] ?? ""
     const env = { PATH: process.env.PATH, URL: node.base, KEY: node.keys.dev }
     const { stdout } = await promisify(execFile)("bash", ["-c", command], { cwd: root, env })
     expect(JSON.parse(stdout).choices[0].message.content).toBe(description)
-    expect(readme).toContain(`# a picture: "${description}"`)
+    expect(guide).toContain(`# a picture: "${description}"`)
   })
 
   it("is seen by the openai package and the ai SDK", async () => {

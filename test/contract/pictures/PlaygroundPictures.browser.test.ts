@@ -20,7 +20,7 @@ beforeAll(async () => {
   node = await startNode({ models: [{ ...fakeModel, id: "llm-text" }, seeing] })
   browser = await startBrowser()
   ;({ complaints, page } = await openPlayground(browser, node))
-  await page.waitForSelector("#model option[value=llm-seeing]", { state: "attached" })
+  await page.waitForSelector("#chat-model option[value=llm-seeing]", { state: "attached" })
 })
 afterAll(async () => {
   await browser?.close()
@@ -41,7 +41,7 @@ const giving = `([kind, base64]) => {
     kind === "paste"
       ? new ClipboardEvent("paste", { clipboardData: transfer, ...how })
       : new DragEvent("drop", { dataTransfer: transfer, ...how })
-  document.querySelector("#text").dispatchEvent(event)
+  document.querySelector("#chat-text").dispatchEvent(event)
   return event.defaultPrevented
 }`
 
@@ -49,18 +49,21 @@ const giving = `([kind, base64]) => {
 const give = (kind: "drop" | "paste", bytes: Uint8Array): Promise<unknown> =>
   page.evaluate(`(${giving})(${JSON.stringify([kind, Buffer.from(bytes).toString("base64")])})`)
 
-const thumbs = () => expect.poll(() => page.locator("#pictures img").count(), { timeout: 10_000 })
+const thumbs = () => expect.poll(() => page.locator("#chat-pictures img").count(), { timeout: 10_000 })
 const ask = async (text: string) => {
-  await page.fill("#text", text)
-  await page.click("#send")
+  await page.fill("#chat-text", text)
+  await page.click("#chat-send")
 }
-const answer = () => expect.poll(() => page.locator(".assistant").last().textContent(), { timeout: 10_000 })
+const answer = () =>
+  expect.poll(() => page.locator(".assistant .text:not(.thinking .text)").last().textContent(), {
+    timeout: 10_000,
+  })
 
 it("a model of text takes no pictures", withBrowser, async () => {
-  await page.selectOption("#model", "llm-text")
-  expect(await page.isVisible("#attach")).toBe(false)
+  await page.selectOption("#chat-model", "llm-text")
+  expect(await page.isVisible("#chat-attach")).toBe(false)
   expect(await give("paste", red)).toBe(true)
-  await expect.poll(() => page.textContent("#stats")).toBe("llm-text takes no pictures")
+  await expect.poll(() => page.textContent("#chat-problem")).toMatch(/^llm-text takes no pictures/)
   await thumbs().toBe(0)
 })
 
@@ -68,16 +71,16 @@ it(
   "chosen, pasted and dropped pictures reach the model in their order, a removed one does not",
   withBrowser,
   async () => {
-    await page.selectOption("#model", "llm-seeing")
-    expect(await page.isVisible("#attach")).toBe(true)
+    await page.selectOption("#chat-model", "llm-seeing")
+    expect(await page.isVisible("#chat-attach")).toBe(true)
     const file = (buffer: Buffer) => ({ name: "a.png", mimeType: "image/png", buffer })
-    await page.setInputFiles("#file", [file(red), file(green)])
+    await page.setInputFiles("#chat-file", [file(red), file(green)])
     await thumbs().toBe(2)
     expect(await give("paste", blue)).toBe(true)
     await thumbs().toBe(3)
     expect(await give("drop", red)).toBe(true)
     await thumbs().toBe(4)
-    await page.click("#pictures button:nth-child(2)")
+    await page.click("#chat-pictures button:nth-child(2)")
     await thumbs().toBe(3)
     await ask("What?")
     await answer().toMatch(/\[8x4 auto ff0000.*\[4x8 auto 0000ff.*\[8x4 auto ff0000.*What\?/)

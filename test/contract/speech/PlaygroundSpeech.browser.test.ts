@@ -1,10 +1,12 @@
-// The playground's "Speak", in a real browser where there is one: it plays a stream, shows a refusal, stops on request,
-// and follows the page's own content security policy.
+// The playground's panel Speak, in a real browser where there is one: what it plays is the stream, sample by sample and
+// without a gap; it shows a refusal in a sentence, stops on request, clones a recording, and follows its own content
+// security policy.
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { openPlayground, startBrowser } from "../../support/clients/Browser.ts"
+import { forgetSound, heardSamples, tapSound } from "../../support/clients/SoundTap.ts"
 import { has, needs } from "../../support/groups/Needs.ts"
-import { fakeVoice, presetModel, speak, spokenScript } from "../../support/nodes/SpeechNode.ts"
+import { cloneModel, fakeVoice, presetModel, speak, spokenScript } from "../../support/nodes/SpeechNode.ts"
 import { eventually, startNode, type TestNode, untilIdle } from "../../support/nodes/TestNode.ts"
 
 const withBrowser = needs("browser")
@@ -13,14 +15,17 @@ let node: TestNode
 let browser: Browser | undefined
 let page: Page
 let complaints: ReadonlyArray<string> = []
+let requested: ReadonlyArray<string> = []
 beforeAll(async () => {
   if (!has("browser")) return
-  node = await startNode({ models: [presetModel, { ...fakeVoice, id: "tts-fake" }] })
+  node = await startNode({ models: [presetModel, cloneModel, { ...fakeVoice, id: "tts-fake" }] })
   await speak(node, { model: "tts-82m", voice: "af_bella", input: "Hi." })
   browser = await startBrowser("--autoplay-policy=no-user-gesture-required", "--mute-audio")
-  ;({ complaints, page } = await openPlayground(browser, node))
-  await page.click("#speech summary")
-  await page.waitForSelector("#voice option", { state: "attached" })
+  ;({ complaints, page, requested } = await openPlayground(browser, node, {
+    panel: "speak",
+    prepare: tapSound,
+  }))
+  await page.waitForSelector("#speak-voice option", { state: "attached" })
 })
 afterAll(async () => {
   await browser?.close()
@@ -30,39 +35,96 @@ afterAll(async () => {
 const shows = (selector: string, pattern: RegExp | string) =>
   expect.poll(() => page.locator(selector).first().textContent(), { timeout: 60_000 }).toMatch(pattern)
 
+const play = async (text: string) => {
+  await page.fill("#speak-text", text)
+  await page.click("#speak-play")
+}
+
 it("offers the models that speak and their voices", withBrowser, async () => {
-  expect(await page.locator("#tts option").allTextContents()).toEqual(["tts-82m", "tts-fake"])
-  expect(await page.locator("#voice option").allTextContents()).toEqual(presetModel.speech.voices)
+  const models = ["tts-82m", "tts-3b-ml", "tts-fake"]
+  expect(await page.locator("#speak-model option").allTextContents()).toEqual(models)
+  expect(await page.locator("#speak-voice option").allTextContents()).toEqual(presetModel.speech.voices)
 })
 
-it("plays a stream and says how it went", withBrowser, async () => {
-  await page.fill("#say", "Please open the window.")
-  await page.click("#play")
-  await shows("#heard", /^first audio after \d+ ms; 1\.\d s of speech in \d+ ms; \d+ gaps$/)
-  // Until the last audio has been played.
-  await shows("#play", /^Play$/)
-})
+it(
+  "plays every sample of the stream once, without a gap, and shows when it came and what it cost",
+  withBrowser,
+  async () => {
+    const input = "Please open the window, it is warm in here."
+    const { body } = await speak(node, { model: "tts-82m", voice: "af_bella", input, response_format: "pcm" })
+    const sent = new Int16Array(new Uint8Array(body).buffer)
+    const audible = sent.subarray(sent.findIndex((sample) => sample !== 0))
+    await play(input)
+    await shows("#speak-play", /^Stop$/)
+    await shows("#speak-play", /^Play$/)
+    // The recorder's last block ends up to 0.7 s after the last sample.
+    await expect
+      .poll(async () => (await heardSamples(page)).length >= audible.length, { timeout: 10_000 })
+      .toBe(true)
+    const heard = await heardSamples(page)
+    const differing = audible.findIndex((sample, at) => Math.abs(heard[at]! * 32_768 - sample) > 0.5)
+    expect({ differing, samples: audible.length > 24_000 }).toEqual({ differing: -1, samples: true })
+    expect(heard.subarray(audible.length).every((sample) => sample === 0)).toBe(true)
+    await shows("#speak-status", /^\d\.\d s of speech, no gaps$/)
+    expect(await page.getAttribute("#speak-chart svg", "aria-label")).toMatch(
+      /^When audio came and when it was due\. \d+ pieces, \d\.\d s of speech, none too late\./,
+    )
+    await shows("#speak-receipt .price", /^0\.000\d{3} USD$/)
+    expect(await page.getAttribute("#speak-download", "download")).toBe("speech.wav")
+  },
+)
 
-it("shows why it was refused", withBrowser, async () => {
-  await page.fill("#say", "a".repeat(4_097))
-  await page.click("#play")
-  await shows("#heard", /^input: tts-82m speaks at most 4096 characters$/)
-  expect(await page.textContent("#play")).toBe("Play")
+it("says what to do where it was refused", withBrowser, async () => {
+  await play("a".repeat(4_097))
+  await shows(
+    "#speak-problem",
+    /^The node refused the request: input: tts-82m speaks at most 4096 characters\.$/,
+  )
+  await shows("#speak-play", /^Play$/)
 })
 
 it("stops on request, and so does the node", withBrowser, async () => {
-  await page.selectOption("#tts", "tts-fake")
-  await shows("#voice option", /^fake$/)
-  await page.fill("#say", spokenScript({ pieces: 5_000, samples: 2_400, pieceMs: 20 }))
-  await page.click("#play")
-  await shows("#play", /^Stop$/)
+  await page.selectOption("#speak-model", "tts-fake")
+  await shows("#speak-voice option", /^fake$/)
+  await play(spokenScript({ pieces: 5_000, samples: 2_400, pieceMs: 20 }))
+  await shows("#speak-play", /^Stop$/)
   await eventually(() => node.gauges("tts-fake").open === 1, "the node speaks")
-  await page.click("#play")
-  expect(await page.textContent("#play")).toBe("Play")
+  await page.click("#speak-play")
+  await shows("#speak-play", /^Play$/)
   await untilIdle(node)
 })
 
-it("breaks no rule of the page", withBrowser, () => {
+it("speaks with the voice of a file", withBrowser, async () => {
+  const { body } = await speak(node, {
+    model: "tts-82m",
+    voice: "bm_george",
+    input: "The quick brown fox jumps over the lazy dog.",
+    response_format: "wav",
+  })
+  await page.selectOption("#speak-model", "tts-3b-ml")
+  await shows("#speak-voice", /your recording/)
+  await page.selectOption("#speak-voice", "(your recording)")
+  await play("Good morning.")
+  await shows("#speak-problem", /^There is no recording yet/)
+  await page.setInputFiles("#speak-clip", {
+    name: "george.wav",
+    mimeType: "audio/wav",
+    buffer: Buffer.from(body),
+  })
+  await play("Good morning.")
+  await shows("#speak-problem", /^The model needs the words of the recording/)
+  await page.fill("#speak-transcript", "The quick brown fox jumps over the lazy dog.")
+  await forgetSound(page)
+  await play("Good morning.")
+  await shows("#speak-play", /^Stop$/)
+  await shows("#speak-play", /^Play$/)
+  await expect.poll(async () => (await heardSamples(page)).length > 12_000, { timeout: 10_000 }).toBe(true)
+})
+
+it("breaks no rule of the page, and loads nothing from elsewhere", withBrowser, () => {
   // The refusal above is an error to the browser, which logs it.
   expect(complaints.filter((text) => !/status of 413/.test(text))).toEqual([])
+  expect(
+    requested.filter((url) => !url.startsWith(node.base) && !url.startsWith(`blob:${node.base}`)),
+  ).toEqual([])
 })

@@ -49,6 +49,7 @@ describe("models", () => {
       permission: [],
       root: "fake",
       parent: null,
+      kind: "text",
       input_modalities: ["text"],
     })
     const ids: Array<string> = []

@@ -53,7 +53,8 @@ describe("a file that is not JSON", () => {
     ["{1: 1}", "a key in double quotes is expected here", 1, 2],
     ['{"a": "b', "the closing quote of this text is missing", 1, 7],
     ['{"a": 1} 5', "the file should end here", 1, 10],
-    ['{"a": 1, // why\n"b": 2}', "comments are not allowed", 1, 10],
+    ['{"a": 1 /* why }', "the end */ of this comment is missing", 1, 9],
+    ["// nothing else", "a value is expected here", 1, 16],
     ['{"a": tru}', "this is not a JSON value", 1, 7],
     ['{"a": [1, 2', "a closing bracket is expected here", 1, 12],
     ["[".repeat(100_000), "is nested too deeply", 1, 1],
@@ -61,6 +62,12 @@ describe("a file that is not JSON", () => {
     const json = parseJsonFile(text)
     expect(json).toMatchObject({ problem: expect.stringContaining(problem), place: { line, column } })
   })
+})
+
+it("takes comments, and counts their lines", () => {
+  const json = parsed('// first\n{"a": 1, // why\n/* b\n */ "b": [2]}')
+  expect(json.value).toEqual({ a: 1, b: [2] })
+  expect(json.placeOfValue(["b", 0])).toEqual({ line: 4, column: 11 })
 })
 
 it("takes a file that begins with a byte order mark", () => {

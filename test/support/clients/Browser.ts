@@ -1,5 +1,5 @@
 // The browser of browser tests: the installed Chromium or Chrome, headless.
-import { type Browser, chromium, type Page } from "playwright-core"
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core"
 import { browserPath } from "../groups/Needs.ts"
 import { uses } from "../groups/Uses.ts"
 
@@ -10,19 +10,37 @@ export const startBrowser = (...args: ReadonlyArray<string>): Promise<Browser> =
   return chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", ...args] })
 }
 
-/** The playground of a node with its development key filled in, and the page's errors so far. */
+interface PlaygroundOptions {
+  /** The panel that is shown: `chat`, `speak`, `listen` or `node`. */
+  readonly panel?: string
+  readonly context?: BrowserContextOptions
+  /** Runs before the page is opened. */
+  readonly prepare?: (page: Page) => Promise<unknown>
+}
+
+/** The playground of a node with its development key filled in, and the page's errors and requests so far. */
 export const openPlayground = async (
   browser: Browser,
   { base, keys }: { readonly base: string; readonly keys: { readonly dev: string } },
-): Promise<{ readonly page: Page; readonly complaints: ReadonlyArray<string> }> => {
+  { context, panel = "chat", prepare }: PlaygroundOptions = {},
+): Promise<{
+  readonly page: Page
+  readonly complaints: ReadonlyArray<string>
+  /** Addresses, `blob:` and `data:` ones included. */
+  readonly requested: ReadonlyArray<string>
+}> => {
   const complaints: Array<string> = []
-  const page = await browser.newPage()
+  const requested: Array<string> = []
+  const page = await browser.newPage(context)
   page.on("console", (message) => {
     if (message.type() === "error") complaints.push(message.text())
   })
   page.on("pageerror", (error) => complaints.push(error.message))
-  await page.goto(base)
+  page.on("request", (request) => requested.push(request.url()))
+  page.on("websocket", (socket) => requested.push(socket.url()))
+  await prepare?.(page)
+  await page.goto(`${base}/#${panel}`)
   await page.fill("#key", keys.dev)
   await page.dispatchEvent("#key", "change")
-  return { page, complaints }
+  return { page, complaints, requested }
 }

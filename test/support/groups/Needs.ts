@@ -22,6 +22,9 @@ const browsers = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/go
 /** Path of the browser for browser tests; undefined if there is none. */
 export const browserPath = browsers.find((path) => existsSync(path))
 
+/** The system's Python, for which its packages are. */
+export const pythonPath = "/usr/bin/python3"
+
 const postgresVersions = "/usr/lib/postgresql"
 
 /** The folder of PostgreSQL's programs; undefined if there are none. */
@@ -51,6 +54,8 @@ const needsTable = {
   "oggz-validate": program("oggz-validate", "oggz-tools", "--version"),
   opusinfo: program("opusinfo", "opus-tools", "--version"),
   podman: program("podman", "podman, with runc", "--version"),
+  python3: program("python3", "python3", "--version"),
+  script: program("script", "bsdutils", "--version"),
   prlimit: program("prlimit", "util-linux", "--version"),
   confinement: {
     found: () => {
@@ -68,6 +73,12 @@ const needsTable = {
     found: () =>
       spawnSync("npm", ["view", "npm", "version"], { stdio: "ignore", timeout: 20_000 }).status === 0,
     missing: "the npm registry is not reachable; set npm's registry and network",
+  },
+  pythonClients: {
+    found: () =>
+      spawnSync(pythonPath, ["-c", "import requests, websockets"], { stdio: "ignore" }).status === 0,
+    missing:
+      "no Python with requests and websockets found; Debian packages python3-requests and python3-websockets",
   },
   root: { found: () => process.getuid?.() === 0, missing: "not root; run the tests as root" },
   linux: { found: () => process.platform === "linux", missing: "not a Linux system" },

@@ -20,7 +20,6 @@ import { Listener } from "#transport/server/TransportServer.ts"
 import type { TransportCounts } from "#transport/TransportCounters.ts"
 import type { TransportSettings } from "#transport/TransportSettings.ts"
 import { deployments } from "#weights/ModelFiles.ts"
-import { weightsDir } from "#weights/Weights.ts"
 import { temporaryDir } from "../process/TemporaryDir.ts"
 import { overTls, ownFiles, tlsPorts } from "../servers/TestCertificates.ts"
 import { unwatchPort, watchPort } from "../wire/WireTap.ts"
@@ -133,7 +132,7 @@ export const startNode = async (options: TestNodeOptions = {}): Promise<TestNode
   }
   const build = Effect.gen(function* () {
     const config = yield* load(flags, {})
-    const deployed = yield* deployments(config.catalog, config.region, weightsDir(config.dataDir))
+    const deployed = yield* deployments(config)
     const quiet = Layer.mergeAll(Logger.layer([]), Layer.succeed(References.MinimumLogLevel, "None"))
     const layer = nodeLayer(config, deployed, options.transport).pipe(Layer.provide(options.log ?? quiet))
     return yield* Layer.buildWithScope(layer, scope)

@@ -46,7 +46,7 @@ export const startRoles = async (
   const scope = Scope.makeUnsafe()
   const build = Effect.gen(function* () {
     const config = yield* load(given, {})
-    const deployed = config.roles.includes("edge") ? yield* deployments(config.catalog, config.region) : []
+    const deployed = config.roles.includes("edge") ? yield* deployments(config) : []
     const quiet = Layer.mergeAll(Logger.layer([]), Layer.succeed(References.MinimumLogLevel, "None"))
     return yield* Layer.buildWithScope(rolesLayer(config, deployed).pipe(Layer.provide(quiet)), scope)
   })

@@ -1,5 +1,6 @@
-// A local model hub with the resolve protocol: the hub itself, which sends sizes, checksums and redirects, and its storage on another
-// port, which sends the bytes. It can send false sizes, refuse requests, cut connections and be slow.
+// A local model hub with the resolve protocol and the listing of repositories: the hub itself, which sends sizes, checksums and
+// redirects, and its storage on another port, which sends the bytes. It can send false sizes, refuse requests, cut connections and be
+// slow.
 import { createHash } from "node:crypto"
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -15,6 +16,12 @@ export interface HubBehaviour {
   token?: string
   /** Answer of the hub instead of a redirect. */
   hubStatus?: number
+  /** Answer of the hub to a request for a listing. */
+  listStatus?: number
+  /** Sent as the listing. */
+  listing?: string
+  /** Sizes in the listing, by the last part of a path. */
+  listedSizes?: Readonly<Record<string, number>>
   /** Answers of the storage to its first requests, one each, before it serves files. */
   storageStatuses?: Array<number>
   /** Bytes after which the storage cuts the connections of its first requests, one entry each. */
@@ -67,7 +74,33 @@ const listen = async (
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop }
 }
 
-/** `files`: `owner/repo/revision/path` → content. */
+/** The record of a repository at a commit or branch, in the hub's form. Files of a kilobyte or less have no large storage. */
+const listingOf = (
+  files: Readonly<Record<string, Buffer>>,
+  repo: string,
+  revision: string,
+  sizes: Readonly<Record<string, number>> = {},
+): object | undefined => {
+  const keys = Object.keys(files).filter((key) => key.startsWith(`${repo}/`))
+  const commits = new Set(keys.map((key) => key.split("/")[2]))
+  const commit = commits.has(revision) ? revision : [...commits][0]
+  if (commit === undefined || (revision !== "main" && revision !== commit)) return undefined
+  const listed = keys.filter((key) => key.startsWith(`${repo}/${commit}/`))
+  return {
+    id: repo,
+    sha: commit,
+    cardData: { license: "apache-2.0" },
+    siblings: listed.map((key) => {
+      const bytes = files[key]!
+      const rfilename = key.split("/").slice(3).join("/")
+      const size = sizes[rfilename.split("/").at(-1)!] ?? bytes.length
+      const lfs = { sha256: sha256(bytes), size, pointerSize: 130 }
+      return { rfilename, size, blobId: sha256(bytes).slice(0, 40), ...(bytes.length > 1024 ? { lfs } : {}) }
+    }),
+  }
+}
+
+/** `files`: `owner/repo/revision/path` → content. A repository has one commit, which is also its branch `main`. */
 export const startHub = async (files: Readonly<Record<string, Buffer>>): Promise<FakeHub> => {
   const behaviour: HubBehaviour = {}
   const seen: Array<Seen> = []
@@ -101,15 +134,16 @@ export const startHub = async (files: Readonly<Record<string, Buffer>>): Promise
     const bytes = behaviour.content ?? file
     const etag = behaviour.etag === undefined ? `"${sha256(file).slice(0, 16)}"` : behaviour.etag
     const headers: Record<string, string | number> = etag === null ? {} : { etag }
-    const range = /^bytes=(\d+)-$/.exec(request.headers.range ?? "")
+    const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? "")
     const unchanged = request.headers["if-range"] === undefined || request.headers["if-range"] === etag
     const cutAfter = behaviour.cutAfter?.shift()
     if (range !== null && unchanged && behaviour.ignoreRange !== true) {
       const from = Number(range[1])
-      headers["content-range"] = `bytes ${from}-${bytes.length - 1}/${bytes.length}`
-      headers["content-length"] = bytes.length - from
+      const to = Math.min(range[2] === "" ? bytes.length : Number(range[2]) + 1, bytes.length)
+      headers["content-range"] = `bytes ${from}-${to - 1}/${bytes.length}`
+      headers["content-length"] = to - from
       response.writeHead(206, headers)
-      void send(response, bytes.subarray(from), cutAfter)
+      void send(response, bytes.subarray(from, to), cutAfter)
       return
     }
     if (behaviour.chunked !== true) headers["content-length"] = behaviour.declared ?? bytes.length
@@ -127,6 +161,14 @@ export const startHub = async (files: Readonly<Record<string, Buffer>>): Promise
     const key = (request.url ?? "").slice(1).replace("/resolve/", "/")
     if (behaviour.token !== undefined && request.headers.authorization !== `Bearer ${behaviour.token}`) {
       response.writeHead(401).end()
+      return
+    }
+    const list = /^api\/models\/([^/]+\/[^/]+)\/revision\/([^/?]+)\?blobs=true$/.exec(key)
+    if (list !== null) {
+      const record = listingOf(files, list[1]!, list[2]!, behaviour.listedSizes)
+      const status = behaviour.listStatus ?? (record === undefined ? 404 : 200)
+      response.writeHead(status, { "content-type": "application/json", "retry-after": "0" })
+      response.end(behaviour.listing ?? JSON.stringify(record ?? { error: "Repository not found" }))
       return
     }
     const file = files[key]

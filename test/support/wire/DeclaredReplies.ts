@@ -84,7 +84,12 @@ const fresh = (status: number, own: ReadonlyArray<string>): Replies => ({
 })
 
 const pathOf = (path: string): RegExp =>
-  new RegExp(`^${path.replaceAll(".", "\\.").replaceAll(/:[^/]+/g, "[^/]+")}$`)
+  new RegExp(
+    `^${path
+      .replaceAll(".", "\\.")
+      .replaceAll(/:[^/]+/g, "[^/]+")
+      .replaceAll("*", ".+")}$`,
+  )
 
 const endpointsOf = (api: typeof EdgeApi | typeof AuthApi | typeof RouterApi): ReadonlyArray<Endpoint> => {
   const found: Array<Endpoint> = []

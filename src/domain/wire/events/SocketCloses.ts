@@ -33,7 +33,7 @@ export const liveCloses = withEvery({
 })
 
 export const realtimeCloses = withEvery({
-  1000: ["idle"],
+  1000: ["idle", "session expired"],
   1008: ["too many events"],
   1011: ["failed"],
 })

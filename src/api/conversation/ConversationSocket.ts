@@ -1,0 +1,233 @@
+// Handles the client's events of one conversation: session, audio, items, answers. An event that cannot be carried out is answered
+// with an error event, and the conversation goes on. Knows no transport.
+import { Effect, Option } from "effect"
+import type { SocketError } from "effect/socket/Socket"
+import type { SessionLease } from "#actors/live/LiveSessions.ts"
+import {
+  ItemCreate,
+  ItemNamed,
+  ItemTruncate,
+  ResponseCancel,
+  ResponseCreate,
+  SessionUpdate,
+} from "#domain/conversation/ClientEvents.ts"
+import { type Item, itemOf } from "#domain/conversation/Items.ts"
+import {
+  type ConversationSettings,
+  type SessionFacts,
+  sessionObject,
+  type Turns,
+  withChange,
+} from "#domain/conversation/Settings.ts"
+import { InvalidRequest } from "#domain/wire/Errors.ts"
+import { RealtimeClientEvent } from "#domain/wire/events/RealtimeEvents.ts"
+import { type EdgeError, errorType } from "#domain/wire/Failures.ts"
+import { Append } from "#domain/wire/RealtimeProtocol.ts"
+import { isObject } from "#domain/wire/text/Fields.ts"
+import { detailOf } from "#http/ErrorBody.ts"
+import { reportFailure } from "#services/AnswerFailures.ts"
+import { decodeValue, parseFrame } from "../http/JsonBody.ts"
+import { Hearing, type LiveServices, pcmOf, type Seat, type TurnTerms } from "../live/Hearing.ts"
+import type { RealtimeItems } from "../live/RealtimeItems.ts"
+import type { AnswerServices } from "./Answer.ts"
+import { presetOf } from "./ConversationModels.ts"
+import type { Floor, FloorTerms } from "./Floor.ts"
+import { emptyCommit, noItem, ProtocolError } from "./ProtocolError.ts"
+
+const decodeAny = decodeValue(RealtimeClientEvent)
+const decodeUpdate = decodeValue(SessionUpdate)
+const decodeAppend = decodeValue(Append)
+const decodeItem = decodeValue(ItemCreate)
+const decodeNamed = decodeValue(ItemNamed)
+const decodeTruncate = decodeValue(ItemTruncate)
+const decodeCreate = decodeValue(ResponseCreate)
+const decodeCancel = decodeValue(ResponseCancel)
+
+/** Audio that a commit by hand must have, seconds. OpenAI's limit. */
+const leastSeconds = 0.1
+
+export type ConversationServices = AnswerServices | LiveServices
+
+export interface ConversationTerms extends Omit<FloorTerms, "settings"> {
+  readonly facts: SessionFacts
+  readonly items: RealtimeItems
+  readonly seat: Seat
+  readonly reseat: (
+    settings: ConversationSettings,
+    replaced: SessionLease,
+  ) => Effect.Effect<Seat, EdgeError, LiveServices>
+}
+
+const turnTerms = (turns: Turns | null): TurnTerms => turns
+
+/** The settings that decide which lease hears. */
+const earsOf = ({ transcription }: ConversationSettings): string => {
+  const { language, languages, model, prompt } = transcription ?? {}
+  return JSON.stringify([model, language, languages, prompt])
+}
+
+const eventIdOf = (value: unknown): string | null =>
+  isObject(value) && typeof value.event_id === "string" ? value.event_id : null
+
+export class ConversationSocket {
+  private readonly terms: ConversationTerms
+  private readonly hearing: Hearing<AnswerServices>
+  readonly floor: Floor
+  private settings: ConversationSettings
+
+  constructor(terms: ConversationTerms, settings: ConversationSettings, floor: Floor) {
+    const { admit, items, reseat, seat, tell } = terms
+    this.terms = terms
+    this.settings = settings
+    this.floor = floor
+    this.hearing = new Hearing(
+      {
+        tell,
+        items,
+        seat,
+        admit,
+        reseat: (replaced) => reseat(this.settings, replaced),
+        onSpeech: Effect.suspend(() =>
+          this.settings.turns?.interrupts === true ? floor.interrupt : Effect.void,
+        ),
+        onTurn: (id) =>
+          Effect.suspend(() => (this.settings.turns?.creates === true ? floor.answerTurn(id) : Effect.void)),
+      },
+      turnTerms(settings.turns),
+    )
+  }
+
+  get current(): ConversationSettings {
+    return this.settings
+  }
+
+  readonly created: Effect.Effect<void, SocketError> = Effect.suspend(() =>
+    this.terms.tell("session.created", { session: sessionObject(this.terms.facts, this.settings) }),
+  )
+
+  /** Handles one event of the client. True if it was carried out. */
+  readonly take = (frame: string | Uint8Array): Effect.Effect<boolean, SocketError, ConversationServices> =>
+    Effect.gen({ self: this }, function* (this: ConversationSocket) {
+      if (typeof frame !== "string") {
+        yield* this.tellError(new InvalidRequest({ field: "event", problem: "must be a text frame" }), null)
+        return false
+      }
+      const parsed = yield* Effect.match(parseFrame(frame), {
+        onSuccess: Option.some,
+        onFailure: () => Option.none(),
+      })
+      if (Option.isNone(parsed)) {
+        yield* this.tellError(new InvalidRequest({ field: "event", problem: "is no JSON" }), null)
+        return false
+      }
+      return yield* this.carryOut(parsed.value).pipe(
+        Effect.as(true),
+        Effect.catchIf(
+          (error): error is Exclude<typeof error, SocketError> => error._tag !== "SocketError",
+          (error) => Effect.as(this.tellError(error, eventIdOf(parsed.value)), false),
+        ),
+      )
+    })
+
+  private carryOut(
+    event: unknown,
+  ): Effect.Effect<void, EdgeError | ProtocolError | SocketError, ConversationServices> {
+    return Effect.gen({ self: this }, function* (this: ConversationSocket) {
+      const { history, newId, tell } = this.terms
+      const { type } = yield* decodeAny(event)
+      switch (type) {
+        case "session.update":
+          yield* this.update((yield* decodeUpdate(event)).session)
+          return yield* tell("session.updated", { session: sessionObject(this.terms.facts, this.settings) })
+        case "input_audio_buffer.append":
+          return yield* this.hearing.hear(yield* pcmOf((yield* decodeAppend(event)).audio))
+        case "input_audio_buffer.commit": {
+          const { openSeconds } = this.terms.items
+          if (openSeconds < leastSeconds) return yield* emptyCommit(openSeconds * 1000)
+          yield* this.hearing.commit
+          return
+        }
+        case "input_audio_buffer.clear":
+          yield* this.hearing.clear
+          return yield* tell("input_audio_buffer.cleared")
+        case "conversation.item.create": {
+          const { item: given, previous_item_id: after } = yield* decodeItem(event)
+          const item = itemOf(given, newId)
+          const previous_item_id = history.add(item, after)
+          if (previous_item_id instanceof InvalidRequest) return yield* previous_item_id
+          yield* tell("conversation.item.added", { previous_item_id, item })
+          return yield* tell("conversation.item.done", { previous_item_id, item })
+        }
+        case "conversation.item.retrieve": {
+          const { item_id } = yield* decodeNamed(event)
+          return yield* tell("conversation.item.retrieved", { item: yield* this.known("retrieve", item_id) })
+        }
+        case "conversation.item.delete": {
+          const { item_id } = yield* decodeNamed(event)
+          yield* this.known("delete", item_id)
+          history.delete(item_id)
+          return yield* tell("conversation.item.deleted", { item_id })
+        }
+        case "conversation.item.truncate": {
+          const { audio_end_ms, content_index, item_id } = yield* decodeTruncate(event)
+          const cutMs = yield* this.floor.truncate(item_id, audio_end_ms)
+          return yield* tell("conversation.item.truncated", { item_id, content_index, audio_end_ms: cutMs })
+        }
+        case "response.create":
+          return yield* this.floor.create((yield* decodeCreate(event)).response ?? {})
+        case "response.cancel":
+          return yield* this.floor.cancel((yield* decodeCancel(event)).response_id)
+        default:
+          return yield* new InvalidRequest({ field: "type", problem: "is no event of a conversation" })
+      }
+    })
+  }
+
+  private known(verb: "retrieve" | "delete", id: string): Effect.Effect<Item, ProtocolError> {
+    const item = this.terms.history.item(id)
+    return item === undefined ? Effect.fail(noItem(verb, id)) : Effect.succeed(item)
+  }
+
+  private readonly update = Effect.fnUntraced(
+    { self: this },
+    function* (this: ConversationSocket, change: Parameters<typeof withChange>[1]) {
+      const before = this.settings
+      const next = withChange(before, change)
+      if (next.voice !== before.voice) {
+        yield* presetOf(this.terms.models.speaks, next.voice)
+        if (this.floor.hasSpoken) {
+          return yield* new ProtocolError({
+            code: "cannot_update_voice",
+            message: "Cannot update a conversation's voice if assistant audio is present.",
+            param: "session.audio.output.voice",
+          })
+        }
+      }
+      this.settings = next
+      if (earsOf(next) !== earsOf(before)) {
+        yield* Effect.tapError(this.hearing.move, () =>
+          Effect.sync(() => {
+            this.settings = before
+          }),
+        )
+      }
+      this.hearing.setTurns(turnTerms(next.turns))
+    },
+  )
+
+  private tellError(
+    error: EdgeError | ProtocolError,
+    eventId: string | null,
+  ): Effect.Effect<void, SocketError> {
+    const told = (type: string, code: string, message: string, param: string | null) =>
+      this.terms.tell("error", { error: { type, code, message, param, event_id: eventId } })
+    if (error._tag === "ProtocolError") {
+      return told("invalid_request_error", error.code, error.message, error.param)
+    }
+    const param = error._tag === "InvalidRequest" ? error.field : null
+    return Effect.andThen(
+      reportFailure(error, "/v1/realtime"),
+      told(errorType(error), error._tag, detailOf(error), param),
+    )
+  }
+}

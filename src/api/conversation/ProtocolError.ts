@@ -1,0 +1,37 @@
+// A client's event that cannot be carried out, with OpenAI's code: clients tell some of them apart by it.
+import { Data } from "effect"
+
+export class ProtocolError extends Data.TaggedError("ProtocolError")<{
+  readonly code: string
+  readonly message: string
+  readonly param: string | null
+}> {}
+
+export const noActiveAnswer = new ProtocolError({
+  code: "response_cancel_not_active",
+  // Clients look for the beginning of this text.
+  message: "Cancellation failed: no active response found",
+  param: null,
+})
+
+export const answerIsActive = (id: string): ProtocolError =>
+  new ProtocolError({
+    code: "conversation_already_has_active_response",
+    message: `Conversation already has an active response in progress: ${id}. Wait until it has ended.`,
+    param: null,
+  })
+
+export const emptyCommit = (heardMs: number): ProtocolError =>
+  new ProtocolError({
+    code: "input_audio_buffer_commit_empty",
+    message: `Error committing input audio buffer: buffer too small. Expected at least 100ms of audio, but buffer only has ${heardMs.toFixed(2)}ms of audio.`,
+    param: null,
+  })
+
+/** `verb`: what was to be done with the item. */
+export const noItem = (verb: "retrieve" | "delete" | "truncate", id: string): ProtocolError =>
+  new ProtocolError({
+    code: `item_${verb}_invalid_item_id`,
+    message: `Error: the item with id '${id.slice(0, 64)}' is not one of this conversation that can be ${verb}d`,
+    param: "item_id",
+  })

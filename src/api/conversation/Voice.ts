@@ -1,0 +1,215 @@
+// Speaks one answer of a conversation: pieces of text are synthesised one after the other, and their audio is sent at about the pace
+// at which it is played. Knows no events and no items.
+import { Effect, Schedule, type Scope } from "effect"
+import type { SocketError } from "effect/socket/Socket"
+import { Signal } from "#actors/live/Signal.ts"
+import type { ModelHandle } from "#actors/model/ModelHandle.ts"
+import { SPEECH_RATE_HZ, secondsToSamples } from "#domain/audio/Audio.ts"
+import { LeadingSilence } from "#domain/conversation/LeadingSilence.ts"
+import type { PlayClock } from "#domain/conversation/PlayClock.ts"
+import { speechTextWithin } from "#domain/language/StripMarkdown.ts"
+import { monotonicMs } from "#domain/queues/Monotonic.ts"
+import type { EdgeError } from "#domain/wire/Failures.ts"
+import { Caller } from "#services/Caller.ts"
+import { type ModelRunServices, reserveFor } from "#services/ModelRun.ts"
+import type { SpeechAdmission } from "#services/SpeechAdmission.ts"
+import { beginSynthesis, speechAtMost } from "#services/Synthesis.ts"
+import type { Principal } from "#store/accounts/Accounts.ts"
+import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
+
+/** Audio that is sent ahead of what has been played, milliseconds. A guess: longer than the pauses of most networks. */
+const leadMs = 1_000
+
+/** Audio of one event, samples: 100 ms. */
+const eventSamples = SPEECH_RATE_HZ / 10
+
+/** Audio that may wait to be sent before the next piece is synthesised. Speech is made several times faster than it is played. */
+const mostWaiting = secondsToSamples(4, SPEECH_RATE_HZ)
+
+/** How a piece waits for a busy engine: for 5 s altogether. A guess. */
+const whileBusy = { schedule: Schedule.spaced("100 millis"), times: 50 }
+
+/** What an answer does with its speech. */
+export interface VoiceReader {
+  /** The audio of a piece begins. */
+  readonly began: (text: string) => Effect.Effect<void, SocketError>
+  readonly sound: (samples: Int16Array) => Effect.Effect<void, SocketError>
+}
+
+export interface VoiceTerms {
+  readonly caller: Principal
+  readonly model: ModelHandle<"speech">
+  readonly preset: string
+  readonly speed: number
+  readonly language: string
+  readonly maxCharacters: number
+  readonly clock: PlayClock
+  /** Whether audio is sent at the pace at which it is played. */
+  readonly isPaced: boolean
+}
+
+interface Piece {
+  readonly text: string
+  readonly chunks: Array<Int16Array>
+  hasBegun: boolean
+  isMade: boolean
+  /** Counts what is sent, which is charged. */
+  delivered: (samples: number) => void
+}
+
+export type VoiceServices = ModelRunServices | SpeechAdmission | UsageLedger
+
+export class Voice {
+  private readonly terms: VoiceTerms
+  private readonly texts: Array<string> = []
+  private readonly pieces: Array<Piece> = []
+  private readonly silence = new LeadingSilence(SPEECH_RATE_HZ)
+  /** There is more text, or no more will come. */
+  private readonly said = new Signal()
+  /** There is more audio, or a piece is complete. */
+  private readonly made = new Signal()
+  /** Audio was sent. */
+  private readonly left = new Signal()
+  private readonly hurried = new Signal()
+  private waitingSamples = 0
+  private isPaced: boolean
+  private hasEnded = false
+  private isComplete = false
+
+  constructor(terms: VoiceTerms) {
+    this.terms = terms
+    this.isPaced = terms.isPaced
+  }
+
+  /** The next piece of text. */
+  say(text: string): void {
+    this.texts.push(text)
+    this.said.set()
+  }
+
+  /** No more text follows. */
+  end(): void {
+    this.hasEnded = true
+    this.said.set()
+  }
+
+  /** Sends all that is left without waiting for it to be played. */
+  hurry(): void {
+    this.isPaced = false
+    this.hurried.set()
+  }
+
+  /** Speaks until everything has been sent. */
+  speak(reader: VoiceReader): Effect.Effect<void, EdgeError | SocketError, VoiceServices> {
+    const making = Effect.andThen(this.makeAll, Effect.never)
+    return Effect.scoped(Effect.raceFirst(making, this.sendAll(reader)))
+  }
+
+  private readonly makeAll: Effect.Effect<void, EdgeError, VoiceServices | Scope.Scope> = Effect.gen(
+    { self: this },
+    function* (this: Voice) {
+      for (;;) {
+        const text = this.texts.shift()
+        if (text !== undefined) {
+          yield* this.make(text)
+          while (this.waitingSamples > mostWaiting) {
+            this.left.clear()
+            yield* this.left.wait
+          }
+          continue
+        }
+        if (this.hasEnded) break
+        this.said.clear()
+        yield* this.said.wait
+      }
+      this.isComplete = true
+      this.made.set()
+    },
+  )
+
+  /** Synthesises a piece. It is charged when the scope closes: for what was sent. */
+  private make(text: string): Effect.Effect<void, EdgeError, VoiceServices | Scope.Scope> {
+    return Effect.gen({ self: this }, function* (this: Voice) {
+      const { caller, language, maxCharacters, model, preset, speed } = this.terms
+      const piece: Piece = {
+        text,
+        chunks: [],
+        hasBegun: false,
+        isMade: false,
+        delivered: () => {},
+      }
+      this.pieces.push(piece)
+      const spoken = speechTextWithin(text, maxCharacters) ?? ""
+      if (spoken.trim() === "") {
+        piece.isMade = true
+        this.made.set()
+        return
+      }
+      const request = { text: spoken, voice: { preset }, language, speed, priority: "stream" } as const
+      const begun = Effect.gen(function* () {
+        const reservation = yield* reserveFor(caller, model.entry, speechAtMost(spoken, speed))
+        return yield* beginSynthesis({ model, request, reservation })
+      })
+      const synthesis = yield* begun.pipe(
+        Effect.provideService(Caller, caller),
+        Effect.retry({ ...whileBusy, while: (error) => error._tag === "AtCapacity" }),
+      )
+      piece.delivered = synthesis.delivered
+      synthesis.read((samples) => {
+        const sounding = this.silence.push(samples)
+        if (sounding.length === 0) return
+        piece.chunks.push(sounding)
+        this.waitingSamples += sounding.length
+        this.made.set()
+      })
+      yield* synthesis.end
+      piece.isMade = true
+      this.made.set()
+    })
+  }
+
+  private sendAll(reader: VoiceReader): Effect.Effect<void, SocketError> {
+    return Effect.gen({ self: this }, function* (this: Voice) {
+      for (;;) {
+        const [piece] = this.pieces
+        const samples = piece === undefined ? undefined : this.take(piece)
+        if (piece !== undefined && (samples !== undefined || piece.isMade)) {
+          if (samples !== undefined) yield* this.untilDue
+          if (!piece.hasBegun) {
+            piece.hasBegun = true
+            yield* reader.began(piece.text)
+          }
+          if (samples === undefined) {
+            this.pieces.shift()
+            continue
+          }
+          this.terms.clock.sent(samples.length, yield* monotonicMs)
+          piece.delivered(samples.length)
+          yield* reader.sound(samples)
+          this.waitingSamples -= samples.length
+          this.left.set()
+          continue
+        }
+        if (this.isComplete && piece === undefined) return
+        this.made.clear()
+        yield* this.made.wait
+      }
+    })
+  }
+
+  /** Audio for one event; undefined if there is none yet. */
+  private take({ chunks }: Piece): Int16Array | undefined {
+    const [chunk] = chunks
+    if (chunk === undefined) return undefined
+    if (chunk.length <= eventSamples) chunks.shift()
+    else chunks[0] = chunk.subarray(eventSamples)
+    return chunk.subarray(0, eventSamples)
+  }
+
+  /** Completes when the next audio may be sent. */
+  private readonly untilDue: Effect.Effect<void> = Effect.gen({ self: this }, function* (this: Voice) {
+    if (!this.isPaced) return
+    const waitMs = this.terms.clock.playedUntilMs - leadMs - (yield* monotonicMs)
+    if (waitMs > 0) yield* Effect.raceFirst(Effect.sleep(waitMs), this.hurried.wait)
+  })
+}

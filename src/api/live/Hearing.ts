@@ -1,0 +1,162 @@
+// The ears of one realtime socket: audio of the client becomes turns, by hand or by silence, and each turn an item that a lease of a
+// live model transcribes. Knows no events of clients, no accounts and no transport.
+import { Effect } from "effect"
+import type { SocketError } from "effect/socket/Socket"
+import type { LiveSessions, SessionLease } from "#actors/live/LiveSessions.ts"
+import type { ModelRegistry } from "#actors/model/ModelRegistry.ts"
+import { Downsampler } from "#audio/Downsampler.ts"
+import { bytesToS16 } from "#domain/audio/Audio.ts"
+import { TurnDetector } from "#domain/audio/TurnDetector.ts"
+import type { ModelEntry } from "#domain/models/ModelEntry.ts"
+import { monotonicMs } from "#domain/queues/Monotonic.ts"
+import { InvalidRequest, type RateLimited } from "#domain/wire/Errors.ts"
+import type { EdgeError } from "#domain/wire/Failures.ts"
+import type { UsageLedger } from "#store/ledger/UsageLedger.ts"
+import type { RealtimeItems, Tell } from "./RealtimeItems.ts"
+
+/** Most items without a transcript. A guess: more of them arrive only from a client that sends faster than speech. */
+const maxWaiting = 16
+
+/** Samples that are processed in one tick: 1 s, which takes 1 ms. */
+const tickSamples = 24_000
+
+const base64 = /^[A-Za-z0-9+/]*={0,2}$/
+
+/** Samples of an audio event. */
+export const pcmOf = (audio: string): Effect.Effect<Int16Array, InvalidRequest> => {
+  const bytes = Buffer.from(audio, "base64")
+  const isPcm = base64.test(audio) && audio.length % 4 === 0 && bytes.length % 2 === 0
+  return isPcm
+    ? Effect.succeed(bytesToS16(bytes))
+    : Effect.fail(new InvalidRequest({ field: "audio", problem: "must be 16-bit PCM in base64" }))
+}
+
+export type LiveServices = LiveSessions | ModelRegistry | UsageLedger
+
+export interface Seat {
+  readonly entry: ModelEntry
+  readonly place: SessionLease
+  readonly leave: Effect.Effect<void>
+}
+
+/** `R`: what the reactions need. */
+export interface HearingTerms<R = never> {
+  readonly tell: Tell
+  readonly items: RealtimeItems
+  readonly seat: Seat
+  /** Opens a lease with the socket's present settings; the replaced one is released afterwards. */
+  readonly reseat: (replaced: SessionLease) => Effect.Effect<Seat, EdgeError, LiveServices>
+  /** Counts an item as a request of the caller. */
+  readonly admit: Effect.Effect<void, RateLimited>
+  /** Runs when speech has begun, after its event. */
+  readonly onSpeech?: Effect.Effect<void, SocketError, R>
+  /** Runs when a silence has ended a turn, after the events of its item. */
+  readonly onTurn?: (itemId: string) => Effect.Effect<void, SocketError, R>
+}
+
+/** How silence divides the audio; null: the client does. */
+export type TurnTerms = { readonly silenceMs: number; readonly prefixMs: number } | null
+
+export class Hearing<R = never> {
+  private readonly terms: HearingTerms<R>
+  private seat: Seat
+  private turnTerms: TurnTerms
+  private turns: TurnDetector | undefined
+  private downsampler = new Downsampler()
+
+  constructor(terms: HearingTerms<R>, turns: TurnTerms) {
+    this.terms = terms
+    this.seat = terms.seat
+    this.turnTerms = turns
+    this.findTurns()
+  }
+
+  private findTurns(): void {
+    const { turnTerms } = this
+    this.turns = turnTerms === null ? undefined : new TurnDetector(turnTerms.silenceMs, turnTerms.prefixMs)
+  }
+
+  /** From now on turns are found like this. */
+  setTurns(turns: TurnTerms): void {
+    if (turns?.silenceMs === this.turnTerms?.silenceMs && turns?.prefixMs === this.turnTerms?.prefixMs) return
+    this.turnTerms = turns
+    this.findTurns()
+  }
+
+  /** The open item's audio is complete. False where there is none. */
+  get commit(): Effect.Effect<boolean, SocketError> {
+    return this.terms.items.commit
+  }
+
+  readonly clear: Effect.Effect<void> = Effect.suspend(() => {
+    this.downsampler = new Downsampler()
+    this.findTurns()
+    return this.terms.items.clear
+  })
+
+  /** Takes a lease of another model or with other settings for the items to come; items that have begun end on the old one. */
+  readonly move: Effect.Effect<void, EdgeError, LiveServices> = Effect.gen(
+    { self: this },
+    function* (this: Hearing<R>) {
+      const { items, reseat } = this.terms
+      const seat = yield* reseat(this.seat.place)
+      // Not awaited: an item that is still open ends with an event that comes after this one.
+      yield* items.afterwards(this.seat.leave)
+      this.seat = seat
+    },
+  )
+
+  private readonly begin = Effect.gen({ self: this }, function* (this: Hearing<R>) {
+    const { admit, items } = this.terms
+    if (items.waiting >= maxWaiting) {
+      return yield* new InvalidRequest({ field: "audio", problem: "comes faster than it is transcribed" })
+    }
+    yield* admit
+    // A reload of the catalog has replaced the model since the last item.
+    if (!this.seat.place.isCurrent()) yield* this.move
+    return yield* items.begin(this.seat.place, this.seat.entry)
+  })
+
+  /** Takes audio of 24 kHz; of a long event, one second in a tick. */
+  readonly hear = Effect.fnUntraced({ self: this }, function* (this: Hearing<R>, samples: Int16Array) {
+    for (let at = 0; at < samples.length; at += tickSamples) {
+      if (at > 0) yield* Effect.yieldNow
+      yield* this.hearSome(samples.subarray(at, at + tickSamples))
+    }
+  })
+
+  private readonly hearSome = Effect.fnUntraced(
+    { self: this },
+    function* (this: Hearing<R>, samples: Int16Array) {
+      const { items, onSpeech, onTurn, tell } = this.terms
+      const downsampled = this.downsampler.push(samples)
+      const nowMs = yield* monotonicMs
+      if (this.turns === undefined) {
+        if (downsampled.length === 0) return
+        if (!items.isOpen) yield* this.begin
+        return items.push(downsampled, nowMs)
+      }
+      for (const turn of this.turns.push(downsampled)) {
+        if (turn.step === "ended") {
+          const { openId } = items
+          yield* tell("input_audio_buffer.speech_stopped", {
+            audio_end_ms: turn.audioMs,
+            item_id: openId ?? null,
+          })
+          yield* items.commit
+          if (openId !== undefined && onTurn !== undefined) yield* onTurn(openId)
+          continue
+        }
+        // An item that reached its limit is complete; further speech begins another.
+        if (!items.isOpen) {
+          const item_id = yield* this.begin
+          if (turn.step === "started") {
+            yield* tell("input_audio_buffer.speech_started", { audio_start_ms: turn.audioMs, item_id })
+            if (onSpeech !== undefined) yield* onSpeech
+          }
+        }
+        items.push(turn.samples, nowMs)
+      }
+    },
+  )
+}

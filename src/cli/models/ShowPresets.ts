@@ -1,0 +1,53 @@
+// `edgewise models presets`: the models that `models add NAME` knows.
+import { Console, Effect } from "effect"
+import { Command } from "effect/cli"
+import { processBytes } from "#actors/model/MemoryClaim.ts"
+import { adapterFacts } from "#engines/AdapterFacts.ts"
+import { isVerified, type Preset } from "#weights/presets/Preset.ts"
+import { presets as all } from "#weights/presets/Presets.ts"
+import { jsonFlag, printJson, table } from "../shared/Output.ts"
+
+/** What a node claims for the model, without the contexts of its requests. */
+const memoryOf = ({ pictures, sizeBytes }: Preset): number => {
+  const entry = { files: pictures === true ? { mmproj: {} } : {}, options: {} }
+  return sizeBytes + processBytes + (adapterFacts["llama-gguf"]?.cacheBytes?.(entry) ?? 0)
+}
+
+const megabytes = (bytes: number): string => String(Math.round(bytes / 1e6))
+
+export const showPresets = Command.make(
+  "presets",
+  { json: jsonFlag },
+  Effect.fn(function* ({ json }) {
+    if (json) {
+      const listed = all.map((preset) => ({
+        name: preset.name,
+        does: preset.does,
+        kind: preset.kind,
+        family: preset.family,
+        repository: preset.repository,
+        file: preset.file ?? null,
+        size_bytes: preset.sizeBytes,
+        memory_bytes: memoryOf(preset),
+        licence: preset.licence,
+        verified: isVerified(preset),
+      }))
+      return yield* printJson({ presets: listed })
+    }
+    const heading = ["name", "does", "family", "size MB", "memory MB", "licence", "repository", "facts"]
+    const rows = all.map((preset) => [
+      preset.name,
+      preset.does,
+      preset.family,
+      megabytes(preset.sizeBytes),
+      megabytes(memoryOf(preset)),
+      preset.licence,
+      preset.repository,
+      isVerified(preset) ? "verified" : "unverified",
+    ])
+    yield* Console.log(table(heading, rows))
+    yield* Console.log(
+      "unverified: names and sizes are rounded or from memory; the first `models add` reports what the hub declares",
+    )
+  }),
+).pipe(Command.withDescription("List the models that `models add` knows by name"))

@@ -1,0 +1,47 @@
+// When the audio that a conversation has sent is played at the client: it plays what has come at its own pace and waits
+// where nothing has. Pure; the caller passes the time. The client's network and its buffer are not known here, so audio counts
+// as played that much earlier than it is.
+
+export class PlayClock {
+  private readonly rateHz: number
+  /** Samples sent since the start of the conversation. */
+  private total = 0
+  /** The time at which all of them will have been played. */
+  private endMs = Number.NEGATIVE_INFINITY
+
+  /** `rateHz`: samples a second of the audio that is sent. */
+  constructor(rateHz: number) {
+    this.rateHz = rateHz
+  }
+
+  /** Without those that are never played. */
+  get sentSamples(): number {
+    return this.total
+  }
+
+  /** Until when the audio sent so far is played. */
+  get playedUntilMs(): number {
+    return this.endMs
+  }
+
+  sent(samples: number, nowMs: number): void {
+    this.total += samples
+    this.endMs = Math.max(this.endMs, nowMs) + (samples * 1000) / this.rateHz
+  }
+
+  /** Of all samples sent, how many have been played. */
+  playedSamples(nowMs: number): number {
+    const aheadMs = Math.max(0, this.endMs - nowMs)
+    return Math.max(0, this.total - Math.round((aheadMs * this.rateHz) / 1000))
+  }
+
+  isPlaying(nowMs: number): boolean {
+    return this.endMs > nowMs
+  }
+
+  /** The client has stopped playing: what it has not played yet, it never plays. */
+  stopped(nowMs: number): void {
+    this.total = this.playedSamples(nowMs)
+    this.endMs = Math.min(this.endMs, nowMs)
+  }
+}

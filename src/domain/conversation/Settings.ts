@@ -1,0 +1,302 @@
+// The session of a conversation: what a client may set, the defaults, and how the server describes it. Schemas and pure
+// functions. Fields that have no effect here are accepted and left out of the description.
+import { Schema } from "effect"
+import { LanguageCode, TranscriptionParameters } from "../wire/Transcription.ts"
+import { anyObject, finite, flag, int, name, optional, range, text } from "../wire/text/Fields.ts"
+import { maxTools } from "../wire/text/Tools.ts"
+
+/** Sample rate of `audio/pcm`, in both directions. */
+export const CONVERSATION_RATE_HZ = 24_000
+
+/** Tokens of one answer that a session may ask for (`inf`: as many). */
+export const maxOutputTokens = 4_096
+
+const Pcm = Schema.Struct({
+  type: Schema.Literal("audio/pcm").annotate({ message: "must be audio/pcm" }),
+  rate: optional(Schema.Literal(CONVERSATION_RATE_HZ).annotate({ message: "must be 24000" })),
+})
+
+const Tool = Schema.Struct({
+  type: optional(text),
+  name: Schema.optionalKey(name),
+  description: optional(text),
+  /** JSON Schema of the arguments. */
+  parameters: optional(anyObject),
+})
+export type ConversationTool = typeof Tool.Type
+
+export const Tools = Schema.Array(Tool).check(
+  Schema.isMaxLength(maxTools, { message: `must be at most ${maxTools} tools` }),
+)
+
+/** A function is named by an object, or, by some clients, by its bare name. */
+export const ToolChoice = Schema.Union([
+  name,
+  Schema.Struct({ type: Schema.Literal("function"), name }),
+]).annotate({ message: "must be auto, none, required, or a function by its name" })
+export type ToolChoice = typeof ToolChoice.Type
+
+export const OutputModalities = Schema.Union([
+  Schema.Tuple([Schema.Literal("audio")]),
+  Schema.Tuple([Schema.Literal("text")]),
+]).annotate({ message: 'must be ["audio"] or ["text"]' })
+
+export const MaxOutputTokens = Schema.Union([
+  Schema.Literal("inf"),
+  int.check(range(1, maxOutputTokens)),
+]).annotate({ message: `must be 1 to ${maxOutputTokens}, or inf` })
+
+const milliseconds = (minimum: number, maximum: number) => optional(finite.check(range(minimum, maximum)))
+const answering = { create_response: optional(flag), interrupt_response: optional(flag) }
+const eagerness = Schema.Literals(["low", "medium", "high", "auto"]).annotate({
+  message: "must be low, medium, high or auto",
+})
+
+const TurnDetection = Schema.Union([
+  Schema.Struct({
+    type: Schema.Literal("server_vad"),
+    threshold: optional(finite.check(range(0, 1))),
+    prefix_padding_ms: milliseconds(0, 5_000),
+    silence_duration_ms: milliseconds(20, 10_000),
+    idle_timeout_ms: milliseconds(5_000, 30_000),
+    ...answering,
+  }),
+  Schema.Struct({ type: Schema.Literal("semantic_vad"), eagerness: optional(eagerness), ...answering }),
+]).annotate({ message: "must be server_vad, semantic_vad or null" })
+
+export const Transcription = Schema.Struct({
+  model: optional(text),
+  language: optional(LanguageCode),
+  languages: optional(Schema.Array(LanguageCode)),
+  prompt: TranscriptionParameters.fields.prompt,
+})
+
+const Input = Schema.Struct({
+  format: optional(Pcm),
+  transcription: optional(Transcription),
+  noise_reduction: optional(
+    Schema.Struct({
+      type: Schema.Literals(["near_field", "far_field"]).annotate({
+        message: "must be near_field or far_field",
+      }),
+    }),
+  ),
+  turn_detection: optional(TurnDetection),
+})
+
+const pacing = Schema.Literals(["realtime", "none"]).annotate({ message: "must be realtime or none" })
+
+/** A voice by its name, or in the form that newer clients send. */
+export const Voice = Schema.Union([text, Schema.Struct({ id: text })]).annotate({
+  message: "must be a voice",
+})
+
+const Output = Schema.Struct({
+  format: optional(Pcm),
+  voice: optional(Voice),
+  speed: optional(finite.check(range(0.25, 1.5))),
+  /** Not OpenAI's: whether audio is sent about as fast as it is played (`realtime`) or as fast as it is made (`none`). */
+  pacing: optional(pacing),
+})
+export type OutputChange = typeof Output.Type
+
+export const Truncation = Schema.Union([
+  Schema.Literals(["auto", "disabled"]),
+  Schema.Struct({
+    type: Schema.Literal("retention_ratio"),
+    retention_ratio: finite.check(range(0, 1)),
+    token_limits: optional(Schema.Struct({ post_instructions: optional(int) })),
+  }),
+]).annotate({ message: "must be auto, disabled or a retention_ratio" })
+export type Truncation = typeof Truncation.Type
+
+export const SessionChange = Schema.Struct({
+  type: Schema.Literal("realtime").annotate({ message: "must be realtime" }),
+  output_modalities: optional(OutputModalities),
+  instructions: optional(text),
+  tools: optional(Tools),
+  tool_choice: optional(ToolChoice),
+  max_output_tokens: optional(MaxOutputTokens),
+  truncation: optional(Truncation),
+  audio: optional(Schema.Struct({ input: optional(Input), output: optional(Output) })),
+})
+export type SessionChange = typeof SessionChange.Type
+
+export type Modality = "audio" | "text"
+
+/** How turns of the user are found. */
+export interface Turns {
+  readonly kind: "server_vad" | "semantic_vad"
+  readonly silenceMs: number
+  readonly prefixMs: number
+  readonly threshold: number
+  readonly eagerness: typeof eagerness.Type
+  readonly idleTimeoutMs: number | null
+  /** Whether the end of a turn starts an answer. */
+  readonly creates: boolean
+  /** Whether speech stops the answer that is being given. */
+  readonly interrupts: boolean
+}
+
+export interface ConversationSettings {
+  readonly modality: Modality
+  readonly instructions: string
+  readonly tools: ReadonlyArray<ConversationTool>
+  readonly toolChoice: ToolChoice
+  readonly maxOutputTokens: number | "inf"
+  readonly truncation: Truncation
+  /** null: transcripts are not sent. The user's turns are transcribed all the same. */
+  readonly transcription: typeof Transcription.Type | null
+  readonly noiseReduction: "near_field" | "far_field" | null
+  /** null: the client ends each turn. */
+  readonly turns: Turns | null
+  readonly voice: string
+  readonly speed: number
+  readonly pacing: typeof pacing.Type
+}
+
+const defaultTurns: Turns = {
+  kind: "server_vad",
+  silenceMs: 500,
+  prefixMs: 300,
+  threshold: 0.5,
+  eagerness: "auto",
+  idleTimeoutMs: null,
+  creates: true,
+  interrupts: true,
+}
+
+/** Silence that ends a turn for each eagerness, milliseconds. Guesses within OpenAI's longest waits of 8, 4 and 2 s. */
+const silenceOf = { low: 900, medium: 600, auto: 600, high: 350 } as const
+
+/** `voice`: the voice that a session begins with. */
+export const defaultSettings = (voice: string): ConversationSettings => ({
+  modality: "audio",
+  instructions: "",
+  tools: [],
+  toolChoice: "auto",
+  maxOutputTokens: "inf",
+  truncation: "auto",
+  transcription: null,
+  noiseReduction: null,
+  turns: defaultTurns,
+  voice,
+  speed: 1,
+  pacing: "realtime",
+})
+
+type GivenTurns = typeof TurnDetection.Type
+
+/** What a client gives replaces the whole; what it leaves out has its default. */
+const turnsOf = (given: GivenTurns): Turns => {
+  const answers = {
+    creates: given.create_response ?? true,
+    interrupts: given.interrupt_response ?? true,
+  }
+  if (given.type === "semantic_vad") {
+    const eager = given.eagerness ?? "auto"
+    return { ...defaultTurns, ...answers, kind: given.type, eagerness: eager, silenceMs: silenceOf[eager] }
+  }
+  return {
+    ...defaultTurns,
+    ...answers,
+    silenceMs: given.silence_duration_ms ?? defaultTurns.silenceMs,
+    prefixMs: given.prefix_padding_ms ?? defaultTurns.prefixMs,
+    threshold: given.threshold ?? defaultTurns.threshold,
+    idleTimeoutMs: given.idle_timeout_ms ?? null,
+  }
+}
+
+/** The present value where the client gives none; null and "" clear what can be cleared. */
+const given = <A>(value: A | null | undefined, present: A, cleared: A = present): A =>
+  value === undefined ? present : (value ?? cleared)
+
+export const voiceNameOf = (voice: typeof Voice.Type): string =>
+  typeof voice === "string" ? voice : voice.id
+
+export const withChange = (
+  settings: ConversationSettings,
+  { audio, ...change }: SessionChange,
+): ConversationSettings => {
+  const input = audio?.input ?? {}
+  const output = audio?.output ?? {}
+  const { turn_detection: turns } = input
+  return {
+    modality: change.output_modalities?.[0] ?? settings.modality,
+    instructions: given(change.instructions, settings.instructions, ""),
+    tools: given(change.tools, settings.tools, []),
+    toolChoice: given(change.tool_choice, settings.toolChoice, "auto"),
+    maxOutputTokens: given(change.max_output_tokens, settings.maxOutputTokens, "inf"),
+    truncation: given(change.truncation, settings.truncation, "auto"),
+    transcription: given<ConversationSettings["transcription"]>(
+      input.transcription,
+      settings.transcription,
+      null,
+    ),
+    noiseReduction:
+      input.noise_reduction === undefined ? settings.noiseReduction : (input.noise_reduction?.type ?? null),
+    turns: turns === undefined ? settings.turns : turns === null ? null : turnsOf(turns),
+    voice: output.voice ? voiceNameOf(output.voice) : settings.voice,
+    speed: given(output.speed, settings.speed, 1),
+    pacing: given(output.pacing, settings.pacing, "realtime"),
+  }
+}
+
+const turnDetection = (turns: Turns | null) => {
+  if (turns === null) return null
+  const answers = { create_response: turns.creates, interrupt_response: turns.interrupts }
+  if (turns.kind === "semantic_vad") return { type: turns.kind, eagerness: turns.eagerness, ...answers }
+  return {
+    type: turns.kind,
+    threshold: turns.threshold,
+    prefix_padding_ms: turns.prefixMs,
+    silence_duration_ms: turns.silenceMs,
+    idle_timeout_ms: turns.idleTimeoutMs,
+    ...answers,
+  }
+}
+
+const pcm = { type: "audio/pcm", rate: CONVERSATION_RATE_HZ } as const
+
+export const outputOf = ({
+  pacing,
+  speed,
+  voice,
+}: Pick<ConversationSettings, "pacing" | "speed" | "voice">) => ({
+  format: pcm,
+  voice,
+  speed,
+  pacing,
+})
+
+/** What stays the same for a whole session. */
+export interface SessionFacts {
+  readonly id: string
+  /** The name that the client asked for. */
+  readonly model: string
+  /** Unix time, seconds. */
+  readonly expiresAt: number
+}
+
+export const sessionObject = ({ expiresAt, id, model }: SessionFacts, settings: ConversationSettings) => ({
+  type: "realtime" as const,
+  object: "realtime.session" as const,
+  id,
+  model,
+  expires_at: expiresAt,
+  output_modalities: [settings.modality],
+  instructions: settings.instructions,
+  tools: settings.tools,
+  tool_choice: settings.toolChoice,
+  max_output_tokens: settings.maxOutputTokens,
+  truncation: settings.truncation,
+  audio: {
+    input: {
+      format: pcm,
+      transcription: settings.transcription,
+      noise_reduction: settings.noiseReduction === null ? null : { type: settings.noiseReduction },
+      turn_detection: turnDetection(settings.turns),
+    },
+    output: outputOf(settings),
+  },
+})

@@ -1,0 +1,79 @@
+// What all panels know about the node: its models, what is loaded, and whose key this is.
+
+/**
+ * @typedef {object} ModelInfo
+ * @property {string} id
+ * @property {"text" | "embedding" | "speech" | "transcription"} kind
+ * @property {string} owned_by
+ * @property {ReadonlyArray<string>} [input_modalities]
+ */
+
+/**
+ * @typedef {object} UsageInfo
+ * @property {string} organization
+ * @property {string} user
+ * @property {"read-write" | "superadmin"} scope
+ * @property {number} balance_micro_dollars
+ * @property {boolean} payment_method
+ * @property {ReadonlyArray<{ receipt_id: string, created: number, model: string, kind: string, input_tokens: number, output_tokens: number, audio_ms: number, micro_dollars: number }>} receipts
+ */
+
+/** The owner that the built-in catalog names for its demonstration weights (protocol 6.1). */
+const builtInOwner = "edgewise-demo"
+
+/** Fires `change` after each refresh. */
+export class NodeInfo extends EventTarget {
+  /** @type {ReadonlyArray<ModelInfo>} */
+  models = []
+  /** @type {UsageInfo | undefined} */
+  usage
+  /** @type {unknown} the failure of the last refresh */
+  failure
+
+  /** @param {import("./Client.js").Client} client */
+  constructor(client) {
+    super()
+    this.client = client
+  }
+
+  async refresh() {
+    this.failure = undefined
+    if (this.client.key() === "") {
+      this.models = []
+      this.usage = undefined
+    } else {
+      try {
+        const [list, usage] = await Promise.all([
+          this.client.json("/v1/models"),
+          this.client.json("/v1/usage"),
+        ])
+        this.models = list.data
+        this.usage = usage
+      } catch (error) {
+        this.failure = error
+        this.models = []
+        this.usage = undefined
+      }
+    }
+    this.dispatchEvent(new Event("change"))
+  }
+
+  /** @param {ModelInfo["kind"]} kind */
+  ofKind(kind) {
+    return this.models.filter((model) => model.kind === kind)
+  }
+
+  /** @param {string} id */
+  find(id) {
+    return this.models.find((model) => model.id === id)
+  }
+
+  /** @param {string} id */
+  isBuiltIn(id) {
+    return this.find(id)?.owned_by === builtInOwner
+  }
+
+  get isOperator() {
+    return this.usage?.scope === "superadmin"
+  }
+}

@@ -1,0 +1,215 @@
+// The panel Chat: a conversation with a text model, streamed.
+import { jsonEvents } from "../../api/Events.js"
+import { isAbort, sentenceOf } from "../../api/Problems.js"
+import { Stopwatch } from "../../api/Receipts.js"
+import { snippetsOf } from "../../api/Snippets.js"
+import { byId, setOptions } from "../../page/Elements.js"
+import { receiptView } from "../../page/ReceiptView.js"
+import { makeRequestView } from "../../page/RequestView.js"
+import { keepFields } from "../../state/Fields.js"
+import { addChunk, chatBody, toolsOf } from "./ChatRequest.js"
+import { messageView } from "./MessageView.js"
+import { makePictures } from "./Pictures.js"
+
+/** @typedef {import("./ChatRequest.js").ChatMessage} ChatMessage */
+
+const exampleTool = [
+  {
+    type: "function",
+    function: {
+      name: "get_weather",
+      description: "The weather of a city",
+      parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+    },
+  },
+]
+
+/** @param {import("../../page/Page.js").Page} page */
+export const makeChat = ({ client, node, settings, tab }) => {
+  const log = byId("chat-log", HTMLElement)
+  const problem = byId("chat-problem", HTMLElement)
+  const form = byId("chat-form", HTMLFormElement)
+  const text = byId("chat-text", HTMLTextAreaElement)
+  const send = byId("chat-send", HTMLButtonElement)
+  const model = byId("chat-model", HTMLSelectElement)
+  const system = byId("chat-system", HTMLTextAreaElement)
+  const temperature = byId("chat-temperature", HTMLInputElement)
+  const topP = byId("chat-top-p", HTMLInputElement)
+  const maxTokens = byId("chat-max", HTMLInputElement)
+  const seed = byId("chat-seed", HTMLInputElement)
+  const effort = byId("chat-effort", HTMLSelectElement)
+  const tools = byId("chat-tools", HTMLTextAreaElement)
+  const toolsProblem = byId("chat-tools-problem", HTMLElement)
+  const kept = keepFields(settings, "chat", [
+    ...[model, system, temperature, topP, maxTokens, seed, effort, tools, text],
+  ])
+
+  /** @type {Array<ChatMessage>} */
+  let messages = tab.get("chat.messages", /** @type {Array<ChatMessage>} */ ([]))
+  /** @type {AbortController | undefined} */
+  let running
+  let isShown = true
+
+  /** @param {string} sentence empty for none */
+  const say = (sentence) => {
+    problem.textContent = sentence
+    problem.hidden = sentence === ""
+  }
+  const numberOf = (/** @type {HTMLInputElement} */ field) =>
+    field.value === "" ? undefined : Number(field.value)
+  const settingsNow = () => ({
+    model: model.value,
+    system: system.value,
+    temperature: numberOf(temperature),
+    topP: numberOf(topP),
+    maxTokens: numberOf(maxTokens),
+    seed: numberOf(seed),
+    effort: effort.value,
+    tools: toolsOf(tools.value).tools,
+  })
+  const pictures = makePictures({
+    sees: () => node.find(model.value)?.input_modalities?.includes("image") ?? false,
+    model: () => model.value,
+    refuse: say,
+    isShown: () => isShown,
+  })
+  const code = makeRequestView(byId("chat-code", HTMLElement), () => {
+    const draft = text.value.trim() === "" ? "What is the capital of Italy?" : text.value
+    const body = chatBody(settingsNow(), [...messages, { role: "user", text: draft }])
+    return snippetsOf({
+      method: "POST",
+      base: client.base,
+      path: "/v1/chat/completions",
+      json: body,
+      answer: "events",
+    })
+  })
+
+  const keepMessages = () => tab.set("chat.messages", messages)
+  const isNearEnd = () => innerHeight + scrollY > document.documentElement.scrollHeight - 160
+
+  /** @param {ChatMessage} message */
+  const show = (message) => {
+    const shown = messageView(message, (callId, result) => {
+      const answer = /** @type {const} */ ({ role: "tool", text: result, callId })
+      messages.push(answer)
+      show(answer)
+      const called = messages.flatMap(({ calls = [] }) => calls)
+      const isAnswered = (/** @type {string} */ id) => messages.some((one) => one.callId === id)
+      if (called.every(({ id }) => isAnswered(id))) ask()
+    })
+    log.append(shown.view)
+    return shown
+  }
+
+  /** Sends the conversation and adds the answer. */
+  const ask = async () => {
+    say("")
+    const checked = toolsOf(tools.value)
+    toolsProblem.textContent = checked.problem
+    if (checked.problem !== "") return
+    /** @type {ChatMessage} */
+    const answer = { role: "assistant", text: "" }
+    const shown = show(answer)
+    const control = new AbortController()
+    running = control
+    send.textContent = "Stop"
+    log.setAttribute("aria-busy", "true")
+    const watch = new Stopwatch()
+    /** @type {number | undefined} */
+    let tokens
+    let failed = false
+    try {
+      const json = chatBody(settingsNow(), messages)
+      const response = await client.fetch("/v1/chat/completions", { json, signal: control.signal })
+      watch.answered(response)
+      if (response.body === null) throw new Error("the answer has no body")
+      for await (const chunk of jsonEvents(response.body)) {
+        const added = addChunk(answer, chunk)
+        if (added.grew) watch.first()
+        tokens = added.tokens ?? tokens
+        const follow = isNearEnd()
+        shown.update()
+        if (follow) scrollTo({ top: document.documentElement.scrollHeight })
+      }
+    } catch (error) {
+      failed = !isAbort(error)
+      if (failed) say(sentenceOf(error))
+    }
+    running = undefined
+    send.textContent = "Send"
+    log.removeAttribute("aria-busy")
+    const isEmpty = answer.text === "" && (answer.calls ?? []).length === 0
+    if (failed && isEmpty) {
+      shown.view.remove()
+      return
+    }
+    messages.push(answer)
+    keepMessages()
+    shown.offerResults()
+    const note = tokens === undefined ? undefined : `${tokens} tokens`
+    shown.view.append(receiptView(client, watch.receipt("token", note), watch.receiptId))
+  }
+
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault()
+    if (running !== undefined) return running.abort()
+    const draft = text.value.trim()
+    if (draft === "") return
+    const taken = pictures.take()
+    /** @type {ChatMessage} */
+    const message = { role: "user", text: draft, ...(taken.length === 0 ? {} : { pictures: taken }) }
+    const before = messages.length
+    messages.push(message)
+    const shown = show(message)
+    text.value = ""
+    text.dispatchEvent(new Event("change"))
+    await ask()
+    // Refused: the message goes back into its field, so that nothing is typed twice.
+    if (messages.length === before + 1) {
+      messages.pop()
+      shown.view.remove()
+      text.value = draft
+      pictures.putBack(taken)
+    }
+    code.refresh()
+  })
+  text.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return
+    event.preventDefault()
+    form.requestSubmit()
+  })
+  text.addEventListener("input", () => code.refresh())
+  model.addEventListener("change", () => pictures.show())
+  tools.addEventListener("input", () => {
+    toolsProblem.textContent = toolsOf(tools.value).problem
+  })
+  byId("chat-tools-example", HTMLButtonElement).addEventListener("click", () => {
+    tools.value = JSON.stringify(exampleTool, null, 2)
+    tools.dispatchEvent(new Event("input"))
+  })
+  byId("chat-clear", HTMLButtonElement).addEventListener("click", () => {
+    running?.abort()
+    messages = []
+    keepMessages()
+    log.replaceChildren()
+    say("")
+    text.focus()
+  })
+  node.addEventListener("change", () => {
+    setOptions(
+      model,
+      node.ofKind("text").map(({ id }) => ({ value: id })),
+      kept.wanted(model),
+    )
+    pictures.show()
+  })
+  for (const message of messages) show(message)
+
+  return {
+    /** @param {boolean} now whether this panel is the one that is shown */
+    shown: (now) => {
+      isShown = now
+    },
+  }
+}

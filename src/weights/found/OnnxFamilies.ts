@@ -1,0 +1,145 @@
+// The forms of ONNX exports that adapters read: their graphs and files by role, and what their catalog entries hold. Data, and
+// what of it depends on the repository.
+import type { ModelEntry, WeightFile } from "#domain/models/ModelEntry.ts"
+import type { FoundModel } from "./FoundModel.ts"
+import type { ListedFile } from "./HubFolder.ts"
+import type { Repository } from "./Repository.ts"
+
+/**
+ * Endings of graphs in order of preference. The exports' names: `_quantized` has 8 bits a weight, none is full precision,
+ * `_int8` is another form of 8 bits. Graphs of 16 and 4 bits are chosen only by name: not every processor is fast with them.
+ */
+export const defaultPrecisions = ["_quantized", "", "_int8"]
+
+/** What each form of export has, and how its entry looks. */
+export interface Family {
+  readonly adapter: string
+  readonly kind: ModelEntry["kind"]
+  /** In words. */
+  readonly what: string
+  /** `model_type` of config.json; other exports are recognised by their graphs alone. */
+  readonly modelTypes: ReadonlyArray<string>
+  /** Role → name of the graph without folder and ending. */
+  readonly graphs: Readonly<Record<string, string>>
+  /** Role → names that the file may have. */
+  readonly files: Readonly<Record<string, ReadonlyArray<string>>>
+  readonly optional?: Readonly<Record<string, ReadonlyArray<string>>>
+  /** Graphs that only some precisions exist for; the others stay at full precision. */
+  readonly precisions?: ReadonlyArray<string>
+  readonly entry: (repository: Repository) => Pick<
+    FoundModel,
+    "options" | "speech" | "transcription" | "comments"
+  > & {
+    readonly files?: Readonly<Record<string, WeightFile>>
+  }
+}
+
+export const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1)
+
+/** English voices: the front end has American (a…) and British (b…) pronunciation. */
+export const voiceFiles = ({ files }: Repository): ReadonlyArray<ListedFile> =>
+  files.filter(({ path }) => /^voices\/[ab][fm]_[a-z]+\.bin$/.test(path))
+
+const voicesOf = (repository: Repository) => {
+  const found = voiceFiles(repository)
+  const source = repository.sourceOf("voices")
+  const isLocal = !source.startsWith("hf:")
+  const members = Object.fromEntries(
+    found.map(({ path, sha256, sizeBytes }) => [
+      nameOf(path),
+      {
+        ...(sha256 === undefined ? {} : { sha256 }),
+        ...(sizeBytes === undefined ? {} : { sizeBytes }),
+      },
+    ]),
+  )
+  return {
+    names: found.map(({ path }) => nameOf(path).replace(/\.bin$/, "")),
+    // A folder here is read as it is; on a hub its files have to be named.
+    file: isLocal ? { source } : { source, files: members },
+  }
+}
+
+export const families: ReadonlyArray<Family> = [
+  {
+    adapter: "whisper-hf-onnx",
+    kind: "transcription",
+    what: "Whisper",
+    modelTypes: ["whisper"],
+    graphs: { encoder: "encoder_model", decoder: "decoder_model_merged" },
+    files: {
+      config: ["config.json"],
+      generation: ["generation_config.json"],
+      preprocessor: ["preprocessor_config.json"],
+      tokenizer: ["tokenizer.json"],
+      tokenizerConfig: ["tokenizer_config.json"],
+    },
+    entry: () => ({ options: {}, comments: {} }),
+  },
+  {
+    adapter: "cohere-hf-onnx",
+    kind: "transcription",
+    what: "Cohere Transcribe",
+    modelTypes: ["cohere_asr"],
+    graphs: { encoder: "encoder_model", decoder: "decoder_model_merged" },
+    files: {
+      preprocessor: ["preprocessor_config.json"],
+      tokenizer: ["tokenizer.json"],
+      tokenizerConfig: ["tokenizer_config.json"],
+    },
+    entry: () => ({
+      options: {},
+      transcription: { defaultLanguage: "en" },
+      comments: {
+        transcription: "The model detects no language: this one is meant where a request names none.",
+      },
+    }),
+  },
+  {
+    adapter: "chatterbox-onnx",
+    kind: "speech",
+    what: "Chatterbox",
+    modelTypes: ["chatterbox"],
+    graphs: {
+      speechEncoder: "speech_encoder",
+      embedTokens: "embed_tokens",
+      languageModel: "language_model",
+      conditionalDecoder: "conditional_decoder",
+    },
+    files: {
+      tokenizer: ["tokenizer.json"],
+      tokenizerConfig: ["tokenizer_config.json"],
+      defaultVoice: ["default_voice.wav"],
+    },
+    optional: { cangjie: ["Cangjie5_TC.json"] },
+    precisions: ["_q4", ""],
+    entry: () => ({
+      options: {},
+      speech: {
+        maxCharacters: 850,
+        voices: ["default"],
+        cloning: true,
+        languages: ["en", "fr", "de", "es", "it", "pt", "pl", "ja", "ar", "zh"],
+      },
+      comments: { speech: "`voice` may be a reference clip. The published model knows more languages." },
+    }),
+  },
+  {
+    adapter: "kokoro-onnx",
+    kind: "speech",
+    what: "Kokoro",
+    modelTypes: ["style_text_to_speech_2", "kokoro"],
+    graphs: { model: "model" },
+    files: { tokenizer: ["tokenizer.json"] },
+    precisions: ["", "_quantized"],
+    entry: (repository) => {
+      const { file, names } = voicesOf(repository)
+      return {
+        options: {},
+        files: { voices: file },
+        speech: { maxCharacters: 4_096, voices: names },
+        comments: { "speech.voices": "The English voices of the repository." },
+      }
+    },
+  },
+]

@@ -1,0 +1,63 @@
+// The guide for voice clients: its programs, run as the page says.
+import { spawnSync } from "node:child_process"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { blocksOf, type GuideBlock } from "../support/docs/GuideBlocks.ts"
+import { type GuideRun, linkRepository, startGuide } from "../support/docs/RunGuide.ts"
+import { needs, onlyWhere } from "../support/groups/Needs.ts"
+import { uses } from "../support/groups/Uses.ts"
+import { temporaryDir } from "../support/nodes/TestNode.ts"
+
+const blocks = blocksOf("docs/voice-client.md")
+const dir = temporaryDir()
+let guide: GuideRun
+beforeAll(async () => {
+  uses("weights", "the built-in weights, in a node of its own")
+  linkRepository(dir.path)
+  guide = await startGuide({ folder: dir.path })
+  for (const block of blocks.filter(({ file }) => file !== undefined)) await guide.run(block)
+  await guide.run(shell("npm start"))
+})
+afterAll(async () => {
+  await guide.stop()
+  dir.remove()
+})
+
+const shell = (part: string): GuideBlock => {
+  const block = blocks.find(({ language, text }) => language === "sh" && text.includes(part))
+  if (block === undefined) throw new Error(`no block of the page has ${part}`)
+  return block
+}
+
+const spoken = /^first sound after \d\.\d\d s, (?:\d\.\d\d s of speech, )?\d+ under-runs$/m
+/** The last line that a listener prints. */
+const heard = (output: string): string => output.trimEnd().split("\n").at(-1) ?? ""
+const sentence = /^please open the window\.?$/i
+
+const hasWebsockets = spawnSync("python3", ["-c", "import websockets"]).status === 0
+
+describe("the guide for voice clients", () => {
+  it("names every program, and runs each", () => {
+    const run = blocks.filter(({ file }) => file === undefined).map(({ text }) => text)
+    const programs = blocks.flatMap(({ file }) =>
+      file === undefined || /jitter|player|captions/.test(file) ? [] : [file],
+    )
+    expect(programs.filter((name) => !run.some((text) => text.includes(` ${name} `)))).toEqual([])
+    expect(programs).toHaveLength(4)
+  })
+
+  it("speaks with Node, and hears it with captions", async () => {
+    expect(await guide.run(shell("node speak.mjs"))).toMatch(spoken)
+    const output = await guide.run(shell("node listen.mjs"))
+    expect(heard(output)).toMatch(sentence)
+    // Captions came before the end.
+    expect(output.split("\n").filter((line) => /\[.+\]/.test(line)).length).toBeGreaterThan(0)
+  })
+
+  it("speaks with Python", needs("python3"), async () => {
+    expect(await guide.run(shell("python3 speak.py"))).toMatch(spoken)
+  })
+
+  it("listens with Python", onlyWhere(hasWebsockets, "Python's package websockets is missing"), async () => {
+    expect(heard(await guide.run(shell("python3 listen.py")))).toMatch(sentence)
+  })
+})

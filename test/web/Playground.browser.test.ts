@@ -1,0 +1,222 @@
+// The playground as a whole, in a real browser where there is one, on the built-in weights: no barriers in light and dark,
+// fits a phone, works by keyboard, keeps its state over a reload, and says what to do when something fails.
+import type { Browser, BrowserContextOptions, Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { seriousFindings } from "../support/clients/Axe.ts"
+import { openPlayground, startBrowser } from "../support/clients/Browser.ts"
+import { has, needs } from "../support/groups/Needs.ts"
+import { builtInModel } from "../support/nodes/BuiltInModels.ts"
+import { fakeModel } from "../support/nodes/TestCatalog.ts"
+import { startNode, type TestNode, untilIdle, untilLoaded } from "../support/nodes/TestNode.ts"
+import { startRelay } from "../support/servers/Relay.ts"
+
+const withBrowser = needs("browser")
+const panels = ["chat", "speak", "listen", "node"]
+
+let node: TestNode
+let browser: Browser | undefined
+beforeAll(async () => {
+  if (!has("browser")) return
+  const ids = ["llm-3.5-27b", "tts-82m", "stt-large-v3-turbo"]
+  node = await startNode({ models: [...ids.map((id) => builtInModel(id)), { ...fakeModel, id: "llm-fake" }] })
+  await untilLoaded(node, "llm-3.5-27b")
+  browser = await startBrowser("--autoplay-policy=no-user-gesture-required", "--mute-audio")
+})
+afterAll(async () => {
+  await browser?.close()
+  await node?.stop()
+})
+
+const open = async (context: BrowserContextOptions, panel = "chat") => {
+  const opened = await openPlayground(browser!, node, { panel, context })
+  await opened.page.waitForSelector("#chat-model option", { state: "attached" })
+  return opened
+}
+const shows = (page: Page, selector: string, pattern: RegExp) =>
+  expect.poll(() => page.locator(selector).last().textContent(), { timeout: 60_000 }).toMatch(pattern)
+const ask = async (page: Page, text: string) => {
+  await page.fill("#chat-text", text)
+  await page.click("#chat-send")
+}
+
+describe.each(["light", "dark"] as const)("in %s", (colorScheme) => {
+  it("has no serious barrier on any panel, with content in it", withBrowser, async () => {
+    const { complaints, page, requested } = await open({ colorScheme })
+    await ask(page, "What is the capital of Italy?")
+    await shows(page, ".receipt .price", /USD$/)
+    await page.click("#chat-code summary")
+    for (const panel of panels) {
+      await page.click(`#tab-${panel}`)
+      await page.waitForSelector(`#${panel}`, { state: "visible" })
+      if (panel === "node") await page.waitForSelector("#node-models li")
+      expect([panel, await seriousFindings(page)]).toEqual([panel, []])
+    }
+    expect(complaints).toEqual([])
+    expect(requested.filter((url) => !url.startsWith(node.base))).toEqual([])
+    await page.close()
+  })
+})
+
+it("fits a phone without scrolling sideways", withBrowser, async () => {
+  const { page } = await open({ viewport: { width: 360, height: 740 } })
+  await ask(page, "What is the capital of Italy?")
+  await shows(page, ".receipt .price", /USD$/)
+  for (const panel of panels) {
+    await page.click(`#tab-${panel}`)
+    await page.waitForSelector(`#${panel}`, { state: "visible" })
+    if (panel === "node") await page.waitForSelector("#node-models li")
+    await page.evaluate(
+      `for (const one of document.querySelectorAll("#${panel} :is(.settings, .code)")) one.open = true`,
+    )
+    const width = await page.evaluate("document.documentElement.scrollWidth")
+    expect([panel, width]).toEqual([panel, 360])
+  }
+  await page.close()
+})
+
+it("changes panels by keyboard, and says which one is shown", withBrowser, async () => {
+  const { page } = await open({})
+  const chosen = () => page.locator('.tabs [aria-selected="true"]').getAttribute("id")
+  await page.focus("#tab-chat")
+  for (const [key, tab] of [
+    ["ArrowRight", "tab-speak"],
+    ["End", "tab-node"],
+    ["ArrowRight", "tab-chat"],
+    ["ArrowLeft", "tab-node"],
+    ["Home", "tab-chat"],
+  ] as const) {
+    await page.keyboard.press(key)
+    expect(await chosen()).toBe(tab)
+    expect(await page.evaluate("document.activeElement.id")).toBe(tab)
+  }
+  expect(await page.locator('.tabs [tabindex="0"]').count()).toBe(1)
+  await page.close()
+})
+
+it("keeps key, panel, settings and conversation over a reload", withBrowser, async () => {
+  const { page } = await open({})
+  await ask(page, "What is the capital of Italy?")
+  await shows(page, ".assistant .text", /Rome/)
+  await shows(page, ".receipt .price", /USD$/)
+  await page.fill("#chat-temperature", "0.5")
+  await page.fill("#chat-text", "a draft")
+  await page.selectOption("#chat-model", "llm-fake")
+  await page.click("#tab-speak")
+  await page.fill("#speak-text", "Good evening.")
+  await page.reload()
+  await page.waitForSelector("#chat-model option", { state: "attached" })
+  expect(await page.isVisible("#speak")).toBe(true)
+  expect(await page.inputValue("#speak-text")).toBe("Good evening.")
+  await page.click("#tab-chat")
+  expect(await page.inputValue("#chat-temperature")).toBe("0.5")
+  expect(await page.inputValue("#chat-text")).toBe("a draft")
+  expect(await page.inputValue("#chat-model")).toBe("llm-fake")
+  expect(await page.locator(".message").allTextContents()).toEqual([
+    expect.stringContaining("capital of Italy"),
+    expect.stringContaining("Rome"),
+  ])
+  expect(await page.inputValue("#key")).toBe(node.keys.dev)
+  // The key is in the tab's own storage, which a closed tab takes with it.
+  expect(await page.evaluate("JSON.stringify(localStorage)")).not.toContain(node.keys.dev)
+  await page.close()
+})
+
+it("asks for a key where there is none, and says what to do with a wrong one", withBrowser, async () => {
+  const page = await browser!.newPage()
+  await page.goto(node.base)
+  await shows(page, "#notice", /^Paste the API key/)
+  await page.fill("#key", "svc_wrong")
+  await page.keyboard.press("Enter")
+  await shows(
+    page,
+    "#notice",
+    /^The node refused the key \(Invalid API key\): paste the one that its start printed/,
+  )
+  await page.close()
+})
+
+it("shows a call of a tool and goes on with its result", withBrowser, async () => {
+  const { page } = await open({})
+  await page.selectOption("#chat-model", "llm-3.5-27b")
+  await page.fill("#chat-tools", "{")
+  await shows(page, "#chat-tools-problem", /^Tools: this is no JSON/)
+  await page.click("#chat-tools-example")
+  await shows(page, "#chat-tools-problem", /^$/)
+  await ask(page, "What is the weather in Rome?")
+  await shows(page, ".call strong", /^calls get_weather$/)
+  await page.fill(".call input", "sunny, 24 degrees")
+  await page.click(".call form button")
+  await expect.poll(() => page.locator(".message.assistant").count(), { timeout: 60_000 }).toBe(2)
+  await shows(page, ".message.tool .text", /^sunny, 24 degrees$/)
+  await page.close()
+})
+
+it("plays nothing where the browser blocks sound, and says so", withBrowser, async () => {
+  const { page } = await openPlayground(browser!, node, {
+    panel: "speak",
+    prepare: (one) =>
+      one.addInitScript({
+        content: `AudioContext.prototype.resume = () => new Promise(() => {})
+          Object.defineProperty(AudioContext.prototype, "state", { get: () => "suspended" })`,
+      }),
+  })
+  await page.waitForSelector("#speak-voice option", { state: "attached" })
+  await page.click("#speak-play")
+  await shows(page, "#speak-problem", /^The browser blocked the sound: press Play again/)
+  await shows(page, "#speak-play", /^Play$/)
+  await page.close()
+})
+
+it("keeps what came of an answer whose node goes away in the middle", withBrowser, async () => {
+  const relay = await startRelay(node.port)
+  const base = `http://127.0.0.1:${relay.port}`
+  const { page } = await openPlayground(browser!, { base, keys: node.keys })
+  await page.waitForSelector("#chat-model option", { state: "attached" })
+  await page.selectOption("#chat-model", "llm-fake")
+  await page.fill("#chat-max", "4000")
+  await ask(page, 'fake:{"tokens":3000,"tokenMs":50}')
+  await shows(page, ".assistant .text", /token/)
+  relay.stop()
+  await shows(page, "#chat-problem", /^The connection ended in the middle: what came so far is shown/)
+  expect(await page.locator(".assistant .text").last().textContent()).toMatch(/token/)
+  await ask(page, "Again?")
+  await shows(page, "#chat-problem", /^The node does not answer: check that it runs, then try again\.$/)
+  // The message that could not be sent is in its field again.
+  expect(await page.inputValue("#chat-text")).toBe("Again?")
+  await page.close()
+  await untilIdle(node)
+})
+
+it("stops an answer on request, and so does the node; reasoning is folded", withBrowser, async () => {
+  const { page } = await open({})
+  await page.selectOption("#chat-model", "llm-fake")
+  await page.selectOption("#chat-effort", "low")
+  await page.fill("#chat-max", "4000")
+  await ask(page, 'fake:{"tokens":3000,"tokenMs":20,"reasoning":"first I think"}')
+  await shows(page, ".assistant > .text", /token/)
+  await page.click("#chat-send")
+  await shows(page, "#chat-send", /^Send$/)
+  expect(await page.locator(".thinking .text").last().isVisible()).toBe(false)
+  await page.locator(".thinking summary").last().click()
+  expect(await page.locator(".thinking .text").last().textContent()).toBe("first I think")
+  await untilIdle(node)
+  await page.close()
+})
+
+it("says which model is missing its load, and how long to wait for a full rate", withBrowser, async () => {
+  const { page } = await open({})
+  const answer = (status: number, detail: string, headers = {}) =>
+    page.route("**/v1/chat/completions", (route) => route.fulfill({ status, json: { detail }, headers }))
+  await answer(404, "Model not loaded")
+  await ask(page, "Hello?")
+  await shows(
+    page,
+    "#chat-problem",
+    /^Model not loaded: choose another model, or load this one on the Node panel\.$/,
+  )
+  await page.unroute("**/v1/chat/completions")
+  await answer(429, "Rate limit exceeded", { "retry-after": "7" })
+  await page.click("#chat-send")
+  await shows(page, "#chat-problem", /^Too many requests with this key: try again in 7 s\.$/)
+  await page.close()
+})

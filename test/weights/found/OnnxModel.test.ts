@@ -1,0 +1,137 @@
+// Which adapter reads an ONNX export, and which of its files.
+import { Effect, Result } from "effect"
+import { describe, expect, it } from "vitest"
+import { findModel } from "#weights/found/FindModel.ts"
+import type { FoundModel } from "#weights/found/FoundModel.ts"
+import type { Repository } from "#weights/found/Repository.ts"
+
+const repository = (paths: ReadonlyArray<string>, config: object | undefined): Repository => ({
+  source: "hf:a/b",
+  name: "b",
+  owner: "a",
+  licence: "mit",
+  files: [...(config === undefined ? [] : ["config.json"]), ...paths].map((path) => ({
+    path,
+    sizeBytes: 10,
+    sha256: undefined,
+  })),
+  sourceOf: (path) => `hf:a/b@0123456/${path}`,
+  readText: () => Effect.succeed(JSON.stringify(config)),
+  gguf: () => Effect.die(new Error("no GGUF file here")),
+})
+
+const found = (paths: ReadonlyArray<string>, config?: object, precisions?: ReadonlyArray<string>) =>
+  Effect.runSync(Effect.result(findModel(repository(paths, config), { memoryBytes: 1e9, precisions })))
+
+const right = (...args: Parameters<typeof found>): FoundModel => {
+  const result = found(...args)
+  if (Result.isFailure(result)) throw result.failure
+  return result.success
+}
+
+const sources = ({ files }: FoundModel) =>
+  Object.fromEntries(
+    Object.entries(files).map(([role, { source }]) => [role, source.replace("hf:a/b@0123456/", "")]),
+  )
+
+const side = ["generation_config.json", "preprocessor_config.json", "tokenizer.json", "tokenizer_config.json"]
+const whisper = (...graphs: ReadonlyArray<string>) => [...side, ...graphs.map((name) => `onnx/${name}.onnx`)]
+
+describe("Whisper", () => {
+  it("has eight bits if there are, else full precision, each graph by itself", () => {
+    const all = whisper(
+      "encoder_model",
+      "encoder_model_quantized",
+      "encoder_model_fp16",
+      "decoder_model_merged",
+      "decoder_model_merged_q4",
+    )
+    expect(sources(right(all, { model_type: "whisper" }))).toMatchObject({
+      encoder: "onnx/encoder_model_quantized.onnx",
+      decoder: "onnx/decoder_model_merged.onnx",
+      generation: "generation_config.json",
+    })
+    expect(sources(right(all, { model_type: "whisper" }, ["_q4"]))).toMatchObject({
+      encoder: "onnx/encoder_model.onnx",
+      decoder: "onnx/decoder_model_merged_q4.onnx",
+    })
+  })
+
+  it("has the external data of a large graph beside it", () => {
+    const large = [
+      ...whisper("encoder_model", "decoder_model_merged"),
+      "onnx/encoder_model.onnx_data",
+      "onnx/encoder_model.onnx_data_1",
+    ]
+    expect(sources(right(large, { model_type: "whisper" }))).toMatchObject({
+      encoderData: "onnx/encoder_model.onnx_data",
+      encoderData2: "onnx/encoder_model.onnx_data_1",
+    })
+  })
+})
+
+it("Cohere Transcribe has the same graphs and another type", () => {
+  const paths = whisper("encoder_model_quantized", "decoder_model_merged_quantized")
+  const model = right(paths, { model_type: "cohere_asr" })
+  expect([model.adapter, model.transcription]).toEqual(["cohere-hf-onnx", { defaultLanguage: "en" }])
+})
+
+describe("Kokoro", () => {
+  const paths = [
+    "onnx/model.onnx",
+    "onnx/model_quantized.onnx",
+    "tokenizer.json",
+    "voices/af_heart.bin",
+    "voices/jf_alpha.bin",
+    "voices/bm_fable.bin",
+  ]
+
+  it("has its English voices as files of a folder", () => {
+    const model = right(paths, { model_type: "style_text_to_speech_2" })
+    expect(model.files.model?.source).toContain("onnx/model.onnx")
+    expect(model.files.voices).toEqual({
+      source: "hf:a/b@0123456/voices",
+      files: { "af_heart.bin": { sizeBytes: 10 }, "bm_fable.bin": { sizeBytes: 10 } },
+    })
+    expect(model.speech).toMatchObject({ voices: ["af_heart", "bm_fable"] })
+  })
+
+  it("is known by its voices where no type is given, and another model of its type by their lack", () => {
+    expect(right(paths).adapter).toBe("kokoro-onnx")
+    const kitten = ["onnx/model.onnx", "tokenizer.json", "voices/expr-voice-2-f.bin"]
+    expect(found(kitten, { model_type: "style_text_to_speech_2" })).toMatchObject({
+      failure: { message: expect.stringContaining("has no English voices") },
+    })
+  })
+})
+
+it("Chatterbox is known by its graphs", () => {
+  const graphs = [
+    "speech_encoder",
+    "embed_tokens",
+    "language_model",
+    "language_model_q4",
+    "conditional_decoder",
+  ]
+  const model = right([
+    ...graphs.map((name) => `onnx/${name}.onnx`),
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "default_voice.wav",
+  ])
+  expect([model.adapter, model.files.languageModel?.source, model.files.cangjie]).toEqual([
+    "chatterbox-onnx",
+    "hf:a/b@0123456/onnx/language_model_q4.onnx",
+    undefined,
+  ])
+})
+
+it.each([
+  [["model.safetensors"], { model_type: "llama" }, "has safetensors"],
+  [["README.md"], undefined, "has no weights that an adapter reads"],
+  [["onnx/model.onnx"], { model_type: "bert" }, "is an ONNX export of bert, which no adapter reads"],
+  [["onnx/model.onnx"], undefined, "is an ONNX export of an unnamed type"],
+  [["onnx/encoder_model.onnx"], { model_type: "whisper" }, "has no decoder_model_merged.onnx"],
+])("%j with %j is refused: %s", (paths, config, problem) => {
+  expect(found(paths, config)).toMatchObject({ failure: { message: expect.stringContaining(problem) } })
+})
