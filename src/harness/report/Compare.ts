@@ -80,6 +80,12 @@ const pairs = (a: Result, b: Result): ReadonlyArray<readonly [PointResult, Point
     return other === undefined ? [] : [[point, other] as const]
   })
 
+/** Settings that may differ: servers have other names for one model, and each run needs its own prompts. */
+const free = new Set(["seed", "model", "voice"])
+
+const comparable = ({ settings }: Result): string =>
+  JSON.stringify(settings, (name, value: unknown) => (free.has(name) ? undefined : value))
+
 /** Why two results may not be comparable, as sentences. */
 export const differencesOf = (a: Result, b: Result): ReadonlyArray<string> => {
   const found: Array<string> = []
@@ -89,8 +95,7 @@ export const differencesOf = (a: Result, b: Result): ReadonlyArray<string> => {
       `the machines differ: ${a.machine.cpu}, ${a.machine.cores} cores and ${b.machine.cpu}, ${b.machine.cores} cores`,
     )
   }
-  const settings = (result: Result) => JSON.stringify({ ...result.settings, seed: 0 })
-  if (settings(a) !== settings(b)) found.push("the settings differ (requests, models or data)")
+  if (comparable(a) !== comparable(b)) found.push("the settings differ (load, requests or data)")
   for (const [name, result] of [["A", a] as const, ["B", b] as const]) {
     if (result.points.some((point) => point.client.bottleneck !== undefined)) {
       found.push(`the client limited a point of ${name}`)

@@ -74,6 +74,9 @@ const widened = (from: number, to: number, log: boolean): readonly [number, numb
   return to > from ? [from, to] : [from - 1, to + 1]
 }
 
+/** A logarithmic axis begins above it: below a picosecond nothing was measured. */
+const leastOnLog = 1e-9
+
 interface Scale {
   readonly place: (value: number) => number
   readonly ticks: ReadonlyArray<readonly [number, string]>
@@ -81,7 +84,7 @@ interface Scale {
 
 const scaleOf = (axis: Axis, values: ReadonlyArray<number>, low: number, high: number): Scale => {
   const log = axis.log === true
-  const finite = values.filter((value) => Number.isFinite(value) && (!log || value > 0))
+  const finite = values.filter((value) => Number.isFinite(value) && (!log || value > leastOnLog))
   const least = finite.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY)
   const most = finite.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY)
   const [from, to] =

@@ -170,10 +170,15 @@ describe("a comparison", () => {
 
   it("says why two results may not be comparable", () => {
     const a = resultOf(100, 1)
-    expect(differencesOf(a, { ...a, settings: { seed: 2 } })).toEqual([])
-    expect(differencesOf(a, { ...a, suite: "speech", settings: { model: "b" } })).toEqual([
+    expect(
+      differencesOf(
+        { ...a, settings: { seed: 1, text: { model: "a" } } },
+        { ...a, settings: { seed: 2, text: { model: "b" } } },
+      ),
+    ).toEqual([])
+    expect(differencesOf(a, { ...a, suite: "speech", settings: { maxTokens: 8 } })).toEqual([
       "the suites differ: text and speech",
-      "the settings differ (requests, models or data)",
+      "the settings differ (load, requests or data)",
     ])
     expect(differencesOf(a, { ...a, points: [] })).toContain("no point of the two has the same load")
   })
