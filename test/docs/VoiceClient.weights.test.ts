@@ -56,7 +56,7 @@ const startCuttingRelay = async (port: number) => {
   return { port: address.port, opened: () => opened, stop: () => void server.close() }
 }
 
-const spoken = /^first sound after \d\.\d\d s, (?:\d\.\d\d s of speech, )?\d+ under-runs$/m
+const spoken = /^first sound after \d+\.\d\d s, (?:\d+\.\d\d s of speech, )?\d+ under-runs$/m
 /** The last line that a listener prints. */
 const heard = (output: string): string => output.trimEnd().split("\n").at(-1) ?? ""
 const sentence = /^please open the window\.?$/i
