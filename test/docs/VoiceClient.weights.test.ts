@@ -1,5 +1,7 @@
 // The guide for voice clients: its programs, run as the page says.
 import { spawnSync } from "node:child_process"
+import { once } from "node:events"
+import net from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { blocksOf, type GuideBlock } from "../support/docs/GuideBlocks.ts"
 import { type GuideRun, linkRepository, startGuide } from "../support/docs/RunGuide.ts"
@@ -28,6 +30,32 @@ const shell = (part: string): GuideBlock => {
   return block
 }
 
+/** 0.6 s of 16 kHz audio: the connection breaks in the middle of the sentence. */
+const cutAfterBytes = 20_000
+
+/** Passes connections on to a port, and breaks the first one after some bytes of the client. */
+const startCuttingRelay = async (port: number) => {
+  let opened = 0
+  const server = net.createServer((near) => {
+    const isFirst = opened++ === 0
+    const far = net.connect(port, "127.0.0.1")
+    let sent = 0
+    const cut = () => {
+      near.destroy()
+      far.destroy()
+    }
+    near.on("data", (data) => {
+      sent += data.length
+      if (isFirst && sent > cutAfterBytes) cut()
+    })
+    for (const socket of [near, far]) socket.on("error", cut).on("close", cut)
+    near.pipe(far).pipe(near)
+  })
+  await once(server.listen(0, "127.0.0.1"), "listening")
+  const address = server.address() as net.AddressInfo
+  return { port: address.port, opened: () => opened, stop: () => void server.close() }
+}
+
 const spoken = /^first sound after \d\.\d\d s, (?:\d\.\d\d s of speech, )?\d+ under-runs$/m
 /** The last line that a listener prints. */
 const heard = (output: string): string => output.trimEnd().split("\n").at(-1) ?? ""
@@ -51,6 +79,16 @@ describe("the guide for voice clients", () => {
     expect(heard(output)).toMatch(sentence)
     // Captions came before the end.
     expect(output.split("\n").filter((line) => /\[.+\]/.test(line)).length).toBeGreaterThan(0)
+  })
+
+  it("loses no word when the connection breaks in the middle", async () => {
+    const port = Number(new URL((await guide.run({ ...shell("npm start"), text: "echo $URL" })).trim()).port)
+    const relay = await startCuttingRelay(port)
+    const text = `URL=http://127.0.0.1:${relay.port} node listen.mjs speech.wav`
+    const output = await guide.run({ ...shell("node listen.mjs"), text })
+    relay.stop()
+    expect(heard(output)).toMatch(sentence)
+    expect(relay.opened()).toBe(2)
   })
 
   it("speaks with Python", needs("python3"), async () => {
