@@ -144,6 +144,10 @@ it("shows a call of a tool and goes on with its result", withBrowser, async () =
   await shows(page, "#chat-tools-problem", /^$/)
   await ask(page, "What is the weather in Rome?")
   await shows(page, ".call strong", /^calls get_weather$/)
+  await shows(page, ".receipt .price", /USD$/)
+  // The call still waits for its result after a reload.
+  await page.reload()
+  await page.waitForSelector("#chat-model option", { state: "attached" })
   await page.fill(".call input", "sunny, 24 degrees")
   await page.click(".call form button")
   await expect.poll(() => page.locator(".message.assistant").count(), { timeout: 60_000 }).toBe(2)

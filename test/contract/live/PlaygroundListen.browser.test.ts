@@ -5,12 +5,13 @@ import { join } from "node:path"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { writeWav } from "../../support/audio/AudioFiles.ts"
-import { clipBytes, clipSamples, clips, rateHz } from "../../support/audio/SpeechClips.ts"
+import { clipBytes, clipSamples, clips, longWav, rateHz } from "../../support/audio/SpeechClips.ts"
 import { wordErrorRate } from "../../support/audio/WordErrorRate.ts"
 import { openPlayground, startBrowser } from "../../support/clients/Browser.ts"
 import { has, needs } from "../../support/groups/Needs.ts"
 import { builtInModel } from "../../support/nodes/BuiltInModels.ts"
 import { startNode, type TestNode, temporaryDir, untilLoaded } from "../../support/nodes/TestNode.ts"
+import { startRelay } from "../../support/servers/Relay.ts"
 
 const withBrowser = needs("browser")
 const clip = clips.find(({ file }) => file.includes("af_"))!
@@ -165,6 +166,23 @@ it("says what to do without a microphone, and where it is refused", withBrowser,
   await shows("#listen-problem", /^The browser was not allowed to use the microphone: allow it/, refused)
   expect(await refused.textContent("#listen-start")).toBe("Start")
   await refused.close()
+})
+
+it("keeps the captions of a session whose node goes away in the middle", withBrowser, async () => {
+  const relay = await startRelay(node.port)
+  const base = `http://127.0.0.1:${relay.port}`
+  const { page: other } = await openPlayground(browser!, { base, keys: node.keys }, { panel: "listen" })
+  await other.waitForSelector("#listen-model option", { state: "attached" })
+  await other.check('[name=listen-source][value="file"]')
+  await other.setInputFiles("#listen-file", { name: "long.wav", mimeType: "audio/wav", buffer: longWav(30) })
+  await other.click("#listen-start")
+  await shows("#listen-text", /\w+ \w+/, other)
+  relay.stop()
+  await shows("#listen-problem", /^The connection ended in the middle: the text so far is kept/, other)
+  expect(await other.textContent("#listen-text")).toMatch(/\w+ \w+/)
+  expect(await other.isVisible("#listen-txt")).toBe(true)
+  await shows("#listen-start", /^Start$/, other)
+  await other.close()
 })
 
 it("says on an insecure page why there is no microphone, and still takes files", withBrowser, async () => {

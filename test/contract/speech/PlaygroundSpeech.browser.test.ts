@@ -8,6 +8,7 @@ import { forgetSound, heardSamples, tapSound } from "../../support/clients/Sound
 import { has, needs } from "../../support/groups/Needs.ts"
 import { cloneModel, fakeVoice, presetModel, speak, spokenScript } from "../../support/nodes/SpeechNode.ts"
 import { eventually, startNode, type TestNode, untilIdle } from "../../support/nodes/TestNode.ts"
+import { startRelay } from "../../support/servers/Relay.ts"
 
 const withBrowser = needs("browser")
 
@@ -91,6 +92,25 @@ it("stops on request, and so does the node", withBrowser, async () => {
   await eventually(() => node.gauges("tts-fake").open === 1, "the node speaks")
   await page.click("#speak-play")
   await shows("#speak-play", /^Play$/)
+  await untilIdle(node)
+})
+
+it("plays what came of a stream whose node goes away in the middle, and says so", withBrowser, async () => {
+  const relay = await startRelay(node.port)
+  const base = `http://127.0.0.1:${relay.port}`
+  const { page: other } = await openPlayground(browser!, { base, keys: node.keys }, { panel: "speak" })
+  await other.waitForSelector("#speak-voice option", { state: "attached" })
+  await other.selectOption("#speak-model", "tts-fake")
+  await expect.poll(() => other.locator("#speak-voice option").allTextContents()).toEqual(["fake"])
+  await other.fill("#speak-text", spokenScript({ pieces: 5_000, samples: 2_400, pieceMs: 20 }))
+  await other.click("#speak-play")
+  await expect.poll(() => other.textContent("#speak-status"), { timeout: 30_000 }).toMatch(/s of speech/)
+  relay.stop()
+  await expect
+    .poll(() => other.textContent("#speak-problem"), { timeout: 30_000 })
+    .toMatch(/^The connection ended in the middle: what came so far is shown/)
+  expect(await other.isVisible("#speak-download")).toBe(true)
+  await other.close()
   await untilIdle(node)
 })
 

@@ -76,6 +76,24 @@ eachDialect(({ fresh, shared }) => {
     }).pipe(Effect.scoped, Effect.provide(fresh)),
   )
 
+  it.effect(
+    "finds a receipt and the balance behind it as soon as the work is settled, for its organization only",
+    () =>
+      Effect.gen(function* () {
+        const ledger = yield* UsageLedger
+        const user = yield* member("reader", { creditsMicroDollars: 100 })
+        const other = yield* member("stranger", { paymentMethod: true })
+        const id = yield* ledger.settle(yield* ledger.reserve(user, 30), textWork(30))
+        expect(yield* ledger.receipt(user.orgId, id)).toMatchObject([
+          { receiptId: id, model: "llm", kind: "text", inputTokens: 3, outputTokens: 4, microDollars: 30 },
+        ])
+        expect(yield* ledger.balance(user.orgId)).toMatchObject({ credits: 70, paymentMethod: false })
+        expect(yield* ledger.receipt(other.orgId, id)).toEqual([])
+        expect(yield* ledger.receipt(user.orgId, "rcpt_unknown")).toEqual([])
+        expect(yield* ledger.balance(other.orgId)).toMatchObject({ credits: 0, paymentMethod: true })
+      }).pipe(Effect.scoped, Effect.provide(fresh)),
+  )
+
   it.effect("gives back what was not used: settled for less, cancelled, or left behind by its scope", () =>
     Effect.gen(function* () {
       const ledger = yield* UsageLedger

@@ -204,7 +204,11 @@ export const makeChat = ({ client, node, settings, tab }) => {
     )
     pictures.show()
   })
-  for (const message of messages) show(message)
+  for (const message of messages) {
+    const shown = show(message)
+    const isAnswered = (message.calls ?? []).some(({ id }) => messages.some(({ callId }) => callId === id))
+    if (!isAnswered) shown.offerResults()
+  }
 
   return {
     /** @param {boolean} now whether this panel is the one that is shown */
