@@ -70,18 +70,16 @@ export const run = async (running: Running): Promise<RunResult> => {
   const manners = await preflight(requests, wanted, running)
 
   const point = async (drivePlan: DrivePlan): Promise<PointResult> => {
-    const collector = new PointCollector()
+    const collector = new PointCollector(plan.objective, drivePlan.durationMs)
     const driven = await drive<Outcome>({
       plan: drivePlan,
       issue: (issue) => request(requests, kindOf(requests, issue.index), manners, issue),
       failed: (outcome) => outcome.failure !== undefined,
-      onOutcome: (sent) => {
-        if (sent.counted) collector.add(sent)
-      },
+      onOutcome: (sent) => collector.add(sent),
       onProgress: (share) => onProgress(nameOf(drivePlan.load), share),
       signal,
     })
-    return collector.result(drivePlan.load, driven, plan.objective)
+    return collector.result(drivePlan.load, driven)
   }
 
   if (plan.ramp === undefined) return { points: [await point(plan.drive)] }

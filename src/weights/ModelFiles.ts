@@ -1,5 +1,6 @@
 // Finds and checks the weight files of catalog entries, and decides which entries a region deploys. A missing or
 // damaged file is recorded in the deployment, so that the node starts and serves its other models.
+import { createHash } from "node:crypto"
 import { dirname, isAbsolute, join } from "node:path"
 import { Effect } from "effect"
 import type { Deployment, FileVersion } from "#actors/model/ModelRegistry.ts"
@@ -64,11 +65,13 @@ export const locate = (
       }
       sizeBytes += record.sizeBytes
       const before = versions[role]
-      // Of the folder: the sizes together, and the sums of its files one behind the other.
+      // Of the folder: the sizes together, and a sum of the sums of its files.
       versions[role] = {
         sizeBytes: (before?.sizeBytes ?? 0) + record.sizeBytes,
         modifiedMs: Math.max(before?.modifiedMs ?? 0, record.modifiedMs),
-        sha256: `${before?.sha256 ?? ""}${record.sha256}`,
+        sha256: createHash("sha256")
+          .update(`${before?.sha256 ?? ""}${record.sha256}`)
+          .digest("hex"),
       }
     })
     for (const [role, { files: members, sha256, sizeBytes: expectedBytes, source }] of Object.entries(

@@ -420,6 +420,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/http",
       "src/api/live",
       "src/api/text",
+      "src/audio",
       "src/domain/access",
       "src/domain/audio",
       "src/domain/conversation",

@@ -3,6 +3,8 @@
 import { Cause, Effect, Fiber, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import { Signal } from "#actors/live/Signal.ts"
+import { G711_RATE_HZ, toG711 } from "#audio/G711.ts"
+import { Resampler } from "#audio/Resampler.ts"
 import { SPEECH_RATE_HZ, s16ToBytes, samplesToMs } from "#domain/audio/Audio.ts"
 import {
   answerUsage,
@@ -37,7 +39,10 @@ export interface AnswerTerms {
   readonly history: History | undefined
   readonly conversationId: string
   readonly clock: PlayClock
-  readonly settings: Pick<ConversationSettings, "modality" | "maxOutputTokens" | "voice" | "speed" | "pacing">
+  readonly settings: Pick<
+    ConversationSettings,
+    "modality" | "maxOutputTokens" | "sounds" | "voice" | "speed" | "pacing"
+  >
   readonly metadata: Readonly<Record<string, string>> | null
   /** What the model reads; shorter prompts follow where one does not fit into its context. */
   readonly prompts: ReadonlyArray<ChatRequest>
@@ -86,6 +91,7 @@ export class Answer {
   private readonly news = new Signal()
   private readonly calls = new Map<number, Call>()
   private message: Message | undefined
+  private telephone: Resampler | undefined
   private readonly output: Array<Item> = []
   private counts = noCounts
   private hasWritten = false
@@ -283,9 +289,18 @@ export class Answer {
       message.spoken.add(samples.length)
       const audioMs = samplesToMs(message.spoken.samples, SPEECH_RATE_HZ)
       this.counts = { ...this.counts, audioMs }
-      const delta = Buffer.from(s16ToBytes(samples)).toString("base64")
+      const bytes = this.encoded(samples)
+      if (bytes.length === 0) return Effect.void
+      const delta = Buffer.from(bytes).toString("base64")
       return this.terms.tell("response.output_audio.delta", { ...this.part(message), delta })
     })
+
+  private encoded(samples: Int16Array): Uint8Array {
+    const { sounds } = this.terms.settings
+    if (sounds === "pcm") return s16ToBytes(samples)
+    this.telephone ??= new Resampler(SPEECH_RATE_HZ, G711_RATE_HZ)
+    return toG711(this.telephone.push(samples), sounds)
+  }
 
   // ------------------------------------------------------------ items
 

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { isConversationName } from "#domain/models/ModelNames.ts"
-import { InvalidRequest, ModelNotLoaded } from "#domain/wire/Errors.ts"
+import { InvalidRequest } from "#domain/wire/Errors.ts"
 import { findModel, modelId, OpenAiNames, voiceAliasesOf, voicesOf } from "#services/ModelLookup.ts"
 
 export interface ConversationModels {
@@ -30,8 +30,10 @@ export const conversationModels = Effect.fnUntraced(function* (asked: string) {
   const firstVoice = entries.find(({ kind, speech }) => kind === "speech" && speech?.cloning !== true)?.id
   const isNamed = registry.model(yield* modelId(asked)) !== undefined
   const writes = isNamed ? asked : (firstText ?? asked)
-  if (firstVoice === undefined)
-    return yield* new ModelNotLoaded({ model: "a model that speaks with preset voices" })
+  if (firstVoice === undefined) {
+    const problem = "converses only on a node with a model that speaks with preset voices"
+    return yield* new InvalidRequest({ field: "model", problem })
+  }
   return {
     asked,
     writes: yield* findModel(writes, "text"),

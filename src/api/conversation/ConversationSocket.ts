@@ -3,6 +3,7 @@
 import { Effect, Option } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import type { SessionLease } from "#actors/live/LiveSessions.ts"
+import { G711_RATE_HZ } from "#audio/G711.ts"
 import {
   ItemCreate,
   ItemNamed,
@@ -13,6 +14,7 @@ import {
 } from "#domain/conversation/ClientEvents.ts"
 import { type Item, itemOf } from "#domain/conversation/Items.ts"
 import {
+  CONVERSATION_RATE_HZ,
   type ConversationSettings,
   type SessionFacts,
   sessionObject,
@@ -140,7 +142,9 @@ export class ConversationSocket {
           yield* this.update((yield* decodeUpdate(event)).session)
           return yield* tell("session.updated", { session: sessionObject(this.terms.facts, this.settings) })
         case "input_audio_buffer.append":
-          return yield* this.hearing.hear(yield* pcmOf((yield* decodeAppend(event)).audio))
+          return yield* this.hearing.hear(
+            yield* pcmOf((yield* decodeAppend(event)).audio, this.settings.hears),
+          )
         case "input_audio_buffer.commit": {
           const { openSeconds } = this.terms.items
           if (openSeconds < leastSeconds) return yield* emptyCommit(openSeconds * 1000)
@@ -212,6 +216,7 @@ export class ConversationSocket {
         )
       }
       this.hearing.setTurns(turnTerms(next.turns))
+      this.hearing.setRate(next.hears === "pcm" ? CONVERSATION_RATE_HZ : G711_RATE_HZ)
     },
   )
 

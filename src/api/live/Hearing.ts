@@ -4,8 +4,9 @@ import { Effect } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import type { LiveSessions, SessionLease } from "#actors/live/LiveSessions.ts"
 import type { ModelRegistry } from "#actors/model/ModelRegistry.ts"
-import { Downsampler } from "#audio/Downsampler.ts"
-import { bytesToS16 } from "#domain/audio/Audio.ts"
+import { fromG711, type G711 } from "#audio/G711.ts"
+import { Resampler } from "#audio/Resampler.ts"
+import { bytesToS16, LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
 import { TurnDetector } from "#domain/audio/TurnDetector.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
@@ -23,13 +24,20 @@ const tickSamples = 24_000
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 
 /** Samples of an audio event. */
-export const pcmOf = (audio: string): Effect.Effect<Int16Array, InvalidRequest> => {
+export const pcmOf = (
+  audio: string,
+  format: "pcm" | G711 = "pcm",
+): Effect.Effect<Int16Array, InvalidRequest> => {
   const bytes = Buffer.from(audio, "base64")
-  const isPcm = base64.test(audio) && audio.length % 4 === 0 && bytes.length % 2 === 0
-  return isPcm
-    ? Effect.succeed(bytesToS16(bytes))
-    : Effect.fail(new InvalidRequest({ field: "audio", problem: "must be 16-bit PCM in base64" }))
+  const isBase64 = base64.test(audio) && audio.length % 4 === 0
+  if (format !== "pcm" && isBase64) return Effect.succeed(fromG711(bytes, format))
+  if (isBase64 && bytes.length % 2 === 0) return Effect.succeed(bytesToS16(bytes))
+  const what = format === "pcm" ? "16-bit PCM" : "G.711"
+  return Effect.fail(new InvalidRequest({ field: "audio", problem: `must be ${what} in base64` }))
 }
+
+/** Rate of the realtime protocol's PCM. */
+const pcmRateHz = 24_000
 
 export type LiveServices = LiveSessions | ModelRegistry | UsageLedger
 
@@ -62,7 +70,8 @@ export class Hearing<R = never> {
   private seat: Seat
   private turnTerms: TurnTerms
   private turns: TurnDetector | undefined
-  private downsampler = new Downsampler()
+  private rateHz = pcmRateHz
+  private resampler = new Resampler(pcmRateHz, LISTEN_RATE_HZ)
 
   constructor(terms: HearingTerms<R>, turns: TurnTerms) {
     this.terms = terms
@@ -83,13 +92,20 @@ export class Hearing<R = never> {
     this.findTurns()
   }
 
+  /** Audio comes at this rate from now on. */
+  setRate(rateHz: number): void {
+    if (rateHz === this.rateHz) return
+    this.rateHz = rateHz
+    this.resampler = new Resampler(rateHz, LISTEN_RATE_HZ)
+  }
+
   /** The open item's audio is complete. False where there is none. */
   get commit(): Effect.Effect<boolean, SocketError> {
     return this.terms.items.commit
   }
 
   readonly clear: Effect.Effect<void> = Effect.suspend(() => {
-    this.downsampler = new Downsampler()
+    this.resampler = new Resampler(this.rateHz, LISTEN_RATE_HZ)
     this.findTurns()
     return this.terms.items.clear
   })
@@ -117,7 +133,7 @@ export class Hearing<R = never> {
     return yield* items.begin(this.seat.place, this.seat.entry)
   })
 
-  /** Takes audio of 24 kHz; of a long event, one second in a tick. */
+  /** Takes audio; of a long event, one second in a tick. */
   readonly hear = Effect.fnUntraced({ self: this }, function* (this: Hearing<R>, samples: Int16Array) {
     for (let at = 0; at < samples.length; at += tickSamples) {
       if (at > 0) yield* Effect.yieldNow
@@ -129,14 +145,14 @@ export class Hearing<R = never> {
     { self: this },
     function* (this: Hearing<R>, samples: Int16Array) {
       const { items, onSpeech, onTurn, tell } = this.terms
-      const downsampled = this.downsampler.push(samples)
+      const resampled = this.resampler.push(samples)
       const nowMs = yield* monotonicMs
       if (this.turns === undefined) {
-        if (downsampled.length === 0) return
+        if (resampled.length === 0) return
         if (!items.isOpen) yield* this.begin
-        return items.push(downsampled, nowMs)
+        return items.push(resampled, nowMs)
       }
-      for (const turn of this.turns.push(downsampled)) {
+      for (const turn of this.turns.push(resampled)) {
         if (turn.step === "ended") {
           const { openId } = items
           yield* tell("input_audio_buffer.speech_stopped", {

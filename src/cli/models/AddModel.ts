@@ -60,7 +60,7 @@ export const addModel = Command.make(
     file: Flag.String("file").pipe(
       Flag.withMetavar("FILE"),
       Flag.withDescription(
-        "File or quantisation of a repository with several, e.g. Q4_K_M; default: what fits in memory",
+        "File or precision of a repository with several, e.g. Q4_K_M, or int8 of ONNX; default: what fits in memory",
       ),
       Flag.optional,
     ),
@@ -110,10 +110,15 @@ export const addModel = Command.make(
     const final = { ...entry, files: withSums(entry.files, pulled) }
     if (!isThere) yield* editCatalog(config, { edit: insert(path, final, comments), keep: true })
     const notice = yield* noticeOfNode(
-      { url, key },
+      { url, key, dataDir },
       { id: entry.id, present: true, watched: path !== config.catalog },
     )
-    const files = pulled.map(recordOf)
+    // Sums of a new entry are those of the hub's listing.
+    const files = pulled
+      .map(recordOf)
+      .map((record) =>
+        isThere || record.checked_by === null ? record : { ...record, checked_by: "hub" as const },
+      )
     if (json) {
       const { line, node } = notice
       return yield* printJson({

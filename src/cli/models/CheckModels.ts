@@ -9,6 +9,7 @@ import { load } from "#config/Config.ts"
 import type { Config } from "#config/Settings.ts"
 import { isDeployedIn, type ModelEntry } from "#domain/models/ModelEntry.ts"
 import { suggestion } from "#domain/models/NearestName.ts"
+import { isOnProcessor } from "#domain/models/Placement.ts"
 import { checkGguf } from "#weights/formats/GgufCheck.ts"
 import { bytesOf } from "#weights/found/FoundModel.ts"
 import { locate } from "#weights/ModelFiles.ts"
@@ -31,6 +32,8 @@ interface Checked {
   readonly contextBytes: number | undefined
   readonly problems: ReadonlyArray<string>
 }
+
+const megabytes = (bytes: number): string => String(Math.ceil(bytes / 1024 ** 2))
 
 const numberOf = (value: unknown, fallback: number): number => (typeof value === "number" ? value : fallback)
 
@@ -62,14 +65,23 @@ const checkOne = Effect.fnUntraced(function* (config: Config, { entry, file }: C
   // What is not here counts with the size that the catalog expects.
   const sizeBytes = Math.max(found.sizeBytes, bytesOf(entry.files))
   const tooLarge = yield* tooLargeProblem(device, { entry, sizeBytes }, processBytes)
+  const claimedBytes = hostBytesOf(claimOf({ entry, sizeBytes }, processBytes), false)
+  const contextBytes = yield* contextBytesOf(found)
+  const fullBytes = claimedBytes + (contextBytes ?? 0)
+  const grows =
+    tooLarge === undefined && isOnProcessor(entry) && fullBytes > device.modelBytes()
+      ? [
+          `with full contexts it takes ${megabytes(fullBytes)} MB, models may have ${megabytes(device.modelBytes())} MB; lower its options.slots or options.contextTokens`,
+        ]
+      : []
   const wrongSums = sums ? yield* Effect.promise(() => sumProblems(dir, entry)) : []
   const checked: Checked = {
     id: entry.id,
     from: originOf(file),
     weights:
       problem !== undefined || wrongSums.length > 0 ? "unusable" : missing.length > 0 ? "not pulled" : "here",
-    claimedBytes: hostBytesOf(claimOf({ entry, sizeBytes }, processBytes), false),
-    contextBytes: yield* contextBytesOf(found),
+    claimedBytes,
+    contextBytes,
     problems: [
       ...(problem === undefined ? [] : [`${problem}; repair the file, or remove the model and add it again`]),
       ...wrongSums,
@@ -77,6 +89,7 @@ const checkOne = Effect.fnUntraced(function* (config: Config, { entry, file }: C
       ...(tooLarge === undefined
         ? []
         : [`${tooLarge}; add a smaller one in its place, or raise EDGEWISE_MEMORY_MB where there is more`]),
+      ...grows,
     ],
   }
   return checked
@@ -98,8 +111,6 @@ const togetherProblem = (
     ? undefined
     : `the models that load at the start need ${megabytes(bytes)} MB together, models may have ${megabytes(modelBytes)} MB: set runtime.load of some to "demand", or EDGEWISE_EVICT_IDLE=true`
 }
-
-const megabytes = (bytes: number): string => String(Math.ceil(bytes / 1024 ** 2))
 
 const chosen = (all: ReadonlyArray<CatalogModel>, ids: ReadonlyArray<string>, path: string) => {
   const known = all.map(({ entry }: { readonly entry: ModelEntry }) => entry.id)

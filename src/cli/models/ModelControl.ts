@@ -4,7 +4,7 @@ import { Console, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { describeThreads, describeTrial, ThreadChoice } from "#domain/threads/ThreadChoice.ts"
 import { modelArgument } from "../shared/ModelOptions.ts"
-import { localFailure, type NodeAccess, nodeAccess, nodeFlags } from "../shared/NodeClient.ts"
+import { type GivenNode, localFailure, type NodeAccess, nodeAccess, nodeFlags } from "../shared/NodeClient.ts"
 import { getText, postForText, replyReader } from "../shared/NodeReplies.ts"
 import { jsonFlag, printJson, table, wrongUsage } from "../shared/Output.ts"
 
@@ -29,10 +29,7 @@ const askStates = (access: NodeAccess) =>
   })
 
 /** Load states and failures by model, of the node that the settings or flags name. Undefined if none answers. */
-export const loadStates = (given: {
-  readonly url: Option.Option<string>
-  readonly key: Option.Option<string>
-}): Effect.Effect<NodeStates | undefined> =>
+export const loadStates = (given: GivenNode): Effect.Effect<NodeStates | undefined> =>
   Effect.flatMap(nodeAccess(given), askStates).pipe(
     Effect.map(({ states }) => states),
     Effect.scoped,

@@ -22,7 +22,7 @@ const list = Command.make(
   Effect.fn(function* ({ catalog, dataDir, json, key, url }) {
     const config = yield* load(textsOf({ catalog, dataDir }))
     const from = new Map((yield* readModels(config)).map(({ entry, file }) => [entry.id, originOf(file)]))
-    const states = yield* loadStates({ url, key })
+    const states = yield* loadStates({ url, key, dataDir })
     const rows = (yield* deployments(config)).map(({ entry, missing = [], problem, sizeBytes }) => ({
       id: entry.id,
       kind: entry.kind,

@@ -1,14 +1,9 @@
 // Makes a running node use a changed catalog, and finds out whether it does. A node on the same data directory notices the file
 // of added models by itself; a catalog of the operator's own is read again on request, which needs a superadmin key.
-import { Effect, type Option } from "effect"
-import { nodeAccess } from "../shared/NodeClient.ts"
+import { Effect, Result } from "effect"
+import { type GivenNode, nodeAccess } from "../shared/NodeClient.ts"
 import { postForText } from "../shared/NodeReplies.ts"
 import { loadStates } from "./ModelControl.ts"
-
-interface Given {
-  readonly url: Option.Option<string>
-  readonly key: Option.Option<string>
-}
 
 /** Longest wait for a node that notices the change by itself: it looks every second, and checks sums of new files. */
 const patienceMs = 30_000
@@ -27,17 +22,21 @@ export interface Notice {
  * @param watched whether a node notices the change by itself
  */
 export const noticeOfNode = Effect.fnUntraced(function* (
-  given: Given,
+  given: GivenNode,
   { id, present, watched }: { readonly id: string; readonly present: boolean; readonly watched: boolean },
 ) {
-  const states = yield* loadStates(given)
-  if (states === undefined) {
-    const line = "no running node answers: the next start of `edgewise serve` uses the catalog"
+  const access = yield* Effect.result(nodeAccess(given))
+  if (Result.isFailure(access)) {
+    const line = `no node was asked (${access.failure.message}); a running one uses the catalog after \`edgewise reload\``
     return { node: "none", line } satisfies Notice
   }
-  const { base } = yield* nodeAccess(given)
-  const asked = yield* nodeAccess(given).pipe(
-    Effect.flatMap((access) => postForText(access, "/v1/models/reload", undefined)),
+  const { base } = access.success
+  const states = yield* loadStates(given)
+  if (states === undefined) {
+    const line = `no node answers at ${base.origin}: the next start of \`edgewise serve\` uses the catalog`
+    return { node: "none", line } satisfies Notice
+  }
+  const asked = yield* postForText(access.success, "/v1/models/reload", undefined).pipe(
     Effect.scoped,
     Effect.match({ onFailure: ({ message }) => message, onSuccess: () => undefined }),
   )

@@ -1,16 +1,18 @@
 // `edgewise models pull`: fetches the weights of models whose files are on a hub, and lists them. A node on the same
 // data directory uses them at the next load of the model.
-import { Console, Effect, type Option } from "effect"
+import { Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { load } from "#config/Config.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { BadCatalog } from "#weights/CatalogFile.ts"
 import { locate } from "#weights/ModelFiles.ts"
 import { readModels } from "#weights/NodeCatalog.ts"
-import { nodeAccess, nodeFlags } from "../shared/NodeClient.ts"
+import { type GivenNode, nodeAccess, nodeFlags } from "../shared/NodeClient.ts"
 import { jsonFlag, printJson } from "../shared/Output.ts"
 import { progressLine } from "../shared/ProgressLine.ts"
 import { type FileRecord, pullOnNode } from "../shared/PullOnNode.ts"
+import { textsOf } from "../shared/SettingFlags.ts"
+import { catalogFlags } from "./CatalogFlags.ts"
 import { lineOf, pullEntry, pullSettingsOf, recordOf, watcherOf } from "./PullHere.ts"
 
 /** One pulled model as `--json` prints it. `path` is set if this command wrote the file. */
@@ -20,8 +22,11 @@ interface Document {
 }
 
 /** Pulls into the data directory of the settings, with the catalog of the settings. */
-const pullHere = Effect.fnUntraced(function* (ids: ReadonlySet<string>) {
-  const config = yield* load({})
+const pullHere = Effect.fnUntraced(function* (
+  ids: ReadonlySet<string>,
+  given: Parameters<typeof textsOf>[0],
+) {
+  const config = yield* load(textsOf(given))
   const settings = yield* pullSettingsOf(config.dataDir)
   const models = (yield* readModels(config)).map(({ entry }) => entry)
   const entries = yield* Effect.forEach(ids, (id) => {
@@ -44,10 +49,7 @@ const pullHere = Effect.fnUntraced(function* (ids: ReadonlySet<string>) {
 })
 
 /** Has the running node pull, with its catalog and into its data directory. */
-const pullThere = Effect.fnUntraced(function* (
-  ids: ReadonlySet<string>,
-  given: { readonly url: Option.Option<string>; readonly key: Option.Option<string> },
-) {
+const pullThere = Effect.fnUntraced(function* (ids: ReadonlySet<string>, given: GivenNode) {
   const access = yield* nodeAccess(given)
   const pulled: Array<Document> = []
   for (const id of ids) {
@@ -73,12 +75,15 @@ export const pull = Command.make(
       Flag.withDefault(false),
     ),
     json: jsonFlag,
+    ...catalogFlags,
     ...nodeFlags,
   },
-  Effect.fn(function* ({ ids, json, key, node, url }) {
+  Effect.fn(function* ({ catalog, dataDir, ids, json, key, node, url }) {
     const startedMs = yield* monotonicMs
     const wanted = new Set(ids)
-    const models = yield* node ? pullThere(wanted, { url, key }) : pullHere(wanted)
+    const models = yield* node
+      ? pullThere(wanted, { url, key, dataDir })
+      : pullHere(wanted, { catalog, dataDir })
     const seconds = ((yield* monotonicMs) - startedMs) / 1000
     if (json) return yield* printJson({ seconds, models })
     for (const { files, id } of models) {

@@ -85,7 +85,10 @@ export const removeModel = Command.make(
     const back = after
       .filter(({ entry, file }) => file !== path && names.includes(entry.id))
       .map(({ entry }) => entry.id)
-    const notice = yield* noticeOfNode({ url, key }, { id, present, watched: path !== config.catalog })
+    const notice = yield* noticeOfNode(
+      { url, key, dataDir },
+      { id, present, watched: path !== config.catalog },
+    )
     const used = new Set(after.flatMap(({ entry }) => hubFiles(entry).map(sourceOf)))
     const dir = weightsDir(config.dataDir)
     // A node that has not noticed may still load them.

@@ -1,11 +1,14 @@
 // `edgewise models presets`: the models that `models add NAME` knows.
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
+import { Device } from "#actors/device/Device.ts"
 import { processBytes } from "#actors/model/MemoryClaim.ts"
+import { load } from "#config/Config.ts"
 import { adapterFacts } from "#engines/AdapterFacts.ts"
 import { isVerified, type Preset } from "#weights/presets/Preset.ts"
 import { presets as all } from "#weights/presets/Presets.ts"
 import { jsonFlag, printJson, table } from "../shared/Output.ts"
+import { withDevice } from "./MachineMemory.ts"
 
 /** What a node claims for the model, without the contexts of its requests. */
 const memoryOf = ({ pictures, sizeBytes }: Preset): number => {
@@ -19,6 +22,12 @@ export const showPresets = Command.make(
   "presets",
   { json: jsonFlag },
   Effect.fn(function* ({ json }) {
+    const config = yield* load({})
+    const modelBytes = yield* withDevice(
+      config,
+      Effect.map(Device, (device) => device.modelBytes()),
+    )
+    const fits = (preset: Preset): boolean => memoryOf(preset) <= modelBytes
     if (json) {
       const listed = all.map((preset) => ({
         name: preset.name,
@@ -29,25 +38,37 @@ export const showPresets = Command.make(
         file: preset.file ?? null,
         size_bytes: preset.sizeBytes,
         memory_bytes: memoryOf(preset),
+        fits_here: fits(preset),
         licence: preset.licence,
         verified: isVerified(preset),
       }))
       return yield* printJson({ presets: listed })
     }
-    const heading = ["name", "does", "family", "size MB", "memory MB", "licence", "repository", "facts"]
+    const heading = [
+      "name",
+      "does",
+      "family",
+      "size MB",
+      "memory MB",
+      "here",
+      "licence",
+      "repository",
+      "facts",
+    ]
     const rows = all.map((preset) => [
       preset.name,
       preset.does,
       preset.family,
       megabytes(preset.sizeBytes),
       megabytes(memoryOf(preset)),
+      fits(preset) ? "fits" : "too large",
       preset.licence,
       preset.repository,
       isVerified(preset) ? "verified" : "unverified",
     ])
     yield* Console.log(table(heading, rows))
     yield* Console.log(
-      "unverified: names and sizes are rounded or from memory; the first `models add` reports what the hub declares",
+      "unverified: not compared with public records of the files; the first `models add` reports what the hub declares",
     )
   }),
 ).pipe(Command.withDescription("List the models that `models add` knows by name"))

@@ -10,6 +10,7 @@ import { Flag } from "effect/cli"
 import { load } from "#config/Config.ts"
 import { tlsFiles } from "./NodeCertificate.ts"
 import { trustOptions } from "./NodeTrust.ts"
+import { textsOf } from "./SettingFlags.ts"
 
 /** An error that ends a command with one line. */
 export class NodeRefused extends Schema.TaggedError<NodeRefused>()("NodeRefused", {
@@ -66,12 +67,17 @@ const developmentKey = (dataDir: string): string | undefined => {
   }
 }
 
-/** Address and key: from flags, environment or data directory, in this order. */
-export const nodeAccess = Effect.fnUntraced(function* (given: {
+/** The flags that say which node is meant. */
+export interface GivenNode {
   readonly url: Option.Option<string>
   readonly key: Option.Option<string>
-}) {
-  const config = yield* load({})
+  /** Of commands that have this flag. */
+  readonly dataDir?: Option.Option<string>
+}
+
+/** Address and key: from flags, environment or data directory, in this order. */
+export const nodeAccess = Effect.fnUntraced(function* (given: GivenNode) {
+  const config = yield* load(textsOf(given.dataDir === undefined ? {} : { dataDir: given.dataDir }))
   const text = Option.getOrElse(given.url, () => {
     const scheme = tlsFiles(config) === undefined ? "http" : "https"
     return `${scheme}://${callable(config.host)}:${config.port}`

@@ -1,6 +1,7 @@
 // Answers of a conversation as objects on the wire. Schemas and pure functions.
 import { Schema } from "effect"
 import { Item } from "./Items.ts"
+import { AudioDescription } from "./Settings.ts"
 
 export const responseStatus = Schema.Literals([
   "in_progress",
@@ -50,7 +51,7 @@ export const ResponseObject = Schema.Struct({
   max_output_tokens: Schema.Union([Schema.Literal("inf"), Schema.Int]),
   audio: Schema.Struct({
     output: Schema.Struct({
-      format: Schema.Struct({ type: Schema.String, rate: Schema.Int }),
+      format: AudioDescription,
       voice: Schema.String,
       speed: Schema.Finite,
       pacing: Schema.Literals(["realtime", "none"]),

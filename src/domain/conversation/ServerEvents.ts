@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { ResponseObject } from "./Answers.ts"
 import { Item } from "./Items.ts"
-import { ToolChoice, Transcription, Truncation } from "./Settings.ts"
+import { AudioDescription, ToolChoice, Transcription, Truncation } from "./Settings.ts"
 
 const NullableText = Schema.NullOr(Schema.String)
 
@@ -26,8 +26,6 @@ const TurnDetection = Schema.NullOr(
   ]),
 )
 
-const Pcm = Schema.Struct({ type: Schema.Literal("audio/pcm"), rate: Schema.Int })
-
 const Session = Schema.Struct({
   type: Schema.Literal("realtime"),
   object: Schema.Literal("realtime.session"),
@@ -42,13 +40,13 @@ const Session = Schema.Struct({
   truncation: Truncation,
   audio: Schema.Struct({
     input: Schema.Struct({
-      format: Pcm,
+      format: AudioDescription,
       transcription: Schema.NullOr(Transcription),
       noise_reduction: Schema.NullOr(Schema.Struct({ type: Schema.Literals(["near_field", "far_field"]) })),
       turn_detection: TurnDetection,
     }),
     output: Schema.Struct({
-      format: Pcm,
+      format: AudioDescription,
       voice: Schema.String,
       speed: Schema.Finite,
       pacing: Schema.Literals(["realtime", "none"]),

@@ -11,10 +11,32 @@ export const CONVERSATION_RATE_HZ = 24_000
 /** Tokens of one answer that a session may ask for (`inf`: as many). */
 export const maxOutputTokens = 4_096
 
-const Pcm = Schema.Struct({
-  type: Schema.Literal("audio/pcm").annotate({ message: "must be audio/pcm" }),
-  rate: optional(Schema.Literal(CONVERSATION_RATE_HZ).annotate({ message: "must be 24000" })),
-})
+const AudioFormat = Schema.Union([
+  Schema.Struct({
+    type: Schema.Literal("audio/pcm"),
+    rate: optional(Schema.Literal(CONVERSATION_RATE_HZ).annotate({ message: "must be 24000" })),
+  }),
+  Schema.Struct({ type: Schema.Literals(["audio/pcmu", "audio/pcma"]) }),
+]).annotate({ message: "must be audio/pcm at 24000, audio/pcmu or audio/pcma" })
+
+/** 16-bit PCM of 24 kHz, or G.711 of 8 kHz by the µ-law (`pcmu`) or the A-law. */
+export type ConversationAudio = "pcm" | "pcmu" | "pcma"
+
+const audioNames = { "audio/pcm": "pcm", "audio/pcmu": "pcmu", "audio/pcma": "pcma" } as const
+
+const audioOf = (
+  format: typeof AudioFormat.Type | null | undefined,
+  present: ConversationAudio,
+): ConversationAudio => (format === undefined ? present : audioNames[format?.type ?? "audio/pcm"])
+
+/** How the server describes a format. */
+export const AudioDescription = Schema.Union([
+  Schema.Struct({ type: Schema.Literal("audio/pcm"), rate: Schema.Int }),
+  Schema.Struct({ type: Schema.Literals(["audio/pcmu", "audio/pcma"]) }),
+])
+
+const descriptionOf = (audio: ConversationAudio): typeof AudioDescription.Type =>
+  audio === "pcm" ? { type: "audio/pcm", rate: CONVERSATION_RATE_HZ } : { type: `audio/${audio}` }
 
 const Tool = Schema.Struct({
   type: optional(text),
@@ -72,7 +94,7 @@ export const Transcription = Schema.Struct({
 })
 
 const Input = Schema.Struct({
-  format: optional(Pcm),
+  format: optional(AudioFormat),
   transcription: optional(Transcription),
   noise_reduction: optional(
     Schema.Struct({
@@ -92,7 +114,7 @@ export const Voice = Schema.Union([text, Schema.Struct({ id: text })]).annotate(
 })
 
 const Output = Schema.Struct({
-  format: optional(Pcm),
+  format: optional(AudioFormat),
   voice: optional(Voice),
   speed: optional(finite.check(range(0.25, 1.5))),
   /** Not OpenAI's: whether audio is sent about as fast as it is played (`realtime`) or as fast as it is made (`none`). */
@@ -150,6 +172,10 @@ export interface ConversationSettings {
   readonly noiseReduction: "near_field" | "far_field" | null
   /** null: the client ends each turn. */
   readonly turns: Turns | null
+  /** Of the user's audio. */
+  readonly hears: ConversationAudio
+  /** Of the answers' audio. */
+  readonly sounds: ConversationAudio
   readonly voice: string
   readonly speed: number
   readonly pacing: typeof pacing.Type
@@ -180,6 +206,8 @@ export const defaultSettings = (voice: string): ConversationSettings => ({
   transcription: null,
   noiseReduction: null,
   turns: defaultTurns,
+  hears: "pcm",
+  sounds: "pcm",
   voice,
   speed: 1,
   pacing: "realtime",
@@ -236,6 +264,8 @@ export const withChange = (
     noiseReduction:
       input.noise_reduction === undefined ? settings.noiseReduction : (input.noise_reduction?.type ?? null),
     turns: turns === undefined ? settings.turns : turns === null ? null : turnsOf(turns),
+    hears: audioOf(input.format, settings.hears),
+    sounds: audioOf(output.format, settings.sounds),
     voice: output.voice ? voiceNameOf(output.voice) : settings.voice,
     speed: given(output.speed, settings.speed, 1),
     pacing: given(output.pacing, settings.pacing, "realtime"),
@@ -256,14 +286,13 @@ const turnDetection = (turns: Turns | null) => {
   }
 }
 
-const pcm = { type: "audio/pcm", rate: CONVERSATION_RATE_HZ } as const
-
 export const outputOf = ({
   pacing,
+  sounds,
   speed,
   voice,
-}: Pick<ConversationSettings, "pacing" | "speed" | "voice">) => ({
-  format: pcm,
+}: Pick<ConversationSettings, "pacing" | "sounds" | "speed" | "voice">) => ({
+  format: descriptionOf(sounds),
   voice,
   speed,
   pacing,
@@ -292,7 +321,7 @@ export const sessionObject = ({ expiresAt, id, model }: SessionFacts, settings: 
   truncation: settings.truncation,
   audio: {
     input: {
-      format: pcm,
+      format: descriptionOf(settings.hears),
       transcription: settings.transcription,
       noise_reduction: settings.noiseReduction === null ? null : { type: settings.noiseReduction },
       turn_detection: turnDetection(settings.turns),

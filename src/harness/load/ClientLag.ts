@@ -17,8 +17,8 @@ export interface ClientCost {
   readonly bottleneck?: string
 }
 
-/** The resolution of the delay's measurement, which is subtracted. */
-const resolutionMs = 1
+/** How often the delay is measured, and what is subtracted from it. Measuring takes 1.7 % of a core, at 1 ms 2.4 % (measured). */
+const resolutionMs = 5
 const nsPerMs = 1e6
 
 /** Beyond these the client counts as a bottleneck: the times of requests are then no longer those of the server. Guesses. */

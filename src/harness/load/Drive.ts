@@ -33,6 +33,7 @@ export interface Sent<Outcome> {
   readonly index: number
   /** Milliseconds from the start of the measured time; negative in the warm-up. */
   readonly scheduledMs: number
+  readonly endMs: number
   readonly counted: boolean
   readonly outcome: Outcome
 }
@@ -105,8 +106,15 @@ export const drive = async <Outcome>(running: Running<Outcome>): Promise<Driven>
     const one = issue({ index: at, scheduledAtMs, signal: ending.signal }).then((outcome) => {
       inFlight--
       pending.delete(one)
-      if (isCounted) endedMs = Math.max(endedMs, performance.now())
-      onOutcome({ index: at, scheduledMs: scheduledAtMs - countedFromMs, counted: isCounted, outcome })
+      const nowMs = performance.now()
+      if (isCounted) endedMs = Math.max(endedMs, nowMs)
+      onOutcome({
+        index: at,
+        scheduledMs: scheduledAtMs - countedFromMs,
+        endMs: nowMs - countedFromMs,
+        counted: isCounted,
+        outcome,
+      })
       return failed(outcome)
     })
     pending.add(one)

@@ -10,7 +10,7 @@ export const digits = (value: number): string => {
   const size = Math.abs(value)
   // toPrecision would write an exponent.
   if (size < 1e-6) return "0"
-  return size >= 100 ? String(Math.round(value)) : value.toPrecision(3).replace(/\.?0+$/, "")
+  return size >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)))
 }
 
 export const shown = (value: number, unit: Unit): string => {

@@ -6,6 +6,7 @@ import { Latencies } from "../figures/Latencies.ts"
 import type { Driven, Load, Sent } from "../load/Drive.ts"
 import { broken, holds, type Judged, type Measure, type Objective } from "../load/Objective.ts"
 import type { FigureResult, KindResult, PointResult, TimelinePoint } from "./Result.ts"
+import { Throughput } from "./Throughput.ts"
 
 const statistics: ReadonlyArray<Statistic> = ["mean", 50, 90, 95, 99]
 const longestTimeline = 2_000
@@ -71,13 +72,24 @@ export class PointCollector {
   readonly #errors = new Map<string, number>()
   readonly #examples = new Map<string, string>()
 
-  add({ outcome, scheduledMs }: Sent<Outcome>): void {
+  readonly #objective: Objective | undefined
+  readonly #throughput: Throughput
+
+  /** @param durationMs the measured time after the warm-up */
+  constructor(objective: Objective | undefined, durationMs: number) {
+    this.#objective = objective
+    this.#throughput = new Throughput(durationMs)
+  }
+
+  /** Takes every request; those of the warm-up count for the throughput only. */
+  add({ counted, endMs, outcome, scheduledMs }: Sent<Outcome>): void {
     const { failure, kind, measured } = outcome
+    const judged = { kind, failed: failure !== undefined, figures: measured?.figures ?? {} }
+    this.#throughput.add(outcome, { endMs, counted, good: holds(this.#objective, judged) })
+    if (!counted) return
     this.#kept.push({
-      kind,
+      ...judged,
       scheduledMs,
-      failed: failure !== undefined,
-      figures: measured?.figures ?? {},
       ...(failure === undefined ? {} : { failure: failure.key }),
     })
     const collector = this.#kinds.get(kind) ?? new KindCollector()
@@ -91,7 +103,8 @@ export class PointCollector {
     if (!this.#examples.has(key)) this.#examples.set(key, detail)
   }
 
-  result(load: Load, driven: Driven, objective: Objective | undefined): PointResult {
+  result(load: Load, driven: Driven): PointResult {
+    const objective = this.#objective
     const { client, elapsedMs, mostInFlight, neverSent, warmupRequests } = driven
     if (neverSent > 0) this.#count("never sent", "too many were in flight until the run ended", neverSent)
     const kept = this.#kept.toSorted((a, b) => a.scheduledMs - b.scheduledMs)
@@ -99,13 +112,10 @@ export class PointCollector {
     const failed = kept.filter((one) => one.failed).length + neverSent
     const good = [...kept.map((one) => (holds(objective, one) ? 1 : 0)), ...Array<number>(neverSent).fill(0)]
     const [share = exactly(Number.NaN)] = intervalsOf(good, ["mean"])
-    const seconds = elapsedMs / 1000
     const kinds = Object.fromEntries(
       [...this.#kinds].map(([kind, collector]) => [kind, kindResult(kind, kept, collector)]),
     )
-    const sumOf = (figure: FigureName) => kept.reduce((sum, one) => sum + (one.figures[figure] ?? 0), 0)
-    const tokens = sumOf("tokens")
-    const audio = sumOf("audio")
+    const rates = this.#throughput.perSecond(elapsedMs)
     const judged = {
       errors: requests === 0 ? 1 : failed / requests,
       kinds: Object.keys(kinds),
@@ -117,17 +127,17 @@ export class PointCollector {
         load.loop === "open"
           ? { loop: "open", rate_per_second: load.ratePerSecond }
           : { loop: "closed", clients: load.clients },
-      measured_s: seconds,
+      measured_s: elapsedMs / 1000,
       requests,
       warmup_requests: warmupRequests,
       failed,
       errors: Object.fromEntries([...this.#errors].toSorted(([, a], [, b]) => b - a)),
       error_examples: Object.fromEntries(this.#examples),
-      completed_per_second: (requests - failed) / seconds,
-      ...(tokens > 0 ? { output_tokens_per_second: tokens / seconds } : {}),
-      ...(audio > 0 ? { audio_seconds_per_second: audio / seconds } : {}),
+      completed_per_second: rates.completed,
+      ...(rates.tokens > 0 ? { output_tokens_per_second: rates.tokens } : {}),
+      ...(rates.audio > 0 ? { audio_seconds_per_second: rates.audio } : {}),
       most_in_flight: mostInFlight,
-      goodput: { share, per_second: good.reduce((sum, one) => sum + one, 0) / seconds },
+      goodput: { share, per_second: rates.good },
       ...(objective === undefined ? {} : { broken: broken(objective, judged) }),
       kinds,
       client,

@@ -18,7 +18,7 @@ const sessionLimit = 4008
  * @property {string} firm text that stays
  * @property {string} soft text that may still change
  * @property {number} sentMs audio that was sent
- * @property {number | undefined} lagMs how far the newest caption was behind the audio that had been sent when it came
+ * @property {number | undefined} lagMs how long before the newest caption came the last audio that it covers was sent
  * @property {ReadonlyArray<import("./Cues.js").Cue>} cues of what is final
  * @property {ReadonlyArray<number>} sessionsMs the audio of each session that has ended, whole milliseconds
  */
@@ -50,6 +50,8 @@ export class LiveCaptions {
   /** Bytes of this session, sent or not. */
   #bytes = 0
   #sentBytes = 0
+  /** @type {Array<{ bytes: number, atMs: number }>} how much of the session had been sent, and when */
+  #sent = []
   #stopped = false
   #wasOpen = false
   #detail = ""
@@ -121,6 +123,7 @@ export class LiveCaptions {
     this.#caption = noCaption
     this.#detail = ""
     this.#sentBytes = 0
+    this.#sent = []
     socket.onopen = () => {
       this.#wasOpen = true
       this.#sendKept()
@@ -137,6 +140,7 @@ export class LiveCaptions {
       if (from < this.#sentBytes) continue
       socket.send(bytes)
       this.#sentBytes = from + bytes.length
+      this.#sent.push({ bytes: this.#sentBytes, atMs: performance.now() })
     }
     const oldest = this.#bytes - keptMs * bytesPerMs
     while ((this.#kept[0]?.from ?? oldest) < oldest) this.#kept.shift()
@@ -147,9 +151,15 @@ export class LiveCaptions {
     if (event.type === "error") this.#detail = event.error
     const before = this.#caption
     this.#caption = captionAfter(before, event)
-    if (event.type === "transcript.text.delta")
-      this.#lagMs = Math.max(0, this.#sentBytes / bytesPerMs - event.audio_ms)
+    if (event.type === "transcript.text.delta") this.#lagMs = this.#lagOf(event.audio_ms * bytesPerMs)
     if (this.#caption !== before) this.#onChange(this.view)
+  }
+
+  /** Milliseconds since the audio up to there was sent. @param {number} bytes */
+  #lagOf(bytes) {
+    while ((this.#sent[0]?.bytes ?? bytes) < bytes) this.#sent.shift()
+    const sent = this.#sent[0]
+    return sent === undefined ? undefined : performance.now() - sent.atMs
   }
 
   /**

@@ -211,7 +211,7 @@ export const ggufOf = (
     const found =
       all.find(({ path }) => path === named) ??
       all.find((file) => !isTower(file) && namedQuantisation(file.path) === named.toUpperCase())
-    return found !== undefined || !/gguf$/i.test(named)
+    return found !== undefined || (all.length === 0 && !/gguf$/i.test(named))
       ? Effect.succeed(found)
       : Effect.fail(
           new NotUsable({

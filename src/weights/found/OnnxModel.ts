@@ -56,6 +56,34 @@ const filesOf = (
     return { files, graphs }
   })
 
+/** Names of precisions as publishers and people write them, and the endings of their graphs. */
+const namedPrecisions: Readonly<Record<string, ReadonlyArray<string>>> = {
+  fp32: [""],
+  fp16: ["_fp16"],
+  int8: ["_quantized", "_int8"],
+  q8: ["_quantized", "_int8"],
+  quantized: ["_quantized"],
+  uint8: ["_uint8"],
+  q4: ["_q4"],
+  q4f16: ["_q4f16"],
+  bnb4: ["_bnb4"],
+}
+
+/** The endings for the precision that was asked for, of which the export must have a graph. */
+const precisionsFor = (
+  repository: Repository,
+  { graphs }: Family,
+  named: string,
+): Effect.Effect<ReadonlyArray<string>, NotUsable> => {
+  const has = (endings: ReadonlyArray<string>): boolean =>
+    Object.values(graphs).some((name) => graphOf(repository.files, name, endings) !== undefined)
+  const endings = namedPrecisions[named.toLowerCase()]
+  if (endings !== undefined && has(endings)) return Effect.succeed(endings)
+  const there = Object.keys(namedPrecisions).filter((name) => has(namedPrecisions[name] ?? []))
+  const problem = `has no graphs of the precision ${named}; --file may be ${there.join(", ")}`
+  return Effect.fail(new NotUsable({ source: repository.source, problem }))
+}
+
 const familyOf = (repository: Repository, modelType: string | undefined): Family | undefined => {
   const has = (name: string): boolean =>
     graphOf(repository.files, name, ["", "_quantized", "_q4", "_fp16", "_q4f16", "_int8"]) !== undefined
@@ -103,7 +131,10 @@ export const onnxModel = (
       const problem = `is an ONNX export of ${modelType ?? "an unnamed type"}, which no adapter reads; ${known} are read`
       return yield* new NotUsable({ source: repository.source, problem })
     }
-    const precisions = choice.precisions ?? family.precisions ?? defaultPrecisions
+    const precisions =
+      choice.file === undefined
+        ? (choice.precisions ?? family.precisions ?? defaultPrecisions)
+        : yield* precisionsFor(repository, family, choice.file)
     const { files, graphs } = yield* filesOf(repository, family, precisions)
     const { files: more = {}, ...entry } = family.entry(repository)
     if (family.adapter === "kokoro-onnx" && voiceFiles(repository).length === 0)

@@ -19,8 +19,8 @@ export interface Preset {
   /** True if `mmproj` belongs to it: its memory includes the rows of pictures that are kept. */
   readonly pictures?: boolean
   /**
-   * SHA-256 by path, where public records of the hub's own declarations agree. Then sizes are exact too, and `add` says so if
-   * the publisher has replaced a file. Absent: names and sizes were not verified, and sizes are rounded.
+   * SHA-256 of weights by path, where several public records of the hub's own declarations agree; `add` says so if the
+   * publisher has replaced a file. Absent: neither names nor size were verified. A size in whole millions is rounded.
    */
   readonly sums?: Readonly<Record<string, string>>
 }

@@ -2,6 +2,7 @@
 // weights have no right answer, that of the same files in a catalog that was written by hand.
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
+import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { builtInCatalog } from "#config/settings/NodeSettings.ts"
 import { wavBytes } from "../../support/audio/AudioFiles.ts"
@@ -217,6 +218,19 @@ it("embeddings: the same vector as from a catalog written by hand", async () => 
   )
   expect(vectors[0]?.length).toBe(64)
   expect(vectors[0]).toEqual(vectors[1])
+})
+
+it("folders of this machine: an export of Whisper, and one of Kokoro with its voices", async () => {
+  const at = (path: string) => fileURLToPath(new URL(`../../../models/${path}`, import.meta.url))
+  const speech = await added(at("kokoro-demo"), "--id", "near-voice")
+  expect(speech.entry.files.voices?.source).toBe(at("kokoro-demo/voices"))
+  await added(at("whisper-demo-en"), "--id", "near-ears")
+  const sentence = "The quick brown fox jumps over the lazy dog."
+  const body = { model: "near-voice", input: sentence, voice: "am_michael", response_format: "wav" }
+  const audio = new Uint8Array(await (await post(here(), "/v1/audio/speech", body)).arrayBuffer())
+  const reply = await transcribe(here(), audio, { fields: [["model", "near-ears"]] })
+  const { text } = (await reply.json()) as { readonly text: string }
+  expect(wordErrorRate([{ reference: sentence, heard: text }])).toBeLessThan(0.5)
 })
 
 it("every added model is listed before the built-in ones, and removing one brings the built-in one back", async () => {

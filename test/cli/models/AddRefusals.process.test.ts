@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { writeToyLlama } from "../../support/engines/ToyGguf.ts"
 import { edgewise, type Finished, startCommand } from "../../support/nodes/NodeProcess.ts"
-import { fakeModel, writeCatalog } from "../../support/nodes/TestCatalog.ts"
+import { fakeModel, llamaModel, writeCatalog } from "../../support/nodes/TestCatalog.ts"
 import { eventually, temporaryDir } from "../../support/nodes/TestNode.ts"
 import { type FakeHub, type Seen, sha256, startHub } from "../../support/servers/FakeHub.ts"
 
@@ -91,6 +91,7 @@ describe("before anything is pulled", () => {
     [["hf:acme/seq2seq"], "is an ONNX export of marian, which no adapter reads", "Whisper"],
     [["hf:acme/whisper"], "looks like Whisper and has no decoder_model_merged.onnx"],
     [["hf:acme/toy-GGUF/none.gguf"], "has no none.gguf; it has toy-Q8_0.gguf"],
+    [["hf:acme/toy-GGUF", "--file", "Q4_K_M"], "has no Q4_K_M; it has toy-Q8_0.gguf"],
     [["hf:acme/toy-GGUF", "--id", "a b"], "is not allowed"],
   ])("%j", async (args, ...words) => {
     refused(await models(["add", ...args]), ...words)
@@ -166,6 +167,15 @@ describe("while it is pulled", () => {
     hub.reset()
     const { status } = await models(["add", `hf:${repo}`])
     expect(status).toBe(0)
+    expect(readFileSync(join(dataDir, `weights/hf/${repo}/${commit}/toy-Q8_0.gguf`)).equals(toy)).toBe(true)
+  })
+
+  it("a connection that breaks in the middle is continued within the same command", async () => {
+    hub.behaviour.cutAfter = [100_000]
+    // The header is read first; only whole files are cut.
+    hub.behaviour.cutWhole = true
+    const { status, stderr } = await models(["add", `hf:${repo}`])
+    expect([status, stderr]).toEqual([0, expect.stringContaining("attempt 2")])
     expect(readFileSync(join(dataDir, `weights/hf/${repo}/${commit}/toy-Q8_0.gguf`)).equals(toy)).toBe(true)
   })
 
@@ -292,6 +302,35 @@ it("--dry-run and --no-pull: nothing is pulled; the built-in models cannot be re
     1,
     expect.stringContaining("tts-82m is built in and cannot be removed"),
   ])
+})
+
+it("contexts that would not fit once they are full are found before they are", async () => {
+  const path = join(dir.path, "long.json")
+  const long = join(dir.path, "long.gguf")
+  writeToyLlama(long, { contextTokens: 8_192 })
+  const model = { ...llamaModel, id: "long", files: { weights: { source: long } } }
+  const check = async (slots: number) => {
+    writeCatalog(path, [{ ...model, options: { contextTokens: 8_192, slots } }])
+    return models(["check", "--memory-mb", "200"], { EDGEWISE_CATALOG: path })
+  }
+  expect((await check(4)).status).toBe(0)
+  const full = await check(256)
+  expect([full.status, full.stdout]).toEqual([
+    1,
+    expect.stringContaining("long: with full contexts it takes"),
+  ])
+})
+
+it("presets says what of it fits on this machine", async () => {
+  const presets = async (memory: string) => {
+    const { stdout } = await models(["presets", "--json"], { EDGEWISE_MEMORY_MB: memory })
+    return (JSON.parse(stdout) as { presets: ReadonlyArray<{ name: string; fits_here: boolean }> }).presets
+  }
+  const small = (await presets("1000")).filter(({ fits_here }) => fits_here).map(({ name }) => name)
+  expect(small).toContain("whisper-base")
+  expect(small).not.toContain("qwen3-8b")
+  expect((await presets("8000")).find(({ name }) => name === "qwen3-8b")?.fits_here).toBe(true)
+  expect((await models(["presets"])).stdout).toContain("whisper-base")
 })
 
 it("the machine's memory decides the check of all models", async () => {

@@ -45,6 +45,9 @@ const environment = ({ catalog, dataDir, port }: NodeProcess) => ({
   HF_ENDPOINT: hub.endpoint,
 })
 
+/** What `serve` was started with, as flags of a command. */
+const flags = ({ catalog, dataDir }: NodeProcess) => ["--data-dir", dataDir, "--catalog", catalog]
+
 const statuses = async ({ base, devKey }: NodeProcess): Promise<Readonly<Record<string, string>>> => {
   const reply = await fetch(`${base}/v1/models/status`, { headers: { authorization: `Bearer ${devKey}` } })
   return ((await reply.json()) as { loading_status: Record<string, string> }).loading_status
@@ -53,7 +56,8 @@ const statuses = async ({ base, devKey }: NodeProcess): Promise<Readonly<Record<
 it("a catalog of its own: is read again for a superadmin key, and the command says so without one", async () => {
   const here = await started()
   const env = environment(here)
-  const without = await edgewise(["models", "add", "hf:acme/toy-GGUF", "--json"], env)
+  const byFlags = { EDGEWISE_PORT: env.EDGEWISE_PORT, HF_ENDPOINT: env.HF_ENDPOINT }
+  const without = await edgewise(["models", "add", "hf:acme/toy-GGUF", "--json", ...flags(here)], byFlags)
   expect([without.status, JSON.parse(without.stdout)]).toMatchObject([
     0,
     {

@@ -2,6 +2,7 @@
 // client: written and spoken answers, functions, turns by hand and by silence, interruption, and events that cannot be carried out.
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { toG711 } from "#audio/G711.ts"
 import { bytesToS16 } from "#domain/audio/Audio.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
@@ -223,6 +224,35 @@ describe("a spoken answer", () => {
     const { error } = await client.nth("error")
     expect(error).toMatchObject({ code: "conversation_already_has_active_response", event_id: "second" })
     await client.nth("response.done", 3)
+    expect(brokenOrders(client.client.frames)).toEqual([])
+    client.close()
+  })
+})
+
+describe("G.711", () => {
+  it.each(["pcmu", "pcma"] as const)("audio/%s comes in and goes out, one byte a sample", async (law) => {
+    const client = await open()
+    const format = { type: `audio/${law}` }
+    client.update({
+      audio: {
+        input: { format, transcription: {}, turn_detection: null },
+        output: { format, pacing: "none" },
+      },
+    })
+    const { session } = await client.nth("session.updated")
+    expect(session).toMatchObject({ audio: { input: { format }, output: { format } } })
+    // Noise of 16 kHz, taken as 8 kHz: twice as long.
+    const bytes = Buffer.from(toG711(bytesToS16(noise(1, 5)), law))
+    client.send({ type: "input_audio_buffer.append", audio: bytes.toString("base64") })
+    client.send({ type: "input_audio_buffer.commit" })
+    const heard = await client.nth("conversation.item.input_audio_transcription.completed")
+    expect(heard.usage).toMatchObject({ seconds: expect.closeTo(2, 1) })
+    client.say(script({ tokens: 1, text: "Hello there." }))
+    client.send({ type: "response.create" })
+    await client.nth("response.done")
+    // 3 pieces of 4,800 samples at 24 kHz; the filter keeps the last two milliseconds.
+    expect(client.audio.length).toBeGreaterThan(4_800 - 20)
+    expect(client.audio.length).toBeLessThanOrEqual(4_800)
     expect(brokenOrders(client.client.frames)).toEqual([])
     client.close()
   })

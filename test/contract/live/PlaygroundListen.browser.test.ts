@@ -13,7 +13,7 @@ import { builtInModel } from "../../support/nodes/BuiltInModels.ts"
 import { startNode, type TestNode, temporaryDir, untilLoaded } from "../../support/nodes/TestNode.ts"
 
 const withBrowser = needs("browser")
-const clip = clips.find(({ seconds }) => seconds > 3)!
+const clip = clips.find(({ file }) => file.includes("af_"))!
 
 let node: TestNode
 let browser: Browser | undefined

@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import type { RealtimeClientEvent, RealtimeServerEvent } from "openai/resources/realtime/realtime"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Drain } from "#actors/Drain.ts"
-import { Downsampler } from "#audio/Downsampler.ts"
+import { Resampler } from "#audio/Resampler.ts"
 import { bytesToS16, s16ToBytes } from "#domain/audio/Audio.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
 import { listener, noise, syncAnswer } from "../../support/clients/LiveClient.ts"
@@ -42,7 +42,7 @@ const delta = "conversation.item.input_audio_transcription.delta"
 /** 24 kHz audio, and its transcript by the recogniser. */
 const spoken = (seconds: number, seed: number) => {
   const pcm = noise(seconds * 1.5, seed)
-  return { pcm, heard: Buffer.from(s16ToBytes(new Downsampler().push(bytesToS16(pcm)))) }
+  return { pcm, heard: Buffer.from(s16ToBytes(new Resampler(24_000, 16_000).push(bytesToS16(pcm)))) }
 }
 const append = (client: SocketClient, pcm: Buffer, bytes = 4_800) => {
   for (let at = 0; at < pcm.length; at += bytes) {
@@ -273,7 +273,7 @@ describe("admission", () => {
     ["an unknown key", () => address("intent=transcription", `svc_${"A".repeat(32)}`), 401],
     ["an organization without a cent", () => address("intent=transcription", node.keys.broke), 402],
     ["an unknown model", () => address("intent=transcription&model=whisper-9"), 404],
-    ["a text model", () => address("model=fake"), 400],
+    ["a text model", () => address("intent=transcription&model=fake"), 400],
     ["a conversation", () => address("intent=conversation"), 400],
   ])("not %s, before the upgrade", async (_, where, status) => {
     expect(((await SocketClient.connect(where())) as Refused).status).toBe(status)

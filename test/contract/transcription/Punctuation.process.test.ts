@@ -1,7 +1,7 @@
 // `punctuation` over a whole node, in every mode and format: removed exactly, added by rule where the model wrote none,
 // refused where no rule is known, and the same text from a file, a stream, a job and a live session.
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { Downsampler } from "#audio/Downsampler.ts"
+import { Resampler } from "#audio/Resampler.ts"
 import { bytesToS16, s16ToBytes } from "#domain/audio/Audio.ts"
 import { parseEventStream } from "../../support/clients/EventStream.ts"
 import {
@@ -164,7 +164,7 @@ describe("punctuation=true", () => {
 })
 
 describe("the realtime protocol", () => {
-  const heard = Buffer.from(s16ToBytes(new Downsampler().push(bytesToS16(pcm))))
+  const heard = Buffer.from(s16ToBytes(new Resampler(24_000, 16_000).push(bytesToS16(pcm))))
   const realtime = (query: string) =>
     `ws://127.0.0.1:${node.port}/v1/realtime?token=${node.keys.dev}&intent=transcription&${query}`
 

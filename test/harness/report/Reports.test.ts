@@ -27,7 +27,7 @@ const driven: Driven = { elapsedMs: 10_000, warmupRequests: 3, mostInFlight: 4, 
 
 /** Requests whose first token takes about `ttftMs`; every tenth fails. */
 const pointOf = (ttftMs: number, seed: number, objective = parseObjective("ttft<1s")) => {
-  const collector = new PointCollector()
+  const collector = new PointCollector(objective, 10_000)
   const random = new Random(seed, 0)
   for (let index = 0; index < 400; index++) {
     const outcome: Outcome =
@@ -45,9 +45,9 @@ const pointOf = (ttftMs: number, seed: number, objective = parseObjective("ttft<
               words: { wrong: 1, words: 20 },
             },
           }
-    collector.add({ index, scheduledMs: index * 25, counted: true, outcome })
+    collector.add({ index, scheduledMs: index * 25, endMs: index * 25, counted: true, outcome })
   }
-  return collector.result({ loop: "open", ratePerSecond: 40 }, driven, objective)
+  return collector.result({ loop: "open", ratePerSecond: 40 }, driven)
 }
 
 const resultOf = (ttftMs: number, seed: number, rest: Partial<Result> = {}): Result => ({
@@ -82,22 +82,49 @@ describe("a point", () => {
     expect(Latencies.decoded(point.kinds.text!.figures.ttft!.histogram).count).toBe(360)
   })
 
+  it("counts for the throughput what ended in the measured time, whenever it began", () => {
+    const collector = new PointCollector(parseObjective("e2e<1s"), 10_000)
+    const add = (scheduledMs: number, endMs: number) =>
+      collector.add({
+        index: 0,
+        scheduledMs,
+        endMs,
+        counted: scheduledMs >= 0,
+        outcome: { kind: "text", measured: { figures: { e2e: endMs - scheduledMs, tokens: 50 } } },
+      })
+    add(-5_000, -1)
+    add(-1_000, 4_000)
+    add(4_000, 4_900)
+    add(6_000, 9_000)
+    add(9_000, 14_000)
+    const point = collector.result({ loop: "closed", clients: 1 }, { ...driven, elapsedMs: 14_000 })
+    expect(point).toMatchObject({ requests: 3, completed_per_second: 0.3, output_tokens_per_second: 15 })
+    expect(point.goodput.per_second).toBeCloseTo(0.1, 9)
+  })
+
+  it("takes requests longer than the measured time from those that began in it", () => {
+    const collector = new PointCollector(undefined, 1_000)
+    const outcome: Outcome = { kind: "live", measured: { figures: { audio: 4 } } }
+    collector.add({ index: 0, scheduledMs: 500, endMs: 5_000, counted: true, outcome })
+    const point = collector.result({ loop: "closed", clients: 1 }, { ...driven, elapsedMs: 5_000 })
+    expect(point).toMatchObject({ completed_per_second: 0.2, audio_seconds_per_second: 0.8 })
+  })
+
   it("counts what was never sent as failed", () => {
-    const point = new PointCollector().result(
+    const point = new PointCollector(undefined, 10_000).result(
       { loop: "closed", clients: 1 },
       { ...driven, neverSent: 5 },
-      undefined,
     )
     expect(point).toMatchObject({ requests: 5, failed: 5, errors: { "never sent": 5 } })
   })
 
   it("keeps at most 2,000 requests of the timeline", () => {
-    const collector = new PointCollector()
+    const collector = new PointCollector(undefined, 10_000)
     for (let index = 0; index < 5_001; index++) {
       const outcome: Outcome = { kind: "text", measured: { figures: { e2e: 1 } } }
-      collector.add({ index, scheduledMs: index, counted: true, outcome })
+      collector.add({ index, scheduledMs: index, endMs: index, counted: true, outcome })
     }
-    const { requests, timeline } = collector.result({ loop: "closed", clients: 1 }, driven, undefined)
+    const { requests, timeline } = collector.result({ loop: "closed", clients: 1 }, driven)
     expect(requests).toBe(5_001)
     expect(timeline.length).toBeLessThanOrEqual(2_000)
   })
@@ -176,12 +203,12 @@ describe("a page", () => {
   })
 
   it("and the table of a run without a success have no figures", () => {
-    const collector = new PointCollector()
+    const collector = new PointCollector(undefined, 10_000)
     const outcome: Outcome = { kind: "text", failure: { key: "401", detail: "no" } }
-    collector.add({ index: 0, scheduledMs: 0, counted: true, outcome })
+    collector.add({ index: 0, scheduledMs: 0, endMs: 0, counted: true, outcome })
     const failed = {
       ...resultOf(1, 1),
-      points: [collector.result({ loop: "closed", clients: 1 }, driven, undefined)],
+      points: [collector.result({ loop: "closed", clients: 1 }, driven)],
     }
     expect(pageOf(stored(failed))).not.toContain("NaN")
     expect(linesOf(stored(failed)).join("\n")).toContain("1 failed (401): no")
@@ -223,6 +250,14 @@ it.each([
 })
 
 it("numbers have three digits and their unit", () => {
-  expect([1e-9, 0.00123456, 1.5, 123.4, 99_999].map(digits)).toEqual(["0", "0.00123", "1.5", "123", "99999"])
+  expect([1e-9, 0.00123456, 1.5, 20, 99.96, 123.4, 99_999].map(digits)).toEqual([
+    "0",
+    "0.00123",
+    "1.5",
+    "20",
+    "100",
+    "123",
+    "99999",
+  ])
   expect([shown(12_345, "ms"), shown(0.05, "share"), shown(Number.NaN, "ms")]).toEqual(["12.3 s", "5 %", "–"])
 })

@@ -26,6 +26,8 @@ export interface HubBehaviour {
   storageStatuses?: Array<number>
   /** Bytes after which the storage cuts the connections of its first requests, one entry each. */
   cutAfter?: Array<number>
+  /** Whether requests for a part of a file that has an end are left out of `cutAfter`. */
+  cutWhole?: boolean
   /** Sent by the storage instead of the file's bytes, with the same declared checksum. */
   content?: Buffer
   linkedSize?: number
@@ -136,7 +138,8 @@ export const startHub = async (files: Readonly<Record<string, Buffer>>): Promise
     const headers: Record<string, string | number> = etag === null ? {} : { etag }
     const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? "")
     const unchanged = request.headers["if-range"] === undefined || request.headers["if-range"] === etag
-    const cutAfter = behaviour.cutAfter?.shift()
+    const isCut = behaviour.cutWhole !== true || range === null || range[2] === ""
+    const cutAfter = isCut ? behaviour.cutAfter?.shift() : undefined
     if (range !== null && unchanged && behaviour.ignoreRange !== true) {
       const from = Number(range[1])
       const to = Math.min(range[2] === "" ? bytes.length : Number(range[2]) + 1, bytes.length)

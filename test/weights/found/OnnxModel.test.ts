@@ -20,8 +20,13 @@ const repository = (paths: ReadonlyArray<string>, config: object | undefined): R
   gguf: () => Effect.die(new Error("no GGUF file here")),
 })
 
-const found = (paths: ReadonlyArray<string>, config?: object, precisions?: ReadonlyArray<string>) =>
-  Effect.runSync(Effect.result(findModel(repository(paths, config), { memoryBytes: 1e9, precisions })))
+const found = (
+  paths: ReadonlyArray<string>,
+  config?: object,
+  precisions?: ReadonlyArray<string>,
+  file?: string,
+) =>
+  Effect.runSync(Effect.result(findModel(repository(paths, config), { memoryBytes: 1e9, precisions, file })))
 
 const right = (...args: Parameters<typeof found>): FoundModel => {
   const result = found(...args)
@@ -54,6 +59,27 @@ describe("Whisper", () => {
     expect(sources(right(all, { model_type: "whisper" }, ["_q4"]))).toMatchObject({
       encoder: "onnx/encoder_model.onnx",
       decoder: "onnx/decoder_model_merged_q4.onnx",
+    })
+  })
+
+  it("has the precision that was named, as far as there are graphs of it", () => {
+    const paths = whisper(
+      "encoder_model",
+      "encoder_model_quantized",
+      "decoder_model_merged",
+      "decoder_model_merged_q4",
+    )
+    const named = (file: string) => right(paths, { model_type: "whisper" }, undefined, file)
+    expect(sources(named("fp32"))).toMatchObject({ encoder: "onnx/encoder_model.onnx" })
+    expect(sources(named("int8"))).toMatchObject({ encoder: "onnx/encoder_model_quantized.onnx" })
+    expect(sources(named("q4"))).toMatchObject({
+      encoder: "onnx/encoder_model.onnx",
+      decoder: "onnx/decoder_model_merged_q4.onnx",
+    })
+    expect(found(paths, { model_type: "whisper" }, undefined, "fp16")).toMatchObject({
+      failure: {
+        message: "hf:a/b: has no graphs of the precision fp16; --file may be fp32, int8, q8, quantized, q4",
+      },
     })
   })
 
