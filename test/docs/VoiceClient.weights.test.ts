@@ -77,8 +77,8 @@ describe("the guide for voice clients", () => {
     expect(await guide.run(shell("node speak.mjs"))).toMatch(spoken)
     const output = await guide.run(shell("node listen.mjs"))
     expect(heard(output)).toMatch(sentence)
-    // Captions came before the end.
-    expect(output.split("\n").filter((line) => /\[.+\]/.test(line)).length).toBeGreaterThan(0)
+    // How many captions come before the final text depends on the machine; each marks its soft part.
+    expect(output).toMatch(/^.*\[.*\]$/m)
   })
 
   it("loses no word when the connection breaks in the middle", async () => {

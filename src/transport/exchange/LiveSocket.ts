@@ -195,12 +195,19 @@ export class LiveSocket implements Watched {
   /** True if a message was dropped. */
   private send(ws: SocketChannel, chunks: ReadonlyArray<Frame | Socket.CloseEvent>): boolean {
     let dropped = false
+    let end: Socket.CloseEvent | undefined
     ws.cork(() => {
       for (const chunk of chunks) {
-        if (Socket.isCloseEvent(chunk)) return this.finish(chunk.code, chunk.reason ?? "")
+        if (Socket.isCloseEvent(chunk)) {
+          end = chunk
+          return
+        }
         if (!ws.send(chunk)) dropped = true
       }
     })
+    // Behind the cork: a uWS socket that is ended inside of one sends its close frame, but closes the connection only when it has been
+    // idle, seconds later, and clients that wait for that hang.
+    if (end !== undefined) this.finish(end.code, end.reason ?? "")
     return dropped
   }
 
