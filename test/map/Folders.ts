@@ -709,7 +709,13 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/cli/chat": {
     holds: "`edgewise chat`: the conversation, its commands, one streamed answer",
-    imports: ["src/cli/shared", "src/config", "src/domain/pictures", "src/domain/wire/events"],
+    imports: [
+      "src/cli/shared",
+      "src/config",
+      "src/domain/models",
+      "src/domain/pictures",
+      "src/domain/wire/events",
+    ],
   },
   "src/cli/help": { holds: "The text of `--help`", imports: ["src/config"] },
   "src/cli/models": {

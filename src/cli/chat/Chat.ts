@@ -8,6 +8,7 @@ import { chatModels, chosenModel } from "./ChatModels.ts"
 import { ChatOutput, receiptLine } from "./ChatOutput.ts"
 import { ChatSession } from "./ChatSession.ts"
 import { asked, type Conversation, emptyConversation, sentMessages } from "./Conversation.ts"
+import { priceOf } from "./Price.ts"
 import { readPicture } from "./ReadPicture.ts"
 import { repl } from "./Repl.ts"
 
@@ -45,7 +46,8 @@ const oneAnswer = Effect.fnUntraced(function* (
   )
   yield* Effect.raceFirst(work, interrupted)
   const { answer } = soFar
-  if (!json) return output.note(receiptLine(answer))
+  const microDollars = yield* priceOf(access, answer.receiptId)
+  if (!json) return output.note(receiptLine(answer, microDollars))
   const { completionTokens, finishReason, firstTokenMs, promptTokens, reasoning, receiptId, text, totalMs } =
     answer
   yield* Console.log(
@@ -58,6 +60,7 @@ const oneAnswer = Effect.fnUntraced(function* (
       completion_tokens: completionTokens ?? null,
       first_token_ms: firstTokenMs ?? null,
       total_ms: totalMs,
+      micro_dollars: microDollars ?? null,
       receipt_id: receiptId ?? null,
     }),
   )

@@ -1,5 +1,7 @@
 // What a chat prints: the answer on standard output; thinking, notes and receipts on standard error, dimmed on a terminal.
+
 import { hasColours } from "#config/OtherVariables.ts"
+import { formatUsd } from "#domain/models/Money.ts"
 import { visible } from "../shared/Output.ts"
 import type { Answer, AnswerListener } from "./Answer.ts"
 
@@ -11,8 +13,8 @@ export interface OutputStream {
 const dim = "\u001b[2m"
 const plain = "\u001b[22m"
 
-/** `first token 0.21 s, 35 tokens in 1.4 s, 29.4 tokens/s, receipt rcpt_…`; what is not known is left out. */
-export const receiptLine = (answer: Answer): string => {
+/** `first token 0.21 s, 35 tokens in 1.4 s, 29.4 tokens/s, 0.000061 USD, receipt rcpt_…`; what is not known is left out. */
+export const receiptLine = (answer: Answer, microDollars?: number): string => {
   const { completionTokens, finishReason, firstTokenMs, receiptId, totalMs } = answer
   const seconds = (ms: number) => `${(ms / 1000).toFixed(2)} s`
   // The first token comes with the prompt, so the rate counts the tokens after it.
@@ -26,6 +28,7 @@ export const receiptLine = (answer: Answer): string => {
     completionTokens === undefined ? seconds(totalMs) : `${completionTokens} tokens in ${seconds(totalMs)}`,
     ...rate,
     ...(finishReason === "length" ? ["cut at --max-tokens or the context"] : []),
+    ...(microDollars === undefined ? [] : [`${formatUsd(microDollars)} USD`]),
     ...(receiptId === undefined ? [] : [`receipt ${visible(receiptId)}`]),
   ].join(", ")
 }

@@ -7,6 +7,7 @@ import { type ChatCommandName, chatHelp } from "./ChatLine.ts"
 import { type ChatModel, chosenModel } from "./ChatModels.ts"
 import { type ChatOutput, receiptLine } from "./ChatOutput.ts"
 import { answered, asked, type Conversation, savedText, sentMessages } from "./Conversation.ts"
+import { priceOf } from "./Price.ts"
 import { readPicture } from "./ReadPicture.ts"
 
 export interface SessionStart {
@@ -59,7 +60,7 @@ export class ChatSession {
       )
       if (Exit.isSuccess(exit)) {
         keep()
-        output.note(receiptLine(soFar.answer))
+        output.note(receiptLine(soFar.answer, yield* priceOf(access, soFar.receiptId)))
         return
       }
       output.endAnswer()

@@ -46,7 +46,7 @@ describe("one question", () => {
     const { status, stderr, stdout } = await chat(script({ tokens: 3, reasoning: "hm" }), "--effort", "low")
     expect([status, stdout]).toEqual([0, " token token token\n"])
     expect(stderr).toMatch(
-      /^hm\nfirst token \d\.\d\d s, 4 tokens in \d+\.\d\d s, [\d.]+ tokens\/s, receipt rcpt_\w+\n$/,
+      /^hm\nfirst token \d\.\d\d s, 4 tokens in \d+\.\d\d s, [\d.]+ tokens\/s, 0\.\d+ USD, receipt rcpt_\w+\n$/,
     )
   })
 
@@ -68,6 +68,7 @@ describe("one question", () => {
       completion_tokens: 2,
       first_token_ms: expect.any(Number),
       total_ms: expect.any(Number),
+      micro_dollars: expect.any(Number),
       receipt_id: expect.stringMatching(/^rcpt_/),
     })
   })
