@@ -53,6 +53,7 @@ const endpoints: ReadonlyArray<Endpoint> = [
   { method: "GET", path: "/v1/models/none", documented: "/v1/models/{id}", standard: 404 },
   { method: "GET", path: "/v1/models/no/ne", documented: "/v1/models/{id}", standard: 404 },
   { method: "GET", path: "/v1/models/status", standard: 200 },
+  { method: "GET", path: "/v1/usage", standard: 200 },
   { method: "GET", path: "/v1/gpu/status", standard: 403, superadmin: 200 },
   { method: "GET", path: "/v1/gpu/memory", standard: 403, superadmin: 200 },
   { method: "GET", path: "/v1/node/tree", standard: 403, superadmin: 200 },
