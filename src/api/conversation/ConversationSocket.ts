@@ -50,7 +50,7 @@ const leastSeconds = 0.1
 
 export type ConversationServices = AnswerServices | LiveServices
 
-export interface ConversationTerms extends Omit<FloorTerms, "settings"> {
+export interface ConversationTerms extends Omit<FloorTerms, "settings" | "heardMs"> {
   readonly facts: SessionFacts
   readonly items: RealtimeItems
   readonly seat: Seat
@@ -89,14 +89,19 @@ export class ConversationSocket {
         seat,
         admit,
         reseat: (replaced) => reseat(this.settings, replaced),
-        onSpeech: Effect.suspend(() =>
-          this.settings.turns?.interrupts === true ? floor.interrupt : Effect.void,
-        ),
+        onSpeech: Effect.suspend(() => {
+          floor.stirred()
+          return this.settings.turns?.interrupts === true ? floor.interrupt : Effect.void
+        }),
         onTurn: (id) =>
           Effect.suspend(() => (this.settings.turns?.creates === true ? floor.answerTurn(id) : Effect.void)),
       },
       turnTerms(settings.turns),
     )
+  }
+
+  get heardMs(): number {
+    return this.hearing.heardMs
   }
 
   get current(): ConversationSettings {

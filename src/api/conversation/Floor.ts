@@ -37,6 +37,8 @@ export interface FloorTerms {
   readonly conversationId: string
   readonly history: History
   readonly settings: () => ConversationSettings
+  /** Audio of the user so far, milliseconds. */
+  readonly heardMs: () => number
   /** Counts an answer as a request of the caller. */
   readonly admit: Effect.Effect<void, RateLimited>
 }
@@ -65,6 +67,8 @@ export class Floor {
   /** Transcripts of the user's turns that are being made. */
   private readonly transcripts = new Map<string, Deferred.Deferred<string | undefined>>()
   private waiting: Fiber.Fiber<void, SocketError> | undefined
+  /** Waits for the user to say something after an answer. */
+  private silence: Fiber.Fiber<void, unknown> | undefined
 
   constructor(terms: FloorTerms, clock: PlayClock) {
     this.terms = terms
@@ -78,8 +82,15 @@ export class Floor {
 
   // ------------------------------------------------------------ the user's turns
 
+  /** The user speaks, or an answer begins: a silence of the user ends. */
+  readonly stirred = (): void => {
+    this.silence?.interruptUnsafe()
+    this.silence = undefined
+  }
+
   /** A turn of the user gets its place; the id of the item before it. */
   readonly heardTurn = (id: string): string | null => {
+    this.stirred()
     this.transcripts.set(id, Deferred.makeUnsafe())
     const previous = this.terms.history.add(spokenItem(id, null))
     return typeof previous === "string" ? previous : null
@@ -193,7 +204,10 @@ export class Floor {
         },
       })
       if (isBeside) this.beside.add(answer)
-      else this.active = answer
+      else {
+        this.active = answer
+        this.stirred()
+      }
       yield* answer.start(scope)
       if (isBeside) {
         const forget = Effect.andThen(
@@ -201,8 +215,34 @@ export class Floor {
           Effect.sync(() => this.beside.delete(answer)),
         )
         yield* Effect.forkIn(forget, scope, { startImmediately: true })
+        return
       }
+      const afterwards = Effect.andThen(answer.ended, this.awaitSilence(answer))
+      this.silence = yield* Effect.forkIn(afterwards, scope, { startImmediately: true })
     })
+
+  /** After an answer has been played: where the user says nothing for the time of the session, the model says more. */
+  private awaitSilence(answer: Answer): Effect.Effect<void, EdgeError | SocketError, AnswerServices> {
+    return Effect.gen({ self: this }, function* (this: Floor) {
+      const idleMs = this.terms.settings().turns?.idleTimeoutMs ?? null
+      if (idleMs === null || this.active !== answer) return
+      const fromMs = this.terms.heardMs()
+      const playingMs = Math.max(0, this.clock.playedUntilMs - (yield* monotonicMs))
+      yield* Effect.sleep(playingMs + idleMs)
+      const { history, newId, tell } = this.terms
+      const item = spokenItem(`item_${newId()}`, "")
+      const audio = { audio_start_ms: Math.round(fromMs), audio_end_ms: Math.round(this.terms.heardMs()) }
+      yield* tell("input_audio_buffer.timeout_triggered", { ...audio, item_id: item.id })
+      const previous = history.add(item)
+      const previous_item_id = typeof previous === "string" ? previous : null
+      yield* tell("input_audio_buffer.committed", { previous_item_id, item_id: item.id })
+      yield* tell("conversation.item.added", { previous_item_id, item })
+      yield* tell("conversation.item.done", { previous_item_id, item })
+      // `start` ends the wait for a silence, which is this fiber.
+      this.silence = undefined
+      yield* this.start({})
+    })
+  }
 
   private voiceOf(settings: ConversationSettings) {
     const { caller, models } = this.terms

@@ -105,7 +105,10 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     const admit = (yield* RateLimit).admit(caller.userId)
     const conversationId = `conv_${newId()}`
     const shared = { tell, newId, caller, scope, models, conversationId, history, admit }
-    const floor: Floor = new Floor({ ...shared, settings: () => socket.current }, clock)
+    const floor: Floor = new Floor(
+      { ...shared, settings: () => socket.current, heardMs: () => socket.heardMs },
+      clock,
+    )
     const items = new RealtimeItems(tell, caller, scope, false, {
       add: floor.heardTurn,
       tellsTranscripts: () => socket.current.transcription !== null,

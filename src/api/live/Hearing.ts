@@ -6,7 +6,7 @@ import type { LiveSessions, SessionLease } from "#actors/live/LiveSessions.ts"
 import type { ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { fromG711, type G711 } from "#audio/G711.ts"
 import { Resampler } from "#audio/Resampler.ts"
-import { bytesToS16, LISTEN_RATE_HZ } from "#domain/audio/Audio.ts"
+import { bytesToS16, LISTEN_RATE_HZ, samplesToMs } from "#domain/audio/Audio.ts"
 import { TurnDetector } from "#domain/audio/TurnDetector.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
@@ -71,6 +71,7 @@ export class Hearing<R = never> {
   private turnTerms: TurnTerms
   private turns: TurnDetector | undefined
   private rateHz = pcmRateHz
+  private heardSamples = 0
   private resampler = new Resampler(pcmRateHz, LISTEN_RATE_HZ)
 
   constructor(terms: HearingTerms<R>, turns: TurnTerms) {
@@ -90,6 +91,11 @@ export class Hearing<R = never> {
     if (turns?.silenceMs === this.turnTerms?.silenceMs && turns?.prefixMs === this.turnTerms?.prefixMs) return
     this.turnTerms = turns
     this.findTurns()
+  }
+
+  /** All audio so far, milliseconds. */
+  get heardMs(): number {
+    return samplesToMs(this.heardSamples, LISTEN_RATE_HZ)
   }
 
   /** Audio comes at this rate from now on. */
@@ -146,6 +152,7 @@ export class Hearing<R = never> {
     function* (this: Hearing<R>, samples: Int16Array) {
       const { items, onSpeech, onTurn, tell } = this.terms
       const resampled = this.resampler.push(samples)
+      this.heardSamples += resampled.length
       const nowMs = yield* monotonicMs
       if (this.turns === undefined) {
         if (resampled.length === 0) return

@@ -76,6 +76,11 @@ export const ConversationEvent = Schema.Union([
     previous_item_id: NullableText,
     item: Item,
   }),
+  event(["input_audio_buffer.timeout_triggered"], {
+    audio_start_ms: Schema.Int,
+    audio_end_ms: Schema.Int,
+    item_id: Schema.String,
+  }),
   event(["conversation.item.retrieved"], { item: Item }),
   event(["conversation.item.deleted"], { item_id: Schema.String }),
   event(["conversation.item.truncated"], {

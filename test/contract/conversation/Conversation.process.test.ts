@@ -376,6 +376,35 @@ describe("turns", () => {
   })
 })
 
+describe("a silence of the user", () => {
+  it("after an answer makes an empty turn and another answer, where the session has a time for it", async () => {
+    const client = await open()
+    client.update({
+      ...written,
+      audio: { input: { turn_detection: { type: "server_vad", idle_timeout_ms: 5_000 } } },
+    })
+    client.say(script({ tokens: 1, text: "Are you there?" }))
+    client.send({ type: "response.create" })
+    const { item_id } = await client.nth("input_audio_buffer.timeout_triggered")
+    expect(client.of("response.done")).toHaveLength(1)
+    await client.nth("response.done", 2)
+    const types = client.types.slice(client.types.indexOf("input_audio_buffer.timeout_triggered"))
+    expect(types.slice(0, 5)).toEqual([
+      "input_audio_buffer.timeout_triggered",
+      "input_audio_buffer.committed",
+      "conversation.item.added",
+      "conversation.item.done",
+      "response.created",
+    ])
+    expect(client.of("input_audio_buffer.committed")).toMatchObject([{ item_id }])
+    // Speech ends the next wait.
+    await client.speak(Buffer.concat([silence(1), noise(1, 5)]))
+    await client.nth("input_audio_buffer.speech_started")
+    expect(brokenOrders(client.client.frames, false)).toEqual([])
+    client.close()
+  })
+})
+
 describe("events that cannot be carried out", () => {
   it("are answered with the client's event_id, and the conversation goes on", async () => {
     const client = await open()
