@@ -95,6 +95,16 @@ export class LiveSocket implements Watched {
     this.close(code, reason)
   }
 
+  /**
+   * The same outside of every call of the library. A uWS socket that is ended inside of a cork sends its close frame, but closes the
+   * connection only when it has been idle, seconds later, and clients that wait for that hang. One that is ended right behind the cork
+   * can crash the process: a run of 200,000 mutated inputs ended in a SIGSEGV.
+   */
+  private finishLater({ code, reason = "" }: Socket.CloseEvent): void {
+    this.endKnown = true
+    setImmediate(() => this.close(code, reason))
+  }
+
   private close(code: number, reason: string): void {
     if (this.ws === undefined) this.endAtOpen ??= { code, reason }
     else this.ws.end(sendableCode(code), shortReason(reason))
@@ -205,9 +215,7 @@ export class LiveSocket implements Watched {
         if (!ws.send(chunk)) dropped = true
       }
     })
-    // Behind the cork: a uWS socket that is ended inside of one sends its close frame, but closes the connection only when it has been
-    // idle, seconds later, and clients that wait for that hang.
-    if (end !== undefined) this.finish(end.code, end.reason ?? "")
+    if (end !== undefined) this.finishLater(end)
     return dropped
   }
 

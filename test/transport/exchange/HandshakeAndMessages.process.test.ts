@@ -4,7 +4,7 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CloseEvent, type SocketError } from "effect/socket/Socket"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import WebSocket from "ws"
-import { jsonOf, rawRequest, requestBytes } from "../../support/clients/RawHttp.ts"
+import { jsonOf, RawConnection, rawRequest, requestBytes } from "../../support/clients/RawHttp.ts"
 import { RawWebSocket } from "../../support/clients/RawWebSocket.ts"
 import { scheme } from "../../support/servers/TestCertificates.ts"
 import { eventually, startListener, type TestListener } from "../TestListener.ts"
@@ -75,6 +75,13 @@ beforeAll(async () => {
           Effect.andThen(Effect.sleep(1)),
           Effect.andThen(write("last")),
           Effect.andThen(write(new CloseEvent(1000, "over"))),
+          Effect.andThen(pull),
+        ),
+      ),
+      socketRoute("/closes-at-first", ({ write, pull }) =>
+        pull.pipe(
+          Effect.andThen(write("wrong")),
+          Effect.andThen(write(new CloseEvent(1003, "unknown message"))),
           Effect.andThen(pull),
         ),
       ),
@@ -275,6 +282,38 @@ describe("ends", () => {
     expect(await Promise.race([ended, late])).toBe("the connection ended")
     connection.destroy()
   })
+
+  it.each(["/closes", "/closes-at-first", "/done", "/dies"])(
+    "are survived where the handshake came with messages behind it: %s",
+    async (path) => {
+      const handshake = requestBytes("GET", path, {
+        connection: "upgrade",
+        upgrade: "websocket",
+        "sec-websocket-version": "13",
+        "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
+      })
+      // Text frames of one character with the mask 0, whole or cut, and bytes that are none.
+      const frames = Buffer.concat(
+        Array.from({ length: 200 }, () => Buffer.from([0x81, 0x81, 0, 0, 0, 0, 97])),
+      )
+      for (const behind of [frames, frames.subarray(0, 1_003), Buffer.alloc(5_000, 0xff)]) {
+        const connections = await Promise.all(
+          Array.from({ length: 20 }, async () => {
+            const connection = await RawConnection.open(server.port)
+            await connection.send(Buffer.concat([handshake, behind]))
+            return connection
+          }),
+        )
+        await Promise.all(connections.map((connection) => connection.bytes(12)))
+        for (const connection of connections) connection.destroy()
+      }
+      const alive = await open("/echo")
+      alive.ws.send("still here")
+      expect(String((await alive.next()).data)).toBe("still here")
+      alive.ws.close()
+      await quiet()
+    },
+  )
 
   it("are 1000 for a finished handler and 1011 for a failed one", async () => {
     expect((await (await open("/done")).closed).code).toBe(1000)
