@@ -49,6 +49,9 @@ export class LiveSocket implements Watched {
   /** True if the handler knows that the socket has ended, because it was notified or ended it itself. */
   private endKnown = false
 
+  /** It is ended in the next tick; what comes until then is not read. */
+  private isEnding = false
+
   constructor(exchange: Exchange) {
     this.exchange = exchange
     this.listener = exchange.listener
@@ -101,11 +104,18 @@ export class LiveSocket implements Watched {
    * can crash the process: a run of 200,000 mutated inputs ended in a SIGSEGV.
    */
   private finishLater({ code, reason = "" }: Socket.CloseEvent): void {
+    if (this.isEnding) return
     this.endKnown = true
-    setImmediate(() => this.close(code, reason))
+    this.isEnding = true
+    setImmediate(() => this.endNow(code, reason))
   }
 
+  /** The first end counts. */
   private close(code: number, reason: string): void {
+    if (!this.isEnding) this.endNow(code, reason)
+  }
+
+  private endNow(code: number, reason: string): void {
     if (this.ws === undefined) this.endAtOpen ??= { code, reason }
     else this.ws.end(sendableCode(code), shortReason(reason))
   }
@@ -124,7 +134,7 @@ export class LiveSocket implements Watched {
 
   message(data: Uint8Array, isBinary: boolean): void {
     const { settings } = this.listener
-    if (this.end !== undefined) return
+    if (this.end !== undefined || this.isEnding) return
     if (data.byteLength > settings.frameBytes) {
       return this.close(1009, `message larger than ${settings.frameBytes} bytes`)
     }
