@@ -49,9 +49,6 @@ export class LiveSocket implements Watched {
   /** True if the handler knows that the socket has ended, because it was notified or ended it itself. */
   private endKnown = false
 
-  /** It is ended in the next tick; what comes until then is not read. */
-  private isEnding = false
-
   constructor(exchange: Exchange) {
     this.exchange = exchange
     this.listener = exchange.listener
@@ -98,24 +95,7 @@ export class LiveSocket implements Watched {
     this.close(code, reason)
   }
 
-  /**
-   * The same outside of every call of the library. A uWS socket that is ended inside of a cork sends its close frame, but closes the
-   * connection only when it has been idle, seconds later, and clients that wait for that hang. One that is ended right behind the cork
-   * can crash the process: a run of 200,000 mutated inputs ended in a SIGSEGV.
-   */
-  private finishLater({ code, reason = "" }: Socket.CloseEvent): void {
-    if (this.isEnding) return
-    this.endKnown = true
-    this.isEnding = true
-    setImmediate(() => this.endNow(code, reason))
-  }
-
-  /** The first end counts. */
   private close(code: number, reason: string): void {
-    if (!this.isEnding) this.endNow(code, reason)
-  }
-
-  private endNow(code: number, reason: string): void {
     if (this.ws === undefined) this.endAtOpen ??= { code, reason }
     else this.ws.end(sendableCode(code), shortReason(reason))
   }
@@ -134,7 +114,7 @@ export class LiveSocket implements Watched {
 
   message(data: Uint8Array, isBinary: boolean): void {
     const { settings } = this.listener
-    if (this.end !== undefined || this.isEnding) return
+    if (this.end !== undefined) return
     if (data.byteLength > settings.frameBytes) {
       return this.close(1009, `message larger than ${settings.frameBytes} bytes`)
     }
@@ -215,17 +195,12 @@ export class LiveSocket implements Watched {
   /** True if a message was dropped. */
   private send(ws: SocketChannel, chunks: ReadonlyArray<Frame | Socket.CloseEvent>): boolean {
     let dropped = false
-    let end: Socket.CloseEvent | undefined
     ws.cork(() => {
       for (const chunk of chunks) {
-        if (Socket.isCloseEvent(chunk)) {
-          end = chunk
-          return
-        }
+        if (Socket.isCloseEvent(chunk)) return this.finish(chunk.code, chunk.reason ?? "")
         if (!ws.send(chunk)) dropped = true
       }
     })
-    if (end !== undefined) this.finishLater(end)
     return dropped
   }
 

@@ -1,11 +1,9 @@
-import { once } from "node:events"
 import { Deferred, Effect, Exit } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CloseEvent, type SocketError } from "effect/socket/Socket"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import WebSocket from "ws"
 import { jsonOf, RawConnection, rawRequest, requestBytes } from "../../support/clients/RawHttp.ts"
-import { RawWebSocket } from "../../support/clients/RawWebSocket.ts"
 import { scheme } from "../../support/servers/TestCertificates.ts"
 import { eventually, startListener, type TestListener } from "../TestListener.ts"
 
@@ -68,15 +66,6 @@ beforeAll(async () => {
       socketRoute("/dies", () => Effect.die(new Error("secret"))),
       socketRoute("/closes", ({ write, pull }) =>
         Effect.andThen(write(new CloseEvent(4008, "session limit")), pull),
-      ),
-      // Later than the tick of the message, as after a computation.
-      socketRoute("/closes-later", ({ write, pull }) =>
-        pull.pipe(
-          Effect.andThen(Effect.sleep(1)),
-          Effect.andThen(write("last")),
-          Effect.andThen(write(new CloseEvent(1000, "over"))),
-          Effect.andThen(pull),
-        ),
       ),
       socketRoute("/closes-at-first", ({ write, pull }) =>
         pull.pipe(
@@ -260,27 +249,6 @@ describe("ends", () => {
     expect(await serverEnd()).toEqual({ code: 4008, reason: "session limit" })
     const bad = await (await open("/bad-close")).closed
     expect([bad.code, bad.reason]).toEqual([1011, "é".repeat(61)])
-  })
-
-  it("close the connection once the client has answered, without a wait", async () => {
-    const handshake = {
-      connection: "upgrade",
-      upgrade: "websocket",
-      "sec-websocket-version": "13",
-      "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
-    }
-    const request = requestBytes("GET", "/closes-later", handshake).toString("latin1")
-    const socket = await RawWebSocket.open(server.port, request)
-    const { connection } = socket
-    const ended = once(connection.socket, "end").then(() => "the connection ended")
-    await socket.send("a")
-    while (!connection.unread.includes("over")) await connection.bytes(connection.unread.length + 1)
-    // A close frame with the mask 0 and the code 1000.
-    await connection.send(Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8]))
-    // Idle connections are ended after seconds: 13 of them, measured.
-    const late = new Promise((resolve) => setTimeout(resolve, 6_000, "it did not end within 6 s"))
-    expect(await Promise.race([ended, late])).toBe("the connection ended")
-    connection.destroy()
   })
 
   it.each(["/closes", "/closes-at-first", "/done", "/dies"])(
