@@ -108,7 +108,7 @@ export class Floor {
     Effect.forEach([...this.transcripts.values()], (waiting) => Deferred.await(waiting), { discard: true }),
   )
 
-  /** The user speaks: the answer stops, and only what was heard of it stays. */
+  /** Stops the answer at speech of the user: the history keeps the words of it that were played. */
   readonly interrupt: Effect.Effect<void, SocketError> = Effect.gen({ self: this }, function* (this: Floor) {
     if (this.waiting !== undefined) yield* Fiber.interrupt(this.waiting)
     this.waiting = undefined
