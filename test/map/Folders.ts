@@ -873,7 +873,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/domain/conversation": {
     holds:
       "Pure: session, items, history and events of a conversation, its play clock, which words were heard",
-    imports: ["src/domain/wire", "src/domain/wire/text"],
+    imports: ["src/domain/audio", "src/domain/wire", "src/domain/wire/text"],
   },
   "src/domain/language": {
     holds: "Pure: punctuation, sentences, text to speak",
