@@ -661,6 +661,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds:
       "Conversations of the harness: microphone, loudspeaker, turns, what is measured of each, order of events",
     imports: [
+      "src/audio",
       "src/domain/audio",
       "src/harness/client",
       "src/harness/data",

@@ -3,7 +3,7 @@
 
 import type { Target } from "../client/Exchange.ts"
 import { RequestFailed } from "../client/Failures.ts"
-import { realtimeHz } from "../client/RealtimeRate.ts"
+import { listenHz } from "../client/RealtimeRate.ts"
 import { transcriptOf } from "../client/TranscriptionRequest.ts"
 import { wavOf } from "../data/Clip.ts"
 
@@ -22,11 +22,12 @@ export class TranscriptCheck {
   readonly #most: number
   readonly #kept: Array<{ readonly transcript: string; readonly samples: Int16Array }> = []
 
-  /** @param most turns that are kept, 48 KB for each second */
+  /** @param most turns that are kept, 32 KB for each second */
   constructor(most: number) {
     this.#most = most
   }
 
+  /** @param samples s16, 16 kHz */
   add(transcript: string, samples: () => Int16Array): void {
     if (this.#kept.length < this.#most) this.#kept.push({ transcript, samples: samples() })
   }
@@ -45,10 +46,10 @@ export class TranscriptCheck {
     for (const { samples, transcript } of this.#kept) {
       const clip = {
         name: "turn",
-        bytes: wavOf(samples, realtimeHz),
+        bytes: wavOf(samples, listenHz),
         fileName: "turn.wav",
         type: "audio/wav",
-        seconds: samples.length / realtimeHz,
+        seconds: samples.length / listenHz,
         text: "",
         samples,
         wordEnds: [],

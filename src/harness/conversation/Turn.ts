@@ -7,7 +7,7 @@ import type { Clip } from "../data/Clip.ts"
 import { type Answer, Heard, type Session, type TurnDetection } from "./Session.ts"
 import { type SpeechSpan, speechSpan } from "./SpeechSpan.ts"
 import type { TranscriptCheck } from "./TranscriptCheck.ts"
-import { measuredOf, type Said } from "./TurnFigures.ts"
+import { keepTranscripts, measuredOf, type Said } from "./TurnFigures.ts"
 
 export interface TurnAsk {
   readonly clip: Clip
@@ -31,10 +31,6 @@ const spanOf = (clip: Clip): SpeechSpan => {
   spans.set(clip, span)
   return span
 }
-
-/** The server gave the answer up because it heard the user. */
-const wasInterrupted = ({ reason, status }: Answer): boolean =>
-  status === "cancelled" && reason !== "client_cancelled"
 
 /** The earliest of the moments that are still to come. */
 const soonest = (nowMs: number, ...moments: ReadonlyArray<number | undefined>): number =>
@@ -88,9 +84,11 @@ export const runTurn = async (
     session.interrupted(performance.now())
   }
 
-  /** The answer to the whole speech; undefined while there is none. */
+  /** The answer to the whole speech, not one that the rest of the speech interrupted; undefined while there is none. */
   const answerOf = (): Answer | undefined =>
-    session.heard.answers.findLast((answer) => !wasInterrupted(answer))
+    session.heard.answers.findLast(
+      ({ interruptedMs, status }) => interruptedMs === undefined && status !== "cancelled",
+    )
   const listenedMs = (): number | undefined => {
     const soundAtMs = answerOf()?.audio.soundAtMs
     return soundAtMs === undefined || listenMs === undefined ? undefined : soundAtMs + listenMs
@@ -105,13 +103,15 @@ export const runTurn = async (
   const next = (nowMs: number) => soonest(nowMs, said.lastMs, listenedMs(), playback.endsAtMs)
   const limitAtMs = said.lastMs + limitMs
   const hasSound = () => answerOf()?.audio.soundAtMs !== undefined
-  await session.until(
+  const answered = session.until(
     () => isHeard() || (hasSound() && performance.now() > said.lastMs),
     limitAtMs,
     "no audible answer to the speech",
     signal,
     next,
   )
+  // Also those of turns that were not answered: often nothing was understood.
+  await answered.finally(() => keepTranscripts(session, turns, said, check))
   await session.until(isHeard, limitAtMs + mostAnswerMs, "an answer without an end", signal, next)
 
   const answer = answerOf()!
@@ -120,5 +120,5 @@ export const runTurn = async (
   if (answer.audio.soundAtMs === undefined)
     throw new RequestFailed("wrong reply", oneLine(`an answer without an audible sound (${answer.status})`))
   const broken = session.orders.count - brokenBefore
-  return measuredOf(session, ask, said, answer, broken, check)
+  return measuredOf(session, ask, said, answer, broken)
 }

@@ -1,11 +1,13 @@
 // What is measured of one turn, from what came and when.
+import { Resampler } from "#audio/Resampler.ts"
 import type { Measured } from "../client/Outcome.ts"
-import { realtimeHz } from "../client/RealtimeRate.ts"
+import { listenHz, realtimeHz } from "../client/RealtimeRate.ts"
 import type { Clip } from "../data/Clip.ts"
 import type { FigureName } from "../figures/Figures.ts"
 import { play } from "../figures/VirtualPlayer.ts"
 import { wordErrorsOf } from "../figures/WordErrors.ts"
-import type { Answer, Session, TurnDetection, UserItem } from "./Session.ts"
+import type { Microphone } from "./Microphone.ts"
+import type { Answer, Session, TurnDetection } from "./Session.ts"
 import type { TranscriptCheck } from "./TranscriptCheck.ts"
 
 /** The user's part of a turn. Times on the clock of performance.now(). */
@@ -34,7 +36,6 @@ export const measuredOf = (
   said: Said,
   answer: Answer,
   broken: number,
-  check: TranscriptCheck,
 ): Measured => {
   const { heard } = session
   const { audio, promptTokens, tokens } = answer
@@ -64,7 +65,6 @@ export const measuredOf = (
     figures.final = transcribedMs - (commitMs ?? lastMs)
   if (turns.type !== "none") figures.early_ends = heard.stopped.filter((each) => each < lastMs).length
 
-  keepTranscripts(session, turns, said, items, check)
   if (items.length === 0) return { figures }
   const transcript = items.map((item) => item.transcript).join(" ")
   const words = wordErrorsOf({ spoken: clip.text, transcribed: comparable(transcript, clip.text) })
@@ -85,19 +85,29 @@ const interruption = ({ heard }: Session, { old, onsetMs }: Said): Values => {
   }
 }
 
-/** Keeps the audio that the server says it transcribed. */
-const keepTranscripts = (
-  { microphone }: Session,
+/** Keeps the audio that the server says it transcribed, with its transcripts. */
+export const keepTranscripts = (
+  { heard, microphone }: Session,
   turns: TurnDetection,
   { at, samples }: Said,
-  items: ReadonlyArray<UserItem>,
   check: TranscriptCheck,
 ): void => {
-  for (const { endMs, startMs, transcript = "" } of items) {
+  for (const { endMs, startMs, transcript } of heard.items) {
+    if (transcript === undefined) continue
     const from = turns.type === "none" ? at : positionOf(startMs)
     const to = turns.type === "none" ? microphone.endOf(at, samples) : positionOf(endMs)
-    if (from !== undefined && to !== undefined) check.add(transcript, () => microphone.sent(from, to))
+    if (from !== undefined && to !== undefined) check.add(transcript, () => heardAt(microphone, from, to))
   }
+}
+
+/** More samples than the filter between the two rates reaches; a multiple of 3, the samples of 24 kHz for 2 of 16. */
+const around = 600
+
+/** What a transcription model gets of the microphone's positions `from` to `to`: 16 kHz. */
+const heardAt = (microphone: Microphone, from: number, to: number): Int16Array => {
+  const begin = Math.max(0, from - (from % 3) - around)
+  const at = (position: number) => Math.round(((position - begin) * listenHz) / realtimeHz)
+  return new Resampler(realtimeHz, listenHz).push(microphone.sent(begin, to + around)).slice(at(from), at(to))
 }
 
 const positionOf = (ms: number | undefined): number | undefined =>

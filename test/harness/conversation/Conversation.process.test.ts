@@ -1,5 +1,6 @@
 // The harness in conversations with servers whose times are known: what it reports must be what they did.
 import { afterEach, describe, expect, it } from "vitest"
+import { Resampler } from "#audio/Resampler.ts"
 import { bytesToS16 } from "#domain/audio/Audio.ts"
 import { wavLayout } from "#harness/client/AudioReply.ts"
 import { closeConnections } from "#harness/client/Exchange.ts"
@@ -9,6 +10,7 @@ import { run } from "#harness/Run.ts"
 import { linesOf } from "#harness/report/Table.ts"
 import {
   clipOf,
+  rateHz,
   type Script,
   type ScriptedConversation,
   scriptedConversation,
@@ -120,7 +122,9 @@ describe("voice to voice", () => {
     // A pause of 280 ms in the speech, and a server that waits for 200.
     const whole = clipOf("pause", 900)
     whole.samples.fill(0, 6_000, 10_480)
-    const figures = await figuresOf(await serve({ delayMs: () => 20 }), { clips: [whole] })
+    // The answer to the first part is sent whole before the second part interrupts it.
+    const server = await serve({ delayMs: () => 20, answerMs: 90 })
+    const figures = await figuresOf(server, { clips: [whole] })
     expect(figures.early_ends!.max).toBe(1)
     expect(figures.voice_to_voice!.count).toBe(2)
   })
@@ -176,7 +180,11 @@ describe("transcripts", () => {
       const end = wav.indexOf("\r\n--")
       const samples = bytesToS16(wav.subarray(wavLayout(wav)!.at, end))
       // The first turn was the look at the server before the load.
-      expect(samples).toEqual(server.heard[nth + 1])
+      const heard = new Resampler(rateHz, 16_000).push(server.heard[nth + 1]!)
+      // The filter of this test begins with nothing where the conversation's had the audio before.
+      const inside = (all: Int16Array) => [...all.subarray(200, heard.length - 200)]
+      expect(Math.abs(samples.length - (server.heard[nth + 1]!.length * 2) / 3)).toBeLessThanOrEqual(1)
+      expect(inside(samples)).toEqual(inside(heard))
     }
     expect(server.uploads).toHaveLength(2)
   })
