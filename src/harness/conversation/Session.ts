@@ -91,8 +91,12 @@ export class Session {
   #items = new Map<string, UserItem>()
   #wake: (() => void) | undefined
 
-  constructor(ask: ConversationAsk) {
+  readonly #onEvent: (event: Fields, atMs: number) => void
+
+  /** @param onEvent sees every event of the server first */
+  constructor(ask: ConversationAsk, onEvent: (event: Fields, atMs: number) => void = () => {}) {
     this.#ask = ask
+    this.#onEvent = onEvent
     this.microphone = new Microphone({
       pieceMs: ask.pieceMs,
       isOpen: ask.turns.type !== "none",
@@ -228,6 +232,7 @@ export class Session {
 
   #see(event: Fields, atMs: number): void {
     this.orders.see(event)
+    this.#onEvent(event, atMs)
     const type = textOf(event.type)
     switch (type) {
       case "session.updated":
