@@ -113,6 +113,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       add: floor.heardTurn,
       tellsTranscripts: () => socket.current.transcription !== null,
       transcribed: floor.transcribed,
+      foreseen: (id, transcript) => floor.preparation.foresee(id, transcript),
     })
     const socket: ConversationSocket = new ConversationSocket(
       {
@@ -125,6 +126,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       settings,
       floor,
     )
+    yield* Effect.forkIn(floor.preparation.run, scope, { startImmediately: true })
     yield* socket.created
     const gone = new CloseEvent(1001, "server is shutting down")
     const drained = Effect.andThen(
