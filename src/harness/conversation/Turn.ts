@@ -103,16 +103,19 @@ export const runTurn = async (
   const next = (nowMs: number) => soonest(nowMs, said.lastMs, listenedMs(), playback.endsAtMs)
   const limitAtMs = said.lastMs + limitMs
   const hasSound = () => answerOf()?.audio.soundAtMs !== undefined
-  const answered = session.until(
-    () => isHeard() || (hasSound() && performance.now() > said.lastMs),
-    limitAtMs,
-    "no audible answer to the speech",
-    signal,
-    next,
-  )
-  // Also those of turns that were not answered: often nothing was understood.
-  await answered.finally(() => keepTranscripts(session, turns, said, check))
-  await session.until(isHeard, limitAtMs + mostAnswerMs, "an answer without an end", signal, next)
+  try {
+    await session.until(
+      () => isHeard() || (hasSound() && performance.now() > said.lastMs),
+      limitAtMs,
+      "no audible answer to the speech",
+      signal,
+      next,
+    )
+    await session.until(isHeard, limitAtMs + mostAnswerMs, "an answer without an end", signal, next)
+  } finally {
+    // Also those of turns that were not answered: often nothing was understood.
+    keepTranscripts(session, turns, said, check)
+  }
 
   const answer = answerOf()!
   if (answer.status === "failed")
