@@ -640,6 +640,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/config",
       "src/harness",
       "src/harness/client",
+      "src/harness/conversation",
       "src/harness/data",
       "src/harness/load",
       "src/harness/report",
@@ -649,10 +650,23 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "The benchmark harness for any OpenAI-style server: a run, its plan, its requests",
     imports: [
       "src/harness/client",
+      "src/harness/conversation",
       "src/harness/data",
       "src/harness/load",
       "src/harness/random",
       "src/harness/report",
+    ],
+  },
+  "src/harness/conversation": {
+    holds:
+      "Conversations of the harness: microphone, loudspeaker, turns, what is measured of each, order of events",
+    imports: [
+      "src/audio",
+      "src/domain/audio",
+      "src/harness/client",
+      "src/harness/data",
+      "src/harness/figures",
+      "src/harness/random",
     ],
   },
   "src/harness/client": {
@@ -678,7 +692,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/harness/report": {
     holds: "Results: their form, summary, comparison, tables and HTML with plots",
-    imports: ["src/harness/client", "src/harness/figures", "src/harness/load"],
+    imports: ["src/harness/client", "src/harness/conversation", "src/harness/figures", "src/harness/load"],
   },
   "src/cli/commands": {
     holds: "One file a command",
