@@ -1,16 +1,13 @@
 // GET /v1/realtime?model=…: OpenAI's realtime protocol for a conversation. Holds admission and the life of the socket;
 // ConversationSocket handles events. Sockets for transcription alone go to RealtimeTranscription.
-import { Cause, Effect, Exit, Option, Scope } from "effect"
+import { Cause, Effect, Option } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CloseEvent, type Reader, type SocketError } from "effect/socket/Socket"
 import { Drain } from "#actors/Drain.ts"
-import { LiveSessions, type SessionLease } from "#actors/live/LiveSessions.ts"
 import { TokenBucket } from "#domain/access/TokenBucket.ts"
 import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 import { History } from "#domain/conversation/History.ts"
 import { PlayClock } from "#domain/conversation/PlayClock.ts"
-import { type ConversationSettings, defaultSettings } from "#domain/conversation/Settings.ts"
-import { windowSeconds } from "#domain/wire/LiveParameters.ts"
 import { NewId } from "#http/Ids.ts"
 import { nowMs } from "#http/RequestContext.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
@@ -18,10 +15,11 @@ import { Accounts } from "#store/accounts/Accounts.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { credentialEnds } from "../access/CredentialEnd.ts"
 import { RateLimit } from "../access/RateLimit.ts"
-import { identifyLive, isWebSocket, liveModel, upgradeLive } from "../live/LiveAdmission.ts"
+import { identifyLive, isWebSocket, upgradeLive } from "../live/LiveAdmission.ts"
 import { RealtimeItems, type Tell } from "../live/RealtimeItems.ts"
 import { realtimeTranscription } from "../live/RealtimeTranscription.ts"
-import { conversationModels, converses, firstVoice } from "./ConversationModels.ts"
+import { takeSeat } from "./ConversationAdmission.ts"
+import { conversationModels, converses, firstSettings, presetOf } from "./ConversationModels.ts"
 import { type ConversationServices, ConversationSocket } from "./ConversationSocket.ts"
 import { Floor } from "./Floor.ts"
 
@@ -35,33 +33,6 @@ export const idleMinutes = 15
 const smallEvents = { burst: 500, perSecond: 50 }
 /** An event of this length carries 4 ms of audio and more, and is not counted. */
 const audioChars = 256
-
-/** A lease of the model that hears, in a scope of its own, so that it can be exchanged. */
-const takeSeat = Effect.fnUntraced(function* (
-  { transcription }: ConversationSettings,
-  outer: Scope.Scope,
-  replaces?: SessionLease,
-) {
-  const { language, languages, model, prompt } = transcription ?? {}
-  const asked = language ?? (languages?.length === 1 ? languages[0] : undefined)
-  const entry = yield* liveModel(model ?? undefined, asked)
-  const scope = yield* Scope.fork(outer)
-  const place = yield* (yield* LiveSessions)
-    .open({
-      model: entry.id,
-      language: asked ?? entry.transcription?.defaultLanguage,
-      prompt: prompt ?? "",
-      punctuation: undefined,
-      windowSeconds: windowSeconds.default,
-      fromScratch: false,
-      ...(replaces === undefined ? {} : { replaces }),
-    })
-    .pipe(
-      Scope.provide(scope),
-      Effect.onError(() => Scope.close(scope, Exit.void)),
-    )
-  return { entry, place, leave: Scope.close(scope, Exit.void) }
-})
 
 const readUntilIdle = (
   reader: Reader,
@@ -89,8 +60,10 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
   // No money is reserved before audio arrives; a caller without money is refused before the upgrade.
   yield* Effect.scoped((yield* UsageLedger).reserve(caller, 0))
   const outer = yield* Effect.scope
-  const settings = defaultSettings(firstVoice(models.speaks))
-  const seat = yield* takeSeat(settings, outer)
+  const settings = firstSettings(models)
+  // A voice that the engine lacks, though the catalog names it.
+  yield* presetOf(models.speaks, settings.voice)
+  const seat = yield* takeSeat(models, settings, outer)
   const expiresAt = Math.floor(Date.now() / 1000) + longestMinutes * 60
   const facts = { id: `sess_${newId()}`, model: models.asked, expiresAt }
   yield* Effect.gen(function* () {
@@ -120,7 +93,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
         facts,
         items,
         seat,
-        reseat: (next, replaced) => takeSeat(next, outer, replaced),
+        reseat: (next, replaced) => takeSeat(models, next, outer, replaced),
       },
       settings,
       floor,
@@ -165,7 +138,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
 }, Effect.scoped)
 
 /**
- * A socket converses if its `model` is one that writes text, and no other `intent` is given. Refused before the upgrade like any
+ * A socket converses if its `model` is a conversation or one that writes text, and no other `intent` is given. Refused before the upgrade like any
  * request; after it, failures are events.
  */
 export const realtime = (request: HttpServerRequest.HttpServerRequest) =>
