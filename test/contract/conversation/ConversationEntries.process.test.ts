@@ -98,7 +98,7 @@ describe("a conversation of the catalog", () => {
     expect((await receiptsOf(node, orgId)).map(({ model }) => model)).toEqual(["listener"])
     client.send({
       type: "session.update",
-      session: { type: "realtime", audio: { input: { transcription: { model: "nobody" } } } },
+      session: { type: "realtime", audio: { input: { transcription: { model: "unheard-of" } } } },
     })
     expect((await client.nth("error")).error).toMatchObject({ code: "ModelNotLoaded" })
     client.close()
@@ -126,7 +126,7 @@ describe("a conversation of the catalog", () => {
     expect(sessionOf(client)).toMatchObject({ model: "fake", instructions: "" })
     client.close()
     const refused = await SocketClient.connect(
-      `${node.socketBase}/v1/realtime?model=nobody&token=${node.keys.dev}`,
+      `${node.socketBase}/v1/realtime?model=unheard-of&token=${node.keys.dev}`,
     )
     expect(refused).toMatchObject({ status: 404 })
   })
