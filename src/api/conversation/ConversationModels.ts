@@ -51,8 +51,9 @@ export const conversationModels = (
     const entries = registry.all().map((model) => model.entry)
     const firstText = entries.find(({ kind }) => kind === "text")?.id
     const speaks = entries.find(({ kind, speech }) => kind === "speech" && speech?.cloning !== true)?.id
-    const isNamed = registry.model(yield* modelId(asked)) !== undefined
-    const writes = isNamed ? asked : (firstText ?? asked)
+    const isModel = registry.model(yield* modelId(asked)) !== undefined
+    const isOpenAis = !isModel && isConversationName(asked) && (yield* OpenAiNames)
+    const writes = isOpenAis ? (firstText ?? asked) : asked
     if (speaks === undefined) {
       const problem = "converses only on a node with a model that speaks with preset voices"
       return yield* new InvalidRequest({ field: "model", problem })
