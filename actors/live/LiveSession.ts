@@ -5,11 +5,13 @@
 // A session holds only its audio (bounded by its limit) and the newest hypothesis: a reader that is too slow misses
 // hypotheses in between, and none are queued.
 import { Effect, Fiber } from "effect"
-import { LISTEN_RATE_HZ, samplesToMs, secondsToSamples } from "#domain/audio/Audio.ts"
+import { LISTEN_RATE_HZ, msToSamples, samplesToMs, secondsToSamples } from "#domain/audio/Audio.ts"
 import { type LiveHypothesis, silence } from "#domain/audio/LiveTranscript.ts"
+import type { Pause } from "#domain/audio/TurnDetector.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import type { IncrementalTranscriber } from "./IncrementalTranscriber.ts"
 import type { LiveAudio } from "./LiveAudio.ts"
+import { PreviewPlan, unheardMs } from "./PreviewPlan.ts"
 import { type InTree, type SessionActor, startSession } from "./SessionActor.ts"
 import { Signal } from "./Signal.ts"
 
@@ -54,8 +56,17 @@ export class LiveSession<E> {
   private actor: SessionActor<E> | undefined
   /** Whether a caption is due that no message has been handled for. */
   private isDue = false
-  private readonly ended = new Signal()
   private readonly news = new Signal()
+  private readonly plan = new PreviewPlan()
+  /** The newest result of a preview, and the number of samples that it covers. */
+  private foreseen: { readonly hypothesis: LiveHypothesis; readonly until: number } | undefined
+  private readonly previewed = new Signal()
+  /** A preview of this silence is due or being made. */
+  private pause: Pause | undefined
+  /** Whether a preview is due that no message has been handled for. */
+  private isPreviewDue = false
+  /** Stops a caption or a preview: there is something more urgent. */
+  private readonly urgent = new Signal()
   private rouse: (() => void) | undefined
   private end: LiveEnd | undefined
   private dueAt: number
@@ -119,11 +130,39 @@ export class LiveSession<E> {
     this.roused()
   }
 
+  /** The audio so far ends with a silence: what it says is transcribed as if it were complete. Called with each frame of it. */
+  paused(pause: Pause): void {
+    if (this.end !== undefined || this.pause !== undefined || this.actor === undefined) return
+    if (!this.plan.isDue(pause)) return
+    this.pause = pause
+    this.urgent.set()
+    if (this.isPreviewDue) return
+    this.isPreviewDue = true
+    this.actor.previewIsDue()
+  }
+
+  /** Speech goes on: what was foreseen is not so. */
+  resumed(): void {
+    this.plan.forget()
+    this.foreseen = undefined
+    if (this.pause === undefined) return
+    this.pause = undefined
+    this.urgent.set()
+  }
+
+  /** Completes when there is a newer preview than when it completed last; undefined if speech went on since. */
+  get nextPreview(): Effect.Effect<LiveHypothesis | undefined> {
+    return Effect.map(this.previewed.wait, () => {
+      this.previewed.clear()
+      return this.foreseen?.hypothesis
+    })
+  }
+
   /** No audio follows; the first reason stands. */
   stop(end: LiveEnd): void {
     if (this.end !== undefined) return
     this.end = end
-    this.ended.set()
+    this.urgent.set()
     this.actor?.audioHasEnded()
     this.roused()
   }
@@ -156,6 +195,7 @@ export class LiveSession<E> {
       this.runs = true
       const work = {
         caption: this.caption,
+        preview: this.preview,
         finish: this.finish,
         memoryBytes: () => this.audio.capacitySamples * 2,
       }
@@ -183,9 +223,11 @@ export class LiveSession<E> {
   private get caption(): Effect.Effect<void, E> {
     return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
       this.isDue = false
-      // The final result follows at once and covers it.
+      // The final result follows at once and covers it; a preview does, too.
       if (this.end !== undefined) return
+      if (this.pause !== undefined) return this.planNext(this.audio.total)
       this.dueAt = Number.POSITIVE_INFINITY
+      this.urgent.clear()
       this.planNext(yield* this.window)
     })
   }
@@ -196,10 +238,59 @@ export class LiveSession<E> {
       if (this.closing !== undefined) yield* Fiber.join(this.closing)
       const { total } = this.audio
       const coveredAtMs = this.frameAtMs
-      const hypothesis = yield* this.transcriber.open(total, true)
+      const known = this.foreseen
+      const hypothesis =
+        known !== undefined && this.isNearlyAll(known.until)
+          ? { ...known.hypothesis, audioMs: Math.floor(samplesToMs(total, LISTEN_RATE_HZ)) }
+          : yield* this.transcriber.open(total, true)
       yield* this.tell(hypothesis, coveredAtMs, true)
       return { hypothesis, end: this.end ?? "stop" }
     })
+  }
+
+  /**
+   * What a final result would be now. One that turns out not to be needed ends: speech goes on, or the audio has ended with more
+   * silence than it has heard. A busy engine costs the preview and nothing else.
+   */
+  private get preview(): Effect.Effect<void, E> {
+    return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
+      const { pause } = this
+      this.isPreviewDue = false
+      // Speech went on before its turn came.
+      if (pause === undefined) return
+      this.urgent.clear()
+      if (this.closing !== undefined) yield* Fiber.join(this.closing)
+      const until = this.audio.total
+      const coveredAtMs = this.frameAtMs
+      const beganMs = yield* monotonicMs
+      const hypothesis = yield* Effect.raceFirst(
+        this.transcriber.open(until, true).pipe(this.unlessBusy),
+        Effect.as(this.untilUseless(pause, until), undefined),
+      )
+      if (this.pause !== pause) return
+      this.pause = undefined
+      const tookMs = (yield* monotonicMs) - beganMs
+      this.plan.made({ quietMs: pause.quietMs, tookMs })
+      if (hypothesis === undefined) return
+      this.foreseen = { hypothesis, until }
+      yield* this.tell(hypothesis, coveredAtMs, false)
+      this.previewed.set()
+    })
+  }
+
+  /** Completes when a preview of the first `until` samples is not needed any more. */
+  private untilUseless(pause: Pause, until: number): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* (this: LiveSession<E>) {
+      for (;;) {
+        yield* this.urgent.wait
+        if (this.pause !== pause || (this.end !== undefined && !this.isNearlyAll(until))) return
+        this.urgent.clear()
+      }
+    })
+  }
+
+  private isNearlyAll(until: number): boolean {
+    return this.audio.total - until <= msToSamples(unheardMs, LISTEN_RATE_HZ)
   }
 
   /** The next caption is due at the end of the window that `until` samples have begun, or later if captions cost much. */
@@ -232,7 +323,7 @@ export class LiveSession<E> {
       }
       const hypothesis = yield* Effect.raceFirst(
         this.transcriber.caption(newest).pipe(this.unlessBusy),
-        Effect.as(this.ended.wait, undefined),
+        Effect.as(this.urgent.wait, undefined),
       )
       if (hypothesis === undefined) return until
       yield* this.tell(hypothesis, coveredAtMs, false)

@@ -10,13 +10,17 @@ import type { FinalResult } from "./LiveSession.ts"
 class Caption extends Message<void> {
   readonly _tag = "Caption"
 }
+/** The audio may be complete: make the result that would be final now. */
+class Preview extends Message<void> {
+  readonly _tag = "Preview"
+}
 /** No audio follows: make the final result. */
 class Finish extends Message<void> {
   readonly _tag = "Finish"
 }
 
-/** One caption that is due, and the end. */
-const mailbox = 2
+/** One caption that is due, one preview, and the end. */
+const mailbox = 3
 
 /** Where the session hangs in the node's tree. */
 export interface InTree {
@@ -24,16 +28,18 @@ export interface InTree {
   readonly parent: Parent
 }
 
-type SessionState = "waiting" | "captioning" | "finishing"
+type SessionState = "waiting" | "captioning" | "previewing" | "finishing"
 
 export interface SessionWork<E> {
   readonly caption: Effect.Effect<void, E>
+  readonly preview: Effect.Effect<void, E>
   readonly finish: Effect.Effect<FinalResult, E>
   readonly memoryBytes: () => number
 }
 
 export interface SessionActor<E> {
   readonly captionIsDue: () => void
+  readonly previewIsDue: () => void
   readonly audioHasEnded: () => void
   /** The final result, or why there is none. Interrupted where the actor is stopped. */
   readonly result: Effect.Effect<FinalResult, E>
@@ -56,7 +62,7 @@ export const startSession = <E>(
         state = now
         return effect
       })
-    const actor = yield* spawn<SessionState, Caption | Finish, End>({
+    const actor = yield* spawn<SessionState, Caption | Preview | Finish, End>({
       name: inTree?.name ?? "session",
       terms: Specifications.session,
       capacity: mailbox,
@@ -64,6 +70,11 @@ export const startSession = <E>(
       handle: {
         Caption: () =>
           Effect.match(during("captioning", work.caption), {
+            onSuccess: () => next(),
+            onFailure: (error) => next(Exit.fail(error)),
+          }),
+        Preview: () =>
+          Effect.match(during("previewing", work.preview), {
             onSuccess: () => next(),
             onFailure: (error) => next(Exit.fail(error)),
           }),
@@ -79,6 +90,7 @@ export const startSession = <E>(
     )
     return {
       captionIsDue: () => void actor.tell(new Caption()),
+      previewIsDue: () => void actor.tell(new Preview()),
       audioHasEnded: () => void actor.tell(new Finish()),
       result: Effect.flatMap(actor.ended, (end) => {
         if (end.reason === "finished") return end.value

@@ -199,20 +199,26 @@ class Progress implements RunReader<"text"> {
 /** Whether the caller reads the text while it is generated, or gets the whole text at the end. */
 export type Delivery = "stream" | "whole"
 
+export interface BeginTerms {
+  /** Money that is reserved already, because preparing the request costs something. */
+  readonly reservation?: Reservation
+  /** For a generation that may turn out not to be wanted: asked when the caller's scope closes, and only then it is charged. */
+  readonly chargedIf?: () => boolean
+}
+
 const failedHere = (exit: Exit.Exit<GenerateEnd, ModelRunError> | undefined): boolean =>
   exit !== undefined && Option.exists(Exit.findErrorOption(exit), isNodeFault)
 
 /**
  * Starts a generation and waits until the engine has accepted its prompt. Charged for what was generated; if the node failed,
- * only for what the caller has received. `reservation`: money that is reserved already, because preparing the request costs
- * something.
+ * only for what the caller has received.
  */
 export const begin = (
   principal: Principal,
   model: ModelHandle<"text">,
   request: GenerateCall,
   delivery: Delivery,
-  reservation?: Reservation,
+  { chargedIf, reservation }: BeginTerms = {},
 ): Effect.Effect<Generation, EdgeError, Scope.Scope | ModelRunServices> =>
   Effect.suspend(() => {
     const progress = new Progress()
@@ -224,11 +230,12 @@ export const begin = (
       ...(reservation === undefined ? {} : { reservation }),
       used: (exit) => {
         const { completionTokens, promptTokens } = progress
-        if (promptTokens === undefined) return undefined
+        if (promptTokens === undefined || chargedIf?.() === false) return undefined
         const had = delivery === "stream" ? completionTokens : 0
         return had === 0 && failedHere(exit) ? undefined : textUsage(promptTokens, completionTokens)
       },
       reader: progress,
+      untilReplied: chargedIf !== undefined,
     })
     return Effect.map(run, ({ end, flow, started }) => ({
       started,

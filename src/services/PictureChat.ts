@@ -6,7 +6,7 @@ import { InvalidRequest } from "#domain/wire/Errors.ts"
 import type { RequestedPicture } from "#domain/wire/text/Pictures.ts"
 import type { GenerateRequest } from "#engines/protocol/Text.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
-import { begin, type Delivery, generationAtMost } from "./Generation.ts"
+import { type BeginTerms, begin, type Delivery, generationAtMost } from "./Generation.ts"
 import { reserveFor } from "./ModelRun.ts"
 import { decodedPictures, requirePictureDecoder } from "./Pictures.ts"
 
@@ -20,6 +20,7 @@ export const beginWithPictures = Effect.fnUntraced(function* (
   request: GenerateRequest,
   requested: ReadonlyArray<RequestedPicture>,
   delivery: Delivery,
+  terms?: Pick<BeginTerms, "chargedIf">,
 ) {
   const { pictures: sight } = yield* model.loaded
   const [first] = requested
@@ -37,5 +38,5 @@ export const beginWithPictures = Effect.fnUntraced(function* (
     user: caller.userId,
     maxPixels: sight?.maxPixels ?? 1,
   })
-  return yield* begin(caller, model, { ...request, pictures }, delivery, reservation)
+  return yield* begin(caller, model, { ...request, pictures }, delivery, { ...terms, reservation })
 })

@@ -1,6 +1,9 @@
 // One answer of a conversation, from `response.created` to `response.done`: generates, speaks, and ends once, however it ends.
 // AnswerItems writes the events of its items.
-import { Cause, Effect, Fiber, type Scope } from "effect"
+//
+// An answer may be prepared before it is known that the user has finished: then it is held. It generates, and its first clause is
+// spoken, but nothing of it is sent, joins the history or is charged before it is released.
+import { Cause, Clock, Effect, Fiber, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import { Signal } from "#actors/live/Signal.ts"
 import {
@@ -10,8 +13,10 @@ import {
   type ResponseStatus,
   type StatusDetails,
 } from "#domain/conversation/Answers.ts"
+import { type AnswerStep, type AnswerTimes, latencyObject } from "#domain/conversation/AnswerTimes.ts"
+import { Clauses } from "#domain/conversation/Clauses.ts"
 import { type ConversationSettings, outputOf } from "#domain/conversation/Settings.ts"
-import { monotonicMs } from "#domain/queues/Monotonic.ts"
+import { monotonicMs, monotonicMsOf } from "#domain/queues/Monotonic.ts"
 import type { ChatRequest } from "#domain/wire/Chat.ts"
 import { type EdgeError, errorType } from "#domain/wire/Failures.ts"
 import { detailOf } from "#http/ErrorBody.ts"
@@ -28,6 +33,10 @@ export interface AnswerTerms extends AnswerItemsTerms {
   readonly settings: AnswerItemsTerms["settings"] &
     Pick<ConversationSettings, "modality" | "maxOutputTokens" | "voice" | "speed" | "pacing">
   readonly metadata: Readonly<Record<string, string>> | null
+  /** Whether it waits for its release. */
+  readonly isHeld: boolean
+  /** Whether the client gets `response.latency`. */
+  readonly tellsLatency: boolean
   /** What the model reads; shorter prompts follow where one does not fit into its context. */
   readonly prompts: ReadonlyArray<ChatRequest>
 }
@@ -38,6 +47,11 @@ export class Answer {
   readonly id: string
   private readonly terms: AnswerTerms
   private readonly items: AnswerItems
+  private readonly clauses = new Clauses()
+  private readonly released = new Signal()
+  private isReleased: boolean
+  private isCreated = false
+  private hasText = false
   private readonly written: Array<Written> = []
   private readonly news = new Signal()
   private counts = noCounts
@@ -49,6 +63,8 @@ export class Answer {
     this.terms = terms
     this.id = `resp_${terms.newId()}`
     this.items = new AnswerItems(this.id, terms)
+    this.isReleased = !terms.isHeld
+    if (this.isReleased) this.released.set()
   }
 
   /** Starts it; its events follow. */
@@ -74,6 +90,24 @@ export class Answer {
     return this.hasFinished
   }
 
+  get times(): AnswerTimes {
+    return this.terms.times
+  }
+
+  /** From now on it is sent. False if it cannot be: it failed while it was held. */
+  release(): boolean {
+    if (this.hasFinished) return false
+    this.isReleased = true
+    this.released.set()
+    return true
+  }
+
+  /** Ends an answer that is held: nobody learns of it. */
+  readonly discard: Effect.Effect<void> = Effect.suspend(() => {
+    this.hasFinished = true
+    return this.fiber === undefined ? Effect.void : Fiber.interrupt(this.fiber)
+  })
+
   /** The model has written everything; what is left is to be spoken. */
   get isDraining(): boolean {
     return this.hasWritten
@@ -89,6 +123,7 @@ export class Answer {
   cancel(reason: "turn_detected" | "client_cancelled"): Effect.Effect<void, SocketError> {
     return Effect.gen({ self: this }, function* (this: Answer) {
       if (this.hasFinished) return
+      if (!this.isReleased) return yield* this.discard
       if (this.fiber !== undefined) yield* Fiber.interrupt(this.fiber)
       if (reason === "turn_detected") this.terms.clock.stopped(yield* monotonicMs)
       yield* this.finish("cancelled", { type: "cancelled", reason })
@@ -98,7 +133,7 @@ export class Answer {
   private readonly life: Effect.Effect<void, SocketError, AnswerServices> = Effect.gen(
     { self: this },
     function* (this: Answer) {
-      yield* this.terms.tell("response.created", { response: this.object("in_progress", null) })
+      if (this.isReleased) yield* this.tellCreated
       const finish = yield* Effect.scoped(this.answer)
       if (finish === "length") {
         yield* this.finish("incomplete", { type: "incomplete", reason: "max_output_tokens" })
@@ -125,6 +160,12 @@ export class Answer {
     ),
   )
 
+  private readonly tellCreated: Effect.Effect<void, SocketError> = Effect.suspend(() => {
+    if (this.isCreated) return Effect.void
+    this.isCreated = true
+    return this.terms.tell("response.created", { response: this.object("in_progress", null) })
+  })
+
   // ------------------------------------------------------------ writing
 
   private readonly answer = Effect.gen({ self: this }, function* (this: Answer) {
@@ -133,7 +174,6 @@ export class Answer {
       const finish = yield* this.generate
       yield* this.items.endWriting
       this.hasWritten = true
-      voice?.end()
       return finish
     })
     if (voice === undefined) return yield* write
@@ -146,7 +186,12 @@ export class Answer {
   private readonly generate = Effect.gen({ self: this }, function* (this: Answer) {
     const { caller, prompts } = this.terms
     const [first, ...shorter] = prompts
-    const begin = (prompt: ChatRequest) => beginChat(caller, prompt, "stream")
+    const { isHeld, times, voice } = this.terms
+    const clock = yield* Clock.Clock
+    const reached = (step: AnswerStep) => times.reached(step, monotonicMsOf(clock))
+    const terms = isHeld ? { chargedIf: () => this.isReleased && this.counts.outputTokens > 0 } : {}
+    const begin = (prompt: ChatRequest) => beginChat(caller, prompt, "stream", { terms })
+    reached("asked")
     let begun = begin(first!)
     for (const prompt of shorter) {
       const next = begin(prompt)
@@ -160,6 +205,8 @@ export class Answer {
         this.counts = { ...this.counts, outputTokens: delta.completionTokens }
         const written = writtenOf(delta)
         if (written === undefined) return
+        reached("firstToken")
+        if (written.is === "text" && this.say(written.text)) reached("firstClause")
         this.written.push(written)
         this.news.set()
       },
@@ -167,10 +214,18 @@ export class Answer {
     let finish: string | undefined
     const ended = Effect.map(generation.end, (end) => {
       finish = end.finishReason
+      const rest = this.clauses.end()
+      if (rest.trim() !== "") {
+        voice?.say(rest)
+        reached("firstClause")
+      }
+      voice?.end()
       this.counts = { ...this.counts, outputTokens: end.completionTokens }
       this.news.set()
     })
     const take = Effect.gen({ self: this }, function* (this: Answer) {
+      yield* this.released.wait
+      yield* this.tellCreated
       for (;;) {
         const next = this.written.shift()
         if (next !== undefined) yield* this.items.take(next)
@@ -185,6 +240,17 @@ export class Answer {
     return why
   })
 
+  /** Gives the voice what the model has written. True if that completed a clause. */
+  private say(text: string): boolean {
+    const { voice } = this.terms
+    // White space before a call is no answer.
+    if (voice === undefined || (!this.hasText && text.trim() === "")) return false
+    this.hasText = true
+    const clauses = this.clauses.push(text)
+    for (const clause of clauses) voice.say(clause)
+    return clauses.length > 0
+  }
+
   // ------------------------------------------------------------ ends
 
   /** Writes the last events, once. */
@@ -193,11 +259,23 @@ export class Answer {
       Effect.gen({ self: this }, function* (this: Answer) {
         if (this.hasFinished) return
         this.hasFinished = true
+        if (!this.isReleased) return
+        yield* this.tellCreated
         yield* this.items.endAll(status)
         yield* this.terms.tell("response.done", { response: this.object(status, details) })
+        yield* this.tellLatency
       }),
     )
   }
+
+  private readonly tellLatency: Effect.Effect<void, SocketError> = Effect.gen(
+    { self: this },
+    function* (this: Answer) {
+      const { tell, tellsLatency, times } = this.terms
+      const latency = times.latency(yield* monotonicMs)
+      if (tellsLatency) yield* tell("response.latency", { response_id: this.id, ...latencyObject(latency) })
+    },
+  )
 
   private object(status: ResponseStatus, details: StatusDetails | null): ResponseObject {
     const { conversationId, history, metadata, settings } = this.terms

@@ -6,7 +6,7 @@ import { G711_RATE_HZ, toG711 } from "#audio/G711.ts"
 import { Resampler } from "#audio/Resampler.ts"
 import { SPEECH_RATE_HZ, s16ToBytes, samplesToMs } from "#domain/audio/Audio.ts"
 import type { ResponseStatus } from "#domain/conversation/Answers.ts"
-import { Clauses } from "#domain/conversation/Clauses.ts"
+import type { AnswerTimes } from "#domain/conversation/AnswerTimes.ts"
 import type { History } from "#domain/conversation/History.ts"
 import { answerItem, callItem, type Item } from "#domain/conversation/Items.ts"
 import type { PlayClock } from "#domain/conversation/PlayClock.ts"
@@ -23,6 +23,7 @@ export interface AnswerItemsTerms {
   /** The conversation that the items join; undefined for an answer outside of it. */
   readonly history: History | undefined
   readonly clock: PlayClock
+  readonly times: AnswerTimes
   readonly settings: Pick<ConversationSettings, "sounds">
   /** Undefined: the answer is written. */
   readonly voice: Voice | undefined
@@ -63,7 +64,6 @@ export class AnswerItems implements VoiceReader {
   readonly output: Array<Item> = []
   private readonly responseId: string
   private readonly terms: AnswerItemsTerms
-  private readonly clauses = new Clauses()
   private readonly calls = new Map<number, Call>()
   private message: Message | undefined
   private telephone: Resampler | undefined
@@ -107,11 +107,10 @@ export class AnswerItems implements VoiceReader {
       const message = this.message ?? (yield* this.beginMessage)
       message.text += text
       const { voice } = this.terms
-      if (voice === undefined) {
-        yield* this.terms.tell("response.output_text.delta", { ...this.part(message), delta: text })
-        return
-      }
-      for (const piece of this.clauses.push(text)) voice.say(piece)
+      // Its events refer to the message.
+      if (voice !== undefined) return voice.open()
+      this.terms.times.reached("firstSent", yield* monotonicMs)
+      yield* this.terms.tell("response.output_text.delta", { ...this.part(message), delta: text })
     })
   }
 
@@ -224,8 +223,6 @@ export class AnswerItems implements VoiceReader {
         yield* this.terms.tell("response.function_call_arguments.done", done)
         yield* this.endItem(call.index, callItem(call.id, "completed", { ...call, arguments: args }))
       }
-      const rest = this.clauses.end()
-      if (rest.trim() !== "") this.terms.voice?.say(rest)
     }),
   )
 

@@ -23,18 +23,16 @@ import {
 } from "#domain/conversation/Settings.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import { RealtimeClientEvent } from "#domain/wire/events/RealtimeEvents.ts"
-import { type EdgeError, errorType } from "#domain/wire/Failures.ts"
+import type { EdgeError } from "#domain/wire/Failures.ts"
 import { Append } from "#domain/wire/RealtimeProtocol.ts"
 import { isObject } from "#domain/wire/text/Fields.ts"
-import { detailOf } from "#http/ErrorBody.ts"
-import { reportFailure } from "#services/AnswerFailures.ts"
 import { decodeValue, parseFrame } from "../http/JsonBody.ts"
 import { Hearing, type LiveServices, pcmOf, type Seat, type TurnTerms } from "../live/Hearing.ts"
 import type { RealtimeItems } from "../live/RealtimeItems.ts"
 import type { AnswerServices } from "./Answer.ts"
 import { presetOf } from "./ConversationModels.ts"
 import type { Floor, FloorTerms } from "./Floor.ts"
-import { emptyCommit, noItem, ProtocolError } from "./ProtocolError.ts"
+import { emptyCommit, noItem, ProtocolError, tellError } from "./ProtocolError.ts"
 
 const decodeAny = decodeValue(RealtimeClientEvent)
 const decodeUpdate = decodeValue(SessionUpdate)
@@ -96,8 +94,10 @@ export class ConversationSocket {
           floor.stirred()
           return this.settings.turns?.interrupts === true ? floor.interrupt : Effect.void
         }),
-        onTurn: (id) =>
-          Effect.suspend(() => (this.settings.turns?.creates === true ? floor.answerTurn(id) : Effect.void)),
+        onTurn: (id, silenceMs) =>
+          Effect.suspend(() =>
+            this.settings.turns?.creates === true ? floor.answerTurn(id, silenceMs) : Effect.void,
+          ),
       },
       turnTerms(settings.turns),
     )
@@ -233,15 +233,6 @@ export class ConversationSocket {
     error: EdgeError | ProtocolError,
     eventId: string | null,
   ): Effect.Effect<void, SocketError> {
-    const told = (type: string, code: string, message: string, param: string | null) =>
-      this.terms.tell("error", { error: { type, code, message, param, event_id: eventId } })
-    if (error._tag === "ProtocolError") {
-      return told("invalid_request_error", error.code, error.message, error.param)
-    }
-    const param = error._tag === "InvalidRequest" ? error.field : null
-    return Effect.andThen(
-      reportFailure(error, "/v1/realtime"),
-      told(errorType(error), error._tag, detailOf(error), param),
-    )
+    return tellError(this.terms.tell, error, eventId)
   }
 }

@@ -3,30 +3,25 @@
 import { Deferred, Effect, Fiber, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
+import { type AnswerCause, AnswerTimes } from "#domain/conversation/AnswerTimes.ts"
 import type { ResponseCreate } from "#domain/conversation/ClientEvents.ts"
 import type { History } from "#domain/conversation/History.ts"
 import { answerItem, type Item, itemOf, spokenItem } from "#domain/conversation/Items.ts"
 import type { PlayClock } from "#domain/conversation/PlayClock.ts"
-import { type ConversationSettings, type Truncation, voiceNameOf } from "#domain/conversation/Settings.ts"
+import type { ConversationSettings } from "#domain/conversation/Settings.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { InvalidRequest, type RateLimited } from "#domain/wire/Errors.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import type { Tell } from "../live/RealtimeItems.ts"
-import { Answer, type AnswerServices } from "./Answer.ts"
-import { type ConversationModels, presetOf } from "./ConversationModels.ts"
-import { chatRequestOf } from "./Prompt.ts"
-import { answerIsActive, noActiveAnswer, noItem, type ProtocolError } from "./ProtocolError.ts"
-import { Voice } from "./Voice.ts"
+import type { Answer, AnswerServices } from "./Answer.ts"
+import type { ConversationModels } from "./ConversationModels.ts"
+import { newAnswer } from "./NewAnswer.ts"
+import { Preparation } from "./Preparation.ts"
+import { answerIsActive, noActiveAnswer, noItem, type ProtocolError, tellError } from "./ProtocolError.ts"
 
 /** Answers outside of the conversation at a time. A guess. */
 export const mostBeside = 4
-
-/** Tokens of an answer of which the session says `inf`. */
-const unboundedTokens = 4_096
-
-/** How often a prompt that does not fit is made shorter. */
-const mostCuts = 6
 
 export interface FloorTerms {
   readonly tell: Tell
@@ -43,23 +38,10 @@ export interface FloorTerms {
   readonly admit: Effect.Effect<void, RateLimited>
 }
 
-/** The newest items: a share of all. An output without its call is left out. */
-const newest = (items: ReadonlyArray<Item>, share: number): ReadonlyArray<Item> => {
-  const kept = items.slice(-Math.max(1, Math.floor(items.length * share)))
-  const first = kept.findIndex(({ type }) => type !== "function_call_output")
-  return first < 0 ? kept : kept.slice(first)
-}
-
-/** Shares of the items that are tried in this order. */
-const sharesOf = (truncation: Truncation): ReadonlyArray<number> => {
-  if (truncation === "disabled") return [1]
-  const ratio = truncation === "auto" ? 0.7 : Math.min(0.95, Math.max(0.1, truncation.retention_ratio))
-  return Array.from({ length: mostCuts }, (_, cut) => ratio ** ((cut * (cut + 1)) / 2))
-}
-
 export class Floor {
   private readonly terms: FloorTerms
   private readonly clock: PlayClock
+  readonly preparation: Preparation
   private active: Answer | undefined
   private readonly beside = new Set<Answer>()
   /** The answer in the conversation whose speech was sent last. */
@@ -73,6 +55,19 @@ export class Floor {
   constructor(terms: FloorTerms, clock: PlayClock) {
     this.terms = terms
     this.clock = clock
+    const { history, scope, settings } = terms
+    this.preparation = new Preparation({
+      history,
+      settings,
+      isFree: () => settings().turns?.creates === true && !this.isTaken && this.transcripts.size === 0,
+      start: (items) =>
+        Effect.gen({ self: this }, function* (this: Floor) {
+          const times = new AnswerTimes({ atMs: yield* monotonicMs, silenceMs: undefined })
+          const answer = yield* this.made({}, items, times, true)
+          yield* answer.start(scope)
+          return answer
+        }),
+    })
   }
 
   /** Whether an answer of the conversation was spoken. */
@@ -112,6 +107,7 @@ export class Floor {
   readonly interrupt: Effect.Effect<void, SocketError> = Effect.gen({ self: this }, function* (this: Floor) {
     if (this.waiting !== undefined) yield* Fiber.interrupt(this.waiting)
     this.waiting = undefined
+    yield* this.preparation.discard
     const { active } = this
     if (active !== undefined && !active.isOver) {
       this.active = undefined
@@ -125,19 +121,40 @@ export class Floor {
     if (spoken !== undefined) this.cut(this.lastSpoken, playedSamples - spoken.startsAt)
   })
 
-  /** A silence has ended the user's turn: it is answered once it is understood, unless nothing was understood. */
-  readonly answerTurn = (id: string): Effect.Effect<void, SocketError, AnswerServices> =>
+  /** A silence of this length has ended the user's turn: it is answered once it is understood, unless nothing was understood. */
+  readonly answerTurn = (id: string, silenceMs: number): Effect.Effect<void, SocketError, AnswerServices> =>
     Effect.gen({ self: this }, function* (this: Floor) {
-      if (this.active !== undefined && !this.active.isOver) return
+      if (this.isTaken) return
+      const cause = { atMs: yield* monotonicMs, silenceMs }
       const transcript = this.transcripts.get(id)
       const start = Effect.gen({ self: this }, function* (this: Floor) {
         const text = transcript === undefined ? undefined : yield* Deferred.await(transcript)
-        if (text === undefined || text.trim() === "") return
+        if (text === undefined || text.trim() === "") return yield* this.preparation.discard
         yield* this.understood
-        yield* Effect.ignore(this.start({}))
-      })
+        const prepared = this.preparation.take(id, text)
+        if (prepared !== undefined && (yield* this.release(prepared, cause))) return
+        yield* this.preparation.discard
+        yield* this.start({}, cause)
+      }).pipe(Effect.catch((error) => tellError(this.terms.tell, error, null)))
       this.waiting = yield* Effect.forkIn(start, this.terms.scope, { startImmediately: true })
     })
+
+  private get isTaken(): boolean {
+    return this.active !== undefined && !this.active.isOver
+  }
+
+  /** Sends an answer that was prepared. False if it has failed meanwhile. */
+  private release(answer: Answer, cause: AnswerCause): Effect.Effect<boolean, RateLimited, AnswerServices> {
+    return Effect.gen({ self: this }, function* (this: Floor) {
+      yield* Effect.onError(this.terms.admit, () => answer.discard)
+      const { times } = answer
+      times.confirmed(cause)
+      times.understood(yield* monotonicMs)
+      if (!answer.release()) return false
+      yield* this.takeFloor(answer)
+      return true
+    })
+  }
 
   /** Runs until no answer is being given. */
   readonly finished: Effect.Effect<void> = Effect.suspend(() => this.active?.ended ?? Effect.void)
@@ -160,66 +177,60 @@ export class Floor {
         // All of it is written: what is left of its speech goes out at once.
         yield* active.flush
       }
+      const cause = { atMs: yield* monotonicMs, silenceMs: undefined }
       yield* this.understood
-      yield* this.start(given)
+      yield* this.preparation.discard
+      yield* this.start(given, cause)
     })
 
-  private readonly start = (given: ResponseCreate): Effect.Effect<void, EdgeError, AnswerServices> =>
+  private readonly start = (
+    given: ResponseCreate,
+    cause: AnswerCause,
+  ): Effect.Effect<void, EdgeError, AnswerServices> =>
     Effect.gen({ self: this }, function* (this: Floor) {
-      const { admit, caller, conversationId, history, models, newId, scope, tell } = this.terms
-      const isBeside = given.conversation === "none"
-      const session = this.terms.settings()
-      const asked = given.audio?.output?.voice
-      const settings = {
-        ...session,
-        modality: given.output_modalities?.[0] ?? session.modality,
-        maxOutputTokens: given.max_output_tokens ?? session.maxOutputTokens,
-        voice: asked ? voiceNameOf(asked) : session.voice,
-      }
+      const { admit, scope } = this.terms
+      const times = new AnswerTimes(cause)
+      times.understood(yield* monotonicMs)
       const items = yield* this.inputOf(given)
       yield* admit
-      const promptOf = (share: number) =>
-        chatRequestOf({
-          model: models.writes.entry.id,
-          instructions: given.instructions ?? session.instructions,
-          items: newest(items, share),
-          tools: given.tools ?? session.tools,
-          toolChoice: given.tool_choice ?? session.toolChoice,
-          maxTokens: settings.maxOutputTokens === "inf" ? unboundedTokens : settings.maxOutputTokens,
-        })
-      const voice = settings.modality === "text" ? undefined : yield* this.voiceOf(settings)
-      const answer = new Answer({
-        tell,
-        newId,
-        caller,
-        history: isBeside ? undefined : history,
-        conversationId,
-        clock: this.clock,
-        settings,
-        metadata: given.metadata ?? null,
-        prompts: sharesOf(session.truncation).map(promptOf),
-        voice,
-        onMessage: (id) => {
-          if (!isBeside && voice !== undefined) this.lastSpoken = id
-        },
-      })
-      if (isBeside) this.beside.add(answer)
-      else {
+      const answer = yield* this.made(given, items, times, false)
+      if (given.conversation !== "none") {
         this.active = answer
-        this.stirred()
+        yield* answer.start(scope)
+        return yield* this.takeFloor(answer)
       }
+      this.beside.add(answer)
       yield* answer.start(scope)
-      if (isBeside) {
-        const forget = Effect.andThen(
-          answer.ended,
-          Effect.sync(() => this.beside.delete(answer)),
-        )
-        yield* Effect.forkIn(forget, scope, { startImmediately: true })
-        return
-      }
-      const afterwards = Effect.andThen(answer.ended, this.awaitSilence(answer))
-      this.silence = yield* Effect.forkIn(afterwards, scope, { startImmediately: true })
+      const forget = Effect.andThen(
+        answer.ended,
+        Effect.sync(() => this.beside.delete(answer)),
+      )
+      yield* Effect.forkIn(forget, scope, { startImmediately: true })
     })
+
+  private made(given: ResponseCreate, items: ReadonlyArray<Item>, times: AnswerTimes, isHeld: boolean) {
+    return newAnswer({
+      floor: this.terms,
+      clock: this.clock,
+      given,
+      items,
+      times,
+      isHeld,
+      onMessage: (id) => {
+        this.lastSpoken = id
+      },
+    })
+  }
+
+  /** This is the answer that is being given. */
+  private takeFloor(answer: Answer): Effect.Effect<void, never, AnswerServices> {
+    return Effect.gen({ self: this }, function* (this: Floor) {
+      this.active = answer
+      this.stirred()
+      const afterwards = Effect.andThen(answer.ended, this.awaitSilence(answer))
+      this.silence = yield* Effect.forkIn(afterwards, this.terms.scope, { startImmediately: true })
+    })
+  }
 
   /** After an answer has been played: where the user says nothing for the time of the session, the model says more. */
   private awaitSilence(answer: Answer): Effect.Effect<void, EdgeError | SocketError, AnswerServices> {
@@ -240,27 +251,8 @@ export class Floor {
       yield* tell("conversation.item.done", { previous_item_id, item })
       // `start` ends the wait for a silence, which is this fiber.
       this.silence = undefined
-      yield* this.start({})
+      yield* this.start({}, { atMs: yield* monotonicMs, silenceMs: undefined })
     })
-  }
-
-  private voiceOf(settings: ConversationSettings) {
-    const { caller, models } = this.terms
-    const { entry } = models.speaks
-    return Effect.map(
-      presetOf(models.speaks, settings.voice),
-      (preset) =>
-        new Voice({
-          caller,
-          model: models.speaks,
-          preset,
-          speed: settings.speed,
-          language: entry.speech?.languages[0] ?? "en",
-          maxCharacters: entry.speech?.maxCharacters ?? 4_096,
-          clock: this.clock,
-          isPaced: settings.pacing === "realtime",
-        }),
-    )
   }
 
   /** What the model reads: the conversation, or the answer's own input. */

@@ -1,5 +1,10 @@
 // A client's event that cannot be carried out, with OpenAI's code: clients tell some of them apart by it.
-import { Data } from "effect"
+import { Data, Effect } from "effect"
+import type { SocketError } from "effect/socket/Socket"
+import { type EdgeError, errorType } from "#domain/wire/Failures.ts"
+import { detailOf } from "#http/ErrorBody.ts"
+import { reportFailure } from "#services/AnswerFailures.ts"
+import type { Tell } from "../live/RealtimeItems.ts"
 
 export class ProtocolError extends Data.TaggedError("ProtocolError")<{
   readonly code: string
@@ -35,3 +40,21 @@ export const noItem = (verb: "retrieve" | "delete" | "truncate", id: string): Pr
     message: `Error: the item with id '${id.slice(0, 64)}' is not one of this conversation that can be ${verb}d`,
     param: "item_id",
   })
+
+/** Writes the event of an error. `eventId`: the client's event that it answers. */
+export const tellError = (
+  tell: Tell,
+  error: EdgeError | ProtocolError,
+  eventId: string | null,
+): Effect.Effect<void, SocketError> => {
+  const told = (type: string, code: string, message: string, param: string | null) =>
+    tell("error", { error: { type, code, message, param, event_id: eventId } })
+  if (error._tag === "ProtocolError") {
+    return told("invalid_request_error", error.code, error.message, error.param)
+  }
+  const param = error._tag === "InvalidRequest" ? error.field : null
+  return Effect.andThen(
+    reportFailure(error, "/v1/realtime"),
+    told(errorType(error), error._tag, detailOf(error), param),
+  )
+}

@@ -107,6 +107,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       add: floor.heardTurn,
       tellsTranscripts: () => socket.current.transcription !== null,
       transcribed: floor.transcribed,
+      foreseen: (id, transcript) => floor.preparation.foresee(id, transcript),
     })
     const socket: ConversationSocket = new ConversationSocket(
       {
@@ -119,6 +120,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       settings,
       floor,
     )
+    yield* Effect.forkIn(floor.preparation.run, scope, { startImmediately: true })
     yield* socket.created
     const finished = Effect.andThen(Effect.ignore(items.finished), floor.finished)
     const ends = sessionEnd({ tell, accounts, drain, caller, limits, spending, finished })

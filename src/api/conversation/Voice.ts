@@ -1,14 +1,15 @@
 // Speaks one answer of a conversation: pieces of text are synthesised one after the other, and their audio is sent at about the pace
 // at which it is played. Knows no events and no items.
-import { Effect, Schedule, type Scope } from "effect"
+import { Clock, Effect, Schedule, type Scope } from "effect"
 import type { SocketError } from "effect/socket/Socket"
 import { Signal } from "#actors/live/Signal.ts"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { SPEECH_RATE_HZ, secondsToSamples } from "#domain/audio/Audio.ts"
+import type { AnswerTimes } from "#domain/conversation/AnswerTimes.ts"
 import { LeadingSilence } from "#domain/conversation/LeadingSilence.ts"
 import type { PlayClock } from "#domain/conversation/PlayClock.ts"
 import { speechTextWithin } from "#domain/language/StripMarkdown.ts"
-import { monotonicMs } from "#domain/queues/Monotonic.ts"
+import { monotonicMs, monotonicMsOf } from "#domain/queues/Monotonic.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
 import { Caller } from "#services/Caller.ts"
 import { type ModelRunServices, reserveFor } from "#services/ModelRun.ts"
@@ -46,6 +47,7 @@ export interface VoiceTerms {
   readonly clock: PlayClock
   /** Whether audio is sent at the pace at which it is played. */
   readonly isPaced: boolean
+  readonly times: AnswerTimes
 }
 
 interface Piece {
@@ -71,6 +73,9 @@ export class Voice {
   /** Audio was sent. */
   private readonly left = new Signal()
   private readonly hurried = new Signal()
+  /** Its audio may be sent. */
+  private readonly opened = new Signal()
+  private isOpen = false
   private waitingSamples = 0
   private isPaced: boolean
   private hasEnded = false
@@ -85,6 +90,13 @@ export class Voice {
   say(text: string): void {
     this.texts.push(text)
     this.said.set()
+  }
+
+  /** From now on audio is sent. Until then only the first piece of text is spoken. */
+  open(): void {
+    if (this.isOpen) return
+    this.isOpen = true
+    this.opened.set()
   }
 
   /** No more text follows. */
@@ -112,6 +124,7 @@ export class Voice {
         const text = this.texts.shift()
         if (text !== undefined) {
           yield* this.make(text)
+          yield* this.opened.wait
           while (this.waitingSamples > mostWaiting) {
             this.left.clear()
             yield* this.left.wait
@@ -150,6 +163,7 @@ export class Voice {
         const reservation = yield* reserveFor(caller, model.entry, speechAtMost(spoken, speed))
         return yield* beginSynthesis({ model, request, reservation })
       })
+      const clock = yield* Clock.Clock
       const synthesis = yield* begun.pipe(
         Effect.provideService(Caller, caller),
         Effect.retry({ ...whileBusy, while: (error) => error._tag === "AtCapacity" }),
@@ -158,6 +172,7 @@ export class Voice {
       synthesis.read((samples) => {
         const sounding = this.silence.push(samples)
         if (sounding.length === 0) return
+        this.terms.times.reached("firstSamples", monotonicMsOf(clock))
         piece.chunks.push(sounding)
         this.waitingSamples += sounding.length
         this.made.set()
@@ -174,6 +189,7 @@ export class Voice {
         const [piece] = this.pieces
         const samples = piece === undefined ? undefined : this.take(piece)
         if (piece !== undefined && (samples !== undefined || piece.isMade)) {
+          yield* this.opened.wait
           if (samples !== undefined) yield* this.untilDue
           if (!piece.hasBegun) {
             piece.hasBegun = true
@@ -183,7 +199,9 @@ export class Voice {
             this.pieces.shift()
             continue
           }
-          this.terms.clock.sent(samples.length, yield* monotonicMs)
+          const nowMs = yield* monotonicMs
+          this.terms.clock.sent(samples.length, nowMs)
+          this.terms.times.reached("firstSent", nowMs)
           piece.delivered(samples.length)
           yield* reader.sound(samples)
           this.waitingSamples -= samples.length

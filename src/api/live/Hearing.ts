@@ -59,7 +59,7 @@ export interface HearingTerms<R = never> {
   /** Runs when speech has begun, after its event. */
   readonly onSpeech?: Effect.Effect<void, SocketError, R>
   /** Runs when a silence has ended a turn, after the events of its item. */
-  readonly onTurn?: (itemId: string) => Effect.Effect<void, SocketError, R>
+  readonly onTurn?: (itemId: string, silenceMs: number) => Effect.Effect<void, SocketError, R>
 }
 
 /** How silence divides the audio; null: the client does. */
@@ -72,6 +72,8 @@ export class Hearing<R = never> {
   private turns: TurnDetector | undefined
   private rateHz = pcmRateHz
   private heardSamples = 0
+  /** The silence with which the open turn ended before the newest audio, milliseconds. */
+  private quietMs = 0
   private resampler = new Resampler(pcmRateHz, LISTEN_RATE_HZ)
 
   constructor(terms: HearingTerms<R>, turns: TurnTerms) {
@@ -167,7 +169,7 @@ export class Hearing<R = never> {
             item_id: openId ?? null,
           })
           yield* items.commit
-          if (openId !== undefined && onTurn !== undefined) yield* onTurn(openId)
+          if (openId !== undefined && onTurn !== undefined) yield* onTurn(openId, turn.quietMs)
           continue
         }
         // An item that reached its limit is complete; further speech begins another.
@@ -180,6 +182,11 @@ export class Hearing<R = never> {
         }
         items.push(turn.samples, nowMs)
       }
+      const { pause } = this.turns
+      const quietMs = pause?.quietMs ?? 0
+      if (quietMs < this.quietMs) items.resumed()
+      this.quietMs = quietMs
+      if (pause !== undefined && quietMs > 0) items.paused(pause)
     },
   )
 }

@@ -6,6 +6,7 @@ import type { FinalResult, LiveSession } from "#actors/live/LiveSession.ts"
 import type { LiveError, SessionLease } from "#actors/live/LiveSessions.ts"
 import { LISTEN_RATE_HZ, s16ToBytes, samplesToSeconds } from "#domain/audio/Audio.ts"
 import type { LiveHypothesis } from "#domain/audio/LiveTranscript.ts"
+import type { Pause } from "#domain/audio/TurnDetector.ts"
 import type { ModelEntry } from "#domain/models/ModelEntry.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import { errorType } from "#domain/wire/Failures.ts"
@@ -37,6 +38,8 @@ export interface ItemPlaces {
   readonly add: (id: string) => string | null
   /** Whether the client gets transcripts. */
   readonly tellsTranscripts: () => boolean
+  /** What the open item's transcript would be if the silence went on; undefined if speech goes on. Absent: nobody asks. */
+  readonly foreseen?: (id: string, transcript: string | undefined) => void
   /** Its transcript; undefined if there is none, because it failed. */
   readonly transcribed: (id: string, transcript: string | undefined) => void
 }
@@ -103,6 +106,20 @@ export class RealtimeItems {
   /** Audio for the open item. */
   push(samples: Int16Array, nowMs: number): void {
     this.current?.session.push(s16ToBytes(samples), nowMs)
+  }
+
+  /** The open item's audio ends with this silence so far. */
+  paused(pause: Pause): void {
+    const { current, places } = this
+    if (current !== undefined && places.foreseen !== undefined) current.session.paused(pause)
+  }
+
+  /** Speech goes on after a silence. */
+  resumed(): void {
+    const { current, places } = this
+    if (current === undefined || places.foreseen === undefined) return
+    current.session.resumed()
+    places.foreseen(current.id, undefined)
   }
 
   /** The open item's audio is complete. False where there is none. */
@@ -183,6 +200,11 @@ export class RealtimeItems {
     const captions = Effect.forever(
       Effect.flatMap(session.nextHypothesis, (hypothesis) => delta(stableText(hypothesis))),
     )
+    const previews = Effect.forever(
+      Effect.map(session.nextPreview, (preview) => {
+        if (preview !== undefined) this.places.foreseen?.(id, preview.text)
+      }),
+    )
     const completed = ({ hypothesis }: FinalResult) =>
       Effect.gen({ self: this }, function* (this: RealtimeItems) {
         // The session may have ended by itself: at its limit, or because the node stops.
@@ -208,7 +230,8 @@ export class RealtimeItems {
     }
     return Effect.gen({ self: this }, function* (this: RealtimeItems) {
       yield* payFor(this.caller, entry, () => chargedSamples(session, failed))
-      yield* completed(yield* Effect.raceFirst(session.run, captions))
+      const telling = this.places.foreseen === undefined ? captions : Effect.raceFirst(captions, previews)
+      yield* completed(yield* Effect.raceFirst(session.run, telling))
     }).pipe(
       Effect.catchIf(
         (error): error is Exclude<typeof error, SocketError> => error._tag !== "SocketError",

@@ -8,6 +8,7 @@ import { NewId } from "#http/Ids.ts"
 import { nowMs } from "#http/RequestContext.ts"
 import { Caller } from "#services/Caller.ts"
 import {
+  type BeginTerms,
   begin,
   type Delivery,
   type OwnTerms,
@@ -75,15 +76,22 @@ const tickMs = 3
 const inPieces = <A, E, R>(sinceMs: number, next: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   nowMs() - sinceMs > tickMs ? Effect.flatMap(Effect.sleep(0), next) : next()
 
+export interface ChatTerms {
+  /** Of the body's text, where it may be larger than a text model's. */
+  readonly sizeBytes?: number
+  /** What counts where the body says nothing. */
+  readonly unless?: TextDefaults
+  readonly terms?: Pick<BeginTerms, "chargedIf">
+}
+
 /**
- * A decoded body on behalf of a caller, accepted by the engine. `unless`: what counts where the body says nothing.
- * `sizeBytes` of the body's text, where it may be larger than a text model's. No generator, because every chat request runs this, and each step of a generator allocates several objects.
+ * A decoded body on behalf of a caller, accepted by the engine. No generator, because every chat request runs this, and each step of a generator allocates several objects.
  */
 export const beginChat = (
   caller: Principal,
   body: ChatRequest,
   delivery: Delivery,
-  { sizeBytes = 0, unless = defaults }: { readonly sizeBytes?: number; readonly unless?: TextDefaults } = {},
+  { sizeBytes = 0, terms: beginTerms, unless = defaults }: ChatTerms = {},
 ) =>
   Effect.flatMap(findModel(body.model, "text"), (model) => {
     const beganMs = nowMs()
@@ -104,8 +112,8 @@ export const beginChat = (
           if (problem !== undefined) return Effect.fail(problem)
           const starting =
             pictures.length === 0
-              ? begin(caller, model, request, delivery)
-              : beginWithPictures(caller, model, request, pictures, delivery)
+              ? begin(caller, model, request, delivery, beginTerms)
+              : beginWithPictures(caller, model, request, pictures, delivery, beginTerms)
           const begun = Effect.mapError(starting, (error) => {
             if (error._tag === "InvalidRequest") return renamed(error, shape)
             if (error._tag === "PromptTooLong" && error.field === "tools" && shape.usesFunctions)

@@ -6,13 +6,22 @@ import { ONSET_FRAMES, VoiceActivityDetector } from "./VoiceActivityDetector.ts"
 export type TurnStep =
   | { readonly step: "started"; readonly audioMs: number; readonly samples: Int16Array }
   | { readonly step: "samples"; readonly samples: Int16Array }
-  | { readonly step: "ended"; readonly audioMs: number }
+  | { readonly step: "ended"; readonly audioMs: number; readonly quietMs: number }
+
+/** A silence within a turn. */
+export interface Pause {
+  /** How long it has lasted, milliseconds. 0: there is none. */
+  readonly quietMs: number
+  /** The length with which it ends the turn. */
+  readonly endsAtMs: number
+}
 
 /** The detector's frame. */
 const sliceSamples = LISTEN_RATE_HZ / 50
 
 export class TurnDetector {
   private readonly detector: VoiceActivityDetector
+  private readonly silenceMs: number
   /** Length of the newest silence that is kept: the audio that a turn starts with, before its speech. */
   private readonly heldSamples: number
   private held = new Int16Array(0)
@@ -20,9 +29,15 @@ export class TurnDetector {
   private speaking = false
 
   constructor(silenceMs: number, prefixMs: number) {
+    this.silenceMs = silenceMs
     this.detector = new VoiceActivityDetector(LISTEN_RATE_HZ, { silenceMs })
     // Speech is detected some frames after it began.
     this.heldSamples = Math.ceil((prefixMs * LISTEN_RATE_HZ) / 1000) + (ONSET_FRAMES - 1) * sliceSamples
+  }
+
+  /** The silence with which the open turn ends so far; undefined where no turn is open. */
+  get pause(): Pause | undefined {
+    return this.speaking ? { quietMs: this.detector.quietMs, endsAtMs: this.silenceMs } : undefined
   }
 
   push(samples: Int16Array): ReadonlyArray<TurnStep> {
@@ -42,7 +57,7 @@ export class TurnDetector {
       else this.held = joined(this.held, slice).slice(-this.heldSamples)
       if (event?.type === "stopped") {
         this.speaking = false
-        steps.push({ step: "ended", audioMs: event.audioMs })
+        steps.push({ step: "ended", audioMs: event.audioMs, quietMs: this.detector.quietMs })
       }
     }
     this.rest = all.slice(at)

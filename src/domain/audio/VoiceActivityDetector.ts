@@ -48,6 +48,11 @@ export class VoiceActivityDetector {
     return this.speaking
   }
 
+  /** Length of the silence with which the audio so far ends, milliseconds. */
+  get quietMs(): number {
+    return this.quiet * FRAME_MS
+  }
+
   /** Takes the next samples, s16, any number. */
   push(samples: Int16Array): ReadonlyArray<SpeechEvent> {
     const events: Array<SpeechEvent> = []

@@ -29,6 +29,8 @@ const refusal = (field: string, problem: string): InvalidRequest => new InvalidR
 export class History {
   private entries: Array<Entry> = []
   private characters = 0
+  /** How often it has changed. */
+  version = 0
 
   get items(): ReadonlyArray<Item> {
     return this.entries.map(({ item }) => item)
@@ -66,6 +68,7 @@ export class History {
       return refusal("item", `would make the conversation longer than ${maxCharacters} characters`)
     const at = this.positionAfter(previousId)
     if (at === undefined) return refusal("previous_item_id", "is no item of this conversation")
+    this.version++
     this.entries.splice(at, 0, spoken === undefined ? { item } : { item, spoken })
     this.characters += characters
     return this.entries[at - 1]?.item.id ?? null
@@ -75,6 +78,7 @@ export class History {
   replace(item: Item): void {
     const entry = this.entry(item.id)
     if (entry === undefined) return
+    this.version++
     this.characters += charactersOf(item) - charactersOf(entry.item)
     entry.item = item
   }
@@ -83,6 +87,7 @@ export class History {
   delete(id: string): boolean {
     const entry = this.entry(id)
     if (entry === undefined) return false
+    this.version++
     this.entries = this.entries.filter((other) => other !== entry)
     this.characters -= charactersOf(entry.item)
     return true

@@ -2,7 +2,7 @@
 import { Schema } from "effect"
 import { ResponseObject } from "./Answers.ts"
 import { Item } from "./Items.ts"
-import { AudioDescription, ToolChoice, Transcription, Truncation } from "./Settings.ts"
+import { AudioDescription, latencyEvent, ToolChoice, Transcription, Truncation } from "./Settings.ts"
 
 const NullableText = Schema.NullOr(Schema.String)
 
@@ -38,6 +38,7 @@ export const ConversationSession = Schema.Struct({
   tool_choice: ToolChoice,
   max_output_tokens: Schema.Union([Schema.Literal("inf"), Schema.Int]),
   truncation: Truncation,
+  include: Schema.NullOr(Schema.Array(Schema.String)),
   audio: Schema.Struct({
     input: Schema.Struct({
       format: AudioDescription,
@@ -64,6 +65,9 @@ const output = { ...answer, item_id: Schema.String }
 const part = { ...output, content_index: Schema.Int }
 const call = { ...output, call_id: Schema.String }
 
+/** null: the step did not happen. */
+const Milliseconds = Schema.NullOr(Schema.Finite)
+
 const Part = Schema.Union([
   Schema.Struct({ type: Schema.Literal("audio"), transcript: Schema.String }),
   Schema.Struct({ type: Schema.Literal("text"), text: Schema.String }),
@@ -89,6 +93,17 @@ export const ConversationEvent = Schema.Union([
     audio_end_ms: Schema.Int,
   }),
   event(["response.created", "response.done"], { response: ResponseObject }),
+  event([latencyEvent], {
+    response_id: Schema.String,
+    silence_ms: Milliseconds,
+    transcript_ms: Milliseconds,
+    first_token_ms: Milliseconds,
+    first_clause_ms: Milliseconds,
+    first_samples_ms: Milliseconds,
+    first_sent_ms: Milliseconds,
+    total_ms: Schema.Finite,
+    prepared: Schema.Boolean,
+  }),
   event(["response.output_item.added", "response.output_item.done"], { ...answer, item: Item }),
   event(["response.content_part.added", "response.content_part.done"], { ...part, part: Part }),
   event(["response.output_audio.delta", "response.output_text.delta"], { ...part, delta: Schema.String }),

@@ -132,6 +132,14 @@ export const Truncation = Schema.Union([
 ]).annotate({ message: "must be auto, disabled or a retention_ratio" })
 export type Truncation = typeof Truncation.Type
 
+/** The event that clients get only if they ask for it: pipecat and others end at one that they do not know. */
+export const latencyEvent = "response.latency"
+
+/** Events and fields beyond the usual ones. Those of OpenAI have no effect. */
+const Included = Schema.Array(text)
+  .check(Schema.isMaxLength(32))
+  .annotate({ message: "must be at most 32 names of events or fields" })
+
 export const SessionChange = Schema.Struct({
   type: Schema.Literal("realtime").annotate({ message: "must be realtime" }),
   output_modalities: optional(OutputModalities),
@@ -140,6 +148,7 @@ export const SessionChange = Schema.Struct({
   tool_choice: optional(ToolChoice),
   max_output_tokens: optional(MaxOutputTokens),
   truncation: optional(Truncation),
+  include: optional(Included),
   audio: optional(Schema.Struct({ input: optional(Input), output: optional(Output) })),
 })
 export type SessionChange = typeof SessionChange.Type
@@ -167,6 +176,8 @@ export interface ConversationSettings {
   readonly toolChoice: ToolChoice
   readonly maxOutputTokens: number | "inf"
   readonly truncation: Truncation
+  /** Whether each answer is followed by an event that says where its time went. */
+  readonly tellsLatency: boolean
   /** null: transcripts are not sent. The user's turns are transcribed all the same. */
   readonly transcription: typeof Transcription.Type | null
   readonly noiseReduction: "near_field" | "far_field" | null
@@ -203,6 +214,7 @@ export const defaultSettings = (voice: string): ConversationSettings => ({
   toolChoice: "auto",
   maxOutputTokens: "inf",
   truncation: "auto",
+  tellsLatency: false,
   transcription: null,
   noiseReduction: null,
   turns: defaultTurns,
@@ -256,6 +268,9 @@ export const withChange = (
     toolChoice: given(change.tool_choice, settings.toolChoice, "auto"),
     maxOutputTokens: given(change.max_output_tokens, settings.maxOutputTokens, "inf"),
     truncation: given(change.truncation, settings.truncation, "auto"),
+    tellsLatency: given(change.include, settings.tellsLatency ? [latencyEvent] : [], []).includes(
+      latencyEvent,
+    ),
     transcription: given<ConversationSettings["transcription"]>(
       input.transcription,
       settings.transcription,
@@ -319,6 +334,7 @@ export const sessionObject = ({ expiresAt, id, model }: SessionFacts, settings: 
   tool_choice: settings.toolChoice,
   max_output_tokens: settings.maxOutputTokens,
   truncation: settings.truncation,
+  include: settings.tellsLatency ? [latencyEvent] : null,
   audio: {
     input: {
       format: descriptionOf(settings.hears),

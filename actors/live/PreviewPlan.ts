@@ -1,0 +1,41 @@
+// When a live session transcribes its audio ahead of the end of a turn, so that the result is there when the silence is long enough.
+// A first preview comes early in a silence; a second one shortly before the silence ends the turn, by the time that the first
+// one took. The second covers nearly all of the silence, and is the final result. Pure.
+import type { Pause } from "#domain/audio/TurnDetector.ts"
+
+/** Silence before the first preview. Shorter ones stand within words: stops like "p" and "t" last up to this. A guess. */
+export const firstPreviewMs = 80
+
+/** Silence at the end of a turn that the final result need not have heard: it holds no speech. A guess, 3 frames of speech. */
+export const unheardMs = 100
+
+/** Time between a preview and the end of the turn, as a share of the time that the last one took, and beside it. Guesses. */
+const spareShare = 1.3
+const spareMs = 25
+
+interface Preview {
+  /** Silence that it has heard. */
+  readonly quietMs: number
+  readonly tookMs: number
+}
+
+export class PreviewPlan {
+  private newest: Preview | undefined
+
+  /** Whether a preview should begin now, where none is being made. */
+  isDue({ endsAtMs, quietMs }: Pause): boolean {
+    if (quietMs < firstPreviewMs) return false
+    if (this.newest === undefined) return true
+    const isEnough = endsAtMs - this.newest.quietMs <= unheardMs
+    return !isEnough && endsAtMs - quietMs <= this.newest.tookMs * spareShare + spareMs
+  }
+
+  made(preview: Preview): void {
+    this.newest = preview
+  }
+
+  /** Speech goes on: the next silence is another one. */
+  forget(): void {
+    this.newest = undefined
+  }
+}

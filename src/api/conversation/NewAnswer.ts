@@ -1,0 +1,107 @@
+// Makes one answer of a conversation from the session's settings, what `response.create` overrides of them, and the items that the
+// model reads. Starts nothing.
+import { Effect } from "effect"
+import type { AnswerTimes } from "#domain/conversation/AnswerTimes.ts"
+import type { ResponseCreate } from "#domain/conversation/ClientEvents.ts"
+import type { Item } from "#domain/conversation/Items.ts"
+import type { PlayClock } from "#domain/conversation/PlayClock.ts"
+import { type ConversationSettings, type Truncation, voiceNameOf } from "#domain/conversation/Settings.ts"
+import { Answer } from "./Answer.ts"
+import { presetOf } from "./ConversationModels.ts"
+import type { FloorTerms } from "./Floor.ts"
+import { chatRequestOf } from "./Prompt.ts"
+import { Voice } from "./Voice.ts"
+
+/** Tokens of an answer of which the session says `inf`. */
+const unboundedTokens = 4_096
+
+/** How often a prompt that does not fit is made shorter. */
+const mostCuts = 6
+
+/** The newest items: a share of all. An output without its call is left out. */
+const newest = (items: ReadonlyArray<Item>, share: number): ReadonlyArray<Item> => {
+  const kept = items.slice(-Math.max(1, Math.floor(items.length * share)))
+  const first = kept.findIndex(({ type }) => type !== "function_call_output")
+  return first < 0 ? kept : kept.slice(first)
+}
+
+/** Shares of the items that are tried in this order. */
+const sharesOf = (truncation: Truncation): ReadonlyArray<number> => {
+  if (truncation === "disabled") return [1]
+  const ratio = truncation === "auto" ? 0.7 : Math.min(0.95, Math.max(0.1, truncation.retention_ratio))
+  return Array.from({ length: mostCuts }, (_, cut) => ratio ** ((cut * (cut + 1)) / 2))
+}
+
+export interface NewAnswerTerms {
+  readonly floor: FloorTerms
+  readonly clock: PlayClock
+  readonly given: ResponseCreate
+  /** What the model reads. */
+  readonly items: ReadonlyArray<Item>
+  readonly times: AnswerTimes
+  readonly isHeld: boolean
+  /** Called with the id of its message, where it is spoken and belongs to the conversation. */
+  readonly onMessage: (id: string) => void
+}
+
+const voiceOf = ({ clock, floor, times }: NewAnswerTerms, settings: ConversationSettings) => {
+  const { caller, models } = floor
+  const { entry } = models.speaks
+  return Effect.map(
+    presetOf(models.speaks, settings.voice),
+    (preset) =>
+      new Voice({
+        caller,
+        model: models.speaks,
+        preset,
+        speed: settings.speed,
+        language: entry.speech?.languages[0] ?? "en",
+        maxCharacters: entry.speech?.maxCharacters ?? 4_096,
+        clock,
+        isPaced: settings.pacing === "realtime",
+        times,
+      }),
+  )
+}
+
+export const newAnswer = Effect.fnUntraced(function* (terms: NewAnswerTerms) {
+  const { clock, floor, given, isHeld, items, onMessage, times } = terms
+  const { caller, conversationId, history, models, newId, tell } = floor
+  const isBeside = given.conversation === "none"
+  const session = floor.settings()
+  const asked = given.audio?.output?.voice
+  const settings = {
+    ...session,
+    modality: given.output_modalities?.[0] ?? session.modality,
+    maxOutputTokens: given.max_output_tokens ?? session.maxOutputTokens,
+    voice: asked ? voiceNameOf(asked) : session.voice,
+  }
+  const promptOf = (share: number) =>
+    chatRequestOf({
+      model: models.writes.entry.id,
+      instructions: given.instructions ?? session.instructions,
+      items: newest(items, share),
+      tools: given.tools ?? session.tools,
+      toolChoice: given.tool_choice ?? session.toolChoice,
+      maxTokens: settings.maxOutputTokens === "inf" ? unboundedTokens : settings.maxOutputTokens,
+    })
+  const voice = settings.modality === "text" ? undefined : yield* voiceOf(terms, settings)
+  return new Answer({
+    tell,
+    newId,
+    caller,
+    history: isBeside ? undefined : history,
+    conversationId,
+    clock,
+    settings,
+    metadata: given.metadata ?? null,
+    prompts: sharesOf(session.truncation).map(promptOf),
+    voice,
+    times,
+    isHeld,
+    tellsLatency: session.tellsLatency,
+    onMessage: (id) => {
+      if (!isBeside && voice !== undefined) onMessage(id)
+    },
+  })
+})
