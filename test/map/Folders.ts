@@ -489,6 +489,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/access",
       "src/api/http",
       "src/api/text",
+      "src/domain/conversation",
       "src/domain/models",
       "src/domain/queues",
       "src/domain/threads",
@@ -740,6 +741,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines",
       "src/cli/shared",
       "src/config",
+      "src/domain/conversation",
       "src/domain/models",
       "src/domain/queues",
       "src/domain/threads",
@@ -887,7 +889,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/domain/conversation": {
     holds:
       "Pure: session, items, history and events of a conversation, its play clock, which words were heard",
-    imports: ["src/domain/audio", "src/domain/wire", "src/domain/wire/text"],
+    imports: ["src/domain/audio", "src/domain/models", "src/domain/wire", "src/domain/wire/text"],
   },
   "src/domain/language": {
     holds: "Pure: punctuation, sentences, text to speak",
@@ -962,6 +964,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/audio",
       "src/audio/decoder",
       "src/domain/audio",
+      "src/domain/conversation",
       "src/domain/language",
       "src/domain/models",
       "src/domain/process",
@@ -1137,6 +1140,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "engines",
       "src/config",
       "src/config/settings",
+      "src/domain/conversation",
       "src/domain/models",
       "src/store/files",
       "src/weights/formats",

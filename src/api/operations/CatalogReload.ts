@@ -5,7 +5,9 @@ import { Drain } from "#actors/Drain.ts"
 import { LiveSessions } from "#actors/live/LiveSessions.ts"
 import { type Deployment, ModelRegistry } from "#actors/model/ModelRegistry.ts"
 import { type Redeployed, Redeployment } from "#actors/model/Redeployment.ts"
+import type { ConversationEntry } from "#domain/conversation/ConversationEntry.ts"
 import { Draining } from "#domain/wire/Errors.ts"
+import { type ConversationChanges, Conversations } from "#services/Conversations.ts"
 import { SpeechAdmission } from "#services/SpeechAdmission.ts"
 import type { BadRegions } from "#store/files/RegionsFile.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
@@ -24,6 +26,12 @@ export const ReloadRecord = Schema.Struct({
 })
 export type ReloadRecord = typeof ReloadRecord.Type
 
+/** What a catalog deploys. */
+export interface CatalogNow {
+  readonly deployments: ReadonlyArray<Deployment>
+  readonly conversations: ReadonlyArray<ConversationEntry>
+}
+
 export class CatalogReload extends Context.Service<
   CatalogReload,
   {
@@ -32,26 +40,28 @@ export class CatalogReload extends Context.Service<
   }
 >()("edgewise/api/CatalogReload") {
   /** `read` returns what the catalog deploys now; the regions file has the regions that the catalog may name. */
-  static readonly layer = (read: Effect.Effect<ReadonlyArray<Deployment>, BadCatalog | BadRegions>) =>
+  static readonly layer = (read: Effect.Effect<CatalogNow, BadCatalog | BadRegions>) =>
     Layer.effect(
       CatalogReload,
       Effect.suspend(() => make(read)),
     )
 }
 
-const recordOf = ({ added, changed, failed, removed, unchanged }: Redeployed): ReloadRecord => ({
+const recordOf = (
+  { added, changed, failed, removed, unchanged }: Redeployed,
+  conversations: ConversationChanges,
+): ReloadRecord => ({
   status: failed.length === 0 ? "success" : "partial",
-  added,
-  removed,
-  changed,
-  unchanged,
+  added: [...added, ...conversations.added],
+  removed: [...removed, ...conversations.removed],
+  changed: [...changed, ...conversations.changed],
+  unchanged: unchanged + conversations.unchanged,
   failed,
 })
 
-const make = Effect.fnUntraced(function* (
-  read: Effect.Effect<ReadonlyArray<Deployment>, BadCatalog | BadRegions>,
-) {
+const make = Effect.fnUntraced(function* (read: Effect.Effect<CatalogNow, BadCatalog | BadRegions>) {
   const admission = yield* SpeechAdmission
+  const conversations = yield* Conversations
   const drain = yield* Drain
   const ledger = yield* UsageLedger
   const live = yield* LiveSessions
@@ -70,9 +80,10 @@ const make = Effect.fnUntraced(function* (
   return CatalogReload.of({
     reload: Effect.gen(function* () {
       if (drain.isClosed()) return yield* new Draining()
-      const done = yield* redeployment.apply(yield* read)
+      const now = yield* read
+      const done = yield* redeployment.apply(now.deployments)
       forget(done)
-      const record = recordOf(done)
+      const record = recordOf(done, conversations.replace(now.conversations))
       const { added, changed, failed, removed, unchanged } = record
       yield* Effect.logInfo("the catalog was read again").pipe(
         Effect.annotateLogs({
