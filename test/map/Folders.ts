@@ -420,6 +420,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/api/http",
       "src/api/live",
       "src/api/text",
+      "src/api/tracing",
       "src/audio",
       "src/domain/access",
       "src/domain/audio",
@@ -889,7 +890,13 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/domain/conversation": {
     holds:
       "Pure: session, items, history and events of a conversation, its play clock, which words were heard",
-    imports: ["src/domain/audio", "src/domain/models", "src/domain/wire", "src/domain/wire/text"],
+    imports: [
+      "src/domain/audio",
+      "src/domain/models",
+      "src/domain/queues",
+      "src/domain/wire",
+      "src/domain/wire/text",
+    ],
   },
   "src/domain/language": {
     holds: "Pure: punctuation, sentences, text to speak",
@@ -946,6 +953,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "What transport and API share: request context, body kinds, error bodies, meters",
     imports: [
       "src/domain/access",
+      "src/domain/conversation",
       "src/domain/queues",
       "src/domain/regions",
       "src/domain/wire",

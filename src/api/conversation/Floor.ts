@@ -5,6 +5,7 @@ import type { SocketError } from "effect/socket/Socket"
 import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
 import { type AnswerCause, AnswerTimes } from "#domain/conversation/AnswerTimes.ts"
 import type { ResponseCreate } from "#domain/conversation/ClientEvents.ts"
+import type { ConversationMeters } from "#domain/conversation/ConversationMeters.ts"
 import type { History } from "#domain/conversation/History.ts"
 import { answerItem, type Item, itemOf, spokenItem } from "#domain/conversation/Items.ts"
 import type { PlayClock } from "#domain/conversation/PlayClock.ts"
@@ -14,6 +15,7 @@ import { InvalidRequest, type RateLimited } from "#domain/wire/Errors.ts"
 import type { EdgeError } from "#domain/wire/Failures.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import type { Tell } from "../live/RealtimeItems.ts"
+import type { SessionTrace } from "../tracing/SessionTrace.ts"
 import type { Answer, AnswerServices } from "./Answer.ts"
 import type { ConversationModels } from "./ConversationModels.ts"
 import { newAnswer } from "./NewAnswer.ts"
@@ -32,6 +34,9 @@ export interface FloorTerms {
   readonly conversationId: string
   readonly history: History
   readonly settings: () => ConversationSettings
+  readonly meters: ConversationMeters
+  /** Undefined where no traces are exported. */
+  readonly trace: SessionTrace | undefined
   /** Audio of the user so far, milliseconds. */
   readonly heardMs: () => number
   /** Counts an answer as a request of the caller. */
@@ -55,10 +60,11 @@ export class Floor {
   constructor(terms: FloorTerms, clock: PlayClock) {
     this.terms = terms
     this.clock = clock
-    const { history, scope, settings } = terms
+    const { history, meters, scope, settings } = terms
     this.preparation = new Preparation({
       history,
       settings,
+      meters,
       isFree: () => settings().turns?.creates === true && !this.isTaken && this.transcripts.size === 0,
       start: (items) =>
         Effect.gen({ self: this }, function* (this: Floor) {

@@ -99,6 +99,8 @@ export const newAnswer = Effect.fnUntraced(function* (terms: NewAnswerTerms) {
     voice,
     times,
     isHeld,
+    meters: floor.meters,
+    trace: floor.trace,
     tellsLatency: session.tellsLatency,
     onMessage: (id) => {
       if (!isBeside && voice !== undefined) onMessage(id)

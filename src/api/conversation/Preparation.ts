@@ -3,6 +3,7 @@
 // has read is different by then; otherwise it is dropped, unseen and not charged, and the answer is made anew.
 import { Effect } from "effect"
 import { Signal } from "#actors/live/Signal.ts"
+import type { ConversationMeters } from "#domain/conversation/ConversationMeters.ts"
 import type { History } from "#domain/conversation/History.ts"
 import { type Item, spokenItem } from "#domain/conversation/Items.ts"
 import type { ConversationSettings } from "#domain/conversation/Settings.ts"
@@ -25,6 +26,8 @@ interface Prepared extends Foreseen {
 export interface PreparationTerms {
   readonly history: History
   readonly settings: () => ConversationSettings
+  /** Counts the answers that were prepared, and those that were released. */
+  readonly meters: Pick<ConversationMeters, "prepared" | "released">
   /** Whether an answer may be prepared now. */
   readonly isFree: () => boolean
   /** Starts an answer that is held, to these items. */
@@ -39,8 +42,6 @@ export class Preparation {
   private readonly news = new Signal()
   private foreseen: Foreseen | undefined
   private prepared: Prepared | undefined
-  /** Answers that were prepared, and those of them that were sent. */
-  counts = { prepared: 0, released: 0 }
 
   constructor(terms: PreparationTerms) {
     this.terms = terms
@@ -73,7 +74,7 @@ export class Preparation {
       const present = settings()
       const answer = yield* start(items)
       this.prepared = { ...foreseen, answer, settings: present, version }
-      this.counts.prepared++
+      this.terms.meters.prepared++
     })
   }
 
@@ -84,7 +85,7 @@ export class Preparation {
       return undefined
     this.prepared = undefined
     this.foreseen = undefined
-    this.counts.released++
+    this.terms.meters.released++
     return prepared.answer
   }
 

@@ -13,6 +13,7 @@ import { PlayClock } from "#domain/conversation/PlayClock.ts"
 import { withChange } from "#domain/conversation/Settings.ts"
 import { InvalidRequest } from "#domain/wire/Errors.ts"
 import { NewId } from "#http/Ids.ts"
+import { CurrentNodeMeters } from "#http/NodeMeters.ts"
 import { nowMs } from "#http/RequestContext.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
@@ -21,7 +22,8 @@ import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import { RateLimit } from "../access/RateLimit.ts"
 import { identifyLive, isWebSocket, liveCredential, upgradeLive } from "../live/LiveAdmission.ts"
 import { RealtimeItems, type Tell } from "../live/RealtimeItems.ts"
-import { realtimeTranscription } from "../live/RealtimeTranscription.ts"
+import { followed, realtimeTranscription } from "../live/RealtimeTranscription.ts"
+import { traceSession } from "../tracing/SessionTrace.ts"
 import { identifySecret, modelsOfSecret } from "./ClientSecret.ts"
 import { takeSeat } from "./ConversationAdmission.ts"
 import { conversationModels, converses, firstSettings, presetOf } from "./ConversationModels.ts"
@@ -98,7 +100,12 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     const clock = new PlayClock(SPEECH_RATE_HZ)
     const admit = (yield* RateLimit).admit(caller.userId)
     const conversationId = `conv_${newId()}`
-    const shared = { tell, newId, caller, scope, models, conversationId, history, admit }
+    const trace = yield* traceSession("conversation", (ended) => ({
+      ...ended.hearing(),
+      ...ended.generating(),
+    }))
+    const meters = (yield* CurrentNodeMeters).conversations
+    const shared = { tell, newId, caller, scope, models, conversationId, history, admit, meters, trace }
     const floor: Floor = new Floor(
       { ...shared, settings: () => socket.current, heardMs: () => socket.heardMs },
       clock,
@@ -114,8 +121,9 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
         ...shared,
         facts,
         items,
-        seat,
-        reseat: (next, replaced) => takeSeat(models, next, outer, replaced),
+        seat: followed(trace, seat),
+        reseat: (next, replaced) =>
+          Effect.map(takeSeat(models, next, outer, replaced), (taken) => followed(trace, taken)),
       },
       settings,
       floor,
@@ -129,6 +137,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
         Effect.as(reportFailure(cause, "/v1/realtime"), new CloseEvent(1011, "failed")),
       ),
     )
+    trace?.closed(close.code)
     yield* writer.write(close)
   }).pipe(
     Effect.scoped,
