@@ -25,6 +25,7 @@ import { reportFailure } from "#services/AnswerFailures.ts"
 import type { Principal } from "#store/accounts/Accounts.ts"
 import { beginChat } from "../text/ChatCompletions.ts"
 import { AnswerItems, type AnswerItemsTerms, type Written, writtenOf } from "./AnswerItems.ts"
+import type { ConversationMeter } from "./ConversationSessions.ts"
 import type { VoiceServices } from "./Voice.ts"
 
 export interface AnswerTerms extends AnswerItemsTerms {
@@ -33,6 +34,7 @@ export interface AnswerTerms extends AnswerItemsTerms {
   readonly settings: AnswerItemsTerms["settings"] &
     Pick<ConversationSettings, "modality" | "maxOutputTokens" | "voice" | "speed" | "pacing">
   readonly metadata: Readonly<Record<string, string>> | null
+  readonly meter: Pick<ConversationMeter, "answered" | "writes">
   /** Whether it waits for its release. */
   readonly isHeld: boolean
   /** Whether the client gets `response.latency`. */
@@ -171,7 +173,8 @@ export class Answer {
   private readonly answer = Effect.gen({ self: this }, function* (this: Answer) {
     const { voice } = this.terms
     const write = Effect.gen({ self: this }, function* (this: Answer) {
-      const finish = yield* this.generate
+      const ended = this.terms.meter.writes()
+      const finish = yield* Effect.ensuring(this.generate, Effect.sync(ended))
       yield* this.items.endWriting
       this.hasWritten = true
       return finish
@@ -260,6 +263,7 @@ export class Answer {
         if (this.hasFinished) return
         this.hasFinished = true
         if (!this.isReleased) return
+        this.terms.meter.answered(this.items.audioMs)
         yield* this.tellCreated
         yield* this.items.endAll(status)
         yield* this.terms.tell("response.done", { response: this.object(status, details) })

@@ -38,6 +38,7 @@ it("shows the parts of the node in the order of their start, with what each hold
     "models",
     "memory",
     "live sessions",
+    "conversations",
     "transcription jobs",
   ])
   const model = childOf(childOf(tree, "models"), "model fake")
