@@ -642,6 +642,7 @@ export const folders: Readonly<Record<string, Folder>> = {
       "src/config",
       "src/harness",
       "src/harness/client",
+      "src/harness/conversation",
       "src/harness/data",
       "src/harness/load",
       "src/harness/report",
@@ -651,10 +652,23 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "The benchmark harness for any OpenAI-style server: a run, its plan, its requests",
     imports: [
       "src/harness/client",
+      "src/harness/conversation",
       "src/harness/data",
       "src/harness/load",
       "src/harness/random",
       "src/harness/report",
+    ],
+  },
+  "src/harness/conversation": {
+    holds:
+      "Conversations of the harness: microphone, loudspeaker, turns, what is measured of each, order of events",
+    imports: [
+      "src/audio",
+      "src/domain/audio",
+      "src/harness/client",
+      "src/harness/data",
+      "src/harness/figures",
+      "src/harness/random",
     ],
   },
   "src/harness/client": {
@@ -680,7 +694,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   },
   "src/harness/report": {
     holds: "Results: their form, summary, comparison, tables and HTML with plots",
-    imports: ["src/harness/client", "src/harness/figures", "src/harness/load"],
+    imports: ["src/harness/client", "src/harness/conversation", "src/harness/figures", "src/harness/load"],
   },
   "src/cli/commands": {
     holds: "One file a command",
@@ -877,7 +891,7 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/domain/conversation": {
     holds:
       "Pure: session, items, history and events of a conversation, its play clock, which words were heard",
-    imports: ["src/domain/models", "src/domain/wire", "src/domain/wire/text"],
+    imports: ["src/domain/audio", "src/domain/models", "src/domain/wire", "src/domain/wire/text"],
   },
   "src/domain/language": {
     holds: "Pure: punctuation, sentences, text to speak",

@@ -104,7 +104,7 @@ export class Answer {
     return true
   }
 
-  /** Ends an answer that is held: nobody learns of it. */
+  /** Ends an answer that is held. The client is told nothing. */
   readonly discard: Effect.Effect<void> = Effect.suspend(() => {
     this.hasFinished = true
     return this.fiber === undefined ? Effect.void : Fiber.interrupt(this.fiber)

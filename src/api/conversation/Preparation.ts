@@ -58,7 +58,7 @@ export class Preparation {
       yield* this.news.wait
       this.news.clear()
       const { foreseen } = this
-      if (foreseen !== undefined && this.prepared !== undefined && isSame(this.prepared, foreseen)) return
+      if (foreseen !== undefined && this.stands(foreseen, this.terms.history.version + changesOfTurn)) return
       yield* this.discard
       if (foreseen === undefined || foreseen.transcript.trim() === "" || !this.terms.isFree()) return
       yield* Effect.ignore(this.prepare(foreseen))
@@ -79,16 +79,21 @@ export class Preparation {
 
   /** The answer to this turn, once it has joined the history, if one is prepared. The caller releases it. */
   take(itemId: string, transcript: string): Answer | undefined {
-    const { history, settings } = this.terms
-    const prepared = this.prepared
-    if (prepared === undefined || this.foreseen === undefined) return undefined
-    const isSo = isSame(prepared, { itemId, transcript }) && isSame(prepared, this.foreseen)
-    if (!isSo || prepared.version !== history.version || prepared.settings !== settings()) return undefined
-    if (prepared.answer.isOver) return undefined
+    const prepared = this.stands({ itemId, transcript }, this.terms.history.version)
+    if (prepared === undefined || this.foreseen === undefined || !isSame(prepared, this.foreseen))
+      return undefined
     this.prepared = undefined
     this.foreseen = undefined
     this.counts.released++
     return prepared.answer
+  }
+
+  /** What is prepared, if it is the answer to this turn in a history of this version. */
+  private stands(turn: Foreseen, version: number): Prepared | undefined {
+    const prepared = this.prepared
+    if (prepared === undefined || prepared.answer.isOver || !isSame(prepared, turn)) return undefined
+    const isSo = prepared.version === version && prepared.settings === this.terms.settings()
+    return isSo ? prepared : undefined
   }
 
   /** Drops what is prepared. */

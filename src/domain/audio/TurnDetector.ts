@@ -1,8 +1,9 @@
 // Splits audio into speakers' turns: a turn begins with a little audio from before the speech, and a silence ends it.
 // Pure except for the audio that it holds back. 16 kHz s16.
-import { LISTEN_RATE_HZ } from "./Audio.ts"
+import { LISTEN_RATE_HZ, samplesToMs } from "./Audio.ts"
 import { ONSET_FRAMES, VoiceActivityDetector } from "./VoiceActivityDetector.ts"
 
+/** `audioMs`: position of the turn's first sample, and behind its last one: OpenAI's `audio_start_ms` and `audio_end_ms`. */
 export type TurnStep =
   | { readonly step: "started"; readonly audioMs: number; readonly samples: Int16Array }
   | { readonly step: "samples"; readonly samples: Int16Array }
@@ -27,6 +28,8 @@ export class TurnDetector {
   private held = new Int16Array(0)
   private rest = new Int16Array(0)
   private speaking = false
+  /** Whole frames so far. */
+  private frames = 0
 
   constructor(silenceMs: number, prefixMs: number) {
     this.silenceMs = silenceMs
@@ -47,9 +50,13 @@ export class TurnDetector {
     for (; at + sliceSamples <= all.length; at += sliceSamples) {
       const slice = all.slice(at, at + sliceSamples)
       const [event] = this.detector.push(slice)
+      this.frames++
+      const endsAt = this.frames * sliceSamples
       if (event?.type === "started") {
         this.speaking = true
-        steps.push({ step: "started", audioMs: event.audioMs, samples: joined(this.held, slice) })
+        const turn = joined(this.held, slice)
+        const audioMs = samplesToMs(endsAt - turn.length, LISTEN_RATE_HZ)
+        steps.push({ step: "started", audioMs, samples: turn })
         this.held = new Int16Array(0)
         continue
       }
@@ -57,7 +64,8 @@ export class TurnDetector {
       else this.held = joined(this.held, slice).slice(-this.heldSamples)
       if (event?.type === "stopped") {
         this.speaking = false
-        steps.push({ step: "ended", audioMs: event.audioMs, quietMs: this.detector.quietMs })
+        const audioMs = samplesToMs(endsAt, LISTEN_RATE_HZ)
+        steps.push({ step: "ended", audioMs, quietMs: this.detector.quietMs })
       }
     }
     this.rest = all.slice(at)

@@ -150,8 +150,9 @@ describe("a session", () => {
     await client.until(() => of(client, completed).length === 2)
     const started = of(client, "input_audio_buffer.speech_started")
     const stopped = of(client, "input_audio_buffer.speech_stopped")
-    expect(started.map(({ audio_start_ms }) => Math.round(audio_start_ms / 100))).toEqual([20, 50])
-    expect(stopped.map(({ audio_end_ms }) => Math.round(audio_end_ms / 100))).toEqual([30, 60])
+    // With 300 ms before the speech and 40 ms in which it was not yet sure, and with the silence of 500 ms behind it.
+    expect(started.map(({ audio_start_ms }) => Math.round(audio_start_ms / 100))).toEqual([17, 47])
+    expect(stopped.map(({ audio_end_ms }) => Math.round(audio_end_ms / 100))).toEqual([35, 65])
     const ids = of(client, completed).map(({ item_id }) => item_id)
     expect(new Set(ids).size).toBe(2)
     expect(started.map(({ item_id }) => item_id)).toEqual(stopped.map(({ item_id }) => item_id))
