@@ -27,6 +27,7 @@ import { traceSession } from "../tracing/SessionTrace.ts"
 import { identifySecret, modelsOfSecret } from "./ClientSecret.ts"
 import { takeSeat } from "./ConversationAdmission.ts"
 import { conversationModels, converses, firstSettings, presetOf } from "./ConversationModels.ts"
+import { ConversationSessions } from "./ConversationSessions.ts"
 import { type ConversationServices, ConversationSocket } from "./ConversationSocket.ts"
 import { Floor } from "./Floor.ts"
 import { secondsOf, sessionEnd } from "./SessionEnds.ts"
@@ -84,12 +85,15 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
   // A voice that the engine lacks, though the catalog names it.
   yield* presetOf(models.speaks, settings.voice)
   const seat = yield* takeSeat(models, settings, outer)
+  const sessions = yield* ConversationSessions
+  const parts = { hears: seat.entry.id, writes: models.writes.entry.id, speaks: models.speaks.entry.id }
+  const meter = yield* sessions.enter(models.asked, parts)
   const ledger = yield* UsageLedger
   const most = maxMicroDollarsOf(limits)
   const spending = most === undefined ? undefined : new SpendingLimit(most)
   const expiresAt = Math.floor(Date.now() / 1000) + secondsOf(limits)
   const facts = { id: `sess_${newId()}`, model: models.asked, expiresAt }
-  yield* Effect.gen(function* () {
+  const conversation = Effect.gen(function* () {
     const connection = yield* upgradeLive(request)
     const reader = yield* connection.reader
     const writer = yield* connection.writer
@@ -105,7 +109,19 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       ...ended.generating(),
     }))
     const meters = (yield* CurrentNodeMeters).conversations
-    const shared = { tell, newId, caller, scope, models, conversationId, history, admit, meters, trace }
+    const shared = {
+      tell,
+      newId,
+      caller,
+      scope,
+      models,
+      conversationId,
+      history,
+      admit,
+      meter,
+      meters,
+      trace,
+    }
     const floor: Floor = new Floor(
       { ...shared, settings: () => socket.current, heardMs: () => socket.heardMs },
       clock,
@@ -154,6 +170,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
             Effect.provideService(CurrentSpendingLimit, spending),
           ),
   )
+  yield* sessions.run(`conversation on ${models.asked}`, conversation)
 }, Effect.scoped)
 
 /**

@@ -12,6 +12,7 @@ import { SpeechAdmission } from "#services/SpeechAdmission.ts"
 import type { BadRegions } from "#store/files/RegionsFile.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
 import type { BadCatalog } from "#weights/CatalogFile.ts"
+import { ConversationSessions } from "../conversation/ConversationSessions.ts"
 
 const ids = Schema.Array(Schema.String)
 
@@ -62,6 +63,7 @@ const recordOf = (
 const make = Effect.fnUntraced(function* (read: Effect.Effect<CatalogNow, BadCatalog | BadRegions>) {
   const admission = yield* SpeechAdmission
   const conversations = yield* Conversations
+  const conversing = yield* ConversationSessions
   const drain = yield* Drain
   const ledger = yield* UsageLedger
   const live = yield* LiveSessions
@@ -73,6 +75,7 @@ const make = Effect.fnUntraced(function* (read: Effect.Effect<CatalogNow, BadCat
     const others = new Set(replaced)
     const isGone = (id: string) => registry.model(id) === undefined
     admission.forget((id) => others.has(id) || isGone(id))
+    conversing.forget((id) => others.has(id) || isGone(id))
     live.forget((id) => others.has(id) || isGone(id))
     ledger.forgetSettled(isGone)
   }

@@ -19,6 +19,7 @@ import { Idempotency } from "#api/access/Idempotency.ts"
 import { PublicKeys } from "#api/access/PublicKeys.ts"
 import { RateLimit } from "#api/access/RateLimit.ts"
 import { sessionVerifier } from "#api/access/SessionVerifier.ts"
+import { ConversationSessions } from "#api/conversation/ConversationSessions.ts"
 import { EdgeRoutes, knownPaths as edgePaths } from "#api/EdgeRoutes.ts"
 import { standardHeaders } from "#api/http/StandardHeaders.ts"
 import { EventLoopDelay } from "#api/metrics/EventLoopDelay.ts"
@@ -174,6 +175,7 @@ export const nodeLayer = (
       ),
     ),
     Layer.provideMerge(part("transcription jobs", Specifications.part(), TranscriptionJobs.layer)),
+    Layer.provideMerge(part("conversations", Specifications.part(), ConversationSessions.layer)),
     Layer.provideMerge(part("live sessions", Specifications.part(), LiveSessions.layer)),
     Layer.provideMerge(part("memory", Specifications.part(), memoryWatch({ evicts: config.evictIdle }))),
     Layer.provideMerge(
