@@ -1,40 +1,56 @@
 // Splits audio into speakers' turns: a turn begins with a little audio from before the speech, and a silence ends it.
 // Pure except for the audio that it holds back. 16 kHz s16.
+import { HOP_SAMPLES } from "../activity/BandEnergies.ts"
+import type { SpeechWeights } from "../activity/SpeechNetwork.ts"
 import { LISTEN_RATE_HZ } from "./Audio.ts"
-import { ONSET_FRAMES, VoiceActivityDetector } from "./VoiceActivityDetector.ts"
+import {
+  ONSET_LAG_HOPS,
+  type SpeechDoubt,
+  type SpeechRules,
+  VoiceActivityDetector,
+} from "./VoiceActivityDetector.ts"
 
 export type TurnStep =
   | { readonly step: "started"; readonly audioMs: number; readonly samples: Int16Array }
   | { readonly step: "samples"; readonly samples: Int16Array }
   | { readonly step: "ended"; readonly audioMs: number }
 
-/** The detector's frame. */
-const sliceSamples = LISTEN_RATE_HZ / 50
+/** How speech is told from silence, and how much audio before it belongs to a turn. */
+export interface TurnRules extends SpeechRules {
+  readonly prefixMs: number
+}
 
 export class TurnDetector {
   private readonly detector: VoiceActivityDetector
   /** Length of the newest silence that is kept: the audio that a turn starts with, before its speech. */
   private readonly heldSamples: number
+  private readonly prefixSamples: number
+  /** Samples so far. */
+  private total = 0
   private held = new Int16Array(0)
   private rest = new Int16Array(0)
   private speaking = false
 
-  constructor(silenceMs: number, prefixMs: number) {
-    this.detector = new VoiceActivityDetector(LISTEN_RATE_HZ, { silenceMs })
-    // Speech is detected some frames after it began.
-    this.heldSamples = Math.ceil((prefixMs * LISTEN_RATE_HZ) / 1000) + (ONSET_FRAMES - 1) * sliceSamples
+  constructor(weights: SpeechWeights, rules: TurnRules, doubt?: SpeechDoubt) {
+    this.detector = new VoiceActivityDetector(weights, rules, doubt)
+    // Speech is detected some hops after it began.
+    this.prefixSamples = Math.ceil((rules.prefixMs * LISTEN_RATE_HZ) / 1000)
+    this.heldSamples = this.prefixSamples + ONSET_LAG_HOPS * HOP_SAMPLES
   }
 
   push(samples: Int16Array): ReadonlyArray<TurnStep> {
     const all = joined(this.rest, samples)
     const steps: Array<TurnStep> = []
     let at = 0
-    for (; at + sliceSamples <= all.length; at += sliceSamples) {
-      const slice = all.slice(at, at + sliceSamples)
+    for (; at + HOP_SAMPLES <= all.length; at += HOP_SAMPLES) {
+      const slice = all.slice(at, at + HOP_SAMPLES)
+      this.total += HOP_SAMPLES
       const [event] = this.detector.push(slice)
       if (event?.type === "started") {
         this.speaking = true
-        steps.push({ step: "started", audioMs: event.audioMs, samples: joined(this.held, slice) })
+        const from = (event.audioMs * LISTEN_RATE_HZ) / 1000 - this.prefixSamples
+        const samples = joined(this.held, slice).slice(-(this.total - from))
+        steps.push({ step: "started", audioMs: event.audioMs, samples })
         this.held = new Int16Array(0)
         continue
       }
