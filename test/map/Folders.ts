@@ -599,10 +599,12 @@ export const folders: Readonly<Record<string, Folder>> = {
     ],
   },
   "src/audio": {
-    holds: "The decoder processes, reference clips and where clips are fetched from",
+    holds:
+      "The decoder processes, reference clips and where clips are fetched from, weights of voice activity",
     imports: [
       "src/audio/decoder",
       "src/confine",
+      "src/domain/activity",
       "src/domain/audio",
       "src/domain/pictures",
       "src/domain/process",
@@ -885,9 +887,13 @@ export const folders: Readonly<Record<string, Folder>> = {
     holds: "Pure: keys, addresses, rate limits",
     imports: [],
   },
+  "src/domain/activity": {
+    holds: "Pure: how loud audio is in each band, and how probable it is that someone speaks",
+    imports: [],
+  },
   "src/domain/audio": {
-    holds: "Pure: PCM, resampling, voice activity, transcripts",
-    imports: ["src/domain/language"],
+    holds: "Pure: PCM, resampling, speakers' turns, transcripts",
+    imports: ["src/domain/activity", "src/domain/language"],
   },
   "src/domain/conversation": {
     holds:
