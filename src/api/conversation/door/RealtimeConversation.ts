@@ -130,6 +130,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       add: floor.heardTurn,
       tellsTranscripts: () => socket.current.transcription !== null,
       transcribed: floor.transcribed,
+      lasting: floor.lasting,
       foreseen: (id, transcript) => floor.preparation.foresee(id, transcript),
     })
     const socket: ConversationSocket = new ConversationSocket(
@@ -145,6 +146,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       floor,
     )
     yield* Effect.forkIn(floor.preparation.run, scope, { startImmediately: true })
+    yield* Effect.forkIn(floor.warming.run, scope, { startImmediately: true })
     yield* socket.created
     const finished = Effect.andThen(Effect.ignore(items.finished), floor.finished)
     const ends = sessionEnd({ tell, accounts, drain, caller, limits, spending, finished })
