@@ -85,9 +85,8 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
   // A voice that the engine lacks, though the catalog names it.
   yield* presetOf(models.speaks, settings.voice)
   const seat = yield* takeSeat(models, settings, outer)
-  const sessions = yield* ConversationSessions
   const parts = { hears: seat.entry.id, writes: models.writes.entry.id, speaks: models.speaks.entry.id }
-  const meter = yield* sessions.enter(models.asked, parts)
+  const meter = yield* (yield* ConversationSessions).enter(models.asked, parts)
   const ledger = yield* UsageLedger
   const most = maxMicroDollarsOf(limits)
   const spending = most === undefined ? undefined : new SpendingLimit(most)
@@ -172,7 +171,7 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
             Effect.provideService(CurrentSpendingLimit, spending),
           ),
   )
-  yield* sessions.run(`conversation on ${models.asked}`, conversation)
+  yield* conversation
 }, Effect.scoped)
 
 /**
