@@ -8,7 +8,7 @@ import { oneLine, RequestFailed } from "../client/Failures.ts"
 import { realtimeHz } from "../client/RealtimeRate.ts"
 import { openSocket, socketUrl } from "../client/Socket.ts"
 import { EventOrders } from "./EventOrders.ts"
-import { Microphone } from "./Microphone.ts"
+import { Microphone, type SoundSource } from "./Microphone.ts"
 import { AnswerAudio, Playback } from "./Playback.ts"
 
 export type TurnDetection =
@@ -27,6 +27,8 @@ export interface ConversationAsk {
   readonly language: string | undefined
   readonly maxTokens: number
   readonly pieceMs: number
+  /** Absent: clips are said. */
+  readonly source?: SoundSource
 }
 
 /** An answer of the server. */
@@ -100,6 +102,7 @@ export class Session {
     this.microphone = new Microphone({
       pieceMs: ask.pieceMs,
       isOpen: ask.turns.type !== "none",
+      source: ask.source,
       send: (samples) =>
         this.send({
           type: "input_audio_buffer.append",
