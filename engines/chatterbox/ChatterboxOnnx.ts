@@ -26,10 +26,11 @@ import { requireRepeatable } from "../shared/onnx/GraphOperators.ts"
 import * as OnnxSession from "../shared/onnx/OnnxSession.ts"
 import { limitThreads } from "../shared/onnx/ThreadLimit.ts"
 import { chooseThreads } from "../shared/onnx/ThreadProbe.ts"
-import { pauseSamples, toPcm } from "../shared/speech/Pcm.ts"
+import { type PiecePcm, pauseSamples, trimmedPcm } from "../shared/speech/Pcm.ts"
 import { Playout } from "../shared/speech/Playout.ts"
 import { checkClip, encoderAudio } from "../shared/speech/ReferenceClip.ts"
 import { invalidInput, priorityOf } from "../shared/speech/Utterance.ts"
+import { spokenWords, writtenPieceWords } from "../shared/speech/WordDurations.ts"
 import { CangjieTable, cangjie } from "./Cangjie.ts"
 import { type ClonedVoice, openGraphs } from "./ChatterboxGraphs.ts"
 import { chatterboxPieces, LANGUAGES, taggedText } from "./ChatterboxText.ts"
@@ -137,15 +138,15 @@ const acquire = (spec: EngineSpec) =>
       const limits = { ...options, maxTokens: maxTokens(piece) }
       const tokens = yield* speechTokens(graphs, voice, ids, limits, whenDue)
       if (tokens === undefined) return undefined
-      if (tokens.length === 0) return new Int16Array(0)
+      if (tokens.length === 0) return noSpeech
       const all = [...voice.promptTokens, ...tokens, ...TRAILING_SILENCE]
-      return toPcm(yield* whenDue(graphs.waveform(all, voice)), RATE_HZ)
+      return trimmedPcm(yield* whenDue(graphs.waveform(all, voice)), RATE_HZ)
     })
     // Synthesises once without output: graphs that do not fit together fail at load, and the cost of speech is measured.
     const beganMs = yield* monotonicMs
     const warm = yield* speak("One, two, three.", "en", preset, (work) => work)
     if (warm === undefined) return yield* loadFailed("languageModel", "returned NaN")
-    const realTimeFactor = ((yield* monotonicMs) - beganMs) / samplesToMs(warm.length, RATE_HZ)
+    const realTimeFactor = ((yield* monotonicMs) - beganMs) / samplesToMs(warm.samples.length, RATE_HZ)
 
     const engine: SpeechEngine = {
       kind: "speech",
@@ -155,7 +156,7 @@ const acquire = (spec: EngineSpec) =>
         voices: [DEFAULT_VOICE],
         languages,
         cloning: true,
-        ...(warm.length === 0 ? {} : { realTimeFactor }),
+        ...(warm.samples.length === 0 ? {} : { realTimeFactor }),
         summary: `chatterbox, ${languages.length} languages, ${spec.threads} thread${spec.threads === 1 ? "" : "s"}`,
       },
       synthesize: (request, out) =>
@@ -176,7 +177,16 @@ const acquire = (spec: EngineSpec) =>
             yield* playout.wanted
             const pcm = yield* speak(piece.value, language, voice, (work) => playout.whenDue(work))
             if (pcm === undefined) return yield* notNumbers
-            yield* playout.give(pcm)
+            const { samples } = pcm
+            // The graphs tell no durations, and the silence at both ends is left out already.
+            const made = {
+              waveSamples: samples.length,
+              from: 0,
+              samples: samples.length,
+              startsAt: playout.samples,
+            }
+            const words = spokenWords(writtenPieceWords(piece.value), piece.value.length + 2, undefined, made)
+            yield* playout.give(samples, words)
             piece = pieces.next()
             if (piece.done !== true) playout.push(new Int16Array(pauseSamples("sentence", 1, RATE_HZ)))
           }
@@ -185,6 +195,8 @@ const acquire = (spec: EngineSpec) =>
     }
     return engine
   })
+
+const noSpeech: PiecePcm = { samples: new Int16Array(0), from: 0 }
 
 const notNumbers = new EngineError({ reason: "Failed", field: "", detail: "the model returned NaN" })
 

@@ -28,6 +28,7 @@ import * as KokoroGraph from "../shared/speech/SpeechGraph.ts"
 import { loadSymbols, type Symbols } from "../shared/speech/Symbols.ts"
 import { checkedSpeed, invalidInput, priorityOf, type Speaker, speak } from "../shared/speech/Utterance.ts"
 import { constantStyle, loadVoice, type VoiceStyle } from "../shared/speech/VoiceStyles.ts"
+import type { Fragment } from "../shared/speech/WordSymbols.ts"
 import { cleanText } from "../shared/text/CleanText.ts"
 import { sentences } from "../shared/text/Sentences.ts"
 import { type EspeakLanguages, languagesPackage, loadEspeak } from "./EspeakLanguages.ts"
@@ -44,7 +45,7 @@ async function* foreignFragments(
   espeak: EspeakLanguages,
   symbols: Symbols,
   training: Training,
-): AsyncGenerator<string> {
+): AsyncGenerator<Fragment> {
   for (const sentence of sentences(cleanText(text))) {
     yield* phonemeFragments(foreignText(sentence), async (clause) =>
       inInventory(language.tidy(espeak.phonemes(clause, language.voice)), symbols, training),
@@ -75,7 +76,7 @@ const acquire = (spec: EngineSpec) =>
     }
 
     /** Undefined for a language whose package is not installed. */
-    const readerOf = (language: Language): ((text: string) => AsyncIterable<string>) | undefined => {
+    const readerOf = (language: Language): ((text: string) => AsyncIterable<Fragment>) | undefined => {
       const { voice } = language
       if (voice === undefined) return english && ((text) => englishFragments(text, false, english))
       return (
@@ -92,7 +93,7 @@ const acquire = (spec: EngineSpec) =>
     const languages = [...readers.keys()]
     const [warmUpReader] = readers.values()
     if (warmUpReader === undefined) return yield* notInstalled(`${englishPackage} or ${languagesPackage}`)
-    const fragmentsOf = (text: string, code: string): Effect.Effect<AsyncIterable<string>, EngineError> => {
+    const fragmentsOf = (text: string, code: string): Effect.Effect<AsyncIterable<Fragment>, EngineError> => {
       const reader = readers.get(code)
       return reader === undefined
         ? Effect.fail(invalidInput("language", `must be one of ${languages.join(", ")}`))

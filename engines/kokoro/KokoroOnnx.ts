@@ -13,6 +13,7 @@ import * as KokoroGraph from "../shared/speech/SpeechGraph.ts"
 import { loadSymbols } from "../shared/speech/Symbols.ts"
 import { checkedSpeed, invalidInput, priorityOf, type Speaker, speak } from "../shared/speech/Utterance.ts"
 import { constantStyle, loadVoices, STYLE_SIZE, type VoiceStyle } from "../shared/speech/VoiceStyles.ts"
+import type { Fragment } from "../shared/speech/WordSymbols.ts"
 import { cleanText } from "../shared/text/CleanText.ts"
 import { englishText } from "../shared/text/EnglishText.ts"
 import { sentences } from "../shared/text/Sentences.ts"
@@ -25,7 +26,7 @@ export async function* englishFragments(
   text: string,
   british: boolean,
   phonemes: EnglishPhonemes,
-): AsyncGenerator<string> {
+): AsyncGenerator<Fragment> {
   const voice = british ? "en" : "en-us"
   for (const sentence of sentences(cleanText(text))) {
     const speakable = englishText(sentence, british ? "british" : "american")
@@ -42,7 +43,7 @@ export async function* englishFragments(
  */
 export const warmUp = (
   speaker: Speaker,
-  fragments: AsyncIterable<string>,
+  fragments: AsyncIterable<Fragment>,
   style: VoiceStyle,
 ): Effect.Effect<number, EngineError> =>
   speak(speaker, { fragments, style: Effect.succeed(style), speed: 1, priority: "batch" }, DISCARD).pipe(

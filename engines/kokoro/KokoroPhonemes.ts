@@ -1,5 +1,6 @@
 // Kokoro's own spelling of IPA: the published rewriting of eSpeak's output, and text → phoneme fragments.
 // A fragment is one clause or one run of marks, in order.
+import type { Fragment } from "../shared/speech/WordSymbols.ts"
 import { MARKS } from "../shared/text/EnglishText.ts"
 
 /** Rules of the published English front end. `british` keeps the "t" of "ninety". */
@@ -26,13 +27,13 @@ const FRAGMENT = new RegExp(String.raw`${WORD}(?:\s+${WORD})*|\s*[${MARKS}]+(?:\
 export async function* phonemeFragments(
   sentence: string,
   toPhonemes: (clause: string) => Promise<string>,
-): AsyncGenerator<string> {
+): AsyncGenerator<Fragment> {
   for (const [fragment] of sentence.matchAll(FRAGMENT)) {
     const inner = fragment.trim()
     if (inner === "") continue
     // eSpeak would read out the name of a single hyphen or apostrophe, so both are skipped.
-    if (MARKS.includes(inner[0]!)) yield fragment.replace(/\s+/g, " ")
-    else if (/[\p{L}\p{N}]/u.test(inner)) yield (await toPhonemes(inner)).trim()
+    if (MARKS.includes(inner[0]!)) yield { phonemes: fragment.replace(/\s+/g, " "), words: "" }
+    else if (/[\p{L}\p{N}]/u.test(inner)) yield { phonemes: (await toPhonemes(inner)).trim(), words: inner }
   }
-  yield " "
+  yield { phonemes: " ", words: "" }
 }

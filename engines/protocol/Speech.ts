@@ -1,4 +1,5 @@
 // What a speech engine takes and gives: text and a voice in, PCM out. Plain data that can be sent between processes.
+import type { SpokenWord } from "#domain/audio/TimedWords.ts"
 
 export interface SynthesizeRequest {
   readonly text: string
@@ -25,6 +26,8 @@ export interface SynthesizeStarted {
 /** Mono PCM, s16, 24 kHz. The engine never reuses `samples` after `push`. */
 export interface PcmChunk {
   readonly samples: Int16Array
+  /** The words whose speech begins with this chunk and continues in later ones; their samples count from the reply's first. */
+  readonly words?: ReadonlyArray<SpokenWord>
 }
 
 export interface SynthesizeEnd {

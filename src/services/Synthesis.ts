@@ -7,7 +7,7 @@ import { PlaybackClock } from "#domain/audio/PlaybackClock.ts"
 import { audioUsage, type Usage } from "#domain/models/Usage.ts"
 import { SynthesisFailed } from "#domain/wire/Errors.ts"
 import { longestSpeechMs } from "#domain/wire/Speech.ts"
-import type { SynthesizeRequest } from "#engines/protocol/Speech.ts"
+import type { PcmChunk, SynthesizeRequest } from "#engines/protocol/Speech.ts"
 import { CurrentRequest, nowMs } from "#http/RequestContext.ts"
 import type { Reservation } from "#store/ledger/UsageLedger.ts"
 import { Caller } from "./Caller.ts"
@@ -52,10 +52,12 @@ export interface SynthesisSpec {
   readonly reservation: Reservation
 }
 
+export type SpeechReader = (samples: Int16Array, words: PcmChunk["words"]) => void
+
 export interface Synthesis {
   readonly flow: ModelRun<"speech">["flow"]
-  /** Sends all chunks to `reader`, those that arrived earlier first. Called once. */
-  readonly read: (reader: (samples: Int16Array) => void) => void
+  /** Sends all chunks to `reader`, those that arrived earlier first, each with the words that begin with it. Called once. */
+  readonly read: (reader: SpeechReader) => void
   /** Completes with the first audio; fails if there is none. Until then the reply can still be a refusal. */
   readonly audible: Effect.Effect<void, SynthesisError>
   /** Counts samples that were sent to the client: they are charged when the scope closes. */
@@ -86,10 +88,11 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ model, request, res
     request.priority === "batch"
       ? yield* admission.batch(now())
       : yield* admission.stream(now(), request.speed)
-  const early: Array<Int16Array> = []
+  const early: Array<PcmChunk> = []
   const first = Deferred.makeUnsafe<void>()
   const tooLong = Deferred.makeUnsafe<never, SynthesisFailed>()
-  let reader = (samples: Int16Array): void => void early.push(samples)
+  let reader: SpeechReader = (samples, words) =>
+    void early.push(words === undefined ? { samples } : { samples, words })
   let samplesIn = 0
   let deliveredSamples = 0
   const played = request.priority === "batch" ? undefined : new PlaybackClock(SPEECH_RATE_HZ)
@@ -104,7 +107,7 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ model, request, res
     used: () => (deliveredSamples === 0 ? undefined : audioUsage("speech", deliveredSamples, SPEECH_RATE_HZ)),
     reader: {
       onStarted: () => {},
-      onUnit: ({ samples }) => {
+      onUnit: ({ samples, words }) => {
         if (samples.length === 0) return
         if (samplesIn === 0) sounded()
         samplesIn += samples.length
@@ -113,7 +116,7 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ model, request, res
           Deferred.doneUnsafe(tooLong, Effect.fail(new SynthesisFailed({ model: entry.id, detail })))
           return
         }
-        reader(samples)
+        reader(samples, words)
         Deferred.doneUnsafe(first, Effect.void)
       },
       onEnd: ({ computeMs, samples }) => {
@@ -135,7 +138,7 @@ export const beginSynthesis = Effect.fnUntraced(function* ({ model, request, res
   const synthesis: Synthesis = {
     flow: run.flow,
     read: (next) => {
-      for (const samples of early.splice(0)) next(samples)
+      for (const { samples, words } of early.splice(0)) next(samples, words)
       reader = next
     },
     made: () => samplesIn,

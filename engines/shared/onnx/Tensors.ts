@@ -45,6 +45,13 @@ export const toFloat32 = (tensor: Tensor): Float32Array => {
   throw new TypeError(`a ${tensor.type} tensor is not a float tensor`)
 }
 
+/** Values of a float or integer tensor as floats. */
+export const toNumbers = (tensor: Tensor): Float32Array => {
+  const data: unknown = tensor.data
+  if (data instanceof BigInt64Array) return Float32Array.from(data, Number)
+  return data instanceof Int32Array ? Float32Array.from(data) : toFloat32(tensor)
+}
+
 /** The number for each of the 65,536 bit patterns; computed at the first use. */
 let numbersOfBits: Float32Array | undefined
 

@@ -33,11 +33,22 @@ const DC_POLE = 0.995
 export const pauseSamples = (pause: Pause, speed: number, rateHz: number): number =>
   Math.round((PAUSE_MS[pause] * rateHz) / 1000 / speed)
 
+/** Speech of one piece. */
+export interface PiecePcm {
+  readonly samples: Int16Array
+  /** Samples of the model's waveform that were left out before them. */
+  readonly from: number
+}
+
+/** As `trimmedPcm`, the samples alone. */
+export const toPcm = (wave: Float32Array, rateHz: number, speed = 1): Int16Array | undefined =>
+  trimmedPcm(wave, rateHz, speed)?.samples
+
 /**
  * `wave`: f32 mono of speech at `speed`, any level. Returns s16 of at most −1 dBFS, trimmed, with faded edges. Undefined
  * if a sample is not finite: the model's output is invalid and must not be played.
  */
-export const toPcm = (wave: Float32Array, rateHz: number, speed = 1): Int16Array | undefined => {
+export const trimmedPcm = (wave: Float32Array, rateHz: number, speed = 1): PiecePcm | undefined => {
   const flat = withoutDc(wave)
   const peak = peakOf(flat)
   if (peak === undefined) return undefined
@@ -48,7 +59,7 @@ export const toPcm = (wave: Float32Array, rateHz: number, speed = 1): Int16Array
   const gain = 32767 * Math.min(1, CEILING / (peakOf(speech) ?? CEILING))
   const out = new Int16Array(speech.length)
   for (let i = 0; i < out.length; i++) out[i] = Math.round(speech[i]! * gain)
-  return out
+  return { samples: out, from: start }
 }
 
 const fadeEdges = (speech: Float32Array, rateHz: number): void => {

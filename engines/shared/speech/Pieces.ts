@@ -4,6 +4,7 @@
 import * as Effect from "effect/Effect"
 import { EngineError } from "../../protocol/Engine.ts"
 import { MAX_SYMBOLS, type Symbols } from "./Symbols.ts"
+import { type Fragment, wordOfSymbols } from "./WordSymbols.ts"
 
 /** The pause at the end of a piece. */
 export type Pause = "sentence" | "clause" | "comma" | "none"
@@ -12,6 +13,16 @@ export interface Piece {
   /** Known symbols only, at most `MAX_SYMBOLS`, without white space at either end. */
   readonly phonemes: string
   readonly pause: Pause
+  /** The words that are spoken in it, in order. */
+  readonly words: ReadonlyArray<PieceWord>
+}
+
+/** A word of a piece: its symbols `from` to `to`. */
+export interface PieceWord {
+  /** Empty: the last word of the piece before goes on. */
+  readonly text: string
+  readonly from: number
+  readonly to: number
 }
 
 export interface PieceRule {
@@ -86,13 +97,17 @@ const firstMark = (symbols: ReadonlyArray<string>, min: number, max: number): nu
 /** A cursor over one text. `next` phonemises only as much as its piece needs. */
 export class PieceReader {
   private readonly symbols: Symbols
-  private readonly fragments: AsyncIterator<string>
+  private readonly fragments: AsyncIterator<Fragment>
   private readonly maxSymbols: number
-  private pending: Array<string> = []
+  private readonly pending: Array<string> = []
+  /** The word of each pending symbol, an index of `words`; −1 for none. */
+  private readonly pendingWords: Array<number> = []
+  private readonly words: Array<string> = []
+  private lastWord = -1
   private ended = false
   private taken = 0
 
-  constructor(fragments: AsyncIterable<string>, symbols: Symbols, rule: PieceRule) {
+  constructor(fragments: AsyncIterable<Fragment>, symbols: Symbols, rule: PieceRule) {
     this.fragments = fragments[Symbol.asyncIterator]()
     this.symbols = symbols
     this.maxSymbols = Math.max(1, Math.min(rule.maxSymbols, MAX_SYMBOLS))
@@ -111,14 +126,32 @@ export class PieceReader {
     for (;;) {
       const end = await this.nextCut()
       if (end === 0) return undefined
-      const phonemes = this.pending.slice(0, end).join("").trim()
       const pause = pauseAfter(this.pending, end)
-      this.pending.splice(0, end)
+      const symbols = this.pending.splice(0, end)
+      const wordOf = this.pendingWords.splice(0, end)
+      const phonemes = symbols.join("").trim()
       // Marks without words are not spoken; their pause belongs to the piece before.
       if (SOUNDLESS.test(phonemes)) continue
       this.taken++
-      return { phonemes, pause }
+      const skipped = symbols.findIndex((symbol) => symbol.trim() !== "")
+      return { phonemes, pause, words: this.wordsOf(wordOf.slice(skipped)) }
     }
+  }
+
+  private wordsOf(wordOf: ReadonlyArray<number>): ReadonlyArray<PieceWord> {
+    const words: Array<PieceWord & { to: number }> = []
+    let open = -1
+    for (const [at, word] of wordOf.entries()) {
+      if (word < 0) continue
+      const last = words.at(-1)
+      if (word === open && last !== undefined) last.to = at + 1
+      else {
+        words.push({ text: word === this.lastWord ? "" : this.words[word]!, from: at, to: at + 1 })
+        open = word
+      }
+    }
+    if (open >= 0) this.lastWord = open
+    return words
   }
 
   private async nextCut(): Promise<number> {
@@ -145,9 +178,17 @@ export class PieceReader {
       this.ended = true
       return
     }
-    for (const symbol of fragment.value) {
+    const { phonemes, words } = fragment.value
+    const wordOf = wordOfSymbols(fragment.value)
+    const before = this.words.length
+    for (const word of words.split(/\s+/)) if (word !== "") this.words.push(word)
+    let at = 0
+    for (const symbol of phonemes) {
+      const word = wordOf[at++]!
       if (symbol === " " && (this.pending.length === 0 || this.pending.at(-1) === " ")) continue
-      if (this.symbols.has(symbol)) this.pending.push(symbol)
+      if (!this.symbols.has(symbol)) continue
+      this.pending.push(symbol)
+      this.pendingWords.push(word < 0 ? -1 : before + word)
     }
   }
 }

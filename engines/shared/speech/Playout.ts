@@ -3,6 +3,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { msToSamples } from "#domain/audio/Audio.ts"
+import type { SpokenWord } from "#domain/audio/TimedWords.ts"
 import type { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import { monotonicMsOf } from "#domain/queues/Monotonic.ts"
 import type { EngineError, Outlet, SynthesizeEnd } from "../../protocol/Engine.ts"
@@ -62,22 +63,27 @@ export class Playout {
     return Effect.suspend(() => (this.#out.paused() ? this.#out.resumed : Effect.void))
   }
 
-  /** Delivers samples. The caller must not change them afterwards. */
-  push(chunk: Int16Array): void {
+  /** Samples delivered so far. */
+  get samples(): number {
+    return this.#samples
+  }
+
+  /** Delivers samples, and the words that begin with them. The caller must not change them afterwards. */
+  push(chunk: Int16Array, words: ReadonlyArray<SpokenWord> = []): void {
     if (chunk.length === 0) return
     this.#playsFromMs ??= monotonicMsOf(this.#clock)
     this.#samples += chunk.length
-    this.#out.push({ samples: chunk })
+    this.#out.push(words.length === 0 ? { samples: chunk } : { samples: chunk, words })
   }
 
   /** Delivers a whole piece and yields, so that it is sent before the next work blocks the event loop. */
-  give(piece: Int16Array): Effect.Effect<void> {
+  give(piece: Int16Array, words: ReadonlyArray<SpokenWord> = []): Effect.Effect<void> {
     return Effect.suspend(() => {
       const { rateHz } = this.#options
       const first = this.#samples === 0 ? Math.min(piece.length, msToSamples(FIRST_CHUNK_MS, rateHz)) : 0
-      this.push(piece.slice(0, first))
+      this.push(piece.slice(0, first), words)
       const rest = Effect.suspend(() => {
-        this.push(piece.slice(first))
+        this.push(piece.slice(first), first === 0 ? words : [])
         return Effect.yieldNow
       })
       return first === 0 ? rest : Effect.andThen(Effect.yieldNow, rest)

@@ -1,5 +1,5 @@
-// The synthesis graph in Kokoro's layout: symbol ids, style and speed in, a waveform out; one call a piece. Published
-// files name their tensors in two ways; element types are read from the graph.
+// The synthesis graph in Kokoro's layout: symbol ids, style and speed in, a waveform out, and in some files the duration of
+// each symbol; one call a piece. Published files name their tensors in several ways; element types are read from the graph.
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Tensor } from "onnxruntime-node"
@@ -11,13 +11,24 @@ import { STYLE_SIZE } from "./VoiceStyles.ts"
 export interface KokoroGraph {
   /** True if `speed` is an integer in this graph (as the reference exporter makes it). */
   readonly wholeSpeed: boolean
+  /** True if the graph tells how long each symbol is. */
+  readonly givesDurations: boolean
   /** One native call: ids int64 [1, n + 2], style f32 [1, 256], speed [1] → f32 samples at the model's rate. */
   readonly synthesize: (
     ids: ReadonlyArray<number>,
     style: Float32Array,
     speed: number,
-  ) => Effect.Effect<Float32Array, EngineError>
+  ) => Effect.Effect<Synthesized, EngineError>
 }
+
+export interface Synthesized {
+  readonly wave: Float32Array
+  /** One for each id, in a unit of the graph; undefined if the graph has no such output. */
+  readonly durations?: Float32Array
+}
+
+/** Names of the output of durations: the published export with timestamps and its reference exporter. */
+const DURATIONS = ["durations", "duration", "pred_dur"]
 
 const FLOATS: ReadonlyArray<Tensor.Type> = ["float32", "float16", "float64"]
 
@@ -31,7 +42,11 @@ export const open = (
     const style = yield* OnnxSession.inputNamed(session, ["style", "ref_s"])
     const speed = yield* OnnxSession.inputNamed(session, ["speed"])
     const outputs = [...session.outputs.values()].filter((output) => FLOATS.includes(output.type))
-    const audio = outputs.find((output) => ["waveform", "audio"].includes(output.name)) ?? outputs[0]
+    const durations = [...session.outputs.values()].find(
+      ({ name, type }) => DURATIONS.includes(name) && [...FLOATS, "int64", "int32"].includes(type),
+    )
+    const others = outputs.filter((output) => output !== durations)
+    const audio = others.find((output) => ["waveform", "audio"].includes(output.name)) ?? others[0]
     if (audio === undefined) return yield* badGraph(session.file, "has no float output")
     const typed = (info: OnnxSession.TensorInfo, values: Float32Array, dims: ReadonlyArray<number>) => {
       const tensor = Tensors.numeric(info.type, values, dims)
@@ -46,6 +61,7 @@ export const open = (
     yield* idsOf([0])
     return {
       wholeSpeed: speed.type === "int64" || speed.type === "int32",
+      givesDurations: durations !== undefined,
       synthesize: (symbolIds, row, pace) =>
         Effect.gen(function* () {
           const feeds = {
@@ -53,8 +69,12 @@ export const open = (
             [style.name]: yield* typed(style, row, [1, STYLE_SIZE]),
             [speed.name]: yield* typed(speed, Float32Array.of(pace), speed.shape.length === 0 ? [] : [1]),
           }
-          const fetched = yield* session.run(feeds, [audio.name])
-          return Tensors.toFloat32(fetched[audio.name]!)
+          const names = durations === undefined ? [audio.name] : [audio.name, durations.name]
+          const fetched = yield* session.run(feeds, names)
+          const wave = Tensors.toFloat32(fetched[audio.name]!)
+          const told = durations && Tensors.toNumbers(fetched[durations.name]!)
+          // A graph with an output of this name and another length means something else by it.
+          return told?.length === symbolIds.length ? { wave, durations: told } : { wave }
         }),
     }
   })

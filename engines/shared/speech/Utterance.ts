@@ -8,12 +8,14 @@ import {
   type SynthesizeEnd,
   type SynthesizeRequest,
 } from "../../protocol/Engine.ts"
-import { pauseSamples, toPcm } from "./Pcm.ts"
+import { pauseSamples, trimmedPcm } from "./Pcm.ts"
 import { type Piece, PieceReader } from "./Pieces.ts"
 import { Playout } from "./Playout.ts"
 import type { KokoroGraph } from "./SpeechGraph.ts"
 import type { Symbols } from "./Symbols.ts"
 import type { VoiceStyle } from "./VoiceStyles.ts"
+import { spokenWords } from "./WordDurations.ts"
+import type { Fragment } from "./WordSymbols.ts"
 
 export interface Speaker {
   readonly graph: Pick<KokoroGraph, "synthesize" | "wholeSpeed">
@@ -24,8 +26,8 @@ export interface Speaker {
 }
 
 export interface Utterance {
-  /** Phoneme fragments of the text, computed lazily. */
-  readonly fragments: AsyncIterable<string>
+  /** Phonemes of the text, clause by clause, computed lazily. */
+  readonly fragments: AsyncIterable<Fragment>
   /** The voice; evaluated after `started`, because a cloned voice costs a native call. */
   readonly style: Effect.Effect<VoiceStyle, EngineError>
   readonly speed: number
@@ -62,17 +64,29 @@ export const speak = (
     const style = yield* playout.whenDue(utterance.style)
     while (piece !== undefined) {
       yield* playout.wanted
-      const { phonemes, pause }: Piece = piece
+      const { pause, phonemes, words }: Piece = piece
       const ids = speaker.symbols.ids(phonemes)
       const pcm = yield* playout.whenDue(
-        Effect.map(speaker.graph.synthesize(ids, style.row(ids.length - 2), utterance.speed), (wave) =>
-          toPcm(wave, speaker.rateHz, utterance.speed),
+        Effect.map(
+          speaker.graph.synthesize(ids, style.row(ids.length - 2), utterance.speed),
+          ({ durations, wave }) => {
+            const trimmed = trimmedPcm(wave, speaker.rateHz, utterance.speed)
+            if (trimmed === undefined) return undefined
+            const { from, samples } = trimmed
+            const made = {
+              waveSamples: wave.length,
+              from,
+              samples: samples.length,
+              startsAt: playout.samples,
+            }
+            return { samples, words: spokenWords(words, ids.length, durations, made) }
+          },
         ),
       )
       if (pcm === undefined) {
         return yield* new EngineError({ reason: "Failed", field: "", detail: "the model returned NaN" })
       }
-      yield* playout.give(pcm)
+      yield* playout.give(pcm.samples, pcm.words)
       piece = yield* playout.whenDue(reader.next)
       // Sent before the next piece is computed, to gain the time that the pause plays.
       if (piece !== undefined)

@@ -97,7 +97,7 @@ class BuiltInVoices:
         with torch.no_grad():
             _, log_frames = self.network.text(ids, style)
             ends = graphs.frame_ends(log_frames, torch.tensor([speed]))[0].numpy()
-            wave = self.graph(ids, style, torch.tensor([speed]))[0].numpy()
+            wave = self.graph(ids, style, torch.tensor([speed]))[0][0].numpy()
         starts = np.concatenate([[0], ends]) / 100  # of every id, in seconds
         theirs = np.array([t for t, _ in speech.phonemes])
         ours = np.maximum.accumulate(np.array([starts[p[0] + 1] for p in places] + [starts[-2]]))

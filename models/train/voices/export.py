@@ -66,7 +66,8 @@ def main():
         ids = torch.tensor([[0] + [IDS[c] for c in "həlˈoʊ ðˈɛɹ."] + [0]])
         write_graph(
             SpeechGraph(network), (ids, torch.zeros(1, STYLE), torch.ones(1)), options.folder / "model.onnx",
-            ["input_ids", "style", "speed"], ["waveform"], dict(input_ids={1: "n"}, waveform={1: "samples"}),
+            ["input_ids", "style", "speed"], ["waveform", "durations"],
+            dict(input_ids={1: "n"}, waveform={1: "samples"}, durations={1: "n"}),
         )
         write_graph(
             StyleGraph(network), (torch.randn(1, 60000) * 0.1,), options.folder / "style_encoder.onnx",

@@ -1,6 +1,7 @@
 """The two graphs that ship, as modules to export.
 
-Speech: input_ids int64 [1,N], style float32 [1,256], speed float32 [1] -> waveform float32 [1,S] at 24 kHz. The fixed vocoder is part of it:
+Speech: input_ids int64 [1,N], style float32 [1,256], speed float32 [1] -> waveform float32 [1,S] at 24 kHz, and durations float32 [1,N]:
+the 10 ms frames of each symbol at this speed, whose sum times HOP is S. The fixed vocoder is part of it:
 a band-limited pulse train and a constant noise, shaped by the predicted envelope. No random operators: equal input, equal samples.
 Style: audio float32 [1,S] at 24 kHz, two seconds or more of one speaker -> style float32 [1,256].
 """
@@ -97,7 +98,7 @@ class SpeechGraph(nn.Module):
         y = self.vocoder(envelope, torch.exp(torch.clamp(log_pitch, 3.9, 6.2)), torch.sigmoid(voicing))
         n, samples = torch.arange(y.shape[1]).float(), y.shape[1]
         y = y * torch.clamp(n / 120, max=1.0)[None] * torch.clamp((samples - 1 - n) / 240, max=1.0)[None]  # 5 ms in, 10 ms out
-        return levelled(y)
+        return levelled(y), lengths
 
     def pulses(self, pitch):
         """A band-limited pulse train; the phase is wrapped once a frame, which keeps float32 exact."""

@@ -5,13 +5,14 @@ import type { SocketError } from "effect/socket/Socket"
 import { G711_RATE_HZ, toG711 } from "#audio/G711.ts"
 import { Resampler } from "#audio/Resampler.ts"
 import { SPEECH_RATE_HZ, s16ToBytes, samplesToMs } from "#domain/audio/Audio.ts"
+import type { SpokenWord } from "#domain/audio/TimedWords.ts"
 import type { ResponseStatus } from "#domain/conversation/Answers.ts"
 import type { AnswerTimes } from "#domain/conversation/AnswerTimes.ts"
 import type { History } from "#domain/conversation/History.ts"
 import { answerItem, callItem, type Item } from "#domain/conversation/Items.ts"
 import type { PlayClock } from "#domain/conversation/PlayClock.ts"
 import type { ConversationSettings } from "#domain/conversation/Settings.ts"
-import { SpokenText } from "#domain/conversation/SpokenText.ts"
+import { type Caption, SpokenText } from "#domain/conversation/SpokenText.ts"
 import { monotonicMs } from "#domain/queues/Monotonic.ts"
 import type { TextDelta } from "#engines/protocol/Text.ts"
 import type { Tell } from "../live/RealtimeItems.ts"
@@ -116,28 +117,43 @@ export class AnswerItems implements VoiceReader {
 
   /** The audio of a piece begins. */
   readonly began = (text: string): Effect.Effect<void, SocketError> =>
+    Effect.sync(() => this.message?.spoken.begin(text))
+
+  readonly sound = (
+    samples: Int16Array,
+    words: ReadonlyArray<SpokenWord>,
+  ): Effect.Effect<void, SocketError> =>
     Effect.suspend(() => {
       const { message } = this
       if (message === undefined) return Effect.void
-      const start_time = samplesToMs(message.spoken.samples, SPEECH_RATE_HZ) / 1000
-      message.spoken.begin(text)
-      return this.terms.tell("response.output_audio_transcript.delta", {
-        ...this.part(message),
-        delta: text,
-        start_time,
-      })
+      const captions = this.tellCaptions(message, message.spoken.add(samples.length, words))
+      const bytes = this.encoded(samples)
+      if (bytes.length === 0) return captions
+      const delta = Buffer.from(bytes).toString("base64")
+      return Effect.andThen(
+        captions,
+        this.terms.tell("response.output_audio.delta", { ...this.part(message), delta }),
+      )
     })
 
-  readonly sound = (samples: Int16Array): Effect.Effect<void, SocketError> =>
-    Effect.suspend(() => {
-      const { message } = this
-      if (message === undefined) return Effect.void
-      message.spoken.add(samples.length)
-      const bytes = this.encoded(samples)
-      if (bytes.length === 0) return Effect.void
-      const delta = Buffer.from(bytes).toString("base64")
-      return this.terms.tell("response.output_audio.delta", { ...this.part(message), delta })
-    })
+  /** All audio of a piece has been sent. */
+  readonly ended: Effect.Effect<void, SocketError> = Effect.suspend(() => {
+    const { message } = this
+    return message === undefined ? Effect.void : this.tellCaptions(message, message.spoken.rest())
+  })
+
+  private tellCaptions(message: Message, captions: ReadonlyArray<Caption>): Effect.Effect<void, SocketError> {
+    return Effect.forEach(
+      captions,
+      ({ start, text }) =>
+        this.terms.tell("response.output_audio_transcript.delta", {
+          ...this.part(message),
+          delta: text,
+          start_time: samplesToMs(start, SPEECH_RATE_HZ) / 1000,
+        }),
+      { discard: true },
+    )
+  }
 
   private encoded(samples: Int16Array): Uint8Array {
     const { sounds } = this.terms.settings

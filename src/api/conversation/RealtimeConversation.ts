@@ -1,32 +1,36 @@
 // GET /v1/realtime?model=…: OpenAI's realtime protocol for a conversation. Holds admission and the life of the socket;
 // ConversationSocket handles events. Sockets for transcription alone go to RealtimeTranscription.
-import { Cause, Effect, Exit, Option, Scope } from "effect"
+import { Cause, Effect, Option } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { CloseEvent, type Reader, type SocketError } from "effect/socket/Socket"
 import { Drain } from "#actors/Drain.ts"
-import { LiveSessions, type SessionLease } from "#actors/live/LiveSessions.ts"
+import { looksLikeSecret } from "#domain/access/ClientSecret.ts"
 import { TokenBucket } from "#domain/access/TokenBucket.ts"
 import { SPEECH_RATE_HZ } from "#domain/audio/Audio.ts"
+import { maxMicroDollarsOf } from "#domain/conversation/ClientSecretTerms.ts"
 import { History } from "#domain/conversation/History.ts"
 import { PlayClock } from "#domain/conversation/PlayClock.ts"
-import { type ConversationSettings, defaultSettings } from "#domain/conversation/Settings.ts"
-import { windowSeconds } from "#domain/wire/LiveParameters.ts"
+import { withChange } from "#domain/conversation/Settings.ts"
+import { InvalidRequest } from "#domain/wire/Errors.ts"
 import { NewId } from "#http/Ids.ts"
+import { CurrentNodeMeters } from "#http/NodeMeters.ts"
 import { nowMs } from "#http/RequestContext.ts"
 import { reportFailure } from "#services/AnswerFailures.ts"
 import { Accounts } from "#store/accounts/Accounts.ts"
+import { CurrentSpendingLimit, SpendingLimit } from "#store/ledger/SpendingLimit.ts"
 import { UsageLedger } from "#store/ledger/UsageLedger.ts"
-import { credentialEnds } from "../access/CredentialEnd.ts"
 import { RateLimit } from "../access/RateLimit.ts"
-import { identifyLive, isWebSocket, liveModel, upgradeLive } from "../live/LiveAdmission.ts"
+import { identifyLive, isWebSocket, liveCredential, upgradeLive } from "../live/LiveAdmission.ts"
 import { RealtimeItems, type Tell } from "../live/RealtimeItems.ts"
-import { realtimeTranscription } from "../live/RealtimeTranscription.ts"
-import { conversationModels, converses, firstVoice } from "./ConversationModels.ts"
+import { followed, realtimeTranscription } from "../live/RealtimeTranscription.ts"
+import { traceSession } from "../tracing/SessionTrace.ts"
+import { identifySecret, modelsOfSecret } from "./ClientSecret.ts"
+import { takeSeat } from "./ConversationAdmission.ts"
+import { conversationModels, converses, firstSettings, presetOf } from "./ConversationModels.ts"
+import { ConversationSessions } from "./ConversationSessions.ts"
 import { type ConversationServices, ConversationSocket } from "./ConversationSocket.ts"
 import { Floor } from "./Floor.ts"
-
-/** Longest conversation. OpenAI's limit. */
-export const longestMinutes = 60
+import { secondsOf, sessionEnd } from "./SessionEnds.ts"
 
 /** Minutes after which a client that sends nothing has gone. Audio comes all the time, and texts between thoughts. A guess. */
 export const idleMinutes = 15
@@ -35,33 +39,6 @@ export const idleMinutes = 15
 const smallEvents = { burst: 500, perSecond: 50 }
 /** An event of this length carries 4 ms of audio and more, and is not counted. */
 const audioChars = 256
-
-/** A lease of the model that hears, in a scope of its own, so that it can be exchanged. */
-const takeSeat = Effect.fnUntraced(function* (
-  { transcription }: ConversationSettings,
-  outer: Scope.Scope,
-  replaces?: SessionLease,
-) {
-  const { language, languages, model, prompt } = transcription ?? {}
-  const asked = language ?? (languages?.length === 1 ? languages[0] : undefined)
-  const entry = yield* liveModel(model ?? undefined, asked)
-  const scope = yield* Scope.fork(outer)
-  const place = yield* (yield* LiveSessions)
-    .open({
-      model: entry.id,
-      language: asked ?? entry.transcription?.defaultLanguage,
-      prompt: prompt ?? "",
-      punctuation: undefined,
-      windowSeconds: windowSeconds.default,
-      fromScratch: false,
-      ...(replaces === undefined ? {} : { replaces }),
-    })
-    .pipe(
-      Scope.provide(scope),
-      Effect.onError(() => Scope.close(scope, Exit.void)),
-    )
-  return { entry, place, leave: Scope.close(scope, Exit.void) }
-})
 
 const readUntilIdle = (
   reader: Reader,
@@ -80,20 +57,43 @@ const readUntilIdle = (
     }
   })
 
+/** Who opens a conversation, and what it begins with: a caller with a key, or with a client secret, whose terms are bound to it. */
+const openerOf = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, url: URL) {
+  const asked = url.searchParams.get("model")
+  const credential = liveCredential(request, url)
+  if (!looksLikeSecret(credential)) {
+    const caller = yield* identifyLive(request, url)
+    const models = yield* conversationModels(asked ?? "")
+    return { caller, models, session: { type: "realtime" as const }, limits: {} }
+  }
+  const { caller, terms } = yield* identifySecret(credential)
+  if (url.searchParams.get("intent") !== null) {
+    return yield* new InvalidRequest({ field: "intent", problem: "must be absent with a client secret" })
+  }
+  return { caller, models: yield* modelsOfSecret(terms, asked), session: terms.session, limits: terms.limits }
+})
+
 const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServerRequest, url: URL) {
-  const caller = yield* identifyLive(request, url)
-  const models = yield* conversationModels(url.searchParams.get("model") ?? "")
+  const { caller, limits, models, session } = yield* openerOf(request, url)
   const accounts = yield* Accounts
   const drain = yield* Drain
   const newId = yield* NewId
   // No money is reserved before audio arrives; a caller without money is refused before the upgrade.
   yield* Effect.scoped((yield* UsageLedger).reserve(caller, 0))
   const outer = yield* Effect.scope
-  const settings = defaultSettings(firstVoice(models.speaks))
-  const seat = yield* takeSeat(settings, outer)
-  const expiresAt = Math.floor(Date.now() / 1000) + longestMinutes * 60
+  const settings = withChange(firstSettings(models), session)
+  // A voice that the engine lacks, though the catalog names it.
+  yield* presetOf(models.speaks, settings.voice)
+  const seat = yield* takeSeat(models, settings, outer)
+  const sessions = yield* ConversationSessions
+  const parts = { hears: seat.entry.id, writes: models.writes.entry.id, speaks: models.speaks.entry.id }
+  const meter = yield* sessions.enter(models.asked, parts)
+  const ledger = yield* UsageLedger
+  const most = maxMicroDollarsOf(limits)
+  const spending = most === undefined ? undefined : new SpendingLimit(most)
+  const expiresAt = Math.floor(Date.now() / 1000) + secondsOf(limits)
   const facts = { id: `sess_${newId()}`, model: models.asked, expiresAt }
-  yield* Effect.gen(function* () {
+  const conversation = Effect.gen(function* () {
     const connection = yield* upgradeLive(request)
     const reader = yield* connection.reader
     const writer = yield* connection.writer
@@ -104,7 +104,24 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
     const clock = new PlayClock(SPEECH_RATE_HZ)
     const admit = (yield* RateLimit).admit(caller.userId)
     const conversationId = `conv_${newId()}`
-    const shared = { tell, newId, caller, scope, models, conversationId, history, admit }
+    const trace = yield* traceSession("conversation", (ended) => ({
+      ...ended.hearing(),
+      ...ended.generating(),
+    }))
+    const meters = (yield* CurrentNodeMeters).conversations
+    const shared = {
+      tell,
+      newId,
+      caller,
+      scope,
+      models,
+      conversationId,
+      history,
+      admit,
+      meter,
+      meters,
+      trace,
+    }
     const floor: Floor = new Floor(
       { ...shared, settings: () => socket.current, heardMs: () => socket.heardMs },
       clock,
@@ -120,41 +137,23 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
         ...shared,
         facts,
         items,
-        seat,
-        reseat: (next, replaced) => takeSeat(next, outer, replaced),
+        seat: followed(trace, seat),
+        reseat: (next, replaced) =>
+          Effect.map(takeSeat(models, next, outer, replaced), (taken) => followed(trace, taken)),
       },
       settings,
       floor,
     )
     yield* Effect.forkIn(floor.preparation.run, scope, { startImmediately: true })
     yield* socket.created
-    const gone = new CloseEvent(1001, "server is shutting down")
-    const drained = Effect.andThen(
-      drain.closing,
-      Effect.as(Effect.andThen(Effect.ignore(items.finished), floor.finished), gone),
-    )
-    const locked = Effect.map(credentialEnds(accounts, caller), (end) => new CloseEvent(1008, end))
-    const message = `Your session hit the maximum duration of ${longestMinutes} minutes.`
-    const expired = Effect.andThen(
-      Effect.sleep(`${longestMinutes} minutes`),
-      Effect.as(
-        tell("error", {
-          error: {
-            type: "invalid_request_error",
-            code: "session_expired",
-            message,
-            param: null,
-            event_id: null,
-          },
-        }),
-        new CloseEvent(1000, "session expired"),
-      ),
-    )
-    const close = yield* Effect.raceAllFirst([readUntilIdle(reader, socket), drained, locked, expired]).pipe(
+    const finished = Effect.andThen(Effect.ignore(items.finished), floor.finished)
+    const ends = sessionEnd({ tell, accounts, drain, caller, limits, spending, finished })
+    const close = yield* Effect.raceFirst(readUntilIdle(reader, socket), ends).pipe(
       Effect.catchCauseIf(Cause.hasDies, (cause) =>
         Effect.as(reportFailure(cause, "/v1/realtime"), new CloseEvent(1011, "failed")),
       ),
     )
+    trace?.closed(close.code)
     yield* writer.write(close)
   }).pipe(
     Effect.scoped,
@@ -163,19 +162,28 @@ const serve = Effect.fnUntraced(function* (request: HttpServerRequest.HttpServer
       () => Effect.void,
     ),
     drain.admit,
+    spending === undefined
+      ? (conversation) => conversation
+      : (conversation) =>
+          conversation.pipe(
+            Effect.provideService(UsageLedger, spending.ledger(ledger)),
+            Effect.provideService(CurrentSpendingLimit, spending),
+          ),
   )
+  yield* sessions.run(`conversation on ${models.asked}`, conversation)
 }, Effect.scoped)
 
 /**
- * A socket converses if its `model` is one that writes text, and no other `intent` is given. Refused before the upgrade like any
- * request; after it, failures are events.
+ * A socket converses if its `model` is a conversation or one that writes text and no other `intent` is given, or if a client secret
+ * opens it. Refused before the upgrade like any request; after it, failures are events.
  */
 export const realtime = (request: HttpServerRequest.HttpServerRequest) =>
   Effect.gen(function* () {
     const url = new URL(request.url, "http://edge")
     const model = url.searchParams.get("model")
     const isConversation =
-      url.searchParams.get("intent") === null && model !== null && (yield* converses(model))
+      looksLikeSecret(liveCredential(request, url)) ||
+      (url.searchParams.get("intent") === null && model !== null && (yield* converses(model)))
     if (!isConversation || !isWebSocket(request)) return yield* realtimeTranscription(request)
     yield* serve(request, url)
     return HttpServerResponse.empty()

@@ -5,6 +5,7 @@ import type { SocketError } from "effect/socket/Socket"
 import { Signal } from "#actors/live/Signal.ts"
 import type { ModelHandle } from "#actors/model/ModelHandle.ts"
 import { SPEECH_RATE_HZ, secondsToSamples } from "#domain/audio/Audio.ts"
+import type { SpokenWord } from "#domain/audio/TimedWords.ts"
 import type { AnswerTimes } from "#domain/conversation/AnswerTimes.ts"
 import { LeadingSilence } from "#domain/conversation/LeadingSilence.ts"
 import type { PlayClock } from "#domain/conversation/PlayClock.ts"
@@ -34,7 +35,10 @@ const whileBusy = { schedule: Schedule.spaced("100 millis"), times: 50 }
 export interface VoiceReader {
   /** The audio of a piece begins. */
   readonly began: (text: string) => Effect.Effect<void, SocketError>
-  readonly sound: (samples: Int16Array) => Effect.Effect<void, SocketError>
+  /** The next audio of the piece, and the words that begin with it; their samples count from the piece's first. */
+  readonly sound: (samples: Int16Array, words: ReadonlyArray<SpokenWord>) => Effect.Effect<void, SocketError>
+  /** All audio of the piece has been sent. */
+  readonly ended: Effect.Effect<void, SocketError>
 }
 
 export interface VoiceTerms {
@@ -50,14 +54,28 @@ export interface VoiceTerms {
   readonly times: AnswerTimes
 }
 
+interface Chunk {
+  readonly samples: Int16Array
+  readonly words: ReadonlyArray<SpokenWord>
+}
+
 interface Piece {
   readonly text: string
-  readonly chunks: Array<Int16Array>
+  readonly chunks: Array<Chunk>
+  /** Samples of silence that were left out of it. */
+  dropped: number
   hasBegun: boolean
   isMade: boolean
   /** Counts what is sent, which is charged. */
   delivered: (samples: number) => void
 }
+
+/** The word, where so many samples before it are left out. */
+const earlier = ({ end, start, text }: SpokenWord, samples: number): SpokenWord => ({
+  text,
+  start: Math.max(0, start - samples),
+  end: Math.max(0, end - samples),
+})
 
 export type VoiceServices = ModelRunServices | SpeechAdmission | UsageLedger
 
@@ -80,6 +98,8 @@ export class Voice {
   private isPaced: boolean
   private hasEnded = false
   private isComplete = false
+  /** Why not all of it was made. */
+  private failure: EdgeError | undefined
 
   constructor(terms: VoiceTerms) {
     this.terms = terms
@@ -111,10 +131,25 @@ export class Voice {
     this.hurried.set()
   }
 
-  /** Speaks until everything has been sent. */
+  /** Speaks until everything has been sent. Where a piece fails, what was made of it and before it is sent first. */
   speak(reader: VoiceReader): Effect.Effect<void, EdgeError | SocketError, VoiceServices> {
-    const making = Effect.andThen(this.makeAll, Effect.never)
-    return Effect.scoped(Effect.raceFirst(making, this.sendAll(reader)))
+    const making = this.makeAll.pipe(
+      Effect.catch((error) => (this.isOpen ? Effect.sync(() => this.giveUp(error)) : Effect.fail(error))),
+      Effect.andThen(Effect.never),
+    )
+    const sending = Effect.andThen(
+      this.sendAll(reader),
+      Effect.suspend(() => (this.failure === undefined ? Effect.void : Effect.fail(this.failure))),
+    )
+    return Effect.scoped(Effect.raceFirst(making, sending))
+  }
+
+  /** No more audio is made. */
+  private giveUp(failure: EdgeError): void {
+    this.failure = failure
+    for (const piece of this.pieces) piece.isMade = true
+    this.isComplete = true
+    this.made.set()
   }
 
   private readonly makeAll: Effect.Effect<void, EdgeError, VoiceServices | Scope.Scope> = Effect.gen(
@@ -147,6 +182,7 @@ export class Voice {
       const piece: Piece = {
         text,
         chunks: [],
+        dropped: 0,
         hasBegun: false,
         isMade: false,
         delivered: () => {},
@@ -169,11 +205,16 @@ export class Voice {
         Effect.retry({ ...whileBusy, while: (error) => error._tag === "AtCapacity" }),
       )
       piece.delivered = synthesis.delivered
-      synthesis.read((samples) => {
+      /** Words of chunks that were silence. */
+      let silent: ReadonlyArray<SpokenWord> = []
+      synthesis.read((samples, words = []) => {
         const sounding = this.silence.push(samples)
+        piece.dropped += samples.length - sounding.length
+        silent = [...silent, ...words]
         if (sounding.length === 0) return
         this.terms.times.reached("firstSamples", monotonicMsOf(clock))
-        piece.chunks.push(sounding)
+        piece.chunks.push({ samples: sounding, words: silent.map((word) => earlier(word, piece.dropped)) })
+        silent = []
         this.waitingSamples += sounding.length
         this.made.set()
       })
@@ -187,23 +228,25 @@ export class Voice {
     return Effect.gen({ self: this }, function* (this: Voice) {
       for (;;) {
         const [piece] = this.pieces
-        const samples = piece === undefined ? undefined : this.take(piece)
-        if (piece !== undefined && (samples !== undefined || piece.isMade)) {
+        const chunk = piece === undefined ? undefined : this.take(piece)
+        if (piece !== undefined && (chunk !== undefined || piece.isMade)) {
           yield* this.opened.wait
-          if (samples !== undefined) yield* this.untilDue
+          if (chunk !== undefined) yield* this.untilDue
           if (!piece.hasBegun) {
             piece.hasBegun = true
             yield* reader.began(piece.text)
           }
-          if (samples === undefined) {
+          if (chunk === undefined) {
             this.pieces.shift()
+            yield* reader.ended
             continue
           }
+          const { samples, words } = chunk
           const nowMs = yield* monotonicMs
           this.terms.clock.sent(samples.length, nowMs)
           this.terms.times.reached("firstSent", nowMs)
           piece.delivered(samples.length)
-          yield* reader.sound(samples)
+          yield* reader.sound(samples, words)
           this.waitingSamples -= samples.length
           this.left.set()
           continue
@@ -216,12 +259,13 @@ export class Voice {
   }
 
   /** Audio for one event; undefined if there is none yet. */
-  private take({ chunks }: Piece): Int16Array | undefined {
+  private take({ chunks }: Piece): Chunk | undefined {
     const [chunk] = chunks
     if (chunk === undefined) return undefined
-    if (chunk.length <= eventSamples) chunks.shift()
-    else chunks[0] = chunk.subarray(eventSamples)
-    return chunk.subarray(0, eventSamples)
+    const { samples, words } = chunk
+    if (samples.length <= eventSamples) chunks.shift()
+    else chunks[0] = { samples: samples.subarray(eventSamples), words: [] }
+    return { samples: samples.subarray(0, eventSamples), words }
   }
 
   /** Completes when the next audio may be sent. */

@@ -1,8 +1,9 @@
 // Speech (protocol 8).
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { SpeechEvent } from "#domain/wire/events/SpeechEvents.ts"
 import { contentTypes, SpeechRequest } from "#domain/wire/Speech.ts"
-import { errors, OwnHeaders } from "#http/Declared.ts"
+import { errors, OwnHeaders, StreamEvents } from "#http/Declared.ts"
 import { Authentication } from "../access/Authentication.ts"
 import { QueryCheck } from "./QueryErrors.ts"
 import { ofJson, ofModels, ofRuns, onceErrors, onceHeaders, streamHeaders, text } from "./SharedReplies.ts"
@@ -20,9 +21,11 @@ export class SpeechGroup extends HttpApiGroup.make("Speech")
   .add(
     HttpApiEndpoint.post("speech", "/v1/audio/speech", {
       payload: SpeechRequest,
-      // The content type follows `response_format`. WAV and MP3 have a Content-Length; PCM is chunked, with and without
+      // The content type follows `response_format`, or is that of events with `stream_format: "sse"`. WAV and MP3 have a Content-Length; PCM is chunked, with and without
       // `stream`.
-      success: HttpApiSchema.StreamUint8Array({ contentType: Object.values(contentTypes) }),
+      success: HttpApiSchema.StreamUint8Array({
+        contentType: [...Object.values(contentTypes), "text/event-stream"],
+      }),
       error: errors(
         "InputTooLong",
         "NotInstalled",
@@ -32,7 +35,9 @@ export class SpeechGroup extends HttpApiGroup.make("Speech")
         ...ofModels,
         ...ofRuns,
       ),
-    }).annotate(OwnHeaders, [...streamHeaders, ...onceHeaders, "x-service-stream", "x-service-sample-rate"]),
+    })
+      .annotate(StreamEvents, SpeechEvent)
+      .annotate(OwnHeaders, [...streamHeaders, ...onceHeaders, "x-service-stream", "x-service-sample-rate"]),
     HttpApiEndpoint.get("voices", "/v1/audio/voices", {
       query: { model: text },
       success: VoiceList,

@@ -12,7 +12,7 @@ import { reserveFor } from "#services/ModelRun.ts"
 import { beginSynthesis, speechAtMost } from "#services/Synthesis.ts"
 import { missingFrontEnd } from "#weights/FrontEnd.ts"
 import { readJson } from "../http/JsonBody.ts"
-import { batchReply, streamReply } from "./SpeechReply.ts"
+import { batchReply, eventReply, streamReply } from "./SpeechReply.ts"
 import { clonedVoice } from "./Voice.ts"
 
 const readRequest = readJson(SpeechRequest)
@@ -20,7 +20,13 @@ const readRequest = readJson(SpeechRequest)
 /** Rules that join fields, in the order of protocol 8.9. */
 const checked = (request: SpeechRequest, entry: ModelEntry) =>
   Effect.gen(function* () {
-    const stream = request.stream === true
+    const events = request.stream_format === "sse"
+    const stream = events || request.stream === true
+    const words = (request.timestamp_granularities ?? []).includes("word")
+    if (words && !events) {
+      const problem = "needs stream_format sse"
+      return yield* new InvalidRequest({ field: "timestamp_granularities", problem })
+    }
     const speed = request.speed ?? 1
     const asked = formatOf(request.response_format ?? "pcm", stream)
     if ("problem" in asked) {
@@ -43,7 +49,7 @@ const checked = (request: SpeechRequest, entry: ModelEntry) =>
     const text = speechTextWithin(request.input, maxCharacters)
     if (text === undefined) return yield* new InputTooLong({ model: entry.id, maxCharacters })
     if (text === "") return yield* new InvalidRequest({ field: "input", problem: "has nothing to speak" })
-    return { cloning, format: asked.format, language, speed, stream, text }
+    return { cloning, events, format: asked.format, language, speed, stream, text, words }
   })
 
 /** Of a speech model whose catalog entry says nothing about speech: the larger limit of protocol 8.3. */
@@ -68,7 +74,7 @@ export const speech = Effect.fn("Speech.create")(function* (
   const body = yield* readRequest(httpRequest)
   const model = yield* findModel(body.model, "speech")
   const { entry } = model
-  const { cloning, format, language, speed, stream, text } = yield* checked(body, entry)
+  const { cloning, events, format, language, speed, stream, text, words } = yield* checked(body, entry)
   // Before the voice: the node fetches and decodes clips only for a caller who can pay.
   const reservation = yield* reserveFor(yield* Caller, entry, speechAtMost(text, speed))
   const name = (yield* voiceAliasesOf(model)).get(body.voice) ?? body.voice
@@ -76,6 +82,7 @@ export const speech = Effect.fn("Speech.create")(function* (
   const priority = stream ? "stream" : "batch"
   const request = { text, voice, language, speed, priority } as const
   const synthesis = yield* beginSynthesis({ model, request, reservation })
+  if (events) return yield* eventReply(entry.id, synthesis, format, words ? body.input : undefined)
   return stream
     ? yield* streamReply(entry.id, synthesis, format)
     : yield* batchReply(entry.id, synthesis, format)

@@ -12,6 +12,7 @@ import { joined } from "#http/JoinedBytes.ts"
 import { sinkResponse } from "#http/SinkBody.ts"
 import type { Synthesis } from "#services/Synthesis.ts"
 import { ByteFeeder } from "./ByteFeeder.ts"
+import { SpeechFrames } from "./SpeechFrames.ts"
 
 /**
  * Bytes of a batch reply that may wait for its reader before the engine pauses: nearly six minutes of PCM. A batch reply
@@ -64,12 +65,19 @@ const encoderGate = Effect.fnUntraced(function* (encoder: Encoder, hold: (busy: 
   }
 })
 
+interface WrittenTerms {
+  readonly aheadBytes: number
+  readonly headers: Record<string, string>
+  /** Makes events of the audio; undefined: its bytes are the reply. */
+  readonly frames?: SpeechFrames
+}
+
 /** A reply that is written while it is made. */
 const writtenReply = Effect.fnUntraced(function* (
   model: string,
   synthesis: Synthesis,
   format: AudioFormat,
-  { aheadBytes, headers }: { readonly aheadBytes: number; readonly headers: Record<string, string> },
+  { aheadBytes, frames, headers }: WrittenTerms,
 ) {
   const { flow } = synthesis
   // Two things can be full, the socket and the encoder; the engine goes on when neither is.
@@ -86,7 +94,8 @@ const writtenReply = Effect.fnUntraced(function* (
   // Opened while the engine computes the first piece: a codec has to be set up as well.
   const encoder = yield* openEncoder(model, format, (bytes, samples) => onBytes(bytes, samples))
   const encoderFull = yield* encoderGate(encoder, hold("encoder"))
-  synthesis.read((samples) => {
+  synthesis.read((samples, words) => {
+    frames?.heard(words)
     if (!encoder.push(samples)) encoderFull()
   })
   yield* synthesis.audible
@@ -95,15 +104,33 @@ const writtenReply = Effect.fnUntraced(function* (
       Effect.gen(function* () {
         const events = { busy: hold("sink"), delivered: synthesis.delivered }
         const feeder = new ByteFeeder(sink, events, aheadBytes)
-        for (const [bytes, samples] of early.splice(0)) feeder.push(bytes, samples)
-        onBytes = (bytes, samples) => feeder.push(bytes, samples)
-        yield* Effect.raceFirst(synthesis.end, encoder.failed)
+        const feed = (bytes: Uint8Array, samples: number): void =>
+          feeder.push(frames === undefined ? bytes : frames.audio(bytes), samples)
+        for (const [bytes, samples] of early.splice(0)) feed(bytes, samples)
+        onBytes = feed
+        const samples = yield* Effect.raceFirst(synthesis.end, encoder.failed)
         yield* Effect.raceFirst(encoder.finish, encoder.failed)
+        if (frames !== undefined) feeder.push(frames.done(samples), 0)
         yield* feeder.flushed
       }),
-    { contentType: contentTypes[format], headers },
+    { contentType: frames === undefined ? contentTypes[format] : eventsType, headers },
   )
 })
+
+const eventsType = "text/event-stream; charset=utf-8"
+
+/** The reply to `stream_format: "sse"`. `wordsOf`: the text whose words are told; undefined: none are. */
+export const eventReply = (
+  model: string,
+  synthesis: Synthesis,
+  format: AudioFormat,
+  wordsOf: string | undefined,
+) =>
+  writtenReply(model, synthesis, format, {
+    aheadBytes: 0,
+    headers: streamHeaders,
+    frames: new SpeechFrames(wordsOf),
+  })
 
 /** The reply to `stream: true`. */
 export const streamReply = (model: string, synthesis: Synthesis, format: AudioFormat) =>

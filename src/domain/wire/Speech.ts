@@ -14,6 +14,10 @@ export const SpeechRequest = Schema.Struct({
   language: Schema.optionalKey(Schema.NullOr(Schema.String)),
   response_format: Schema.optionalKey(Schema.NullOr(Schema.String)),
   stream: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  /** `sse` makes the reply a stream of events (protocol 8.10). */
+  stream_format: Schema.optionalKey(Schema.NullOr(Schema.Literals(["audio", "sse"]))),
+  /** Not OpenAI's; with `sse` alone. */
+  timestamp_granularities: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.Literal("word")))),
   speed: Schema.optionalKey(
     Schema.NullOr(
       Schema.Finite.check(

@@ -64,3 +64,51 @@ it("counts a piece that is still being made by the audio that it has so far", ()
   expect(spoken.heard(7_000, false)).toBe("one two")
   expect(spoken.heard(3_500, false)).toBe("one")
 })
+
+it("places words where the voice says that they are, and tells each with its time", () => {
+  const spoken = new SpokenText(0)
+  spoken.begin("It costs $25, today. ")
+  const told = [
+    ...spoken.add(2_400, [
+      { text: "It", start: 100, end: 2_000 },
+      { text: "costs", start: 2_000, end: 9_000 },
+      { text: "twenty", start: 9_000, end: 14_000 },
+    ]),
+    ...spoken.add(17_600),
+    ...spoken.add(20_000, [
+      { text: "five", start: 20_000, end: 23_000 },
+      { text: "dollars", start: 23_000, end: 27_000 },
+      { text: "today", start: 30_000, end: 38_000 },
+    ]),
+    ...spoken.rest(),
+  ]
+  spoken.begin("Yes. ")
+  told.push(...spoken.add(10_000, [{ text: "Yes", start: 1_000, end: 9_000 }]), ...spoken.rest())
+  expect(told).toEqual([
+    { text: "It ", start: 100 },
+    { text: "costs ", start: 2_000 },
+    { text: "$25, ", start: 9_000 },
+    { text: "today. ", start: 30_000 },
+    { text: "Yes. ", start: 41_000 },
+  ])
+  expect(spoken.heard(1_000)).toBe("")
+  expect(spoken.heard(1_050)).toBe("It")
+  expect(spoken.heard(5_500)).toBe("It costs")
+  expect(spoken.heard(17_999)).toBe("It costs")
+  expect(spoken.heard(18_000)).toBe("It costs $25,")
+  expect(spoken.heard(39_999)).toBe("It costs $25, today.")
+  expect(spoken.heard(50_000)).toBe(spoken.text)
+})
+
+it("tells a piece at once where the voice tells no times, and what it never tells at its end", () => {
+  const spoken = new SpokenText(0)
+  spoken.begin("One two. ")
+  expect(spoken.add(1_000)).toEqual([{ text: "One two. ", start: 0 }])
+  expect(spoken.add(1_000)).toEqual([])
+  expect(spoken.rest()).toEqual([])
+  spoken.begin("Three four. ")
+  expect(spoken.add(1_000, [{ text: "three", start: 10, end: 900 }])).toEqual([
+    { text: "Three ", start: 2_010 },
+  ])
+  expect(spoken.rest()).toEqual([{ text: "four. ", start: 3_000 }])
+})

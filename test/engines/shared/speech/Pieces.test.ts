@@ -12,7 +12,7 @@ const fragmentsOf = (parts: ReadonlyArray<string>, taken: { count: number } = { 
   (async function* () {
     for (const part of parts) {
       taken.count++
-      yield part
+      yield { phonemes: part, words: "" }
     }
   })()
 
@@ -63,7 +63,7 @@ describe("pieces", () => {
       ["abcdefgh abcdefgh", ", ", "abc", ". ", "abc abc", "; ", "abc", "! ", "abc", "."],
       20,
     )
-    expect(pieces).toEqual([
+    expect(pieces.map(({ pause, phonemes }) => ({ pause, phonemes }))).toEqual([
       { phonemes: "abcdefgh abcdefgh,", pause: "comma" },
       { phonemes: "abc.", pause: "sentence" },
       { phonemes: "abc abc; abc! abc.", pause: "sentence" },

@@ -7,6 +7,7 @@ import { DeadlineQueue } from "#domain/queues/DeadlineQueue.ts"
 import { fromVocabulary } from "#engines/shared/speech/Symbols.ts"
 import { type Speaker, speak } from "#engines/shared/speech/Utterance.ts"
 import { constantStyle } from "#engines/shared/speech/VoiceStyles.ts"
+import type { Fragment } from "#engines/shared/speech/WordSymbols.ts"
 import { samplesOf, speechOutlet } from "../../kokoro/speech.ts"
 
 const RATE = 24_000
@@ -34,16 +35,17 @@ const scripted = () => {
           calls.now--
           const wave = new Float32Array((count * SOUND_MS * RATE) / 1000)
           for (let i = 0; i < wave.length; i++) wave[i] = 0.5 * Math.sin(i / 7 + ids[1]! + style[0]!)
-          return wave
+          return { wave }
         }),
     },
   }
   return { speaker, calls }
 }
 
-const text = (sentences: number): AsyncIterable<string> =>
+const text = (sentences: number): AsyncIterable<Fragment> =>
   (async function* () {
-    for (let i = 0; i < sentences; i++) yield "abcdefg abcdefg abcdefg abcdefg. "
+    for (let i = 0; i < sentences; i++)
+      yield { phonemes: "abcdefg abcdefg abcdefg abcdefg. ", words: "a b c d" }
   })()
 
 interface Heard {
