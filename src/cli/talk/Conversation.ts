@@ -27,7 +27,7 @@ export interface Talk {
 
 /** Silence of the user between two files. */
 const pauseMs = 300
-/** After a pipe has ended, and nobody speaks, an answer may still begin for this long. A guess: longer than any thinking. */
+/** After a pipe has ended, while no one speaks, an answer may still begin for this long. A guess: engines begin sooner. */
 const lastAnswerMs = 2_000
 /** A conversation ends after an hour (protocol 19.1). */
 const mostMs = 3_600_000

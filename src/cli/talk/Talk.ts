@@ -194,6 +194,7 @@ export const talk = Command.make(
       language: Option.getOrUndefined(options.language),
       maxTokens: options.maxTokens,
       pieceMs: 20,
+      include: ["response.latency"],
     }
     const conversation = Effect.tryPromise({
       try: (signal) =>

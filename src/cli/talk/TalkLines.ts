@@ -37,6 +37,30 @@ export const ledgerLine = (ledger: Ledger): string => {
   return `${after === "" ? "" : `${after}; `}voice to voice ${Math.round(voice_to_voice_ms)} ms`
 }
 
+const steps: ReadonlyArray<readonly [string, string]> = [
+  ["silence_ms", "silence"],
+  ["transcript_ms", "transcript"],
+  ["first_token_ms", "first token"],
+  ["first_clause_ms", "first clause"],
+  ["first_samples_ms", "first samples"],
+  ["first_sent_ms", "sent"],
+]
+
+/** `on the node: silence 500 ms, transcript 9 ms, first token 2 ms, …; prepared in the silence` (protocol 19.3) */
+const latencyLine = (event: Event): string => {
+  const parts = steps.flatMap(([name, label]) => {
+    const ms = event[name]
+    return typeof ms === "number" ? [`${label} ${Math.round(ms)} ms`] : []
+  })
+  return `on the node: ${parts.join(", ")}${event.prepared === true ? "; prepared in the silence" : ""}`
+}
+
+const latencyDocument = (event: Event): object => ({
+  type: "latency",
+  ...Object.fromEntries(steps.map(([name]) => [name, event[name] ?? null])),
+  prepared: event.prepared === true,
+})
+
 const indent = 8
 
 export class TalkLines {
@@ -78,6 +102,8 @@ export class TalkLines {
         return this.caption(textOf(event.delta))
       case "response.output_audio.delta":
         return this.mark("audio_ms", atMs)
+      case "response.latency":
+        return this.line("", latencyLine(event), latencyDocument(event))
       case "response.done":
         return this.done(fieldsIn(event.response))
     }

@@ -27,6 +27,8 @@ export interface ConversationAsk {
   readonly language: string | undefined
   readonly maxTokens: number
   readonly pieceMs: number
+  /** Further events, where the server has them; others may refuse the field. Absent: not sent. */
+  readonly include?: ReadonlyArray<string>
   /** Absent: clips are said. */
   readonly source?: SoundSource
 }
@@ -141,7 +143,7 @@ export class Session {
   }
 
   get #settings(): object {
-    const { instructions, language, maxTokens, transcriptionModel, turns, voice } = this.#ask
+    const { include, instructions, language, maxTokens, transcriptionModel, turns, voice } = this.#ask
     const format = { type: "audio/pcm", rate: realtimeHz }
     const transcription =
       transcriptionModel === undefined
@@ -152,6 +154,7 @@ export class Session {
       output_modalities: ["audio"],
       max_output_tokens: maxTokens,
       ...(instructions === undefined ? {} : { instructions }),
+      ...(include === undefined ? {} : { include }),
       audio: {
         input: {
           format,

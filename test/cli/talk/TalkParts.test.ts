@@ -32,6 +32,10 @@ describe("TalkLines", () => {
     }, json)
     for (const [atMs, event] of events) lines.see(event, atMs)
     lines.see({ type: "response.done", response: last }, 1_300)
+    lines.see(
+      { type: "response.latency", silence_ms: 500, transcript_ms: 8.6, first_token_ms: null, prepared: true },
+      1_301,
+    )
     lines.heard(612.4)
     return text
   }
@@ -43,6 +47,7 @@ describe("TalkLines", () => {
         "you     Hello␛[2J there.",
         "answer  Good day.",
         "        transcript 30 ms, answer 31 ms, text 40 ms, audio 52 ms after the turn",
+        "        on the node: silence 500 ms, transcript 9 ms; prepared in the silence",
         "        voice to voice 612 ms",
         "",
       ].join("\n"),
@@ -71,6 +76,16 @@ describe("TalkLines", () => {
         text: "Good day.",
         status: "completed",
         ledger: { transcript_ms: 30, answer_ms: 31, text_ms: 40, audio_ms: 52 },
+      },
+      {
+        type: "latency",
+        silence_ms: 500,
+        transcript_ms: 8.6,
+        first_token_ms: null,
+        first_clause_ms: null,
+        first_samples_ms: null,
+        first_sent_ms: null,
+        prepared: true,
       },
       { type: "heard", voice_to_voice_ms: 612 },
     ])

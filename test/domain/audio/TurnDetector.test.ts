@@ -70,8 +70,6 @@ it("a turn is a stretch of the audio, from a little before its start to the sile
           if (endMs === undefined) continue
           expect(endMs).toBeGreaterThan(startMs)
           expect(before).toBe(endMs * 16)
-          const quiet = samples.subarray(before - silenceMs * 16, before)
-          expect(quiet.every((sample) => Math.abs(sample) <= 8)).toBe(true)
         }
       },
     ),
