@@ -344,6 +344,7 @@ export const folders: Readonly<Record<string, Folder>> = {
     imports: [
       "src/cli/bench",
       "src/cli/chat",
+      "src/cli/talk",
       "src/cli/commands",
       "src/cli/models",
       "src/cli/setup",
@@ -655,6 +656,20 @@ export const folders: Readonly<Record<string, Folder>> = {
   "src/audio/decoder": {
     holds: "The program of a decoder process: FFmpeg of the package node-av or of the machine",
     imports: ["src/domain/audio", "src/domain/pictures", "src/pictures/native"],
+  },
+  "src/cli/talk": {
+    holds:
+      "`edgewise talk`: files or a pipe as the user's voice, a loudspeaker, what is printed of the events",
+    imports: [
+      "src/audio",
+      "src/cli/roles",
+      "src/cli/shared",
+      "src/config",
+      "src/domain/audio",
+      "src/harness/client",
+      "src/harness/conversation",
+      "src/harness/data",
+    ],
   },
   "src/cli/bench": {
     holds: "`edgewise bench`: its options, the plan that they make, `compare`",
